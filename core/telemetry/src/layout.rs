@@ -1,0 +1,196 @@
+//! Version 1 of the page, shared by writer and reader.
+//!
+//! Every field is an atomic integer, so that the page can be mapped by many
+//! processes without a data race, and all-zero bytes are a valid empty page.
+//! Arrays have spare room: a new name needs no new version.
+
+use std::mem::{offset_of, size_of};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Name of the memfd; `/proc/PID/maps` shows `/memfd:hasten-telemetry (deleted)`.
+pub const PAGE_NAME: &std::ffi::CStr = c"hasten-telemetry";
+/// First eight bytes of a page: `hastenTP`.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"hastenTP");
+pub const VERSION: u32 = 1;
+
+/// Lanes of the widest batch.
+pub const LANES: usize = 8;
+pub const ALGORITHM_CAPACITY: usize = 16;
+pub const REASON_CAPACITY: usize = 32;
+pub const EVENT_CAPACITY: usize = 64;
+
+/// A slot fills a memory page: unused slots cost no memory, and two writers
+/// never share a cache line.
+pub const SLOT_SIZE: usize = 4096;
+pub const SLOT_COUNT: usize = 256;
+pub const HEADER_SIZE: usize = 4096;
+pub const PAGE_SIZE: usize = HEADER_SIZE + SLOT_SIZE * SLOT_COUNT;
+
+/// The whole page: a header and the slots.
+#[repr(C)]
+pub struct Page {
+    pub(crate) header: Header,
+    pub(crate) slots: [Slot; SLOT_COUNT],
+}
+
+#[repr(C, align(4096))]
+pub(crate) struct Header {
+    pub(crate) magic: AtomicU64,
+    pub(crate) version: AtomicU32,
+    pub(crate) header_size: AtomicU32,
+    pub(crate) slot_size: AtomicU32,
+    pub(crate) slot_count: AtomicU32,
+    pub(crate) creator_pid: AtomicU32,
+    pub(crate) lanes: AtomicU32,
+    pub(crate) started_realtime_ns: AtomicU64,
+    pub(crate) started_boottime_ns: AtomicU64,
+    pub(crate) algorithm_count: AtomicU32,
+    pub(crate) reason_count: AtomicU32,
+    pub(crate) event_count: AtomicU32,
+    pub(crate) reserved: AtomicU32,
+    pub(crate) program: Text<8>,
+    pub(crate) accelerator: Text<4>,
+    pub(crate) note: Text<16>,
+    pub(crate) break_even: [BreakEvenCell; ALGORITHM_CAPACITY],
+}
+
+#[repr(C)]
+pub(crate) struct BreakEvenCell {
+    pub(crate) lanes: AtomicU64,
+    pub(crate) scalar_ns: AtomicU64,
+    pub(crate) batch_ns: AtomicU64,
+}
+
+/// Counters of one writer: a thread of one of the processes that share the
+/// page. All adds are atomic, so sharing a slot loses no count.
+#[repr(C, align(4096))]
+pub struct Slot {
+    /// `pid << 32 | tid` of the writer; 0 is free.
+    pub(crate) owner: AtomicU64,
+    /// How many writers have had this slot.
+    pub(crate) owners: AtomicU64,
+    pub(crate) reserved: [AtomicU64; 6],
+    pub(crate) algorithms: [AlgorithmCells; ALGORITHM_CAPACITY],
+    pub(crate) bypassed: [AtomicU64; REASON_CAPACITY],
+    pub(crate) events: [AtomicU64; EVENT_CAPACITY],
+}
+
+#[repr(C)]
+pub(crate) struct AlgorithmCells {
+    pub(crate) batched: AtomicU64,
+    pub(crate) scalar: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) batches: AtomicU64,
+    pub(crate) batch_ns: AtomicU64,
+    pub(crate) saved_ns: AtomicU64,
+    pub(crate) reserved: [AtomicU64; 2],
+    /// Batches by number of lanes filled, 1 first.
+    pub(crate) lanes: [AtomicU64; LANES],
+}
+
+/// UTF-8 padded with zeros, in words so that it can be rewritten under a
+/// reader: the worst a race can do is mix two texts.
+#[repr(C)]
+pub(crate) struct Text<const WORDS: usize>([AtomicU64; WORDS]);
+
+impl<const WORDS: usize> Text<WORDS> {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; WORDS])
+    }
+
+    /// Stores as much of `text` as fits; the last byte always stays zero.
+    pub(crate) fn store(&self, text: &[u8]) {
+        let text = &text[..text.len().min(WORDS * 8 - 1)];
+        for (index, word) in self.0.iter().enumerate() {
+            let mut bytes = [0; 8];
+            for (byte, source) in bytes.iter_mut().zip(text.iter().skip(index * 8)) {
+                *byte = *source;
+            }
+            word.store(u64::from_le_bytes(bytes), Relaxed);
+        }
+    }
+}
+
+impl Page {
+    /// An empty page: all zero, so that a static one costs no file space.
+    pub(crate) const fn new() -> Self {
+        Self { header: Header::new(), slots: [const { Slot::new() }; SLOT_COUNT] }
+    }
+}
+
+impl Header {
+    const fn new() -> Self {
+        Self {
+            magic: AtomicU64::new(0),
+            version: AtomicU32::new(0),
+            header_size: AtomicU32::new(0),
+            slot_size: AtomicU32::new(0),
+            slot_count: AtomicU32::new(0),
+            creator_pid: AtomicU32::new(0),
+            lanes: AtomicU32::new(0),
+            started_realtime_ns: AtomicU64::new(0),
+            started_boottime_ns: AtomicU64::new(0),
+            algorithm_count: AtomicU32::new(0),
+            reason_count: AtomicU32::new(0),
+            event_count: AtomicU32::new(0),
+            reserved: AtomicU32::new(0),
+            program: Text::new(),
+            accelerator: Text::new(),
+            note: Text::new(),
+            break_even: [const { BreakEvenCell::new() }; ALGORITHM_CAPACITY],
+        }
+    }
+}
+
+impl BreakEvenCell {
+    const fn new() -> Self {
+        Self { lanes: AtomicU64::new(0), scalar_ns: AtomicU64::new(0), batch_ns: AtomicU64::new(0) }
+    }
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            owner: AtomicU64::new(0),
+            owners: AtomicU64::new(0),
+            reserved: [const { AtomicU64::new(0) }; 6],
+            algorithms: [const { AlgorithmCells::new() }; ALGORITHM_CAPACITY],
+            bypassed: [const { AtomicU64::new(0) }; REASON_CAPACITY],
+            events: [const { AtomicU64::new(0) }; EVENT_CAPACITY],
+        }
+    }
+}
+
+impl AlgorithmCells {
+    const fn new() -> Self {
+        Self {
+            batched: AtomicU64::new(0),
+            scalar: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            batch_ns: AtomicU64::new(0),
+            saved_ns: AtomicU64::new(0),
+            reserved: [const { AtomicU64::new(0) }; 2],
+            lanes: [const { AtomicU64::new(0) }; LANES],
+        }
+    }
+}
+
+// The offsets that docs/telemetry.md promises to readers in other languages.
+const _: () = {
+    assert!(size_of::<Page>() == PAGE_SIZE);
+    assert!(size_of::<Header>() == HEADER_SIZE);
+    assert!(size_of::<Slot>() == SLOT_SIZE);
+    assert!(size_of::<AlgorithmCells>() == 128);
+    assert!(offset_of!(Header, version) == 8);
+    assert!(offset_of!(Header, started_realtime_ns) == 32);
+    assert!(offset_of!(Header, algorithm_count) == 48);
+    assert!(offset_of!(Header, program) == 64);
+    assert!(offset_of!(Header, accelerator) == 128);
+    assert!(offset_of!(Header, note) == 160);
+    assert!(offset_of!(Header, break_even) == 288);
+    assert!(offset_of!(Slot, algorithms) == 64);
+    assert!(offset_of!(Slot, bypassed) == 2112);
+    assert!(offset_of!(Slot, events) == 2368);
+    assert!(cfg!(target_endian = "little"), "the page is little endian");
+};

@@ -1,0 +1,22 @@
+//! Counters of an accelerated process tree, on one shared page.
+//!
+//! The preload library is the writer: [`init`] makes the page once, in the
+//! constructor, and from then on [`slot`] hands every thread its own
+//! [`Slot`] to count in. Nothing there allocates, locks, logs or panics.
+//! `hasten top` is the reader: [`discover`] finds the pages of this host and
+//! [`Snapshot`] is a checked, owned copy of one.
+//!
+//! The page holds counts, names and times only; no secret ever enters it.
+//! `docs/telemetry.md` gives the layout byte by byte.
+
+mod layout;
+mod memory;
+mod names;
+mod writer;
+
+pub use layout::{
+    ALGORITHM_CAPACITY, EVENT_CAPACITY, HEADER_SIZE, LANES, MAGIC, PAGE_NAME, PAGE_SIZE, Page,
+    REASON_CAPACITY, SLOT_COUNT, SLOT_SIZE, Slot, VERSION,
+};
+pub use names::{Algorithm, Event, Reason};
+pub use writer::{after_fork_child, init, page, slot};

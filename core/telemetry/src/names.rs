@@ -1,0 +1,239 @@
+//! What is counted. The position of a name in its list is its index on the
+//! page: append new names at the end, never reorder, never reuse.
+
+/// Declares an enum whose variants are indices with a stable kebab-case name.
+macro_rules! names {
+    ($(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident => $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $Name { $($(#[$doc])* $Variant,)+ }
+
+        impl $Name {
+            /// Every name, in page order.
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$Variant),+];
+
+            /// How many names this version knows.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// Position on the page.
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+
+            /// The name at a position; the inverse of [`Self::index`].
+            pub const fn from_index(index: usize) -> Option<Self> {
+                if index < Self::COUNT { Some(Self::ALL[index]) } else { None }
+            }
+
+            /// The stable name, as shown to people and written to JSON.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$Variant => $text,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $Name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+names! {
+    /// An asymmetric operation that can be batched.
+    Algorithm {
+        Rsa2048Sign => "rsa-2048-sign",
+        Rsa3072Sign => "rsa-3072-sign",
+        Rsa4096Sign => "rsa-4096-sign",
+        P256Sign => "p-256-sign",
+        P384Sign => "p-384-sign",
+        X25519Keygen => "x25519-keygen",
+        P256Keygen => "p-256-keygen",
+        P384Keygen => "p-384-keygen",
+        X25519Derive => "x25519-derive",
+        P256Derive => "p-256-derive",
+        P384Derive => "p-384-derive",
+    }
+}
+
+names! {
+    /// Why an operation took the original path.
+    Reason {
+        /// Switched off by the kill switch or the configuration.
+        Disabled => "disabled",
+        /// The CPU, or the kernel, does not offer AVX-512 IFMA.
+        NoIfma => "no-ifma",
+        /// Nothing else was waiting when the loop ran dry.
+        Alone => "alone",
+        /// Others were waiting, but fewer than make a batch pay.
+        BelowBreakEven => "below-break-even",
+        /// The connection is not driven by an epoll loop that hasten sees.
+        NotPolled => "not-polled",
+        /// The key's algorithm, size or exponent has no batched engine.
+        UnsupportedKey => "unsupported-key",
+        /// The private key cannot be read out: HSM, engine or provider key.
+        NotExportable => "not-exportable",
+        /// Padding, digest or another parameter is outside what is batched.
+        UnsupportedParameters => "unsupported-parameters",
+        /// No coroutine stack was left to suspend the handshake on.
+        NoStack => "no-stack",
+        /// The connection went away while its operation was queued.
+        Cancelled => "cancelled",
+        /// Called on another thread than the one that runs the loop.
+        ForeignThread => "foreign-thread",
+        /// Not part of a server's handshake: a client, or the program's own use.
+        ServerNotHandshaking => "server-not-handshaking",
+        /// The TLS library in this process is not one hasten knows.
+        UnknownLibrary => "unknown-library",
+    }
+}
+
+impl Reason {
+    /// True when the operation had been queued and is counted as scalar too;
+    /// false when it never got that far and only this reason records it.
+    pub const fn was_queued(self) -> bool {
+        matches!(self, Self::Alone | Self::BelowBreakEven)
+    }
+
+    /// What it means and what to do, in one sentence.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::Disabled => {
+                "Batching is switched off: unset HASTEN_DISABLE, set `enabled = true` under [tls] in hasten.toml, \
+                 and restart the server."
+            }
+            Self::NoIfma => {
+                "This CPU or kernel has no AVX-512 IFMA, so nothing can be batched: run `hasten check` to see what \
+                 is missing and use a host that has it (Intel Ice Lake, AMD Zen 4 or later)."
+            }
+            Self::Alone => {
+                "One handshake at a time was waiting, which the original function does best: normal at low load; \
+                 with many connections use fewer workers so that each sees more of them."
+            }
+            Self::BelowBreakEven => {
+                "Too few handshakes were waiting together for a batch to pay: normal at low load; with many \
+                 connections use fewer workers so that each sees more of them."
+            }
+            Self::NotPolled => {
+                "These connections are blocking or not driven by epoll, so their handshakes cannot be suspended: \
+                 let the server use epoll (nginx: `use epoll;`, HAProxy: remove `noepoll`)."
+            }
+            Self::UnsupportedKey => {
+                "The certificate's key has no batched engine: use RSA-2048/3072/4096 with exponent 65537, P-256 or \
+                 P-384."
+            }
+            Self::NotExportable => {
+                "The private key lives in an HSM, engine or provider and cannot be read: leave it there, or use a \
+                 key file if policy allows."
+            }
+            Self::UnsupportedParameters => {
+                "The padding or digest of the signature, or the group of the key exchange, is not one TLS servers \
+                 usually negotiate: check the server's curve and signature-algorithm settings."
+            }
+            Self::NoStack => {
+                "More handshakes were in flight than there are coroutine stacks: raise the memory-map limit \
+                 (`sysctl vm.max_map_count=262144`) or add workers."
+            }
+            Self::Cancelled => {
+                "Clients went away while their handshake was waiting: look for client timeouts, health checks that \
+                 close early, or an attack."
+            }
+            Self::ForeignThread => {
+                "The server moved handshakes between threads, which cannot be suspended: let each thread run its \
+                 own event loop."
+            }
+            Self::ServerNotHandshaking => {
+                "These were not server handshakes (outgoing TLS, tickets or the program's own signatures), which \
+                 are left alone on purpose: nothing to do."
+            }
+            Self::UnknownLibrary => {
+                "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0 or \
+                 later, linked dynamically, is needed."
+            }
+        }
+    }
+}
+
+names! {
+    /// Something that happened, other than an operation or a bypass.
+    Event {
+        HandshakeStarted => "handshake-started",
+        HandshakeFinished => "handshake-finished",
+        HandshakeFailed => "handshake-failed",
+        /// A handshake was put aside to wait for its batch.
+        Suspended => "suspended",
+        /// A suspended handshake went on.
+        Resumed => "resumed",
+        /// A suspended handshake was given up: its connection was closed.
+        Cancelled => "cancelled",
+        /// TLS 1.3 key schedule computed directly, not through EVP_KDF.
+        HkdfDirect => "hkdf-direct",
+        /// Finished MAC computed directly, not through EVP_Q_mac.
+        MacDirect => "mac-direct",
+        /// An algorithm fetch answered from the cache.
+        FetchCached => "fetch-cached",
+        /// A batch of ephemeral keys was made for the pool.
+        PoolRefilled => "pool-refilled",
+        /// A handshake took its ephemeral key from the pool.
+        PoolHit => "pool-hit",
+        /// The pool was empty; the original function made the key.
+        PoolMiss => "pool-miss",
+        /// A signature failed its verification and was not released.
+        VerifyFailed => "verify-failed",
+        /// A child dropped the state inherited through fork.
+        ForkReset => "fork-reset",
+        /// Readiness reported by hasten for resumed connections.
+        SyntheticWakeups => "synthetic-wakeups",
+        /// Turns of the event loop that ran at least one batch.
+        TurnsBatched => "turns-batched",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ALGORITHM_CAPACITY, EVENT_CAPACITY, REASON_CAPACITY};
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_kebab_case_and_map_back_to_their_index() {
+        fn check(names: &[(usize, &'static str)]) {
+            let unique: HashSet<_> = names.iter().map(|(_, name)| name).collect();
+            assert_eq!(unique.len(), names.len());
+            for (position, (index, name)) in names.iter().enumerate() {
+                assert_eq!(position, *index);
+                let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+                assert!(name.chars().all(kebab) && !name.starts_with('-') && !name.ends_with('-'), "{name}");
+            }
+        }
+        check(&Algorithm::ALL.map(|a| (a.index(), a.as_str())));
+        check(&Reason::ALL.map(|r| (r.index(), r.as_str())));
+        check(&Event::ALL.map(|e| (e.index(), e.as_str())));
+        assert!(Algorithm::ALL.iter().all(|a| Algorithm::from_index(a.index()) == Some(*a)));
+        assert_eq!(Reason::from_index(Reason::COUNT), None);
+    }
+
+    /// The order is the page's ABI: a reader of another build relies on it.
+    #[test]
+    fn the_first_and_last_names_stay_where_version_1_put_them() {
+        assert_eq!((Algorithm::Rsa2048Sign.index(), Algorithm::P384Derive.index()), (0, 10));
+        assert_eq!((Reason::Disabled.index(), Reason::UnknownLibrary.index()), (0, 12));
+        assert_eq!((Event::HandshakeStarted.index(), Event::TurnsBatched.index()), (0, 15));
+    }
+
+    #[test]
+    fn the_page_has_room_for_every_name() {
+        const { assert!(Algorithm::COUNT <= ALGORITHM_CAPACITY) };
+        const { assert!(Reason::COUNT <= REASON_CAPACITY) };
+        const { assert!(Event::COUNT <= EVENT_CAPACITY) };
+    }
+
+    #[test]
+    fn every_reason_has_a_sentence_of_help() {
+        for reason in Reason::ALL {
+            let help = reason.help();
+            assert!(help.len() > 40 && help.ends_with('.') && !help.contains("  "), "{reason}: {help}");
+        }
+    }
+}

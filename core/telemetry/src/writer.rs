@@ -1,0 +1,208 @@
+//! The writer's side: allocation-free, lock-free, and silent about its own
+//! failures, because it runs inside other people's servers.
+
+use crate::layout::{HEADER_SIZE, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
+use crate::memory::map_new_page;
+use crate::{Algorithm, Event, MAGIC, Reason};
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
+
+/// Makes this process's page. For the constructor of a preload library;
+/// later calls, and calls in a child that inherited the page through fork,
+/// change nothing. Where no shared memory is to be had, counting goes to a
+/// private page that nobody can see, so that callers never have to care.
+pub fn init(accelerator: &str) {
+    let page = PAGE.get_or_init(|| map_new_page().unwrap_or(&PRIVATE));
+    if page.header.magic.load(Relaxed) != MAGIC {
+        page.describe(accelerator);
+    }
+    // A slot claimed before now is on the private page.
+    SLOT.set(None);
+}
+
+/// The page of this process.
+pub fn page() -> &'static Page {
+    PAGE.get().copied().unwrap_or(&PRIVATE)
+}
+
+/// This thread's slot, claimed at the first call.
+#[inline]
+pub fn slot() -> &'static Slot {
+    SLOT.get().unwrap_or_else(claim)
+}
+
+/// Gives the child of a fork a slot of its own: a child that went on in its
+/// parent's would be counted as its parent. For a `pthread_atfork` hook.
+pub fn after_fork_child() {
+    SLOT.set(None);
+}
+
+static PAGE: OnceLock<&'static Page> = OnceLock::new();
+static PRIVATE: Page = Page::new();
+
+thread_local! {
+    // `const` and without a destructor: no allocation, no registration, and
+    // usable until the very end of the thread.
+    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+}
+
+#[cold]
+fn claim() -> &'static Slot {
+    let slot = page().claim(current_writer(), writer_is_gone);
+    SLOT.set(Some(slot));
+    slot
+}
+
+impl Page {
+    /// Publishes what it takes to make a batch of this algorithm pay, as
+    /// measured or configured; `lanes` above [`LANES`] means that none does.
+    pub fn set_break_even(&self, algorithm: Algorithm, lanes: usize, scalar_ns: u64, batch_ns: u64) {
+        let cell = &self.header.break_even[algorithm.index()];
+        cell.lanes.store(lanes as u64, Relaxed);
+        cell.scalar_ns.store(scalar_ns, Relaxed);
+        cell.batch_ns.store(batch_ns, Relaxed);
+    }
+
+    /// A short remark for people, such as the engine and the CPU features it
+    /// uses. Longer ones are cut at 127 bytes.
+    pub fn set_note(&self, note: &str) {
+        self.header.note.store(note.as_bytes());
+    }
+
+    fn describe(&self, accelerator: &str) {
+        let header = &self.header;
+        header.version.store(VERSION, Relaxed);
+        header.header_size.store(HEADER_SIZE as u32, Relaxed);
+        header.slot_size.store(SLOT_SIZE as u32, Relaxed);
+        header.slot_count.store(SLOT_COUNT as u32, Relaxed);
+        header.creator_pid.store((current_writer() >> 32) as u32, Relaxed);
+        header.lanes.store(LANES as u32, Relaxed);
+        header.started_realtime_ns.store(now_ns(libc::CLOCK_REALTIME), Relaxed);
+        header.started_boottime_ns.store(now_ns(libc::CLOCK_BOOTTIME), Relaxed);
+        header.algorithm_count.store(Algorithm::COUNT as u32, Relaxed);
+        header.reason_count.store(Reason::COUNT as u32, Relaxed);
+        header.event_count.store(Event::COUNT as u32, Relaxed);
+        let mut path = [0; 4096];
+        header.program.store(program_name(&mut path));
+        header.accelerator.store(accelerator.as_bytes());
+        // Last: a reader that sees the magic sees the rest.
+        header.magic.store(MAGIC, Release);
+    }
+
+    /// The writer's own slot, else the first that is free or whose writer is
+    /// gone, else the last, shared.
+    fn claim(&self, writer: u64, is_gone: fn(u64) -> bool) -> &Slot {
+        self.slots.iter().find(|slot| slot.try_claim(writer, is_gone)).unwrap_or(&self.slots[SLOT_COUNT - 1])
+    }
+}
+
+impl Slot {
+    /// A batch that carried `lanes` operations and took `batch_ns`; lanes that
+    /// failed are reported to [`Slot::failed`] as well. `saved_ns` estimates
+    /// what the same operations would have cost above that, one by one.
+    pub fn batched(&self, algorithm: Algorithm, lanes: usize, batch_ns: u64, saved_ns: u64) {
+        let lanes = lanes.clamp(1, LANES);
+        let cells = &self.algorithms[algorithm.index()];
+        add(&cells.batched, lanes as u64);
+        add(&cells.batches, 1);
+        add(&cells.lanes[lanes - 1], 1);
+        add(&cells.batch_ns, batch_ns);
+        add(&cells.saved_ns, saved_ns);
+    }
+
+    /// Queued operations for which the original function ran; count the
+    /// reason, [`Reason::Alone`] or [`Reason::BelowBreakEven`], too.
+    pub fn scalar(&self, algorithm: Algorithm, n: u64) {
+        add(&self.algorithms[algorithm.index()].scalar, n);
+    }
+
+    /// Lanes of a batch whose result was refused and redone by the original.
+    pub fn failed(&self, algorithm: Algorithm, n: u64) {
+        add(&self.algorithms[algorithm.index()].failed, n);
+    }
+
+    pub fn bypass(&self, reason: Reason) {
+        add(&self.bypassed[reason.index()], 1);
+    }
+
+    pub fn event(&self, event: Event) {
+        self.event_n(event, 1);
+    }
+
+    pub fn event_n(&self, event: Event, n: u64) {
+        add(&self.events[event.index()], n);
+    }
+
+    fn try_claim(&self, writer: u64, is_gone: fn(u64) -> bool) -> bool {
+        let owner = self.owner.load(Relaxed);
+        if owner == writer {
+            return true;
+        }
+        if owner != 0 && !is_gone(owner) {
+            return false;
+        }
+        match self.owner.compare_exchange(owner, writer, Relaxed, Relaxed) {
+            Ok(_) => {
+                add(&self.owners, 1);
+                true
+            }
+            // A signal handler of this very thread may have been faster.
+            Err(now) => now == writer,
+        }
+    }
+}
+
+#[inline]
+fn add(counter: &AtomicU64, n: u64) {
+    // Counters of different slots never share a cache line: this is an
+    // uncontended add unless more than SLOT_COUNT threads count.
+    counter.fetch_add(n, Relaxed);
+}
+
+/// `pid << 32 | tid`, never 0.
+fn current_writer() -> u64 {
+    // SAFETY: both calls have no argument and cannot fail.
+    let (pid, tid) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
+    u64::from(pid as u32) << 32 | u64::from(tid as u32)
+}
+
+/// True when the writer's thread no longer exists. Wrong answers (another PID
+/// namespace, a reused number) cost attribution, never counts.
+fn writer_is_gone(writer: u64) -> bool {
+    let (pid, tid) = ((writer >> 32) as libc::pid_t, writer as libc::pid_t);
+    errno_neutral(|| {
+        // SAFETY: signal 0 only asks whether the thread exists.
+        let answer = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
+        // SAFETY: errno is always readable.
+        answer != 0 && unsafe { *libc::__errno_location() } == libc::ESRCH
+    })
+}
+
+/// Counting may happen between a server's failed call and its look at errno.
+fn errno_neutral<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: errno is thread-local, always readable and writable.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let result = work();
+        *errno = before;
+        result
+    }
+}
+
+fn now_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer; on failure it stays 0.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+/// Last component of the executable's path, or nothing where /proc is missing.
+fn program_name(path: &mut [u8]) -> &[u8] {
+    // SAFETY: the path is a NUL-terminated constant and the kernel writes at
+    // most `path.len()` bytes.
+    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
+    let path = &path[..usize::try_from(length).unwrap_or(0)];
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
