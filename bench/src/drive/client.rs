@@ -1,0 +1,246 @@
+//! The client side of TLS: one rustls configuration for all connections of a run.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientConfig, ClientConnection, Resumption};
+use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, DigitallySignedStruct, Error, SignatureScheme, SupportedCipherSuite,
+    SupportedProtocolVersion,
+};
+
+use super::{Load, Target};
+
+/// The TLS version a run is limited to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    Tls12,
+    Tls13,
+}
+
+impl Protocol {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tls12 => "tls1.2",
+            Self::Tls13 => "tls1.3",
+        }
+    }
+
+    fn version(self) -> &'static SupportedProtocolVersion {
+        match self {
+            Self::Tls12 => &rustls::version::TLS12,
+            Self::Tls13 => &rustls::version::TLS13,
+        }
+    }
+}
+
+/// The group of the key exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    X25519,
+    P256,
+    P384,
+}
+
+impl Group {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::X25519 => "x25519",
+            Self::P256 => "p-256",
+            Self::P384 => "p-384",
+        }
+    }
+
+    fn kx_group(self) -> &'static dyn SupportedKxGroup {
+        match self {
+            Self::X25519 => kx_group::X25519,
+            Self::P256 => kx_group::SECP256R1,
+            Self::P384 => kx_group::SECP384R1,
+        }
+    }
+}
+
+/// The symmetric cipher, the same choice in both protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cipher {
+    Aes128Gcm,
+    Aes256Gcm,
+    ChaCha20Poly1305,
+}
+
+impl Cipher {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Aes128Gcm => "aes-128-gcm",
+            Self::Aes256Gcm => "aes-256-gcm",
+            Self::ChaCha20Poly1305 => "chacha20-poly1305",
+        }
+    }
+
+    fn suites(self) -> [SupportedCipherSuite; 3] {
+        use cipher_suite as suite;
+        match self {
+            Self::Aes128Gcm => [
+                suite::TLS13_AES_128_GCM_SHA256,
+                suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+                suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+            ],
+            Self::Aes256Gcm => [
+                suite::TLS13_AES_256_GCM_SHA384,
+                suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+                suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+            ],
+            Self::ChaCha20Poly1305 => [
+                suite::TLS13_CHACHA20_POLY1305_SHA256,
+                suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+                suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+            ],
+        }
+    }
+}
+
+/// A name that is not one of the choices.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} {given:?}: use one of {choices}")]
+pub struct UnknownName {
+    what: &'static str,
+    given: String,
+    choices: &'static str,
+}
+
+macro_rules! named {
+    ($type:ident, $what:literal, $choices:literal, [$($variant:ident),+]) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownName;
+
+            fn from_str(given: &str) -> Result<Self, UnknownName> {
+                [$(Self::$variant),+]
+                    .into_iter()
+                    .find(|choice| choice.as_str() == given)
+                    .ok_or_else(|| UnknownName { what: $what, given: given.to_owned(), choices: $choices })
+            }
+        }
+    };
+}
+
+named!(Protocol, "protocol", "tls1.2, tls1.3", [Tls12, Tls13]);
+named!(Group, "key exchange group", "x25519, p-256, p-384", [X25519, P256, P384]);
+named!(
+    Cipher,
+    "cipher",
+    "aes-128-gcm, aes-256-gcm, chacha20-poly1305",
+    [Aes128Gcm, Aes256Gcm, ChaCha20Poly1305]
+);
+
+/// What the connections of a run share.
+#[derive(Clone, Debug)]
+pub(super) struct ClientTls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl ClientTls {
+    pub(super) fn new(target: &Target, load: &Load) -> Self {
+        let provider = Arc::new(provider(load));
+        let verifier = PinnedCertificate::new(target.certificate.clone(), Arc::clone(&provider));
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[load.protocol.version()])
+            .expect("the provider has suites and groups for both protocols")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        // Every operation must be a full handshake.
+        config.resumption = Resumption::disabled();
+        let name = ServerName::try_from("localhost").expect("a valid DNS name");
+        Self { config: Arc::new(config), name }
+    }
+
+    pub(super) fn connection(&self) -> Result<ClientConnection, Error> {
+        ClientConnection::new(Arc::clone(&self.config), self.name.clone())
+    }
+}
+
+fn provider(load: &Load) -> CryptoProvider {
+    let mut provider = default_provider();
+    provider.kx_groups = vec![load.group.kx_group()];
+    if load.protocol == Protocol::Tls12 {
+        // In TLS 1.2 the list of groups also names the curves of ECDSA keys that the client accepts.
+        let curves = [Group::P256, Group::P384].into_iter().filter(|&curve| curve != load.group);
+        provider.kx_groups.extend(curves.map(Group::kx_group));
+    }
+    // Browsers' order: servers that leave the choice to the client get AES-128-GCM.
+    let offered = [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
+    let chosen = offered.into_iter().filter(|&cipher| load.cipher.is_none_or(|only| only == cipher));
+    provider.cipher_suites = chosen.flat_map(Cipher::suites).collect();
+    provider
+}
+
+/// Accepts one leaf certificate, byte for byte, and checks the handshake signature made with its key.
+///
+/// Building a chain would cost the driver more than the handshake's own signature and could find nothing that the
+/// comparison misses.
+#[derive(Debug)]
+struct PinnedCertificate {
+    pinned: OnceLock<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl PinnedCertificate {
+    fn new(certificate: Option<CertificateDer<'static>>, provider: Arc<CryptoProvider>) -> Self {
+        Self { pinned: certificate.map(OnceLock::from).unwrap_or_default(), provider }
+    }
+}
+
+impl ServerCertVerifier for PinnedCertificate {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let pinned = self.pinned.get_or_init(|| end_entity.clone().into_owned());
+        if pinned == end_entity {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

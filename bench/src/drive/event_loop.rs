@@ -1,0 +1,172 @@
+//! One thread of the driver: its connections, and epoll as the only thing it waits for.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::client::ClientTls;
+use super::connection::{Connection, Progress};
+use super::failure::Failure;
+use super::response::Response;
+use super::{Load, Outcome, Target};
+use crate::affinity;
+
+/// How often operations are checked against their time limit.
+const SWEEP: Duration = Duration::from_millis(100);
+
+pub(super) struct EventLoop<'a> {
+    target: &'a Target,
+    load: &'a Load,
+    tls: ClientTls,
+    epoll: OwnedFd,
+    slots: Vec<Option<Slot>>,
+    outcome: Outcome,
+}
+
+/// A connection and what epoll was told about it.
+struct Slot {
+    connection: Connection,
+    watched: Progress,
+}
+
+impl<'a> EventLoop<'a> {
+    pub(super) fn new(
+        target: &'a Target,
+        load: &'a Load,
+        tls: &ClientTls,
+        connections: usize,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            target,
+            load,
+            tls: tls.clone(),
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            slots: (0..connections).map(|_| None).collect(),
+            outcome: Outcome::empty(),
+        })
+    }
+
+    /// Keeps every slot busy until the time is up, then lets what was started end.
+    pub(super) fn run(mut self) -> io::Result<Outcome> {
+        if let Some(cpu) = self.load.cpu {
+            affinity::pin_current_thread(cpu)?;
+        }
+        let started = Instant::now();
+        let end = started + self.load.duration;
+        for index in 0..self.slots.len() {
+            self.open(index, Response::default())?;
+        }
+        let mut events = Vec::with_capacity(256);
+        let mut next_sweep = started + SWEEP;
+        loop {
+            let now = Instant::now();
+            let more = now < end;
+            if !more && self.slots.iter().all(Option::is_none) {
+                break;
+            }
+            if now >= next_sweep {
+                next_sweep = now + SWEEP;
+                self.sweep(now, more)?;
+            }
+            self.wait(&mut events)?;
+            let more = Instant::now() < end;
+            for event in events.drain(..) {
+                self.handle(event.data.u64() as usize, more)?;
+            }
+        }
+        self.outcome.driver_cpu = thread_cpu_time();
+        Ok(self.outcome)
+    }
+
+    fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        let timeout = Timespec::try_from(SWEEP).expect("a short duration");
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn handle(&mut self, index: usize, more: bool) -> io::Result<()> {
+        let Some(slot) = self.slots[index].as_mut() else { return Ok(()) };
+        match slot.connection.advance(self.target.body.as_deref()) {
+            Ok(Progress::Done) => {
+                let response = self.finish(index, None);
+                if more { self.open(index, response) } else { Ok(()) }
+            }
+            Ok(progress) if progress == slot.watched => Ok(()),
+            Ok(progress) => {
+                slot.watched = progress;
+                let data = EventData::new_u64(index as u64);
+                Ok(epoll::modify(&self.epoll, slot.connection.socket(), data, interest(progress))?)
+            }
+            Err(failure) => {
+                self.finish(index, Some(failure));
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the operations that take too long and refills the slots of failed ones.
+    ///
+    /// A slot rests between a failure and the next sweep, so that a dead server is not hammered.
+    fn sweep(&mut self, now: Instant, more: bool) -> io::Result<()> {
+        for index in 0..self.slots.len() {
+            match &self.slots[index] {
+                Some(slot) if slot.connection.age(now) > self.load.timeout => {
+                    let stage = slot.connection.stage();
+                    self.finish(index, Some(Failure::Timeout(stage)));
+                }
+                None if more => self.open(index, Response::default())?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Books an operation and empties its slot.
+    fn finish(&mut self, index: usize, failure: Option<Failure>) -> Response {
+        let Some(slot) = self.slots[index].take() else { return Response::default() };
+        let (latency, response) = slot.connection.finish();
+        match (failure, latency) {
+            (None, Some(latency)) => {
+                self.outcome.ops += 1;
+                let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1);
+                self.outcome.latency.saturating_record(micros);
+            }
+            (failure, _) => self.outcome.failures.record(&failure.unwrap_or(Failure::ClosedEarly)),
+        }
+        response
+    }
+
+    fn open(&mut self, index: usize, response: Response) -> io::Result<()> {
+        let opened = Connection::open(self.target.address, &self.tls, response).and_then(|mut connection| {
+            let watched = connection.write()?;
+            Ok(Slot { connection, watched })
+        });
+        match opened {
+            Ok(slot) => {
+                let data = EventData::new_u64(index as u64);
+                epoll::add(&self.epoll, slot.connection.socket(), data, interest(slot.watched))?;
+                self.slots[index] = Some(slot);
+            }
+            Err(failure) => self.outcome.failures.record(&failure),
+        }
+        Ok(())
+    }
+}
+
+fn interest(progress: Progress) -> EventFlags {
+    match progress {
+        Progress::ReadOrWrite => EventFlags::IN | EventFlags::OUT,
+        Progress::Read | Progress::Done => EventFlags::IN,
+    }
+}
+
+fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
