@@ -9,9 +9,11 @@
 //! The page holds counts, names and times only; no secret ever enters it.
 //! `docs/telemetry.md` gives the layout byte by byte.
 
+mod clock;
 mod layout;
 mod memory;
 mod names;
+mod reader;
 mod writer;
 
 pub use layout::{
@@ -19,4 +21,8 @@ pub use layout::{
     REASON_CAPACITY, SLOT_COUNT, SLOT_SIZE, Slot, VERSION,
 };
 pub use names::{Algorithm, Event, Reason};
+pub use reader::{
+    AlgorithmCounters, BreakEven, Counters, PageError, PageHandle, Process, ProcessError, Scan, Snapshot,
+    Writer, discover, pages_of,
+};
 pub use writer::{after_fork_child, init, page, slot};

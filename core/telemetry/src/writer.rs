@@ -1,6 +1,7 @@
 //! The writer's side: allocation-free, lock-free, and silent about its own
 //! failures, because it runs inside other people's servers.
 
+use crate::clock::now_ns;
 use crate::layout::{HEADER_SIZE, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
 use crate::memory::map_new_page;
 use crate::{Algorithm, Event, MAGIC, Reason};
@@ -189,13 +190,6 @@ fn errno_neutral<T>(work: impl FnOnce() -> T) -> T {
         *errno = before;
         result
     }
-}
-
-fn now_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer; on failure it stays 0.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
 /// Last component of the executable's path, or nothing where /proc is missing.

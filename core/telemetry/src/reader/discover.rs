@@ -1,0 +1,151 @@
+//! Finding the counter pages of this host.
+
+use super::proc::{self, Mapping};
+use super::snapshot::page_size;
+use super::{PageError, ProcessError, Snapshot};
+use crate::HEADER_SIZE;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// An open page. It can be read even after the processes have ended.
+#[derive(Debug)]
+pub struct PageHandle {
+    /// Tells pages of this host apart; processes that share one share this.
+    pub inode: u64,
+    /// Executable of the first process, without its folder.
+    pub program: String,
+    /// Who shares the page, by rising number; the first is the oldest as a rule.
+    pub processes: Vec<Process>,
+    file: File,
+}
+
+/// A process that shares a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number here.
+    pub pid: u32,
+    /// Its number inside its own PID namespace: the one it writes to the page.
+    pub namespace_pid: u32,
+}
+
+/// The outcome of looking at every process.
+#[derive(Debug, Default)]
+pub struct Scan {
+    pub pages: Vec<PageHandle>,
+    /// Processes that this user may not look into.
+    pub denied: usize,
+}
+
+/// The counter pages of all processes that this user may look into.
+pub fn discover() -> Vec<PageHandle> {
+    Scan::of_host().pages
+}
+
+/// The pages that one process shares, one for each accelerator in it, with
+/// all the processes they are shared with.
+pub fn pages_of(pid: u32) -> Result<Vec<PageHandle>, ProcessError> {
+    let mapped = proc::mappings(pid).map_err(|error| ProcessError::from_io(pid, error))?;
+    if mapped.pages.is_empty() {
+        let program = proc::program(pid);
+        return Err(match mapped.has_library {
+            true => ProcessError::NoPage { pid, program },
+            false => ProcessError::NotAccelerated { pid, program },
+        });
+    }
+    // Also tells a process that may not be opened from one that has ended.
+    for page in &mapped.pages {
+        open(pid, page).map_err(|error| ProcessError::from_io(pid, error))?;
+    }
+    let ours = |page: &PageHandle| mapped.pages.iter().any(|mapping| mapping.inode == page.inode);
+    Ok(Scan::of_host().pages.into_iter().filter(ours).collect())
+}
+
+impl Scan {
+    pub fn of_host() -> Self {
+        let mut sharers = BTreeMap::<u64, Vec<(u32, Mapping)>>::new();
+        let mut denied = 0;
+        for pid in proc::pids() {
+            match proc::mappings(pid) {
+                Ok(found) => {
+                    found
+                        .pages
+                        .iter()
+                        .for_each(|page| sharers.entry(page.inode).or_default().push((pid, *page)));
+                }
+                Err(error) => denied += usize::from(error.kind() == io::ErrorKind::PermissionDenied),
+            }
+        }
+        let mut pages: Vec<_> =
+            sharers.into_values().filter_map(|sharers| PageHandle::open(&sharers)).collect();
+        pages.sort_by_key(|page| page.processes.first().map(|process| process.pid));
+        Self { pages, denied }
+    }
+}
+
+impl PageHandle {
+    /// A checked copy of the page as it is now.
+    pub fn read(&self) -> Result<Snapshot, PageError> {
+        let mut bytes = vec![0; HEADER_SIZE];
+        let length = self.read_at_most(&mut bytes, 0)?;
+        bytes.truncate(length);
+        bytes.resize(page_size(&bytes)?, 0);
+        let rest = self.read_at_most(&mut bytes[length..], length as u64)?;
+        bytes.truncate(length + rest);
+        Snapshot::parse(&bytes)
+    }
+
+    /// The numbers of the processes that share the page.
+    pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.processes.iter().map(|process| process.pid)
+    }
+
+    fn open(sharers: &[(u32, Mapping)]) -> Option<Self> {
+        let file = sharers.iter().find_map(|(pid, page)| open(*pid, page).ok())?;
+        let (first, page) = sharers.first()?;
+        let mut pids: Vec<u32> = sharers.iter().map(|(pid, _)| *pid).collect();
+        pids.dedup();
+        let process = |pid| Process { pid, namespace_pid: proc::namespace_pid(pid) };
+        let processes = pids.into_iter().map(process).collect();
+        Some(Self { inode: page.inode, program: proc::program(*first), processes, file })
+    }
+
+    fn read_at_most(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(more) => done += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// `map_files` works when the server has closed the descriptor but needs
+/// privileges; `fd` works for the server's own user.
+fn open(pid: u32, page: &Mapping) -> io::Result<File> {
+    let mapped = format!("/proc/{pid}/map_files/{:x}-{:x}", page.start, page.end);
+    let first = match open_checked(Path::new(&mapped), page.inode) {
+        Ok(file) => return Ok(file),
+        Err(error) => error,
+    };
+    let descriptors: Vec<PathBuf> = proc::page_descriptors(pid)?;
+    descriptors.iter().find_map(|path| open_checked(path, page.inode).ok()).ok_or(first)
+}
+
+/// Opens the file for reading only once it is known to be the page: opening
+/// whatever a hostile process has put there could block or have an effect.
+fn open_checked(path: &Path, inode: u64) -> io::Result<File> {
+    let handle = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
+    let metadata = handle.metadata()?;
+    if !metadata.is_file() || metadata.ino() != inode {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    File::open(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+}

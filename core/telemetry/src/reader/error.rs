@@ -1,0 +1,152 @@
+//! What can be wrong with a page or a process, and what to do about it.
+
+use crate::VERSION;
+use std::{fmt, io};
+
+/// Why the bytes of a page cannot be used.
+#[derive(Debug)]
+pub enum PageError {
+    /// Fewer bytes than the header says, or than a header has.
+    TooShort { have: usize, need: usize },
+    /// The bytes do not start with [`crate::MAGIC`].
+    NotAPage,
+    /// Written by an incompatible version of hasten.
+    WrongVersion { found: u32 },
+    /// A size in the header is impossible.
+    Corrupt { field: &'static str, value: u64 },
+    /// Reading failed.
+    Io(io::Error),
+}
+
+/// Why a process has no page to show.
+#[derive(Debug)]
+pub enum ProcessError {
+    /// No such process.
+    Gone { pid: u32 },
+    /// The kernel does not let this user look into the process.
+    Denied { pid: u32 },
+    /// The process runs without any hasten library.
+    NotAccelerated { pid: u32, program: String },
+    /// A hasten library is loaded, but it could not share a page.
+    NoPage { pid: u32, program: String },
+    /// Anything else that `/proc` may say.
+    Io { pid: u32, error: io::Error },
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooShort { have, need } => write!(
+                f,
+                "the counter page has {have} bytes where {need} are needed: it is damaged or not complete yet; try \
+                 again, and restart the server if it stays so"
+            ),
+            Self::NotAPage => f.write_str(
+                "this memory is named like a counter page but does not start like one: it is damaged, or not \
+                 complete yet, or of another program; try again, and restart the server if it stays so",
+            ),
+            Self::WrongVersion { found } => write!(
+                f,
+                "the counter page has version {found} and this hasten reads version {VERSION}: use the hasten that \
+                 started the server, or restart the server with this one"
+            ),
+            Self::Corrupt { field, value } => write!(
+                f,
+                "the counter page says that its {field} is {value}, which is impossible: it is damaged; restart \
+                 the server"
+            ),
+            Self::Io(error) => write!(f, "the counter page cannot be read: {error}"),
+        }
+    }
+}
+
+impl fmt::Display for ProcessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone { pid } => {
+                write!(
+                    f,
+                    "there is no process {pid}: run `hasten top` without PID to see what is accelerated"
+                )
+            }
+            Self::Denied { pid } => write!(
+                f,
+                "process {pid} belongs to another user and may not be looked into: run `sudo hasten top {pid}`"
+            ),
+            Self::NotAccelerated { pid, program } => write!(
+                f,
+                "process {pid} ({program}) is not accelerated: start it with `hasten run -- {program} …`; \
+                 `hasten check -- {program}` says what that would do"
+            ),
+            Self::NoPage { pid, program } => write!(
+                f,
+                "process {pid} ({program}) is accelerated but could not make its counter page: allow memfd_create \
+                 and mmap in its sandbox, or raise its memory and open-file limits, and restart it"
+            ),
+            Self::Io { pid, error } => write!(f, "/proc/{pid} cannot be read: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl std::error::Error for ProcessError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for PageError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl ProcessError {
+    pub(super) fn from_io(pid: u32, error: io::Error) -> Self {
+        match (error.kind(), error.raw_os_error()) {
+            (io::ErrorKind::NotFound, _) | (_, Some(libc::ESRCH)) => Self::Gone { pid },
+            (io::ErrorKind::PermissionDenied, _) => Self::Denied { pid },
+            _ => Self::Io { pid, error },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_says_what_to_do() {
+        let program = || "nginx".to_owned();
+        for (error, fix) in [
+            (ProcessError::Gone { pid: 7 }, "hasten top"),
+            (ProcessError::Denied { pid: 7 }, "sudo hasten top 7"),
+            (ProcessError::NotAccelerated { pid: 7, program: program() }, "hasten run -- nginx"),
+            (ProcessError::NoPage { pid: 7, program: program() }, "memfd_create"),
+        ] {
+            let text = error.to_string();
+            assert!(text.contains(fix) && text.contains('7'), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_says_gone_and_denied_in_several_ways() {
+        let classify = |errno| ProcessError::from_io(7, io::Error::from_raw_os_error(errno));
+        assert!(matches!(classify(libc::ENOENT), ProcessError::Gone { pid: 7 }));
+        assert!(matches!(classify(libc::ESRCH), ProcessError::Gone { pid: 7 }));
+        assert!(matches!(classify(libc::EACCES), ProcessError::Denied { pid: 7 }));
+        assert!(matches!(classify(libc::EPERM), ProcessError::Denied { pid: 7 }));
+        assert!(matches!(classify(libc::EIO), ProcessError::Io { pid: 7, .. }));
+    }
+}

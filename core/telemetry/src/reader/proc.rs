@@ -1,0 +1,141 @@
+//! What `/proc` says about mappings and names.
+
+use std::path::PathBuf;
+use std::{fs, io};
+
+/// How a counter page is named in `/proc/PID/maps` and `/proc/PID/fd`.
+const LINK: &[u8] = b"/memfd:hasten-telemetry (deleted)";
+
+/// One mapping of a counter page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) inode: u64,
+}
+
+/// The counter pages among a process's mappings, and whether any hasten
+/// library is mapped.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Mappings {
+    pub(super) pages: Vec<Mapping>,
+    pub(super) has_library: bool,
+}
+
+pub(super) fn mappings(pid: u32) -> io::Result<Mappings> {
+    Ok(parse_maps(&fs::read(format!("/proc/{pid}/maps"))?))
+}
+
+/// Every process of this host, threads left out.
+pub(super) fn pids() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// Name of the executable, or what the process calls itself.
+pub(super) fn program(pid: u32) -> String {
+    let executable = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let name = executable.as_deref().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let name = name.or_else(|| fs::read_to_string(format!("/proc/{pid}/comm")).ok()).unwrap_or_default();
+    name.trim().trim_end_matches(" (deleted)").replace(char::is_control, "\u{fffd}")
+}
+
+/// The number a process has in its own PID namespace.
+pub(super) fn namespace_pid(pid: u32) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.and_then(|numbers| numbers.split_whitespace().last()?.parse().ok()).unwrap_or(pid)
+}
+
+/// Links in `/proc/PID/fd` that look like a counter page.
+pub(super) fn page_descriptors(pid: u32) -> io::Result<Vec<PathBuf>> {
+    use std::os::unix::ffi::OsStrExt;
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"))?.flatten().map(|entry| entry.path());
+    let is_page = |path: &PathBuf| fs::read_link(path).is_ok_and(|link| link.as_os_str().as_bytes() == LINK);
+    Ok(entries.filter(is_page).collect())
+}
+
+fn parse_maps(maps: &[u8]) -> Mappings {
+    let mut found = Mappings::default();
+    for line in maps.split(|byte| *byte == b'\n') {
+        if line.ends_with(LINK) {
+            found.pages.extend(parse_mapping(line));
+        }
+        found.has_library |= line.rsplit(|byte| *byte == b'/').next().is_some_and(is_library);
+    }
+    found
+}
+
+fn is_library(name: &[u8]) -> bool {
+    name.starts_with(b"libhasten_") && (name.ends_with(b".so") || name.ends_with(b".so (deleted)"))
+}
+
+/// `start-end perms offset major:minor inode   path`.
+fn parse_mapping(line: &[u8]) -> Option<Mapping> {
+    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let inode = fields.nth(3)?;
+    // The path must follow at once: a name with spaces in front of it is not ours.
+    (fields.next()?.as_bytes() == LINK.split(|byte| *byte == b' ').next()?).then_some(())?;
+    Some(Mapping {
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        inode: inode.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "\
+55c0a0000000-55c0a0021000 r--p 00000000 fd:00 1234                       /usr/sbin/nginx
+7f0a3c000000-7f0a3c101000 rw-s 00000000 00:01 2049                       /memfd:hasten-telemetry (deleted)
+7f0a3c200000-7f0a3c301000 rw-s 00000000 00:01 2050                       /memfd:other (deleted)
+7f0a3c300000-7f0a3c401000 rw-s 00000000 00:01 2051                       /tmp/x /memfd:hasten-telemetry (deleted)
+7ffd4f5c7000-7ffd4f5e8000 rw-p 00000000 00:00 0                          [stack]
+";
+
+    #[test]
+    fn finds_the_page_and_nothing_that_only_looks_like_it() {
+        let found = parse_maps(MAPS.as_bytes());
+        let page = Mapping { start: 0x7f0a_3c00_0000, end: 0x7f0a_3c10_1000, inode: 2049 };
+        assert_eq!(found, Mappings { pages: vec![page], has_library: false });
+    }
+
+    #[test]
+    fn sees_a_library_without_a_page_even_when_its_file_was_replaced() {
+        for (name, expected) in [
+            ("/usr/lib/hasten/libhasten_tls.so", true),
+            ("/usr/lib/hasten/libhasten_tls.so (deleted)", true),
+            ("/usr/lib/hasten/readme", false),
+            ("/usr/lib/libssl.so.3", false),
+        ] {
+            let maps = format!("7f0a3c000000-7f0a3c101000 r-xp 00000000 fd:00 77 {name}\n");
+            assert_eq!(parse_maps(maps.as_bytes()).has_library, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn this_process_has_a_name_and_its_own_number() {
+        assert!(program(std::process::id()).starts_with("hasten_telemetry"));
+        assert!(pids().contains(&std::process::id()));
+        assert_ne!(namespace_pid(std::process::id()), 0);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_maps_file_parses(maps: Vec<u8>) {
+            parse_maps(&maps);
+        }
+
+        #[test]
+        fn any_line_with_our_name_parses(front in "[ -~]{0,60}") {
+            let line = format!("{front} /memfd:hasten-telemetry (deleted)");
+            let pages = parse_maps(line.as_bytes()).pages;
+            proptest::prop_assert!(pages.len() <= 1);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A checked, owned copy of a page.
+
+use super::{Counters, PageError};
+use crate::clock::now_ns;
+use crate::layout::{ALGORITHM_CAPACITY, AlgorithmCells, BreakEvenCell, Header};
+use crate::{Algorithm, Event, HEADER_SIZE, LANES, MAGIC, REASON_CAPACITY, Reason, Slot, VERSION};
+use std::collections::BTreeMap;
+use std::mem::{offset_of, size_of};
+use std::time::Duration;
+
+/// What a page said at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Process that made the page, as it saw its own number.
+    pub creator_pid: u32,
+    /// Wall clock at the start, since the epoch.
+    pub started: Duration,
+    /// Time since boot at the start; with the creator it tells pages apart.
+    pub started_boottime: Duration,
+    /// Executable, without its folder.
+    pub program: String,
+    /// Which accelerator counts here, such as `tls`.
+    pub accelerator: String,
+    /// The accelerator's remark for people; may be empty.
+    pub note: String,
+    /// One entry per slot that has or had a writer.
+    pub writers: Vec<Writer>,
+    break_even: [Option<BreakEven>; Algorithm::COUNT],
+}
+
+/// A slot: one thread of one process, and those that had it before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Writer {
+    /// Process number, as the process itself sees it.
+    pub pid: u32,
+    pub tid: u32,
+    /// Writers so far, this one included: a slot outlives them and goes on.
+    pub owners: u64,
+    pub counters: Counters,
+}
+
+/// What it takes to make a batch pay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BreakEven {
+    /// Smallest group worth a batch; more than [`LANES`]: none is.
+    pub lanes: u64,
+    /// Cost of one original operation.
+    pub scalar_ns: u64,
+    /// Cost of a batch, however many lanes it fills.
+    pub batch_ns: u64,
+}
+
+impl Snapshot {
+    /// Reads the bytes of a page. Whatever they are, the answer is a snapshot
+    /// or an error; slots and names of a newer writer are passed over.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PageError> {
+        let geometry = Geometry::parse(bytes)?;
+        if bytes.len() < geometry.total() {
+            return Err(PageError::TooShort { have: bytes.len(), need: geometry.total() });
+        }
+        let header = Words(bytes);
+        let slots = bytes[geometry.header_size..geometry.total()].chunks_exact(geometry.slot_size);
+        Ok(Self {
+            creator_pid: header.u32(offset_of!(Header, creator_pid)),
+            started: Duration::from_nanos(header.u64(offset_of!(Header, started_realtime_ns))),
+            started_boottime: Duration::from_nanos(header.u64(offset_of!(Header, started_boottime_ns))),
+            program: header.text(offset_of!(Header, program), offset_of!(Header, accelerator)),
+            accelerator: header.text(offset_of!(Header, accelerator), offset_of!(Header, note)),
+            note: header.text(offset_of!(Header, note), offset_of!(Header, break_even)),
+            break_even: Algorithm::ALL.map(|algorithm| geometry.break_even(&header, algorithm)),
+            writers: slots.filter_map(|slot| geometry.writer(&Words(slot))).collect(),
+        })
+    }
+
+    /// Sum over all writers, past ones included.
+    pub fn total(&self) -> Counters {
+        sum(&self.writers)
+    }
+
+    /// Sums by process. What a dead process counted stays with the slot and
+    /// so with the process that took the slot over.
+    pub fn by_pid(&self) -> BTreeMap<u32, Counters> {
+        let mut sums = BTreeMap::<u32, Counters>::new();
+        for writer in &self.writers {
+            *sums.entry(writer.pid).or_default() += &writer.counters;
+        }
+        sums
+    }
+
+    /// What a batch of this algorithm needs, if the writer has told.
+    pub fn break_even(&self, algorithm: Algorithm) -> Option<BreakEven> {
+        self.break_even[algorithm.index()]
+    }
+
+    /// Time since the page was made; suspend counts.
+    pub fn uptime(&self) -> Duration {
+        Duration::from_nanos(now_ns(libc::CLOCK_BOOTTIME)).saturating_sub(self.started_boottime)
+    }
+}
+
+/// Bytes worth reading for a page whose first [`HEADER_SIZE`] bytes these are.
+pub(super) fn page_size(header: &[u8]) -> Result<usize, PageError> {
+    Ok(Geometry::parse(header)?.total())
+}
+
+fn sum(writers: &[Writer]) -> Counters {
+    let mut total = Counters::default();
+    writers.iter().for_each(|writer| total += &writer.counters);
+    total
+}
+
+/// The checked sizes of a page. A later hasten may make header and slots
+/// larger and add names without a new version, so these come from the page.
+struct Geometry {
+    header_size: usize,
+    slot_size: usize,
+    slot_count: usize,
+    algorithms: usize,
+    reasons: usize,
+    events: usize,
+}
+
+impl Geometry {
+    /// Bounds on what a page may claim, so that a hostile one cannot make the
+    /// reader allocate without limit.
+    const LARGEST_PART: u32 = 64 * 1024;
+    const MOST_SLOTS: u32 = 1024;
+    const SMALLEST_HEADER: usize =
+        offset_of!(Header, break_even) + ALGORITHM_CAPACITY * size_of::<BreakEvenCell>();
+    const SMALLEST_SLOT: usize = offset_of!(Slot, events) + crate::EVENT_CAPACITY * size_of::<u64>();
+
+    fn parse(bytes: &[u8]) -> Result<Self, PageError> {
+        let header = Words(bytes);
+        if bytes.len() >= size_of::<u64>() && header.u64(offset_of!(Header, magic)) != MAGIC {
+            return Err(PageError::NotAPage);
+        }
+        if bytes.len() < HEADER_SIZE {
+            return Err(PageError::TooShort { have: bytes.len(), need: HEADER_SIZE });
+        }
+        let found = header.u32(offset_of!(Header, version));
+        if found != VERSION {
+            return Err(PageError::WrongVersion { found });
+        }
+        let bounded = |field, offset, smallest: usize, largest: u32| {
+            let value = header.u32(offset);
+            let fits = value as usize >= smallest && value <= largest;
+            if fits { Ok(value as usize) } else { Err(PageError::Corrupt { field, value: value.into() }) }
+        };
+        let count = |offset, known: usize| (header.u32(offset) as usize).min(known);
+        let (header_size, slot_size) = (offset_of!(Header, header_size), offset_of!(Header, slot_size));
+        Ok(Self {
+            header_size: bounded("header size", header_size, Self::SMALLEST_HEADER, Self::LARGEST_PART)?,
+            slot_size: bounded("slot size", slot_size, Self::SMALLEST_SLOT, Self::LARGEST_PART)?,
+            slot_count: bounded("slot count", offset_of!(Header, slot_count), 1, Self::MOST_SLOTS)?,
+            algorithms: count(offset_of!(Header, algorithm_count), Algorithm::COUNT),
+            reasons: count(offset_of!(Header, reason_count), Reason::COUNT),
+            events: count(offset_of!(Header, event_count), Event::COUNT),
+        })
+    }
+
+    fn total(&self) -> usize {
+        self.header_size + self.slot_size * self.slot_count
+    }
+
+    fn break_even(&self, header: &Words<'_>, algorithm: Algorithm) -> Option<BreakEven> {
+        let cell = offset_of!(Header, break_even) + algorithm.index() * size_of::<BreakEvenCell>();
+        let lanes = header.u64(cell + offset_of!(BreakEvenCell, lanes));
+        (lanes > 0 && algorithm.index() < self.algorithms).then(|| BreakEven {
+            lanes,
+            scalar_ns: header.u64(cell + offset_of!(BreakEvenCell, scalar_ns)),
+            batch_ns: header.u64(cell + offset_of!(BreakEvenCell, batch_ns)),
+        })
+    }
+
+    fn writer(&self, slot: &Words<'_>) -> Option<Writer> {
+        let owner = slot.u64(offset_of!(Slot, owner));
+        (owner != 0).then(|| Writer {
+            pid: (owner >> 32) as u32,
+            tid: owner as u32,
+            owners: slot.u64(offset_of!(Slot, owners)),
+            counters: self.counters(slot),
+        })
+    }
+
+    fn counters(&self, slot: &Words<'_>) -> Counters {
+        let mut counters = Counters::default();
+        for algorithm in &Algorithm::ALL[..self.algorithms] {
+            let cells = offset_of!(Slot, algorithms) + algorithm.index() * size_of::<AlgorithmCells>();
+            let one = &mut counters[*algorithm];
+            one.batched = slot.u64(cells + offset_of!(AlgorithmCells, batched));
+            one.scalar = slot.u64(cells + offset_of!(AlgorithmCells, scalar));
+            one.failed = slot.u64(cells + offset_of!(AlgorithmCells, failed));
+            one.batches = slot.u64(cells + offset_of!(AlgorithmCells, batches));
+            one.batch_ns = slot.u64(cells + offset_of!(AlgorithmCells, batch_ns));
+            one.saved_ns = slot.u64(cells + offset_of!(AlgorithmCells, saved_ns));
+            let lanes = cells + offset_of!(AlgorithmCells, lanes);
+            one.lanes = std::array::from_fn::<_, LANES, _>(|lane| slot.u64(lanes + lane * size_of::<u64>()));
+        }
+        for reason in &Reason::ALL[..self.reasons] {
+            counters[*reason] = slot.u64(offset_of!(Slot, bypassed) + reason.index() * size_of::<u64>());
+        }
+        for event in &Event::ALL[..self.events] {
+            counters[*event] = slot.u64(offset_of!(Slot, events) + event.index() * size_of::<u64>());
+        }
+        counters
+    }
+}
+
+/// Little-endian integers by offset; 0 beyond the end.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn u32(&self, offset: usize) -> u32 {
+        self.bytes(offset).map_or(0, u32::from_le_bytes)
+    }
+
+    fn u64(&self, offset: usize) -> u64 {
+        self.bytes(offset).map_or(0, u64::from_le_bytes)
+    }
+
+    fn bytes<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        self.0.get(offset..)?.first_chunk().copied()
+    }
+
+    /// The text up to its first zero. Control characters are replaced: it goes
+    /// to a terminal, and the page may be hostile.
+    fn text(&self, start: usize, end: usize) -> String {
+        let bytes = self.0.get(start..end).unwrap_or_default();
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).replace(char::is_control, "\u{fffd}")
+    }
+}
+
+const _: () =
+    assert!(REASON_CAPACITY * size_of::<u64>() == offset_of!(Slot, events) - offset_of!(Slot, bypassed));
+
+#[cfg(test)]
+#[path = "snapshot_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! The writer allocates nothing, from the constructor to the last count.
+
+use hasten_telemetry::{Algorithm, Event, LANES, Reason, after_fork_child, init, page, slot};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    // Per thread: the harness may allocate on its own meanwhile.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: hands every request to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block came from `alloc` above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count_everything() {
+    init("tls");
+    page().set_note("no allocation here");
+    for algorithm in Algorithm::ALL {
+        page().set_break_even(algorithm, 3, 257_000, 976_000);
+        slot().batched(algorithm, LANES, 976_000, 1_080_000);
+        slot().scalar(algorithm, 2);
+        slot().failed(algorithm, 1);
+    }
+    Reason::ALL.into_iter().for_each(|reason| slot().bypass(reason));
+    Event::ALL.into_iter().for_each(|event| slot().event_n(event, 3));
+    after_fork_child();
+    slot().event(Event::ForkReset);
+}
+
+#[test]
+fn init_claim_and_count_do_not_allocate() {
+    let before = ALLOCATIONS.get();
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(ALLOCATIONS.get(), before + 1, "the allocator counts");
+    count_everything();
+    assert_eq!(ALLOCATIONS.get(), before + 1);
+    let total = hasten_telemetry::pages_of(std::process::id()).unwrap()[0].read().unwrap().total();
+    assert_eq!(total.total().batched, (Algorithm::COUNT * LANES) as u64);
+    assert_eq!(total[Event::ForkReset], 4);
+}
