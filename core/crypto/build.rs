@@ -1,0 +1,57 @@
+//! Prepares Intel's crypto_mb for linking into a library that lives in other people's processes.
+//!
+//! The archive mixes the functions we call with variants that take OpenSSL's BIGNUMs, in the same object files, so the
+//! linker cannot drop one without the other. Left alone, a preload library would carry undefined references to
+//! `BN_*`, which is libcrypto's business and not ours. Every such reference, and `malloc`/`free` with them, is renamed
+//! to a symbol that `src/multibuffer/unreachable.rs` defines as a trap.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, exit};
+
+/// What the objects refer to outside libc's memory and stack-protector functions.
+const UNREACHABLE: [&str; 7] =
+    ["BN_bin2bn", "BN_bn2lebinpad", "BN_is_word", "BN_num_bits", "ECDSA_SIG_get0", "malloc", "free"];
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=HASTEN_CRYPTO_MB");
+    println!("cargo:rerun-if-env-changed=OBJCOPY");
+    let archive = archive();
+    println!("cargo:rerun-if-changed={}", archive.display());
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    rename(&archive, &out.join("libhasten_crypto_mb.a"));
+    println!("cargo:rustc-link-search=native={}", out.display());
+    println!("cargo:rustc-link-lib=static=hasten_crypto_mb");
+}
+
+fn archive() -> PathBuf {
+    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
+        fail("hasten-crypto needs an x86-64 target: its engine is AVX-512 IFMA code");
+    }
+    let Some(root) = env::var_os("HASTEN_CRYPTO_MB") else {
+        fail("HASTEN_CRYPTO_MB is not set: build inside the repository, whose .cargo/config.toml sets it");
+    };
+    let archive = Path::new(&root).join("libcrypto_mb.a");
+    if !archive.is_file() {
+        fail(&format!("{} is missing: run `make deps` to fetch the pinned crypto_mb", archive.display()));
+    }
+    archive
+}
+
+fn rename(archive: &Path, renamed: &Path) {
+    let objcopy = env::var_os("OBJCOPY").unwrap_or_else(|| "objcopy".into());
+    let status = Command::new(&objcopy)
+        .args(UNREACHABLE.map(|symbol| format!("--redefine-sym={symbol}=hasten_unreachable_{symbol}")))
+        .args([archive, renamed])
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => fail(&format!("{objcopy:?} could not rewrite {}: {status}", archive.display())),
+        Err(error) => fail(&format!("{objcopy:?} does not start ({error}): install binutils or set OBJCOPY")),
+    }
+}
+
+fn fail(why: &str) -> ! {
+    println!("cargo::error={why}");
+    exit(1);
+}

@@ -1,0 +1,105 @@
+//! Ephemeral key pairs, made ahead of their use.
+
+use std::fmt;
+
+use crate::Ifma;
+use crate::group::Group;
+use crate::memory::{Plain, SecretStack, wipe};
+use crate::multibuffer::{self, LANES, Scratch};
+use crate::random::Random;
+
+/// A fresh key pair; the private key is wiped when it is dropped.
+pub struct KeyPair {
+    group: Group,
+    bytes: KeyPairBytes,
+}
+
+impl KeyPair {
+    pub(crate) fn new(group: Group, bytes: KeyPairBytes) -> Self {
+        Self { group, bytes }
+    }
+
+    pub fn group(&self) -> Group {
+        self.group
+    }
+
+    /// Raw for X25519, a big-endian scalar otherwise.
+    pub fn private(&self) -> &[u8] {
+        &self.bytes.private[..self.group.private_len()]
+    }
+
+    /// As it goes over the wire.
+    pub fn public(&self) -> &[u8] {
+        &self.bytes.public[..self.group.public_len()]
+    }
+}
+
+impl Drop for KeyPair {
+    fn drop(&mut self) {
+        wipe(&mut self.bytes.private);
+    }
+}
+
+impl fmt::Debug for KeyPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyPair").field("group", &self.group).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct KeyPairBytes {
+    pub(crate) private: [u8; Group::MAX_PRIVATE],
+    pub(crate) public: [u8; Group::MAX_PUBLIC],
+}
+
+// SAFETY: two arrays of u8.
+#[allow(unsafe_code)]
+unsafe impl Plain for KeyPairBytes {
+    const ZERO: Self = Self { private: [0; Group::MAX_PRIVATE], public: [0; Group::MAX_PUBLIC] };
+}
+
+/// Unused key pairs of one group. One per thread; a forked child finds its copy empty, as with
+/// [`NoncePool`](crate::NoncePool).
+pub struct KeyPool {
+    group: Group,
+    pairs: SecretStack<KeyPairBytes, { Self::CAPACITY }>,
+}
+
+impl KeyPool {
+    pub const CAPACITY: usize = 2 * LANES;
+
+    /// `None` if the kernel cannot keep the pool out of forked children.
+    pub fn new(group: Group) -> Option<Self> {
+        Some(Self { group, pairs: SecretStack::new()? })
+    }
+
+    pub fn group(&self) -> Group {
+        self.group
+    }
+
+    pub fn available(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Adds eight key pairs, if there is room; how many were added.
+    pub fn refill(&mut self, ifma: Ifma, scratch: &mut Scratch, random: &mut Random<'_>) -> usize {
+        if self.available() + LANES > Self::CAPACITY {
+            return 0;
+        }
+        let mut added = 0;
+        multibuffer::keygen(ifma, scratch, self.group, LANES, random, |pair| {
+            added += usize::from(self.pairs.push(pair.bytes).is_ok());
+        });
+        added
+    }
+
+    pub fn take(&mut self) -> Option<KeyPair> {
+        self.pairs.pop().map(|bytes| KeyPair::new(self.group, bytes))
+    }
+
+    /// Forgets all key pairs.
+    pub fn clear(&mut self) {
+        self.pairs.clear();
+    }
+}

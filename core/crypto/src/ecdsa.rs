@@ -1,0 +1,197 @@
+//! ECDSA with nonces prepared ahead of their use.
+//!
+//! Almost all of a signature's cost is in its nonce k: the point k·G and the inverse of k. Neither depends on the key or
+//! the message, so [`NoncePool`] has them made eight at a time, and a signature itself is two multiplications. A server
+//! that signs this way has nothing left to wait for.
+
+use std::fmt;
+
+use crate::group::Curve;
+use crate::memory::{Plain, SecretStack, wipe_limbs};
+use crate::multibuffer::{self, LANES, Scratch};
+use crate::order::{self, Order};
+use crate::random::Random;
+use crate::rsa::UnsupportedKey;
+use crate::{Ifma, der, limbs};
+
+/// Limbs of the largest scalar.
+pub(crate) const LIMBS: usize = 6;
+
+/// A private key; wiped when dropped.
+pub struct EcKey {
+    curve: Curve,
+    /// In Montgomery form.
+    scalar: [u64; LIMBS],
+}
+
+impl EcKey {
+    /// From the private scalar as little-endian bytes (`EVP_PKEY_get_params` on x86-64).
+    pub fn new(curve: Curve, scalar: &[u8]) -> Result<Self, UnsupportedKey> {
+        let mut key = Self { curve, scalar: [0; LIMBS] };
+        limbs::from_le(scalar, &mut key.scalar).ok_or(UnsupportedKey::Scalar)?;
+        match curve {
+            Curve::P256 => key.convert(&order::P256),
+            Curve::P384 => key.convert(&order::P384),
+        }?;
+        Ok(key)
+    }
+
+    pub fn curve(&self) -> Curve {
+        self.curve
+    }
+
+    fn convert<const N: usize>(&mut self, order: &Order<N>) -> Result<(), UnsupportedKey> {
+        let (scalar, rest) = self.scalar.split_first_chunk_mut().expect("N is 4 or 6");
+        if order.contains(scalar) & limbs::is_zero(rest) == 0 {
+            return Err(UnsupportedKey::Scalar);
+        }
+        *scalar = order.to_montgomery(scalar);
+        Ok(())
+    }
+}
+
+impl Drop for EcKey {
+    fn drop(&mut self) {
+        wipe_limbs(&mut self.scalar);
+    }
+}
+
+impl fmt::Debug for EcKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EcKey").field("curve", &self.curve).finish_non_exhaustive()
+    }
+}
+
+/// The numbers r and s, big-endian, each as long as the curve's scalars.
+#[derive(Clone, Copy, Debug)]
+pub struct EcdsaSignature {
+    curve: Curve,
+    r: [u8; LIMBS * 8],
+    s: [u8; LIMBS * 8],
+}
+
+impl EcdsaSignature {
+    /// Enough for the DER encoding of a signature on any curve.
+    pub const MAX_DER: usize = 104;
+
+    pub fn r(&self) -> &[u8] {
+        &self.r[..self.curve.bytes()]
+    }
+
+    pub fn s(&self) -> &[u8] {
+        &self.s[..self.curve.bytes()]
+    }
+
+    /// Writes the `ECDSA-Sig-Value` of X.509 and TLS; its length, or `None` if `out` is too short.
+    pub fn to_der(&self, out: &mut [u8]) -> Option<usize> {
+        der::ecdsa_signature(self.r(), self.s(), out)
+    }
+}
+
+/// What a signature needs of a nonce. Never used twice: it leaves the pool by value and is wiped.
+#[derive(Clone, Copy)]
+pub(crate) struct Nonce {
+    /// k⁻¹ mod order.
+    pub(crate) inverse: [u64; LIMBS],
+    /// x(k·G) mod order: the first half of the signature.
+    pub(crate) r: [u64; LIMBS],
+}
+
+// SAFETY: two arrays of u64.
+#[allow(unsafe_code)]
+unsafe impl Plain for Nonce {
+    const ZERO: Self = Self { inverse: [0; LIMBS], r: [0; LIMBS] };
+}
+
+/// Prepared nonces of one curve, for all keys on it. One per thread.
+///
+/// A forked child finds its copy empty (see [`SecretStack`]): no two processes ever sign with the same nonce.
+pub struct NoncePool {
+    curve: Curve,
+    nonces: SecretStack<Nonce, { Self::CAPACITY }>,
+}
+
+impl NoncePool {
+    pub const CAPACITY: usize = 4 * LANES;
+
+    /// `None` if the kernel cannot keep the pool out of forked children.
+    pub fn new(curve: Curve) -> Option<Self> {
+        Some(Self { curve, nonces: SecretStack::new()? })
+    }
+
+    pub fn curve(&self) -> Curve {
+        self.curve
+    }
+
+    /// Signatures that can be made without a refill.
+    pub fn available(&self) -> usize {
+        self.nonces.len()
+    }
+
+    /// Adds eight nonces, if there is room; how many were added.
+    pub fn refill(&mut self, ifma: Ifma, scratch: &mut Scratch, random: &mut Random<'_>) -> usize {
+        if self.available() + LANES > Self::CAPACITY {
+            return 0;
+        }
+        let mut added = 0;
+        multibuffer::ecdsa_nonces(ifma, scratch, self.curve, random, |nonce| {
+            added += usize::from(self.nonces.push(nonce).is_ok());
+        });
+        added
+    }
+
+    /// Signs a message digest, of which the leftmost bits count that the curve can take.
+    ///
+    /// `None` if the pool is empty or the key is on another curve.
+    pub fn sign(&mut self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
+        if key.curve != self.curve {
+            return None;
+        }
+        let mut nonce = self.nonces.pop()?;
+        let signature = match self.curve {
+            Curve::P256 => complete(&order::P256, key, &nonce, digest),
+            Curve::P384 => complete(&order::P384, key, &nonce, digest),
+        };
+        wipe_limbs(&mut nonce.inverse);
+        signature
+    }
+
+    /// Forgets all nonces.
+    pub fn clear(&mut self) {
+        self.nonces.clear();
+    }
+}
+
+/// s = k⁻¹ (digest + r·d) mod order.
+fn complete<const N: usize>(
+    order: &Order<N>,
+    key: &EcKey,
+    nonce: &Nonce,
+    digest: &[u8],
+) -> Option<EcdsaSignature> {
+    let r = nonce.r.first_chunk::<N>()?;
+    let scalar = key.scalar.first_chunk::<N>()?;
+    let message = order.reduce(&message_representative(digest));
+    let mut sum = order.add(&message, &order.multiply(scalar, r));
+    let mut inverse = order.to_montgomery(nonce.inverse.first_chunk::<N>()?);
+    let s = order.multiply(&inverse, &sum);
+    wipe_limbs(&mut sum);
+    wipe_limbs(&mut inverse);
+    // Zero happens once in 2^256; the standard wants another nonce then, and the caller has the original path.
+    if limbs::is_zero(r) | limbs::is_zero(&s) != 0 {
+        return None;
+    }
+    let mut signature = EcdsaSignature { curve: key.curve, r: [0; LIMBS * 8], s: [0; LIMBS * 8] };
+    limbs::to_be(r, &mut signature.r[..N * 8]);
+    limbs::to_be(&s, &mut signature.s[..N * 8]);
+    Some(signature)
+}
+
+/// The leftmost bits of a digest as a number (bits2int of FIPS 186-5; curves of whole limbs only).
+fn message_representative<const N: usize>(digest: &[u8]) -> [u64; N] {
+    let mut bytes = [[0; 8]; N];
+    let used = digest.len().min(N * 8);
+    bytes.as_flattened_mut()[N * 8 - used..].copy_from_slice(&digest[..used]);
+    bytes.reverse();
+    bytes.map(u64::from_be_bytes)
+}

@@ -1,0 +1,29 @@
+//! Asymmetric TLS operations in batches of eight, and the encodings around them.
+//!
+//! The crate is linked into a preload library and runs inside other people's servers: it depends on libc alone, never
+//! panics on input, never allocates in an operation, and leaves no secret behind.
+
+#![deny(unsafe_code)]
+
+mod algorithm;
+mod cpu;
+pub mod der;
+mod ecdhe;
+mod ecdsa;
+mod group;
+mod limbs;
+mod memory;
+mod multibuffer;
+mod order;
+mod random;
+mod rsa;
+
+pub use algorithm::Algorithm;
+pub use cpu::Ifma;
+pub use ecdhe::{KeyPair, KeyPool};
+pub use ecdsa::{EcKey, EcdsaSignature, NoncePool};
+pub use group::{Curve, Group};
+pub use memory::{constant_time_eq, wipe};
+pub use multibuffer::{DeriveLane, LANES, LaneStatus, RsaLane, Scratch, derive, keygen, rsa_private};
+pub use random::Random;
+pub use rsa::{RsaKey, RsaParts, RsaSize, UnsupportedKey};

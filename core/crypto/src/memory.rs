@@ -1,0 +1,137 @@
+//! Memory for secrets: wiping that the compiler cannot remove, comparison in constant time, and pages that a fork
+//! leaves behind.
+
+#![allow(unsafe_code)]
+
+use std::arch::asm;
+use std::marker::PhantomData;
+use std::mem::size_of;
+use std::ptr::{self, NonNull};
+
+/// Overwrites `bytes` with zeros, even if nothing reads them afterwards.
+pub fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+    keep(bytes.as_ptr());
+}
+
+/// Like [`wipe`], for limbs.
+pub(crate) fn wipe_limbs(limbs: &mut [u64]) {
+    limbs.fill(0);
+    keep(limbs.as_ptr().cast());
+}
+
+/// Compares in time that depends on the lengths alone.
+pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let difference = a.iter().zip(b).fold(0, |any, (a, b)| any | (a ^ b));
+    // The compiler must not learn that one difference is enough.
+    std::hint::black_box(difference) == 0
+}
+
+/// Makes the compiler assume that the memory at `address` is read here.
+fn keep(address: *const u8) {
+    // SAFETY: the block has no instruction; by its default clobbers it may read any memory whose address it was given,
+    // so stores before it stay.
+    unsafe { asm!("/* {0} */", in(reg) address, options(nostack, preserves_flags)) }
+}
+
+/// Types whose every bit pattern, all zeros included, is a value, and which own nothing.
+///
+/// # Safety
+/// The type is made of integers and arrays of them, without padding.
+pub(crate) unsafe trait Plain: Copy + 'static {
+    const ZERO: Self;
+}
+
+/// A stack of secrets that a forked child finds empty.
+///
+/// The kernel zeroes the pages in the child (`MADV_WIPEONFORK`), the count with them, however the child came to be: two
+/// processes that share a nonce or an ephemeral key would give their secrets away. Core dumps leave the pages out.
+pub(crate) struct SecretStack<T: Plain, const N: usize> {
+    region: NonNull<Region<T, N>>,
+    owned: PhantomData<T>,
+}
+
+#[repr(C)]
+struct Region<T, const N: usize> {
+    length: usize,
+    slots: [T; N],
+}
+
+impl<T: Plain, const N: usize> SecretStack<T, N> {
+    const BYTES: usize = size_of::<Region<T, N>>();
+
+    /// `None` if the kernel refuses such pages (before Linux 4.14, or out of memory).
+    pub(crate) fn new() -> Option<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new anonymous mapping at an address the kernel chooses touches no memory of ours.
+        let address = unsafe { libc::mmap(ptr::null_mut(), Self::BYTES, protection, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return None;
+        }
+        // Page alignment is enough for any T here, and zeroed pages are an empty stack.
+        let stack = Self { region: NonNull::new(address.cast())?, owned: PhantomData };
+        let advised = |advice| {
+            // SAFETY: the range is the mapping just made.
+            unsafe { libc::madvise(address, Self::BYTES, advice) == 0 }
+        };
+        (advised(libc::MADV_WIPEONFORK) && advised(libc::MADV_DONTDUMP)).then_some(stack)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        // The bound holds even if a stray write of the host program hit the page.
+        self.region().length.min(N)
+    }
+
+    /// Gives the secret back if the stack is full.
+    pub(crate) fn push(&mut self, secret: T) -> Result<(), T> {
+        let length = self.len();
+        let region = self.region_mut();
+        let Some(slot) = region.slots.get_mut(length) else {
+            return Err(secret);
+        };
+        *slot = secret;
+        region.length = length + 1;
+        Ok(())
+    }
+
+    /// Takes a secret out and leaves zeros in its place.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let top = self.len().checked_sub(1)?;
+        let region = self.region_mut();
+        region.length = top;
+        let slot = &mut region.slots[top];
+        let secret = *slot;
+        *slot = T::ZERO;
+        keep(ptr::from_mut(slot).cast());
+        Some(secret)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        while self.pop().is_some() {}
+    }
+
+    fn region(&self) -> &Region<T, N> {
+        // SAFETY: the mapping lives as long as self, is aligned and zero-initialised, and `Plain` allows any bytes.
+        unsafe { self.region.as_ref() }
+    }
+
+    fn region_mut(&mut self) -> &mut Region<T, N> {
+        // SAFETY: as in `region`; the mapping is private to this value, which is borrowed mutably.
+        unsafe { self.region.as_mut() }
+    }
+}
+
+impl<T: Plain, const N: usize> Drop for SecretStack<T, N> {
+    fn drop(&mut self) {
+        self.clear();
+        // SAFETY: the range is the mapping made in `new`, and no reference to it outlives self.
+        unsafe { libc::munmap(self.region.as_ptr().cast(), Self::BYTES) };
+    }
+}
+
+// SAFETY: the mapping belongs to the value alone and T owns nothing bound to a thread.
+unsafe impl<T: Plain + Send, const N: usize> Send for SecretStack<T, N> {}

@@ -1,0 +1,105 @@
+//! The two NIST curves behind one interface: which foreign function, which order, how many limbs.
+
+use std::array;
+use std::ptr;
+
+use super::{LANES, LaneStatus, Scratch, ffi};
+use crate::Ifma;
+use crate::ecdsa::{LIMBS, Nonce};
+use crate::group::Curve;
+use crate::memory::wipe_limbs;
+use crate::order::{self, Order};
+use crate::random::{self, Random};
+
+pub(super) type Lanes = [[u64; LIMBS]; LANES];
+
+/// Prepares up to eight nonces; fewer only if the random generator fails.
+pub(crate) fn ecdsa_nonces(
+    _: Ifma,
+    scratch: &mut Scratch,
+    curve: Curve,
+    random: &mut Random<'_>,
+    mut sink: impl FnMut(Nonce),
+) {
+    let [nonces, inverses, rs] = &mut scratch.staging.limbs;
+    if random_scalars(curve, random, nonces) {
+        let status = sign_setup(curve, nonces, inverses, rs);
+        (0..LANES)
+            .filter(|&lane| status.is_ok(lane))
+            .for_each(|lane| sink(Nonce { inverse: inverses[lane], r: rs[lane] }));
+    }
+    scratch.staging.wipe_limbs();
+}
+
+/// Fills every lane with a scalar in `1..order`.
+pub(super) fn random_scalars(curve: Curve, random: &mut Random<'_>, lanes: &mut Lanes) -> bool {
+    fn draw<const N: usize>(order: &Order<N>, random: &mut Random<'_>, lane: &mut [u64; LIMBS]) -> bool {
+        let Some(mut scalar) = random::scalar(random, |candidate| order.contains(candidate)) else {
+            return false;
+        };
+        lane[..N].copy_from_slice(&scalar);
+        wipe_limbs(&mut scalar);
+        true
+    }
+    lanes.iter_mut().all(|lane| match curve {
+        Curve::P256 => draw(&order::P256, random, lane),
+        Curve::P384 => draw(&order::P384, random, lane),
+    })
+}
+
+fn sign_setup(curve: Curve, nonces: &Lanes, inverses: &mut Lanes, rs: &mut Lanes) -> LaneStatus {
+    let function = match curve {
+        Curve::P256 => ffi::k1_mbx_nistp256_ecdsa_sign_setup_mb8,
+        Curve::P384 => ffi::k1_mbx_nistp384_ecdsa_sign_setup_mb8,
+    };
+    // SAFETY: see the module's soundness section. The last argument is reserved.
+    LaneStatus::from_engine(unsafe {
+        function(&outputs(inverses), &outputs(rs), &inputs(nonces, |lane| lane), ptr::null_mut())
+    })
+}
+
+/// The public points of private scalars, in affine coordinates.
+pub(super) fn public_points(curve: Curve, private: &Lanes, x: &mut Lanes, y: &mut Lanes) -> LaneStatus {
+    let function = match curve {
+        Curve::P256 => ffi::k1_mbx_nistp256_ecpublic_key_mb8,
+        Curve::P384 => ffi::k1_mbx_nistp384_ecpublic_key_mb8,
+    };
+    // SAFETY: as in `sign_setup`; no third coordinate asks for affine ones.
+    LaneStatus::from_engine(unsafe {
+        function(&outputs(x), &outputs(y), ptr::null(), &inputs(private, |lane| lane), ptr::null_mut())
+    })
+}
+
+/// The shared secrets of private scalars and affine points. Lane i of the result comes from lane `source(i)`.
+pub(super) fn shared_secrets<const B: usize>(
+    curve: Curve,
+    [private, x, y]: &[Lanes; 3],
+    source: impl Fn(usize) -> usize,
+    shared: &mut [[u8; B]; LANES],
+) -> LaneStatus {
+    const { assert!(B >= LIMBS * 8) };
+    let function = match curve {
+        Curve::P256 => ffi::k1_mbx_nistp256_ecdh_mb8,
+        Curve::P384 => ffi::k1_mbx_nistp384_ecdh_mb8,
+    };
+    let shared: ffi::Outputs<u8> = shared.each_mut().map(|lane| lane.as_mut_ptr());
+    // SAFETY: as in `public_points`.
+    LaneStatus::from_engine(unsafe {
+        function(
+            &shared,
+            &inputs(private, &source),
+            &inputs(x, &source),
+            &inputs(y, &source),
+            ptr::null(),
+            ptr::null_mut(),
+        )
+    })
+}
+
+fn inputs(lanes: &Lanes, source: impl Fn(usize) -> usize) -> ffi::Inputs<u64> {
+    array::from_fn(|lane| lanes[source(lane)].as_ptr())
+}
+
+fn outputs(lanes: &mut Lanes) -> ffi::Outputs<u64> {
+    lanes.each_mut().map(|lane| lane.as_mut_ptr())
+}

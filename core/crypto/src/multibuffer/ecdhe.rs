@@ -1,0 +1,186 @@
+//! Ephemeral Diffie-Hellman: key pairs and shared secrets.
+
+use std::array;
+
+use super::curves::{public_points, random_scalars, shared_secrets};
+use super::{LANES, LaneStatus, Scratch, ffi};
+use crate::Ifma;
+use crate::ecdhe::{KeyPair, KeyPairBytes};
+use crate::group::{Curve, Group};
+use crate::memory::{Plain, constant_time_eq, wipe};
+use crate::order;
+use crate::random::Random;
+use crate::{ecdsa, limbs};
+
+/// The form byte of an uncompressed point.
+const UNCOMPRESSED: u8 = 4;
+
+const X25519_BYTES: usize = 32;
+
+/// One shared secret of a batch.
+pub struct DeriveLane<'a> {
+    /// Raw for X25519, a big-endian scalar otherwise.
+    pub private: &'a [u8],
+    /// The peer's public key as it came over the wire.
+    pub peer: &'a [u8],
+    /// Receives the secret: [`Group::shared_len`] bytes.
+    pub shared: &'a mut [u8],
+}
+
+/// Hands up to `count` (at most eight) fresh key pairs to `sink`; how many.
+pub fn keygen(
+    _: Ifma,
+    scratch: &mut Scratch,
+    group: Group,
+    count: usize,
+    random: &mut Random<'_>,
+    mut sink: impl FnMut(KeyPair),
+) -> usize {
+    let mut made = 0;
+    let mut sink = |lane: usize, bytes| {
+        let pair = KeyPair::new(group, bytes);
+        if lane < count {
+            made += 1;
+            sink(pair);
+        }
+    };
+    match group {
+        Group::X25519 => x25519_keygen(scratch, random, &mut sink),
+        Group::P256 => point_keygen(scratch, Curve::P256, random, &mut sink),
+        Group::P384 => point_keygen(scratch, Curve::P384, random, &mut sink),
+    }
+    made
+}
+
+fn x25519_keygen(scratch: &mut Scratch, random: &mut Random<'_>, sink: &mut impl FnMut(usize, KeyPairBytes)) {
+    let [private, public] = &mut scratch.staging.bytes;
+    let drawn = private.iter_mut().all(|lane| random(&mut lane[..X25519_BYTES]));
+    if drawn {
+        private.iter_mut().for_each(|lane| clamp(lane));
+        let outputs = public.each_mut().map(|lane| lane.as_mut_ptr());
+        let inputs = private.each_ref().map(|lane| lane.as_ptr());
+        // SAFETY: see the module's soundness section.
+        let status = LaneStatus::from_engine(unsafe { ffi::k1_mbx_x25519_public_key_mb8(&outputs, &inputs) });
+        for lane in (0..LANES).filter(|&lane| status.is_ok(lane)) {
+            let mut bytes = KeyPairBytes::ZERO;
+            bytes.private[..X25519_BYTES].copy_from_slice(&private[lane][..X25519_BYTES]);
+            bytes.public[..X25519_BYTES].copy_from_slice(&public[lane][..X25519_BYTES]);
+            sink(lane, bytes);
+        }
+    }
+    scratch.staging.wipe_bytes(X25519_BYTES);
+}
+
+/// RFC 7748, section 5. The engine does it too; hosts that export the key expect it done.
+fn clamp(scalar: &mut [u8]) {
+    scalar[0] &= 0xf8;
+    scalar[31] = scalar[31] & 0x7f | 0x40;
+}
+
+fn point_keygen(
+    scratch: &mut Scratch,
+    curve: Curve,
+    random: &mut Random<'_>,
+    sink: &mut impl FnMut(usize, KeyPairBytes),
+) {
+    let [private, x, y] = &mut scratch.staging.limbs;
+    if random_scalars(curve, random, private) {
+        let status = public_points(curve, private, x, y);
+        let coordinate = curve.bytes();
+        for lane in (0..LANES).filter(|&lane| status.is_ok(lane)) {
+            let mut bytes = KeyPairBytes::ZERO;
+            limbs::to_be(&private[lane][..coordinate / 8], &mut bytes.private[..coordinate]);
+            bytes.public[0] = UNCOMPRESSED;
+            limbs::to_be(&x[lane][..coordinate / 8], &mut bytes.public[1..][..coordinate]);
+            limbs::to_be(&y[lane][..coordinate / 8], &mut bytes.public[1 + coordinate..][..coordinate]);
+            sink(lane, bytes);
+        }
+    }
+    scratch.staging.wipe_limbs();
+}
+
+/// Derives the shared secrets of one to eight lanes.
+///
+/// A lane has no result, and zeros for a secret, if its peer's key is malformed, not on the curve or of low order: what
+/// the host library refuses as well.
+pub fn derive(_: Ifma, scratch: &mut Scratch, group: Group, lanes: &mut [DeriveLane<'_>]) -> LaneStatus {
+    lanes.iter_mut().for_each(|lane| wipe(lane.shared));
+    if lanes.len() > LANES || lanes.iter().any(|lane| lane.shared.len() != group.shared_len()) {
+        return LaneStatus::NONE;
+    }
+    let status = match group {
+        Group::X25519 => x25519_derive(scratch, lanes),
+        Group::P256 => point_derive(scratch, Curve::P256, lanes),
+        Group::P384 => point_derive(scratch, Curve::P384, lanes),
+    };
+    for (i, lane) in lanes.iter_mut().enumerate().filter(|&(i, _)| status.is_ok(i)) {
+        lane.shared.copy_from_slice(&scratch.staging.bytes[0][i][..group.shared_len()]);
+    }
+    scratch.staging.wipe_bytes(group.shared_len());
+    scratch.staging.wipe_limbs();
+    status
+}
+
+/// Leaves the secrets in the first staging array.
+fn x25519_derive(scratch: &mut Scratch, lanes: &[DeriveLane<'_>]) -> LaneStatus {
+    let mut valid = LaneStatus::NONE;
+    for (i, lane) in lanes.iter().enumerate() {
+        if lane.private.len() == X25519_BYTES && lane.peer.len() == X25519_BYTES {
+            valid.set(i);
+        }
+    }
+    let Some(filler) = valid.first() else {
+        return LaneStatus::NONE;
+    };
+    let source = |i| &lanes[if valid.is_ok(i) { i } else { filler }];
+    let private = array::from_fn(|i| source(i).private.as_ptr());
+    let peers = array::from_fn(|i| source(i).peer.as_ptr());
+    let shared = &mut scratch.staging.bytes[0];
+    let outputs = shared.each_mut().map(|lane| lane.as_mut_ptr());
+    // SAFETY: see the module's soundness section; the inputs have the length the function reads.
+    let done = LaneStatus::from_engine(unsafe { ffi::k1_mbx_x25519_mb8(&outputs, &private, &peers) });
+    let mut status = done.and(valid);
+    // All zeros is what a point of low order gives; RFC 8446, section 7.4.2, wants the handshake to fail.
+    (0..LANES)
+        .filter(|&i| constant_time_eq(&shared[i][..X25519_BYTES], &[0; X25519_BYTES]))
+        .for_each(|i| status.clear(i));
+    status
+}
+
+/// Leaves the secrets in the first staging array.
+fn point_derive(scratch: &mut Scratch, curve: Curve, lanes: &[DeriveLane<'_>]) -> LaneStatus {
+    let staging = &mut *scratch.staging;
+    let mut valid = LaneStatus::NONE;
+    for (i, lane) in lanes.iter().enumerate() {
+        let [private, x, y] = staging.limbs.each_mut().map(|limbs| &mut limbs[i]);
+        let read = match curve {
+            Curve::P256 => read_lane::<4>(&order::P256, lane, private, x, y),
+            Curve::P384 => read_lane::<6>(&order::P384, lane, private, x, y),
+        };
+        if read.is_some() {
+            valid.set(i);
+        }
+    }
+    let Some(filler) = valid.first() else {
+        return LaneStatus::NONE;
+    };
+    let source = |i| if valid.is_ok(i) { i } else { filler };
+    shared_secrets(curve, &staging.limbs, source, &mut staging.bytes[0]).and(valid)
+}
+
+/// Private scalar and peer's coordinates as limbs; the engine itself checks that the point is on the curve.
+fn read_lane<const N: usize>(
+    order: &order::Order<N>,
+    lane: &DeriveLane<'_>,
+    private: &mut [u64; ecdsa::LIMBS],
+    x: &mut [u64; ecdsa::LIMBS],
+    y: &mut [u64; ecdsa::LIMBS],
+) -> Option<()> {
+    let scalar = limbs::from_be::<N>(lane.private)?;
+    private[..N].copy_from_slice(&scalar);
+    let (&form, point) = lane.peer.split_first()?;
+    let (left, right) = point.split_at_checked(N * 8)?;
+    x[..N].copy_from_slice(&limbs::from_be::<N>(left)?);
+    y[..N].copy_from_slice(&limbs::from_be::<N>(right)?);
+    (form == UNCOMPRESSED && order.contains(&scalar) != 0).then_some(())
+}

@@ -1,0 +1,136 @@
+//! The engine: Intel crypto_mb, eight independent operations at the price of about two.
+//!
+//! # Soundness
+//! The foreign functions take arrays of eight pointers. In this module every pointer of every call leads to memory of
+//! the length the function reads or writes: to a [`Staging`] array that has the largest size for its element, or to a
+//! key of the size named in the call. No call is made with fewer than eight lanes; those not in use repeat one that is.
+//! The functions keep no pointer, allocate nothing and write no global, so they run on any thread. They need no more
+//! than 48 KiB of stack (`tests/stack.rs`).
+
+#![allow(unsafe_code)]
+
+mod curves;
+mod ecdhe;
+mod ffi;
+mod rsa;
+mod unreachable;
+
+use std::ffi::c_int;
+
+use crate::Ifma;
+use crate::ecdsa::LIMBS;
+use crate::memory::{wipe, wipe_limbs};
+use crate::rsa::RsaSize;
+
+pub(crate) use self::curves::ecdsa_nonces;
+pub use self::ecdhe::{DeriveLane, derive, keygen};
+pub use self::rsa::{RsaLane, rsa_private};
+
+/// Operations in one batch.
+pub const LANES: usize = 8;
+
+/// Which lanes of a batch have a result: bit i is lane i.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneStatus(u8);
+
+impl LaneStatus {
+    /// No lane has a result.
+    pub const NONE: Self = Self(0);
+
+    pub const fn is_ok(self, lane: usize) -> bool {
+        lane < LANES && self.0 >> lane & 1 == 1
+    }
+
+    /// Whether the first `lanes` lanes all have one.
+    pub const fn all_ok(self, lanes: usize) -> bool {
+        self.count() == lanes && self.0.trailing_ones() as usize >= lanes
+    }
+
+    pub const fn count(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    fn set(&mut self, lane: usize) {
+        self.0 |= 1 << lane;
+    }
+
+    fn clear(&mut self, lane: usize) {
+        self.0 &= !(1 << lane);
+    }
+
+    /// The lanes the engine reports as done.
+    fn from_engine(status: ffi::Status) -> Self {
+        let mut done = Self::NONE;
+        (0..LANES).filter(|lane| status >> (lane * 4) & 0xf == ffi::OK).for_each(|lane| done.set(lane));
+        done
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The lowest lane that is set.
+    fn first(self) -> Option<usize> {
+        (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
+    }
+}
+
+/// Working memory of the engine. One per thread; all zero between calls.
+pub struct Scratch {
+    staging: Box<Staging>,
+    rsa_buffer: Box<[CacheLine]>,
+}
+
+impl Scratch {
+    pub fn new(_: Ifma) -> Self {
+        let rsa_bytes = RsaSize::ALL.map(rsa::buffer_bytes).into_iter().max().unwrap_or_default();
+        let lines = rsa_bytes.div_ceil(size_of::<CacheLine>());
+        Self {
+            staging: Box::new(Staging {
+                bytes: [[[0; RsaSize::Rsa4096.bytes()]; LANES]; 2],
+                limbs: [[[0; LIMBS]; LANES]; 3],
+            }),
+            rsa_buffer: vec![CacheLine([0; 64]); lines].into_boxed_slice(),
+        }
+    }
+
+    /// Whether no secret is left behind: what every function here promises.
+    pub fn is_zero(&self) -> bool {
+        self.staging.bytes.as_flattened().as_flattened().iter().all(|&byte| byte == 0)
+            && self.staging.limbs.as_flattened().as_flattened().iter().all(|&limb| limb == 0)
+            && self.rsa_buffer.iter().all(|line| line.0 == [0; 64])
+    }
+}
+
+/// Inputs and results on their way in and out.
+#[repr(C, align(64))]
+struct Staging {
+    bytes: [[[u8; RsaSize::Rsa4096.bytes()]; LANES]; 2],
+    limbs: [[[u64; LIMBS]; LANES]; 3],
+}
+
+impl Staging {
+    fn wipe_bytes(&mut self, used: usize) {
+        for lane in self.bytes.as_flattened_mut() {
+            wipe(&mut lane[..used]);
+        }
+    }
+
+    fn wipe_limbs(&mut self) {
+        wipe_limbs(self.limbs.as_flattened_mut().as_flattened_mut());
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct CacheLine([u8; 64]);
+
+impl CacheLine {
+    fn wipe(lines: &mut [Self]) {
+        lines.iter_mut().for_each(|line| wipe(&mut line.0));
+    }
+}
+
+fn bits(size: RsaSize) -> c_int {
+    size.bits() as c_int
+}

@@ -1,0 +1,126 @@
+//! Arithmetic modulo the order of a curve's base point, in Montgomery form and constant time.
+//!
+//! What is left of an ECDSA signature once its nonce is prepared is two multiplications and an addition here.
+
+use crate::limbs::{add_with_carry, is_zero, less_than, multiply_add, sub_with_borrow};
+
+/// The order of NIST P-256.
+pub(crate) static P256: Order<4> =
+    Order::new([0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, 0xffff_ffff_ffff_ffff, 0xffff_ffff_0000_0000]);
+
+/// The order of NIST P-384.
+pub(crate) static P384: Order<6> = Order::new([
+    0xecec_196a_ccc5_2973,
+    0x581a_0db2_48b0_a77a,
+    0xc763_4d81_f437_2ddf,
+    0xffff_ffff_ffff_ffff,
+    0xffff_ffff_ffff_ffff,
+    0xffff_ffff_ffff_ffff,
+]);
+
+/// An odd modulus of N limbs with its top bit set.
+pub(crate) struct Order<const N: usize> {
+    modulus: [u64; N],
+    /// -1/modulus mod 2^64.
+    inverse: u64,
+    /// 2^(128 N) mod modulus: takes a value into Montgomery form.
+    square: [u64; N],
+}
+
+impl<const N: usize> Order<N> {
+    const fn new(modulus: [u64; N]) -> Self {
+        Self { modulus, inverse: negated_inverse(modulus[0]), square: montgomery_square(&modulus) }
+    }
+
+    /// All ones if `value` is in `1..order`, else zero.
+    pub(crate) fn contains(&self, value: &[u64; N]) -> u64 {
+        less_than(value, &self.modulus) & !is_zero(value)
+    }
+
+    /// `value` mod order, for any value of N limbs (below twice the order, as its top bit is set).
+    pub(crate) fn reduce(&self, value: &[u64; N]) -> [u64; N] {
+        self.subtract_once(value, 0)
+    }
+
+    pub(crate) fn to_montgomery(&self, value: &[u64; N]) -> [u64; N] {
+        self.multiply(value, &self.square)
+    }
+
+    /// `a * b / 2^(64 N)` mod order, for reduced a and b: the product, if one of them is in Montgomery form.
+    pub(crate) fn multiply(&self, a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+        let mut sum = [0; N];
+        let mut top = 0;
+        for &a in a {
+            let mut carry = 0;
+            for (sum, &b) in sum.iter_mut().zip(b) {
+                (*sum, carry) = multiply_add(a, b, *sum, carry);
+            }
+            let (high, overflow) = add_with_carry(top, carry, 0);
+
+            // Add the multiple of the modulus that clears the lowest limb, and shift it out.
+            let factor = sum[0].wrapping_mul(self.inverse);
+            (_, carry) = multiply_add(factor, self.modulus[0], sum[0], 0);
+            for i in 1..N {
+                (sum[i - 1], carry) = multiply_add(factor, self.modulus[i], sum[i], carry);
+            }
+            (sum[N - 1], carry) = add_with_carry(high, carry, 0);
+            top = overflow + carry;
+        }
+        self.subtract_once(&sum, top)
+    }
+
+    pub(crate) fn add(&self, a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+        let mut sum = [0; N];
+        let mut carry = 0;
+        for (sum, (&a, &b)) in sum.iter_mut().zip(a.iter().zip(b)) {
+            (*sum, carry) = add_with_carry(a, b, carry);
+        }
+        self.subtract_once(&sum, carry)
+    }
+
+    /// Subtracts the modulus from `top:value` if that leaves no negative number.
+    fn subtract_once(&self, value: &[u64; N], top: u64) -> [u64; N] {
+        let mut difference = [0; N];
+        let mut borrow = 0;
+        for (difference, (&value, &modulus)) in difference.iter_mut().zip(value.iter().zip(&self.modulus)) {
+            (*difference, borrow) = sub_with_borrow(value, modulus, borrow);
+        }
+        let (_, negative) = sub_with_borrow(top, 0, borrow);
+        let keep = negative.wrapping_neg();
+        for (difference, &value) in difference.iter_mut().zip(value) {
+            *difference = (value & keep) | (*difference & !keep);
+        }
+        difference
+    }
+}
+
+/// Newton's iteration doubles the number of correct low bits, from three.
+const fn negated_inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    let mut correct_bits = 3;
+    while correct_bits < 64 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        correct_bits *= 2;
+    }
+    inverse.wrapping_neg()
+}
+
+/// Doubles 1 modulo `modulus` as often as there are bits in two operands. Compile-time only.
+const fn montgomery_square<const N: usize>(modulus: &[u64; N]) -> [u64; N] {
+    let mut value = [0; N];
+    value[0] = 1;
+    let mut doublings = 0;
+    while doublings < 128 * N {
+        let mut doubled = [0; N];
+        let mut reduced = [0; N];
+        let (mut carry, mut borrow, mut i) = (0, 0, 0);
+        while i < N {
+            (doubled[i], carry) = add_with_carry(value[i], value[i], carry);
+            (reduced[i], borrow) = sub_with_borrow(doubled[i], modulus[i], borrow);
+            i += 1;
+        }
+        value = if carry >= borrow { reduced } else { doubled };
+        doublings += 1;
+    }
+    value
+}

@@ -1,0 +1,164 @@
+//! RSA private keys in the layout of the engine.
+
+use std::fmt;
+
+use crate::algorithm::Algorithm;
+use crate::limbs::{bit_length, from_le, less_than, multiply};
+use crate::memory::wipe_limbs;
+
+/// The only public exponent the engine verifies with, and in practice the only one in use.
+const EXPONENT: [u64; 1] = [65537];
+
+const MODULUS_LIMBS: usize = 4096 / 64;
+const PRIME_LIMBS: usize = MODULUS_LIMBS / 2;
+
+/// The modulus sizes that run in batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RsaSize {
+    Rsa2048,
+    Rsa3072,
+    Rsa4096,
+}
+
+impl RsaSize {
+    pub const ALL: [Self; 3] = [Self::Rsa2048, Self::Rsa3072, Self::Rsa4096];
+
+    pub const fn bits(self) -> usize {
+        match self {
+            Self::Rsa2048 => 2048,
+            Self::Rsa3072 => 3072,
+            Self::Rsa4096 => 4096,
+        }
+    }
+
+    /// Bytes of the modulus, a padded input or a signature.
+    pub const fn bytes(self) -> usize {
+        self.bits() / 8
+    }
+
+    pub const fn sign(self) -> Algorithm {
+        match self {
+            Self::Rsa2048 => Algorithm::Rsa2048Sign,
+            Self::Rsa3072 => Algorithm::Rsa3072Sign,
+            Self::Rsa4096 => Algorithm::Rsa4096Sign,
+        }
+    }
+}
+
+/// The numbers of a two-prime key as little-endian bytes, the form in which `EVP_PKEY_get_params` hands them out on
+/// x86-64. Leading zeros are fine.
+#[derive(Clone, Copy)]
+pub struct RsaParts<'a> {
+    pub n: &'a [u8],
+    pub e: &'a [u8],
+    pub p: &'a [u8],
+    pub q: &'a [u8],
+    pub dp: &'a [u8],
+    pub dq: &'a [u8],
+    pub qinv: &'a [u8],
+}
+
+/// A private key the engine can use; wiped when dropped.
+pub struct RsaKey {
+    size: RsaSize,
+    pub(crate) n: [u64; MODULUS_LIMBS],
+    pub(crate) p: [u64; PRIME_LIMBS],
+    pub(crate) q: [u64; PRIME_LIMBS],
+    pub(crate) dp: [u64; PRIME_LIMBS],
+    pub(crate) dq: [u64; PRIME_LIMBS],
+    pub(crate) qinv: [u64; PRIME_LIMBS],
+}
+
+impl RsaKey {
+    /// Takes a key apart from its host.
+    ///
+    /// A key that passes may still be wrong in `dp`, `dq` or `qinv`; its signatures fail verification then.
+    pub fn new(parts: &RsaParts<'_>) -> Result<Box<Self>, UnsupportedKey> {
+        let mut exponent = [0; 1];
+        if from_le(parts.e, &mut exponent).is_none() || exponent != EXPONENT {
+            return Err(UnsupportedKey::Exponent);
+        }
+        let mut key = Box::new(Self {
+            size: RsaSize::Rsa4096,
+            n: [0; MODULUS_LIMBS],
+            p: [0; PRIME_LIMBS],
+            q: [0; PRIME_LIMBS],
+            dp: [0; PRIME_LIMBS],
+            dq: [0; PRIME_LIMBS],
+            qinv: [0; PRIME_LIMBS],
+        });
+        from_le(parts.n, &mut key.n).ok_or(UnsupportedKey::Size)?;
+        let bits = bit_length(&key.n);
+        key.size = RsaSize::ALL.into_iter().find(|size| size.bits() == bits).ok_or(UnsupportedKey::Size)?;
+        let prime_limbs = key.size.bits() / 128;
+        let read = |bytes, limbs: &mut [u64; PRIME_LIMBS]| {
+            from_le(bytes, &mut limbs[..prime_limbs]).ok_or(UnsupportedKey::Primes)
+        };
+        read(parts.p, &mut key.p)?;
+        read(parts.q, &mut key.q)?;
+        read(parts.dp, &mut key.dp)?;
+        read(parts.dq, &mut key.dq)?;
+        read(parts.qinv, &mut key.qinv)?;
+        if key.is_consistent() { Ok(key) } else { Err(UnsupportedKey::Primes) }
+    }
+
+    pub fn size(&self) -> RsaSize {
+        self.size
+    }
+
+    /// What costs little to check: the primes have half the bits each, they make the modulus, and the rest is reduced.
+    fn is_consistent(&self) -> bool {
+        let half = self.size.bits() / 2;
+        let mut product = [0; MODULUS_LIMBS];
+        multiply(&self.p, &self.q, &mut product);
+        let consistent = bit_length(&self.p) == half
+            && bit_length(&self.q) == half
+            && product == self.n
+            && self.n[0] & 1 == 1
+            && less_than(&self.dp, &self.p) != 0
+            && less_than(&self.dq, &self.q) != 0
+            && less_than(&self.qinv, &self.p) != 0;
+        wipe_limbs(&mut product);
+        consistent
+    }
+}
+
+impl Drop for RsaKey {
+    fn drop(&mut self) {
+        for secret in [&mut self.p, &mut self.q, &mut self.dp, &mut self.dq, &mut self.qinv] {
+            wipe_limbs(secret);
+        }
+    }
+}
+
+impl fmt::Debug for RsaKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RsaKey").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// Why a key stays with its host library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnsupportedKey {
+    /// An RSA modulus of another size than 2048, 3072 or 4096 bits.
+    Size,
+    /// An RSA public exponent other than 65537: such signatures could not be verified in a batch.
+    Exponent,
+    /// RSA primes of unequal size, more than two of them, or numbers that do not belong together.
+    Primes,
+    /// An EC private key that is not in `1..order` of its curve.
+    Scalar,
+}
+
+impl fmt::Display for UnsupportedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Size => "RSA modulus is not of 2048, 3072 or 4096 bits: the original path signs",
+            Self::Exponent => "RSA public exponent is not 65537: the original path signs",
+            Self::Primes => "RSA key is not made of two primes of equal size: the original path signs",
+            Self::Scalar => "EC private key is out of range for its curve: the original path signs",
+        })
+    }
+}
+
+impl std::error::Error for UnsupportedKey {}
