@@ -230,6 +230,19 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_lists_every_name_at_its_place() {
+        let manual = include_str!("../../../docs/telemetry.md");
+        let row = |index: usize, name: &str| format!("| {index} | `{name}` |");
+        let reasons = Reason::ALL.iter().map(|r| row(r.index(), r.as_str()));
+        let events = Event::ALL.iter().map(|e| row(e.index(), e.as_str()));
+        for row in reasons.chain(events) {
+            assert!(manual.contains(&row), "{row}");
+        }
+        let algorithms = Algorithm::ALL.map(|a| format!("`{a}`")).join(", ");
+        assert!(manual.replace('\n', " ").contains(&algorithms), "{algorithms}");
+    }
+
+    #[test]
     fn every_reason_has_a_sentence_of_help() {
         for reason in Reason::ALL {
             let help = reason.help();

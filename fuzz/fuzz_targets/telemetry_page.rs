@@ -1,0 +1,41 @@
+//! A counter page belongs to another process and may hold anything.
+
+#![no_main]
+
+use hasten_telemetry::{Counters, HEADER_SIZE, MAGIC, SLOT_SIZE, Snapshot, VERSION};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    check(data);
+    check(&damaged_page(data));
+});
+
+fn check(bytes: &[u8]) {
+    let Ok(snapshot) = Snapshot::parse(bytes) else { return };
+    let texts = [&snapshot.program, &snapshot.accelerator, &snapshot.note];
+    assert!(texts.iter().all(|text| !text.contains(char::is_control)));
+    let total = snapshot.total();
+    assert_eq!(total.since(&total), Counters::default());
+    let mut by_pid = Counters::default();
+    snapshot.by_pid().values().for_each(|counters| by_pid += counters);
+    assert_eq!(by_pid, total);
+}
+
+/// A small page that starts well: without the right magic and sizes an input
+/// of a few bytes would never get beyond the first checks.
+fn damaged_page(data: &[u8]) -> Vec<u8> {
+    let (keep_sizes, data) = data.split_first().map_or((true, data), |(first, rest)| (first % 4 != 0, rest));
+    let (header, slots) = data.split_at(data.len().min(700));
+    let mut page = vec![0; HEADER_SIZE + 2 * SLOT_SIZE];
+    page[12..12 + header.len()].copy_from_slice(header);
+    page[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    page[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    if keep_sizes {
+        for (offset, value) in [(12, HEADER_SIZE as u32), (16, SLOT_SIZE as u32), (20, 2)] {
+            page[offset..offset + 4].copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    let length = slots.len().min(2 * SLOT_SIZE);
+    page[HEADER_SIZE..HEADER_SIZE + length].copy_from_slice(&slots[..length]);
+    page
+}
