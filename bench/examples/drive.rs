@@ -53,9 +53,9 @@ struct Args {
     #[arg(long)]
     pid: Option<u32>,
 
-    /// CPU to keep the driver on
-    #[arg(long)]
-    cpu: Option<usize>,
+    /// CPUs to keep the driver's threads on
+    #[arg(long, value_delimiter = ',')]
+    cpu: Vec<usize>,
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         protocol: args.tls,
         group: args.group,
         cipher: args.cipher,
-        cpu: args.cpu,
+        cpus: args.cpu,
         ..Load::default()
     };
     let before = args.pid.map(CpuTimes::of_tree).unwrap_or_default();

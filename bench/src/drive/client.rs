@@ -2,17 +2,16 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientConfig, ClientConnection, Resumption};
 use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
-use rustls::crypto::{CryptoProvider, SupportedKxGroup, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, DigitallySignedStruct, Error, SignatureScheme, SupportedCipherSuite,
-    SupportedProtocolVersion,
-};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::pki_types::ServerName;
+use rustls::{Error, SupportedCipherSuite, SupportedProtocolVersion};
+
+use super::failure::Failures;
+use super::verifier::DeferredVerifier;
 
 use super::{Load, Target};
 
@@ -150,27 +149,42 @@ named!(
 #[derive(Clone, Debug)]
 pub(super) struct ClientTls {
     config: Arc<ClientConfig>,
+    verifier: Arc<DeferredVerifier>,
     name: ServerName<'static>,
 }
 
 impl ClientTls {
     pub(super) fn new(target: &Target, load: &Load) -> Self {
         let provider = Arc::new(provider(load));
-        let verifier = PinnedCertificate::new(target.certificate.clone(), Arc::clone(&provider));
+        let verifier = Arc::new(DeferredVerifier::new(
+            target.certificate.clone(),
+            provider.signature_verification_algorithms,
+        ));
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[load.protocol.version()])
             .expect("the provider has suites and groups for both protocols")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
             .with_no_client_auth();
         // Every operation must be a full handshake.
         config.resumption = Resumption::disabled();
         let name = ServerName::try_from("localhost").expect("a valid DNS name");
-        Self { config: Arc::new(config), name }
+        Self { config: Arc::new(config), verifier, name }
     }
 
     pub(super) fn connection(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
+    }
+
+    /// Makes the calling thread ready: the generator's first seed takes tens of milliseconds.
+    pub(super) fn warm_up(&self) {
+        // A generator that fails here fails again, and is counted, with the first connection.
+        let _ = self.config.crypto_provider().secure_random.fill(&mut [0; 32]);
+    }
+
+    /// Checks every signature that the run's handshakes brought.
+    pub(super) fn wrong_signatures(&self) -> Failures {
+        self.verifier.settle()
     }
 }
 
@@ -187,60 +201,4 @@ fn provider(load: &Load) -> CryptoProvider {
     let chosen = offered.into_iter().filter(|&cipher| load.cipher.is_none_or(|only| only == cipher));
     provider.cipher_suites = chosen.flat_map(Cipher::suites).collect();
     provider
-}
-
-/// Accepts one leaf certificate, byte for byte, and checks the handshake signature made with its key.
-///
-/// Building a chain would cost the driver more than the handshake's own signature and could find nothing that the
-/// comparison misses.
-#[derive(Debug)]
-struct PinnedCertificate {
-    pinned: OnceLock<CertificateDer<'static>>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl PinnedCertificate {
-    fn new(certificate: Option<CertificateDer<'static>>, provider: Arc<CryptoProvider>) -> Self {
-        Self { pinned: certificate.map(OnceLock::from).unwrap_or_default(), provider }
-    }
-}
-
-impl ServerCertVerifier for PinnedCertificate {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let pinned = self.pinned.get_or_init(|| end_entity.clone().into_owned());
-        if pinned == end_entity {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -21,6 +21,7 @@ const SWEEP: Duration = Duration::from_millis(100);
 pub(super) struct EventLoop<'a> {
     target: &'a Target,
     load: &'a Load,
+    cpu: Option<usize>,
     tls: ClientTls,
     epoll: OwnedFd,
     slots: Vec<Option<Slot>>,
@@ -38,11 +39,13 @@ impl<'a> EventLoop<'a> {
         target: &'a Target,
         load: &'a Load,
         tls: &ClientTls,
+        index: usize,
         connections: usize,
     ) -> io::Result<Self> {
         Ok(Self {
             target,
             load,
+            cpu: load.cpus.get(index % load.cpus.len().max(1)).copied(),
             tls: tls.clone(),
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             slots: (0..connections).map(|_| None).collect(),
@@ -52,9 +55,10 @@ impl<'a> EventLoop<'a> {
 
     /// Keeps every slot busy until the time is up, then lets what was started end.
     pub(super) fn run(mut self) -> io::Result<Outcome> {
-        if let Some(cpu) = self.load.cpu {
+        if let Some(cpu) = self.cpu {
             affinity::pin_current_thread(cpu)?;
         }
+        let cpu_before = thread_cpu_time();
         let started = Instant::now();
         let end = started + self.load.duration;
         for index in 0..self.slots.len() {
@@ -78,7 +82,7 @@ impl<'a> EventLoop<'a> {
                 self.handle(event.data.u64() as usize, more)?;
             }
         }
-        self.outcome.driver_cpu = thread_cpu_time();
+        self.outcome.driver_cpu = thread_cpu_time().saturating_sub(cpu_before);
         Ok(self.outcome)
     }
 
