@@ -1,0 +1,186 @@
+//! `hasten run`: plan, say so, and become the command.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use clap::builder::{FalseyValueParser, PossibleValuesParser};
+use hasten_plan::accelerator;
+use hasten_plan::config::Wish;
+use hasten_plan::{Config, Decision, Plan, Reason, Side, Surroundings, Verdict};
+use hasten_probe::{Environment, Probe, Program};
+
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten run -- nginx -g 'daemon off;'
+  hasten run --dry-run -- haproxy -f /etc/haproxy/haproxy.cfg
+  hasten run --strict --only tls -- nginx
+  HASTEN_DISABLE=tls hasten run -- nginx        the kill switch: everything else stays as it is
+";
+
+/// Start a command accelerated
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, long_about = "\
+Works out which accelerators suit COMMAND, says so on standard error, and becomes COMMAND with their libraries \
+preloaded. It is the same process, so signals, terminal, standard streams and exit code are COMMAND's own. Where \
+nothing can be applied COMMAND runs as it is. Programs that COMMAND starts inherit the preloaded libraries.")]
+pub(crate) struct RunArgs {
+    /// Print the whole plan with every reason and do not start anything
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+
+    /// Apply nothing but these accelerators
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_ONLY",
+          value_parser = PossibleValuesParser::new(accelerator::names()))]
+    only: Option<Vec<String>>,
+
+    /// Leave these accelerators out
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_WITHOUT",
+          value_parser = PossibleValuesParser::new(accelerator::names()))]
+    without: Vec<String>,
+
+    /// Refuse to start a command that cannot be accelerated
+    #[arg(long, env = "HASTEN_STRICT", value_parser = FalseyValueParser::new())]
+    strict: bool,
+
+    /// Print nothing about the plan
+    #[arg(long, short, env = "HASTEN_QUIET", value_parser = FalseyValueParser::new())]
+    quiet: bool,
+
+    /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
+    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// The command to start, with its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let config = args.load_config()?;
+    let surroundings = Surroundings::current();
+    let program = Program::inspect(&args.command[0], &Environment::current())?;
+    let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
+    for name in surroundings.unknown_disabled() {
+        warn_unknown_disabled(name);
+    }
+    if args.dry_run {
+        print_plan(&plan, &program, &config, &args.command);
+    } else if !args.quiet {
+        print_summary(&plan, &program);
+    }
+    if config.strict && !plan.applies() {
+        return Err(Failure::new(
+            format!("nothing can be applied to {}, and --strict forbids to run it as it is", program.name()),
+            "see the reasons with `hasten run --dry-run`, or drop --strict",
+        ));
+    }
+    if args.dry_run { Ok(ExitCode::SUCCESS) } else { Err(exec(&args.command, &plan)) }
+}
+
+impl RunArgs {
+    fn load_config(&self) -> Result<Config, Failure> {
+        let mut config = Config::load(self.config.as_deref())?;
+        config.strict |= self.strict;
+        config.prefer(Wish {
+            only_source: "--only".into(),
+            without_source: "--without".into(),
+            only: self.only.clone(),
+            without: self.without.clone(),
+        });
+        Ok(config)
+    }
+}
+
+/// Returns only if the command could not be started.
+fn exec(command: &[OsString], plan: &Plan) -> Failure {
+    let mut child = Command::new(&command[0]);
+    child.args(&command[1..]);
+    for (name, value) in &plan.environment {
+        match value {
+            Some(value) => child.env(name, value),
+            None => child.env_remove(name),
+        };
+    }
+    Failure::exec(&command[0].to_string_lossy(), &child.exec())
+}
+
+fn warn_unknown_disabled(name: &str) {
+    let hint = hasten_plan::nearest(name, accelerator::names().chain(["all"]));
+    let hint = hint.map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default();
+    eprintln!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}");
+}
+
+/// A line for each accelerator.
+fn print_summary(plan: &Plan, program: &Program) {
+    for verdict in &plan.accelerators {
+        let side = match verdict.decision {
+            Decision::Apply => Side::For,
+            Decision::Standby => Side::Idle,
+            Decision::Skip => Side::Against,
+        };
+        let reasons: Vec<_> = verdict.reasons(side).map(|reason| reason.text.as_str()).collect();
+        eprintln!("hasten: {} {}: {}", verdict.name, state(verdict), reasons.join("; "));
+    }
+    if !plan.applies() {
+        eprintln!("hasten: running {} as it is (reasons and fixes: hasten run --dry-run)", program.name());
+    }
+}
+
+fn state(verdict: &Verdict) -> &'static str {
+    match verdict.decision {
+        Decision::Apply => "on",
+        Decision::Standby => "standby",
+        Decision::Skip => "off",
+    }
+}
+
+fn print_plan(plan: &Plan, program: &Program, config: &Config, command: &[OsString]) {
+    eprintln!("program  {}", program.executable.display());
+    for script in &program.scripts {
+        eprintln!("script   {}", script.display());
+    }
+    let file = config.file.as_ref().map_or("none".into(), |path| path.display().to_string());
+    eprintln!("config   {file}");
+    for verdict in &plan.accelerators {
+        eprintln!("\n{} {}", verdict.name, state(verdict));
+        verdict.reasons.iter().for_each(print_reason);
+    }
+    eprintln!("\nthe same by hand:\n  {}", by_hand(plan, command));
+}
+
+fn print_reason(reason: &Reason) {
+    let mark = match reason.side {
+        Side::For => '+',
+        Side::Idle => '~',
+        Side::Against => '-',
+    };
+    eprintln!("  {mark} {}", reason.text);
+    if let Some(fix) = &reason.fix {
+        eprintln!("    fix: {fix}");
+    }
+}
+
+/// The command line that does what the plan does, to paste into a shell.
+fn by_hand(plan: &Plan, command: &[OsString]) -> String {
+    let variables = plan.environment.iter().map(|(name, value)| match value {
+        Some(value) => format!("{name}={}", quote(value)),
+        None => format!("{name}="),
+    });
+    variables.chain(command.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
+}
+
+/// For a POSIX shell.
+fn quote(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,58 @@
+//! How `hasten` fails: one sentence that says what and why, one that says what to do, and an exit code.
+
+use std::process::ExitCode;
+
+use hasten_plan::ConfigError;
+use hasten_probe::ProgramError;
+
+/// Something went wrong.
+const FAILURE: u8 = 1;
+/// The command line or the configuration is wrong.
+const USAGE: u8 = 2;
+/// As in a shell: the command exists but cannot be executed.
+const NOT_EXECUTABLE: u8 = 126;
+/// As in a shell: there is no such command.
+const NOT_FOUND: u8 = 127;
+
+#[derive(Debug)]
+pub(crate) struct Failure {
+    what: String,
+    fix: Option<String>,
+    code: u8,
+}
+
+impl Failure {
+    pub(crate) fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { what: what.into(), fix: Some(fix.into()), code: FAILURE }
+    }
+
+    /// What a shell would report for a failed `exec`.
+    pub(crate) fn exec(command: &str, error: &std::io::Error) -> Self {
+        let code = if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+        Self { what: format!("cannot execute {command}: {error}"), fix: None, code }
+    }
+
+    pub(crate) fn report(&self) -> ExitCode {
+        eprintln!("hasten: {}", self.what);
+        if let Some(fix) = &self.fix {
+            eprintln!("  fix: {fix}");
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self { what: error.to_string(), fix: Some(error.fix()), code: USAGE }
+    }
+}
+
+impl From<ProgramError> for Failure {
+    fn from(error: ProgramError) -> Self {
+        let code = match error {
+            ProgramError::NotFound { .. } => NOT_FOUND,
+            ProgramError::NotExecutable { .. } => NOT_EXECUTABLE,
+        };
+        Self { what: error.to_string(), fix: Some(error.fix()), code }
+    }
+}

@@ -1,0 +1,116 @@
+//! TLS handshakes of OpenSSL servers, eight at a time.
+
+use std::ffi::OsString;
+
+use hasten_probe::{Cpu, Feature, Program};
+
+use super::{Accelerator, Context};
+use crate::plan::Reason;
+use crate::preload;
+
+pub struct Tls;
+
+/// What the multi-buffer engine executes.
+pub const REQUIRED: [Feature; 6] = [
+    Feature::Avx512F,
+    Feature::Avx512Dq,
+    Feature::Avx512Bw,
+    Feature::Avx512Vl,
+    Feature::Avx512Ifma,
+    Feature::Avx512Vbmi2,
+];
+
+/// The operations whose break-even can be set, by the names that the engine uses.
+pub const OPERATIONS: [&str; 11] = [
+    "rsa-2048-sign",
+    "rsa-3072-sign",
+    "rsa-4096-sign",
+    "p-256-sign",
+    "p-384-sign",
+    "x25519-keygen",
+    "p-256-keygen",
+    "p-384-keygen",
+    "x25519-derive",
+    "p-256-derive",
+    "p-384-derive",
+];
+
+impl Accelerator for Tls {
+    fn name(&self) -> &'static str {
+        "tls"
+    }
+
+    fn summary(&self) -> &'static str {
+        "TLS handshakes of OpenSSL servers: signatures and key exchange in batches of eight"
+    }
+
+    fn library(&self) -> &'static str {
+        "libhasten_tls.so"
+    }
+
+    fn judge(&self, context: &Context<'_>) -> Vec<Reason> {
+        let cpu = cpu(context.cpu, context.surroundings.deny_ifma);
+        let accepts = preload::accepts(context.program);
+        // Of a program that preloads nothing, no libraries are known either.
+        let openssl = (accepts.side == crate::plan::Side::For).then(|| openssl(context.program));
+        [cpu, accepts].into_iter().chain(openssl).collect()
+    }
+
+    fn environment(&self, context: &Context<'_>) -> Vec<(&'static str, Option<OsString>)> {
+        let table = &context.config.tls.break_even;
+        if table.is_empty() || context.surroundings.tls_break_even.is_some() {
+            return Vec::new();
+        }
+        let entries: Vec<_> = table.iter().map(|(operation, lanes)| format!("{operation}:{lanes}")).collect();
+        vec![("HASTEN_TLS_BREAK_EVEN", Some(entries.join(",").into()))]
+    }
+}
+
+/// Whether the engine can run on this CPU.
+pub(crate) fn cpu(cpu: &Cpu, denied: bool) -> Reason {
+    if denied {
+        return Reason::against("HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA")
+            .fix("unset HASTEN_CPU_DISABLE_IFMA");
+    }
+    let lacking: Vec<_> = REQUIRED.into_iter().filter(|feature| !cpu.has(*feature)).collect();
+    if lacking.is_empty() {
+        return Reason::favour(format!("AVX-512 IFMA is usable on this {}", cpu.model));
+    }
+    let names: Vec<_> = lacking.iter().map(|feature| feature.label()).collect();
+    let in_silicon =
+        |feature: &Feature| cpu.features.iter().any(|state| state.feature == *feature && state.cpu);
+    if lacking.iter().all(in_silicon) {
+        return Reason::against(format!("the kernel keeps {} of this CPU from programs", names.join(", ")))
+            .fix("remove `noxsave` or `clearcpuid=` from the kernel command line");
+    }
+    let fix = if cpu.hypervisor {
+        "give the virtual machine the host's CPU model; IFMA is in Intel Ice Lake and later, AMD Zen 4 and later"
+    } else {
+        "use Intel Ice Lake (server) and later or AMD Zen 4 and later"
+    };
+    Reason::against(format!("this CPU has no {}", names.join(", "))).fix(fix)
+}
+
+/// Whether the program's TLS goes through an OpenSSL that can be interposed.
+fn openssl(program: &Program) -> Reason {
+    let name = program.name();
+    if program.exports("SSL_do_handshake") {
+        return Reason::against(format!("{name} carries its own OpenSSL inside, which no preload can reach"))
+            .fix("use a build that links the system's libssl, such as the distribution's package");
+    }
+    if let Some(library) = program.library("libssl.so.3") {
+        let version = library.version.as_deref().unwrap_or("version unknown");
+        return Reason::favour(format!("{name} uses {} ({version})", library.path.display()));
+    }
+    if let Some(other) = program.library("libssl.so") {
+        return Reason::against(format!("{name} uses {}; only OpenSSL 3 is known", other.name))
+            .fix("use a build for OpenSSL 3 (libssl.so.3)");
+    }
+    if program.kind.carries_own_tls() {
+        return Reason::against(format!("{name} carries BoringSSL inside, which no preload can reach"))
+            .fix("let nginx or HAProxy end TLS in front of it");
+    }
+    Reason::idle(format!(
+        "{name} does not link libssl.so.3: the library stays idle until {name}, or a program that it starts, loads it"
+    ))
+}

@@ -1,0 +1,160 @@
+//! `hasten.toml`: read by hand rather than derived, so that every complaint has a line and a suggestion.
+
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigError, Place};
+use super::{Config, Wish};
+use crate::accelerator::{self, tls};
+use crate::nearest;
+
+/// One more than the lanes of the engine, which means "never".
+const MAX_BREAK_EVEN: i64 = 9;
+
+type Value<'a> = Spanned<DeValue<'a>>;
+
+pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
+    let reader = Reader { text, path };
+    let document = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
+        place: reader.place(error.span().unwrap_or_default()),
+        message: error.message().to_owned(),
+    })?;
+    let mut config = Config { file: Some(path.to_owned()), ..Config::default() };
+    let mut wish = Wish {
+        only_source: format!("[run] only in {}", path.display()),
+        without_source: format!("[run] without in {}", path.display()),
+        ..Wish::default()
+    };
+    let mut tls_enabled = true;
+    for (key, value) in document.get_ref() {
+        match key.get_ref().as_ref() {
+            "run" => reader.run(value, &mut config, &mut wish)?,
+            "tls" => tls_enabled = reader.tls(value, &mut config)?,
+            name => return Err(reader.unknown(key.span(), "table", name, &["run", "tls"])),
+        }
+    }
+    config.wishes.push(wish);
+    if !tls_enabled {
+        let source = format!("[tls] enabled in {}", path.display());
+        config
+            .wishes
+            .insert(0, Wish { without_source: source, without: vec!["tls".into()], ..Wish::default() });
+    }
+    Ok(config)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a Path,
+}
+
+impl Reader<'_> {
+    fn run(&self, table: &Value<'_>, config: &mut Config, wish: &mut Wish) -> Result<(), ConfigError> {
+        for (key, value) in self.table("run", table)? {
+            match key.get_ref().as_ref() {
+                "strict" => config.strict = self.boolean("strict", value)?,
+                "only" => wish.only = Some(self.accelerators("only", value)?),
+                "without" => wish.without = self.accelerators("without", value)?,
+                name => {
+                    return Err(self.unknown(
+                        key.span(),
+                        "key in [run]",
+                        name,
+                        &["strict", "only", "without"],
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the accelerator stays enabled.
+    fn tls(&self, table: &Value<'_>, config: &mut Config) -> Result<bool, ConfigError> {
+        let mut enabled = true;
+        for (key, value) in self.table("tls", table)? {
+            match key.get_ref().as_ref() {
+                "enabled" => enabled = self.boolean("enabled", value)?,
+                "break_even" => self.break_even(value, config)?,
+                name => {
+                    return Err(self.unknown(key.span(), "key in [tls]", name, &["enabled", "break_even"]));
+                }
+            }
+        }
+        Ok(enabled)
+    }
+
+    fn break_even(&self, table: &Value<'_>, config: &mut Config) -> Result<(), ConfigError> {
+        for (key, value) in self.table("break_even", table)? {
+            let operation = key.get_ref().as_ref();
+            if !tls::OPERATIONS.contains(&operation) {
+                return Err(self.unknown(
+                    key.span(),
+                    "operation in [tls.break_even]",
+                    operation,
+                    &tls::OPERATIONS,
+                ));
+            }
+            let lanes = self.lanes(operation, value)?;
+            config.tls.break_even.insert(operation.to_owned(), lanes);
+        }
+        Ok(())
+    }
+
+    fn lanes(&self, key: &str, value: &Value<'_>) -> Result<u8, ConfigError> {
+        let number = value.get_ref().as_integer().and_then(|number| {
+            let digits = number.as_str().replace('_', "");
+            i64::from_str_radix(&digits, number.radix()).ok()
+        });
+        number
+            .filter(|number| (1..=MAX_BREAK_EVEN).contains(number))
+            .and_then(|number| u8::try_from(number).ok())
+            .ok_or_else(|| self.wrong(key, "a number from 1 to 9 (9 means never)", value))
+    }
+
+    fn accelerators(&self, key: &str, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
+        let expected = "a list of accelerators, such as [\"tls\"]";
+        let array = value.get_ref().as_array().ok_or_else(|| self.wrong(key, expected, value))?;
+        let known: Vec<_> = accelerator::names().collect();
+        let name = |item: &Value<'_>| {
+            let name = item.get_ref().as_str().ok_or_else(|| self.wrong(key, expected, item))?;
+            if known.contains(&name) {
+                Ok(name.to_owned())
+            } else {
+                Err(self.unknown(item.span(), "accelerator", name, &known))
+            }
+        };
+        array.iter().map(name).collect()
+    }
+
+    fn boolean(&self, key: &str, value: &Value<'_>) -> Result<bool, ConfigError> {
+        value.get_ref().as_bool().ok_or_else(|| self.wrong(key, "true or false", value))
+    }
+
+    fn table<'t, 'i>(&self, key: &str, value: &'t Value<'i>) -> Result<&'t DeTable<'i>, ConfigError> {
+        value.get_ref().as_table().ok_or_else(|| self.wrong(key, "a table", value))
+    }
+
+    fn unknown(&self, span: Range<usize>, what: &str, name: &str, valid: &[&'static str]) -> ConfigError {
+        ConfigError::Unknown {
+            place: self.place(span),
+            what: what.to_owned(),
+            name: name.to_owned(),
+            nearest: nearest(name, valid.iter().copied()),
+            valid: valid.to_vec(),
+        }
+    }
+
+    fn wrong(&self, key: &str, expected: &'static str, value: &Value<'_>) -> ConfigError {
+        let found = self.text.get(value.span()).unwrap_or_default().trim();
+        let short: String = found.lines().next().unwrap_or_default().chars().take(40).collect();
+        ConfigError::Value { place: self.place(value.span()), key: key.to_owned(), expected, found: short }
+    }
+
+    fn place(&self, span: Range<usize>) -> Place {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        Place { path: self.path.to_owned(), line: 1 + before.matches('\n').count() }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the user asked for: `hasten.toml`, overridden by the command line and its environment variables.
+
+mod error;
+mod file;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::plan::Reason;
+
+pub use self::error::{ConfigError, Place};
+
+/// Looked for, in this order, if no file is named.
+pub const DEFAULT_FILES: [&str; 2] = ["hasten.toml", "/etc/hasten/hasten.toml"];
+
+/// Everything that can be configured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The file that was read, if any.
+    pub file: Option<PathBuf>,
+    /// Refuse to run a command that cannot be accelerated.
+    pub strict: bool,
+    pub tls: TlsConfig,
+    /// Who asked for which accelerators, strongest first.
+    wishes: Vec<Wish>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// Operation -> smallest group that is worth a batch.
+    pub break_even: BTreeMap<String, u8>,
+}
+
+/// One source's choice of accelerators.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// How to name the source in a reason, such as `--only`.
+    pub only_source: String,
+    pub without_source: String,
+    /// Nothing but these.
+    pub only: Option<Vec<String>>,
+    /// Everything but these.
+    pub without: Vec<String>,
+}
+
+impl Config {
+    /// Reads `file`; without one, the first of [`DEFAULT_FILES`] that exists.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let default = || DEFAULT_FILES.iter().map(Path::new).find(|path| path.exists());
+        let Some(path) = file.or_else(default) else { return Ok(Self::default()) };
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        file::parse(&text, path)
+    }
+
+    /// Reads a configuration from memory; `path` is only named in errors.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        file::parse(text, path)
+    }
+
+    /// Puts the command line's wishes before those of the file.
+    pub fn prefer(&mut self, wish: Wish) {
+        self.wishes.insert(0, wish);
+    }
+
+    /// Whether an accelerator is wanted: the strongest source that says anything decides.
+    pub(crate) fn choice(&self, name: &str) -> Reason {
+        self.wishes
+            .iter()
+            .find_map(|wish| wish.choice(name))
+            .unwrap_or_else(|| Reason::favour(format!("nothing switches {name} off")))
+    }
+}
+
+impl Wish {
+    fn choice(&self, name: &str) -> Option<Reason> {
+        let listed = |names: &[String]| names.iter().any(|listed| listed == name);
+        if listed(&self.without) {
+            let source = &self.without_source;
+            return Some(
+                Reason::against(format!("{source} leaves it out")).fix(format!("drop {name} from {source}")),
+            );
+        }
+        let only = self.only.as_deref()?;
+        let source = &self.only_source;
+        Some(if listed(only) {
+            Reason::favour(format!("{source} asks for it"))
+        } else {
+            Reason::against(format!("{source} does not name it")).fix(format!("add {name} to {source}"))
+        })
+    }
+}

@@ -1,0 +1,17 @@
+//! Facts and configuration in, a plan out: what is applied to a process, with a reason for every yes and no.
+//!
+//! Facts come from `hasten-probe`. Nothing here runs, changes or prints anything.
+
+#![forbid(unsafe_code)]
+
+pub mod accelerator;
+pub mod config;
+mod nearest;
+mod plan;
+mod preload;
+mod surroundings;
+
+pub use config::{Config, ConfigError};
+pub use nearest::nearest;
+pub use plan::{Decision, Plan, Reason, Side, Verdict};
+pub use surroundings::Surroundings;

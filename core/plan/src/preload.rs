@@ -1,0 +1,140 @@
+//! Finding preload libraries, composing `LD_PRELOAD`, and whether a program would heed it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use hasten_probe::Program;
+use hasten_probe::program::elf::Machine;
+use hasten_probe::program::{Libc, Linkage};
+
+use crate::accelerator::ACCELERATORS;
+use crate::plan::Reason;
+use crate::surroundings::Surroundings;
+
+/// Debian's library directory for this architecture.
+const TRIPLET: &str = "x86_64-linux-gnu";
+
+/// Where a library may be, best first: the override, the build tree, then the layouts of `make install` and of
+/// the Debian package.
+pub(crate) fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = surroundings.library_directory.iter().cloned().collect();
+    if let Some(beside) = surroundings.executable.as_deref().and_then(Path::parent) {
+        directories.push(beside.to_owned());
+        if let Some(prefix) = beside.parent() {
+            directories.push(prefix.join("lib/hasten"));
+            directories.push(prefix.join("lib").join(TRIPLET).join("hasten"));
+        }
+    }
+    directories
+}
+
+/// The library's path, or a reason against that names every place that was searched.
+pub(crate) fn find(file: &str, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
+    let directories = directories(surroundings);
+    let Some(path) = directories.iter().map(|directory| directory.join(file)).find(|path| path.is_file())
+    else {
+        let searched: Vec<_> = directories.iter().map(|directory| directory.display().to_string()).collect();
+        return Err(Reason::against(format!("{file} is not in {}", searched.join(", ")))
+            .fix("install it with `make install`, or set HASTEN_LIBDIR to its directory"));
+    };
+    // The child may have another working directory, so the path must be absolute.
+    let path = std::path::absolute(&path).unwrap_or(path);
+    if path.as_os_str().as_bytes().iter().any(|byte| b" :$".contains(byte)) {
+        return Err(Reason::against(format!(
+            "{} holds a character that LD_PRELOAD cannot carry",
+            path.display()
+        ))
+        .fix("move hasten to a path without spaces, colons and dollar signs"));
+    }
+    Ok(path)
+}
+
+/// `LD_PRELOAD` with `libraries` behind what is already there.
+///
+/// Behind, because some libraries insist on being first (sanitizers do). Ours are dropped from the old value, so
+/// that `hasten run` inside `hasten run` means what the inner one says.
+pub(crate) fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsString {
+    let present = present.unwrap_or_default().as_bytes().split(|byte| b" :".contains(byte));
+    let foreign = present.filter(|entry| !entry.is_empty() && !is_ours(entry));
+    let ours = libraries.iter().map(|path| path.as_os_str().as_bytes());
+    OsString::from_vec(foreign.chain(ours).collect::<Vec<_>>().join(&b':'))
+}
+
+fn is_ours(entry: &[u8]) -> bool {
+    let file = Path::new(OsStr::from_bytes(entry)).file_name();
+    ACCELERATORS.iter().any(|accelerator| file == Some(OsStr::new(accelerator.library())))
+}
+
+/// Whether the dynamic loader would preload anything into `program`.
+pub(crate) fn accepts(program: &Program) -> Reason {
+    let name = program.name();
+    if !matches!(program.machine, Machine::X86_64 | Machine::Unknown) {
+        return Reason::against(format!("{name} is not an x86-64 program"))
+            .fix("use the amd64 build of the server");
+    }
+    if program.privilege.secure_exec {
+        return Reason::against(format!(
+            "{name} gains {} at start, so the loader ignores LD_PRELOAD",
+            gained(program)
+        ))
+        .fix(format!(
+            "start it as the user it becomes, or drop the bit from {}",
+            program.executable.display()
+        ));
+    }
+    match &program.linkage {
+        Linkage::Static => {
+            Reason::against(format!("{name} is statically linked: there is no loader to preload anything"))
+                .fix(format!(
+                    "use a dynamically linked build; if {name} only starts the server, put hasten behind it: \
+                 `{name} … hasten run -- SERVER`"
+                ))
+        }
+        Linkage::Unknown { why } => {
+            Reason::against(format!("cannot tell what {} is: {why}", program.executable.display()))
+                .fix("run hasten as a user who may read the file")
+        }
+        Linkage::Dynamic { libc: Libc::Glibc, .. } => {
+            Reason::favour(format!("{name} is dynamically linked with glibc"))
+        }
+        Linkage::Dynamic { libc: Libc::Musl, .. } => {
+            Reason::against(format!("{name} is linked with musl; the preload libraries need glibc"))
+                .fix("use a Debian or Ubuntu based image instead of an Alpine one")
+        }
+        Linkage::Dynamic { libc: Libc::Other, interpreter } => Reason::against(format!(
+            "{name} is started by {}, which is not glibc's loader",
+            interpreter.display()
+        ))
+        .fix("use a build for glibc"),
+    }
+}
+
+fn gained(program: &Program) -> &'static str {
+    let privilege = &program.privilege;
+    match (privilege.setuid, privilege.setgid) {
+        (true, _) => "another user's rights (set-user-ID)",
+        (_, true) => "another group's rights (set-group-ID)",
+        _ => "file capabilities",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_what_is_preloaded_already_and_adds_ours_behind() {
+        let ours = [PathBuf::from("/opt/hasten/libhasten_tls.so")];
+        let compose = |present: &str| compose(Some(present.as_ref()), &ours);
+        assert_eq!(compose(""), "/opt/hasten/libhasten_tls.so");
+        assert_eq!(compose("/a.so /b.so"), "/a.so:/b.so:/opt/hasten/libhasten_tls.so");
+    }
+
+    #[test]
+    fn replaces_ours_instead_of_loading_it_twice() {
+        let old = OsStr::new("/elsewhere/libhasten_tls.so:/a.so");
+        assert_eq!(compose(Some(old), &["/new/libhasten_tls.so".into()]), "/a.so:/new/libhasten_tls.so");
+        assert_eq!(compose(Some(old), &[]), "/a.so");
+    }
+}

@@ -1,0 +1,14 @@
+//! Facts about this host and about a program: read, typed, never judged.
+//!
+//! Whether a fact is good news is decided by `hasten-plan`; this crate only says what is there, and says
+//! "unknown" rather than guess.
+
+#![forbid(unsafe_code)]
+
+pub mod host;
+pub mod program;
+mod root;
+
+pub use host::cpu::{Cpu, Feature};
+pub use host::{Host, Probe};
+pub use program::{Environment, Program, ProgramError};

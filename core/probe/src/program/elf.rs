@@ -1,0 +1,208 @@
+//! The parts of an ELF file that decide what the dynamic loader does with it.
+//!
+//! Loader facts come from the program headers, as in the loader itself; symbols come from the section headers
+//! and are simply absent if those were stripped. Nothing here trusts the file: it is a fuzz target.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use object::elf::{self, FileHeader64};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::{ReadCache, ReadRef, SymbolIndex};
+use object::{Endianness, StringTable};
+use serde::Serialize;
+use thiserror::Error;
+
+type Header = FileHeader64<Endianness>;
+
+#[derive(Debug, Error)]
+pub enum ElfError {
+    #[error("cannot read it: {0}")]
+    Read(#[from] std::io::Error),
+    #[error("it is neither an ELF program nor a script")]
+    NotElf,
+    #[error("it is a damaged ELF file: {0}")]
+    Damaged(#[from] object::read::Error),
+}
+
+/// What the loader, and a preload library, need to know of one ELF file.
+#[derive(Debug, Clone, Default)]
+pub struct Elf {
+    pub machine: Machine,
+    /// `PT_INTERP`: without it there is no dynamic loader and no preloading.
+    pub interpreter: Option<PathBuf>,
+    pub needed: Vec<String>,
+    /// `DT_RPATH`, ignored by the loader if there is a `runpath`.
+    pub rpath: Option<String>,
+    pub runpath: Option<String>,
+    /// Linked with `-z nodefaultlib`: neither the cache nor the system directories are searched.
+    pub no_default_libraries: bool,
+    pub imports: Vec<Import>,
+    pub exports: BTreeSet<String>,
+}
+
+/// An undefined dynamic symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    pub symbol: String,
+    /// The library that its symbol version names, such as `libssl.so.3`.
+    pub library: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Machine {
+    X86_64,
+    /// 32-bit x86, or x86-64 code with 32-bit pointers (x32).
+    X86,
+    Aarch64,
+    Other,
+    #[default]
+    Unknown,
+}
+
+impl Elf {
+    /// Reads only the parts of the file that are needed, so that a 100 MB executable costs no more than a small one.
+    pub fn open(path: &Path) -> Result<Self, ElfError> {
+        let cache = ReadCache::new(File::open(path)?);
+        Self::parse(&cache)
+    }
+
+    pub fn parse<'data, R: ReadRef<'data>>(data: R) -> Result<Self, ElfError> {
+        let machine = machine(data).ok_or(ElfError::NotElf)?;
+        if machine != Machine::X86_64 {
+            let interpreter = Some(PathBuf::new());
+            return Ok(Self { machine, interpreter, ..Self::default() });
+        }
+        let header = Header::parse(data)?;
+        let mut elf = Self { machine, ..Self::default() };
+        elf.read_segments(header, data)?;
+        // Tools may strip or mangle the section headers of a program that still runs.
+        if let Ok(sections) = header.sections(header.endian()?, data) {
+            elf.read_symbols(header, &sections, data).unwrap_or_default();
+        }
+        Ok(elf)
+    }
+
+    fn read_segments<'data, R: ReadRef<'data>>(
+        &mut self,
+        header: &Header,
+        data: R,
+    ) -> object::read::Result<()> {
+        let endian = header.endian()?;
+        let segments = header.program_headers(endian, data)?;
+        for segment in segments {
+            if let Some(interpreter) = segment.interpreter(endian, data)? {
+                self.interpreter = Some(PathBuf::from(OsStr::from_bytes(interpreter)));
+            }
+            if let Some(dynamic) = segment.dynamic(endian, data)? {
+                self.read_dynamic(endian, dynamic, segments, data);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_dynamic<'data, R: ReadRef<'data>>(
+        &mut self,
+        endian: Endianness,
+        dynamic: &[elf::Dyn64<Endianness>],
+        segments: &[elf::ProgramHeader64<Endianness>],
+        data: R,
+    ) {
+        let entries = || dynamic.iter().take_while(|entry| entry.tag(endian) != elf::DT_NULL);
+        let value = |tag| entries().find(|entry| entry.tag(endian) == tag).map(|entry| entry.val(endian));
+        let strings = dynamic_strings(endian, value(elf::DT_STRTAB), value(elf::DT_STRSZ), segments, data);
+        for entry in entries() {
+            let string = || text(entry.string(endian, strings).ok()?);
+            match entry.tag(endian) {
+                elf::DT_NEEDED => self.needed.extend(string()),
+                elf::DT_RPATH => self.rpath = string(),
+                elf::DT_RUNPATH => self.runpath = string(),
+                elf::DT_FLAGS_1 => {
+                    let flag = u64::from(elf::DF_1_NODEFLIB.0);
+                    self.no_default_libraries = entry.val(endian) & flag != 0;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn read_symbols<'data, R: ReadRef<'data>>(
+        &mut self,
+        header: &Header,
+        sections: &SectionTable<'data, Header, R>,
+        data: R,
+    ) -> object::read::Result<()> {
+        let endian = header.endian()?;
+        let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
+        let versions = sections.versions(endian, data)?.unwrap_or_default();
+        // One read for all names instead of one for each.
+        let names = sections.section(symbols.string_section())?.data(endian, data)?;
+        let names = StringTable::new(names, 0, names.len() as u64);
+        for (index, symbol) in symbols.iter().enumerate().skip(1) {
+            let Some(name) = symbol.name(endian, names).ok().and_then(text) else { continue };
+            if !symbol.is_undefined(endian) {
+                self.exports.insert(name);
+                continue;
+            }
+            let version = versions.version(versions.version_index(endian, SymbolIndex(index)).index());
+            let library = version.ok().flatten().and_then(|version| text(version.file()?));
+            self.imports.push(Import { symbol: name, library });
+        }
+        Ok(())
+    }
+}
+
+/// The contents of a named section, for the data that hasten's own libraries carry.
+pub fn section(path: &Path, name: &str) -> Result<Option<Vec<u8>>, ElfError> {
+    let cache = ReadCache::new(File::open(path)?);
+    let header = Header::parse(&cache)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, &cache)?;
+    let Some((_, section)) = sections.section_by_name(endian, name.as_bytes()) else { return Ok(None) };
+    Ok(Some(section.data(endian, &cache)?.to_vec()))
+}
+
+/// `None` if it is no ELF file at all.
+fn machine<'data, R: ReadRef<'data>>(data: R) -> Option<Machine> {
+    let head = data.read_bytes_at(0, 20).ok()?;
+    if !head.starts_with(&elf::ELFMAG) {
+        return None;
+    }
+    let little_endian = head[5] == 1;
+    let machine = if little_endian { u16::from_le_bytes([head[18], head[19]]) } else { 0 };
+    Some(match (head[4], machine) {
+        (2, 62) => Machine::X86_64,
+        (1, 3 | 62) => Machine::X86,
+        (2, 183) => Machine::Aarch64,
+        _ => Machine::Other,
+    })
+}
+
+/// The dynamic string table by its address, as the loader finds it.
+fn dynamic_strings<'data, R: ReadRef<'data>>(
+    endian: Endianness,
+    address: Option<u64>,
+    size: Option<u64>,
+    segments: &[elf::ProgramHeader64<Endianness>],
+    data: R,
+) -> StringTable<'data, R> {
+    let (Some(address), Some(size)) = (address, size) else { return StringTable::default() };
+    let loaded = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
+    for segment in loaded {
+        let (file_offset, file_size) = segment.file_range(endian);
+        let within = address.checked_sub(segment.p_vaddr(endian)).filter(|&within| within < file_size);
+        if let Some(start) = within.and_then(|within| file_offset.checked_add(within)) {
+            return StringTable::new(data, start, start.saturating_add(size));
+        }
+    }
+    StringTable::default()
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    let text = str::from_utf8(bytes).ok()?;
+    (!text.is_empty()).then(|| text.to_owned())
+}

@@ -1,0 +1,191 @@
+//! Which libraries the dynamic loader would map, searched as ld.so(8) describes.
+
+use std::collections::{HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::elf::{Elf, Machine};
+use super::ldcache::Cache;
+use super::{Library, version};
+
+/// Debian's multiarch directories first: the loader is built with them.
+const SYSTEM_DIRECTORIES: [&str; 6] =
+    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+
+/// A library that was asked for and not found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    pub name: String,
+    pub needed_by: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Closure {
+    pub(crate) libraries: Vec<Library>,
+    pub(crate) missing: Vec<Missing>,
+}
+
+/// The search rules, with the parts of the system that they read.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    library_path: Vec<PathBuf>,
+    cache: Cache,
+    /// `glibc-hwcaps` subdirectories that this CPU may use, best first.
+    hwcaps: Vec<&'static str>,
+}
+
+/// An object whose own needs are yet to be resolved.
+struct Object {
+    name: String,
+    origin: PathBuf,
+    elf: Elf,
+    /// Index of the object that asked for this one; the executable has none.
+    parent: Option<usize>,
+}
+
+impl Loader {
+    pub(crate) fn new(library_path: Option<&OsStr>) -> Self {
+        let library_path = library_path.filter(|path| !path.is_empty());
+        Self {
+            library_path: library_path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default(),
+            cache: Cache::system(),
+            hwcaps: hwcaps(),
+        }
+    }
+
+    /// Breadth first from the executable, every library once.
+    pub(crate) fn closure(&self, executable: &Path, elf: &Elf) -> Closure {
+        let mut closure = Closure::default();
+        let mut objects = vec![Object::new(executable, elf.clone(), None)];
+        let mut names = HashSet::new();
+        let mut files = HashSet::new();
+        let mut queue = VecDeque::from([0]);
+        while let Some(parent) = queue.pop_front() {
+            for name in objects[parent].elf.needed.clone() {
+                if !names.insert(name.clone()) {
+                    continue;
+                }
+                let needed_by = objects[parent].name.clone();
+                let Some((path, elf)) = self.find(&name, parent, &objects) else {
+                    closure.missing.push(Missing { name, needed_by });
+                    continue;
+                };
+                if !files.insert(identity(&path)) {
+                    continue;
+                }
+                let (version, imports) = (version::of(&name, &path), elf.imports.clone());
+                objects.push(Object::new(&path, elf, Some(parent)));
+                queue.push_back(objects.len() - 1);
+                closure.libraries.push(Library { name, path, needed_by, version, imports });
+            }
+        }
+        closure
+    }
+
+    fn find(&self, name: &str, parent: usize, objects: &[Object]) -> Option<(PathBuf, Elf)> {
+        if name.contains('/') {
+            return usable(PathBuf::from(name));
+        }
+        let asking = &objects[parent];
+        let before = inherited_rpath(parent, objects).into_iter().chain(self.library_path.iter().cloned());
+        let runpath =
+            asking.elf.runpath.as_deref().map(|path| expand(path, &asking.origin)).unwrap_or_default();
+        if let Some(found) = before.chain(runpath).find_map(|directory| self.in_directory(&directory, name)) {
+            return Some(found);
+        }
+        if asking.elf.no_default_libraries {
+            return None;
+        }
+        let cached = self.by_preference(self.cache.paths(name)).into_iter().find_map(usable);
+        cached.or_else(|| SYSTEM_DIRECTORIES.iter().find_map(|dir| self.in_directory(Path::new(dir), name)))
+    }
+
+    fn in_directory(&self, directory: &Path, name: &str) -> Option<(PathBuf, Elf)> {
+        let special = self.hwcaps.iter().map(|level| directory.join("glibc-hwcaps").join(level).join(name));
+        special.chain([directory.join(name)]).find_map(usable)
+    }
+
+    /// Drops what this CPU cannot run and puts the most special variant first, as the loader does.
+    fn by_preference<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+        let rank = |path: &Path| {
+            let text = path.to_string_lossy();
+            match text.split_once("/glibc-hwcaps/") {
+                None => Some(self.hwcaps.len()),
+                Some((_, rest)) => self.hwcaps.iter().position(|level| rest.starts_with(level)),
+            }
+        };
+        let mut ranked: Vec<_> = paths.filter_map(|path| Some((rank(path)?, path.to_owned()))).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().map(|(_, path)| path).collect()
+    }
+}
+
+impl Object {
+    fn new(path: &Path, elf: Elf, parent: Option<usize>) -> Self {
+        let origin = path.parent().unwrap_or(Path::new("/")).to_owned();
+        Self { name: super::file_name(path), origin, elf, parent }
+    }
+}
+
+/// `DT_RPATH` of the asking object and of those that brought it in, unless the asking object has a
+/// `DT_RUNPATH`; an ancestor with a `DT_RUNPATH` contributes nothing.
+fn inherited_rpath(object: usize, objects: &[Object]) -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    if objects[object].elf.runpath.is_some() {
+        return directories;
+    }
+    let mut next = Some(object);
+    while let Some(index) = next {
+        let Object { elf, origin, parent, .. } = &objects[index];
+        if let (Some(rpath), None) = (&elf.rpath, &elf.runpath) {
+            directories.extend(expand(rpath, origin));
+        }
+        next = *parent;
+    }
+    directories
+}
+
+/// Splits a search path and replaces the loader's tokens.
+fn expand(path: &str, origin: &Path) -> Vec<PathBuf> {
+    let origin = origin.to_string_lossy();
+    let tokens = [("ORIGIN", &*origin), ("LIB", "lib/x86_64-linux-gnu"), ("PLATFORM", "x86_64")];
+    let replace = |path: &str| {
+        tokens.iter().fold(path.to_owned(), |path, (token, value)| {
+            path.replace(&format!("${{{token}}}"), value).replace(&format!("${token}"), value)
+        })
+    };
+    path.split(':').filter(|element| !element.is_empty()).map(|element| replace(element).into()).collect()
+}
+
+/// The loader skips files of another architecture and goes on searching.
+fn usable(path: PathBuf) -> Option<(PathBuf, Elf)> {
+    let elf = Elf::open(&path).ok()?;
+    (elf.machine == Machine::X86_64).then_some((path, elf))
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn hwcaps() -> Vec<&'static str> {
+    let v2 = is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("popcnt");
+    let v3 = v2
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("fma");
+    let v4 = v3
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    let levels = [(v4, "x86-64-v4"), (v3, "x86-64-v3"), (v2, "x86-64-v2")];
+    levels.into_iter().filter_map(|(supported, level)| supported.then_some(level)).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn hwcaps() -> Vec<&'static str> {
+    Vec::new()
+}

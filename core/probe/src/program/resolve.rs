@@ -1,0 +1,112 @@
+//! From a command name to the file that finally executes: `PATH` as `execvp` searches it, then `#!` lines
+//! as the kernel follows them.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use thiserror::Error;
+
+use super::Environment;
+use super::script::{self, Interpreter};
+
+/// What `execvp` uses when `PATH` is unset.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+/// The kernel reads this much of a file to find its `#!` line.
+const HEAD: usize = 256;
+/// The kernel gives up on scripts whose interpreters are scripts at this depth (`ELOOP`).
+const MAX_SCRIPTS: usize = 5;
+
+#[derive(Debug, Error)]
+pub enum ProgramError {
+    #[error("cannot find `{command}`: no such file in {searched}")]
+    NotFound { command: String, searched: String },
+    #[error("cannot execute {path}: {why}")]
+    NotExecutable { path: PathBuf, why: String },
+}
+
+impl ProgramError {
+    /// What to do about it.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::NotFound { command, .. } if command.contains('/') => {
+                "check the path; `ls -l` shows what is there".into()
+            }
+            Self::NotFound { command, .. } => {
+                format!("install it, or give its full path: `hasten run -- /path/to/{command}`")
+            }
+            Self::NotExecutable { path, .. } => {
+                format!("`ls -lL {0}`, then `chmod +x {0}` if it is a program", path.display())
+            }
+        }
+    }
+}
+
+pub(crate) struct Resolved {
+    pub(crate) scripts: Vec<PathBuf>,
+    pub(crate) executable: PathBuf,
+}
+
+pub(crate) fn resolve(command: &OsStr, environment: &Environment) -> Result<Resolved, ProgramError> {
+    let mut scripts = Vec::new();
+    let mut path = search(command, environment)?;
+    while scripts.len() < MAX_SCRIPTS {
+        let Some(interpreter) = interpreter_of(&path) else { break };
+        let next = match interpreter {
+            Interpreter::Path(interpreter) => search(interpreter.as_os_str(), environment)?,
+            Interpreter::Searched(name) => search(&name, environment)?,
+        };
+        scripts.push(std::mem::replace(&mut path, next));
+    }
+    let executable = path.canonicalize().unwrap_or(path);
+    Ok(Resolved { scripts, executable })
+}
+
+/// `None` for anything that is not a script, and for what cannot be read: then the file itself is the answer.
+fn interpreter_of(path: &Path) -> Option<Interpreter> {
+    let mut head = Vec::with_capacity(HEAD);
+    File::open(path).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    script::interpreter(&head)
+}
+
+fn search(command: &OsStr, environment: &Environment) -> Result<PathBuf, ProgramError> {
+    if command.as_bytes().contains(&b'/') {
+        return executable(PathBuf::from(command))
+            .map_err(|error| error.unwrap_or_else(|| not_found(command, "that place")));
+    }
+    let path = environment.path.clone().unwrap_or_else(|| OsString::from(DEFAULT_PATH));
+    let mut denied = None;
+    for directory in std::env::split_paths(&path).filter(|_| !command.is_empty()) {
+        // An empty element means the current directory.
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
+        match executable(directory.join(command)) {
+            Ok(path) => return Ok(path),
+            Err(error) => denied = denied.or(error),
+        }
+    }
+    Err(denied.unwrap_or_else(|| not_found(command, &format!("PATH ({})", path.to_string_lossy()))))
+}
+
+/// The path if it may be executed; `Err(None)` if there is no such file.
+fn executable(path: PathBuf) -> Result<PathBuf, Option<ProgramError>> {
+    let deny = |why: &str| Some(ProgramError::NotExecutable { path: path.clone(), why: why.into() });
+    match path.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(deny("a directory on the way may not be searched"))
+        }
+        Err(_) => Err(None),
+        Ok(metadata) if metadata.is_dir() => Err(deny("it is a directory")),
+        Ok(metadata) if !metadata.is_file() => Err(deny("it is not a regular file")),
+        Ok(_) => match accessat(CWD, &path, Access::EXEC_OK, AtFlags::EACCESS) {
+            Ok(()) => Ok(path),
+            Err(_) => Err(deny("no permission to execute it")),
+        },
+    }
+}
+
+fn not_found(command: &OsStr, searched: &str) -> ProgramError {
+    ProgramError::NotFound { command: command.to_string_lossy().into_owned(), searched: searched.into() }
+}

@@ -1,0 +1,55 @@
+//! What a library says of itself, found in its bytes: running it to ask would be running foreign code.
+
+use std::path::Path;
+
+/// The version text of libssl, libcrypto and libz; `None` for other libraries.
+pub(super) fn of(name: &str, path: &Path) -> Option<String> {
+    if name.starts_with("libcrypto.so") || name.starts_with("libssl.so") {
+        // Only libcrypto carries the full text; the library beside libssl is the one that it loads.
+        let crypto = path.with_file_name(name.replace("libssl", "libcrypto"));
+        let version = after(&std::fs::read(crypto).ok()?, b"OpenSSL ", 2)?;
+        return Some(format!("OpenSSL {version}"));
+    }
+    if name.starts_with("libz.so") {
+        let version = after(&std::fs::read(path).ok()?, b" deflate ", 1)?;
+        return Some(format!("zlib {version}"));
+    }
+    None
+}
+
+/// The version number that follows `prefix`: it starts with a digit and has at least `dots` dots.
+fn after(bytes: &[u8], prefix: &[u8], dots: usize) -> Option<String> {
+    let first = prefix[0];
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|&byte| byte == first) {
+        rest = &rest[at..];
+        if let Some(version) = rest.strip_prefix(prefix).and_then(|tail| number(tail, dots)) {
+            return Some(version);
+        }
+        rest = &rest[1..];
+    }
+    None
+}
+
+fn number(tail: &[u8], dots: usize) -> Option<String> {
+    let end =
+        tail.iter().take(32).position(|byte| !byte.is_ascii_alphanumeric() && !b".-+~".contains(byte))?;
+    let text = str::from_utf8(&tail[..end]).ok()?;
+    let plausible = text.starts_with(|c: char| c.is_ascii_digit()) && text.matches('.').count() >= dots;
+    plausible.then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::after;
+
+    #[test]
+    fn finds_the_version_and_not_its_look_alikes() {
+        let bytes = b"\0OpenSSL default\0OpenSSL 3 provider\0OOpenSSL 3.0.22 1 Sep 2026\0";
+        assert_eq!(after(bytes, b"OpenSSL ", 2).as_deref(), Some("3.0.22"));
+        assert_eq!(after(b" deflate 1.2.13 Copyright", b" deflate ", 1).as_deref(), Some("1.2.13"));
+        assert_eq!(after(b"OpenSSL 1.1.1w  11 Sep", b"OpenSSL ", 2).as_deref(), Some("1.1.1w"));
+        assert_eq!(after(b"OpenSSL 3.0.22", b"OpenSSL ", 2), None, "an unterminated text is no text");
+        assert_eq!(after(b"", b"OpenSSL ", 2), None);
+    }
+}
