@@ -25,12 +25,16 @@ pub struct Snapshot {
     pub note: String,
     /// One entry per slot that has or had a writer.
     pub writers: Vec<Writer>,
-    break_even: [Option<BreakEven>; Algorithm::COUNT],
+    /// By [`Algorithm::index`]; `None` where the writer has not told.
+    pub break_even: [Option<BreakEven>; Algorithm::COUNT],
 }
 
 /// A slot: one thread of one process, and those that had it before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writer {
+    /// Position on the page: the same slot in another snapshot is the same
+    /// counters, whoever its writer is.
+    pub slot: usize,
     /// Process number, as the process itself sees it.
     pub pid: u32,
     pub tid: u32,
@@ -68,7 +72,10 @@ impl Snapshot {
             accelerator: header.text(offset_of!(Header, accelerator), offset_of!(Header, note)),
             note: header.text(offset_of!(Header, note), offset_of!(Header, break_even)),
             break_even: Algorithm::ALL.map(|algorithm| geometry.break_even(&header, algorithm)),
-            writers: slots.filter_map(|slot| geometry.writer(&Words(slot))).collect(),
+            writers: slots
+                .enumerate()
+                .filter_map(|(slot, bytes)| geometry.writer(slot, &Words(bytes)))
+                .collect(),
         })
     }
 
@@ -83,6 +90,18 @@ impl Snapshot {
         let mut sums = BTreeMap::<u32, Counters>::new();
         for writer in &self.writers {
             *sums.entry(writer.pid).or_default() += &writer.counters;
+        }
+        sums
+    }
+
+    /// What each process counted after `earlier`, an older snapshot of the same
+    /// page. Exact also when a slot has passed from one process to another.
+    pub fn by_pid_since(&self, earlier: &Self) -> BTreeMap<u32, Counters> {
+        let old: BTreeMap<usize, &Counters> = earlier.writers.iter().map(|w| (w.slot, &w.counters)).collect();
+        let mut sums = BTreeMap::<u32, Counters>::new();
+        for writer in &self.writers {
+            let delta = old.get(&writer.slot).map(|old| writer.counters.since(old));
+            *sums.entry(writer.pid).or_default() += delta.as_ref().unwrap_or(&writer.counters);
         }
         sums
     }
@@ -172,13 +191,14 @@ impl Geometry {
         })
     }
 
-    fn writer(&self, slot: &Words<'_>) -> Option<Writer> {
-        let owner = slot.u64(offset_of!(Slot, owner));
+    fn writer(&self, slot: usize, words: &Words<'_>) -> Option<Writer> {
+        let owner = words.u64(offset_of!(Slot, owner));
         (owner != 0).then(|| Writer {
+            slot,
             pid: (owner >> 32) as u32,
             tid: owner as u32,
-            owners: slot.u64(offset_of!(Slot, owners)),
-            counters: self.counters(slot),
+            owners: words.u64(offset_of!(Slot, owners)),
+            counters: self.counters(words),
         })
     }
 

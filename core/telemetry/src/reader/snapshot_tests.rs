@@ -52,6 +52,18 @@ fn reads_names_and_sums_slots_by_process() {
 }
 
 #[test]
+fn a_slot_that_changes_hands_does_not_credit_the_past_to_its_new_writer() {
+    let before = Snapshot::parse(&page()).unwrap();
+    let mut bytes = page();
+    let slot = HEADER_SIZE;
+    put(&mut bytes, slot, &(200_u64 << 32 | 200).to_le_bytes());
+    put(&mut bytes, slot + offset_of!(Slot, events), &(101_u64 + 5).to_le_bytes());
+    let delta = Snapshot::parse(&bytes).unwrap().by_pid_since(&before);
+    assert_eq!(delta[&200][Event::HandshakeStarted], 5);
+    assert_eq!(delta[&101][Event::HandshakeStarted], 0);
+}
+
+#[test]
 fn another_version_is_an_error_that_names_both() {
     let error = Snapshot::parse(&with_u32(offset_of!(Header, version), 7)).unwrap_err();
     assert!(matches!(error, PageError::WrongVersion { found: 7 }));
