@@ -86,8 +86,8 @@ fn says_why_a_process_has_no_page() {
         // Between fork and exec the child is still a copy of this test.
         .find(|error| matches!(error, ProcessError::NotAccelerated { program, .. } if program == "sleep"))
         .expect("sleep is not accelerated");
-    let text = error.to_string();
-    assert!(text.contains("hasten run -- sleep") && text.contains(&pid.to_string()), "{text}");
+    assert_eq!(error.to_string(), format!("process {pid} (sleep) is not accelerated"));
+    assert!(error.fix().contains("hasten run -- sleep"), "{}", error.fix());
     sleeper.0.kill().unwrap();
     sleeper.0.wait().unwrap();
     assert!(matches!(pages_of(pid), Err(ProcessError::Gone { .. })));

@@ -33,29 +33,61 @@ pub enum ProcessError {
     Io { pid: u32, error: io::Error },
 }
 
+impl PageError {
+    /// What to do about it.
+    pub const fn fix(&self) -> &'static str {
+        match self {
+            Self::WrongVersion { .. } => {
+                "use the hasten that started the server, or restart the server with this one"
+            }
+            Self::TooShort { .. } | Self::NotAPage | Self::Corrupt { .. } | Self::Io(_) => {
+                "try again, and restart the server if it stays so"
+            }
+        }
+    }
+}
+
 impl fmt::Display for PageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooShort { have, need } => write!(
-                f,
-                "the counter page has {have} bytes where {need} are needed: it is damaged or not complete yet; try \
-                 again, and restart the server if it stays so"
-            ),
-            Self::NotAPage => f.write_str(
-                "this memory is named like a counter page but does not start like one: it is damaged, or not \
-                 complete yet, or of another program; try again, and restart the server if it stays so",
-            ),
-            Self::WrongVersion { found } => write!(
-                f,
-                "the counter page has version {found} and this hasten reads version {VERSION}: use the hasten that \
-                 started the server, or restart the server with this one"
-            ),
-            Self::Corrupt { field, value } => write!(
-                f,
-                "the counter page says that its {field} is {value}, which is impossible: it is damaged; restart \
-                 the server"
-            ),
+            Self::TooShort { have, need } => {
+                write!(f, "the counter page has {have} bytes where {need} are needed: it is damaged")
+            }
+            Self::NotAPage => f.write_str("the counter page does not start like one: it is damaged"),
+            Self::WrongVersion { found } => {
+                write!(f, "the counter page has version {found}, and this hasten reads version {VERSION}")
+            }
+            Self::Corrupt { field, value } => {
+                write!(f, "the counter page gives {value} as its {field}, which cannot be: it is damaged")
+            }
             Self::Io(error) => write!(f, "the counter page cannot be read: {error}"),
+        }
+    }
+}
+
+impl ProcessError {
+    /// What to do about it.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Gone { .. } => "run `hasten top` without PID to see what is accelerated".to_owned(),
+            Self::Denied { pid } => format!("run `sudo hasten top {pid}`"),
+            Self::NotAccelerated { program, .. } => format!(
+                "start it with `hasten run -- {program} …`; `hasten check -- {program}` says what that would do"
+            ),
+            Self::NoPage { .. } => {
+                "allow memfd_create and shared mmap in its sandbox, or raise its memory and \
+                                    open-file limits, and restart it"
+                    .to_owned()
+            }
+            Self::Io { pid, .. } => format!("look at /proc/{pid}/maps, which must be readable"),
+        }
+    }
+
+    pub(super) fn from_io(pid: u32, error: io::Error) -> Self {
+        match (error.kind(), error.raw_os_error()) {
+            (io::ErrorKind::NotFound, _) | (_, Some(libc::ESRCH)) => Self::Gone { pid },
+            (io::ErrorKind::PermissionDenied, _) => Self::Denied { pid },
+            _ => Self::Io { pid, error },
         }
     }
 }
@@ -63,27 +95,20 @@ impl fmt::Display for PageError {
 impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Gone { pid } => {
+            Self::Gone { pid } => write!(f, "there is no process {pid}"),
+            Self::Denied { pid } => {
                 write!(
                     f,
-                    "there is no process {pid}: run `hasten top` without PID to see what is accelerated"
+                    "process {pid} may not be looked into: it belongs to another user or has more rights"
                 )
             }
-            Self::Denied { pid } => write!(
-                f,
-                "process {pid} belongs to another user and may not be looked into: run `sudo hasten top {pid}`"
-            ),
-            Self::NotAccelerated { pid, program } => write!(
-                f,
-                "process {pid} ({program}) is not accelerated: start it with `hasten run -- {program} …`; \
-                 `hasten check -- {program}` says what that would do"
-            ),
-            Self::NoPage { pid, program } => write!(
-                f,
-                "process {pid} ({program}) is accelerated but could not make its counter page: allow memfd_create \
-                 and mmap in its sandbox, or raise its memory and open-file limits, and restart it"
-            ),
-            Self::Io { pid, error } => write!(f, "/proc/{pid} cannot be read: {error}"),
+            Self::NotAccelerated { pid, program } => {
+                write!(f, "process {pid} ({program}) is not accelerated")
+            }
+            Self::NoPage { pid, program } => {
+                write!(f, "process {pid} ({program}) is accelerated but could not make its counter page")
+            }
+            Self::Io { pid, error } => write!(f, "process {pid} cannot be looked into: {error}"),
         }
     }
 }
@@ -112,22 +137,12 @@ impl From<io::Error> for PageError {
     }
 }
 
-impl ProcessError {
-    pub(super) fn from_io(pid: u32, error: io::Error) -> Self {
-        match (error.kind(), error.raw_os_error()) {
-            (io::ErrorKind::NotFound, _) | (_, Some(libc::ESRCH)) => Self::Gone { pid },
-            (io::ErrorKind::PermissionDenied, _) => Self::Denied { pid },
-            _ => Self::Io { pid, error },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_message_says_what_to_do() {
+    fn every_error_says_what_is_wrong_and_what_to_do() {
         let program = || "nginx".to_owned();
         for (error, fix) in [
             (ProcessError::Gone { pid: 7 }, "hasten top"),
@@ -135,8 +150,8 @@ mod tests {
             (ProcessError::NotAccelerated { pid: 7, program: program() }, "hasten run -- nginx"),
             (ProcessError::NoPage { pid: 7, program: program() }, "memfd_create"),
         ] {
-            let text = error.to_string();
-            assert!(text.contains(fix) && text.contains('7'), "{text}");
+            assert!(error.to_string().contains("process 7"), "{error}");
+            assert!(error.fix().contains(fix), "{}", error.fix());
         }
     }
 
