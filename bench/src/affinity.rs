@@ -19,3 +19,12 @@ pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
     set.set(cpu);
     Ok(sched_setaffinity(None, &set)?)
 }
+
+/// Runs `action` on one CPU; processes that it starts stay there.
+pub fn on_cpu<T>(cpu: usize, action: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let before = sched_getaffinity(None)?;
+    pin_current_thread(cpu)?;
+    let result = action();
+    sched_setaffinity(None, &before)?;
+    result
+}

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Threads of a process tree with the CPU time each had used when the tree was read.
@@ -21,7 +21,7 @@ impl CpuTimes {
         let mut times = Self::default();
         let mut pending = vec![root];
         while let Some(pid) = pending.pop() {
-            times.add_process(Path::new("/proc"), pid, &mut pending);
+            times.add_process(pid, &mut pending);
         }
         times
     }
@@ -44,16 +44,71 @@ impl CpuTimes {
         self.threads.is_empty()
     }
 
-    fn add_process(&mut self, proc: &Path, pid: u32, children: &mut Vec<u32>) {
-        let Ok(tasks) = fs::read_dir(proc.join(pid.to_string()).join("task")) else { return };
-        for task in tasks.flatten() {
-            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
-            if let Some(nanos) = read("schedstat").split(' ').next().and_then(|field| field.parse().ok()) {
+    fn add_process(&mut self, pid: u32, descendants: &mut Vec<u32>) {
+        for (tid, task) in tasks(pid) {
+            let schedstat = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+            if let Some(nanos) = schedstat.split(' ').next().and_then(|field| field.parse().ok()) {
                 self.threads.insert(tid, nanos);
             }
-            children
-                .extend(read("children").split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
         }
+        descendants.extend(children(pid));
+    }
+}
+
+/// The direct children of a process.
+#[must_use]
+pub fn children(pid: u32) -> Vec<u32> {
+    let of_task = |(_, task): (u32, PathBuf)| fs::read_to_string(task.join("children")).unwrap_or_default();
+    let lists: Vec<String> = tasks(pid).map(of_task).collect();
+    lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|child| child.parse().ok()).collect()
+}
+
+/// The threads of a process: id and directory.
+fn tasks(pid: u32) -> impl Iterator<Item = (u32, PathBuf)> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::thread;
+    use std::time::Instant;
+
+    fn times(threads: &[(u32, u64)]) -> CpuTimes {
+        CpuTimes { threads: threads.iter().copied().collect() }
+    }
+
+    #[test]
+    fn a_worker_that_ends_takes_nothing_away_and_a_new_one_counts_in_full() {
+        let before = times(&[(1, 100), (2, 5_000)]);
+        let after = times(&[(1, 150), (3, 30)]);
+        assert_eq!(after.since(&before), Duration::from_nanos(80));
+    }
+
+    #[test]
+    fn counts_the_children_of_the_root() {
+        let mut shell = Command::new("sh").args(["-c", "while :; do :; done & wait"]).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while children(shell.id()).is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let busy = children(shell.id());
+        let before = CpuTimes::of_tree(shell.id());
+        thread::sleep(Duration::from_millis(200));
+        let used = CpuTimes::of_tree(shell.id()).since(&before);
+        for child in &busy {
+            Command::new("kill").arg(child.to_string()).status().unwrap();
+        }
+        shell.wait().unwrap();
+        assert_eq!(busy.len(), 1);
+        assert!(used > Duration::from_millis(20), "the busy child used {used:?}");
+        assert!(used < Duration::from_secs(5), "the busy child used {used:?}");
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_has_no_threads() {
+        assert!(CpuTimes::of_tree(u32::MAX).is_empty());
     }
 }

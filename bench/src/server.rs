@@ -1,0 +1,236 @@
+//! Real servers under test: started from a temporary directory, stock or accelerated, and stopped when dropped.
+//!
+//! ```no_run
+//! use hasten_bench::certificates::{Certificate, KeyKind};
+//! use hasten_bench::server::{Launcher, ServerKind, ServerSpec};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let certificate = Certificate::create(dir.path(), KeyKind::P256)?;
+//! let server = ServerSpec::new(ServerKind::Nginx, certificate)
+//!     .launcher(Launcher::Hasten { exe: "target/release/hasten".into() })
+//!     .workers(2)
+//!     .server_lines("ssl_session_tickets off;")
+//!     .start()?;
+//! println!("{} listens on {}", server.pid(), server.address());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod haproxy;
+mod nginx;
+mod process;
+mod program;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::certificates::Certificate;
+use crate::drive::Target;
+
+pub use self::process::Server;
+pub use self::program::{MissingProgram, find_program};
+
+/// The servers that have a fixture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ServerKind {
+    Nginx,
+    Haproxy,
+}
+
+impl ServerKind {
+    pub const ALL: [Self; 2] = [Self::Nginx, Self::Haproxy];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+        }
+    }
+
+    /// Where the program is, or how to install it.
+    pub fn program(self) -> Result<PathBuf, MissingProgram> {
+        find_program(self.as_str())
+    }
+}
+
+impl fmt::Display for ServerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for ServerKind {
+    type Err = UnknownServer;
+
+    fn from_str(given: &str) -> Result<Self, UnknownServer> {
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == given);
+        known.ok_or_else(|| UnknownServer(given.to_owned()))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown server {0:?}: use nginx or haproxy")]
+pub struct UnknownServer(String);
+
+/// How a server's command is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// As the distribution ships it.
+    Stock,
+    /// Behind `hasten run --`.
+    Hasten { exe: PathBuf },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error(transparent)]
+    Missing(#[from] MissingProgram),
+    #[error("cannot start {program}: {source}")]
+    Spawn { program: PathBuf, source: io::Error },
+    #[error("{kind} did not start: {why}\n{log}")]
+    Start { kind: ServerKind, why: String, log: String },
+    #[error("cannot prepare the directory of a {kind} fixture: {source}")]
+    Prepare { kind: ServerKind, source: io::Error },
+}
+
+/// What to start. Everything that is not set is as the distribution configures it.
+#[derive(Clone, Debug)]
+pub struct ServerSpec {
+    kind: ServerKind,
+    certificates: Vec<Certificate>,
+    launcher: Launcher,
+    workers: usize,
+    cpu: Option<usize>,
+    body: String,
+    main_lines: String,
+    http_lines: String,
+    server_lines: String,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl ServerSpec {
+    /// One worker, one port, `GET /` answered with a short text.
+    #[must_use]
+    pub fn new(kind: ServerKind, certificate: Certificate) -> Self {
+        Self {
+            kind,
+            certificates: vec![certificate],
+            launcher: Launcher::Stock,
+            workers: 1,
+            cpu: None,
+            body: "hello from the fixture\n".to_owned(),
+            main_lines: String::new(),
+            http_lines: String::new(),
+            server_lines: String::new(),
+            env: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn launcher(mut self, launcher: Launcher) -> Self {
+        self.launcher = launcher;
+        self
+    }
+
+    /// One more certificate on the same port: the client's capabilities, or its SNI, choose.
+    #[must_use]
+    pub fn also(mut self, certificate: Certificate) -> Self {
+        self.certificates.push(certificate);
+        self
+    }
+
+    /// Worker processes of nginx, threads of HAProxy.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Keeps every process of the server on one CPU.
+    #[must_use]
+    pub fn cpu(mut self, cpu: Option<usize>) -> Self {
+        self.cpu = cpu;
+        self
+    }
+
+    /// The text that `GET /` answers. It must not contain quotes or variables.
+    #[must_use]
+    pub fn body(mut self, body: &str) -> Self {
+        body.clone_into(&mut self.body);
+        self
+    }
+
+    /// Lines for nginx's main context or HAProxy's `global` section.
+    #[must_use]
+    pub fn main_lines(mut self, lines: &str) -> Self {
+        lines.clone_into(&mut self.main_lines);
+        self
+    }
+
+    /// Lines for nginx's `http` context or HAProxy's `defaults` section.
+    #[must_use]
+    pub fn http_lines(mut self, lines: &str) -> Self {
+        lines.clone_into(&mut self.http_lines);
+        self
+    }
+
+    /// Lines for nginx's `server` context or parameters for HAProxy's `bind` line.
+    #[must_use]
+    pub fn server_lines(mut self, lines: &str) -> Self {
+        lines.clone_into(&mut self.server_lines);
+        self
+    }
+
+    /// A variable of the server's environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Starts the server and waits until it accepts connections.
+    pub fn start(&self) -> Result<Server, ServerError> {
+        let program = self.kind.program()?;
+        // Another process may take the port between our look and the server's bind.
+        let mut attempts = 3;
+        loop {
+            attempts -= 1;
+            match self.start_once(&program) {
+                Err(ServerError::Start { log, .. }) if attempts > 0 && in_use(&log) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn start_once(&self, program: &std::path::Path) -> Result<Server, ServerError> {
+        let prepare = |source| ServerError::Prepare { kind: self.kind, source };
+        let dir = tempfile::Builder::new().prefix("hasten-fixture-").tempdir().map_err(prepare)?;
+        let address = free_address().map_err(prepare)?;
+        let arguments = match self.kind {
+            ServerKind::Nginx => nginx::prepare(self, dir.path(), address),
+            ServerKind::Haproxy => haproxy::prepare(self, dir.path(), address),
+        }
+        .map_err(prepare)?;
+        let target = Target {
+            address,
+            certificate: Some(self.certificates[0].leaf.clone()),
+            body: Some(self.body.clone().into_bytes()),
+        };
+        let command = program::command(&self.launcher, program, &arguments, &self.env);
+        Server::spawn(self.kind, command, dir, target, self.cpu)
+    }
+}
+
+fn in_use(log: &str) -> bool {
+    // nginx quotes the system; HAProxy has words of its own.
+    log.contains("Address already in use") || log.contains("cannot bind socket")
+}
+
+/// A loopback address that was free a moment ago.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}

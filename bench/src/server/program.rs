@@ -1,0 +1,77 @@
+//! Finding a server's program and making its command line.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Launcher;
+
+/// Where Debian keeps servers; an ordinary user's PATH does not have them.
+const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{program} is not installed: run `apt-get install {program}` (as root) and try again")]
+pub struct MissingProgram {
+    pub program: String,
+}
+
+/// The path of `program` in PATH or in the system's directories.
+pub fn find_program(program: &str) -> Result<PathBuf, MissingProgram> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(SYSTEM_DIRECTORIES.map(PathBuf::from))
+        .map(|directory| directory.join(program))
+        .find(|candidate| is_executable(candidate))
+        .ok_or_else(|| MissingProgram { program: program.to_owned() })
+}
+
+pub(super) fn command(
+    launcher: &Launcher,
+    program: &Path,
+    arguments: &[OsString],
+    environment: &[(OsString, OsString)],
+) -> Command {
+    let mut command = match launcher {
+        Launcher::Stock => Command::new(program),
+        Launcher::Hasten { exe } => {
+            let mut command = Command::new(exe);
+            command.args(["run", "--quiet", "--"]).arg(program);
+            command
+        }
+    };
+    command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
+    if *launcher == Launcher::Stock {
+        // A caller that is itself accelerated must not pass that on to the side it is compared with.
+        command.env_remove("LD_PRELOAD");
+    }
+    command
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_program_says_how_to_install_it() {
+        let error = find_program("hasten-no-such-server").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "hasten-no-such-server is not installed: run `apt-get install hasten-no-such-server` (as root) and try again"
+        );
+    }
+
+    #[test]
+    fn accelerated_command_goes_through_run() {
+        let launcher = Launcher::Hasten { exe: "/opt/hasten".into() };
+        let command = command(&launcher, Path::new("/usr/sbin/nginx"), &["-v".into()], &[]);
+        let arguments: Vec<_> = command.get_args().collect();
+        assert_eq!(command.get_program(), "/opt/hasten");
+        assert_eq!(arguments, ["run", "--quiet", "--", "/usr/sbin/nginx", "-v"]);
+    }
+}
