@@ -6,13 +6,14 @@
 
 use std::fmt;
 
+use crate::encoding::der;
 use crate::group::Curve;
 use crate::memory::{Plain, SecretStack, wipe_limbs};
 use crate::multibuffer::{self, LANES, Scratch};
 use crate::order::{self, Order};
 use crate::random::Random;
 use crate::rsa::UnsupportedKey;
-use crate::{Ifma, der, limbs};
+use crate::{Ifma, limbs};
 
 /// Limbs of the largest scalar.
 pub(crate) const LIMBS: usize = 6;

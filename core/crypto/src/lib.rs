@@ -6,11 +6,14 @@
 #![deny(unsafe_code)]
 
 mod algorithm;
+mod break_even;
 mod cpu;
-pub mod der;
 mod ecdhe;
 mod ecdsa;
+pub mod encoding;
 mod group;
+mod hash;
+pub mod kdf;
 mod limbs;
 mod memory;
 mod multibuffer;
@@ -19,10 +22,12 @@ mod random;
 mod rsa;
 
 pub use algorithm::Algorithm;
+pub use break_even::{BreakEven, Overrides, OverridesError};
 pub use cpu::Ifma;
 pub use ecdhe::{KeyPair, KeyPool};
 pub use ecdsa::{EcKey, EcdsaSignature, NoncePool};
 pub use group::{Curve, Group};
+pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
 pub use memory::{constant_time_eq, wipe};
 pub use multibuffer::{DeriveLane, LANES, LaneStatus, RsaLane, Scratch, derive, keygen, rsa_private};
 pub use random::Random;

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod hash;
+
 use hasten_crypto::{Curve, EcKey, Group, Ifma, RsaKey, RsaParts, RsaSize, Scratch};
 use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::derive::Deriver;

@@ -1,0 +1,159 @@
+//! When a batch is cheaper than running its operations one by one.
+
+mod overrides;
+
+pub use self::overrides::{Overrides, OverridesError};
+use crate::algorithm::Algorithm;
+use crate::multibuffer::LANES;
+
+/// Costs of every algorithm, alone and in a batch, learnt from samples of the running server.
+///
+/// A batch costs the same with one lane in use as with eight, so one figure each is enough. One instance per thread.
+#[derive(Clone, Debug)]
+pub struct BreakEven {
+    costs: [Cost; Algorithm::COUNT],
+    overrides: Overrides,
+}
+
+impl BreakEven {
+    /// What [`lanes`](Self::lanes) says of an algorithm that a full batch does not help.
+    pub const NEVER: usize = LANES + 1;
+
+    /// Starts from the shipped figures.
+    pub fn new(overrides: Overrides) -> Self {
+        Self { costs: Algorithm::ALL.map(Cost::shipped), overrides }
+    }
+
+    /// The smallest group worth a batch: 1 to 8, or [`NEVER`](Self::NEVER).
+    pub fn lanes(&self, algorithm: Algorithm) -> usize {
+        let cost = &self.costs[algorithm.index()];
+        self.overrides.get(algorithm).unwrap_or_else(|| cost.lanes_with_trial())
+    }
+
+    /// Learns from one operation that the host library ran.
+    pub fn scalar_sample(&mut self, algorithm: Algorithm, ns: u64) {
+        let cost = &mut self.costs[algorithm.index()];
+        cost.scalar.sample(ns);
+        cost.since_batch = cost.since_batch.saturating_add(1);
+        cost.since_scalar = 0;
+    }
+
+    /// Learns from one batch, however many of its lanes were in use.
+    pub fn batch_sample(&mut self, algorithm: Algorithm, ns: u64) {
+        let cost = &mut self.costs[algorithm.index()];
+        cost.batch.sample(ns);
+        cost.since_scalar = cost.since_scalar.saturating_add(1);
+        cost.since_batch = 0;
+    }
+
+    pub fn scalar_ns(&self, algorithm: Algorithm) -> u64 {
+        self.costs[algorithm.index()].scalar.ns
+    }
+
+    pub fn batch_ns(&self, algorithm: Algorithm) -> u64 {
+        self.costs[algorithm.index()].batch.ns
+    }
+
+    /// CPU time that a batch with `lanes` operations in it saved; zero if it cost more.
+    pub fn saved_ns(&self, algorithm: Algorithm, lanes: usize) -> u64 {
+        let alone = self.scalar_ns(algorithm).saturating_mul(lanes as u64);
+        alone.saturating_sub(self.batch_ns(algorithm))
+    }
+}
+
+impl Default for BreakEven {
+    fn default() -> Self {
+        Self::new(Overrides::default())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    scalar: Estimate,
+    batch: Estimate,
+    since_scalar: u32,
+    since_batch: u32,
+}
+
+impl Cost {
+    /// After this many samples of one way and none of the other, the other gets a chance to correct its figure: too
+    /// rarely to cost anything, often enough not to be wrong for ever.
+    const TRIAL: u32 = 1024;
+
+    /// Medians of `examples/measure.rs` on Zen 4 (4.0 GHz) with OpenSSL 3.0.
+    fn shipped(algorithm: Algorithm) -> Self {
+        let (scalar_us, batch_us) = match algorithm {
+            Algorithm::Rsa2048Sign => (257, 1000),
+            Algorithm::Rsa3072Sign => (1828, 4850),
+            Algorithm::Rsa4096Sign => (4113, 9340),
+            Algorithm::P256Sign => (25, 51),
+            Algorithm::P384Sign => (794, 148),
+            Algorithm::X25519Keygen => (41, 39),
+            Algorithm::P256Keygen => (25, 39),
+            Algorithm::P384Keygen => (770, 110),
+            Algorithm::X25519Derive => (37, 53),
+            Algorithm::P256Derive => (97, 118),
+            Algorithm::P384Derive => (1266, 370),
+        };
+        let [scalar, batch] = [scalar_us, batch_us].map(|us| Estimate::new(us * 1000));
+        Self { scalar, batch, since_scalar: 0, since_batch: 0 }
+    }
+
+    fn lanes_with_trial(&self) -> usize {
+        match self.lanes() {
+            1 if self.since_scalar >= Self::TRIAL => 2,
+            BreakEven::NEVER if self.since_batch >= Self::TRIAL => LANES,
+            lanes => lanes,
+        }
+    }
+
+    /// The smallest n with n * scalar > batch.
+    fn lanes(&self) -> usize {
+        let whole = self.batch.ns / self.scalar.ns;
+        usize::try_from(whole).map_or(BreakEven::NEVER, |whole| (whole + 1).min(BreakEven::NEVER))
+    }
+}
+
+/// An exponentially weighted mean that a task switch in the middle of a sample does not move.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    /// Never zero.
+    ns: u64,
+    samples: u32,
+    outliers: u32,
+    least_outlier: u64,
+}
+
+impl Estimate {
+    /// A settled mean covers about this many samples.
+    const WINDOW: u32 = 16;
+    /// A sample this many times the mean was interrupted,
+    const OUTLIER: u64 = 2;
+    /// unless so many come in a row: then the operation has become dearer, and the cheapest of them is the new mean.
+    const PERSISTENT: u32 = 16;
+
+    const fn new(ns: u64) -> Self {
+        Self { ns, samples: 1, outliers: 0, least_outlier: u64::MAX }
+    }
+
+    fn sample(&mut self, ns: u64) {
+        if ns > self.ns.saturating_mul(Self::OUTLIER) {
+            self.outlier(ns);
+            return;
+        }
+        self.outliers = 0;
+        self.least_outlier = u64::MAX;
+        // The first samples weigh more, so that a shipped figure for another machine is soon forgotten.
+        self.samples = (self.samples + 1).min(Self::WINDOW);
+        let weight = u64::from(self.samples);
+        self.ns = (self.ns - self.ns / weight).saturating_add(ns / weight).max(1);
+    }
+
+    fn outlier(&mut self, ns: u64) {
+        self.outliers += 1;
+        self.least_outlier = self.least_outlier.min(ns);
+        if self.outliers >= Self::PERSISTENT {
+            *self = Self::new(self.least_outlier);
+        }
+    }
+}
