@@ -6,8 +6,8 @@ use crate::cmd;
 
 const EXAMPLES: &str = "\
 Examples:
+  hasten check -- nginx               what would be done to nginx, and why
   hasten run -- nginx                 start nginx with its TLS handshakes accelerated
-  hasten run --dry-run -- nginx       say what would be done, and why
 ";
 
 #[derive(Debug, Parser)]
@@ -19,5 +19,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Check(cmd::check::CheckArgs),
     Run(cmd::run::RunArgs),
+    Completions(cmd::completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(cmd::man::ManArgs),
 }

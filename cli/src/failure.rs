@@ -32,6 +32,11 @@ impl Failure {
         Self { what: format!("cannot execute {command}: {error}"), fix: None, code }
     }
 
+    /// A program that was to be looked at, not started.
+    pub(crate) fn lookup(error: ProgramError) -> Self {
+        Self { code: FAILURE, ..Self::from(error) }
+    }
+
     pub(crate) fn report(&self) -> ExitCode {
         eprintln!("hasten: {}", self.what);
         if let Some(fix) = &self.fix {

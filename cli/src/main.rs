@@ -5,6 +5,7 @@
 mod args;
 mod cmd;
 mod failure;
+mod render;
 
 use std::process::ExitCode;
 
@@ -14,7 +15,10 @@ use crate::args::{Args, Command};
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
+        Command::Check(args) => cmd::check::run(&args),
         Command::Run(args) => cmd::run::run(&args),
+        Command::Completions(args) => Ok(cmd::completions::run(&args)),
+        Command::Man(args) => cmd::man::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

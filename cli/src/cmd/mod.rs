@@ -1,3 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod man;
 pub(crate) mod run;

@@ -9,10 +9,11 @@ use clap::Args;
 use clap::builder::{FalseyValueParser, PossibleValuesParser};
 use hasten_plan::accelerator;
 use hasten_plan::config::Wish;
-use hasten_plan::{Config, Decision, Plan, Reason, Side, Surroundings, Verdict};
+use hasten_plan::{Config, Decision, Plan, Side, Surroundings};
 use hasten_probe::{Environment, Probe, Program};
 
 use crate::failure::Failure;
+use crate::render;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,18 +125,10 @@ fn print_summary(plan: &Plan, program: &Program) {
             Decision::Skip => Side::Against,
         };
         let reasons: Vec<_> = verdict.reasons(side).map(|reason| reason.text.as_str()).collect();
-        eprintln!("hasten: {} {}: {}", verdict.name, state(verdict), reasons.join("; "));
+        eprintln!("hasten: {} {}: {}", verdict.name, render::decision(verdict), reasons.join("; "));
     }
     if !plan.applies() {
         eprintln!("hasten: running {} as it is (reasons and fixes: hasten run --dry-run)", program.name());
-    }
-}
-
-fn state(verdict: &Verdict) -> &'static str {
-    match verdict.decision {
-        Decision::Apply => "on",
-        Decision::Standby => "standby",
-        Decision::Skip => "off",
     }
 }
 
@@ -147,22 +140,9 @@ fn print_plan(plan: &Plan, program: &Program, config: &Config, command: &[OsStri
     let file = config.file.as_ref().map_or("none".into(), |path| path.display().to_string());
     eprintln!("config   {file}");
     for verdict in &plan.accelerators {
-        eprintln!("\n{} {}", verdict.name, state(verdict));
-        verdict.reasons.iter().for_each(print_reason);
+        eprintln!("\n{}", render::verdict(verdict));
     }
     eprintln!("\nthe same by hand:\n  {}", by_hand(plan, command));
-}
-
-fn print_reason(reason: &Reason) {
-    let mark = match reason.side {
-        Side::For => '+',
-        Side::Idle => '~',
-        Side::Against => '-',
-    };
-    eprintln!("  {mark} {}", reason.text);
-    if let Some(fix) = &reason.fix {
-        eprintln!("    fix: {fix}");
-    }
 }
 
 /// The command line that does what the plan does, to paste into a shell.

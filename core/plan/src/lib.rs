@@ -6,6 +6,8 @@
 
 pub mod accelerator;
 pub mod config;
+pub mod findings;
+pub mod hooks;
 mod nearest;
 mod plan;
 mod preload;
@@ -13,5 +15,5 @@ mod surroundings;
 
 pub use config::{Config, ConfigError};
 pub use nearest::nearest;
-pub use plan::{Decision, Plan, Reason, Side, Verdict};
+pub use plan::{Decision, Plan, Reason, Side, Verdict, host_verdicts};
 pub use surroundings::Surroundings;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hasten_probe::{Cpu, Program};
 use serde::Serialize;
 
-use crate::accelerator::{ACCELERATORS, Context};
+use crate::accelerator::{ACCELERATORS, Accelerator};
 use crate::config::Config;
 use crate::preload;
 use crate::surroundings::Surroundings;
@@ -62,20 +62,19 @@ pub enum Side {
 }
 
 impl Plan {
+    /// The plan for one program.
     pub fn new(cpu: &Cpu, program: &Program, config: &Config, surroundings: &Surroundings) -> Self {
-        let context = Context { cpu, program, config, surroundings };
-        let accelerators: Vec<_> =
-            ACCELERATORS.iter().map(|accelerator| Verdict::of(*accelerator, &context)).collect();
+        let accelerators: Vec<_> = ACCELERATORS
+            .iter()
+            .map(|accelerator| Verdict::of(*accelerator, cpu, Some(program), config, surroundings))
+            .collect();
         let active = || ACCELERATORS.iter().zip(&accelerators).filter(|(_, verdict)| verdict.is_loaded());
         let preload: Vec<_> = active().filter_map(|(_, verdict)| verdict.library.clone()).collect();
-        let mut environment: Vec<_> =
-            active().flat_map(|(accelerator, _)| accelerator.environment(&context)).collect();
-        let value = preload::compose(surroundings.ld_preload.as_deref(), &preload);
-        if Some(&value) != surroundings.ld_preload.as_ref()
-            && !(value.is_empty() && surroundings.ld_preload.is_none())
-        {
-            environment.insert(0, ("LD_PRELOAD", Some(value).filter(|value| !value.is_empty())));
-        }
+        let settings = active().flat_map(|(accelerator, _)| accelerator.environment(config, surroundings));
+        let environment = ld_preload(surroundings, &preload)
+            .into_iter()
+            .chain(settings.map(|(name, value)| (name, Some(value))))
+            .collect();
         Self { accelerators, preload, environment }
     }
 
@@ -85,22 +84,45 @@ impl Plan {
     }
 }
 
+/// The change to `LD_PRELOAD`, if any.
+fn ld_preload(
+    surroundings: &Surroundings,
+    libraries: &[PathBuf],
+) -> Option<(&'static str, Option<OsString>)> {
+    let present = surroundings.ld_preload.as_deref();
+    let value = Some(preload::compose(present, libraries)).filter(|value| !value.is_empty());
+    (value.as_deref() != present).then_some(("LD_PRELOAD", value))
+}
+
+/// What this host alone says about every accelerator, before any program is known.
+pub fn host_verdicts(cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Verdict> {
+    ACCELERATORS
+        .iter()
+        .map(|accelerator| Verdict::of(*accelerator, cpu, None, config, surroundings))
+        .collect()
+}
+
 impl Verdict {
-    fn of(accelerator: &dyn crate::accelerator::Accelerator, context: &Context<'_>) -> Self {
-        let mut reasons = vec![context.choice(accelerator.name())];
-        reasons.extend(accelerator.judge(context));
-        let library = match preload::find(accelerator.library(), context.surroundings) {
+    fn of(
+        accelerator: &dyn Accelerator,
+        cpu: &Cpu,
+        program: Option<&Program>,
+        config: &Config,
+        surroundings: &Surroundings,
+    ) -> Self {
+        let name = accelerator.name();
+        let choice = surroundings.kill_switch(name).unwrap_or_else(|| config.choice(name));
+        let host = accelerator.judge_host(cpu, surroundings);
+        let program = program.map(|program| accelerator.judge_program(program)).unwrap_or_default();
+        let (library, found) = match preload::find(accelerator.library(), surroundings) {
             Ok(path) => {
-                reasons.push(Reason::favour(format!("the library is {}", path.display())));
-                Some(path)
+                let reason = Reason::favour(format!("the library is {}", path.display()));
+                (Some(path), reason)
             }
-            Err(reason) => {
-                reasons.push(reason);
-                None
-            }
+            Err(reason) => (None, reason),
         };
-        let decision = Decision::from_reasons(&reasons);
-        Self { name: accelerator.name(), decision, reasons, library }
+        let reasons: Vec<_> = [choice].into_iter().chain(host).chain(program).chain([found]).collect();
+        Self { name, decision: Decision::from_reasons(&reasons), reasons, library }
     }
 
     fn is_loaded(&self) -> bool {

@@ -4,7 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::accelerator::ACCELERATORS;
+use crate::accelerator;
+use crate::plan::Reason;
 
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
@@ -35,14 +36,18 @@ impl Surroundings {
         }
     }
 
-    /// Whether the kill switch names this accelerator.
-    pub(crate) fn disables(&self, accelerator: &str) -> bool {
-        self.disabled().any(|name| name == "all" || name == accelerator)
+    /// The reason against an accelerator that the kill switch names.
+    pub(crate) fn kill_switch(&self, accelerator: &str) -> Option<Reason> {
+        let value = self.disable.as_deref()?;
+        let named = self.disabled().any(|name| name == "all" || name == accelerator);
+        named.then(|| {
+            Reason::against(format!("HASTEN_DISABLE={value} switches it off")).fix("unset HASTEN_DISABLE")
+        })
     }
 
     /// Names in the kill switch that mean nothing, so that a misspelt one does not fail silently.
     pub fn unknown_disabled(&self) -> Vec<&str> {
-        let known = |name: &str| name == "all" || ACCELERATORS.iter().any(|known| known.name() == name);
+        let known = |name: &str| name == "all" || accelerator::names().any(|known| known == name);
         self.disabled().filter(|name| !known(name)).collect()
     }
 

@@ -33,8 +33,8 @@ impl Root {
     }
 
     /// A number written `0x8086`.
-    pub(crate) fn hex(&self, path: impl AsRef<Path>) -> Option<u32> {
-        u32::from_str_radix(self.text(path)?.strip_prefix("0x")?, 16).ok()
+    pub(crate) fn hex(&self, path: impl AsRef<Path>) -> Option<u64> {
+        u64::from_str_radix(self.text(path)?.strip_prefix("0x")?, 16).ok()
     }
 
     /// The last component of a symbolic link's target: how sysfs names a driver.

@@ -24,32 +24,17 @@ pub trait Accelerator: Sync {
     /// The file name of its preload library.
     fn library(&self) -> &'static str;
 
-    /// Everything that speaks for or against it; all of it, not just the first hindrance.
-    fn judge(&self, context: &Context<'_>) -> Vec<Reason>;
+    /// The features of the host that it makes use of, by the identifiers of [`crate::findings`].
+    fn uses(&self) -> &'static [&'static str];
+
+    /// What speaks for or against it on this host.
+    fn judge_host(&self, cpu: &Cpu, surroundings: &Surroundings) -> Vec<Reason>;
+
+    /// What speaks for or against it in this program; all of it, not just the first hindrance.
+    fn judge_program(&self, program: &Program) -> Vec<Reason>;
 
     /// The variables that carry its configuration into the process.
-    fn environment(&self, context: &Context<'_>) -> Vec<(&'static str, Option<OsString>)>;
-}
-
-/// What a judgement is based on.
-#[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
-    pub cpu: &'a Cpu,
-    pub program: &'a Program,
-    pub config: &'a Config,
-    pub surroundings: &'a Surroundings,
-}
-
-impl Context<'_> {
-    /// Whether the user wants this accelerator.
-    pub(crate) fn choice(&self, name: &str) -> Reason {
-        if self.surroundings.disables(name) {
-            let value = self.surroundings.disable.as_deref().unwrap_or_default();
-            return Reason::against(format!("HASTEN_DISABLE={value} switches it off"))
-                .fix("unset HASTEN_DISABLE");
-        }
-        self.config.choice(name)
-    }
+    fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)>;
 }
 
 /// The names of all accelerators.

@@ -4,9 +4,11 @@ use std::ffi::OsString;
 
 use hasten_probe::{Cpu, Feature, Program};
 
-use super::{Accelerator, Context};
-use crate::plan::Reason;
+use super::Accelerator;
+use crate::config::Config;
+use crate::plan::{Reason, Side};
 use crate::preload;
+use crate::surroundings::Surroundings;
 
 pub struct Tls;
 
@@ -48,26 +50,41 @@ impl Accelerator for Tls {
         "libhasten_tls.so"
     }
 
-    fn judge(&self, context: &Context<'_>) -> Vec<Reason> {
-        let cpu = cpu(context.cpu, context.surroundings.deny_ifma);
-        let accepts = preload::accepts(context.program);
-        // Of a program that preloads nothing, no libraries are known either.
-        let openssl = (accepts.side == crate::plan::Side::For).then(|| openssl(context.program));
-        [cpu, accepts].into_iter().chain(openssl).collect()
+    fn uses(&self) -> &'static [&'static str] {
+        &[
+            "cpu.avx512f",
+            "cpu.avx512dq",
+            "cpu.avx512bw",
+            "cpu.avx512vl",
+            "cpu.avx512ifma",
+            "cpu.avx512_vbmi2",
+            "kernel.memfd",
+        ]
     }
 
-    fn environment(&self, context: &Context<'_>) -> Vec<(&'static str, Option<OsString>)> {
-        let table = &context.config.tls.break_even;
-        if table.is_empty() || context.surroundings.tls_break_even.is_some() {
+    fn judge_host(&self, cpu: &Cpu, surroundings: &Surroundings) -> Vec<Reason> {
+        vec![engine(cpu, surroundings.deny_ifma)]
+    }
+
+    fn judge_program(&self, program: &Program) -> Vec<Reason> {
+        let accepts = preload::accepts(program);
+        // Of a program that preloads nothing, no libraries are known either.
+        let openssl = (accepts.side == Side::For).then(|| openssl(program));
+        [accepts].into_iter().chain(openssl).collect()
+    }
+
+    fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
+        let table = &config.tls.break_even;
+        if table.is_empty() || surroundings.tls_break_even.is_some() {
             return Vec::new();
         }
         let entries: Vec<_> = table.iter().map(|(operation, lanes)| format!("{operation}:{lanes}")).collect();
-        vec![("HASTEN_TLS_BREAK_EVEN", Some(entries.join(",").into()))]
+        vec![("HASTEN_TLS_BREAK_EVEN", entries.join(",").into())]
     }
 }
 
 /// Whether the engine can run on this CPU.
-pub(crate) fn cpu(cpu: &Cpu, denied: bool) -> Reason {
+fn engine(cpu: &Cpu, denied: bool) -> Reason {
     if denied {
         return Reason::against("HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA")
             .fix("unset HASTEN_CPU_DISABLE_IFMA");

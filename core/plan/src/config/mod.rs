@@ -68,7 +68,7 @@ impl Config {
         self.wishes
             .iter()
             .find_map(|wish| wish.choice(name))
-            .unwrap_or_else(|| Reason::favour(format!("nothing switches {name} off")))
+            .unwrap_or_else(|| Reason::favour("on by default"))
     }
 }
 

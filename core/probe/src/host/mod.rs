@@ -1,16 +1,26 @@
 //! What this machine and its kernel offer.
 
+pub mod cgroup;
 pub mod cpu;
+pub mod device;
+pub mod kernel;
+pub mod memory;
 
 use serde::Serialize;
 
 use self::cpu::Cpu;
+use self::device::Device;
+use self::kernel::Kernel;
+use self::memory::Memory;
 use crate::root::Root;
 
 /// Everything that the kernel tells about this host.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Host {
     pub cpu: Cpu,
+    pub memory: Memory,
+    pub devices: Vec<Device>,
+    pub kernel: Kernel,
 }
 
 /// Where host facts are read from.
@@ -37,7 +47,12 @@ impl Probe {
     }
 
     pub fn host(&self) -> Host {
-        Host { cpu: self.cpu() }
+        Host {
+            cpu: self.cpu(),
+            memory: Memory::read(&self.root),
+            devices: Device::read_all(&self.root),
+            kernel: Kernel::read(&self.root),
+        }
     }
 }
 

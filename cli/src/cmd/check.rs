@@ -1,0 +1,261 @@
+//! `hasten check`: what this host offers, and what would be done to a program.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::{Cell, Color};
+use hasten_plan::findings::{Finding, Group, State, findings};
+use hasten_plan::hooks::{self, Binding};
+use hasten_plan::{Config, Plan, Surroundings, Verdict, host_verdicts};
+use hasten_probe::program::{Libc, Linkage};
+use hasten_probe::{Environment, Host, Probe, Program};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::render::{self, Style};
+
+/// Changes only when a name is removed or changes its meaning.
+const SCHEMA: u32 = 1;
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten check                        what this host offers
+  hasten check -- nginx               what would be done to nginx, and which hooks it would use
+  hasten check --json | jq '.features[] | select(.state != \"available\")'
+";
+
+/// Show what this host offers, and what would be done to a program
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, long_about = "\
+Lists the CPU features, memory, devices and kernel facilities that matter, with their state, why they matter and how to \
+get them, and which accelerators can use them. With PROGRAM it tells how the program is linked, which TLS and \
+compression libraries it loads, and which hooks would apply. Nothing is started or changed.")]
+pub(crate) struct CheckArgs {
+    /// Print JSON (its names are stable; see docs/cli.md)
+    #[arg(long)]
+    json: bool,
+
+    /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
+    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// A program to look at: a path, or a name to find in PATH
+    #[arg(last = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    schema: u32,
+    hasten: &'static str,
+    host: Host,
+    features: Vec<Finding>,
+    accelerators: Vec<Verdict>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<ProgramReport>,
+}
+
+#[derive(Serialize)]
+struct ProgramReport {
+    #[serde(flatten)]
+    program: Program,
+    /// What the executable itself takes from libssl.
+    libssl_imports: Vec<String>,
+    accelerators: Vec<ProgramVerdict>,
+}
+
+#[derive(Serialize)]
+struct ProgramVerdict {
+    #[serde(flatten)]
+    verdict: Verdict,
+    hooks: Vec<Binding>,
+}
+
+pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let report = Report::gather(args)?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&report).map_err(|error| {
+            Failure::new(format!("cannot write the report as JSON: {error}"), "please report this")
+        })?;
+        println!("{json}");
+    } else {
+        report.print(Style::stdout());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Report {
+    fn gather(args: &CheckArgs) -> Result<Self, Failure> {
+        let config = Config::load(args.config.as_deref())?;
+        let surroundings = Surroundings::current();
+        let host = Probe::new().host();
+        let program = match args.program.first() {
+            None => None,
+            Some(program) => {
+                let program = Program::inspect(program, &Environment::current()).map_err(Failure::lookup)?;
+                let plan = Plan::new(&host.cpu, &program, &config, &surroundings);
+                Some(ProgramReport::new(program, plan))
+            }
+        };
+        Ok(Self {
+            schema: SCHEMA,
+            hasten: env!("CARGO_PKG_VERSION"),
+            features: findings(&host),
+            accelerators: host_verdicts(&host.cpu, &config, &surroundings),
+            host,
+            program,
+        })
+    }
+
+    fn print(&self, style: Style) {
+        if let Some(program) = &self.program {
+            return program.print(style);
+        }
+        let Host { cpu, kernel, .. } = &self.host;
+        println!("{}, {} CPUs, Linux {}\n", cpu.model, cpu.threads, kernel.release);
+        println!("{}", feature_table(&self.features, style).trim_fmt());
+        println!("\nAccelerators");
+        for verdict in &self.accelerators {
+            println!("\n{}", render::verdict(verdict));
+        }
+        println!("\nTry `hasten check -- PROGRAM` for one program.");
+    }
+}
+
+impl ProgramReport {
+    fn new(program: Program, plan: Plan) -> Self {
+        let hooks = |verdict: &Verdict| {
+            let table = verdict.library.as_deref().and_then(|library| hooks::read(library).ok());
+            hooks::bindings(table.unwrap_or_default(), &program)
+        };
+        let with_hooks = |verdict: Verdict| ProgramVerdict { hooks: hooks(&verdict), verdict };
+        let accelerators = plan.accelerators.into_iter().map(with_hooks).collect();
+        let libssl_imports = program.imports_from("libssl.so").map(str::to_owned).collect();
+        Self { accelerators, libssl_imports, program }
+    }
+
+    fn print(&self, style: Style) {
+        println!("{}", self.facts(style).trim_fmt());
+        for ProgramVerdict { verdict, hooks } in &self.accelerators {
+            println!("\n{}", render::verdict(verdict));
+            if !hooks.is_empty() {
+                println!("\n{}", hook_table(hooks, style).trim_fmt());
+            }
+        }
+    }
+
+    fn facts(&self, style: Style) -> comfy_table::Table {
+        let program = &self.program;
+        let mut table = style.table(&["program", &program.executable.display().to_string()]);
+        let mut row = |name: &str, value: String| {
+            table.add_row(vec![style.bold(name), Cell::new(value)]);
+        };
+        for script in &program.scripts {
+            row("script", script.display().to_string());
+        }
+        row("linkage", linkage(program));
+        row("privilege", privilege(program));
+        for stem in ["libssl.so", "libcrypto.so", "libz.so"] {
+            let Some(library) = program.library(stem) else {
+                row(
+                    stem.trim_end_matches(".so"),
+                    "not linked (it may still be loaded later, by a module)".into(),
+                );
+                continue;
+            };
+            let version = library.version.as_deref().unwrap_or("version unknown");
+            row(stem.trim_end_matches(".so"), format!("{version}, {}", library.path.display()));
+        }
+        for missing in &program.missing {
+            row("missing", format!("{}, needed by {}", missing.name, missing.needed_by));
+        }
+        table
+    }
+}
+
+fn linkage(program: &Program) -> String {
+    match &program.linkage {
+        Linkage::Static => "static".into(),
+        Linkage::Unknown { why } => format!("unknown: {why}"),
+        Linkage::Dynamic { libc, interpreter } => {
+            let libc = match libc {
+                Libc::Glibc => "glibc",
+                Libc::Musl => "musl",
+                Libc::Other => "another C library",
+            };
+            format!("dynamic, {libc} ({})", interpreter.display())
+        }
+    }
+}
+
+fn privilege(program: &Program) -> String {
+    let privilege = &program.privilege;
+    let marks = [
+        (privilege.setuid, "set-user-ID"),
+        (privilege.setgid, "set-group-ID"),
+        (privilege.capabilities, "file capabilities"),
+    ];
+    let marks: Vec<_> = marks.into_iter().filter_map(|(set, mark)| set.then_some(mark)).collect();
+    match (marks.is_empty(), privilege.secure_exec) {
+        (true, _) => "none".into(),
+        (false, true) => format!("{}: the loader ignores LD_PRELOAD", marks.join(", ")),
+        (false, false) => format!("{}, without effect for this user", marks.join(", ")),
+    }
+}
+
+fn feature_table(features: &[Finding], style: Style) -> comfy_table::Table {
+    let mut table = style.table(&["Feature", "State", "Why it matters", "How to fix", "Used by"]);
+    let mut group = None;
+    for finding in features {
+        if group.replace(finding.group) != Some(finding.group) {
+            table.add_row(vec![style.bold(title(finding.group))]);
+        }
+        table.add_row(vec![
+            Cell::new(format!("  {}", finding.feature)),
+            state(finding, style),
+            Cell::new(finding.why),
+            Cell::new(finding.fix.as_deref().unwrap_or("")),
+            Cell::new(finding.used_by.join(", ")),
+        ]);
+    }
+    table
+}
+
+fn title(group: Group) -> &'static str {
+    match group {
+        Group::Cpu => "CPU",
+        Group::Memory => "Memory",
+        Group::Devices => "Devices",
+        Group::Kernel => "Kernel",
+    }
+}
+
+fn state(finding: &Finding, style: Style) -> Cell {
+    let (mark, colour) = match finding.state {
+        State::Available => ('+', Color::Green),
+        State::Limited => ('!', Color::Yellow),
+        State::Absent => ('-', Color::DarkGrey),
+        State::Unknown => ('?', Color::Yellow),
+    };
+    style.cell(&format!("{mark} {}", finding.detail), colour)
+}
+
+fn hook_table(bindings: &[Binding], style: Style) -> comfy_table::Table {
+    let mut table = style.table(&["Hook", "Of", "Called by", "Purpose"]);
+    for Binding { hook, bound_in } in bindings {
+        let callers = if bound_in.is_empty() {
+            style.cell("-", Color::DarkGrey)
+        } else {
+            style.cell(&bound_in.join(", "), Color::Green)
+        };
+        table.add_row(vec![
+            Cell::new(&hook.symbol),
+            Cell::new(&hook.library),
+            callers,
+            Cell::new(&hook.purpose),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,27 @@
+//! `hasten completions`: a script for the shell that completes `hasten`'s commands and flags.
+
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten completions bash > /etc/bash_completion.d/hasten
+  hasten completions zsh  > \"${fpath[1]}/_hasten\"
+  hasten completions fish > ~/.config/fish/completions/hasten.fish
+";
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to complete in
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs) -> ExitCode {
+    clap_complete::generate(args.shell, &mut crate::args::Args::command(), "hasten", &mut std::io::stdout());
+    ExitCode::SUCCESS
+}

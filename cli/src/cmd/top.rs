@@ -1,0 +1,188 @@
+//! `hasten top`: what accelerated processes do at this moment.
+
+mod format;
+mod json;
+mod once;
+mod sampler;
+mod screen;
+mod state;
+mod view;
+
+#[cfg(test)]
+mod fixture;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use hasten_telemetry::ProcessError;
+
+use self::sampler::Sampler;
+use self::state::State;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten top                          live view of everything accelerated on this host
+  hasten top 1234                     only the program that process 1234 belongs to
+  hasten top --once                   measure for a second, print tables, exit
+  hasten top --once --interval 10     the same over ten seconds
+  hasten top --json | jq '.programs[].cpu_saved.cores'
+
+Keys:
+  up/down or k/j  choose a program      p  pause      ?  help      q  quit
+
+The exit code is 1 when no accelerated process is found.
+";
+
+/// Watch accelerated processes: operations, batches, CPU saved, warnings
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TopArgs {
+    /// Show only the program that this process belongs to
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+
+    /// Measure for one interval, print tables and exit
+    #[arg(long)]
+    once: bool,
+
+    /// Measure for one interval, print JSON and exit
+    #[arg(long)]
+    json: bool,
+
+    /// Time between two samples
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_interval)]
+    interval: Duration,
+}
+
+pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
+    Ok(top(args)?)
+}
+
+#[derive(Debug, thiserror::Error)]
+enum TopError {
+    #[error("no accelerated process was found{}", denied_note(*.denied))]
+    NoneFound { denied: usize },
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error("the live view needs a terminal, and standard output is none")]
+    NoTerminal,
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(io::Error),
+    #[error("standard output cannot be written to: {0}")]
+    Output(io::Error),
+}
+
+impl TopError {
+    fn fix(&self) -> String {
+        match self {
+            Self::NoneFound { denied: 0 } => "start a server with `hasten run -- nginx`".to_owned(),
+            Self::NoneFound { .. } => {
+                "run `sudo hasten top`, or start a server with `hasten run -- nginx`".to_owned()
+            }
+            Self::Process(error) => error.fix(),
+            Self::NoTerminal => "use `hasten top --once` or `hasten top --json`".to_owned(),
+            Self::Terminal(_) => "set TERM to your terminal's type, or use `hasten top --once`".to_owned(),
+            Self::Output(_) => "check the file or the device behind it".to_owned(),
+        }
+    }
+}
+
+impl From<TopError> for Failure {
+    fn from(error: TopError) -> Self {
+        Self::new(error.to_string(), error.fix())
+    }
+}
+
+fn top(args: &TopArgs) -> Result<ExitCode, TopError> {
+    let mut sampler = Sampler::new(args.pid)?;
+    if args.once || args.json {
+        return print_once(args, &mut sampler);
+    }
+    if !io::stdout().is_terminal() {
+        return Err(TopError::NoTerminal);
+    }
+    if sampler.is_empty() {
+        return Err(TopError::NoneFound { denied: sampler.denied() });
+    }
+    screen::run(&mut sampler, args.interval, uses_color()).map_err(TopError::Terminal)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_once(args: &TopArgs, sampler: &mut Sampler) -> Result<ExitCode, TopError> {
+    let mut state = State::default();
+    if !sampler.is_empty() {
+        state.update(Instant::now(), sampler.sample());
+        sleep(args.interval);
+        state.update(Instant::now(), sampler.sample());
+    }
+    let text = match args.json {
+        true => json::render(&state, sampler.denied()),
+        false => once::render(&state, uses_color() && io::stdout().is_terminal()),
+    };
+    // JSON is a document even when it is empty; tables would be nothing.
+    if args.json || !state.programs().is_empty() {
+        print(&text).map_err(TopError::Output)?;
+    }
+    match state.programs().is_empty() {
+        true => Err(TopError::NoneFound { denied: sampler.denied() }),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A reader that has seen enough, such as `head`, is no failure.
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// See <https://no-color.org>: set and not empty means no colour.
+fn uses_color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 1 or 0.5".to_owned())?;
+    if (0.1..=3600.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("must be between 0.1 and 3600 seconds".to_owned())
+    }
+}
+
+fn denied_note(denied: usize) -> String {
+    match denied {
+        0 => String::new(),
+        1 => " (1 process may not be looked into by this user)".to_owned(),
+        _ => format!(" ({denied} processes may not be looked into by this user)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_a_sensible_number_of_seconds() {
+        assert_eq!(parse_interval("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["", "x", "0", "-1", "0.01", "1e9", "NaN", "inf"] {
+            assert!(parse_interval(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn finding_nothing_says_who_was_not_asked_and_what_to_do() {
+        let nobody = TopError::NoneFound { denied: 0 };
+        assert_eq!(nobody.to_string(), "no accelerated process was found");
+        assert!(nobody.fix().contains("hasten run -- nginx") && !nobody.fix().contains("sudo"));
+        let denied = TopError::NoneFound { denied: 12 };
+        assert!(denied.to_string().ends_with("(12 processes may not be looked into by this user)"), "{denied}");
+        assert!(denied.fix().contains("sudo hasten top"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Samples for tests, as a server would leave them.
+
+use std::time::{Duration, Instant};
+
+use hasten_telemetry::{Algorithm, BreakEven, Counters, Event, PageError, Process, Reason, Snapshot, Writer};
+
+use super::state::{Sample, State};
+
+/// The worker of [`idle`], as it sees itself.
+pub(super) const WORKER: u32 = 4243;
+
+/// A server with one worker that has counted nothing yet.
+pub(super) fn idle(inode: u64) -> Sample {
+    let same = |pid| Process { pid, namespace_pid: pid };
+    let first = 4242 + inode as u32 * 10;
+    let counters = Counters::default();
+    Sample {
+        inode,
+        program: "nginx".to_owned(),
+        processes: vec![same(first), same(first + 1)],
+        uptime: Duration::from_secs(7980),
+        snapshot: Ok(Snapshot {
+            creator_pid: first,
+            started: Duration::from_secs(1_790_000_000),
+            started_boottime: Duration::from_secs(100),
+            program: "nginx".to_owned(),
+            accelerator: "tls".to_owned(),
+            note: "crypto_mb, AVX-512 IFMA".to_owned(),
+            writers: vec![Writer { slot: 0, pid: WORKER, tid: WORKER, owners: 1, counters }],
+            break_even: break_even(),
+        }),
+    }
+}
+
+/// The counters of the worker.
+pub(super) fn counters(sample: &mut Sample) -> &mut Counters {
+    &mut sample.snapshot.as_mut().expect("a readable sample").writers[0].counters
+}
+
+/// A busy nginx and, when asked for, a HAProxy that cannot batch much and a
+/// program whose page another version has written.
+pub(super) fn state(all: bool) -> State {
+    let mut state = State::default();
+    let start = Instant::now();
+    for second in 0..40_u64 {
+        let mut samples = vec![nginx(second)];
+        if all {
+            samples.extend([haproxy(second), foreign()]);
+        }
+        state.update(start + Duration::from_secs(second), samples);
+    }
+    state
+}
+
+fn nginx(second: u64) -> Sample {
+    let mut sample = idle(0);
+    // Load that rises in steps, so that the chart has a shape.
+    let handshakes = (0..=second).map(|second| 500 + second % 8 * 100).sum::<u64>();
+    let counters = counters(&mut sample);
+    batch(counters, Algorithm::Rsa2048Sign, handshakes, [1, 1, 1, 2, 3, 8, 10, 74], 976_000, 257_000);
+    batch(counters, Algorithm::X25519Keygen, handshakes, [0, 0, 0, 0, 0, 0, 0, 100], 33_000, 41_000);
+    batch(counters, Algorithm::X25519Derive, handshakes, [4, 3, 3, 5, 7, 8, 10, 60], 53_000, 37_000);
+    counters[Algorithm::Rsa2048Sign].scalar = handshakes / 20;
+    counters[Reason::BelowBreakEven] = handshakes / 25;
+    counters[Reason::Alone] = handshakes / 100;
+    counters[Reason::ServerNotHandshaking] = handshakes / 50;
+    for (event, count) in [
+        (Event::HandshakeStarted, handshakes + 12),
+        (Event::HandshakeFinished, handshakes),
+        (Event::HandshakeFailed, handshakes / 200),
+        (Event::Suspended, handshakes * 2),
+        (Event::Resumed, handshakes * 2 - 9),
+        (Event::Cancelled, 3),
+    ] {
+        counters[event] = count;
+    }
+    sample
+}
+
+fn haproxy(second: u64) -> Sample {
+    let mut sample = Sample { program: "haproxy".to_owned(), ..idle(100) };
+    let snapshot = sample.snapshot.as_mut().expect("a readable sample");
+    snapshot.program = "haproxy".to_owned();
+    snapshot.writers[0].pid = 5243;
+    let counters = &mut snapshot.writers[0].counters;
+    counters[Algorithm::P256Sign].scalar = second * 30;
+    counters[Reason::NotPolled] = second * 300;
+    counters[Event::VerifyFailed] = 2;
+    counters[Event::HandshakeFinished] = second * 330;
+    sample
+}
+
+fn foreign() -> Sample {
+    Sample {
+        program: "envoy".to_owned(),
+        snapshot: Err(PageError::WrongVersion { found: 2 }),
+        uptime: Duration::ZERO,
+        ..idle(200)
+    }
+}
+
+/// Counts `operations` in batches that fill lanes in these proportions.
+fn batch(
+    counters: &mut Counters,
+    algorithm: Algorithm,
+    operations: u64,
+    lanes: [u64; 8],
+    batch_ns: u64,
+    scalar_ns: u64,
+) {
+    let in_proportions: u64 = lanes.iter().zip(1..).map(|(batches, filled)| batches * filled).sum();
+    let one = &mut counters[algorithm];
+    one.lanes = lanes.map(|batches| batches * operations / in_proportions);
+    one.batched = one.lanes.iter().zip(1..).map(|(batches, filled)| batches * filled).sum();
+    one.batches = one.lanes.iter().sum();
+    one.batch_ns = one.batches * batch_ns;
+    one.saved_ns = (one.batched * scalar_ns).saturating_sub(one.batch_ns);
+}
+
+fn break_even() -> [Option<BreakEven>; Algorithm::COUNT] {
+    let mut table = [None; Algorithm::COUNT];
+    for (algorithm, lanes, scalar_ns, batch_ns) in [
+        (Algorithm::Rsa2048Sign, 4, 257_000, 976_000),
+        (Algorithm::P256Sign, 2, 25_000, 48_000),
+        (Algorithm::P384Sign, 1, 794_000, 168_000),
+        (Algorithm::X25519Keygen, 1, 41_000, 33_000),
+        (Algorithm::X25519Derive, 2, 37_000, 53_000),
+        (Algorithm::P256Keygen, 9, 11_000, 99_000),
+    ] {
+        table[algorithm.index()] = Some(BreakEven { lanes, scalar_ns, batch_ns });
+    }
+    table
+}

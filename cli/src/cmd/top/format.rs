@@ -1,0 +1,94 @@
+//! Numbers for people: three digits and a unit.
+
+use std::time::Duration;
+
+/// 0, 7.3, 42, 980, 12.4k, 3.1M; without a unit of its own.
+pub(super) fn count(value: f64) -> String {
+    const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
+    let mut value = value;
+    let mut unit = 0;
+    // 999.5 would round to a fourth digit.
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = usize::from(value > 0.0 && value < 99.95 && (unit > 0 || value < 9.95));
+    format!("{value:.digits$}{}", UNITS[unit])
+}
+
+pub(super) fn percent(part: f64) -> String {
+    let percent = part * 100.0;
+    // 0 % and 100 % are reserved for none and all.
+    match percent {
+        p if p > 0.0 && p < 0.5 => "<1 %".to_owned(),
+        p if p >= 99.5 && p < 100.0 => ">99 %".to_owned(),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// 42 s, 3 m 10 s, 2 h 13 m, 5 d 1 h.
+pub(super) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{minutes} m {} s", seconds % 60),
+        3600..86_400 => format!("{hours} h {minutes} m"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+/// Nanoseconds as microseconds.
+pub(super) fn micros(ns: u64) -> String {
+    let us = ns as f64 / 1000.0;
+    if us < 99.95 { format!("{us:.1}") } else { format!("{us:.0}") }
+}
+
+/// Cores with two digits, or three below a tenth.
+pub(super) fn cores(cores: f64) -> String {
+    if cores > 0.0 && cores < 0.0995 { format!("{cores:.3}") } else { format!("{cores:.2}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_three_digits_at_most() {
+        let cases = [
+            (0.0, "0"),
+            (0.04, "0.0"),
+            (7.34, "7.3"),
+            (9.96, "10"),
+            (42.4, "42"),
+            (999.4, "999"),
+            (999.6, "1.0k"),
+            (12_400.0, "12.4k"),
+            (99_960.0, "100k"),
+            (3.14e6, "3.1M"),
+            (1.8e19, "18446744T"),
+        ];
+        for (value, text) in &cases[..10] {
+            assert_eq!(&count(*value), text);
+        }
+        assert!(count(1.8e19).ends_with('T'));
+    }
+
+    #[test]
+    fn percent_keeps_none_and_all_apart_from_nearly() {
+        let texts = [0.0, 0.001, 0.5, 0.9999, 1.0].map(percent);
+        assert_eq!(texts, ["0 %", "<1 %", "50 %", ">99 %", "100 %"]);
+    }
+
+    #[test]
+    fn durations_show_two_units() {
+        let texts = [5, 190, 7980, 435_600].map(|s| duration(Duration::from_secs(s)));
+        assert_eq!(texts, ["5 s", "3 m 10 s", "2 h 13 m", "5 d 1 h"]);
+    }
+
+    #[test]
+    fn small_times_and_shares_of_a_core_keep_their_digits() {
+        assert_eq!([micros(1500), micros(976_000)], ["1.5", "976"]);
+        assert_eq!([cores(0.0), cores(0.0123), cores(0.83), cores(12.0)], ["0.00", "0.012", "0.83", "12.00"]);
+    }
+}

@@ -1,0 +1,106 @@
+//! What `hasten top` knows; how it looks is the business of `view`.
+
+mod program;
+mod warning;
+mod window;
+
+use std::time::{Duration, Instant};
+
+use hasten_telemetry::{PageError, Process, Snapshot};
+
+pub(super) use self::program::{Condition, Program};
+pub(super) use self::warning::{Severity, Warning};
+pub(super) use self::window::{Share, Window};
+
+/// One page at one moment.
+pub(super) struct Sample {
+    pub(super) inode: u64,
+    pub(super) program: String,
+    pub(super) processes: Vec<Process>,
+    pub(super) uptime: Duration,
+    pub(super) snapshot: Result<Snapshot, PageError>,
+}
+
+/// Everything shown, and what the user has chosen to see.
+#[derive(Default)]
+pub(super) struct State {
+    programs: Vec<Program>,
+    /// By inode: the choice stays with the program when the list changes.
+    selected: Option<u64>,
+    pub(super) paused: bool,
+    pub(super) help: bool,
+}
+
+impl State {
+    /// Takes in samples of all pages; programs without one have ended.
+    pub(super) fn update(&mut self, now: Instant, samples: Vec<Sample>) {
+        self.programs.retain(|program| samples.iter().any(|sample| sample.inode == program.inode()));
+        for sample in samples {
+            match self.programs.iter_mut().find(|program| program.inode() == sample.inode) {
+                Some(program) => program.update(now, sample),
+                None => self.programs.push(Program::new(now, sample)),
+            }
+        }
+        self.programs.sort_by_key(Program::first_pid);
+        if self.selected().is_none() {
+            self.selected = self.programs.first().map(Program::inode);
+        }
+    }
+
+    /// By process number.
+    pub(super) fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    pub(super) fn selected(&self) -> Option<&Program> {
+        Some(&self.programs[self.selected_position()?])
+    }
+
+    pub(super) fn selected_position(&self) -> Option<usize> {
+        self.programs.iter().position(|program| Some(program.inode()) == self.selected)
+    }
+
+    /// Moves the choice down, or up by a negative number, without wrapping.
+    pub(super) fn select(&mut self, by: isize) {
+        let last = self.programs.len().saturating_sub(1);
+        let position = self.selected_position().unwrap_or(0).saturating_add_signed(by).min(last);
+        self.selected = self.programs.get(position).map(Program::inode);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::top::fixture;
+
+    fn state(inodes: &[u64]) -> State {
+        let mut state = State::default();
+        state.update(Instant::now(), inodes.iter().map(|inode| fixture::idle(*inode)).collect());
+        state
+    }
+
+    #[test]
+    fn the_choice_stays_with_its_program_and_inside_the_list() {
+        let mut state = state(&[10, 20, 30]);
+        assert_eq!(state.selected().map(Program::inode), Some(10));
+        state.select(1);
+        state.update(Instant::now(), vec![fixture::idle(5), fixture::idle(20), fixture::idle(30)]);
+        assert_eq!(state.selected().map(Program::inode), Some(20));
+        state.select(isize::MAX);
+        assert_eq!(state.selected().map(Program::inode), Some(30));
+        state.select(isize::MIN);
+        assert_eq!(state.selected().map(Program::inode), Some(5));
+    }
+
+    #[test]
+    fn a_program_that_ends_leaves_and_the_choice_moves_on() {
+        let mut state = state(&[10, 20]);
+        state.update(Instant::now() + Duration::from_secs(1), vec![fixture::idle(20)]);
+        assert_eq!(state.programs().len(), 1);
+        assert_eq!(state.selected().map(Program::inode), Some(20));
+        state.update(Instant::now() + Duration::from_secs(2), vec![]);
+        assert!(state.selected().is_none());
+        state.select(1);
+        assert!(state.selected().is_none());
+    }
+}

@@ -1,0 +1,211 @@
+//! One accelerated process tree and its recent past.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use hasten_telemetry::{Counters, PageError, Process, Snapshot};
+
+use super::window::operations;
+use super::{Sample, Warning, Window};
+
+/// Enough for a chart across a wide terminal.
+const HISTORY: usize = 240;
+/// Shares and warnings look this far back: a single second says little.
+const RECENT: Duration = Duration::from_secs(30);
+
+pub(in crate::cmd::top) struct Program {
+    inode: u64,
+    name: String,
+    processes: Vec<Process>,
+    uptime: Duration,
+    condition: Condition,
+    /// Oldest first; the newest is the last.
+    past: VecDeque<(Instant, Counters)>,
+    interval_by_pid: BTreeMap<u32, Counters>,
+}
+
+/// Whether there is something to show.
+pub(in crate::cmd::top) enum Condition {
+    Readable(Snapshot),
+    Unreadable(PageError),
+}
+
+impl Program {
+    pub(super) fn new(now: Instant, sample: Sample) -> Self {
+        let mut program = Self {
+            inode: sample.inode,
+            name: String::new(),
+            processes: Vec::new(),
+            uptime: Duration::ZERO,
+            condition: Condition::Unreadable(PageError::NotAPage),
+            past: VecDeque::new(),
+            interval_by_pid: BTreeMap::new(),
+        };
+        program.update(now, sample);
+        program
+    }
+
+    pub(super) fn update(&mut self, now: Instant, sample: Sample) {
+        self.name = sample.program;
+        self.processes = sample.processes;
+        self.uptime = sample.uptime;
+        match sample.snapshot {
+            Ok(snapshot) => self.record(now, snapshot),
+            Err(error) => {
+                self.condition = Condition::Unreadable(error);
+                self.past.clear();
+                self.interval_by_pid.clear();
+            }
+        }
+    }
+
+    pub(in crate::cmd::top) fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// As the executable is called.
+    pub(in crate::cmd::top) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in crate::cmd::top) fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    pub(in crate::cmd::top) fn first_pid(&self) -> u32 {
+        self.processes.first().map_or(0, |process| process.pid)
+    }
+
+    pub(in crate::cmd::top) fn uptime(&self) -> Duration {
+        self.uptime
+    }
+
+    pub(in crate::cmd::top) fn condition(&self) -> &Condition {
+        &self.condition
+    }
+
+    pub(in crate::cmd::top) fn snapshot(&self) -> Option<&Snapshot> {
+        match &self.condition {
+            Condition::Readable(snapshot) => Some(snapshot),
+            Condition::Unreadable(_) => None,
+        }
+    }
+
+    /// Everything counted since the program's start.
+    pub(in crate::cmd::top) fn total(&self) -> Counters {
+        self.past.back().map(|(_, counters)| counters.clone()).unwrap_or_default()
+    }
+
+    /// Between the last two samples, once there are two.
+    pub(in crate::cmd::top) fn interval(&self) -> Option<Window> {
+        let before_last = self.past.len().checked_sub(2)?;
+        self.window_from(before_last)
+    }
+
+    /// Over the last half minute, or as long as there are samples.
+    pub(in crate::cmd::top) fn recent(&self) -> Option<Window> {
+        let (now, _) = self.past.back()?;
+        let first = self.past.iter().position(|(at, _)| now.duration_since(*at) <= RECENT)?;
+        (first + 1 < self.past.len()).then(|| self.window_from(first))?
+    }
+
+    /// Operations per second of each interval on record, oldest first.
+    pub(in crate::cmd::top) fn operation_rates(&self) -> Vec<u64> {
+        let pairs = self.past.iter().zip(self.past.iter().skip(1));
+        pairs
+            .map(|((start, before), (end, after))| {
+                let window = Window { elapsed: *end - *start, counted: after.since(before) };
+                window.per_second(window.operations()).round() as u64
+            })
+            .collect()
+    }
+
+    /// Operations in the last interval of a process, by the number it has in
+    /// its own namespace.
+    pub(in crate::cmd::top) fn operations_of(&self, namespace_pid: u32) -> u64 {
+        self.interval_by_pid.get(&namespace_pid).map_or(0, operations)
+    }
+
+    /// What the user should know, gravest first.
+    pub(in crate::cmd::top) fn warnings(&self) -> Vec<Warning> {
+        match &self.condition {
+            Condition::Unreadable(error) => vec![Warning::unreadable(error)],
+            Condition::Readable(snapshot) => Warning::all(snapshot, &self.total(), self.recent().as_ref()),
+        }
+    }
+
+    fn record(&mut self, now: Instant, snapshot: Snapshot) {
+        if let Condition::Readable(before) = &self.condition {
+            self.interval_by_pid = snapshot.by_pid_since(before);
+        }
+        if self.past.len() == HISTORY {
+            self.past.pop_front();
+        }
+        self.past.push_back((now, snapshot.total()));
+        self.condition = Condition::Readable(snapshot);
+    }
+
+    fn window_from(&self, index: usize) -> Option<Window> {
+        let ((start, before), (end, after)) = (self.past.get(index)?, self.past.back()?);
+        Some(Window { elapsed: *end - *start, counted: after.since(before) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hasten_telemetry::Algorithm;
+
+    use super::*;
+    use crate::cmd::top::fixture;
+
+    fn after(program: &mut Program, start: Instant, seconds: u64, batched: u64) {
+        let mut sample = fixture::idle(7);
+        fixture::counters(&mut sample)[Algorithm::P256Sign].batched = batched;
+        program.update(start + Duration::from_secs(seconds), sample);
+    }
+
+    #[test]
+    fn rates_need_two_samples_and_use_their_real_distance() {
+        let start = Instant::now();
+        let mut program = Program::new(start, fixture::idle(7));
+        assert!(program.interval().is_none() && program.recent().is_none());
+        after(&mut program, start, 4, 100);
+        let interval = program.interval().unwrap();
+        assert_eq!(interval.per_second(interval.operations()), 25.0);
+        assert_eq!(program.operation_rates(), [25]);
+        assert_eq!(program.operations_of(fixture::WORKER), 100);
+        assert_eq!(program.operations_of(1), 0);
+    }
+
+    #[test]
+    fn recent_forgets_what_is_older_than_half_a_minute() {
+        let start = Instant::now();
+        let mut program = Program::new(start, fixture::idle(7));
+        after(&mut program, start, 10, 1000);
+        after(&mut program, start, 35, 1100);
+        let recent = program.recent().unwrap();
+        assert_eq!((recent.elapsed.as_secs(), recent.operations()), (25, 100));
+        assert_eq!(program.total()[Algorithm::P256Sign].batched, 1100);
+    }
+
+    #[test]
+    fn history_is_bounded() {
+        let start = Instant::now();
+        let mut program = Program::new(start, fixture::idle(7));
+        (1..2 * HISTORY as u64).for_each(|second| after(&mut program, start, second, second));
+        assert_eq!(program.operation_rates().len(), HISTORY - 1);
+    }
+
+    #[test]
+    fn a_page_that_becomes_unreadable_says_so_and_starts_afresh() {
+        let start = Instant::now();
+        let mut program = Program::new(start, fixture::idle(7));
+        let broken = Sample { snapshot: Err(PageError::WrongVersion { found: 9 }), ..fixture::idle(7) };
+        program.update(start + Duration::from_secs(1), broken);
+        assert!(program.snapshot().is_none() && program.interval().is_none());
+        assert_eq!(program.warnings().len(), 1);
+        assert!(program.warnings()[0].message.contains("version 9"));
+        after(&mut program, start, 2, 50);
+        assert!(program.snapshot().is_some() && program.interval().is_none());
+    }
+}

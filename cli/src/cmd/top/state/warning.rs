@@ -1,0 +1,228 @@
+//! What deserves attention: each warning says what is wrong and what to do.
+
+use hasten_telemetry::{Algorithm, Counters, Event, LANES, PageError, Reason, Snapshot};
+
+use super::Window;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cmd::top) struct Warning {
+    pub(in crate::cmd::top) severity: Severity,
+    /// Stable, for scripts.
+    pub(in crate::cmd::top) code: &'static str,
+    pub(in crate::cmd::top) message: String,
+    pub(in crate::cmd::top) fix: String,
+}
+
+/// Gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cmd::top) enum Severity {
+    /// Something is broken.
+    Critical,
+    /// CPU is being lost.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// Below this rate a share of operations says nothing: a server at rest runs
+/// them one by one, as it should.
+const BUSY: f64 = 100.0;
+/// Fewer operations than this are no statistics.
+const ENOUGH: u64 = 20;
+
+impl Warning {
+    pub(super) fn unreadable(error: &PageError) -> Self {
+        Self::new(Severity::Critical, "unreadable", error.to_string(), error.fix())
+    }
+
+    pub(super) fn all(snapshot: &Snapshot, total: &Counters, recent: Option<&Window>) -> Vec<Self> {
+        let mut warnings = Vec::new();
+        warnings.extend(verify_failed(total));
+        warnings.extend(failed(total));
+        if let Some(recent) = recent {
+            warnings.extend(Reason::ALL.into_iter().filter_map(|reason| bypassed(recent, reason)));
+            warnings.extend(Algorithm::ALL.into_iter().filter_map(|a| thin_batches(snapshot, recent, a)));
+            warnings.extend(pool_misses(recent));
+            warnings.extend(failing_handshakes(recent));
+        }
+        warnings.sort_by_key(|warning| warning.severity);
+        warnings
+    }
+
+    fn new(severity: Severity, code: &'static str, message: String, fix: impl Into<String>) -> Self {
+        Self { severity, code, message, fix: fix.into() }
+    }
+}
+
+impl Severity {
+    pub(in crate::cmd::top) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// Never normal, so it stays for the life of the server.
+fn verify_failed(total: &Counters) -> Option<Warning> {
+    let count = total[Event::VerifyFailed];
+    let message = format!(
+        "{count} batched signature{} failed verification; none was released, the original function redid them",
+        plural(count)
+    );
+    let fix = "Run memory and CPU diagnostics on this host; HASTEN_DISABLE=tls and a restart stop batching \
+               meanwhile; please report it if it happens on more than one host.";
+    (count > 0).then(|| Warning::new(Severity::Critical, "verify-failed", message, fix))
+}
+
+fn failed(total: &Counters) -> Option<Warning> {
+    let failed = total.total().failed;
+    // Those that failed verification have a warning of their own.
+    let count = failed.saturating_sub(total[Event::VerifyFailed]);
+    let message = format!("{count} batched operation{} failed and went to the original function", plural(count));
+    let fix = "Clients that send invalid key shares cause this: a few are normal; many mean a broken client or a \
+               scan, so look at the server's error log for the addresses.";
+    (count > 0).then(|| Warning::new(Severity::Note, "failed-operations", message, fix))
+}
+
+fn bypassed(recent: &Window, reason: Reason) -> Option<Warning> {
+    let (threshold, severity, needs_load) = match reason {
+        Reason::Disabled | Reason::NoIfma | Reason::UnknownLibrary => (0.0, Severity::Warning, false),
+        Reason::NoStack => (0.01, Severity::Warning, false),
+        Reason::Cancelled => (0.05, Severity::Note, false),
+        Reason::NotPolled
+        | Reason::ForeignThread
+        | Reason::UnsupportedKey
+        | Reason::NotExportable
+        | Reason::UnsupportedParameters => (0.1, Severity::Warning, false),
+        Reason::Alone | Reason::BelowBreakEven => (0.5, Severity::Note, true),
+        // What a client or the program itself does is none of our business.
+        Reason::ServerNotHandshaking => return None,
+    };
+    let (all, count) = (recent.operations(), recent.counted[reason]);
+    let share = (count as f64 / all.max(1) as f64).min(1.0);
+    let load = recent.per_second(all);
+    let applies = count > 0 && share >= threshold && all >= ENOUGH && (!needs_load || load >= BUSY);
+    let message = format!("{:.0} % of operations take the original path: {reason}", share * 100.0);
+    applies.then(|| Warning::new(severity, reason.as_str(), message, reason.help()))
+}
+
+fn thin_batches(snapshot: &Snapshot, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
+    let needed = snapshot.break_even(algorithm)?.lanes;
+    let average = recent.counted[algorithm].average_lanes()?;
+    let message =
+        format!("batches of {algorithm} fill {average:.1} lanes on average, and only {needed} or more pay off");
+    let never = format!("batches of {algorithm} are run although none pays off on this CPU");
+    let message = if needed > LANES as u64 { never } else { message };
+    let fix = "Remove HASTEN_TLS_BREAK_EVEN from the environment or [tls] break_even from hasten.toml, so that the \
+               measured break-even applies; with several workers, fewer of them fill more lanes.";
+    (average < needed as f64).then(|| Warning::new(Severity::Warning, "lanes-below-break-even", message, fix))
+}
+
+fn pool_misses(recent: &Window) -> Option<Warning> {
+    let (hits, misses) = (recent.counted[Event::PoolHit], recent.counted[Event::PoolMiss]);
+    let all = hits.saturating_add(misses);
+    let share = misses as f64 / all.max(1) as f64;
+    let message = format!("{:.0} % of ephemeral keys were not ready in the pool", share * 100.0);
+    let fix = "Expected for a moment after start and after a change of key-exchange group; if it stays, the groups \
+               change too often for the pool: narrow the server's list of curves.";
+    (all >= ENOUGH && share >= 0.2).then(|| Warning::new(Severity::Note, "pool-misses", message, fix))
+}
+
+fn failing_handshakes(recent: &Window) -> Option<Warning> {
+    let (failed, finished) = (recent.counted[Event::HandshakeFailed], recent.counted[Event::HandshakeFinished]);
+    let all = failed.saturating_add(finished);
+    let share = failed as f64 / all.max(1) as f64;
+    let message = format!("{:.0} % of handshakes fail", share * 100.0);
+    let fix = "Look at the server's error log: protocol or certificate mismatches, health checks that close early, \
+               or a scan; if they stop with HASTEN_DISABLE=tls, please report it.";
+    (all >= ENOUGH && share >= 0.1).then(|| Warning::new(Severity::Note, "handshakes-fail", message, fix))
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::cmd::top::fixture;
+
+    /// Codes of the warnings after ten seconds of these counters.
+    fn codes(counters: Counters) -> Vec<&'static str> {
+        let snapshot = fixture::idle(1).snapshot.unwrap();
+        let recent = Window { elapsed: Duration::from_secs(10), counted: counters.clone() };
+        let warnings = Warning::all(&snapshot, &counters, Some(&recent));
+        assert!(warnings.iter().all(|w| w.fix.ends_with('.') && !w.fix.contains("  ")), "{warnings:?}");
+        assert!(warnings.is_sorted_by_key(|w| w.severity));
+        warnings.iter().map(|warning| warning.code).collect()
+    }
+
+    fn counters(change: impl FnOnce(&mut Counters)) -> Counters {
+        let mut counters = Counters::default();
+        change(&mut counters);
+        counters
+    }
+
+    fn busy(change: impl FnOnce(&mut Counters)) -> Counters {
+        counters(|counters| {
+            let one = &mut counters[Algorithm::Rsa2048Sign];
+            (one.batched, one.batches) = (8000, 1000);
+            change(counters);
+        })
+    }
+
+    #[test]
+    fn a_healthy_server_has_none_busy_or_not() {
+        assert!(codes(Counters::default()).is_empty());
+        assert!(codes(busy(|_| {})).is_empty());
+        let quiet = counters(|c| {
+            c[Algorithm::Rsa2048Sign].scalar = 50;
+            c[Reason::Alone] = 50;
+        });
+        assert!(codes(quiet).is_empty(), "one at a time is right at low load");
+    }
+
+    #[test]
+    fn a_failed_verification_is_critical_and_comes_first() {
+        let broken = busy(|c| {
+            c[Event::VerifyFailed] = 1;
+            c[Algorithm::Rsa2048Sign].failed = 3;
+            c[Reason::NotPolled] = 5000;
+        });
+        assert_eq!(codes(broken), ["verify-failed", "not-polled", "failed-operations"]);
+    }
+
+    #[test]
+    fn each_reason_has_its_own_threshold() {
+        assert_eq!(codes(busy(|c| c[Reason::NoIfma] = 1)), ["no-ifma"]);
+        assert!(codes(busy(|c| c[Reason::UnsupportedKey] = 400)).is_empty());
+        assert_eq!(codes(busy(|c| c[Reason::UnsupportedKey] = 1600)), ["unsupported-key"]);
+        assert!(codes(busy(|c| c[Reason::ServerNotHandshaking] = 100_000)).is_empty());
+        let spread_thin = busy(|c| {
+            c[Algorithm::Rsa2048Sign].scalar = 12_000;
+            c[Reason::BelowBreakEven] = 12_000;
+        });
+        assert_eq!(codes(spread_thin), ["below-break-even"]);
+    }
+
+    #[test]
+    fn batches_thinner_than_break_even_are_named() {
+        let thin = counters(|c| {
+            let one = &mut c[Algorithm::Rsa2048Sign];
+            (one.batched, one.batches) = (200, 100);
+        });
+        assert_eq!(codes(thin), ["lanes-below-break-even"]);
+    }
+
+    #[test]
+    fn pool_and_handshakes_need_a_share_of_enough() {
+        assert_eq!(codes(busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (70, 30))), ["pool-misses"]);
+        assert!(codes(busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (0, 8))).is_empty());
+        let failing = busy(|c| (c[Event::HandshakeFinished], c[Event::HandshakeFailed]) = (80, 20));
+        assert_eq!(codes(failing), ["handshakes-fail"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! What plans and tables look like on a terminal.
+
+use std::io::IsTerminal;
+
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+use hasten_plan::{Decision, Reason, Side, Verdict};
+
+/// Wide enough for most tables, narrow enough for a page; for output that is not a terminal.
+const DEFAULT_WIDTH: u16 = 120;
+
+/// Whether and how to decorate what goes to standard output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    colours: bool,
+}
+
+impl Style {
+    /// Colours only on a terminal, and never with `NO_COLOR` (<https://no-color.org>).
+    pub(crate) fn stdout() -> Self {
+        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { colours: std::io::stdout().is_terminal() && !forbidden }
+    }
+
+    /// A table that fits the terminal.
+    pub(crate) fn table(self, header: &[&str]) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        if !self.colours {
+            table.force_no_tty();
+        }
+        if let Some(width) = width(&table) {
+            table.set_width(width);
+        }
+        table.set_header(header.iter().map(|title| self.bold(title)));
+        table
+    }
+
+    pub(crate) fn bold(self, text: &str) -> Cell {
+        if self.colours { Cell::new(text).add_attribute(Attribute::Bold) } else { Cell::new(text) }
+    }
+
+    pub(crate) fn cell(self, text: &str, colour: Color) -> Cell {
+        if self.colours { Cell::new(text).fg(colour) } else { Cell::new(text) }
+    }
+}
+
+/// `COLUMNS` wins; `None` leaves it to the terminal.
+fn width(table: &Table) -> Option<u16> {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns.or_else(|| (!table.is_tty()).then_some(DEFAULT_WIDTH))
+}
+
+/// `on`, `standby` or `off`.
+pub(crate) fn decision(verdict: &Verdict) -> &'static str {
+    match verdict.decision {
+        Decision::Apply => "on",
+        Decision::Standby => "standby",
+        Decision::Skip => "off",
+    }
+}
+
+/// A reason and its fix, a line each.
+pub(crate) fn reason(reason: &Reason) -> String {
+    let mark = match reason.side {
+        Side::For => '+',
+        Side::Idle => '~',
+        Side::Against => '-',
+    };
+    let fix = reason.fix.as_ref().map(|fix| format!("\n    fix: {fix}")).unwrap_or_default();
+    format!("  {mark} {}{fix}", reason.text)
+}
+
+/// An accelerator's answer with all of its reasons.
+pub(crate) fn verdict(verdict: &Verdict) -> String {
+    let lines = [format!("{} {}", verdict.name, decision(verdict))].into_iter();
+    lines.chain(verdict.reasons.iter().map(reason)).collect::<Vec<_>>().join("\n")
+}
