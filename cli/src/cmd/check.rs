@@ -38,7 +38,7 @@ pub(crate) struct CheckArgs {
     json: bool,
 
     /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
-    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
 
     /// A program to look at: a path, or a name to find in PATH

@@ -1,9 +1,8 @@
 //! `hasten run`: plan, say so, and become the command.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::{FalseyValueParser, PossibleValuesParser};
@@ -25,7 +24,7 @@ Examples:
 
 /// Start a command accelerated
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, long_about = "\
+#[command(after_help = EXAMPLES, override_usage = "hasten run [OPTIONS] -- COMMAND [ARGUMENT]...", long_about = "\
 Works out which accelerators suit COMMAND, says so on standard error, and becomes COMMAND with their libraries \
 preloaded. It is the same process, so signals, terminal, standard streams and exit code are COMMAND's own. Where \
 nothing can be applied COMMAND runs as it is. Programs that COMMAND starts inherit the preloaded libraries.")]
@@ -35,25 +34,25 @@ pub(crate) struct RunArgs {
     dry_run: bool,
 
     /// Apply nothing but these accelerators
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_ONLY",
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_ONLY", hide_env_values = true,
           value_parser = PossibleValuesParser::new(accelerator::names()))]
     only: Option<Vec<String>>,
 
     /// Leave these accelerators out
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_WITHOUT",
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_WITHOUT", hide_env_values = true,
           value_parser = PossibleValuesParser::new(accelerator::names()))]
     without: Vec<String>,
 
     /// Refuse to start a command that cannot be accelerated
-    #[arg(long, env = "HASTEN_STRICT", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "HASTEN_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
     strict: bool,
 
     /// Print nothing about the plan
-    #[arg(long, short, env = "HASTEN_QUIET", value_parser = FalseyValueParser::new())]
+    #[arg(long, short, env = "HASTEN_QUIET", hide_env_values = true, value_parser = FalseyValueParser::new())]
     quiet: bool,
 
     /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
-    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
 
     /// The command to start, with its arguments
@@ -80,7 +79,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
             "see the reasons with `hasten run --dry-run`, or drop --strict",
         ));
     }
-    if args.dry_run { Ok(ExitCode::SUCCESS) } else { Err(exec(&args.command, &plan)) }
+    if args.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let error = hasten_exec::exec(&args.command, &plan.environment);
+    Err(Failure::exec(&args.command[0].to_string_lossy(), &error))
 }
 
 impl RunArgs {
@@ -95,19 +98,6 @@ impl RunArgs {
         });
         Ok(config)
     }
-}
-
-/// Returns only if the command could not be started.
-fn exec(command: &[OsString], plan: &Plan) -> Failure {
-    let mut child = Command::new(&command[0]);
-    child.args(&command[1..]);
-    for (name, value) in &plan.environment {
-        match value {
-            Some(value) => child.env(name, value),
-            None => child.env_remove(name),
-        };
-    }
-    Failure::exec(&command[0].to_string_lossy(), &child.exec())
 }
 
 fn warn_unknown_disabled(name: &str) {

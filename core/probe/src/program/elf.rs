@@ -122,8 +122,7 @@ impl Elf {
                 elf::DT_RPATH => self.rpath = string(),
                 elf::DT_RUNPATH => self.runpath = string(),
                 elf::DT_FLAGS_1 => {
-                    let flag = u64::from(elf::DF_1_NODEFLIB.0);
-                    self.no_default_libraries = entry.val(endian) & flag != 0;
+                    self.no_default_libraries = entry.val(endian) & elf::DF_1_NODEFLIB.0 != 0;
                 }
                 _ => {}
             }
