@@ -148,7 +148,8 @@ fn uses_color() -> bool {
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 1 or 0.5".to_owned())?;
+    let seconds: f64 =
+        text.parse().map_err(|_| "must be a number of seconds, such as 1 or 0.5".to_owned())?;
     if (0.1..=3600.0).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {
@@ -182,7 +183,10 @@ mod tests {
         assert_eq!(nobody.to_string(), "no accelerated process was found");
         assert!(nobody.fix().contains("hasten run -- nginx") && !nobody.fix().contains("sudo"));
         let denied = TopError::NoneFound { denied: 12 };
-        assert!(denied.to_string().ends_with("(12 processes may not be looked into by this user)"), "{denied}");
+        assert!(
+            denied.to_string().ends_with("(12 processes may not be looked into by this user)"),
+            "{denied}"
+        );
         assert!(denied.fix().contains("sudo hasten top"));
     }
 }

@@ -168,7 +168,9 @@ impl CountersJson {
             reasons: Reason::ALL
                 .map(|r| CountJson::new(r.as_str(), window, window.counted[r], total[r]))
                 .into(),
-            events: Event::ALL.map(|e| CountJson::new(e.as_str(), window, window.counted[e], total[e])).into(),
+            events: Event::ALL
+                .map(|e| CountJson::new(e.as_str(), window, window.counted[e], total[e]))
+                .into(),
         }
     }
 }

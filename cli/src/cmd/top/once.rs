@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use hasten_telemetry::{Algorithm, LANES, Reason, Snapshot};
 
-use super::format::{cores, count, duration, micros, percent};
+use super::format::{cores, count, duration, micros, percent, rate};
 use super::state::{Program, Severity, State, Warning, Window};
 
 pub(super) fn render(state: &State, color: bool) -> String {
@@ -52,7 +52,7 @@ fn summary(text: &mut String, program: &Program, window: &Window) {
             text,
             &format!(
                 "{} operations/s over {interval:.1} s: {} batched, {} scalar, {} bypassed",
-                count(window.per_second(window.operations())),
+                rate(window.per_second(window.operations())),
                 percent(share.batched),
                 percent(share.scalar),
                 percent(share.bypassed)
@@ -69,7 +69,15 @@ fn algorithms(snapshot: &Snapshot, program: &Program, window: &Window) -> Option
     let total = program.total();
     let used: Vec<Algorithm> = Algorithm::ALL.into_iter().filter(|a| total[*a].queued() > 0).collect();
     let mut table = table(&[
-        "algorithm", "batched/s", "scalar/s", "failed/s", "lanes", "pays from", "one µs", "batch µs", "1 to 8 lanes",
+        "algorithm",
+        "batched/s",
+        "scalar/s",
+        "failed/s",
+        "lanes",
+        "pays from",
+        "one µs",
+        "batch µs",
+        "1 to 8 lanes",
     ]);
     for algorithm in &used {
         let counted = &window.counted[*algorithm];
@@ -77,9 +85,9 @@ fn algorithms(snapshot: &Snapshot, program: &Program, window: &Window) -> Option
         let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         table.add_row([
             algorithm.to_string(),
-            count(window.per_second(counted.batched)),
-            count(window.per_second(counted.scalar)),
-            count(window.per_second(counted.failed)),
+            rate(window.per_second(counted.batched)),
+            rate(window.per_second(counted.scalar)),
+            rate(window.per_second(counted.failed)),
             known(counted.average_lanes().map(|lanes| format!("{lanes:.1}"))),
             known(break_even.map(|known| pays_from(known.lanes))),
             known(break_even.map(|known| micros(known.scalar_ns))),
@@ -96,8 +104,8 @@ fn reasons(program: &Program, window: &Window) -> Option<Table> {
     let applied: Vec<Reason> = Reason::ALL.into_iter().filter(|reason| total[*reason] > 0).collect();
     let mut table = table(&["original path because", "per s", "in all"]);
     for reason in &applied {
-        let rate = window.per_second(window.counted[*reason]);
-        table.add_row([reason.to_string(), count(rate), count(total[*reason] as f64)]);
+        let per_second = rate(window.per_second(window.counted[*reason]));
+        table.add_row([reason.to_string(), per_second, count(total[*reason])]);
     }
     (!applied.is_empty()).then_some(table)
 }

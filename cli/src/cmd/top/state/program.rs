@@ -26,7 +26,7 @@ pub(in crate::cmd::top) struct Program {
 
 /// Whether there is something to show.
 pub(in crate::cmd::top) enum Condition {
-    Readable(Snapshot),
+    Readable(Box<Snapshot>),
     Unreadable(PageError),
 }
 
@@ -142,7 +142,7 @@ impl Program {
             self.past.pop_front();
         }
         self.past.push_back((now, snapshot.total()));
-        self.condition = Condition::Readable(snapshot);
+        self.condition = Condition::Readable(Box::new(snapshot));
     }
 
     fn window_from(&self, index: usize) -> Option<Window> {

@@ -32,7 +32,10 @@ const ENOUGH: u64 = 20;
 
 impl Warning {
     pub(super) fn unreadable(error: &PageError) -> Self {
-        Self::new(Severity::Critical, "unreadable", error.to_string(), error.fix())
+        let fix = error.fix();
+        let (first, rest) = fix.split_at(1);
+        let fix = format!("{}{rest}.", first.to_uppercase());
+        Self::new(Severity::Critical, "unreadable", error.to_string(), fix)
     }
 
     pub(super) fn all(snapshot: &Snapshot, total: &Counters, recent: Option<&Window>) -> Vec<Self> {
@@ -80,7 +83,8 @@ fn failed(total: &Counters) -> Option<Warning> {
     let failed = total.total().failed;
     // Those that failed verification have a warning of their own.
     let count = failed.saturating_sub(total[Event::VerifyFailed]);
-    let message = format!("{count} batched operation{} failed and went to the original function", plural(count));
+    let message =
+        format!("{count} batched operation{} failed and went to the original function", plural(count));
     let fix = "Clients that send invalid key shares cause this: a few are normal; many mean a broken client or a \
                scan, so look at the server's error log for the addresses.";
     (count > 0).then(|| Warning::new(Severity::Note, "failed-operations", message, fix))
@@ -104,15 +108,16 @@ fn bypassed(recent: &Window, reason: Reason) -> Option<Warning> {
     let share = (count as f64 / all.max(1) as f64).min(1.0);
     let load = recent.per_second(all);
     let applies = count > 0 && share >= threshold && all >= ENOUGH && (!needs_load || load >= BUSY);
-    let message = format!("{:.0} % of operations take the original path: {reason}", share * 100.0);
+    let message = format!("{:.0}% of operations take the original path: {reason}", share * 100.0);
     applies.then(|| Warning::new(severity, reason.as_str(), message, reason.help()))
 }
 
 fn thin_batches(snapshot: &Snapshot, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
     let needed = snapshot.break_even(algorithm)?.lanes;
     let average = recent.counted[algorithm].average_lanes()?;
-    let message =
-        format!("batches of {algorithm} fill {average:.1} lanes on average, and only {needed} or more pay off");
+    let message = format!(
+        "batches of {algorithm} fill {average:.1} lanes on average, and only {needed} or more pay off"
+    );
     let never = format!("batches of {algorithm} are run although none pays off on this CPU");
     let message = if needed > LANES as u64 { never } else { message };
     let fix = "Remove HASTEN_TLS_BREAK_EVEN from the environment or [tls] break_even from hasten.toml, so that the \
@@ -124,17 +129,18 @@ fn pool_misses(recent: &Window) -> Option<Warning> {
     let (hits, misses) = (recent.counted[Event::PoolHit], recent.counted[Event::PoolMiss]);
     let all = hits.saturating_add(misses);
     let share = misses as f64 / all.max(1) as f64;
-    let message = format!("{:.0} % of ephemeral keys were not ready in the pool", share * 100.0);
+    let message = format!("{:.0}% of ephemeral keys were not ready in the pool", share * 100.0);
     let fix = "Expected for a moment after start and after a change of key-exchange group; if it stays, the groups \
                change too often for the pool: narrow the server's list of curves.";
     (all >= ENOUGH && share >= 0.2).then(|| Warning::new(Severity::Note, "pool-misses", message, fix))
 }
 
 fn failing_handshakes(recent: &Window) -> Option<Warning> {
-    let (failed, finished) = (recent.counted[Event::HandshakeFailed], recent.counted[Event::HandshakeFinished]);
+    let (failed, finished) =
+        (recent.counted[Event::HandshakeFailed], recent.counted[Event::HandshakeFinished]);
     let all = failed.saturating_add(finished);
     let share = failed as f64 / all.max(1) as f64;
-    let message = format!("{:.0} % of handshakes fail", share * 100.0);
+    let message = format!("{:.0}% of handshakes fail", share * 100.0);
     let fix = "Look at the server's error log: protocol or certificate mismatches, health checks that close early, \
                or a scan; if they stop with HASTEN_DISABLE=tls, please report it.";
     (all >= ENOUGH && share >= 0.1).then(|| Warning::new(Severity::Note, "handshakes-fail", message, fix))
@@ -152,10 +158,10 @@ mod tests {
     use crate::cmd::top::fixture;
 
     /// Codes of the warnings after ten seconds of these counters.
-    fn codes(counters: Counters) -> Vec<&'static str> {
+    fn codes(counters: &Counters) -> Vec<&'static str> {
         let snapshot = fixture::idle(1).snapshot.unwrap();
         let recent = Window { elapsed: Duration::from_secs(10), counted: counters.clone() };
-        let warnings = Warning::all(&snapshot, &counters, Some(&recent));
+        let warnings = Warning::all(&snapshot, counters, Some(&recent));
         assert!(warnings.iter().all(|w| w.fix.ends_with('.') && !w.fix.contains("  ")), "{warnings:?}");
         assert!(warnings.is_sorted_by_key(|w| w.severity));
         warnings.iter().map(|warning| warning.code).collect()
@@ -177,13 +183,13 @@ mod tests {
 
     #[test]
     fn a_healthy_server_has_none_busy_or_not() {
-        assert!(codes(Counters::default()).is_empty());
-        assert!(codes(busy(|_| {})).is_empty());
+        assert!(codes(&Counters::default()).is_empty());
+        assert!(codes(&busy(|_| {})).is_empty());
         let quiet = counters(|c| {
             c[Algorithm::Rsa2048Sign].scalar = 50;
             c[Reason::Alone] = 50;
         });
-        assert!(codes(quiet).is_empty(), "one at a time is right at low load");
+        assert!(codes(&quiet).is_empty(), "one at a time is right at low load");
     }
 
     #[test]
@@ -193,20 +199,20 @@ mod tests {
             c[Algorithm::Rsa2048Sign].failed = 3;
             c[Reason::NotPolled] = 5000;
         });
-        assert_eq!(codes(broken), ["verify-failed", "not-polled", "failed-operations"]);
+        assert_eq!(codes(&broken), ["verify-failed", "not-polled", "failed-operations"]);
     }
 
     #[test]
     fn each_reason_has_its_own_threshold() {
-        assert_eq!(codes(busy(|c| c[Reason::NoIfma] = 1)), ["no-ifma"]);
-        assert!(codes(busy(|c| c[Reason::UnsupportedKey] = 400)).is_empty());
-        assert_eq!(codes(busy(|c| c[Reason::UnsupportedKey] = 1600)), ["unsupported-key"]);
-        assert!(codes(busy(|c| c[Reason::ServerNotHandshaking] = 100_000)).is_empty());
+        assert_eq!(codes(&busy(|c| c[Reason::NoIfma] = 1)), ["no-ifma"]);
+        assert!(codes(&busy(|c| c[Reason::UnsupportedKey] = 400)).is_empty());
+        assert_eq!(codes(&busy(|c| c[Reason::UnsupportedKey] = 1600)), ["unsupported-key"]);
+        assert!(codes(&busy(|c| c[Reason::ServerNotHandshaking] = 100_000)).is_empty());
         let spread_thin = busy(|c| {
             c[Algorithm::Rsa2048Sign].scalar = 12_000;
             c[Reason::BelowBreakEven] = 12_000;
         });
-        assert_eq!(codes(spread_thin), ["below-break-even"]);
+        assert_eq!(codes(&spread_thin), ["below-break-even"]);
     }
 
     #[test]
@@ -215,14 +221,14 @@ mod tests {
             let one = &mut c[Algorithm::Rsa2048Sign];
             (one.batched, one.batches) = (200, 100);
         });
-        assert_eq!(codes(thin), ["lanes-below-break-even"]);
+        assert_eq!(codes(&thin), ["lanes-below-break-even"]);
     }
 
     #[test]
     fn pool_and_handshakes_need_a_share_of_enough() {
-        assert_eq!(codes(busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (70, 30))), ["pool-misses"]);
-        assert!(codes(busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (0, 8))).is_empty());
+        assert_eq!(codes(&busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (70, 30))), ["pool-misses"]);
+        assert!(codes(&busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (0, 8))).is_empty());
         let failing = busy(|c| (c[Event::HandshakeFinished], c[Event::HandshakeFailed]) = (80, 20));
-        assert_eq!(codes(failing), ["handshakes-fail"]);
+        assert_eq!(codes(&failing), ["handshakes-fail"]);
     }
 }

@@ -1,0 +1,119 @@
+//! How the state looks on a terminal. Nothing here decides anything.
+
+mod activity;
+mod algorithms;
+mod flow;
+mod help;
+mod lanes;
+mod programs;
+mod theme;
+mod warnings;
+
+use hasten_telemetry::Counters;
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Block, BorderType, Cell, Paragraph, Wrap};
+
+use super::state::{Condition, Program, State};
+
+pub(super) use self::theme::Theme;
+
+/// Below this nothing can be read.
+const SMALLEST: (u16, u16) = (72, 20);
+
+pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        return too_small(frame, area);
+    }
+    let programs = u16::try_from(state.programs().len().clamp(1, 6)).unwrap_or(6);
+    let [title, list, details] =
+        Layout::vertical([Constraint::Length(1), Constraint::Length(programs + 3), Constraint::Fill(1)])
+            .areas(area);
+    draw_title(frame, title, state, theme);
+    programs::draw(frame, list, state, theme);
+    match state.selected() {
+        Some(program) => draw_details(frame, details, program, theme),
+        None => {
+            say(frame, details, "All accelerated processes have ended. Waiting for new ones; q to leave.");
+        }
+    }
+    if state.help {
+        help::draw(frame, area, theme);
+    }
+}
+
+fn draw_title(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let count = state.programs().len();
+    let programs = format!(" {count} accelerated program{}", if count == 1 { "" } else { "s" });
+    let mut left = vec![Span::styled(" hasten top ", theme.title()), Span::styled(programs, theme.dim())];
+    if state.paused {
+        left.push(Span::styled("  PAUSED", theme.warning()));
+    }
+    let keys = Line::styled("↑↓ choose  p pause  ? help  q quit ", theme.dim());
+    frame.render_widget(Paragraph::new(Line::from(left)), area);
+    frame.render_widget(Paragraph::new(keys).alignment(Alignment::Right), area);
+}
+
+fn draw_details(frame: &mut Frame<'_>, area: Rect, program: &Program, theme: Theme) {
+    let warnings = program.warnings();
+    let snapshot = match program.condition() {
+        Condition::Readable(snapshot) => snapshot,
+        Condition::Unreadable(_) => return warnings::draw(frame, area, &warnings, theme),
+    };
+    let Some(window) = program.interval() else {
+        return say(frame, area, "Measuring …");
+    };
+    let total = program.total();
+    let [upper, lower, rest] = rows(area, &total, !warnings.is_empty());
+    let [left, right] =
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(lanes::WIDTH)]).areas(upper);
+    algorithms::draw(frame, left, snapshot, &total, &window, theme);
+    lanes::draw(frame, right, &window, theme);
+    let [left, right] = Layout::horizontal([Constraint::Min(flow::WIDTH), Constraint::Fill(1)]).areas(lower);
+    flow::draw(frame, left, program, &window, theme);
+    activity::draw(frame, right, program, &window, theme);
+    warnings::draw(frame, rest, &warnings, theme);
+}
+
+/// Splits the details; where not all fits, warnings go before charts.
+fn rows(area: Rect, total: &Counters, has_warnings: bool) -> [Rect; 3] {
+    let used = u16::try_from(algorithms::used(total).len()).unwrap_or(u16::MAX);
+    let upper = used.saturating_add(3).clamp(lanes::HEIGHT, lanes::HEIGHT + 4);
+    let left = area.height.saturating_sub(upper);
+    let (rest, least) = if has_warnings { (6, 6) } else { (3, 5) };
+    let lower = flow::height(total).min(left.saturating_sub(rest));
+    let lower = if lower < least { 0 } else { lower };
+    Layout::vertical([Constraint::Length(upper), Constraint::Length(lower), Constraint::Fill(1)]).areas(area)
+}
+
+fn cell(text: &str, right: bool) -> Cell<'static> {
+    let alignment = if right { Alignment::Right } else { Alignment::Left };
+    Cell::from(Text::from(text.to_owned()).alignment(alignment))
+}
+
+fn panel(title: &str, theme: Theme) -> Block<'_> {
+    Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(theme.border())
+        .title(Span::styled(format!(" {title} "), theme.heading()))
+}
+
+fn say(frame: &mut Frame<'_>, area: Rect, text: &str) {
+    let [_, middle, _] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(2)]).areas(area);
+    frame.render_widget(Paragraph::new(text).alignment(Alignment::Center).wrap(Wrap { trim: true }), middle);
+}
+
+fn too_small(frame: &mut Frame<'_>, area: Rect) {
+    let text = format!(
+        "hasten top needs {}×{} characters and has {}×{}: enlarge the terminal, or use `hasten top --once`; q to leave",
+        SMALLEST.0, SMALLEST.1, area.width, area.height
+    );
+    frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
+}
+
+#[cfg(test)]
+#[path = "view/tests.rs"]
+mod tests;

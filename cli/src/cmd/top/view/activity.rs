@@ -1,0 +1,77 @@
+//! Handshakes, CPU saved, workers, and the course of the load.
+
+use std::time::Duration;
+
+use hasten_telemetry::Event;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Sparkline};
+
+use super::{Theme, panel};
+use crate::cmd::top::format::{cores, count, duration, rate};
+use crate::cmd::top::state::{Program, Window};
+
+/// From here on there is room for what batches cost.
+const WIDE: u16 = 52;
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Window, theme: Theme) {
+    let block = panel("Activity", theme);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let lines = [
+        saved(program, window, inner.width, theme),
+        handshakes(window),
+        suspended(program),
+        workers(program, window),
+    ];
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(inner.height.saturating_sub(1));
+    let [facts, chart] = Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(inner);
+    frame.render_widget(Paragraph::new(Vec::from(lines)), facts);
+    draw_chart(frame, chart, program, theme);
+}
+
+fn saved(program: &Program, window: &Window, width: u16, theme: Theme) -> Line<'static> {
+    let total = Duration::from_nanos(program.total().total().saved_ns);
+    let batches = format!("; batches use {}", cores(window.cores_batching()));
+    let batches = if width >= WIDE { batches } else { String::new() };
+    Line::from(vec![
+        Span::raw(" saved "),
+        Span::styled(format!("{} cores", cores(window.cores_saved())), theme.batched()),
+        Span::raw(format!(", {} in all{batches}", duration(total))),
+    ])
+}
+
+fn handshakes(window: &Window) -> Line<'static> {
+    let of = |event| rate(window.event_rate(event));
+    let (finished, failed) = (of(Event::HandshakeFinished), of(Event::HandshakeFailed));
+    Line::raw(format!(" handshakes {finished}/s, {failed}/s fail"))
+}
+
+/// Handshakes that wait for their batch at this moment.
+fn suspended(program: &Program) -> Line<'static> {
+    let total = program.total();
+    let over = total[Event::Resumed].saturating_add(total[Event::Cancelled]);
+    let waiting = total[Event::Suspended].saturating_sub(over);
+    Line::raw(format!(" suspended now {waiting}, given up {}", count(total[Event::Cancelled])))
+}
+
+/// The busiest first: an uneven spread keeps batches thin.
+fn workers(program: &Program, window: &Window) -> Line<'static> {
+    let mut rates: Vec<(u64, u32)> = program
+        .processes()
+        .iter()
+        .map(|process| (program.operations_of(process.namespace_pid), process.pid))
+        .filter(|(operations, _)| *operations > 0)
+        .collect();
+    rates.sort_unstable_by(|a, b| b.cmp(a));
+    let workers =
+        rates.iter().map(|(operations, pid)| format!(" {pid}: {}/s", rate(window.per_second(*operations))));
+    Line::raw(format!(" workers{}", workers.collect::<String>()))
+}
+
+fn draw_chart(frame: &mut Frame<'_>, area: Rect, program: &Program, theme: Theme) {
+    let rates = program.operation_rates();
+    let newest = &rates[rates.len().saturating_sub(usize::from(area.width))..];
+    frame.render_widget(Sparkline::default().data(newest).style(theme.batched()), area);
+}

@@ -1,0 +1,70 @@
+//! Which way operations went, and why the original way.
+
+use hasten_telemetry::{Counters, Reason};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::{Theme, panel};
+use crate::cmd::top::format::{percent, rate};
+use crate::cmd::top::state::{Program, Share, Window};
+
+/// The legend's at its longest, with the border.
+pub(super) const WIDTH: u16 = 48;
+
+/// Bar, legend, reasons and the border, as far as the program has any.
+pub(super) fn height(total: &Counters) -> u16 {
+    let reasons = Reason::ALL.iter().filter(|reason| total[**reason] > 0).count();
+    5 + u16::try_from(reasons).unwrap_or(u16::MAX).clamp(2, 6)
+}
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Window, theme: Theme) {
+    let width = usize::from(area.width.saturating_sub(4));
+    let mut lines = match window.share() {
+        Some(share) => vec![stacked(&share, width, theme), legend(&share, theme)],
+        None => vec![Line::styled(" idle", theme.dim()), Line::default()],
+    };
+    let room = usize::from(area.height.saturating_sub(2)).saturating_sub(lines.len());
+    lines.extend(reasons(program, window, theme).into_iter().take(room));
+    frame.render_widget(Paragraph::new(lines).block(panel("Where operations went", theme)), area);
+}
+
+/// Three shades, so that it reads without colour, too.
+fn stacked(share: &Share, width: usize, theme: Theme) -> Line<'static> {
+    let cells = |part: f64| (part * width as f64).round() as usize;
+    let batched = cells(share.batched).min(width);
+    let scalar = cells(share.scalar).min(width - batched);
+    Line::from(vec![
+        Span::raw(" "),
+        Span::styled("█".repeat(batched), theme.batched()),
+        Span::styled("▒".repeat(scalar), theme.scalar()),
+        Span::styled("░".repeat(width - batched - scalar), theme.bypassed()),
+    ])
+}
+
+fn legend(share: &Share, theme: Theme) -> Line<'static> {
+    Line::from(vec![
+        Span::styled(" █ ", theme.batched()),
+        Span::raw(format!("batched {}  ", percent(share.batched))),
+        Span::styled("▒ ", theme.scalar()),
+        Span::raw(format!("scalar {}  ", percent(share.scalar))),
+        Span::styled("░ ", theme.bypassed()),
+        Span::raw(format!("bypassed {}", percent(share.bypassed))),
+    ])
+}
+
+/// The most frequent first.
+fn reasons(program: &Program, window: &Window, theme: Theme) -> Vec<Line<'static>> {
+    let total = program.total();
+    let mut reasons: Vec<Reason> = Reason::ALL.into_iter().filter(|reason| total[*reason] > 0).collect();
+    reasons.sort_by_key(|reason| std::cmp::Reverse((window.counted[*reason], total[*reason])));
+    let line = |reason: Reason| {
+        let style = if reason.was_queued() { theme.scalar() } else { theme.bypassed() };
+        Line::from(vec![
+            Span::styled(format!(" {reason:<23}"), style),
+            Span::raw(format!("{:>6}/s", rate(window.per_second(window.counted[reason])))),
+        ])
+    };
+    reasons.into_iter().map(line).collect()
+}
