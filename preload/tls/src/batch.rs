@@ -1,0 +1,249 @@
+//! Queued operations and what answers them: lanes, or the advice to run the original.
+
+use core::cell::{Cell, RefCell};
+
+use hasten_crypto::{
+    Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, NoncePool,
+    RsaLane, Scratch,
+};
+use hasten_telemetry::{Event, Reason, slot};
+
+use crate::clock::now;
+use crate::config;
+use crate::handshake::Handshake;
+use crate::random;
+
+pub(crate) use hasten_crypto::LANES;
+pub(crate) const ALGORITHMS: usize = Algorithm::COUNT;
+
+/// The largest RSA signature, 4096 bits.
+pub(crate) const MAX_SIGNATURE: usize = 512;
+
+/// An operation on the stack of the handshake that waits for it.
+pub(crate) struct Operation<'a> {
+    pub(crate) work: Work<'a>,
+    pub(crate) verdict: Verdict,
+    pub(crate) owner: *const Handshake,
+}
+
+pub(crate) enum Work<'a> {
+    Rsa(RsaLane<'a>),
+    Derive(Group, DeriveLane<'a>),
+}
+
+/// How an operation was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The result is in its buffer.
+    Done,
+    /// Run the original function.
+    Bypass(Reason),
+    /// The connection is being torn down: fail without doing the work.
+    Cancelled,
+}
+
+impl<'a> Operation<'a> {
+    pub(crate) fn new(work: Work<'a>) -> Self {
+        Self { work, verdict: Verdict::Cancelled, owner: core::ptr::null() }
+    }
+
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        match &self.work {
+            Work::Rsa(lane) => lane.key.size().sign(),
+            Work::Derive(group, _) => group.derive(),
+        }
+    }
+}
+
+/// The engine of one thread: scratch memory, pools, and the break-even table.
+pub(crate) struct Engine {
+    ifma: Option<Ifma>,
+    break_even: RefCell<BreakEven>,
+    parts: RefCell<Option<Parts>>,
+    published: Cell<u32>,
+}
+
+/// What exists only where the CPU can use it.
+struct Parts {
+    scratch: Scratch,
+    keys: [Option<KeyPool>; 3],
+    nonces: [Option<NoncePool>; 2],
+}
+
+impl Engine {
+    pub(crate) fn new() -> Self {
+        let ifma = config::get().ifma;
+        let parts = ifma.map(|ifma| Parts {
+            scratch: Scratch::new(ifma),
+            keys: Group::ALL.map(KeyPool::new),
+            nonces: [Curve::P256, Curve::P384].map(NoncePool::new),
+        });
+        Self {
+            ifma,
+            break_even: RefCell::new(BreakEven::new(config::get().break_even)),
+            parts: RefCell::new(parts),
+            published: Cell::new(0),
+        }
+    }
+
+    /// Whether leaving a handshake's stack can lead to anything.
+    pub(crate) fn can_batch(&self) -> bool {
+        self.ifma.is_some() || config::get().suspend_only
+    }
+
+    /// The group size from which on lanes beat the original.
+    pub(crate) fn break_even(&self, algorithm: Algorithm) -> usize {
+        self.break_even.borrow().lanes(algorithm)
+    }
+
+    /// Learns what the original function costs.
+    pub(crate) fn scalar_took(&self, algorithm: Algorithm, nanoseconds: u64) {
+        slot().scalar(telemetry(algorithm), 1);
+        self.break_even.borrow_mut().scalar_sample(algorithm, nanoseconds);
+        self.publish(algorithm);
+    }
+
+    /// Answers a group: through lanes if there are enough, otherwise by
+    /// sending each to its original.
+    pub(crate) fn answer(&self, mut group: [Option<&mut Operation<'_>>; LANES]) {
+        let len = group.iter().flatten().count();
+        let Some(algorithm) = group[0].as_ref().map(|operation| operation.algorithm()) else { return };
+        if len < self.break_even(algorithm) || config::get().suspend_only {
+            let reason = if len == 1 { Reason::Alone } else { Reason::BelowBreakEven };
+            group.iter_mut().flatten().for_each(|operation| operation.verdict = Verdict::Bypass(reason));
+            return;
+        }
+        let start = now();
+        let done = self.run_lanes(&mut group);
+        let took = now() - start;
+        for (lane, operation) in group.iter_mut().flatten().enumerate() {
+            // A lane without a result (a bad key, a bad point, a fault) is
+            // redone by the original, which reports it as it always did.
+            let ok = done.is_ok(lane);
+            operation.verdict = if ok { Verdict::Done } else { Verdict::Bypass(Reason::BelowBreakEven) };
+        }
+        self.account(algorithm, len, done.count(), took);
+    }
+
+    fn run_lanes(&self, group: &mut [Option<&mut Operation<'_>>; LANES]) -> hasten_crypto::LaneStatus {
+        let mut parts = self.parts.borrow_mut();
+        let (Some(ifma), Some(parts)) = (self.ifma, parts.as_mut()) else {
+            return hasten_crypto::LaneStatus::NONE;
+        };
+        let scratch = &mut parts.scratch;
+        let len = group.iter().flatten().count();
+        let mut works = group.iter_mut().flatten().map(|operation| &mut operation.work);
+        match works.next() {
+            Some(Work::Rsa(first)) => {
+                let rest = works.map(|work| match work {
+                    Work::Rsa(lane) => reborrow_rsa(lane),
+                    Work::Derive(..) => unreachable!("a queue holds one algorithm"),
+                });
+                let mut all = core::iter::once(reborrow_rsa(first)).chain(rest);
+                with_lanes(len, || all.next(), |lanes| hasten_crypto::rsa_private(ifma, scratch, lanes))
+            }
+            Some(Work::Derive(which, first)) => {
+                let which = *which;
+                let rest = works.map(|work| match work {
+                    Work::Derive(_, lane) => reborrow_derive(lane),
+                    Work::Rsa(_) => unreachable!("a queue holds one algorithm"),
+                });
+                let mut all = core::iter::once(reborrow_derive(first)).chain(rest);
+                with_lanes(len, || all.next(), |lanes| hasten_crypto::derive(ifma, scratch, which, lanes))
+            }
+            None => hasten_crypto::LaneStatus::NONE,
+        }
+    }
+
+    fn account(&self, algorithm: Algorithm, lanes: usize, done: usize, took: u64) {
+        let mut break_even = self.break_even.borrow_mut();
+        break_even.batch_sample(algorithm, took);
+        let saved = break_even.saved_ns(algorithm, lanes);
+        drop(break_even);
+        slot().batched(telemetry(algorithm), lanes, took, saved);
+        if done < lanes {
+            slot().failed(telemetry(algorithm), (lanes - done) as u64);
+        }
+        self.publish(algorithm);
+    }
+
+    /// Shows the break-even table to `hasten top`, now and then.
+    fn publish(&self, algorithm: Algorithm) {
+        const EVERY: u32 = 64;
+        let count = self.published.get();
+        self.published.set(count.wrapping_add(1));
+        if count % EVERY < Algorithm::COUNT as u32 {
+            let table = self.break_even.borrow();
+            let (scalar, batch) = (table.scalar_ns(algorithm), table.batch_ns(algorithm));
+            hasten_telemetry::page().set_break_even(
+                telemetry(algorithm),
+                table.lanes(algorithm),
+                scalar,
+                batch,
+            );
+        }
+    }
+
+    /// An ephemeral key pair, made eight at a time and used once.
+    pub(crate) fn key_pair(&self, group: Group) -> Option<KeyPair> {
+        let mut parts = self.parts.borrow_mut();
+        let (ifma, parts) = (self.ifma?, parts.as_mut()?);
+        let pool = parts.keys.iter_mut().flatten().find(|pool| pool.group() == group)?;
+        if pool.available() == 0 {
+            let start = now();
+            let made = pool.refill(ifma, &mut parts.scratch, &mut random::private);
+            self.account_pool(group.keygen(), made, now() - start);
+        }
+        let pair = pool.take()?;
+        slot().event(Event::PoolHit);
+        Some(pair)
+    }
+
+    /// Signs at once, with a nonce prepared eight at a time.
+    pub(crate) fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
+        let mut parts = self.parts.borrow_mut();
+        let (ifma, parts) = (self.ifma?, parts.as_mut()?);
+        let pool = parts.nonces.iter_mut().flatten().find(|pool| pool.curve() == key.curve())?;
+        if pool.available() == 0 {
+            let start = now();
+            let made = pool.refill(ifma, &mut parts.scratch, &mut random::private);
+            self.account_pool(key.curve().sign(), made, now() - start);
+        }
+        pool.sign(key, digest)
+    }
+
+    fn account_pool(&self, algorithm: Algorithm, made: usize, took: u64) {
+        slot().event(Event::PoolRefilled);
+        if made > 0 {
+            self.account(algorithm, made, made, took);
+        }
+    }
+}
+
+fn reborrow_rsa<'b>(lane: &'b mut RsaLane<'_>) -> RsaLane<'b> {
+    RsaLane { key: lane.key, padded: lane.padded, signature: lane.signature }
+}
+
+fn reborrow_derive<'b>(lane: &'b mut DeriveLane<'_>) -> DeriveLane<'b> {
+    DeriveLane { private: lane.private, peer: lane.peer, shared: lane.shared }
+}
+
+/// Collects `len` lanes into an array on the stack and hands them on as a slice.
+fn with_lanes<L, R>(len: usize, mut next: impl FnMut() -> Option<L>, run: impl FnOnce(&mut [L]) -> R) -> R {
+    use core::mem::MaybeUninit;
+    let mut lanes: [MaybeUninit<L>; LANES] = [const { MaybeUninit::uninit() }; LANES];
+    let mut filled = 0;
+    while filled < len.min(LANES)
+        && let Some(lane) = next()
+    {
+        lanes[filled].write(lane);
+        filled += 1;
+    }
+    // SAFETY: the first `filled` elements were written; lanes are borrows and need no drop.
+    run(unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), filled) })
+}
+
+/// The same algorithm in the counter page's list.
+pub(crate) fn telemetry(algorithm: Algorithm) -> hasten_telemetry::Algorithm {
+    hasten_telemetry::Algorithm::ALL[algorithm.index()]
+}

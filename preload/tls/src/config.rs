@@ -1,0 +1,80 @@
+//! What the environment asks for, read once. No file is read: `hasten run`
+//! turns hasten.toml into these variables, and a bare LD_PRELOAD needs none.
+
+use std::env;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hasten_crypto::{Ifma, Overrides};
+
+/// Read by every hasten library: a list of accelerators to leave out, or `all`.
+const DISABLE: &str = "HASTEN_DISABLE";
+/// `1`: suspend every operation but answer it with the original, to test the
+/// machinery where the engine cannot run (valgrind, CPUs without IFMA).
+const SUSPEND_ONLY: &str = "HASTEN_TLS_SUSPEND_ONLY";
+/// `1`: leave OpenSSL's own frameworks (EVP_KDF, fetches, key objects) alone.
+const NO_SHORTCUTS: &str = "HASTEN_TLS_NO_SHORTCUTS";
+
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) ifma: Option<Ifma>,
+    pub(crate) suspend_only: bool,
+    pub(crate) shortcuts: bool,
+    pub(crate) break_even: Overrides,
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+static ENABLED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn get() -> &'static Config {
+    CONFIG.get_or_init(Config::from_environment)
+}
+
+/// Whether hooks do anything; false until the constructor has run.
+#[inline]
+pub(crate) fn is_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed)
+}
+
+/// Reads the environment; whether the library is to do anything.
+pub(crate) fn init() -> bool {
+    let enabled = !is_disabled(&env::var(DISABLE).unwrap_or_default());
+    get();
+    ENABLED.store(enabled, Ordering::Relaxed);
+    enabled
+}
+
+fn is_disabled(list: &str) -> bool {
+    list.split(',').map(str::trim).any(|name| matches!(name, "tls" | "all" | "1"))
+}
+
+impl Config {
+    fn from_environment() -> Config {
+        let is_set = |name| env::var_os(name).is_some_and(|value| value == "1");
+        Config {
+            ifma: Ifma::detect(),
+            suspend_only: is_set(SUSPEND_ONLY),
+            shortcuts: !is_set(NO_SHORTCUTS),
+            // A list that does not parse is ignored here, where nobody listens; `hasten run` refuses it.
+            break_even: env::var(Overrides::VARIABLE)
+                .ok()
+                .and_then(|list| list.parse().ok())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_disabled;
+
+    #[test]
+    fn the_kill_switch_is_a_list() {
+        for list in ["tls", "gzip, tls", "all", "1"] {
+            assert!(is_disabled(list), "{list}");
+        }
+        for list in ["", "gzip", "tlsx", "0"] {
+            assert!(!is_disabled(list), "{list}");
+        }
+    }
+}

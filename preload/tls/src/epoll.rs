@@ -1,0 +1,150 @@
+//! The event loop is the clock of batching: when the server waits for
+//! events, queued operations run, and handshakes that can go on are
+//! reported as readable. No timer, no thread, no extra descriptor.
+
+use core::ffi::c_int;
+
+use hasten_telemetry::{Event, slot};
+use libc::{epoll_event, sigset_t};
+
+use crate::fds;
+use crate::runtime::Runtime;
+
+type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
+type Wait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
+type PWait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
+
+pub(crate) unsafe fn control(
+    original: Control,
+    epfd: c_int,
+    op: c_int,
+    fd: c_int,
+    event: *mut epoll_event,
+) -> c_int {
+    // SAFETY: the server's call; `event` is valid or null as epoll_ctl(2) asks.
+    let (result, event) = unsafe { (original(epfd, op, fd, event), event.as_ref().copied()) };
+    if result == 0 {
+        fds::controlled(epfd, op, fd, event);
+        if let Some(runtime) = Runtime::existing()
+            && runtime.turn.expected_registration.get() == fd
+            && op == libc::EPOLL_CTL_ADD
+        {
+            runtime.turn.registers_late.set(true);
+        }
+    }
+    result
+}
+
+pub(crate) unsafe fn wait(
+    original: Wait,
+    epfd: c_int,
+    events: *mut epoll_event,
+    max: c_int,
+    timeout: c_int,
+) -> c_int {
+    // SAFETY: the server's call, with another timeout.
+    turn(epfd, events, max, timeout, |timeout| unsafe { original(epfd, events, max, timeout) })
+}
+
+pub(crate) unsafe fn pwait(
+    original: PWait,
+    epfd: c_int,
+    events: *mut epoll_event,
+    max: c_int,
+    timeout: c_int,
+    mask: *const sigset_t,
+) -> c_int {
+    // SAFETY: the server's call, with another timeout.
+    turn(epfd, events, max, timeout, |timeout| unsafe { original(epfd, events, max, timeout, mask) })
+}
+
+/// One wait of the server for events.
+fn turn(
+    epfd: c_int,
+    events: *mut epoll_event,
+    max: c_int,
+    timeout: c_int,
+    wait: impl Fn(c_int) -> c_int,
+) -> c_int {
+    let Some(runtime) = Runtime::existing() else { return wait(timeout) };
+    if runtime.is_inside() || max <= 0 {
+        // A callback with an event loop of its own, or a call that fails anyway.
+        return wait(timeout);
+    }
+    runtime.turn.begin(epfd);
+    let count = if runtime.has_waiting() || !runtime.ready.is_empty() {
+        next_events(runtime, epfd, events, max, timeout, wait)
+    } else {
+        wait(timeout)
+    };
+    runtime.turn.events.set(count);
+    count
+}
+
+/// With handshakes suspended: resumed ones first, then what the network has,
+/// then (nothing else being there to do) the operations that wait for company.
+fn next_events(
+    runtime: &Runtime,
+    epfd: c_int,
+    events: *mut epoll_event,
+    max: c_int,
+    timeout: c_int,
+    wait: impl Fn(c_int) -> c_int,
+) -> c_int {
+    let resumed = report(runtime, epfd, events, max);
+    if resumed > 0 {
+        return resumed;
+    }
+    let fresh = wait(0);
+    if fresh < 0 {
+        return fresh;
+    }
+    if fresh > 0 && !runtime.patience_is_over() {
+        runtime.turn.age.set(runtime.turn.age.get() + 1);
+        return fresh;
+    }
+    runtime.run_partial();
+    if fresh > 0 {
+        return fresh;
+    }
+    match report(runtime, epfd, events, max) {
+        // Nothing is reportable: these connections are not (or no longer)
+        // registered for reading, and get their report when they are.
+        0 => wait(timeout),
+        resumed => resumed,
+    }
+}
+
+/// Writes readiness for handshakes that can go on, as the kernel would: once
+/// per change if edge-triggered, until the server goes on with them if not.
+fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) -> c_int {
+    let mut count = 0;
+    runtime.ready.retain(|handshake| {
+        if count == max {
+            return true;
+        }
+        let Some(registration) = fds::registration(handshake.fd.get()) else { return true };
+        let wanted = registration.events & (libc::EPOLLIN | libc::EPOLLOUT) as u32;
+        if registration.epfd != epfd || wanted == 0 {
+            return true;
+        }
+        let event = epoll_event { events: wanted, u64: registration.cookie };
+        // SAFETY: the caller's array has `max` entries. It is packed, hence unaligned.
+        unsafe { events.add(count as usize).write_unaligned(event) };
+        count += 1;
+        !registration.edge_triggered()
+    });
+    slot().event_n(Event::SyntheticWakeups, count as u64);
+    count
+}
+
+impl crate::runtime::Turn {
+    /// The server has dealt with all events and asks for more.
+    fn begin(&self, epfd: c_int) {
+        if self.epfd.replace(epfd) != epfd {
+            fds::waited_on(epfd);
+        }
+        self.previous_handshakes.set(self.handshakes.replace(0));
+        self.expected_registration.set(-1);
+    }
+}

@@ -1,0 +1,608 @@
+//! Ephemeral key exchange: our key pair from the pool, the shared secret from a batch.
+//!
+//! libssl keeps an EVP_PKEY for each side. Making one costs OpenSSL 3.0 as
+//! much as a batched operation, so they are recycled: when libssl frees one
+//! of ours it goes back to the thread's stock, and its next use only sets
+//! another public key. The private half never enters OpenSSL: it is in the
+//! EVP_PKEY's ex_data, used once and wiped.
+
+use core::cell::{Cell, RefCell};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use hasten_crypto::{DeriveLane, Group, wipe};
+use hasten_telemetry::{Event, Reason, slot};
+
+use crate::batch::{Operation, Verdict, Work};
+use crate::clock::now;
+use crate::hooks::{original, original_with_caller};
+use crate::openssl::*;
+use crate::runtime::Runtime;
+use crate::shortcuts::{self, Stand, is_stand_in};
+
+/// EVP_PKEYs a thread keeps for each group.
+const STOCK: usize = 64;
+
+static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
+
+/// What an EVP_PKEY of ours carries in its ex_data.
+struct Tag {
+    group: Group,
+    /// Somebody took another reference: it is OpenSSL's alone from then on.
+    escaped: Cell<bool>,
+    /// The public key, as libssl set or will send it.
+    public: Cell<[u8; Group::MAX_PUBLIC]>,
+    public_len: Cell<usize>,
+    /// Our private key; zero when there is none, or it has been used.
+    private: Cell<[u8; Group::MAX_PRIVATE]>,
+    has_private: Cell<bool>,
+}
+
+/// The context that libssl is using, behind a stand-in. One of each per
+/// thread: nothing suspends a handshake while libssl sets one up.
+#[derive(Default)]
+pub(crate) struct Exchange {
+    generate: Cell<Generate>,
+    own: Cell<Option<*mut EvpPkey>>,
+    peer: Cell<Option<*mut EvpPkey>>,
+    stock: RefCell<[Vec<*mut EvpPkey>; 3]>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Generate {
+    #[default]
+    Nothing,
+    /// "EC", whose curve is not named yet; whether a key pair or parameters are wanted.
+    AnyCurve {
+        key_pair: bool,
+    },
+    Known(Group),
+    /// Not a group of ours: OpenSSL's own context does the work.
+    Real(*mut EvpPkeyCtx),
+}
+
+pub(crate) fn init() -> bool {
+    if EX_INDEX.load(Relaxed) < 0 {
+        // SAFETY: no new or dup callback; `forget` has the prototype of CRYPTO_EX_free.
+        let index = unsafe {
+            CRYPTO_get_ex_new_index.get()(EX_INDEX_EVP_PKEY, 0, null_mut(), null(), null(), Some(forget))
+        };
+        let _ = EX_INDEX.compare_exchange(-1, index, Relaxed, Relaxed);
+    }
+    EX_INDEX.load(Relaxed) >= 0
+}
+
+unsafe extern "C" fn forget(
+    _: *mut c_void,
+    tag: *mut c_void,
+    _: *mut ExData,
+    _: c_int,
+    _: c_long,
+    _: *mut c_void,
+) {
+    if !tag.is_null() {
+        // SAFETY: made by `make`, and its EVP_PKEY is going.
+        let tag = unsafe { Box::from_raw(tag.cast::<Tag>()) };
+        tag.wipe();
+    }
+}
+
+impl Tag {
+    unsafe fn of<'a>(pkey: *const EvpPkey) -> Option<&'a Tag> {
+        let index = EX_INDEX.load(Relaxed);
+        if pkey.is_null() || index < 0 {
+            return None;
+        }
+        // SAFETY: the caller's EVP_PKEY is alive; the index is ours.
+        unsafe { EVP_PKEY_get_ex_data.get()(pkey, index).cast::<Tag>().as_ref() }
+    }
+
+    fn set_private(&self, bytes: &[u8]) {
+        let mut private = [0; Group::MAX_PRIVATE];
+        private[..bytes.len()].copy_from_slice(bytes);
+        self.private.set(private);
+        self.has_private.set(true);
+        wipe(&mut private);
+    }
+
+    /// A longer key is of no group of ours, and not remembered.
+    fn set_public(&self, bytes: &[u8]) {
+        let mut public = [0; Group::MAX_PUBLIC];
+        if let Some(to) = public.get_mut(..bytes.len()) {
+            to.copy_from_slice(bytes);
+            self.public.set(public);
+            self.public_len.set(bytes.len());
+        }
+    }
+
+    fn wipe(&self) {
+        if self.has_private.replace(false) {
+            // SAFETY: the cell's bytes, which nobody borrows.
+            wipe(unsafe { &mut *self.private.as_ptr() });
+        }
+    }
+}
+
+impl Exchange {
+    /// What was set up in an earlier call of the server is void.
+    pub(crate) fn clear(&self) {
+        self.generate.set(Generate::Nothing);
+        self.own.set(None);
+        self.peer.set(None);
+    }
+
+    /// An EVP_PKEY of ours without a key in it.
+    fn take(&self, group: Group) -> Option<*mut EvpPkey> {
+        let recycled = self.stock.borrow_mut()[group as usize].pop();
+        // SAFETY: OpenSSL's own functions in their documented order.
+        recycled.or_else(|| unsafe { make(group) })
+    }
+
+    /// An EVP_PKEY of ours with a fresh key pair from the pool.
+    unsafe fn take_key_pair(&self, runtime: &Runtime, group: Group) -> Option<*mut EvpPkey> {
+        let Some(pair) = runtime.engine.key_pair(group) else {
+            slot().event(Event::PoolMiss);
+            return None;
+        };
+        let pkey = self.take(group)?;
+        let public = pair.public();
+        // SAFETY: the EVP_PKEY is ours alone; the public key is `public.len()` bytes.
+        unsafe {
+            let set = original::EVP_PKEY_set1_encoded_public_key.get()(pkey, public.as_ptr(), public.len());
+            let Some(tag) = Tag::of(pkey).filter(|_| set == 1) else {
+                original::EVP_PKEY_free.get()(pkey);
+                return None;
+            };
+            tag.set_public(public);
+            tag.set_private(pair.private());
+        }
+        Some(pkey)
+    }
+}
+
+/// An EVP_PKEY with the parameters of a group, tagged as ours.
+unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
+    let (algorithm, name) = match group {
+        Group::X25519 => (c"X25519", None),
+        Group::P256 => (c"EC", Some(c"P-256")),
+        Group::P384 => (c"EC", Some(c"P-384")),
+    };
+    // SAFETY: OpenSSL's own functions in their documented order; everything made is freed or kept.
+    unsafe {
+        let context =
+            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let mut pkey = null_mut();
+        let made = !context.is_null()
+            && original::EVP_PKEY_paramgen_init.get()(context) > 0
+            && name
+                .is_none_or(|name| original::EVP_PKEY_CTX_set_group_name.get()(context, name.as_ptr()) > 0)
+            && original::EVP_PKEY_paramgen.get()(context, &raw mut pkey) > 0;
+        original::EVP_PKEY_CTX_free.get()(context);
+        if !made {
+            return None;
+        }
+        let tag = Box::into_raw(Box::new(Tag {
+            group,
+            escaped: Cell::new(false),
+            public: Cell::new([0; Group::MAX_PUBLIC]),
+            public_len: Cell::new(0),
+            private: Cell::new([0; Group::MAX_PRIVATE]),
+            has_private: Cell::new(false),
+        }));
+        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.load(Relaxed), tag.cast()) != 1 {
+            drop(Box::from_raw(tag));
+            original::EVP_PKEY_free.get()(pkey);
+            return None;
+        }
+        Some(pkey)
+    }
+}
+
+pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pkey: *mut EvpPkey) {
+    // SAFETY: the caller gives its reference up; a tagged one that never escaped was the only one.
+    unsafe {
+        if let Some(tag) = Tag::of(pkey) {
+            tag.wipe();
+            tag.public_len.set(0);
+            if !tag.escaped.get()
+                && shortcuts::are_on()
+                && let Some(runtime) = Runtime::existing()
+            {
+                let mut stock = runtime.exchange.stock.borrow_mut();
+                let stock = &mut stock[tag.group as usize];
+                if stock.len() < STOCK {
+                    return stock.push(pkey);
+                }
+            }
+        }
+        original(pkey);
+    }
+}
+
+pub(crate) unsafe fn pkey_up_ref(
+    original: unsafe extern "C" fn(*mut EvpPkey) -> c_int,
+    pkey: *mut EvpPkey,
+) -> c_int {
+    // SAFETY: the caller's EVP_PKEY is alive.
+    unsafe {
+        if let Some(tag) = Tag::of(pkey) {
+            tag.escaped.set(true);
+        }
+        original(pkey)
+    }
+}
+
+type NewFromName = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut EvpPkeyCtx;
+
+/// `caller`: where the call came from.
+pub(crate) unsafe extern "C" fn context_from_name(
+    libctx: *mut LibCtx,
+    name: *const c_char,
+    properties: *const c_char,
+    caller: usize,
+) -> *mut EvpPkeyCtx {
+    let original: NewFromName = original_with_caller::EVP_PKEY_CTX_new_from_name.get();
+    // SAFETY: the caller's arguments, forwarded; the name is a C string.
+    unsafe {
+        let plain = libctx.is_null() && properties.is_null() && !name.is_null();
+        if plain
+            && shortcuts::are_on()
+            && let Some(runtime) = Runtime::in_handshake()
+            && shortcuts::libssl::contains(caller)
+        {
+            let generate = match CStr::from_ptr(name).to_bytes() {
+                b"X25519" => Generate::Known(Group::X25519),
+                b"EC" => Generate::AnyCurve { key_pair: false },
+                _ => return original(libctx, name, properties),
+            };
+            runtime.exchange.generate.set(generate);
+            return shortcuts::stand_in(Stand::Generate);
+        }
+        original(libctx, name, properties)
+    }
+}
+
+type NewFromKey = unsafe extern "C" fn(*mut LibCtx, *mut EvpPkey, *const c_char) -> *mut EvpPkeyCtx;
+
+/// A key of ours tells what the context is for: with a private half it is to
+/// derive a secret, without one (the peer's) it is the template for ours.
+pub(crate) unsafe extern "C" fn context_from_key(
+    libctx: *mut LibCtx,
+    pkey: *mut EvpPkey,
+    properties: *const c_char,
+    caller: usize,
+) -> *mut EvpPkeyCtx {
+    let original: NewFromKey = original_with_caller::EVP_PKEY_CTX_new_from_pkey.get();
+    // SAFETY: the caller's arguments, forwarded.
+    unsafe {
+        let plain = libctx.is_null() && properties.is_null();
+        if plain
+            && shortcuts::are_on()
+            && let Some(runtime) = Runtime::in_handshake()
+            && let Some(tag) = Tag::of(pkey)
+            && shortcuts::libssl::contains(caller)
+        {
+            if tag.has_private.get() {
+                runtime.exchange.own.set(Some(pkey));
+                runtime.exchange.peer.set(None);
+                return shortcuts::stand_in(Stand::Derive);
+            }
+            runtime.exchange.generate.set(Generate::Known(tag.group));
+            return shortcuts::stand_in(Stand::Generate);
+        }
+        original(libctx, pkey, properties)
+    }
+}
+
+/// libssl is done with a stand-in.
+pub(crate) fn context_freed(context: *mut EvpPkeyCtx) {
+    let Some(runtime) = Runtime::existing() else { return };
+    if is_stand_in(context, Stand::Generate)
+        && let Generate::Real(real) = runtime.exchange.generate.replace(Generate::Nothing)
+    {
+        // SAFETY: made by `real_context` for this stand-in.
+        unsafe { original::EVP_PKEY_CTX_free.get()(real) }
+    }
+}
+
+type OnContext = unsafe extern "C" fn(*mut EvpPkeyCtx) -> c_int;
+
+pub(crate) unsafe fn paramgen_init(original: OnContext, context: *mut EvpPkeyCtx) -> c_int {
+    // SAFETY: libssl's call.
+    if is_stand_in(context, Stand::Generate) { 1 } else { unsafe { original(context) } }
+}
+
+pub(crate) unsafe fn keygen_init(original: OnContext, context: *mut EvpPkeyCtx) -> c_int {
+    if !is_stand_in(context, Stand::Generate) {
+        // SAFETY: the caller's context.
+        return unsafe { original(context) };
+    }
+    if let Some(runtime) = Runtime::existing()
+        && let Generate::AnyCurve { .. } = runtime.exchange.generate.get()
+    {
+        runtime.exchange.generate.set(Generate::AnyCurve { key_pair: true });
+    }
+    1
+}
+
+pub(crate) unsafe fn set_group_name(
+    original: unsafe extern "C" fn(*mut EvpPkeyCtx, *const c_char) -> c_int,
+    context: *mut EvpPkeyCtx,
+    name: *const c_char,
+) -> c_int {
+    let generate = Runtime::existing().map(|runtime| &runtime.exchange.generate);
+    let Some(generate) = generate.filter(|_| is_stand_in(context, Stand::Generate)) else {
+        // SAFETY: the caller's context.
+        return unsafe { original(context, name) };
+    };
+    // SAFETY: libssl's group names are C strings.
+    let group = match unsafe { CStr::from_ptr(name) }.to_bytes() {
+        b"X25519" | b"x25519" => Group::X25519,
+        b"prime256v1" | b"P-256" | b"secp256r1" => Group::P256,
+        b"secp384r1" | b"P-384" => Group::P384,
+        _ => {
+            let Generate::AnyCurve { key_pair } = generate.get() else { return 0 };
+            // SAFETY: a C string, as above.
+            let Some(real) = (unsafe { real_context(key_pair, name) }) else { return 0 };
+            generate.set(Generate::Real(real));
+            return 1;
+        }
+    };
+    generate.set(Generate::Known(group));
+    1
+}
+
+/// The context libssl would have had, for a curve the engine does not have.
+unsafe fn real_context(key_pair: bool, name: *const c_char) -> Option<*mut EvpPkeyCtx> {
+    // SAFETY: OpenSSL's own functions in their documented order.
+    unsafe {
+        let context =
+            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"EC".as_ptr(), null());
+        if context.is_null() {
+            return None;
+        }
+        let init = if key_pair {
+            original::EVP_PKEY_keygen_init.get()
+        } else {
+            original::EVP_PKEY_paramgen_init.get()
+        };
+        if init(context) > 0 && original::EVP_PKEY_CTX_set_group_name.get()(context, name) > 0 {
+            return Some(context);
+        }
+        original::EVP_PKEY_CTX_free.get()(context);
+        None
+    }
+}
+
+type Generator = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut *mut EvpPkey) -> c_int;
+
+pub(crate) unsafe fn paramgen(
+    original: Generator,
+    context: *mut EvpPkeyCtx,
+    out: *mut *mut EvpPkey,
+) -> c_int {
+    // SAFETY: libssl's call.
+    unsafe { generate(original, context, out, |exchange, _, group| exchange.take(group)) }
+}
+
+pub(crate) unsafe fn keygen(original: Generator, context: *mut EvpPkeyCtx, out: *mut *mut EvpPkey) -> c_int {
+    // SAFETY: libssl's call. Without a key from the pool OpenSSL makes one.
+    unsafe {
+        generate(original, context, out, |exchange, runtime, group| {
+            exchange.take_key_pair(runtime, group).or_else(|| original_key_pair(group))
+        })
+    }
+}
+
+unsafe fn generate(
+    original: Generator,
+    context: *mut EvpPkeyCtx,
+    out: *mut *mut EvpPkey,
+    take: impl FnOnce(&Exchange, &Runtime, Group) -> Option<*mut EvpPkey>,
+) -> c_int {
+    let runtime = Runtime::existing().filter(|_| is_stand_in(context, Stand::Generate));
+    let Some(runtime) = runtime else {
+        // SAFETY: the caller's context.
+        return unsafe { original(context, out) };
+    };
+    let pkey = match runtime.exchange.generate.get() {
+        Generate::Known(group) => take(&runtime.exchange, runtime, group),
+        // SAFETY: libssl's output variable.
+        Generate::Real(real) => return unsafe { original(real, out) },
+        Generate::AnyCurve { .. } | Generate::Nothing => None,
+    };
+    match pkey {
+        Some(pkey) => {
+            // SAFETY: libssl's output variable, null or an EVP_PKEY that OpenSSL would fill: libssl passes null.
+            unsafe { out.write(pkey) };
+            1
+        }
+        None => 0,
+    }
+}
+
+/// A key pair made by OpenSSL, in an EVP_PKEY that is not ours.
+unsafe fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
+    let (algorithm, name) = match group {
+        Group::X25519 => (c"X25519", c"X25519"),
+        Group::P256 => (c"EC", c"P-256"),
+        Group::P384 => (c"EC", c"P-384"),
+    };
+    // SAFETY: OpenSSL's own functions in their documented order.
+    unsafe {
+        let context =
+            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let mut pkey = null_mut();
+        let made = !context.is_null()
+            && original::EVP_PKEY_keygen_init.get()(context) > 0
+            && original::EVP_PKEY_CTX_set_group_name.get()(context, name.as_ptr()) > 0
+            && original::EVP_PKEY_keygen.get()(context, &raw mut pkey) > 0;
+        original::EVP_PKEY_CTX_free.get()(context);
+        made.then_some(pkey)
+    }
+}
+
+pub(crate) unsafe fn set_public_key(
+    original: unsafe extern "C" fn(*mut EvpPkey, *const u8, usize) -> c_int,
+    pkey: *mut EvpPkey,
+    public: *const u8,
+    len: usize,
+) -> c_int {
+    // SAFETY: libssl's call. OpenSSL checks the key; what it accepts is remembered for the engine.
+    unsafe {
+        let result = original(pkey, public, len);
+        if let Some(tag) = Tag::of(pkey).filter(|_| result == 1) {
+            tag.set_public(core::slice::from_raw_parts(public, len));
+        }
+        result
+    }
+}
+
+pub(crate) unsafe fn derive_init(original: OnContext, context: *mut EvpPkeyCtx) -> c_int {
+    // SAFETY: the caller's context.
+    if is_stand_in(context, Stand::Derive) { 1 } else { unsafe { original(context) } }
+}
+
+pub(crate) unsafe fn derive_set_peer(
+    original: unsafe extern "C" fn(*mut EvpPkeyCtx, *mut EvpPkey) -> c_int,
+    context: *mut EvpPkeyCtx,
+    peer: *mut EvpPkey,
+) -> c_int {
+    if is_stand_in(context, Stand::Derive)
+        && let Some(runtime) = Runtime::existing()
+    {
+        runtime.exchange.peer.set(Some(peer));
+        return 1;
+    }
+    // SAFETY: the caller's context.
+    unsafe { original(context, peer) }
+}
+
+type DeriveFn = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut u8, *mut usize) -> c_int;
+
+pub(crate) unsafe fn derive(
+    original: DeriveFn,
+    context: *mut EvpPkeyCtx,
+    out: *mut u8,
+    len: *mut usize,
+) -> c_int {
+    let runtime = Runtime::existing().filter(|_| is_stand_in(context, Stand::Derive));
+    let Some(runtime) = runtime else {
+        // SAFETY: the caller's context.
+        return unsafe { original(context, out, len) };
+    };
+    let (Some(own), Some(peer)) = (runtime.exchange.own.get(), runtime.exchange.peer.get()) else { return 0 };
+    // SAFETY: libssl keeps both keys alive during ssl_derive; the output is as long as it said.
+    unsafe {
+        let Some(tag) = Tag::of(own) else { return 0 };
+        let size = tag.group.shared_len();
+        if out.is_null() {
+            *len = size;
+            return 1;
+        }
+        if *len < size {
+            return 0;
+        }
+        *len = size;
+        let out = core::slice::from_raw_parts_mut(out, size);
+        let result = derive_secret(runtime, tag, peer, out);
+        tag.wipe();
+        c_int::from(result)
+    }
+}
+
+unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) -> bool {
+    let mut encoded = [0; Group::MAX_PUBLIC];
+    // SAFETY: the peer's key is alive.
+    let Some(public_len) = (unsafe { public_key(peer, &mut encoded) }) else { return false };
+    // SAFETY: the tag's bytes; nobody changes them while libssl derives with the key.
+    let private = unsafe { &(&*tag.private.as_ptr())[..tag.group.private_len()] };
+    let lane = DeriveLane { private, peer: &encoded[..public_len], shared: out };
+    let mut operation = Operation::new(Work::Derive(tag.group, lane));
+    match runtime.submit(&mut operation) {
+        Verdict::Done => true,
+        Verdict::Cancelled => false,
+        Verdict::Bypass(reason) => {
+            slot().bypass(reason);
+            let start = now();
+            // SAFETY: both keys are alive.
+            let done = unsafe { derive_with_original(tag, peer, out) };
+            if done && reason != Reason::UnsupportedParameters {
+                runtime.engine.scalar_took(tag.group.derive(), now() - start);
+            }
+            done
+        }
+    }
+}
+
+/// The peer's public key as it came over the wire, uncompressed.
+unsafe fn public_key(peer: *mut EvpPkey, out: &mut [u8; Group::MAX_PUBLIC]) -> Option<usize> {
+    // SAFETY: the caller keeps the key alive.
+    unsafe {
+        if let Some(tag) = Tag::of(peer)
+            && tag.public_len.get() > 0
+        {
+            *out = tag.public.get();
+            return Some(tag.public_len.get());
+        }
+        let mut len = 0;
+        let name = c"encoded-pub-key".as_ptr();
+        let read =
+            EVP_PKEY_get_octet_string_param.get()(peer, name, out.as_mut_ptr(), out.len(), &raw mut len);
+        (read == 1 && len <= out.len()).then_some(len)
+    }
+}
+
+/// What libssl asked for in the first place, with a key OpenSSL can use.
+unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) -> bool {
+    // SAFETY: OpenSSL's own functions in their documented order; everything made is freed.
+    unsafe {
+        let mut own = null_mut();
+        if !import(tag, &mut own) {
+            return false;
+        }
+        let context = original_with_caller::EVP_PKEY_CTX_new_from_pkey.get()(null_mut(), own, null());
+        let mut len = out.len();
+        let done = !context.is_null()
+            && original::EVP_PKEY_derive_init.get()(context) > 0
+            && original::EVP_PKEY_derive_set_peer.get()(context, peer) > 0
+            && original::EVP_PKEY_derive.get()(context, out.as_mut_ptr(), &raw mut len) > 0;
+        original::EVP_PKEY_CTX_free.get()(context);
+        original::EVP_PKEY_free.get()(own);
+        done && len == out.len()
+    }
+}
+
+/// Gives our key pair to OpenSSL.
+unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
+    let (algorithm, curve) = match tag.group {
+        Group::X25519 => (c"X25519", None),
+        Group::P256 => (c"EC", Some(c"prime256v1")),
+        Group::P384 => (c"EC", Some(c"secp384r1")),
+    };
+    let (mut private, public) = (tag.private.get(), tag.public.get());
+    let private_len = tag.group.private_len();
+    let public = Param::octets(c"pub", &public[..tag.public_len.get()]);
+    let secret = if curve.is_some() {
+        // An EC scalar is a number, which OSSL_PARAM has in the byte order of the machine.
+        private[..private_len].reverse();
+        Param::unsigned(c"priv", &private[..private_len])
+    } else {
+        Param::octets(c"priv", &private[..private_len])
+    };
+    let group = curve.map_or(Param::end(), |curve| Param::utf8(c"group", curve));
+    let mut params = [public, secret, group, Param::end()];
+    // SAFETY: OpenSSL's own functions; the parameters end with an end and live during the call.
+    let imported = unsafe {
+        let context =
+            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let imported = !context.is_null()
+            && EVP_PKEY_fromdata_init.get()(context) > 0
+            && EVP_PKEY_fromdata.get()(context, out, EVP_PKEY_KEYPAIR, params.as_mut_ptr()) > 0;
+        original::EVP_PKEY_CTX_free.get()(context);
+        imported
+    };
+    wipe(&mut private);
+    imported
+}

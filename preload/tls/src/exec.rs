@@ -1,0 +1,83 @@
+//! Staying loaded when a server replaces its own executable.
+//!
+//! nginx's binary upgrade (USR2) starts the new master with an environment
+//! of its own making, without LD_PRELOAD. A program that executes its own
+//! file again gets the variables back that were there when it started; any
+//! other program gets exactly the environment that was meant for it.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::null;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
+
+type Execve = unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+
+/// What is handed on: the preload list, and everything that is ours.
+static INHERITED: OnceLock<Vec<CString>> = OnceLock::new();
+static EXECUTABLE: OnceLock<CString> = OnceLock::new();
+
+/// Notes the environment and the executable while they are those of the start.
+pub(crate) fn init() {
+    INHERITED.get_or_init(|| {
+        let ours = |name: &[u8]| name == b"LD_PRELOAD" || name.starts_with(b"HASTEN_");
+        let line = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok()
+        };
+        std::env::vars_os().filter(|(name, _)| ours(name.as_bytes())).filter_map(line).collect()
+    });
+    let executable = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    if let Ok(path) = CString::new(executable.as_os_str().as_bytes()) {
+        let _ = EXECUTABLE.set(path);
+    }
+}
+
+pub(crate) unsafe fn execve(
+    original: Execve,
+    path: *const c_char,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
+) -> c_int {
+    // SAFETY: the program's call: C strings and arrays of them that end with null.
+    unsafe {
+        if envp.is_null() || !is_own_executable(path) || has_preload(envp) {
+            return original(path, argv, envp);
+        }
+        // A forked child of a threaded program may not allocate; servers that
+        // upgrade themselves fork from a single thread.
+        let mut environment: Vec<*const c_char> = entries(envp).collect();
+        environment.extend(INHERITED.get().into_iter().flatten().map(|line| line.as_ptr()));
+        environment.push(null());
+        original(path, argv, environment.as_ptr())
+    }
+}
+
+unsafe fn is_own_executable(path: *const c_char) -> bool {
+    let Some(own) = EXECUTABLE.get() else { return false };
+    if path.is_null() {
+        return false;
+    }
+    // SAFETY: C strings; realpath allocates its result, which is freed.
+    unsafe {
+        if CStr::from_ptr(path) == own.as_c_str() {
+            return true;
+        }
+        let real = libc::realpath(path, core::ptr::null_mut());
+        if real.is_null() {
+            return false;
+        }
+        let same = CStr::from_ptr(real) == own.as_c_str();
+        libc::free(real.cast());
+        same
+    }
+}
+
+unsafe fn has_preload(envp: *const *const c_char) -> bool {
+    // SAFETY: as `entries`.
+    unsafe { entries(envp).any(|line| CStr::from_ptr(line).to_bytes().starts_with(b"LD_PRELOAD=")) }
+}
+
+unsafe fn entries(envp: *const *const c_char) -> impl Iterator<Item = *const c_char> {
+    // SAFETY: the array ends with null and is not read beyond.
+    (0..).map(move |i| unsafe { *envp.add(i) }).take_while(|line| !line.is_null())
+}

@@ -1,0 +1,210 @@
+//! What is known of each file descriptor: accepted here? non-blocking?
+//! registered with which epoll instance, for what, with which cookie?
+//!
+//! The kernel keeps all this but does not tell, and a resumed handshake
+//! must be reported under the server's own cookie. One lock-free entry per
+//! descriptor, in lazily committed memory; 24 bytes each.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use libc::{c_int, epoll_event};
+
+/// Descriptors above this are left alone (and counted as not polled).
+const CAPACITY: usize = 1 << 20;
+
+static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
+
+#[derive(Debug)]
+struct Entry {
+    /// ACCEPTED | NON_BLOCKING | (epfd + 1) << 32 | events
+    state: AtomicU64,
+    /// epoll_event.data
+    cookie: AtomicU64,
+    /// Of an epoll instance: the one thread that waits on it, or SHARED.
+    waiter: AtomicU64,
+}
+
+/// Waited on by two threads, an epoll instance belongs to neither: which of
+/// them would get a resumed handshake is anybody's guess.
+const SHARED: u64 = u64::MAX;
+
+const ACCEPTED: u64 = 1 << 63;
+const NON_BLOCKING: u64 = 1 << 62;
+const EPFD_SHIFT: u32 = 32;
+const EPFD_MASK: u64 = (1 << 30) - 1;
+
+/// How a descriptor is registered with an epoll instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Registration {
+    pub(crate) epfd: c_int,
+    pub(crate) events: u32,
+    pub(crate) cookie: u64,
+}
+
+impl Registration {
+    /// Reported once per change rather than while it lasts.
+    pub(crate) fn edge_triggered(&self) -> bool {
+        self.events & libc::EPOLLET as u32 != 0
+    }
+
+    /// Disarmed by the kernel after one report; not imitated here.
+    pub(crate) fn one_shot(&self) -> bool {
+        self.events & libc::EPOLLONESHOT as u32 != 0
+    }
+}
+
+/// Maps the table; before that, and if it fails, nothing is known of any descriptor.
+pub(crate) fn init() {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let size = CAPACITY * size_of::<Entry>();
+    // SAFETY: a fresh zeroed mapping, never unmapped; zero is a valid Entry.
+    let table = unsafe { libc::mmap(null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if table != libc::MAP_FAILED {
+        TABLE.store(table.cast(), Relaxed);
+    }
+}
+
+/// A connection was accepted under this number: all that was known is stale.
+pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
+    if let Some(entry) = entry(fd) {
+        entry.waiter.store(0, Relaxed);
+        entry.state.store(ACCEPTED | if non_blocking { NON_BLOCKING } else { 0 }, Relaxed);
+    }
+}
+
+/// The number is free, or stands for something new; what it stood for must not be reported any more.
+pub(crate) fn closed(fd: c_int) {
+    let Some(entry) = entry(fd) else { return };
+    // Most descriptors are files nobody asked about: do not dirty their pages.
+    if entry.state.load(Relaxed) != 0 {
+        entry.state.store(0, Relaxed);
+    }
+    if entry.waiter.load(Relaxed) != 0 {
+        entry.waiter.store(0, Relaxed);
+    }
+}
+
+/// This thread waits on an epoll instance.
+pub(crate) fn waited_on(epfd: c_int) {
+    let Some(entry) = entry(epfd) else { return };
+    // SAFETY: gettid has no argument and cannot fail.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
+    if let Err(other) = entry.waiter.compare_exchange(0, thread, Relaxed, Relaxed)
+        && other != thread
+    {
+        entry.waiter.store(SHARED, Relaxed);
+    }
+}
+
+/// Whether an epoll instance cannot be relied on to bring a handshake back to its thread.
+pub(crate) fn is_shared(epfd: c_int) -> bool {
+    entry(epfd).is_none_or(|entry| matches!(entry.waiter.load(Relaxed), 0 | SHARED))
+}
+
+/// A successful `epoll_ctl`.
+pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) {
+    let Some(entry) = entry(fd) else { return };
+    let kept = entry.state.load(Relaxed) & (ACCEPTED | NON_BLOCKING);
+    match event {
+        Some(event) if operation != libc::EPOLL_CTL_DEL => {
+            entry.cookie.store(event.u64, Relaxed);
+            let epfd = ((epfd as u64 + 1) & EPFD_MASK) << EPFD_SHIFT;
+            entry.state.store(kept | epfd | u64::from(event.events), Relaxed);
+        }
+        _ => entry.state.store(kept, Relaxed),
+    }
+}
+
+/// The current registration, if any.
+pub(crate) fn registration(fd: c_int) -> Option<Registration> {
+    let entry = entry(fd)?;
+    let state = entry.state.load(Relaxed);
+    let epfd = state >> EPFD_SHIFT & EPFD_MASK;
+    (epfd != 0).then(|| Registration {
+        epfd: epfd as c_int - 1,
+        events: state as u32,
+        cookie: entry.cookie.load(Relaxed),
+    })
+}
+
+/// Whether the descriptor came from `accept` in this process.
+pub(crate) fn is_accepted(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & ACCEPTED != 0)
+}
+
+/// Whether operations on it never block; asks the kernel once.
+pub(crate) fn is_non_blocking(fd: c_int) -> bool {
+    let Some(entry) = entry(fd) else { return false };
+    if entry.state.load(Relaxed) & NON_BLOCKING != 0 {
+        return true;
+    }
+    // SAFETY: F_GETFL only reads flags.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags < 0 || flags & libc::O_NONBLOCK == 0 {
+        return false;
+    }
+    entry.state.fetch_or(NON_BLOCKING, Relaxed);
+    true
+}
+
+#[inline]
+fn entry(fd: c_int) -> Option<&'static Entry> {
+    let table = TABLE.load(Relaxed);
+    if table.is_null() || fd < 0 || fd as usize >= CAPACITY {
+        return None;
+    }
+    // SAFETY: the table has CAPACITY entries, lives for ever and is only touched atomically.
+    Some(unsafe { &*table.add(fd as usize) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(epfd: c_int, fd: c_int, cookie: u64) {
+        let event = epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: cookie };
+        controlled(epfd, libc::EPOLL_CTL_ADD, fd, Some(event));
+    }
+
+    // One test: the table is one per process.
+    #[test]
+    fn follows_a_descriptor_through_its_life() {
+        assert_eq!(registration(9), None, "before init nothing is known");
+        init();
+        accepted(9, true);
+        assert!(is_accepted(9) && is_non_blocking(9));
+        assert_eq!(registration(9), None);
+
+        add(0, 9, u64::MAX);
+        let r = registration(9).unwrap();
+        assert_eq!((r.epfd, r.cookie, r.edge_triggered(), r.one_shot()), (0, u64::MAX, true, false));
+
+        controlled(0, libc::EPOLL_CTL_DEL, 9, None);
+        assert_eq!(registration(9), None);
+        assert!(is_accepted(9), "leaving epoll does not end the connection");
+
+        add(5, 9, 1);
+        closed(9);
+        assert_eq!(registration(9), None);
+        assert!(!is_accepted(9));
+
+        add(5, 9, 1);
+        accepted(9, false);
+        assert_eq!(registration(9), None, "a reused number starts afresh");
+
+        waited_on(5);
+        assert!(!is_shared(5));
+        std::thread::spawn(|| waited_on(5)).join().unwrap();
+        assert!(is_shared(5), "two threads wait on it");
+        closed(5);
+        waited_on(5);
+        assert!(!is_shared(5), "another epoll instance under the same number");
+
+        for fd in [-1, CAPACITY as c_int, c_int::MAX] {
+            accepted(fd, true);
+            add(1, fd, 2);
+            closed(fd);
+            assert_eq!(registration(fd), None);
+        }
+    }
+}

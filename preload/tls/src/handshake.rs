@@ -1,0 +1,478 @@
+//! A server's handshake, on a stack of its own so that it can wait in the middle.
+//!
+//! The server calls `SSL_do_handshake` (or `SSL_accept`, `SSL_read_early_data`)
+//! as ever. If its handshake has to wait for a batch the call returns "want
+//! read", and the next call for the same SSL goes on where it left. Whatever
+//! else the server does with that SSL in between must not enter libssl, whose
+//! state machine is in the middle of a step: reads and writes answer "want
+//! read", and `SSL_free` first lets the handshake fail on its own stack.
+
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use core::ptr::{NonNull, copy_nonoverlapping, null_mut};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use hasten_telemetry::{Event, Reason, slot};
+
+use crate::batch::Operation;
+use crate::coroutine::{self, Stack, StackPointer};
+use crate::fds;
+use crate::openssl::*;
+use crate::runtime::{Runtime, SUSPENDED, count_suspended, serve};
+use crate::start;
+
+pub(crate) type HandshakeFn = unsafe extern "C" fn(*mut Ssl) -> c_int;
+pub(crate) type EarlyDataFn = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
+
+/// Early data is read into memory of the coroutine, because the caller's
+/// buffer is gone when the call goes on; one TLS record is the most a call returns.
+const EARLY_DATA: usize = 16 << 10;
+
+/// Lives at the top of its own stack, for ever; idle ones are on the runtime's free list.
+pub(crate) struct Handshake {
+    pub(crate) runtime: &'static Runtime,
+    pub(crate) state: Cell<State>,
+    /// Where the server's flow continues while the coroutine runs.
+    pub(crate) server: Cell<StackPointer>,
+    /// Where the coroutine continues while the server runs.
+    pub(crate) coroutine: Cell<StackPointer>,
+    ssl: Cell<*mut Ssl>,
+    pub(crate) fd: Cell<c_int>,
+    call: Cell<Call>,
+    result: Cell<c_int>,
+    early_len: Cell<usize>,
+    pub(crate) operation: Cell<*mut Operation<'static>>,
+    pub(crate) cancelled: Cell<bool>,
+    /// Reported to the server as readable since it became ready.
+    pub(crate) reported: Cell<bool>,
+    pub(crate) next_free: Cell<*mut Handshake>,
+    early_data: NonNull<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// On the free list.
+    Idle,
+    /// Its coroutine is on the CPU.
+    Running,
+    /// Its operation is queued.
+    Waiting,
+    /// Its operation is answered.
+    Ready,
+    /// The function on its coroutine has returned.
+    Returned,
+}
+
+/// What the server called.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    Handshake(HandshakeFn),
+    EarlyData(EarlyDataFn, EarlyBuffer),
+}
+
+/// The caller's side of `SSL_read_early_data`, valid during one call.
+#[derive(Clone, Copy)]
+pub(crate) struct EarlyBuffer {
+    data: *mut c_void,
+    len: usize,
+    read: *mut usize,
+}
+
+pub(crate) unsafe fn do_handshake(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
+    // SAFETY: the server's call, forwarded.
+    unsafe { drive(ssl, Call::Handshake(original)) }
+}
+
+pub(crate) unsafe fn read_early_data(
+    original: EarlyDataFn,
+    ssl: *mut Ssl,
+    data: *mut c_void,
+    len: usize,
+    read: *mut usize,
+) -> c_int {
+    // SAFETY: the server's call, forwarded.
+    unsafe { drive(ssl, Call::EarlyData(original, EarlyBuffer { data, len, read })) }
+}
+
+/// SAFETY contract of all that follows: `ssl` is an SSL of the server that it may use on this thread.
+unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
+    // SAFETY: as the contract; the calls are those the server made.
+    unsafe {
+        if !start::is_ready() {
+            return call.invoke(ssl);
+        }
+        let runtime = Runtime::get();
+        if runtime.is_inside() {
+            let same = runtime.running().is_some_and(|handshake| handshake.ssl.get() == ssl);
+            return if same { call.invoke(ssl) } else { runtime.aside(|| call.invoke(ssl)) };
+        }
+        if let Some(handshake) = suspended(ssl) {
+            return handshake.go_on(runtime, call);
+        }
+        if SSL_is_server.get()(ssl) == 0 || SSL_in_init.get()(ssl) == 0 {
+            return call.invoke(ssl);
+        }
+        runtime.turn.handshakes.set(runtime.turn.handshakes.get() + 1);
+        let result = match coroutine_for(runtime, ssl) {
+            Some(handshake) => handshake.begin(ssl, call),
+            None => runtime.inline(|| call.invoke(ssl)),
+        };
+        if result <= 0 {
+            runtime.expect_registration(ssl);
+        }
+        result
+    }
+}
+
+/// A coroutine, if leaving the stack in the middle of this handshake is possible and likely to pay.
+unsafe fn coroutine_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static Handshake> {
+    if !runtime.engine.can_batch() || !runtime.expects_company() {
+        return None;
+    }
+    // A server that uses OpenSSL's own asynchronous jobs runs on their stacks already.
+    // SAFETY: reads the mode bits.
+    if unsafe { SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) } & SSL_MODE_ASYNC != 0 {
+        return None;
+    }
+    let handshake = runtime.acquire();
+    if handshake.is_none() {
+        slot().bypass(Reason::NoStack);
+    }
+    handshake
+}
+
+impl Handshake {
+    /// Makes a handshake at the top of a fresh stack.
+    ///
+    /// # Safety
+    ///
+    /// The stack is mapped, unused, and given away.
+    pub(crate) unsafe fn place(stack: Stack, runtime: &'static Runtime) -> &'static Handshake {
+        const ALIGN: usize = 64;
+        let size = size_of::<Handshake>().next_multiple_of(ALIGN);
+        // SAFETY: the top of the stack is 4096-aligned and has room for all of this.
+        unsafe {
+            let at = stack.top().sub(size);
+            let early_data = NonNull::new_unchecked(at.sub(EARLY_DATA));
+            let handshake = at.cast::<Handshake>();
+            handshake.write(Handshake {
+                runtime,
+                state: Cell::new(State::Idle),
+                server: Cell::new(null_mut()),
+                coroutine: Cell::new(coroutine::prepare(early_data.as_ptr(), serve, at.cast())),
+                ssl: Cell::new(null_mut()),
+                fd: Cell::new(-1),
+                call: Cell::new(Call::Handshake(never_called)),
+                result: Cell::new(0),
+                early_len: Cell::new(0),
+                operation: Cell::new(null_mut()),
+                cancelled: Cell::new(false),
+                reported: Cell::new(false),
+                next_free: Cell::new(null_mut()),
+                early_data,
+            });
+            &*handshake
+        }
+    }
+
+    /// First call for this SSL since it last waited for the network.
+    unsafe fn begin(&self, ssl: *mut Ssl, call: Call) -> c_int {
+        self.ssl.set(ssl);
+        // SAFETY: as `drive`.
+        self.fd.set(unsafe { descriptor(ssl) });
+        self.call.set(call);
+        // SAFETY: as `drive`.
+        unsafe { self.settle(self.runtime.run(self), call, false) }
+    }
+
+    /// Another call for an SSL whose handshake is suspended.
+    unsafe fn go_on(&self, runtime: &Runtime, call: Call) -> c_int {
+        if !core::ptr::eq(runtime, self.runtime) {
+            // Its stack belongs to the thread that began it, which will be told to go on.
+            slot().bypass(Reason::ForeignThread);
+            return call.would_block();
+        }
+        if self.state.get() == State::Waiting {
+            return call.would_block();
+        }
+        runtime.ready.forget(self);
+        slot().event(Event::Resumed);
+        // SAFETY: as `drive`; other connections may have left errors on this thread's queue,
+        // which libssl would have cleared on entry.
+        unsafe {
+            if ERR_peek_error.get()() != 0 {
+                ERR_clear_error.get()();
+            }
+            self.settle(runtime.run(self), call, true)
+        }
+    }
+
+    /// Reports to the server how far the handshake came.
+    unsafe fn settle(&self, state: State, call: Call, was_suspended: bool) -> c_int {
+        let ssl = self.ssl.get();
+        if state == State::Returned {
+            let result = self.result.get();
+            // SAFETY: as `drive`.
+            unsafe {
+                call.deliver_early_data(self);
+                if was_suspended {
+                    attach(ssl, null_mut());
+                    count_suspended(-1);
+                }
+            }
+            self.runtime.release(self);
+            return result;
+        }
+        // SAFETY: as `drive`.
+        if !was_suspended && unsafe { attach(ssl, core::ptr::from_ref(self).cast_mut()) } {
+            count_suspended(1);
+        }
+        call.would_block()
+    }
+
+    /// Runs on the coroutine.
+    pub(crate) fn invoke(&self) {
+        let call = match self.call.get() {
+            Call::EarlyData(original, buffer) => {
+                let own = EarlyBuffer {
+                    data: self.early_data.as_ptr().cast(),
+                    len: buffer.len.min(EARLY_DATA),
+                    read: self.early_len.as_ptr(),
+                };
+                Call::EarlyData(original, own)
+            }
+            call @ Call::Handshake(_) => call,
+        };
+        // SAFETY: the server's call, on another stack of the same thread; the
+        // SSL stays until the handshake has returned (see `free`).
+        self.result.set(unsafe { call.invoke(self.ssl.get()) });
+    }
+
+    /// Lets the handshake fail, quietly, so that the SSL can be freed.
+    unsafe fn cancel(&self) {
+        let ssl = self.ssl.get();
+        self.cancelled.set(true);
+        self.runtime.withdraw(self);
+        slot().event(Event::Cancelled);
+        slot().bypass(Reason::Cancelled);
+        // SAFETY: as `drive`. libssl will want to send an alert: the peer of a connection that
+        // the server gives up must not see one, so it goes nowhere. SSL_set_bio frees the old BIOs,
+        // as the SSL_free that follows would have.
+        unsafe {
+            ERR_set_mark.get()();
+            let nowhere = BIO_new.get()(BIO_s_null.get()());
+            if !nowhere.is_null() {
+                SSL_set_bio.get()(ssl, nowhere, nowhere);
+            }
+            let state = self.runtime.run(self);
+            debug_assert_eq!(state, State::Returned, "a cancelled handshake never waits");
+            ERR_pop_to_mark.get()();
+            attach(ssl, null_mut());
+        }
+        count_suspended(-1);
+        self.runtime.release(self);
+    }
+
+    /// Forgets the connection it served.
+    pub(crate) fn reset(&self) {
+        self.state.set(State::Idle);
+        self.ssl.set(null_mut());
+        self.fd.set(-1);
+        self.operation.set(null_mut());
+        self.cancelled.set(false);
+        self.reported.set(false);
+        if self.early_len.replace(0) > 0 {
+            // SAFETY: the buffer is this handshake's own. Early data is the client's: do not keep it.
+            unsafe { core::ptr::write_bytes(self.early_data.as_ptr(), 0, EARLY_DATA) };
+        }
+    }
+
+    /// Learns the descriptor from a read inside the handshake (servers with a BIO of their own).
+    pub(crate) fn reads_from(&self, fd: c_int) {
+        if self.fd.get() < 0 {
+            self.fd.set(fd);
+        }
+    }
+}
+
+impl Call {
+    unsafe fn invoke(self, ssl: *mut Ssl) -> c_int {
+        // SAFETY: the arguments the server gave, or the coroutine's own buffer.
+        unsafe {
+            match self {
+                Call::Handshake(original) => original(ssl),
+                Call::EarlyData(original, buffer) => original(ssl, buffer.data, buffer.len, buffer.read),
+            }
+        }
+    }
+
+    /// What a function says that could not finish on a non-blocking socket.
+    fn would_block(self) -> c_int {
+        // SAFETY: errno is this thread's.
+        unsafe { *libc::__errno_location() = libc::EAGAIN };
+        match self {
+            Call::Handshake(_) => -1,
+            Call::EarlyData(_, buffer) => {
+                // SAFETY: the caller's variable, valid during its call.
+                unsafe { buffer.read.write(0) };
+                SSL_READ_EARLY_DATA_ERROR
+            }
+        }
+    }
+
+    /// Copies early data to the buffer of the call that gets it.
+    unsafe fn deliver_early_data(self, handshake: &Handshake) {
+        let Call::EarlyData(_, buffer) = self else { return };
+        // OpenSSL asks that a call is repeated with the same arguments, so it fits.
+        let len = handshake.early_len.get().min(buffer.len);
+        // SAFETY: the caller's buffer has `len` bytes and is valid during its call.
+        unsafe {
+            copy_nonoverlapping(handshake.early_data.as_ptr(), buffer.data.cast(), len);
+            buffer.read.write(len);
+        }
+    }
+}
+
+unsafe extern "C" fn never_called(_: *mut Ssl) -> c_int {
+    -1
+}
+
+/// The handshake of an SSL that is suspended, not running.
+#[inline]
+pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
+    if SUSPENDED.load(Relaxed) == 0 || ssl.is_null() {
+        return None;
+    }
+    let index = EX_INDEX.load(Relaxed);
+    if index < 0 {
+        return None;
+    }
+    // SAFETY: the index is ours: the value is null or a handshake, which is never unmapped.
+    let handshake = unsafe { SSL_get_ex_data.get()(ssl, index).cast::<Handshake>().as_ref() }?;
+    (handshake.state.get() != State::Running).then_some(handshake)
+}
+
+static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
+
+/// Remembers, or forgets, the suspended handshake of an SSL.
+unsafe fn attach(ssl: *mut Ssl, handshake: *mut Handshake) -> bool {
+    // SAFETY: the index is registered for SSLs without callbacks.
+    unsafe { SSL_set_ex_data.get()(ssl, EX_INDEX.load(Relaxed), handshake.cast()) == 1 }
+}
+
+/// Reserves the slot in which an SSL carries its suspended handshake.
+pub(crate) fn reserve_ex_data() -> bool {
+    use core::ptr::null;
+    if EX_INDEX.load(Relaxed) >= 0 {
+        return true;
+    }
+    // SAFETY: no callbacks; libcrypto serialises this call.
+    let index = unsafe { CRYPTO_get_ex_new_index.get()(EX_INDEX_SSL, 0, null_mut(), null(), null(), None) };
+    // Two threads may both get here: one index is then unused.
+    let _ = EX_INDEX.compare_exchange(-1, index, Relaxed, Relaxed);
+    EX_INDEX.load(Relaxed) >= 0
+}
+
+/// The connection's descriptor, if the SSL reads from one directly.
+unsafe fn descriptor(ssl: *mut Ssl) -> c_int {
+    // SAFETY: as `drive`.
+    let fd = unsafe { SSL_get_rfd.get()(ssl) };
+    let known = fd >= 0 && (fds::registration(fd).is_some() || fds::is_accepted(fd));
+    if known { fd } else { -1 }
+}
+
+impl Runtime {
+    /// Notes that a handshake now waits for the network on a descriptor that
+    /// is not registered: a server that registers it next is one that does so late.
+    unsafe fn expect_registration(&self, ssl: *mut Ssl) {
+        if self.turn.registers_late.get() {
+            return;
+        }
+        // SAFETY: as `drive`.
+        let fd = unsafe { descriptor(ssl) };
+        let fd = if fd >= 0 { fd } else { self.turn.last_read.get() };
+        if fd >= 0 && fds::registration(fd).is_none() {
+            self.turn.expected_registration.set(fd);
+        }
+    }
+}
+
+pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
+    // SAFETY: the server's call. A handshake of another thread cannot be ended from here: its SSL is
+    // leaked, which costs memory where freeing it would corrupt it.
+    unsafe {
+        if let Some(handshake) = suspended(ssl) {
+            if !core::ptr::eq(Runtime::get(), handshake.runtime) {
+                slot().bypass(Reason::ForeignThread);
+                return;
+            }
+            handshake.cancel();
+        }
+        original(ssl);
+    }
+}
+
+pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
+    // SAFETY: as `free`; the SSL then starts over.
+    unsafe {
+        if let Some(handshake) = suspended(ssl) {
+            handshake.cancel();
+        }
+        original(ssl)
+    }
+}
+
+pub(crate) unsafe fn get_error(
+    original: unsafe extern "C" fn(*const Ssl, c_int) -> c_int,
+    ssl: *const Ssl,
+    result: c_int,
+) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { if suspended(ssl).is_some() { SSL_ERROR_WANT_READ } else { original(ssl, result) } }
+}
+
+pub(crate) unsafe fn want(original: unsafe extern "C" fn(*const Ssl) -> c_int, ssl: *const Ssl) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { if suspended(ssl).is_some() { SSL_READING } else { original(ssl) } }
+}
+
+/// Whether libssl must not be entered for this SSL now; what a call then says is "would block".
+unsafe fn is_closed_to(ssl: *const Ssl) -> bool {
+    // SAFETY: as `drive`.
+    let closed = unsafe { suspended(ssl).is_some() };
+    if closed {
+        // SAFETY: errno is this thread's.
+        unsafe { *libc::__errno_location() = libc::EAGAIN };
+    }
+    closed
+}
+
+type Read = unsafe extern "C" fn(*mut Ssl, *mut c_void, c_int) -> c_int;
+type Write = unsafe extern "C" fn(*mut Ssl, *const c_void, c_int) -> c_int;
+type TransferEx = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
+
+pub(crate) unsafe fn read(original: Read, ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { if is_closed_to(ssl) { -1 } else { original(ssl, data, len) } }
+}
+
+pub(crate) unsafe fn write(original: Write, ssl: *mut Ssl, data: *const c_void, len: c_int) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { if is_closed_to(ssl) { -1 } else { original(ssl, data, len) } }
+}
+
+pub(crate) unsafe fn transfer_ex(
+    original: TransferEx,
+    ssl: *mut Ssl,
+    data: *mut c_void,
+    len: usize,
+    done: *mut usize,
+) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { if is_closed_to(ssl) { 0 } else { original(ssl, data, len, done) } }
+}
+
+pub(crate) unsafe fn shutdown(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
+    // SAFETY: the server's call. In the middle of a handshake the original refuses, too.
+    unsafe { if is_closed_to(ssl) { -1 } else { original(ssl) } }
+}

@@ -1,0 +1,125 @@
+//! The hook table: what is interposed, in which library, and why.
+//!
+//! This is the one list. It makes the exported functions, their originals,
+//! and the ELF section from which `hasten check` and docs/hooks.md are made.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use libc::{epoll_event, sigset_t, sockaddr, socklen_t};
+
+use crate::openssl::*;
+use crate::{config, epoll, exchange, exec, fdcalls, handshake, kdf, shortcuts, sign};
+
+hasten_hook::hooks! {
+    gate config::is_enabled;
+
+    /// Runs the handshake on a stack of its own, so that it can wait for a batch.
+    required Ssl fn SSL_do_handshake(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
+    /// As SSL_do_handshake, under its older name.
+    required Ssl fn SSL_accept(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
+    /// As SSL_do_handshake, for servers that take early data.
+    optional Ssl fn SSL_read_early_data(ssl: *mut Ssl, data: *mut c_void, len: usize, read: *mut usize) -> c_int = handshake::read_early_data;
+    /// Ends a suspended handshake before its SSL goes.
+    required Ssl fn SSL_free(ssl: *mut Ssl) = handshake::free;
+    /// Ends a suspended handshake before its SSL starts over.
+    optional Ssl fn SSL_clear(ssl: *mut Ssl) -> c_int = handshake::clear;
+    /// Says "want read" for a suspended handshake.
+    required Ssl fn SSL_get_error(ssl: *const Ssl, result: c_int) -> c_int = handshake::get_error;
+    /// Says "reading" for a suspended handshake.
+    optional Ssl fn SSL_want(ssl: *const Ssl) -> c_int = handshake::want;
+    /// Keeps reads out of a suspended handshake.
+    optional Ssl fn SSL_read(ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int = handshake::read;
+    /// Keeps reads out of a suspended handshake.
+    optional Ssl fn SSL_read_ex(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = handshake::transfer_ex;
+    /// Keeps reads out of a suspended handshake.
+    optional Ssl fn SSL_peek(ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int = handshake::read;
+    /// Keeps writes out of a suspended handshake.
+    optional Ssl fn SSL_write(ssl: *mut Ssl, data: *const c_void, len: c_int) -> c_int = handshake::write;
+    /// Keeps writes out of a suspended handshake.
+    optional Ssl fn SSL_write_ex(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = handshake::transfer_ex;
+    /// Keeps the close alert out of a suspended handshake.
+    optional Ssl fn SSL_shutdown(ssl: *mut Ssl) -> c_int = handshake::shutdown;
+
+    /// Notes a signature that the engine will make.
+    optional Crypto fn EVP_DigestSignInit_ex(context: *mut EvpMdCtx, pctx: *mut *mut EvpPkeyCtx, name: *const c_char, libctx: *mut LibCtx, properties: *const c_char, pkey: *mut EvpPkey, params: *const Param) -> c_int = sign::digest_sign_init;
+    /// Notes the padding of a signature.
+    optional Crypto fn EVP_PKEY_CTX_set_rsa_padding(context: *mut EvpPkeyCtx, padding: c_int) -> c_int = sign::set_rsa_padding;
+    /// Notes the salt of a signature.
+    optional Crypto fn EVP_PKEY_CTX_set_rsa_pss_saltlen(context: *mut EvpPkeyCtx, len: c_int) -> c_int = sign::set_pss_salt_len;
+    /// Signs: RSA in a batch, ECDSA with a nonce prepared in a batch.
+    required Crypto fn EVP_DigestSign(context: *mut EvpMdCtx, signature: *mut u8, len: *mut usize, message: *const u8, message_len: usize) -> c_int = sign::digest_sign;
+    /// Remembers which digests a key signs with.
+    optional Crypto fn EVP_PKEY_digestsign_supports_digest(pkey: *mut EvpPkey, libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> c_int = sign::supports_digest;
+
+    /// Frees a context, but no stand-in.
+    optional Crypto fn EVP_PKEY_CTX_free(context: *mut EvpPkeyCtx) = shortcuts::context_free;
+    /// Takes the parameters of a group from the stock.
+    optional Crypto fn EVP_PKEY_paramgen_init(context: *mut EvpPkeyCtx) -> c_int = exchange::paramgen_init;
+    /// Takes the parameters of a group from the stock.
+    optional Crypto fn EVP_PKEY_paramgen(context: *mut EvpPkeyCtx, out: *mut *mut EvpPkey) -> c_int = exchange::paramgen;
+    /// Learns the group of a key exchange.
+    optional Crypto fn EVP_PKEY_CTX_set_group_name(context: *mut EvpPkeyCtx, name: *const c_char) -> c_int = exchange::set_group_name;
+    /// Takes an ephemeral key pair from the pool.
+    optional Crypto fn EVP_PKEY_keygen_init(context: *mut EvpPkeyCtx) -> c_int = exchange::keygen_init;
+    /// Takes an ephemeral key pair from the pool.
+    optional Crypto fn EVP_PKEY_keygen(context: *mut EvpPkeyCtx, out: *mut *mut EvpPkey) -> c_int = exchange::keygen;
+    /// Learns the peer's public key.
+    optional Crypto fn EVP_PKEY_set1_encoded_public_key(pkey: *mut EvpPkey, public: *const u8, len: usize) -> c_int = exchange::set_public_key;
+    /// Notes a shared secret that the engine will compute.
+    optional Crypto fn EVP_PKEY_derive_init(context: *mut EvpPkeyCtx) -> c_int = exchange::derive_init;
+    /// Notes the peer of a shared secret.
+    optional Crypto fn EVP_PKEY_derive_set_peer(context: *mut EvpPkeyCtx, peer: *mut EvpPkey) -> c_int = exchange::derive_set_peer;
+    /// Computes the shared secret in a batch.
+    required Crypto fn EVP_PKEY_derive(context: *mut EvpPkeyCtx, out: *mut u8, len: *mut usize) -> c_int = exchange::derive;
+    /// Recycles the key objects of the key exchange.
+    optional Crypto fn EVP_PKEY_free(pkey: *mut EvpPkey) = exchange::pkey_free;
+    /// Sees a key object leave the key exchange.
+    optional Crypto fn EVP_PKEY_up_ref(pkey: *mut EvpPkey) -> c_int = exchange::pkey_up_ref;
+
+    /// Finds the key derivation functions of TLS without a search.
+    optional Crypto fn EVP_KDF_fetch(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpKdf = kdf::fetch;
+    /// Derives the secrets of TLS 1.2 and 1.3 directly.
+    optional Crypto fn EVP_KDF_derive(context: *mut EvpKdfCtx, out: *mut u8, len: usize, params: *const Param) -> c_int = kdf::derive;
+    /// Computes the Finished MAC directly.
+    optional Crypto fn EVP_Q_mac(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char, digest: *const c_char, params: *const Param, key: *const c_void, key_len: usize, data: *const u8, len: usize, out: *mut u8, size: usize, out_len: *mut usize) -> *mut u8 = kdf::quick_mac;
+
+    /// Stops the shortcuts when a provider is loaded at run time.
+    optional Crypto fn OSSL_PROVIDER_load(libctx: *mut LibCtx, name: *const c_char) -> *mut Provider = shortcuts::provider_load;
+    /// Stops the shortcuts when a provider is unloaded at run time.
+    optional Crypto fn OSSL_PROVIDER_unload(provider: *mut Provider) -> c_int = shortcuts::provider_unload;
+    /// Stops the shortcuts when the default properties change at run time.
+    optional Crypto fn EVP_set_default_properties(libctx: *mut LibCtx, properties: *const c_char) -> c_int = shortcuts::set_default_properties;
+    /// Stops the shortcuts when FIPS mode is switched at run time.
+    optional Crypto fn EVP_default_properties_enable_fips(libctx: *mut LibCtx, enable: c_int) -> c_int = shortcuts::enable_fips;
+
+    /// The clock of batching, and the way back for suspended handshakes.
+    required C fn epoll_wait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int) -> c_int = epoll::wait;
+    /// As epoll_wait.
+    required C fn epoll_pwait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int, mask: *const sigset_t) -> c_int = epoll::pwait;
+    /// Learns under which cookie the server knows a connection.
+    required C fn epoll_ctl(epfd: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int = epoll::control;
+    /// A new epoll instance has no past.
+    optional C fn epoll_create1(flags: c_int) -> c_int = fdcalls::epoll_create1;
+    /// A new epoll instance has no past.
+    optional C fn epoll_create(size: c_int) -> c_int = fdcalls::epoll_create;
+    /// A new connection has no past.
+    required C fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int = fdcalls::accept4;
+    /// A new connection has no past.
+    required C fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int = fdcalls::accept;
+    /// A closed descriptor must not be reported as readable.
+    required C fn close(fd: c_int) -> c_int = fdcalls::close;
+    /// Learns the descriptor of a connection whose BIO is the server's own.
+    optional C fn recv(fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> isize = fdcalls::recv;
+    /// Keeps the library loaded in a server that replaces its own executable.
+    optional C fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int = exec::execve;
+}
+
+hasten_hook::hooks_with_caller! {
+    gate config::is_enabled;
+    table CALLER_HOOKS;
+
+    /// Gives libssl a stand-in for a key exchange that the engine will do.
+    optional Crypto fn EVP_PKEY_CTX_new_from_name(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpPkeyCtx = exchange::context_from_name;
+    /// Gives libssl a stand-in for a key exchange that the engine will do.
+    optional Crypto fn EVP_PKEY_CTX_new_from_pkey(libctx: *mut LibCtx, pkey: *mut EvpPkey, properties: *const c_char) -> *mut EvpPkeyCtx = exchange::context_from_key;
+}

@@ -1,0 +1,258 @@
+//! Private keys that the engine can use, found by their EVP_PKEY.
+//!
+//! libssl signs with an EVP_PKEY; the engine needs its numbers. They are
+//! read out once, kept beside the EVP_PKEY, and wiped when it is freed: an
+//! ex_data entry with a free callback tells the moment. The table is read
+//! without locks, because every handshake of every thread looks here.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ptr::{null, null_mut};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use hasten_crypto::{Curve, EcKey, RsaKey, RsaParts, wipe};
+use hasten_telemetry::Reason;
+
+use crate::digest::Digest;
+use crate::openssl::*;
+
+/// Certificates a process can have accelerated; the table is then a quarter full.
+const MAX_KEYS: usize = 16 << 10;
+const SLOTS: usize = 4 * MAX_KEYS;
+
+/// What is known of an EVP_PKEY.
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    /// Digests for which libcrypto said that this key signs with them, one bit each.
+    signs_with: AtomicU32,
+}
+
+/// A key the engine can use, or the reason why it does not.
+pub(crate) enum Key {
+    Rsa(Box<RsaKey>),
+    Ec(EcKey),
+    Refused(Reason),
+}
+
+impl Entry {
+    pub(crate) fn is_known_to_sign_with(&self, digest: Digest) -> bool {
+        self.signs_with.load(Ordering::Relaxed) & 1 << digest as u32 != 0
+    }
+
+    pub(crate) fn signs_with(&self, digest: Digest) {
+        self.signs_with.fetch_or(1 << digest as u32, Ordering::Relaxed);
+    }
+}
+
+/// Lazily committed, like all zeroed statics. The entry of a slot may be
+/// looked at only by who keeps the slot's EVP_PKEY alive.
+static TABLE: [Slot; SLOTS] =
+    [const { Slot { pkey: AtomicPtr::new(null_mut()), entry: AtomicPtr::new(null_mut()) } }; SLOTS];
+static WRITER: Mutex<usize> = Mutex::new(0);
+static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
+
+struct Slot {
+    /// Null: never used, a search ends here. `REMOVED`: free again, a search goes on.
+    pkey: AtomicPtr<EvpPkey>,
+    entry: AtomicPtr<Entry>,
+}
+
+const REMOVED: *mut EvpPkey = core::ptr::without_provenance_mut(1);
+
+/// Registers for the end of keys; false if libcrypto has no room.
+pub(crate) fn init() -> bool {
+    if EX_INDEX.load(Ordering::Relaxed) >= 0 {
+        return true;
+    }
+    // SAFETY: no new or dup callback; `forget` has the prototype of CRYPTO_EX_free.
+    let index = unsafe {
+        CRYPTO_get_ex_new_index.get()(EX_INDEX_EVP_PKEY, 0, null_mut(), null(), null(), Some(forget))
+    };
+    let _ = EX_INDEX.compare_exchange(-1, index, Ordering::Relaxed, Ordering::Relaxed);
+    index >= 0
+}
+
+/// What is known of an EVP_PKEY; it is read out at the first call.
+///
+/// # Safety
+///
+/// The EVP_PKEY is alive and stays so while the result is used: an SSL that
+/// signs with it holds a reference.
+pub(crate) unsafe fn find<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
+    if pkey.is_null() || EX_INDEX.load(Ordering::Relaxed) < 0 {
+        return None;
+    }
+    for slot in probe(pkey) {
+        let seen = slot.pkey.load(Ordering::Acquire);
+        if seen == pkey {
+            // SAFETY: the entry is freed only with its EVP_PKEY, which the caller keeps alive.
+            return unsafe { slot.entry.load(Ordering::Relaxed).as_ref() };
+        }
+        if seen.is_null() {
+            break;
+        }
+    }
+    // SAFETY: as the contract.
+    unsafe { insert(pkey) }
+}
+
+fn probe(pkey: *mut EvpPkey) -> impl Iterator<Item = &'static Slot> {
+    // EVP_PKEYs are heap blocks: the low bits say nothing.
+    let hash = (pkey as usize >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    (0..SLOTS).map(move |i| &TABLE[(hash + i) % SLOTS])
+}
+
+#[cold]
+unsafe fn insert<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
+    let mut count = WRITER.lock().ok()?;
+    let mut free = None;
+    for slot in probe(pkey) {
+        let seen = slot.pkey.load(Ordering::Relaxed);
+        if seen == pkey {
+            // SAFETY: as `find`; another thread was faster.
+            return unsafe { slot.entry.load(Ordering::Relaxed).as_ref() };
+        }
+        if seen.is_null() || seen == REMOVED {
+            free = free.or(Some(slot));
+        }
+        if seen.is_null() {
+            break;
+        }
+    }
+    let slot = free.filter(|_| *count < MAX_KEYS)?;
+    // SAFETY: the caller keeps the EVP_PKEY alive; the ex_data index is ours.
+    unsafe {
+        let entry = Box::into_raw(Box::new(Entry { key: read(pkey), signs_with: AtomicU32::new(0) }));
+        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.load(Ordering::Relaxed), entry.cast()) != 1 {
+            drop(Box::from_raw(entry));
+            return None;
+        }
+        slot.entry.store(entry, Ordering::Relaxed);
+        slot.pkey.store(pkey, Ordering::Release);
+        *count += 1;
+        Some(&*entry)
+    }
+}
+
+/// libcrypto frees an EVP_PKEY: its secrets go with it.
+unsafe extern "C" fn forget(
+    pkey: *mut c_void,
+    entry: *mut c_void,
+    _: *mut ExData,
+    _: c_int,
+    _: c_long,
+    _: *mut c_void,
+) {
+    if entry.is_null() {
+        return;
+    }
+    let Ok(mut count) = WRITER.lock() else { return };
+    let pkey = pkey.cast::<EvpPkey>();
+    if let Some(slot) = probe(pkey)
+        .take_while(|slot| !slot.pkey.load(Ordering::Relaxed).is_null())
+        .find(|slot| slot.pkey.load(Ordering::Relaxed) == pkey)
+    {
+        slot.pkey.store(REMOVED, Ordering::Release);
+        slot.entry.store(null_mut(), Ordering::Relaxed);
+        *count -= 1;
+    }
+    // SAFETY: made by `insert`, and with its EVP_PKEY gone nobody looks at it. Keys wipe themselves.
+    drop(unsafe { Box::from_raw(entry.cast::<Entry>()) });
+}
+
+/// Reads a key out, if it may be and the engine can use it.
+unsafe fn read(pkey: *mut EvpPkey) -> Key {
+    // SAFETY: the EVP_PKEY is alive. A number the key does not have is no error of the server's.
+    unsafe {
+        if !is_plain(pkey) {
+            return Key::Refused(Reason::NotExportable);
+        }
+        ERR_set_mark.get()();
+        let key = match EVP_PKEY_get_base_id.get()(pkey) {
+            EVP_PKEY_RSA => read_rsa(pkey),
+            EVP_PKEY_EC => read_ec(pkey),
+            _ => Key::Refused(Reason::UnsupportedKey),
+        };
+        ERR_pop_to_mark.get()();
+        key
+    }
+}
+
+/// Whether the key lives in OpenSSL's own software: not in an HSM, an engine or another provider.
+unsafe fn is_plain(pkey: *mut EvpPkey) -> bool {
+    // SAFETY: the EVP_PKEY is alive; names are C strings.
+    unsafe {
+        let provider = EVP_PKEY_get0_provider.get()(pkey);
+        !provider.is_null() && CStr::from_ptr(OSSL_PROVIDER_get0_name.get()(provider)) == c"default"
+    }
+}
+
+unsafe fn read_rsa(pkey: *mut EvpPkey) -> Key {
+    const NAMES: [&CStr; 7] =
+        [c"n", c"e", c"rsa-factor1", c"rsa-factor2", c"rsa-exponent1", c"rsa-exponent2", c"rsa-coefficient1"];
+    const MODULUS: usize = 512;
+    // SAFETY: the EVP_PKEY is alive. A third prime would be "rsa-factor3".
+    unsafe {
+        let mut third = Number::<MODULUS>::ZERO;
+        if third.read(pkey, c"rsa-factor3") {
+            return Key::Refused(Reason::UnsupportedKey);
+        }
+        let mut numbers = [Number::<MODULUS>::ZERO; NAMES.len()];
+        for (number, name) in numbers.iter_mut().zip(NAMES) {
+            if !number.read(pkey, name) {
+                return Key::Refused(Reason::NotExportable);
+            }
+        }
+        let [n, e, p, q, dp, dq, qinv] = numbers.each_ref().map(|number| &number.0[..]);
+        let key = RsaKey::new(&RsaParts { n, e, p, q, dp, dq, qinv });
+        key.map_or(Key::Refused(Reason::UnsupportedKey), Key::Rsa)
+    }
+}
+
+unsafe fn read_ec(pkey: *mut EvpPkey) -> Key {
+    let mut name = [0 as c_char; 32];
+    let mut len = 0;
+    // SAFETY: the EVP_PKEY is alive; the buffer has the length given.
+    unsafe {
+        if EVP_PKEY_get_group_name.get()(pkey, name.as_mut_ptr(), name.len(), &raw mut len) != 1 {
+            return Key::Refused(Reason::UnsupportedKey);
+        }
+        let curve = match CStr::from_ptr(name.as_ptr()).to_bytes() {
+            b"prime256v1" | b"P-256" => Curve::P256,
+            b"secp384r1" | b"P-384" => Curve::P384,
+            _ => return Key::Refused(Reason::UnsupportedKey),
+        };
+        let mut scalar = Number::<48>::ZERO;
+        if !scalar.read(pkey, c"priv") {
+            return Key::Refused(Reason::NotExportable);
+        }
+        scalar.0[..curve.bytes()].reverse();
+        EcKey::new(curve, &scalar.0[..curve.bytes()]).map_or(Key::Refused(Reason::UnsupportedKey), Key::Ec)
+    }
+}
+
+/// A number of a key, little-endian, wiped when it goes.
+struct Number<const N: usize>([u8; N]);
+
+impl<const N: usize> Number<N> {
+    const ZERO: Self = Self([0; N]);
+
+    unsafe fn read(&mut self, pkey: *mut EvpPkey, name: &CStr) -> bool {
+        let mut number = null_mut();
+        // SAFETY: the EVP_PKEY is alive; the number is ours to free, and is wiped by that.
+        unsafe {
+            if EVP_PKEY_get_bn_param.get()(pkey, name.as_ptr(), &raw mut number) != 1 {
+                return false;
+            }
+            let fits = BN_bn2lebinpad.get()(number, self.0.as_mut_ptr(), N as c_int) == N as c_int;
+            BN_clear_free.get()(number);
+            fits
+        }
+    }
+}
+
+impl<const N: usize> Drop for Number<N> {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
+}

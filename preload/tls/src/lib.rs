@@ -1,0 +1,38 @@
+//! `libhasten_tls.so`: TLS handshakes of stock OpenSSL servers, batched.
+//!
+//! Preloaded into a server, it interposes on the calls between server,
+//! libssl, libcrypto and libc (`hooks.rs` is the table). A handshake that
+//! needs an expensive operation leaves its stack (`handshake.rs`,
+//! `coroutine.rs`), the operation waits for others of its kind
+//! (`runtime.rs`), the event loop says when to stop waiting (`epoll.rs`), and
+//! eight are computed for little more than the price of one (`batch.rs`).
+//! What is cheaper done directly than by OpenSSL's frameworks is done
+//! directly (`sign.rs`, `exchange.rs`, `kdf.rs`).
+//!
+//! Nothing is logged, and nothing is allocated per handshake. Any doubt leads
+//! to the original function.
+
+#[cfg(all(not(test), not(panic = "abort")))]
+compile_error!("a panic must not unwind through a server's C frames: build with panic = \"abort\"");
+
+mod batch;
+mod clock;
+mod config;
+mod coroutine;
+mod digest;
+mod epoll;
+mod exchange;
+mod exec;
+mod fdcalls;
+mod fds;
+mod handshake;
+mod hooks;
+mod kdf;
+mod keys;
+mod openssl;
+mod random;
+mod ready;
+mod runtime;
+mod shortcuts;
+mod sign;
+mod start;

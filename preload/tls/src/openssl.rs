@@ -1,0 +1,166 @@
+//! The part of OpenSSL's ABI that is used: opaque types, and the functions
+//! that are called but not hooked. All of it is public and documented.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use hasten_hook::imports;
+
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $Name:ident)*) => {
+        $($(#[$doc])* #[repr(C)] pub(crate) struct $Name { _private: [u8; 0] })*
+    };
+}
+
+opaque! {
+    /// SSL
+    Ssl
+    /// EVP_PKEY
+    EvpPkey
+    /// EVP_PKEY_CTX
+    EvpPkeyCtx
+    /// EVP_MD
+    EvpMd
+    /// EVP_MD_CTX
+    EvpMdCtx
+    /// EVP_KDF
+    EvpKdf
+    /// EVP_KDF_CTX
+    EvpKdfCtx
+    /// BIGNUM
+    Bignum
+    /// BIO
+    Bio
+    /// BIO_METHOD
+    BioMethod
+    /// OSSL_LIB_CTX
+    LibCtx
+    /// OSSL_PROVIDER
+    Provider
+    /// CRYPTO_EX_DATA
+    ExData
+}
+
+/// OSSL_PARAM
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Param {
+    pub(crate) key: *const c_char,
+    pub(crate) data_type: c_uint,
+    pub(crate) data: *mut c_void,
+    pub(crate) data_size: usize,
+    pub(crate) return_size: usize,
+}
+
+impl Param {
+    pub(crate) const UTF8_STRING: c_uint = 4;
+    pub(crate) const OCTET_STRING: c_uint = 5;
+    const END: Param = Param {
+        key: core::ptr::null(),
+        data_type: 0,
+        data: core::ptr::null_mut(),
+        data_size: 0,
+        return_size: 0,
+    };
+
+    pub(crate) fn utf8(key: &'static CStr, value: &CStr) -> Param {
+        let data = value.as_ptr().cast_mut().cast();
+        Param {
+            key: key.as_ptr(),
+            data_type: Self::UTF8_STRING,
+            data,
+            data_size: value.count_bytes(),
+            ..Self::END
+        }
+    }
+
+    pub(crate) fn octets(key: &'static CStr, value: &[u8]) -> Param {
+        let data = value.as_ptr().cast_mut().cast();
+        Param { key: key.as_ptr(), data_type: Self::OCTET_STRING, data, data_size: value.len(), ..Self::END }
+    }
+
+    pub(crate) fn unsigned(key: &'static CStr, little_endian: &[u8]) -> Param {
+        let data = little_endian.as_ptr().cast_mut().cast();
+        Param { key: key.as_ptr(), data_type: 2, data, data_size: little_endian.len(), ..Self::END }
+    }
+
+    pub(crate) const fn end() -> Param {
+        Self::END
+    }
+}
+
+/// CRYPTO_EX_free
+pub(crate) type ExFree =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut ExData, c_int, c_long, *mut c_void);
+
+/// `class_index` of CRYPTO_get_ex_new_index
+pub(crate) const EX_INDEX_SSL: c_int = 0;
+pub(crate) const EX_INDEX_EVP_PKEY: c_int = 17;
+
+pub(crate) const SSL_ERROR_WANT_READ: c_int = 2;
+/// What SSL_want returns while a read is awaited.
+pub(crate) const SSL_READING: c_int = 3;
+pub(crate) const SSL_CTRL_MODE: c_int = 33;
+pub(crate) const SSL_MODE_ASYNC: c_long = 0x100;
+pub(crate) const SSL_READ_EARLY_DATA_ERROR: c_int = 0;
+
+pub(crate) const EVP_PKEY_RSA: c_int = 6;
+pub(crate) const EVP_PKEY_EC: c_int = 408;
+pub(crate) const EVP_PKEY_KEYPAIR: c_int = 0x87;
+pub(crate) const RSA_PKCS1_PADDING: c_int = 1;
+pub(crate) const RSA_PKCS1_PSS_PADDING: c_int = 6;
+pub(crate) const RSA_PSS_SALTLEN_DIGEST: c_int = -1;
+
+imports! {
+    Ssl fn SSL_is_server(*const Ssl) -> c_int;
+    Ssl fn SSL_in_init(*const Ssl) -> c_int;
+    Ssl fn SSL_get_rfd(*const Ssl) -> c_int;
+    Ssl fn SSL_ctrl(*mut Ssl, c_int, c_long, *mut c_void) -> c_long;
+    Ssl fn SSL_set_ex_data(*mut Ssl, c_int, *mut c_void) -> c_int;
+    Ssl fn SSL_get_ex_data(*const Ssl, c_int) -> *mut c_void;
+    Ssl fn SSL_set_bio(*mut Ssl, *mut Bio, *mut Bio);
+    Ssl fn SSL_has_pending(*const Ssl) -> c_int;
+
+    Crypto fn OpenSSL_version_num() -> c_ulong;
+    Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, *const c_void, Option<ExFree>) -> c_int;
+    Crypto fn BIO_new(*const BioMethod) -> *mut Bio;
+    Crypto fn BIO_s_null() -> *const BioMethod;
+    Crypto fn ERR_set_mark() -> c_int;
+    Crypto fn ERR_pop_to_mark() -> c_int;
+    Crypto fn ERR_peek_error() -> c_ulong;
+    Crypto fn ERR_clear_error();
+    Crypto fn RAND_bytes(*mut u8, c_int) -> c_int;
+    Crypto fn RAND_priv_bytes(*mut u8, c_int) -> c_int;
+
+    Crypto fn BN_bn2lebinpad(*const Bignum, *mut u8, c_int) -> c_int;
+    Crypto fn BN_clear_free(*mut Bignum);
+
+    Crypto fn EVP_default_properties_is_fips_enabled(*mut LibCtx) -> c_int;
+    Crypto fn EVP_PKEY_get_base_id(*const EvpPkey) -> c_int;
+    Crypto fn EVP_PKEY_get_bits(*const EvpPkey) -> c_int;
+    Crypto fn EVP_PKEY_get_group_name(*const EvpPkey, *mut c_char, usize, *mut usize) -> c_int;
+    Crypto fn EVP_PKEY_get_bn_param(*const EvpPkey, *const c_char, *mut *mut Bignum) -> c_int;
+    Crypto fn EVP_PKEY_get_octet_string_param(*const EvpPkey, *const c_char, *mut u8, usize, *mut usize) -> c_int;
+    Crypto fn EVP_PKEY_get_raw_public_key(*const EvpPkey, *mut u8, *mut usize) -> c_int;
+    Crypto fn EVP_PKEY_get0_provider(*const EvpPkey) -> *const Provider;
+    Crypto fn OSSL_PROVIDER_get0_name(*const Provider) -> *const c_char;
+    Crypto fn EVP_PKEY_set_ex_data(*mut EvpPkey, c_int, *mut c_void) -> c_int;
+    Crypto fn EVP_PKEY_get_ex_data(*const EvpPkey, c_int) -> *mut c_void;
+    Crypto fn EVP_PKEY_set1_encoded_public_key(*mut EvpPkey, *const u8, usize) -> c_int;
+    Crypto fn EVP_PKEY_fromdata_init(*mut EvpPkeyCtx) -> c_int;
+    Crypto fn EVP_PKEY_fromdata(*mut EvpPkeyCtx, *mut *mut EvpPkey, c_int, *mut Param) -> c_int;
+    Crypto fn EVP_PKEY_is_a(*const EvpPkey, *const c_char) -> c_int;
+
+    Crypto fn EVP_MD_get0_name(*const EvpMd) -> *const c_char;
+    Crypto fn EVP_MD_CTX_get_pkey_ctx(*const EvpMdCtx) -> *mut EvpPkeyCtx;
+    Crypto fn EVP_PKEY_CTX_get0_pkey(*mut EvpPkeyCtx) -> *mut EvpPkey;
+    Crypto fn EVP_KDF_up_ref(*mut EvpKdf) -> c_int;
+    Crypto fn EVP_KDF_is_a(*const EvpKdf, *const c_char) -> c_int;
+    Crypto fn EVP_KDF_CTX_kdf(*mut EvpKdfCtx) -> *const EvpKdf;
+
+    Crypto fn SHA256_Init(*mut c_void) -> c_int;
+    Crypto fn SHA256_Update(*mut c_void, *const c_void, usize) -> c_int;
+    Crypto fn SHA256_Final(*mut u8, *mut c_void) -> c_int;
+    Crypto fn SHA384_Init(*mut c_void) -> c_int;
+    Crypto fn SHA512_Init(*mut c_void) -> c_int;
+    Crypto fn SHA512_Update(*mut c_void, *const c_void, usize) -> c_int;
+    Crypto fn SHA512_Final(*mut u8, *mut c_void) -> c_int;
+}

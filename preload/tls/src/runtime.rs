@@ -1,0 +1,359 @@
+//! One runtime per thread: which handshake runs, which operations wait, and
+//! which handshakes can go on.
+//!
+//! A handshake that needs a signature or a shared secret queues an
+//! [`Operation`] and leaves its stack ([`Runtime::submit`]). Eight of a kind
+//! run at once as soon as the eighth is queued; fewer when the event loop
+//! has nothing else to do ([`Runtime::run_partial`]). Handshakes whose
+//! operation is answered are reported to the server as readable
+//! (`epoll.rs`), and go on when it calls into libssl again.
+//!
+//! Everything is in cells: coroutines re-enter, so no `&mut` may be held
+//! across a switch of stacks.
+
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hasten_telemetry::{Event, Reason, slot};
+use libc::c_int;
+
+use crate::batch::{Engine, LANES, Operation, Verdict};
+use crate::coroutine::{self, Stack};
+use crate::exchange::Exchange;
+use crate::fds;
+use crate::handshake::{Handshake, State};
+use crate::ready::ReadyRing;
+use crate::sign::SigningSlot;
+
+/// Handshakes a thread may have suspended at once. Each holds a stack of
+/// which it touches some 20 KiB; beyond, operations run at once.
+pub(crate) const MAX_HANDSHAKES: usize = 1024;
+
+/// Event loop turns that bring new events after which a partial batch no
+/// longer waits for company.
+const PATIENCE: u32 = 3;
+
+/// Suspended handshakes of all threads: while there are none, nobody needs
+/// to ask whether an SSL is suspended.
+pub(crate) static SUSPENDED: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static RUNTIME: Cell<Option<&'static Runtime>> = const { Cell::new(None) };
+}
+
+pub(crate) struct Runtime {
+    /// The handshake whose coroutine is running.
+    running: Cell<*mut Handshake>,
+    /// Inside a handshake function, with or without a coroutine.
+    inside: Cell<bool>,
+    queues: [Queue; crate::batch::ALGORITHMS],
+    waiting: Cell<u32>,
+    pub(crate) ready: ReadyRing,
+    free: Cell<*mut Handshake>,
+    mapped: Cell<usize>,
+    pub(crate) turn: Turn,
+    pub(crate) engine: Engine,
+    pub(crate) signing: SigningSlot,
+    pub(crate) exchange: Exchange,
+}
+
+/// What the event loop is doing: the clock of batching.
+pub(crate) struct Turn {
+    /// The epoll instance this thread waits on, or -1.
+    pub(crate) epfd: Cell<c_int>,
+    /// Events the server got from its last wait.
+    pub(crate) events: Cell<c_int>,
+    /// Handshake calls since then, and between the two waits before.
+    pub(crate) handshakes: Cell<u32>,
+    pub(crate) previous_handshakes: Cell<u32>,
+    /// Waits since the oldest queued operation that brought other events.
+    pub(crate) age: Cell<u32>,
+    /// The server registers descriptors after the handshake asked for more
+    /// (HAProxy does): seen to happen, so an unregistered one may be trusted to come.
+    pub(crate) registers_late: Cell<bool>,
+    pub(crate) expected_registration: Cell<c_int>,
+    /// The descriptor that libssl last read from through the server's own BIO.
+    pub(crate) last_read: Cell<c_int>,
+}
+
+#[derive(Default)]
+struct Queue {
+    len: Cell<usize>,
+    operations: [Cell<*mut Operation<'static>>; LANES],
+}
+
+impl Runtime {
+    /// This thread's runtime, made at first use.
+    pub(crate) fn get() -> &'static Runtime {
+        match RUNTIME.get() {
+            Some(runtime) => runtime,
+            None => Self::make(),
+        }
+    }
+
+    /// This thread's runtime if it ever drove a handshake or an event loop.
+    #[inline]
+    pub(crate) fn existing() -> Option<&'static Runtime> {
+        RUNTIME.get()
+    }
+
+    #[cold]
+    fn make() -> &'static Runtime {
+        // One per thread for its life; threads of servers live as long as the process.
+        let runtime: &'static Runtime = Box::leak(Box::new(Runtime {
+            running: Cell::new(null_mut()),
+            inside: Cell::new(false),
+            queues: Default::default(),
+            waiting: Cell::new(0),
+            ready: ReadyRing::new(),
+            free: Cell::new(null_mut()),
+            mapped: Cell::new(0),
+            turn: Turn {
+                epfd: Cell::new(-1),
+                events: Cell::new(0),
+                handshakes: Cell::new(0),
+                previous_handshakes: Cell::new(0),
+                age: Cell::new(0),
+                registers_late: Cell::new(false),
+                expected_registration: Cell::new(-1),
+                last_read: Cell::new(-1),
+            },
+            engine: Engine::new(),
+            signing: SigningSlot::default(),
+            exchange: Exchange::default(),
+        }));
+        RUNTIME.set(Some(runtime));
+        runtime
+    }
+
+    /// This thread's runtime, if its server is inside a handshake function right now.
+    #[inline]
+    pub(crate) fn in_handshake() -> Option<&'static Runtime> {
+        RUNTIME.get().filter(|runtime| runtime.inside.get())
+    }
+
+    /// Whether the server is inside a handshake function right now.
+    #[inline]
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.get()
+    }
+
+    /// The handshake whose coroutine is running, if one is.
+    #[inline]
+    pub(crate) fn running(&self) -> Option<&Handshake> {
+        // SAFETY: `running` is null or a handshake of this runtime; those are never unmapped.
+        unsafe { self.running.get().as_ref() }
+    }
+
+    /// Whether operations are queued.
+    #[inline]
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting.get() > 0
+    }
+
+    /// Whether a batch is likely enough to be worth leaving the stack for.
+    pub(crate) fn expects_company(&self) -> bool {
+        let turn = &self.turn;
+        turn.handshakes.get() > 1
+            || turn.events.get() > 1
+            || turn.previous_handshakes.get() > 1
+            || self.has_waiting()
+            || !self.ready.is_empty()
+    }
+
+    /// Runs a handshake function on the server's stack: operations in it are not queued.
+    pub(crate) fn inline<R>(&self, body: impl FnOnce() -> R) -> R {
+        self.forget_notes();
+        let inside = self.inside.replace(true);
+        let result = body();
+        self.inside.set(inside);
+        result
+    }
+
+    /// Runs something that must not be taken for part of the running
+    /// handshake: a server callback that does TLS of its own.
+    pub(crate) fn aside<R>(&self, body: impl FnOnce() -> R) -> R {
+        let running = self.running.replace(null_mut());
+        let inside = self.inside.replace(false);
+        let result = body();
+        self.running.set(running);
+        self.inside.set(inside);
+        result
+    }
+
+    /// What libssl set up in an earlier call, and never used, is void.
+    fn forget_notes(&self) {
+        self.signing.clear();
+        self.exchange.clear();
+    }
+
+    /// Lets a handshake run until it ends or waits.
+    pub(crate) fn run(&self, handshake: &Handshake) -> State {
+        self.forget_notes();
+        loop {
+            handshake.state.set(State::Running);
+            let outer = self.running.replace(core::ptr::from_ref(handshake).cast_mut());
+            let inside = self.inside.replace(true);
+            // SAFETY: the coroutine was prepared by `acquire` or left by `leave`, on this thread, and is not running.
+            unsafe { coroutine::switch(handshake.server.as_ptr(), handshake.coroutine.get()) };
+            self.running.set(outer);
+            self.inside.set(inside);
+            match handshake.state.get() {
+                // The eighth of a kind completes its group and goes on at once.
+                State::Waiting if self.queue_of(handshake).len.get() == LANES => {
+                    self.run_queue(self.queue_of(handshake), handshake);
+                }
+                state => return state,
+            }
+        }
+    }
+
+    /// Queues an operation of the running handshake and leaves its stack
+    /// until the operation is answered.
+    pub(crate) fn submit(&self, operation: &mut Operation<'_>) -> Verdict {
+        let Some(handshake) = self.running() else { return Verdict::Bypass(Reason::Alone) };
+        if handshake.cancelled.get() {
+            return Verdict::Cancelled;
+        }
+        if !self.can_suspend(handshake) {
+            return Verdict::Bypass(Reason::NotPolled);
+        }
+        operation.owner = self.running.get();
+        let queue = &self.queues[operation.algorithm().index()];
+        // The lifetime ends here because the queue outlives no operation: this
+        // function returns only when the operation has left the queue.
+        let operation: *mut Operation<'static> = core::ptr::from_mut(operation).cast();
+        handshake.operation.set(operation);
+        queue.operations[queue.len.get()].set(operation);
+        queue.len.set(queue.len.get() + 1);
+        self.waiting.set(self.waiting.get() + 1);
+        handshake.state.set(State::Waiting);
+        slot().event(Event::Suspended);
+        self.leave(handshake);
+        handshake.operation.set(null_mut());
+        // SAFETY: the caller's operation, exclusively ours again.
+        unsafe { (*operation).verdict }
+    }
+
+    /// Switches from a coroutine back to the server's stack.
+    pub(crate) fn leave(&self, handshake: &Handshake) {
+        // SAFETY: called on the coroutine of `handshake`; `server` was stored by the switch that entered it.
+        unsafe { coroutine::switch(handshake.coroutine.as_ptr(), handshake.server.get()) };
+    }
+
+    /// Whether the server will come back to this connection when told it is readable.
+    fn can_suspend(&self, handshake: &Handshake) -> bool {
+        let (fd, epfd) = (handshake.fd.get(), self.turn.epfd.get());
+        if fd < 0 || epfd < 0 || fds::is_shared(epfd) {
+            return false;
+        }
+        let registered = match fds::registration(fd) {
+            Some(registration) => registration.epfd == epfd && !registration.one_shot(),
+            None => self.turn.registers_late.get() && fds::is_accepted(fd),
+        };
+        registered && fds::is_non_blocking(fd)
+    }
+
+    fn queue_of(&self, handshake: &Handshake) -> &Queue {
+        // SAFETY: a waiting handshake's operation is on its suspended stack.
+        let algorithm = unsafe { (*handshake.operation.get()).algorithm() };
+        &self.queues[algorithm.index()]
+    }
+
+    /// Runs what is queued, lanes or not: nothing else will come soon.
+    pub(crate) fn run_partial(&self) {
+        for queue in &self.queues {
+            if queue.len.get() > 0 {
+                self.run_queue(queue, null());
+            }
+        }
+        self.turn.age.set(0);
+    }
+
+    /// Whether queued operations have waited for company long enough.
+    pub(crate) fn patience_is_over(&self) -> bool {
+        self.turn.age.get() >= PATIENCE
+    }
+
+    /// Answers the operations of a queue; their handshakes are ready then, except `caller`, which goes on by itself.
+    fn run_queue(&self, queue: &Queue, caller: *const Handshake) {
+        let len = queue.len.replace(0);
+        self.waiting.set(self.waiting.get() - len as u32);
+        let mut operations: [*mut Operation<'static>; LANES] = [null_mut(); LANES];
+        for (to, from) in operations.iter_mut().zip(&queue.operations[..len]) {
+            *to = from.get();
+        }
+        // SAFETY: queued operations live on suspended stacks, and each is queued once.
+        let mut lanes = operations[..len].iter().map(|operation| unsafe { &mut **operation });
+        let lanes: [Option<&mut Operation<'static>>; LANES] = core::array::from_fn(|_| lanes.next());
+        self.engine.answer(lanes);
+        for operation in &operations[..len] {
+            // SAFETY: as above; the owner is the suspended handshake.
+            let owner = unsafe { &*(**operation).owner };
+            owner.state.set(State::Ready);
+            if !core::ptr::eq(owner, caller) {
+                self.ready.push(owner);
+            }
+        }
+        slot().event(Event::TurnsBatched);
+    }
+
+    /// Takes a handshake out of whatever it waits in; it must then be run to its end.
+    pub(crate) fn withdraw(&self, handshake: &Handshake) {
+        let operation = handshake.operation.get();
+        if handshake.state.get() == State::Waiting {
+            let queue = self.queue_of(handshake);
+            let len = queue.len.get();
+            if let Some(at) = queue.operations[..len].iter().position(|queued| queued.get() == operation) {
+                queue.operations[at].set(queue.operations[len - 1].get());
+                queue.len.set(len - 1);
+                self.waiting.set(self.waiting.get() - 1);
+            }
+        }
+        self.ready.forget(handshake);
+        if !operation.is_null() {
+            // SAFETY: the operation is on the suspended stack.
+            unsafe { (*operation).verdict = Verdict::Cancelled };
+        }
+    }
+
+    /// A coroutine to run a handshake function on, or none when too many are suspended.
+    pub(crate) fn acquire(&'static self) -> Option<&'static Handshake> {
+        // SAFETY: the free list holds idle handshakes of this runtime.
+        if let Some(handshake) = unsafe { self.free.get().as_ref() } {
+            self.free.set(handshake.next_free.replace(null_mut()));
+            return Some(handshake);
+        }
+        if self.mapped.get() == MAX_HANDSHAKES {
+            return None;
+        }
+        let stack = Stack::map()?;
+        self.mapped.set(self.mapped.get() + 1);
+        // SAFETY: the stack is fresh.
+        Some(unsafe { Handshake::place(stack, self) })
+    }
+
+    /// Returns a coroutine whose function has returned.
+    pub(crate) fn release(&self, handshake: &Handshake) {
+        handshake.reset();
+        handshake.next_free.set(self.free.replace(core::ptr::from_ref(handshake).cast_mut()));
+    }
+}
+
+/// Body of every coroutine: run the function that was asked for, report, wait for the next.
+pub(crate) extern "C" fn serve(handshake: *mut c_void) -> ! {
+    // SAFETY: `Handshake::place` passes the handshake itself, which is never unmapped.
+    let handshake = unsafe { &*handshake.cast::<Handshake>() };
+    loop {
+        handshake.invoke();
+        handshake.state.set(State::Returned);
+        handshake.runtime.leave(handshake);
+    }
+}
+
+/// Counts a handshake as suspended from here on, for every thread.
+pub(crate) fn count_suspended(delta: i32) {
+    SUSPENDED.fetch_add(delta as u32, Ordering::Relaxed);
+}

@@ -1,0 +1,151 @@
+//! Stand-ins for OpenSSL's key and signature contexts.
+//!
+//! Setting up an EVP_PKEY_CTX costs OpenSSL 3.0 more than the batched
+//! operation it is for. Where libssl asks for one whose operation the engine
+//! will do, it gets a stand-in: a real, inert EVP_PKEY_CTX, recognised by its
+//! address in the few functions that libssl then calls. Which those are is
+//! known for libssl 3.0, by its source; with any other version, another
+//! library context, property queries, or providers loaded at run time there
+//! are no stand-ins and OpenSSL does its work itself.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
+
+use crate::hooks::{original, original_with_caller};
+use crate::openssl::*;
+use crate::{config, digest};
+
+static ON: AtomicBool = AtomicBool::new(false);
+static STAND_INS: [AtomicPtr<EvpPkeyCtx>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
+
+/// What a stand-in stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// A signature of the server's key.
+    Sign,
+    /// Parameters or a key pair for a group.
+    Generate,
+    /// A shared secret with an ephemeral key of ours.
+    Derive,
+}
+
+/// Whether stand-ins are given out.
+#[inline]
+pub(crate) fn are_on() -> bool {
+    ON.load(Relaxed)
+}
+
+/// OpenSSL was reconfigured while it runs: what was assumed may not hold any more.
+pub(crate) fn stop() {
+    ON.store(false, Relaxed);
+}
+
+/// Checks what stand-ins rely on, and makes them.
+pub(crate) fn init() -> bool {
+    // SAFETY: OpenSSL's own functions on its default context; stand-ins are never freed.
+    unsafe {
+        let ready = config::get().shortcuts
+            && digest::is_available()
+            && EVP_default_properties_is_fips_enabled
+                .find()
+                .is_some_and(|is_enabled| is_enabled(null_mut()) == 0)
+            && libssl::learn();
+        if !ready {
+            return false;
+        }
+        for stand_in in &STAND_INS {
+            let inert = original_with_caller::EVP_PKEY_CTX_new_from_name.get()(
+                null_mut(),
+                c"X25519".as_ptr(),
+                null(),
+            );
+            if inert.is_null() {
+                return false;
+            }
+            stand_in.store(inert, Relaxed);
+        }
+    }
+    ON.store(true, Relaxed);
+    true
+}
+
+pub(crate) fn stand_in(stand: Stand) -> *mut EvpPkeyCtx {
+    STAND_INS[stand as usize].load(Relaxed)
+}
+
+#[inline]
+pub(crate) fn is_stand_in(context: *const EvpPkeyCtx, stand: Stand) -> bool {
+    !context.is_null() && core::ptr::eq(context, stand_in(stand))
+}
+
+/// Stand-ins are not freed; everything else is.
+pub(crate) unsafe fn context_free(original: unsafe extern "C" fn(*mut EvpPkeyCtx), context: *mut EvpPkeyCtx) {
+    let ours =
+        [Stand::Sign, Stand::Generate, Stand::Derive].into_iter().any(|stand| is_stand_in(context, stand));
+    if ours {
+        crate::exchange::context_freed(context);
+    } else {
+        // SAFETY: the caller's own context.
+        unsafe { original(context) }
+    }
+}
+
+macro_rules! reconfigures {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
+        $(pub(crate) unsafe fn $name(original: unsafe extern "C" fn($($ty),*) -> $ret, $($arg: $ty),*) -> $ret {
+            stop();
+            // SAFETY: the program's call.
+            unsafe { original($($arg),*) }
+        })*
+    };
+}
+
+reconfigures! {
+    provider_load(libctx: *mut LibCtx, name: *const c_char) -> *mut Provider;
+    provider_unload(provider: *mut Provider) -> c_int;
+    set_default_properties(libctx: *mut LibCtx, properties: *const c_char) -> c_int;
+    enable_fips(libctx: *mut LibCtx, enable: c_int) -> c_int;
+}
+
+/// Where libssl's code is: a call from there follows libssl's source, one
+/// from a server's callback may do anything.
+pub(crate) mod libssl {
+    use super::*;
+
+    static START: AtomicUsize = AtomicUsize::new(0);
+    static END: AtomicUsize = AtomicUsize::new(0);
+
+    #[inline]
+    pub(crate) fn contains(address: usize) -> bool {
+        START.load(Relaxed) <= address && address < END.load(Relaxed)
+    }
+
+    pub(super) fn learn() -> bool {
+        let inside = original::SSL_do_handshake.find().map_or(null(), |function| function as *const c_void);
+        // SAFETY: the callback gets the address and only writes the two statics.
+        unsafe { libc::dl_iterate_phdr(Some(visit), inside.cast_mut()) };
+        END.load(Relaxed) != 0
+    }
+
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, address: *mut c_void) -> c_int {
+        // SAFETY: the dynamic linker passes a valid description of a loaded object.
+        let (base, headers) = unsafe {
+            let info = &*info;
+            (info.dlpi_addr as usize, core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize))
+        };
+        let code = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+        for header in code {
+            let start = base + header.p_vaddr as usize;
+            let end = start + header.p_memsz as usize;
+            if (start..end).contains(&(address as usize)) {
+                START.store(start, Relaxed);
+                END.store(end, Relaxed);
+                return 1;
+            }
+        }
+        0
+    }
+}

@@ -1,0 +1,293 @@
+//! The server's signature, CertificateVerify or ServerKeyExchange.
+//!
+//! libssl initialises an EVP_MD_CTX with the key, sets the padding, and asks
+//! for the signature. For a key the engine has, the first two are only noted
+//! ([`Signing`]), which saves OpenSSL's set-up of a provider context; if the
+//! original must sign after all, they are done then.
+
+use core::cell::Cell;
+use core::ffi::{c_char, c_int};
+use core::ptr::null_mut;
+
+use hasten_crypto::{MAX_OUTPUT, RsaKey, RsaLane, encoding};
+use hasten_telemetry::{Event, Reason, slot};
+
+use crate::batch::{MAX_SIGNATURE, Operation, Verdict, Work};
+use crate::clock::now;
+use crate::digest::{self, Digest, with_hash};
+use crate::hooks::original;
+use crate::keys::{self, Key};
+use crate::openssl::*;
+use crate::runtime::Runtime;
+use crate::shortcuts::{self, Stand};
+use crate::{config, random};
+
+/// A signature that libssl has set up but not yet asked for. One per thread:
+/// nothing suspends a handshake between the two.
+#[derive(Clone, Copy)]
+pub(crate) struct Signing {
+    context: *mut EvpMdCtx,
+    pkey: *mut EvpPkey,
+    digest_name: *const c_char,
+    digest: Digest,
+    padding: c_int,
+}
+
+#[derive(Default)]
+pub(crate) struct SigningSlot(Cell<Option<Signing>>);
+
+impl SigningSlot {
+    /// What was set up in an earlier call of the server is void.
+    pub(crate) fn clear(&self) {
+        self.0.set(None);
+    }
+}
+
+type Init = unsafe extern "C" fn(
+    *mut EvpMdCtx,
+    *mut *mut EvpPkeyCtx,
+    *const c_char,
+    *mut LibCtx,
+    *const c_char,
+    *mut EvpPkey,
+    *const Param,
+) -> c_int;
+
+#[allow(clippy::too_many_arguments)]
+pub(crate) unsafe fn digest_sign_init(
+    original: Init,
+    context: *mut EvpMdCtx,
+    pctx: *mut *mut EvpPkeyCtx,
+    name: *const c_char,
+    libctx: *mut LibCtx,
+    properties: *const c_char,
+    pkey: *mut EvpPkey,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: libssl's call; the key is alive, the name a C string or null.
+    unsafe {
+        let plain = !pctx.is_null() && libctx.is_null() && properties.is_null() && params.is_null();
+        if let Some(runtime) = Runtime::in_handshake()
+            && plain
+            && shortcuts::are_on()
+            && let Some(digest) = Digest::from_c_name(name)
+            && is_usable(pkey)
+        {
+            let padding = RSA_PKCS1_PADDING;
+            runtime.signing.0.set(Some(Signing { context, pkey, digest_name: name, digest, padding }));
+            *pctx = shortcuts::stand_in(Stand::Sign);
+            return 1;
+        }
+        original(context, pctx, name, libctx, properties, pkey, params)
+    }
+}
+
+/// Whether the engine has the key; counts why not.
+unsafe fn is_usable(pkey: *mut EvpPkey) -> bool {
+    // SAFETY: the key is alive.
+    match unsafe { keys::find(pkey) } {
+        Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
+        Some(_) => return config::get().ifma.is_some(),
+        None => slot().bypass(Reason::UnsupportedKey),
+    }
+    false
+}
+
+/// Handles a call on the stand-in of a noted signature; `None` if it is not one.
+fn on_noted(pctx: *mut EvpPkeyCtx, note: impl FnOnce(&mut Signing) -> c_int) -> Option<c_int> {
+    if !shortcuts::is_stand_in(pctx, Stand::Sign) {
+        return None;
+    }
+    let runtime = Runtime::existing()?;
+    let mut signing = runtime.signing.0.get()?;
+    let result = note(&mut signing);
+    runtime.signing.0.set(Some(signing));
+    Some(result)
+}
+
+pub(crate) unsafe fn set_rsa_padding(
+    original: unsafe extern "C" fn(*mut EvpPkeyCtx, c_int) -> c_int,
+    pctx: *mut EvpPkeyCtx,
+    padding: c_int,
+) -> c_int {
+    let noted = on_noted(pctx, |signing| {
+        signing.padding = padding;
+        1
+    });
+    // SAFETY: libssl's call.
+    noted.unwrap_or_else(|| unsafe { original(pctx, padding) })
+}
+
+pub(crate) unsafe fn set_pss_salt_len(
+    original: unsafe extern "C" fn(*mut EvpPkeyCtx, c_int) -> c_int,
+    pctx: *mut EvpPkeyCtx,
+    len: c_int,
+) -> c_int {
+    // TLS knows one salt length, that of the digest.
+    let noted = on_noted(pctx, |_| if len == RSA_PSS_SALTLEN_DIGEST { 1 } else { -1 });
+    // SAFETY: libssl's call.
+    noted.unwrap_or_else(|| unsafe { original(pctx, len) })
+}
+
+type Sign = unsafe extern "C" fn(*mut EvpMdCtx, *mut u8, *mut usize, *const u8, usize) -> c_int;
+
+pub(crate) unsafe fn digest_sign(
+    original: Sign,
+    context: *mut EvpMdCtx,
+    signature: *mut u8,
+    len: *mut usize,
+    message: *const u8,
+    message_len: usize,
+) -> c_int {
+    let noted = Runtime::existing().and_then(|runtime| Some((runtime, runtime.signing.0.get()?)));
+    let Some((runtime, signing)) = noted.filter(|(_, signing)| signing.context == context) else {
+        // SAFETY: libssl's call, or anybody's.
+        return unsafe { original(context, signature, len, message, message_len) };
+    };
+    // SAFETY: libssl's call: the key is alive, the buffers are as long as said.
+    unsafe {
+        let size = signing.signature_len();
+        if signature.is_null() || *len < size {
+            // The original would accept a shorter buffer if the signature happens to fit.
+            *len = size;
+            return c_int::from(signature.is_null());
+        }
+        runtime.signing.clear();
+        let message = core::slice::from_raw_parts(message, message_len);
+        let out = core::slice::from_raw_parts_mut(signature, size);
+        match signing.sign(runtime, message, out) {
+            Ok(written) => {
+                *len = written;
+                1
+            }
+            Err(Verdict::Bypass(reason)) => {
+                slot().bypass(reason);
+                signing.sign_with_original(runtime, original, out, len, message)
+            }
+            Err(_) => 0,
+        }
+    }
+}
+
+impl Signing {
+    unsafe fn key<'a>(&self) -> &'a Key {
+        // SAFETY: the SSL that signs keeps the key alive; it was found when the signature was noted.
+        unsafe { keys::find(self.pkey).map_or(&Key::Refused(Reason::UnsupportedKey), |entry| &entry.key) }
+    }
+
+    /// The longest signature the key makes, which is what libcrypto answers.
+    unsafe fn signature_len(&self) -> usize {
+        // SAFETY: as `key`.
+        match unsafe { self.key() } {
+            Key::Rsa(key) => key.size().bytes(),
+            // SEQUENCE { r, s }, each with a leading zero.
+            Key::Ec(key) => 2 + 2 * (2 + 1 + key.curve().bytes()) + usize::from(key.curve().bytes() > 60),
+            Key::Refused(_) => 0,
+        }
+    }
+
+    unsafe fn sign(&self, runtime: &Runtime, message: &[u8], out: &mut [u8]) -> Result<usize, Verdict> {
+        let hash = digest::hash(self.digest, message);
+        let hash = &hash[..self.digest.len()];
+        // SAFETY: as `key`.
+        match unsafe { self.key() } {
+            Key::Ec(key) => {
+                let signature = runtime.engine.ecdsa(key, hash);
+                let written = signature.and_then(|signature| signature.to_der(out));
+                written.ok_or(Verdict::Bypass(Reason::UnsupportedParameters))
+            }
+            Key::Rsa(key) => self.sign_rsa(runtime, key, hash, out),
+            Key::Refused(reason) => Err(Verdict::Bypass(*reason)),
+        }
+    }
+
+    fn sign_rsa(
+        &self,
+        runtime: &Runtime,
+        key: &RsaKey,
+        hash: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Verdict> {
+        let refuse = Verdict::Bypass(Reason::UnsupportedParameters);
+        let mut padded = [0; MAX_SIGNATURE];
+        let padded = &mut padded[..key.size().bytes()];
+        match self.padding {
+            RSA_PKCS1_PADDING => encoding::pkcs1::pad(self.digest.kind(), hash, padded).ok_or(refuse)?,
+            RSA_PKCS1_PSS_PADDING => {
+                let mut salt = [0; MAX_OUTPUT];
+                let salt = &mut salt[..self.digest.len()];
+                if !random::public(salt) {
+                    return Err(refuse);
+                }
+                with_hash!(self.digest, H => encoding::pss::pad::<H>(hash, salt, key.size().bits(), padded))
+                    .ok_or(refuse)?;
+            }
+            _ => return Err(refuse),
+        }
+        let len = out.len();
+        let mut operation = Operation::new(Work::Rsa(RsaLane { key, padded, signature: out }));
+        match runtime.submit(&mut operation) {
+            Verdict::Done => Ok(len),
+            other => Err(other),
+        }
+    }
+
+    /// What libssl asked for in the first place.
+    unsafe fn sign_with_original(
+        &self,
+        runtime: &Runtime,
+        sign: Sign,
+        out: &mut [u8],
+        len: *mut usize,
+        message: &[u8],
+    ) -> c_int {
+        let mut pctx = null_mut();
+        // SAFETY: the context is fresh, the key alive, the digest's name libcrypto's own.
+        unsafe {
+            let (null, params) = (core::ptr::null(), core::ptr::null());
+            let init = original::EVP_DigestSignInit_ex.get();
+            if init(self.context, &raw mut pctx, self.digest_name, null_mut(), null, self.pkey, params) <= 0 {
+                return 0;
+            }
+            if self.padding == RSA_PKCS1_PSS_PADDING
+                && (original::EVP_PKEY_CTX_set_rsa_padding.get()(pctx, self.padding) <= 0
+                    || original::EVP_PKEY_CTX_set_rsa_pss_saltlen.get()(pctx, RSA_PSS_SALTLEN_DIGEST) <= 0)
+            {
+                return 0;
+            }
+            *len = out.len();
+            let start = now();
+            let result = sign(self.context, out.as_mut_ptr(), len, message.as_ptr(), message.len());
+            if let Key::Rsa(key) = self.key() {
+                runtime.engine.scalar_took(key.size().sign(), now() - start);
+            }
+            result
+        }
+    }
+}
+
+pub(crate) unsafe fn supports_digest(
+    original: unsafe extern "C" fn(*mut EvpPkey, *mut LibCtx, *const c_char, *const c_char) -> c_int,
+    pkey: *mut EvpPkey,
+    libctx: *mut LibCtx,
+    name: *const c_char,
+    properties: *const c_char,
+) -> c_int {
+    // SAFETY: libssl's call; the key is alive.
+    unsafe {
+        let plain = libctx.is_null() && properties.is_null() && Runtime::in_handshake().is_some();
+        let known = if plain && shortcuts::are_on() { Digest::from_c_name(name) } else { None };
+        let Some((digest, entry)) = known.zip(keys::find(pkey)) else {
+            return original(pkey, libctx, name, properties);
+        };
+        if entry.is_known_to_sign_with(digest) {
+            slot().event(Event::FetchCached);
+            return 1;
+        }
+        let answer = original(pkey, libctx, name, properties);
+        if answer > 0 {
+            entry.signs_with(digest);
+        }
+        answer
+    }
+}
