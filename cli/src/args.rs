@@ -21,6 +21,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(cmd::check::CheckArgs),
     Run(cmd::run::RunArgs),
+    Top(cmd::top::TopArgs),
     Completions(cmd::completions::CompletionsArgs),
     #[command(hide = true)]
     Man(cmd::man::ManArgs),

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Check(args) => cmd::check::run(&args),
         Command::Run(args) => cmd::run::run(&args),
+        Command::Top(args) => cmd::top::run(&args),
         Command::Completions(args) => Ok(cmd::completions::run(&args)),
         Command::Man(args) => cmd::man::run(&args),
     };

@@ -4,3 +4,4 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod man;
 pub(crate) mod run;
+pub(crate) mod top;

@@ -63,6 +63,7 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = args.load_config()?;
     let surroundings = Surroundings::current();
+    surroundings.validate()?;
     let program = Program::inspect(&args.command[0], &Environment::current())?;
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
     for name in surroundings.unknown_disabled() {

@@ -1,15 +1,19 @@
 //! The environment variables and places that a plan depends on, taken once so that a plan is a function of
 //! its inputs.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::accelerator;
+use crate::accelerator::{self, tls};
+use crate::config::ConfigError;
 use crate::plan::Reason;
+
+/// What the kill switch takes for every accelerator, as the preload libraries themselves do.
+const EVERY: [&str; 2] = ["all", "1"];
 
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// `HASTEN_DISABLE`: accelerators to leave out, separated by commas; `all` means every one.
+    /// `HASTEN_DISABLE`: accelerators to leave out, separated by commas; `all` or `1` means every one.
     pub disable: Option<String>,
     /// `HASTEN_LIBDIR`: where the preload libraries are, before any other place.
     pub library_directory: Option<PathBuf>,
@@ -30,16 +34,26 @@ impl Surroundings {
             disable: variable("HASTEN_DISABLE").map(|value| value.to_string_lossy().into_owned()),
             library_directory: variable("HASTEN_LIBDIR").map(PathBuf::from),
             tls_break_even: variable("HASTEN_TLS_BREAK_EVEN"),
-            deny_ifma: variable("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value != OsStr::new("0")),
+            deny_ifma: variable("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value == "1"),
             ld_preload: variable("LD_PRELOAD"),
             executable: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
         }
     }
 
+    /// Refuses variables that the libraries would ignore in silence.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let list = self.tls_break_even.as_deref().unwrap_or_default().to_string_lossy();
+        tls::check_break_even(&list).map_err(|(problem, fix)| ConfigError::Variable {
+            variable: "HASTEN_TLS_BREAK_EVEN",
+            problem,
+            fix,
+        })
+    }
+
     /// The reason against an accelerator that the kill switch names.
     pub(crate) fn kill_switch(&self, accelerator: &str) -> Option<Reason> {
         let value = self.disable.as_deref()?;
-        let named = self.disabled().any(|name| name == "all" || name == accelerator);
+        let named = self.disabled().any(|name| EVERY.contains(&name) || name == accelerator);
         named.then(|| {
             Reason::against(format!("HASTEN_DISABLE={value} switches it off")).fix("unset HASTEN_DISABLE")
         })
@@ -47,7 +61,7 @@ impl Surroundings {
 
     /// Names in the kill switch that mean nothing, so that a misspelt one does not fail silently.
     pub fn unknown_disabled(&self) -> Vec<&str> {
-        let known = |name: &str| name == "all" || accelerator::names().any(|known| known == name);
+        let known = |name: &str| EVERY.contains(&name) || accelerator::names().any(|known| known == name);
         self.disabled().filter(|name| !known(name)).collect()
     }
 

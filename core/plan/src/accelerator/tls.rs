@@ -6,21 +6,31 @@ use hasten_probe::{Cpu, Feature, Program};
 
 use super::Accelerator;
 use crate::config::Config;
+use crate::nearest;
 use crate::plan::{Reason, Side};
 use crate::preload;
 use crate::surroundings::Surroundings;
 
 pub struct Tls;
 
-/// What the multi-buffer engine executes.
-pub const REQUIRED: [Feature; 6] = [
+/// What the object code of the multi-buffer engine executes; some hypervisors hide one or another of them.
+pub const REQUIRED: [Feature; 12] = [
     Feature::Avx512F,
     Feature::Avx512Dq,
     Feature::Avx512Bw,
     Feature::Avx512Vl,
+    Feature::Avx512Cd,
     Feature::Avx512Ifma,
+    Feature::Avx512Vbmi,
     Feature::Avx512Vbmi2,
+    Feature::Gfni,
+    Feature::Bmi1,
+    Feature::Bmi2,
+    Feature::Fma,
 ];
+
+/// One more than the lanes of the engine: a group that large never forms.
+pub const NEVER: u8 = 9;
 
 /// The operations whose break-even can be set, by the names that the engine uses.
 pub const OPERATIONS: [&str; 11] = [
@@ -56,8 +66,14 @@ impl Accelerator for Tls {
             "cpu.avx512dq",
             "cpu.avx512bw",
             "cpu.avx512vl",
+            "cpu.avx512cd",
             "cpu.avx512ifma",
+            "cpu.avx512vbmi",
             "cpu.avx512_vbmi2",
+            "cpu.gfni",
+            "cpu.bmi1",
+            "cpu.bmi2",
+            "cpu.fma",
             "kernel.memfd",
         ]
     }
@@ -130,4 +146,30 @@ fn openssl(program: &Program) -> Reason {
     Reason::idle(format!(
         "{name} does not link libssl.so.3: the library stays idle until {name}, or a program that it starts, loads it"
     ))
+}
+
+/// Reads `HASTEN_TLS_BREAK_EVEN`, such as `rsa-2048-sign:3,p-256-sign:2`; the error says what is wrong and what to do.
+pub(crate) fn check_break_even(list: &str) -> Result<(), (String, String)> {
+    let form =
+        || "write OPERATION:LANES, such as rsa-2048-sign:3, lanes from 1 to 9 (9 means never)".to_owned();
+    let mut seen = Vec::new();
+    for pair in list.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        let (operation, lanes) =
+            pair.split_once(':').ok_or_else(|| (format!("`{pair}` has no lanes"), form()))?;
+        if !OPERATIONS.contains(&operation) {
+            let fix = match nearest(operation, OPERATIONS) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("use one of {}", OPERATIONS.join(", ")),
+            };
+            return Err((format!("unknown operation `{operation}`"), fix));
+        }
+        if !lanes.parse().is_ok_and(|lanes: u8| (1..=NEVER).contains(&lanes)) {
+            return Err((format!("`{lanes}` is no number of lanes for {operation}"), form()));
+        }
+        if seen.contains(&operation) {
+            return Err((format!("`{operation}` is given twice"), "keep one of the two".into()));
+        }
+        seen.push(operation);
+    }
+    Ok(())
 }

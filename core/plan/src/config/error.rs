@@ -34,6 +34,8 @@ pub enum ConfigError {
     },
     #[error("{place}: `{key}` must be {expected}, not {found}")]
     Value { place: Place, key: String, expected: &'static str, found: String },
+    #[error("{variable}: {problem}")]
+    Variable { variable: &'static str, problem: String, fix: String },
 }
 
 impl ConfigError {
@@ -44,6 +46,7 @@ impl ConfigError {
             Self::Syntax { .. } => "docs/configuration.md has an example to start from".into(),
             Self::Unknown { nearest: Some(nearest), .. } => format!("did you mean `{nearest}`?"),
             Self::Unknown { valid, .. } => format!("use one of {}", valid.join(", ")),
+            Self::Variable { fix, .. } => fix.clone(),
             Self::Value { key, expected, .. } => format!("write {expected} after `{key} =`"),
         }
     }

@@ -11,9 +11,6 @@ use super::{Config, Wish};
 use crate::accelerator::{self, tls};
 use crate::nearest;
 
-/// One more than the lanes of the engine, which means "never".
-const MAX_BREAK_EVEN: i64 = 9;
-
 type Value<'a> = Spanned<DeValue<'a>>;
 
 pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
@@ -109,7 +106,7 @@ impl Reader<'_> {
             i64::from_str_radix(&digits, number.radix()).ok()
         });
         number
-            .filter(|number| (1..=MAX_BREAK_EVEN).contains(number))
+            .filter(|number| (1..=i64::from(tls::NEVER)).contains(number))
             .and_then(|number| u8::try_from(number).ok())
             .ok_or_else(|| self.wrong(key, "a number from 1 to 9 (9 means never)", value))
     }

@@ -34,12 +34,15 @@ fn why(feature: Feature) -> &'static str {
         Feature::Avx512Dq => "64-bit arithmetic in the lanes",
         Feature::Avx512Bw => "byte and word operations in the lanes",
         Feature::Avx512Vl => "the same instructions on shorter registers",
+        Feature::Avx512Cd => "counts leading zeros in the lanes",
         Feature::Avx512Ifma => "big-number products of eight handshakes at once: RSA, ECDSA, ECDHE",
         Feature::Avx512Vbmi => "permutes bytes of a whole register",
         Feature::Avx512Vbmi2 => "shifts across lanes; the batch engine is built for it",
         Feature::AvxIfma => "IFMA in 256 bits, for CPUs without AVX-512",
         Feature::Vaes => "AES on four blocks at once; OpenSSL uses it by itself",
         Feature::Gfni => "byte-wise affine maps: ciphers, bit tricks",
+        Feature::Bmi1 | Feature::Bmi2 => "bit extraction and flagless arithmetic",
+        Feature::Fma => "fused multiplication and addition",
         Feature::ShaNi => "SHA-256 in hardware; OpenSSL uses it by itself",
     }
 }

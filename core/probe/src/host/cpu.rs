@@ -15,6 +15,8 @@ pub enum Feature {
     Avx512Bw,
     #[serde(rename = "avx512vl")]
     Avx512Vl,
+    #[serde(rename = "avx512cd")]
+    Avx512Cd,
     #[serde(rename = "avx512ifma")]
     Avx512Ifma,
     #[serde(rename = "avx512vbmi")]
@@ -29,14 +31,21 @@ pub enum Feature {
     Gfni,
     #[serde(rename = "sha_ni")]
     ShaNi,
+    #[serde(rename = "bmi1")]
+    Bmi1,
+    #[serde(rename = "bmi2")]
+    Bmi2,
+    #[serde(rename = "fma")]
+    Fma,
 }
 
 impl Feature {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Avx512F,
         Self::Avx512Dq,
         Self::Avx512Bw,
         Self::Avx512Vl,
+        Self::Avx512Cd,
         Self::Avx512Ifma,
         Self::Avx512Vbmi,
         Self::Avx512Vbmi2,
@@ -44,6 +53,9 @@ impl Feature {
         Self::Vaes,
         Self::Gfni,
         Self::ShaNi,
+        Self::Bmi1,
+        Self::Bmi2,
+        Self::Fma,
     ];
 
     /// The flag in `/proc/cpuinfo`.
@@ -53,6 +65,7 @@ impl Feature {
             Self::Avx512Dq => "avx512dq",
             Self::Avx512Bw => "avx512bw",
             Self::Avx512Vl => "avx512vl",
+            Self::Avx512Cd => "avx512cd",
             Self::Avx512Ifma => "avx512ifma",
             Self::Avx512Vbmi => "avx512vbmi",
             Self::Avx512Vbmi2 => "avx512_vbmi2",
@@ -60,6 +73,9 @@ impl Feature {
             Self::Vaes => "vaes",
             Self::Gfni => "gfni",
             Self::ShaNi => "sha_ni",
+            Self::Bmi1 => "bmi1",
+            Self::Bmi2 => "bmi2",
+            Self::Fma => "fma",
         }
     }
 
@@ -70,6 +86,7 @@ impl Feature {
             Self::Avx512Dq => "AVX-512 DQ",
             Self::Avx512Bw => "AVX-512 BW",
             Self::Avx512Vl => "AVX-512 VL",
+            Self::Avx512Cd => "AVX-512 CD",
             Self::Avx512Ifma => "AVX-512 IFMA",
             Self::Avx512Vbmi => "AVX-512 VBMI",
             Self::Avx512Vbmi2 => "AVX-512 VBMI2",
@@ -77,6 +94,9 @@ impl Feature {
             Self::Vaes => "VAES",
             Self::Gfni => "GFNI",
             Self::ShaNi => "SHA-NI",
+            Self::Bmi1 => "BMI1",
+            Self::Bmi2 => "BMI2",
+            Self::Fma => "FMA",
         }
     }
 }
@@ -145,12 +165,14 @@ mod silicon {
     use super::Feature;
 
     pub(super) fn features() -> Vec<Feature> {
-        let Some(leaf) = CpuId::new().get_extended_feature_info() else { return Vec::new() };
+        let cpuid = CpuId::new();
+        let Some(leaf) = cpuid.get_extended_feature_info() else { return Vec::new() };
         let has = |feature: &Feature| match feature {
             Feature::Avx512F => leaf.has_avx512f(),
             Feature::Avx512Dq => leaf.has_avx512dq(),
             Feature::Avx512Bw => leaf.has_avx512bw(),
             Feature::Avx512Vl => leaf.has_avx512vl(),
+            Feature::Avx512Cd => leaf.has_avx512cd(),
             Feature::Avx512Ifma => leaf.has_avx512_ifma(),
             Feature::Avx512Vbmi => leaf.has_avx512vbmi(),
             Feature::Avx512Vbmi2 => leaf.has_avx512vbmi2(),
@@ -158,6 +180,9 @@ mod silicon {
             Feature::Vaes => leaf.has_vaes(),
             Feature::Gfni => leaf.has_gfni(),
             Feature::ShaNi => leaf.has_sha(),
+            Feature::Bmi1 => leaf.has_bmi1(),
+            Feature::Bmi2 => leaf.has_bmi2(),
+            Feature::Fma => cpuid.get_feature_info().is_some_and(|leaf| leaf.has_fma()),
         };
         Feature::ALL.into_iter().filter(has).collect()
     }
@@ -169,6 +194,7 @@ mod silicon {
             Feature::Avx512Dq => is_x86_feature_detected!("avx512dq"),
             Feature::Avx512Bw => is_x86_feature_detected!("avx512bw"),
             Feature::Avx512Vl => is_x86_feature_detected!("avx512vl"),
+            Feature::Avx512Cd => is_x86_feature_detected!("avx512cd"),
             Feature::Avx512Ifma => is_x86_feature_detected!("avx512ifma"),
             Feature::Avx512Vbmi => is_x86_feature_detected!("avx512vbmi"),
             Feature::Avx512Vbmi2 => is_x86_feature_detected!("avx512vbmi2"),
@@ -176,6 +202,9 @@ mod silicon {
             Feature::Vaes => is_x86_feature_detected!("vaes"),
             Feature::Gfni => is_x86_feature_detected!("gfni"),
             Feature::ShaNi => is_x86_feature_detected!("sha"),
+            Feature::Bmi1 => is_x86_feature_detected!("bmi1"),
+            Feature::Bmi2 => is_x86_feature_detected!("bmi2"),
+            Feature::Fma => is_x86_feature_detected!("fma"),
         }
     }
 }
