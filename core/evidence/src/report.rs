@@ -1,0 +1,188 @@
+//! The result of a benchmark: data first, a table and a page as views of it.
+
+mod charts;
+mod html;
+mod terminal;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::paired::{Estimate, Pair};
+use crate::verdict::Verdict;
+use crate::warning::Warning;
+
+pub use self::terminal::Style;
+
+/// What is compared in one row: its columns in the table, its fields in the JSON row.
+pub trait Case: Serialize {
+    /// Heads of the columns that name a case.
+    const COLUMNS: &'static [&'static str];
+
+    /// One value for each column.
+    fn cells(&self) -> Vec<String>;
+}
+
+/// A whole benchmark.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report<C> {
+    pub host: Host,
+    /// A short name, such as `tls`.
+    pub workload: &'static str,
+    pub text: Text,
+    /// Whether every row that was asked for is here.
+    pub complete: bool,
+    pub rows: Vec<Row<C>>,
+    /// What concerns the whole run.
+    pub warnings: Vec<Warning>,
+}
+
+/// The words around the numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Text {
+    pub title: String,
+    /// The unit of work, singular: `handshake`.
+    pub unit: String,
+    /// What one unit of work consists of and how it was driven.
+    pub method: String,
+    /// Commands that repeat the run.
+    pub reproduce: Vec<String>,
+    /// What to try next, and why.
+    pub next: Vec<(String, String)>,
+}
+
+/// The machine and the programs, as names and values in order of importance.
+#[derive(Clone, Debug, Default)]
+pub struct Host(pub Vec<(&'static str, String)>);
+
+impl Serialize for Host {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// One comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row<C> {
+    #[serde(flatten)]
+    pub case: C,
+    pub stock: Side,
+    pub hasten: Side,
+    /// Stock by hasten: above 1 hasten needs less.
+    pub cpu_ratio: Estimate,
+    pub verdict: Verdict,
+    /// Server CPU µs per operation, in the order of measurement.
+    pub pairs: Vec<Pair>,
+    pub warnings: Vec<Warning>,
+}
+
+/// What one server did in one row, all rounds together.
+#[derive(Clone, Debug, Serialize)]
+pub struct Side {
+    pub server_cpu_us_per_op: f64,
+    pub ops_per_s: f64,
+    pub p50_us: u64,
+    pub p99_us: u64,
+    pub p999_us: u64,
+    pub failures: u64,
+    pub ops: u64,
+    /// What the load driver paid: near `1e6 / ops_per_s` it, not the server, was the limit.
+    pub driver_cpu_us_per_op: f64,
+    /// Failures by kind, in words; empty if there was none.
+    pub failure_details: Vec<String>,
+    /// Latency in µs at rising percentiles, for a curve.
+    pub latency: Vec<(f64, u64)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    #[error("cannot write {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot make the report page: {0}")]
+    Page(#[from] minijinja::Error),
+    #[error("cannot make the report data: {0}")]
+    Data(#[from] serde_json::Error),
+}
+
+/// Where [`Report::save`] put the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    pub html: PathBuf,
+    pub json: PathBuf,
+}
+
+impl<C: Case> Report<C> {
+    /// The stable data format.
+    pub fn json(&self) -> Result<String, ReportError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// One page that needs nothing else.
+    pub fn html(&self) -> Result<String, ReportError> {
+        html::render(self)
+    }
+
+    /// The table for a terminal of `style`.
+    #[must_use]
+    pub fn table(&self, style: Style) -> String {
+        terminal::table(self, style)
+    }
+
+    /// What the run shows, in one sentence.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let count = |verdict| self.rows.iter().filter(|row| row.verdict == verdict).count();
+        let (rows, unit) = (self.rows.len(), &self.text.unit);
+        let best = self.rows.iter().max_by(|a, b| a.cpu_ratio.value.total_cmp(&b.cpu_ratio.value));
+        match best {
+            None => "Nothing was measured".to_owned(),
+            Some(_) if count(Verdict::Failed) > 0 => {
+                format!("Failures in {} of {rows} cases", count(Verdict::Failed))
+            }
+            Some(best) if count(Verdict::Faster) > 0 => {
+                format!("Up to {:.2}× less CPU per {unit}", best.cpu_ratio.value)
+            }
+            Some(_) if count(Verdict::Slower) > 0 => {
+                format!("More CPU per {unit} in {} of {rows} cases", count(Verdict::Slower))
+            }
+            Some(_) => format!("No difference in CPU per {unit}"),
+        }
+    }
+
+    /// How many cases have which verdict.
+    #[must_use]
+    pub fn tally(&self) -> String {
+        let parts =
+            [Verdict::Faster, Verdict::NoDifference, Verdict::Slower, Verdict::Failed].map(|verdict| {
+                let count = self.rows.iter().filter(|row| row.verdict == verdict).count();
+                format!("{count} {verdict}")
+            });
+        let cases = if self.rows.len() == 1 { "case" } else { "cases" };
+        format!("{} {cases}: {}", self.rows.len(), parts.join(", "))
+    }
+
+    /// Writes `hasten-report.json` and `hasten-report.html`; a reader never sees half a file.
+    pub fn save(&self, directory: &Path) -> Result<Saved, ReportError> {
+        let write = |name: &str, text: &str| {
+            let path = directory.join(name);
+            replace(&path, text).map_err(|source| ReportError::Write { path: path.clone(), source })?;
+            Ok::<_, ReportError>(path)
+        };
+        Ok(Saved {
+            json: write("hasten-report.json", &self.json()?)?,
+            html: write("hasten-report.html", &self.html()?)?,
+        })
+    }
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".tmp");
+    fs::write(&unfinished, text)?;
+    fs::rename(&unfinished, path)
+}
