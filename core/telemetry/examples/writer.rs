@@ -54,7 +54,7 @@ fn count(turn: u64) {
     slot.event_n(Event::Suspended, waiting);
     if waiting < 4 {
         slot.scalar(Algorithm::Rsa2048Sign, waiting);
-        slot.bypass(if waiting == 1 { Reason::Alone } else { Reason::BelowBreakEven });
+        slot.bypass_n(if waiting == 1 { Reason::Alone } else { Reason::BelowBreakEven }, waiting);
     } else {
         let saved = (waiting * 257_000).saturating_sub(976_000);
         slot.batched(Algorithm::Rsa2048Sign, waiting as usize, 976_000, saved);

@@ -123,8 +123,13 @@ impl Slot {
         add(&self.algorithms[algorithm.index()].failed, n);
     }
 
+    /// An operation that took the original path.
     pub fn bypass(&self, reason: Reason) {
-        add(&self.bypassed[reason.index()], 1);
+        self.bypass_n(reason, 1);
+    }
+
+    pub fn bypass_n(&self, reason: Reason, n: u64) {
+        add(&self.bypassed[reason.index()], n);
     }
 
     pub fn event(&self, event: Event) {

@@ -70,7 +70,11 @@ impl ProcessError {
     pub fn fix(&self) -> String {
         match self {
             Self::Gone { .. } => "run `hasten top` without PID to see what is accelerated".to_owned(),
-            Self::Denied { pid } => format!("run `sudo hasten top {pid}`"),
+            Self::Denied { pid } => {
+                format!(
+                    "run `sudo hasten top {pid}`; if you are root, leave the container or give it CAP_SYS_PTRACE"
+                )
+            }
             Self::NotAccelerated { program, .. } => format!(
                 "start it with `hasten run -- {program} …`; `hasten check -- {program}` says what that would do"
             ),
