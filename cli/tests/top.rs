@@ -137,7 +137,7 @@ fn the_live_view_wants_a_terminal_and_gives_it_back() {
     let mut script = Command::new("script")
         .args([
             "-qec",
-            &format!("stty rows 30 cols 100; exec {HASTEN} top --interval 0.2 {pid}"),
+            &format!("stty rows 30 cols 100; exec timeout --foreground 20 {HASTEN} top --interval 0.2 {pid}"),
             "/dev/null",
         ])
         .env("TERM", "xterm-256color")
@@ -146,17 +146,17 @@ fn the_live_view_wants_a_terminal_and_gives_it_back() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("script is part of every Debian");
-    let mut screen = String::new();
+    let mut screen = Vec::new();
     let mut terminal = script.stdout.take().unwrap();
     let mut chunk = [0; 4096];
-    // The view never ends by itself, so a missing panel shows as a time-out of the test.
-    while !(screen.contains("Lanes filled per batch") && screen.contains("p-256-sign")) {
+    while !(contains(&screen, "Lanes filled per batch") && contains(&screen, "p-256-sign")) {
         let length = terminal.read(&mut chunk).unwrap();
-        assert_ne!(length, 0, "ended early: {screen}");
-        screen += &String::from_utf8_lossy(&chunk[..length]);
+        assert_ne!(length, 0, "ended early: {}", String::from_utf8_lossy(&screen));
+        screen.extend(&chunk[..length]);
     }
     script.stdin.take().unwrap().write_all(b"q").unwrap();
-    terminal.read_to_string(&mut screen).unwrap();
+    terminal.read_to_end(&mut screen).unwrap();
+    let screen = String::from_utf8_lossy(&screen).into_owned();
     assert!(script.wait().unwrap().success(), "{screen}");
     let (enter, leave) = (screen.find("\x1b[?1049h"), screen.rfind("\x1b[?1049l"));
     assert!(enter.is_some() && leave > enter, "the alternate screen is left again: {screen}");
@@ -179,6 +179,10 @@ fn a_senseless_interval_is_a_usage_error() {
     let output = top(&["--once", "--interval", "0"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("between 0.1 and 3600"), "{}", stderr(&output));
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 fn is_root() -> bool {
