@@ -24,11 +24,13 @@ pub enum ConfigError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{place}: not TOML: {message}")]
     Syntax { place: Place, message: String },
-    #[error("{place}: unknown {what} `{name}`")]
+    #[error("{place}: unknown {what} `{name}`{within}")]
     Unknown {
         place: Place,
-        what: String,
+        what: &'static str,
         name: String,
+        /// The table, where `what` alone does not say it.
+        within: &'static str,
         nearest: Option<&'static str>,
         valid: Vec<&'static str>,
     },

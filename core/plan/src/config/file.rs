@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
         match key.get_ref().as_ref() {
             "run" => reader.run(value, &mut config, &mut wish)?,
             "tls" => tls_enabled = reader.tls(value, &mut config)?,
-            name => return Err(reader.unknown(key.span(), "table", name, &["run", "tls"])),
+            name => return Err(reader.unknown(key.span(), ("table", ""), name, &["run", "tls"])),
         }
     }
     config.wishes.push(wish);
@@ -56,12 +56,8 @@ impl Reader<'_> {
                 "only" => wish.only = Some(self.accelerators("only", value)?),
                 "without" => wish.without = self.accelerators("without", value)?,
                 name => {
-                    return Err(self.unknown(
-                        key.span(),
-                        "key in [run]",
-                        name,
-                        &["strict", "only", "without"],
-                    ));
+                    let valid = ["strict", "only", "without"];
+                    return Err(self.unknown(key.span(), ("key", " in [run]"), name, &valid));
                 }
             }
         }
@@ -76,7 +72,12 @@ impl Reader<'_> {
                 "enabled" => enabled = self.boolean("enabled", value)?,
                 "break_even" => self.break_even(value, config)?,
                 name => {
-                    return Err(self.unknown(key.span(), "key in [tls]", name, &["enabled", "break_even"]));
+                    return Err(self.unknown(
+                        key.span(),
+                        ("key", " in [tls]"),
+                        name,
+                        &["enabled", "break_even"],
+                    ));
                 }
             }
         }
@@ -87,12 +88,8 @@ impl Reader<'_> {
         for (key, value) in self.table("break_even", table)? {
             let operation = key.get_ref().as_ref();
             if !tls::OPERATIONS.contains(&operation) {
-                return Err(self.unknown(
-                    key.span(),
-                    "operation in [tls.break_even]",
-                    operation,
-                    &tls::OPERATIONS,
-                ));
+                let what = ("operation", " in [tls.break_even]");
+                return Err(self.unknown(key.span(), what, operation, &tls::OPERATIONS));
             }
             let lanes = self.lanes(operation, value)?;
             config.tls.break_even.insert(operation.to_owned(), lanes);
@@ -120,7 +117,7 @@ impl Reader<'_> {
             if known.contains(&name) {
                 Ok(name.to_owned())
             } else {
-                Err(self.unknown(item.span(), "accelerator", name, &known))
+                Err(self.unknown(item.span(), ("accelerator", ""), name, &known))
             }
         };
         array.iter().map(name).collect()
@@ -134,11 +131,18 @@ impl Reader<'_> {
         value.get_ref().as_table().ok_or_else(|| self.wrong(key, "a table", value))
     }
 
-    fn unknown(&self, span: Range<usize>, what: &str, name: &str, valid: &[&'static str]) -> ConfigError {
+    fn unknown(
+        &self,
+        span: Range<usize>,
+        (what, within): (&'static str, &'static str),
+        name: &str,
+        valid: &[&'static str],
+    ) -> ConfigError {
         ConfigError::Unknown {
             place: self.place(span),
-            what: what.to_owned(),
+            what,
             name: name.to_owned(),
+            within,
             nearest: nearest(name, valid.iter().copied()),
             valid: valid.to_vec(),
         }

@@ -1,0 +1,90 @@
+//! `hasten.toml`: what is accepted, and what every complaint says.
+
+use std::path::Path;
+
+use hasten_plan::{Config, ConfigError};
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, Path::new("hasten.toml"))
+}
+
+/// The complaint and its cure.
+fn complaint(text: &str) -> (String, String) {
+    let error = parse(text).expect_err(text);
+    (error.to_string(), error.fix())
+}
+
+#[test]
+fn accepts_everything_that_is_documented() {
+    let config = parse(
+        "[run]\nstrict = true\nonly = [\"tls\"]\nwithout = []\n[tls]\nenabled = true\n[tls.break_even]\nrsa-2048-sign = 0x3\n",
+    )
+    .unwrap();
+    assert!(config.strict);
+    assert_eq!(config.tls.break_even["rsa-2048-sign"], 3);
+    assert!(parse("").is_ok());
+}
+
+#[test]
+fn the_documentation_names_every_key_and_its_example_is_valid() {
+    let page = include_str!("../../../docs/configuration.md");
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    parse(example).unwrap();
+    let keys = ["strict", "only", "without", "enabled", "break_even"];
+    for key in keys.into_iter().chain(hasten_plan::accelerator::tls::OPERATIONS) {
+        assert!(page.contains(key), "{key}");
+    }
+}
+
+#[test]
+fn unknown_keys_name_the_line_and_the_nearest_valid_key() {
+    for (text, what, fix) in [
+        ("[rnu]\n", "hasten.toml:1: unknown table `rnu`", "did you mean `run`?"),
+        ("\n\n[run]\nstrct = true", "hasten.toml:4: unknown key `strct` in [run]", "did you mean `strict`?"),
+        (
+            "[tls]\nbreakeven = {}",
+            "hasten.toml:2: unknown key `breakeven` in [tls]",
+            "did you mean `break_even`?",
+        ),
+        ("[run]\nonly = ['tsl']", "hasten.toml:2: unknown accelerator `tsl`", "did you mean `tls`?"),
+        ("[run]\nonly = ['node']", "hasten.toml:2: unknown accelerator `node`", "use one of tls"),
+        (
+            "[tls.break_even]\nrsa-2048-sgn = 3",
+            "hasten.toml:2: unknown operation `rsa-2048-sgn` in [tls.break_even]",
+            "did you mean `rsa-2048-sign`?",
+        ),
+    ] {
+        assert_eq!(complaint(text), (what.to_owned(), fix.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn values_of_the_wrong_kind_say_what_is_expected() {
+    for (text, what) in [
+        ("[run]\nstrict = 'yes'", "hasten.toml:2: `strict` must be true or false, not 'yes'"),
+        ("run = 3", "hasten.toml:1: `run` must be a table, not 3"),
+        (
+            "[run]\nonly = 'tls'",
+            "hasten.toml:2: `only` must be a list of accelerators, such as [\"tls\"], not 'tls'",
+        ),
+        (
+            "[tls]\nbreak_even = { p-256-sign = 10 }",
+            "hasten.toml:2: `p-256-sign` must be a number from 1 to 9 (9 means never), not 10",
+        ),
+    ] {
+        assert_eq!(complaint(text).0, what, "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_toml_has_a_line_too() {
+    let (what, fix) = complaint("[run]\nstrict = \n");
+    assert!(what.starts_with("hasten.toml:2: not TOML: "), "{what}");
+    assert!(fix.contains("docs/configuration.md"));
+}
+
+#[test]
+fn a_named_file_must_exist() {
+    let error = Config::load(Some(Path::new("/no/such/hasten.toml"))).unwrap_err();
+    assert!(error.to_string().starts_with("cannot read /no/such/hasten.toml: "), "{error}");
+}

@@ -1,0 +1,144 @@
+//! What `hasten check` says of hosts that are not at hand.
+
+use std::collections::HashSet;
+use std::os::unix::fs::symlink;
+
+use hasten_plan::accelerator::ACCELERATORS;
+use hasten_plan::findings::{Finding, State, findings};
+use hasten_probe::{Host, Probe};
+
+/// The findings of a host with these files; `-> target` makes a symbolic link.
+fn of(files: &[(&str, &str)]) -> Vec<Finding> {
+    let root = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match content.strip_prefix("-> ") {
+            Some(target) => symlink(target, path).unwrap(),
+            None => std::fs::write(path, content).unwrap(),
+        }
+    }
+    findings(&Probe::with_root(root.path()).host())
+}
+
+fn state(findings: &[Finding], id: &str) -> (State, String, String) {
+    let finding = findings.iter().find(|finding| finding.id == id).unwrap_or_else(|| panic!("no {id}"));
+    (finding.state, finding.detail.clone(), finding.fix.clone().unwrap_or_default())
+}
+
+#[test]
+fn identifiers_are_unique_and_what_accelerators_use_exists() {
+    let findings = findings(&Probe::new().host());
+    let ids: HashSet<_> = findings.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids.len(), findings.len());
+    for accelerator in ACCELERATORS {
+        for used in accelerator.uses() {
+            assert!(ids.contains(used), "{} uses {used}", accelerator.name());
+        }
+    }
+}
+
+#[test]
+fn every_feature_that_the_tls_engine_needs_is_shown_as_used_by_it() {
+    let findings = findings(&Probe::new().host());
+    for feature in hasten_plan::accelerator::tls::REQUIRED {
+        let id = format!("cpu.{}", feature.flag());
+        let finding = findings.iter().find(|finding| finding.id == id).unwrap();
+        assert_eq!(finding.used_by, ["tls"], "{id}");
+    }
+}
+
+#[test]
+fn a_host_that_tells_nothing_is_unknown_or_absent_but_never_available() {
+    for finding in findings(&Host::default()) {
+        // "No limit" is what the absence of a limit means.
+        if !finding.id.ends_with("_limit") {
+            assert_ne!(finding.state, State::Available, "{finding:?}");
+        }
+    }
+}
+
+#[test]
+fn huge_pages_need_a_pool_and_a_mount() {
+    let pages = |count| ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", count);
+    let mount = ("proc/mounts", "none /dev/hugepages hugetlbfs rw 0 0\n");
+    let id = "memory.huge_pages";
+    assert_eq!(state(&of(&[]), id).0, State::Absent);
+    let (none, _, fix) = state(&of(&[pages("0"), mount]), id);
+    assert_eq!((none, fix.contains("sysctl vm.nr_hugepages")), (State::Absent, true));
+    let (unmounted, _, fix) = state(&of(&[pages("8")]), id);
+    assert_eq!((unmounted, fix.contains("mount -t hugetlbfs")), (State::Limited, true));
+    let (ready, detail, _) = state(&of(&[pages("8"), mount]), id);
+    assert_eq!((ready, detail.as_str()), (State::Available, "8 × 2 MiB, 0 free"));
+}
+
+#[test]
+fn devices_without_a_working_driver_say_what_to_type() {
+    let device = |id: &'static str, more: &[(&'static str, &'static str)]| {
+        let base = "sys/bus/pci/devices/0000:6b:00.0";
+        let path = |name: &str| format!("{base}/{name}");
+        let mut files = vec![(path("vendor"), "0x8086"), (path("device"), id)];
+        files.extend(more.iter().map(|(name, content)| (path(name), *content)));
+        let files: Vec<_> = files.iter().map(|(path, content)| (path.as_str(), *content)).collect();
+        of(&files)
+    };
+    let driver = ("driver", "-> ../../drivers/some");
+    for (pci_id, more, id, expected, fix) in [
+        ("0x4940", &[][..], "device.qat", State::Limited, "modprobe qat_4xxx"),
+        ("0x4946", &[], "device.qat", State::Limited, "modprobe qat_420xx"),
+        ("0x4941", &[], "device.qat", State::Limited, "driverctl set-override 0000:6b:00.0 vfio-pci"),
+        ("0x4940", &[driver, ("qat/state", "down")], "device.qat", State::Limited, "echo up > "),
+        ("0x4940", &[driver, ("qat/state", "up")], "device.qat", State::Available, ""),
+        ("0x0b25", &[], "device.dsa", State::Limited, "modprobe idxd"),
+        ("0x0cfe", &[driver, ("iax1/state", "enabled")], "device.iaa", State::Limited, "accel-config"),
+        (
+            "0x0cfe",
+            &[driver, ("iax1/state", "enabled"), ("iax1/wq1.0/state", "enabled")],
+            "device.iaa",
+            State::Available,
+            "",
+        ),
+        ("0x2710", &[], "device.dlb", State::Limited, "dlb2 driver"),
+    ] {
+        let (found, detail, cure) = state(&device(pci_id, more), id);
+        assert_eq!(found, expected, "{pci_id} {more:?}: {detail}");
+        assert!(cure.contains(fix) && cure.is_empty() == fix.is_empty(), "{pci_id} {more:?}: {cure}");
+    }
+}
+
+#[test]
+fn kernel_switches_say_how_to_turn_them() {
+    let kernel = |release: &'static str, file: &'static str, value: &'static str| {
+        of(&[("proc/sys/kernel/osrelease", release), (file, value)])
+    };
+    let paranoid = "proc/sys/kernel/perf_event_paranoid";
+    for (release, file, value, id, expected, fix) in [
+        (
+            "6.12.1",
+            "proc/sys/kernel/io_uring_disabled",
+            "2",
+            "kernel.io_uring",
+            State::Absent,
+            "io_uring_disabled=0",
+        ),
+        ("6.12.1", "proc/sys/kernel/io_uring_disabled", "0", "kernel.io_uring", State::Available, ""),
+        ("6.12.1", paranoid, "3", "kernel.perf_events", State::Absent, "perf_event_paranoid=1"),
+        ("6.12.1", paranoid, "2", "kernel.perf_events", State::Limited, "perf_event_paranoid=1"),
+        ("6.12.1", paranoid, "-1", "kernel.perf_events", State::Available, ""),
+        ("5.10.0", paranoid, "1", "kernel.epoll_pwait2", State::Absent, "5.11"),
+        ("5.10.0", paranoid, "1", "kernel.memfd", State::Available, ""),
+        (
+            "6.1.0",
+            "lib/modules/6.1.0/kernel/net/tls/tls.ko",
+            "",
+            "kernel.ktls",
+            State::Limited,
+            "modprobe tls",
+        ),
+        ("6.1.0", "proc/sys/user/max_user_namespaces", "0", "kernel.userns", State::Absent, "sysctl"),
+    ] {
+        let (found, detail, cure) = state(&kernel(release, file, value), id);
+        assert_eq!(found, expected, "{id} {value}: {detail}");
+        assert!(cure.contains(fix) && cure.is_empty() == fix.is_empty(), "{id} {value}: {cure}");
+    }
+}
