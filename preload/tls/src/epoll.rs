@@ -96,17 +96,13 @@ fn next_events(
         return resumed;
     }
     let fresh = wait(0);
-    if fresh < 0 {
-        return fresh;
+    if fresh > 0 {
+        runtime.run_overdue();
     }
-    if fresh > 0 && !runtime.patience_is_over() {
-        runtime.turn.age.set(runtime.turn.age.get() + 1);
+    if fresh != 0 {
         return fresh;
     }
     runtime.run_partial();
-    if fresh > 0 {
-        return fresh;
-    }
     match report(runtime, epfd, events, max) {
         // Nothing is reportable: these connections are not (or no longer)
         // registered for reading, and get their report when they are.
@@ -144,6 +140,7 @@ impl crate::runtime::Turn {
         if self.epfd.replace(epfd) != epfd {
             fds::waited_on(epfd);
         }
+        self.number.set(self.number.get().wrapping_add(1));
         self.previous_handshakes.set(self.handshakes.replace(0));
         self.expected_registration.set(-1);
     }

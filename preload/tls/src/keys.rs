@@ -226,7 +226,6 @@ unsafe fn read_ec(pkey: *mut EvpPkey) -> Key {
         if !scalar.read(pkey, c"priv") {
             return Key::Refused(Reason::NotExportable);
         }
-        scalar.0[..curve.bytes()].reverse();
         EcKey::new(curve, &scalar.0[..curve.bytes()]).map_or(Key::Refused(Reason::UnsupportedKey), Key::Ec)
     }
 }

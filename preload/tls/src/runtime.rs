@@ -31,9 +31,11 @@ use crate::sign::SigningSlot;
 /// which it touches some 20 KiB; beyond, operations run at once.
 pub(crate) const MAX_HANDSHAKES: usize = 1024;
 
-/// Event loop turns that bring new events after which a partial batch no
-/// longer waits for company.
-const PATIENCE: u32 = 3;
+/// Turns of the event loop that an operation waits for company while every
+/// turn brings the server something to do. A busy nginx accepts one connection
+/// per turn, so a group of eight takes some eight turns; only operations of a
+/// rare kind wait this long, a few milliseconds.
+const PATIENCE: u32 = 24;
 
 /// Suspended handshakes of all threads: while there are none, nobody needs
 /// to ask whether an SSL is suspended.
@@ -68,8 +70,8 @@ pub(crate) struct Turn {
     /// Handshake calls since then, and between the two waits before.
     pub(crate) handshakes: Cell<u32>,
     pub(crate) previous_handshakes: Cell<u32>,
-    /// Waits since the oldest queued operation that brought other events.
-    pub(crate) age: Cell<u32>,
+    /// Turns so far; wraps.
+    pub(crate) number: Cell<u32>,
     /// The server registers descriptors after the handshake asked for more
     /// (HAProxy does): seen to happen, so an unregistered one may be trusted to come.
     pub(crate) registers_late: Cell<bool>,
@@ -81,6 +83,8 @@ pub(crate) struct Turn {
 #[derive(Default)]
 struct Queue {
     len: Cell<usize>,
+    /// The turn in which the first operation was queued.
+    since: Cell<u32>,
     operations: [Cell<*mut Operation<'static>>; LANES],
 }
 
@@ -115,7 +119,7 @@ impl Runtime {
                 events: Cell::new(0),
                 handshakes: Cell::new(0),
                 previous_handshakes: Cell::new(0),
-                age: Cell::new(0),
+                number: Cell::new(0),
                 registers_late: Cell::new(false),
                 expected_registration: Cell::new(-1),
                 last_read: Cell::new(-1),
@@ -226,6 +230,9 @@ impl Runtime {
         // function returns only when the operation has left the queue.
         let operation: *mut Operation<'static> = core::ptr::from_mut(operation).cast();
         handshake.operation.set(operation);
+        if queue.len.get() == 0 {
+            queue.since.set(self.turn.number.get());
+        }
         queue.operations[queue.len.get()].set(operation);
         queue.len.set(queue.len.get() + 1);
         self.waiting.set(self.waiting.get() + 1);
@@ -264,17 +271,21 @@ impl Runtime {
 
     /// Runs what is queued, lanes or not: nothing else will come soon.
     pub(crate) fn run_partial(&self) {
-        for queue in &self.queues {
-            if queue.len.get() > 0 {
+        self.run_queues_if(|_| true);
+    }
+
+    /// Runs what has waited for company long enough.
+    pub(crate) fn run_overdue(&self) {
+        let now = self.turn.number.get();
+        self.run_queues_if(|queue| now.wrapping_sub(queue.since.get()) >= PATIENCE);
+    }
+
+    fn run_queues_if(&self, due: impl Fn(&Queue) -> bool) {
+        for queue in self.queues.iter().filter(|queue| queue.len.get() > 0) {
+            if due(queue) {
                 self.run_queue(queue, null());
             }
         }
-        self.turn.age.set(0);
-    }
-
-    /// Whether queued operations have waited for company long enough.
-    pub(crate) fn patience_is_over(&self) -> bool {
-        self.turn.age.get() >= PATIENCE
     }
 
     /// Answers the operations of a queue; their handshakes are ready then, except `caller`, which goes on by itself.
