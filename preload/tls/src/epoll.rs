@@ -96,10 +96,13 @@ fn next_events(
         return resumed;
     }
     let fresh = wait(0);
-    if fresh > 0 {
-        runtime.run_overdue();
+    if fresh < 0 {
+        return fresh;
     }
-    if fresh != 0 {
+    // A server that does not want to sleep has work of its own (HAProxy's run
+    // queue), which may bring more operations just as events may.
+    if fresh > 0 || timeout == 0 {
+        runtime.run_overdue();
         return fresh;
     }
     runtime.run_partial();
