@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hasten_telemetry::Event;
+use hasten_telemetry::{Counters, Event};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -19,26 +19,27 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
     let block = panel("Activity", theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let lines = [
-        saved(program, window, inner.width, theme),
-        handshakes(window),
-        suspended(program),
-        workers(program, window),
-    ];
+    let total = program.total();
+    let mut lines = vec![saved(&total, window, inner.width, theme)];
+    // A rate of 0 would be wrong where the accelerator does not count them.
+    if total[Event::HandshakeFinished] > 0 {
+        lines.push(handshakes(window));
+    }
+    lines.extend([suspended(window, &total), workers(program, window)]);
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(inner.height.saturating_sub(1));
     let [facts, chart] = Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(inner);
-    frame.render_widget(Paragraph::new(Vec::from(lines)), facts);
+    frame.render_widget(Paragraph::new(lines), facts);
     draw_chart(frame, chart, program, theme);
 }
 
-fn saved(program: &Program, window: &Window, width: u16, theme: Theme) -> Line<'static> {
-    let total = Duration::from_nanos(program.total().total().saved_ns);
+fn saved(total: &Counters, window: &Window, width: u16, theme: Theme) -> Line<'static> {
+    let all = Duration::from_nanos(total.total().saved_ns);
     let batches = format!("; batches use {}", cores(window.cores_batching()));
     let batches = if width >= WIDE { batches } else { String::new() };
     Line::from(vec![
         Span::raw(" saved "),
         Span::styled(format!("{} cores", cores(window.cores_saved())), theme.batched()),
-        Span::raw(format!(", {} in all{batches}", duration(total))),
+        Span::raw(format!(", {} in all{batches}", duration(all))),
     ])
 }
 
@@ -48,12 +49,9 @@ fn handshakes(window: &Window) -> Line<'static> {
     Line::raw(format!(" handshakes {finished}/s, {failed}/s fail"))
 }
 
-/// Handshakes that wait for their batch at this moment.
-fn suspended(program: &Program) -> Line<'static> {
-    let total = program.total();
-    let over = total[Event::Resumed].saturating_add(total[Event::Cancelled]);
-    let waiting = total[Event::Suspended].saturating_sub(over);
-    Line::raw(format!(" suspended now {waiting}, given up {}", count(total[Event::Cancelled])))
+fn suspended(window: &Window, total: &Counters) -> Line<'static> {
+    let per_second = rate(window.event_rate(Event::Suspended));
+    Line::raw(format!(" suspended {per_second}/s, {} given up", count(total[Event::Cancelled])))
 }
 
 /// The busiest first: an uneven spread keeps batches thin.
