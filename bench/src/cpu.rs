@@ -8,6 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Threads of a process tree with the CPU time each had used when the tree was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
@@ -53,6 +55,18 @@ impl CpuTimes {
         }
         descendants.extend(children(pid));
     }
+}
+
+/// CPU time of the calling process.
+#[must_use]
+pub fn of_this_process() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
+}
+
+/// CPU time of the calling thread.
+#[must_use]
+pub fn of_this_thread() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// The direct children of a process.

@@ -82,8 +82,8 @@ pub struct Outcome {
     pub driver_cpu: Duration,
 }
 
-impl Outcome {
-    fn empty() -> Self {
+impl Default for Outcome {
+    fn default() -> Self {
         Self {
             ops: 0,
             elapsed: Duration::ZERO,
@@ -92,14 +92,22 @@ impl Outcome {
             driver_cpu: Duration::ZERO,
         }
     }
+}
 
+impl Outcome {
     #[must_use]
     pub fn ops_per_s(&self) -> f64 {
         if self.elapsed.is_zero() { 0.0 } else { self.ops as f64 / self.elapsed.as_secs_f64() }
     }
 
-    /// Adds what another thread, or another round against the same server, saw.
-    pub fn merge(&mut self, other: &Self) {
+    /// Adds a later round against the same server.
+    pub fn append(&mut self, later: &Self) {
+        self.merge(later);
+        self.elapsed += later.elapsed;
+    }
+
+    /// Adds what another thread saw at the same time.
+    fn merge(&mut self, other: &Self) {
         self.ops += other.ops;
         self.latency += &other.latency;
         self.failures.merge(&other.failures);
@@ -152,7 +160,7 @@ fn run_in_threads(loops: Vec<EventLoop<'_>>, tls: &ClientTls) -> io::Result<Outc
         }
         start.wait();
         let started = Instant::now();
-        let mut total = Outcome::empty();
+        let mut total = Outcome::default();
         for handle in handles {
             total.merge(&handle.join().map_err(|_| io::Error::other("a driver thread panicked"))??);
         }

@@ -97,6 +97,21 @@ pub enum ServerError {
     Prepare { kind: ServerKind, source: io::Error },
 }
 
+impl ServerError {
+    /// What to do about it.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Missing(missing) => missing.fix(),
+            Self::Spawn { program, .. } => format!("see whether `{} -v` works", program.display()),
+            Self::Start { kind, .. } => format!("the lines above are what {kind} itself says"),
+            Self::Prepare { .. } => {
+                "see that the directory for temporary files (TMPDIR) exists and has room".to_owned()
+            }
+        }
+    }
+}
+
 /// What to start. Everything that is not set is as the distribution configures it.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {

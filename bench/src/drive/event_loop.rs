@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::client::ClientTls;
 use super::connection::{Connection, Progress};
 use super::failure::Failure;
 use super::response::Response;
 use super::{Load, Outcome, Target};
-use crate::affinity;
+use crate::affinity::Pinned;
+use crate::cpu;
 
 /// How often operations are checked against their time limit.
 const SWEEP: Duration = Duration::from_millis(100);
@@ -49,16 +49,14 @@ impl<'a> EventLoop<'a> {
             tls: tls.clone(),
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             slots: (0..connections).map(|_| None).collect(),
-            outcome: Outcome::empty(),
+            outcome: Outcome::default(),
         })
     }
 
     /// Keeps every slot busy until the time is up, then lets what was started end.
     pub(super) fn run(mut self) -> io::Result<Outcome> {
-        if let Some(cpu) = self.cpu {
-            affinity::pin_current_thread(cpu)?;
-        }
-        let cpu_before = thread_cpu_time();
+        let _pinned = self.cpu.map(Pinned::to).transpose()?;
+        let cpu_before = cpu::of_this_thread();
         let started = Instant::now();
         let end = started + self.load.duration;
         for index in 0..self.slots.len() {
@@ -82,7 +80,7 @@ impl<'a> EventLoop<'a> {
                 self.handle(event.data.u64() as usize, more)?;
             }
         }
-        self.outcome.driver_cpu = thread_cpu_time().saturating_sub(cpu_before);
+        self.outcome.driver_cpu = cpu::of_this_thread().saturating_sub(cpu_before);
         Ok(self.outcome)
     }
 
@@ -168,9 +166,4 @@ fn interest(progress: Progress) -> EventFlags {
         Progress::ReadOrWrite => EventFlags::IN | EventFlags::OUT,
         Progress::Read | Progress::Done => EventFlags::IN,
     }
-}
-
-fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
 }

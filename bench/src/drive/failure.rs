@@ -67,6 +67,11 @@ impl Failures {
         self.counts[kind as usize]
     }
 
+    /// In words: how often each kind occurred, with the first message.
+    pub fn details(&self) -> impl Iterator<Item = String> {
+        self.iter().map(|(kind, count, example)| format!("{count} × {} ({example})", kind.as_str()))
+    }
+
     /// The kinds that occurred: how often, and the first message.
     pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64, &str)> {
         FailureKind::ALL
@@ -98,11 +103,7 @@ impl fmt::Display for Failures {
         if self.total() == 0 {
             return f.write_str("none");
         }
-        for (index, (kind, count, example)) in self.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "; " };
-            write!(f, "{separator}{count} × {} ({example})", kind.as_str())?;
-        }
-        Ok(())
+        f.write_str(&self.details().collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
 use super::{ServerError, ServerKind};
-use crate::affinity;
+use crate::affinity::Pinned;
 use crate::cpu::{self, CpuTimes};
 use crate::drive::Target;
 
@@ -43,12 +43,10 @@ impl Server {
         command.stdin(Stdio::null()).stdout(output.try_clone().map_err(prepare)?).stderr(output);
         // A group of its own: Ctrl-C at the terminal is ours to handle, and the group can be ended as one.
         command.process_group(0);
-        let spawned = match cpu {
-            Some(cpu) => affinity::on_cpu(cpu, || command.spawn()),
-            None => command.spawn(),
-        };
-        let program = command.get_program().into();
-        let child = spawned.map_err(|source| ServerError::Spawn { program, source })?;
+        let program = command.get_program().to_owned();
+        let pinned = cpu.map(Pinned::to).transpose();
+        let child = pinned.and_then(|_pinned| command.spawn());
+        let child = child.map_err(|source| ServerError::Spawn { program: program.into(), source })?;
         let mut server = Self { kind, child, target, dir };
         server.wait_until_ready()?;
         Ok(server)

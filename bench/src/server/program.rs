@@ -12,9 +12,17 @@ use super::Launcher;
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{program} is not installed: run `apt-get install {program}` (as root) and try again")]
+#[error("{program} is not installed")]
 pub struct MissingProgram {
     pub program: String,
+}
+
+impl MissingProgram {
+    /// What to do about it.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        format!("run `apt-get install {}` as root", self.program)
+    }
 }
 
 /// The path of `program` in PATH or in the system's directories.
@@ -60,10 +68,8 @@ mod tests {
     #[test]
     fn missing_program_says_how_to_install_it() {
         let error = find_program("hasten-no-such-server").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "hasten-no-such-server is not installed: run `apt-get install hasten-no-such-server` (as root) and try again"
-        );
+        assert_eq!(error.to_string(), "hasten-no-such-server is not installed");
+        assert_eq!(error.fix(), "run `apt-get install hasten-no-such-server` as root");
     }
 
     #[test]

@@ -1,0 +1,82 @@
+//! Progress on standard error: a bar on a terminal, a line for each result elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use hasten_evidence::paired::Estimate;
+use hasten_evidence::verdict::Verdict;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Follows a run. It draws only between rounds, when no server is measured.
+#[derive(Debug)]
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    rows: usize,
+    row: usize,
+    name: String,
+}
+
+impl Progress {
+    /// For a run of `rows` rows that takes about `estimate`.
+    #[must_use]
+    pub fn start(rows: usize, estimate: Duration) -> Self {
+        let minutes = (estimate.as_secs_f64() / 60.0).max(0.1);
+        let time =
+            if minutes < 2.0 { format!("{:.0} s", minutes * 60.0) } else { format!("{minutes:.0} min") };
+        eprintln!(
+            "{rows} comparisons, about {time}; results are saved after each, Ctrl-C keeps what is finished"
+        );
+        Self { bar: io::stderr().is_terminal().then(|| bar(rows)), rows, row: 0, name: String::new() }
+    }
+
+    pub fn row(&mut self, name: &str) {
+        self.row += 1;
+        name.clone_into(&mut self.name);
+        self.message("warm-up");
+    }
+
+    pub fn pair(&self, pairs: usize, ratio: Option<Estimate>) {
+        match ratio {
+            Some(ratio) => self
+                .message(&format!("{pairs} pairs: {:.2} [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)),
+            None => self.message(&format!("{pairs} pairs")),
+        }
+    }
+
+    pub fn finish_row(&self, ratio: Estimate, verdict: Verdict) {
+        let Estimate { value, low, high } = ratio;
+        let line =
+            format!("[{}/{}] {}: {value:.2} [{low:.2}, {high:.2}] {verdict}", self.row, self.rows, self.name);
+        self.line(&line);
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+
+    /// A remark that stays on the screen.
+    pub fn line(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn message(&self, what: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{}: {what}", self.name));
+            bar.tick();
+        }
+    }
+}
+
+fn bar(rows: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} {wide_msg}")
+        .expect("the template is valid");
+    ProgressBar::with_draw_target(Some(rows as u64), ProgressDrawTarget::stderr()).with_style(style)
+}

@@ -1,0 +1,294 @@
+//! The TLS workload: full handshakes, one request each, against a stock and an accelerated server.
+//!
+//! Both servers run all the time, on the same CPU, idle while the other one is driven. Rounds go A B B A …, so that
+//! a slow change of the machine falls on both sides alike.
+
+mod duel;
+mod summary;
+
+use std::fmt::Display;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hasten_evidence::report::{Case, Report, ReportError, Row, Saved, Text};
+use hasten_evidence::stop::StopRule;
+use hasten_evidence::warning::Warning;
+use serde::{Serialize, Serializer};
+
+use crate::affinity::Placement;
+use crate::certificates::{Certificate, CertificateError, KeyKind};
+use crate::drive::Protocol;
+use crate::host;
+use crate::progress::Progress;
+use crate::server::{ServerError, ServerKind};
+
+use self::duel::Duel;
+
+/// One row of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TlsCase {
+    #[serde(serialize_with = "name")]
+    pub server: ServerKind,
+    #[serde(serialize_with = "name")]
+    pub cert: KeyKind,
+    #[serde(serialize_with = "name")]
+    pub protocol: Protocol,
+    pub concurrency: usize,
+}
+
+impl Case for TlsCase {
+    const COLUMNS: &'static [&'static str] = &["server", "certificate", "protocol", "conn."];
+
+    fn cells(&self) -> Vec<String> {
+        let Self { server, cert, protocol, concurrency } = self;
+        vec![server.to_string(), cert.to_string(), protocol.to_string(), concurrency.to_string()]
+    }
+}
+
+fn name<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// The values whose product is the list of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    pub servers: Vec<ServerKind>,
+    pub certs: Vec<KeyKind>,
+    pub protocols: Vec<Protocol>,
+    pub concurrencies: Vec<usize>,
+}
+
+impl Matrix {
+    /// nginx on TLS 1.3, alone and under load.
+    #[must_use]
+    pub fn quick() -> Self {
+        Self {
+            servers: vec![ServerKind::Nginx],
+            protocols: vec![Protocol::Tls13],
+            concurrencies: vec![1, 256],
+            ..Self::full()
+        }
+    }
+
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            servers: ServerKind::ALL.to_vec(),
+            certs: vec![KeyKind::Rsa2048, KeyKind::P256, KeyKind::P384],
+            protocols: vec![Protocol::Tls13, Protocol::Tls12],
+            concurrencies: vec![1, 16, 256],
+        }
+    }
+
+    /// Rows that share servers are neighbours.
+    #[must_use]
+    pub fn cases(&self) -> Vec<TlsCase> {
+        let mut cases = Vec::new();
+        for &server in &self.servers {
+            for &cert in &self.certs {
+                for &protocol in &self.protocols {
+                    for &concurrency in &self.concurrencies {
+                        cases.push(TlsCase { server, cert, protocol, concurrency });
+                    }
+                }
+            }
+        }
+        cases
+    }
+}
+
+/// How long a row takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Discarded at the start of every row: caches, pools and the acceleration's own measurements settle.
+    pub warm_up: Duration,
+    pub round: Duration,
+    pub rule: StopRule,
+}
+
+impl Pace {
+    #[must_use]
+    pub fn quick() -> Self {
+        Self {
+            warm_up: Duration::from_millis(300),
+            round: Duration::from_millis(400),
+            rule: StopRule { min_pairs: 6, max_pairs: 10, uncertainty: 0.01 },
+        }
+    }
+
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            warm_up: Duration::from_secs(1),
+            round: Duration::from_millis(800),
+            rule: StopRule { min_pairs: 8, max_pairs: 20, uncertainty: 0.005 },
+        }
+    }
+
+    /// About how long one row takes.
+    fn estimate(&self) -> Duration {
+        // A round ends when its last operation has, and its signatures are verified after that.
+        const TAIL: Duration = Duration::from_millis(250);
+        let pairs = u32::try_from((self.rule.min_pairs + self.rule.max_pairs) / 2).unwrap_or(u32::MAX);
+        (self.warm_up + TAIL) * 2 + (self.round + TAIL) * 2 * pairs
+    }
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub matrix: Matrix,
+    pub pace: Pace,
+    /// The `hasten` command that starts the accelerated side.
+    pub hasten: PathBuf,
+    /// Where the report goes.
+    pub out: PathBuf,
+    /// The command line that repeats this run.
+    pub command: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error("the load driver cannot run: {0}")]
+    Driver(io::Error),
+    #[error("cannot make a directory for the certificates: {0}")]
+    Directory(io::Error),
+}
+
+impl BenchError {
+    /// What to do about it.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Server(error) => error.fix(),
+            Self::Report(_) => "choose another directory with --out".to_owned(),
+            Self::Driver(_) => "see that `ulimit -n` is above the number of connections".to_owned(),
+            Self::Certificate(_) | Self::Directory(_) => {
+                "see that the directory for temporary files (TMPDIR) exists and has room".to_owned()
+            }
+        }
+    }
+}
+
+/// Runs all rows, or as many as finish before `interrupted`; the report is saved after each.
+pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCase>, Saved), BenchError> {
+    let placement = Placement::of_this_machine();
+    let cases = options.matrix.cases();
+    let mut report = empty_report(options, &placement);
+    let mut saved = report.save(&options.out)?;
+    let certificates = tempfile::tempdir().map_err(BenchError::Directory)?;
+    let estimate = options.pace.estimate() * u32::try_from(cases.len()).unwrap_or(u32::MAX);
+    let mut progress = Progress::start(cases.len(), estimate);
+
+    let mut duel: Option<Duel> = None;
+    for case in cases {
+        let stopped = || interrupted.load(Ordering::Relaxed);
+        if stopped() {
+            break;
+        }
+        let mut current = match duel.take().and_then(|duel| duel.reuse(case)) {
+            Some(duel) => duel,
+            None => {
+                let certificate = Certificate::create(certificates.path(), case.cert)?;
+                let new = Duel::start(case, certificate, &options.hasten, &placement)?;
+                add_once(&mut report.warnings, new.warning());
+                new
+            }
+        };
+        progress.row(&case.cells().join(" "));
+        let Some(row) = current.row(case, &options.pace, &progress, &stopped)? else { break };
+        progress.finish_row(row.cpu_ratio, row.verdict);
+        show_failures(&row, &progress);
+        report.rows.push(row);
+        saved = report.save(&options.out)?;
+        duel = Some(current);
+    }
+    progress.finish();
+    report.complete = report.rows.len() == options.matrix.cases().len();
+    saved = report.save(&options.out).unwrap_or(saved);
+    Ok((report, saved))
+}
+
+fn show_failures(row: &Row<TlsCase>, progress: &Progress) {
+    for (name, side) in [("stock", &row.stock), ("hasten", &row.hasten)] {
+        for detail in &side.failure_details {
+            progress.line(&format!("      failed ({name}): {detail}"));
+        }
+    }
+}
+
+fn add_once(warnings: &mut Vec<Warning>, warning: Option<Warning>) {
+    warnings.extend(warning.filter(|warning| !warnings.contains(warning)));
+}
+
+fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {
+    let method = "Full handshakes without resumption, X25519, one HTTP/1.1 request on each connection, closed loop \
+                  with a fixed number of connections. Stock and accelerated server run side by side with one worker \
+                  on one CPU; rounds alternate A B B A. CPU is the scheduler's time of all server processes, kernel \
+                  included, divided by operations that were right in every respect. The interval is a BCa bootstrap \
+                  of the trimmed mean of the pairs' logarithmic ratios.";
+    let next = [
+        ("hasten run -- nginx", "Start your own server accelerated; nothing else changes"),
+        ("hasten check -- nginx", "See what applies to a program on this machine, and why"),
+        ("hasten top", "Watch it work: lanes filled, operations batched, CPU saved"),
+    ];
+    Report {
+        host: host::facts(&options.matrix.servers, placement),
+        workload: "tls",
+        text: Text {
+            title: "TLS handshakes".to_owned(),
+            unit: "handshake".to_owned(),
+            method: method.to_owned(),
+            reproduce: vec![options.command.clone()],
+            next: next.map(|(command, why)| (command.to_owned(), why.to_owned())).to_vec(),
+        },
+        complete: false,
+        rows: Vec::new(),
+        warnings: placement.shared_core.then_some(Warning::SharedCore).into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_is_six_rows_within_a_minute_and_a_half() {
+        let cases = Matrix::quick().cases();
+        assert_eq!(cases.len(), 6);
+        assert!(
+            cases.iter().all(|case| case.server == ServerKind::Nginx && case.protocol == Protocol::Tls13)
+        );
+        assert!(Pace::quick().estimate() * 6 < Duration::from_secs(80));
+    }
+
+    #[test]
+    fn full_is_every_combination() {
+        let cases = Matrix::full().cases();
+        assert_eq!(cases.len(), 2 * 3 * 2 * 3);
+    }
+
+    #[test]
+    fn a_case_has_the_names_of_the_data_format() {
+        let case = TlsCase {
+            server: ServerKind::Haproxy,
+            cert: KeyKind::Rsa2048,
+            protocol: Protocol::Tls12,
+            concurrency: 256,
+        };
+        assert_eq!(
+            serde_json::to_value(case).unwrap(),
+            serde_json::json!({
+                "server": "haproxy", "cert": "rsa-2048", "protocol": "tls1.2", "concurrency": 256
+            })
+        );
+    }
+}
