@@ -1,7 +1,7 @@
 //! The memory behind a page: a sealed memfd, mapped shared.
 
 use crate::layout::{PAGE_NAME, PAGE_SIZE, Page};
-use libc::{c_int, c_uint};
+use libc::c_int;
 
 /// Servers count on small descriptors; ours stays out of their way.
 const LOWEST_FD: c_int = 512;
@@ -9,9 +9,6 @@ const LOWEST_FD: c_int = 512;
 /// Neither shrunk (a reader that maps it must not get SIGBUS), grown, nor
 /// unsealed.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-
-/// Missing in the libc crate's table for some targets; values are ABI.
-const MFD_NOEXEC_SEAL: c_uint = 0x0008;
 
 /// Maps a new shared page, or `None` where the kernel, a limit or a sandbox
 /// does not allow it. The descriptor stays open: it is how a reader without
@@ -30,7 +27,7 @@ fn create_memfd() -> Option<c_int> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // Hosts with vm.memfd_noexec=2 insist on the flag; kernels before 6.3 do
     // not know it.
-    [flags | MFD_NOEXEC_SEAL, flags].into_iter().find_map(|flags| {
+    [flags | libc::MFD_NOEXEC_SEAL, flags].into_iter().find_map(|flags| {
         // SAFETY: PAGE_NAME is a NUL-terminated constant; the call touches no
         // other memory of ours.
         let fd = unsafe { libc::memfd_create(PAGE_NAME.as_ptr(), flags) };
