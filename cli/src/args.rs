@@ -1,6 +1,11 @@
 //! The one definition from which help, completions and the man page are made.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Parser, Subcommand};
+use hasten_plan::{accelerator, suggestion};
 
 use crate::cmd;
 
@@ -25,4 +30,31 @@ pub(crate) enum Command {
     Completions(cmd::completions::CompletionsArgs),
     #[command(hide = true)]
     Man(cmd::man::ManArgs),
+}
+
+/// The name of an accelerator; a wrong one is answered with the nearest.
+#[derive(Debug, Clone)]
+pub(crate) struct AcceleratorName;
+
+impl TypedValueParser for AcceleratorName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let value = value.to_string_lossy();
+        if accelerator::names().any(|name| name == value) {
+            return Ok(value.into_owned());
+        }
+        let fix = suggestion(&value, &accelerator::names().collect::<Vec<_>>());
+        let message = format!("no accelerator is named `{value}`; {fix}\n");
+        Err(clap::Error::raw(ErrorKind::InvalidValue, message).with_cmd(command))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(accelerator::names().map(PossibleValue::new)))
+    }
 }

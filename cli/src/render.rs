@@ -51,7 +51,7 @@ fn width(table: &Table) -> Option<u16> {
 }
 
 /// `on`, `standby` or `off`.
-pub(crate) fn decision(verdict: &Verdict) -> &'static str {
+fn decision(verdict: &Verdict) -> &'static str {
     match verdict.decision {
         Decision::Apply => "on",
         Decision::Standby => "standby",
@@ -72,6 +72,6 @@ pub(crate) fn reason(reason: &Reason) -> String {
 
 /// An accelerator's answer with all of its reasons.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
-    let lines = [format!("{} {}", verdict.name, decision(verdict))].into_iter();
+    let lines = [format!("{} {}: {}", verdict.name, decision(verdict), verdict.summary)].into_iter();
     lines.chain(verdict.reasons.iter().map(reason)).collect::<Vec<_>>().join("\n")
 }

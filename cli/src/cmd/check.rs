@@ -28,7 +28,7 @@ Examples:
 
 /// Show what this host offers, and what would be done to a program
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, long_about = "\
+#[command(after_help = EXAMPLES, override_usage = "hasten check [OPTIONS] [-- PROGRAM]", long_about = "\
 Lists the CPU features, memory, devices and kernel facilities that matter, with their state, why they matter and how to \
 get them, and which accelerators can use them. With PROGRAM it tells how the program is linked, which TLS and \
 compression libraries it loads, and which hooks would apply. Nothing is started or changed.")]
@@ -42,7 +42,7 @@ pub(crate) struct CheckArgs {
     config: Option<PathBuf>,
 
     /// A program to look at: a path, or a name to find in PATH
-    #[arg(last = true, value_name = "PROGRAM")]
+    #[arg(value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 
@@ -157,7 +157,8 @@ impl ProgramReport {
         }
         row("linkage", linkage(program));
         row("privilege", privilege(program));
-        for stem in ["libssl.so", "libcrypto.so", "libz.so"] {
+        let dynamic = matches!(program.linkage, Linkage::Dynamic { libc: Libc::Glibc, .. });
+        for stem in ["libssl.so", "libcrypto.so", "libz.so"].into_iter().filter(|_| dynamic) {
             let Some(library) = program.library(stem) else {
                 row(
                     stem.trim_end_matches(".so"),

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::{FalseyValueParser, PossibleValuesParser};
+use clap::builder::FalseyValueParser;
 use hasten_plan::accelerator;
 use hasten_plan::config::Wish;
-use hasten_plan::{Config, Decision, Plan, Side, Surroundings};
+use hasten_plan::{Config, Decision, Plan, Side, Surroundings, Verdict};
 use hasten_probe::{Environment, Probe, Program};
 
+use crate::args::AcceleratorName;
 use crate::failure::Failure;
 use crate::render;
 
@@ -35,12 +36,12 @@ pub(crate) struct RunArgs {
 
     /// Apply nothing but these accelerators
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_ONLY", hide_env_values = true,
-          value_parser = PossibleValuesParser::new(accelerator::names()))]
+          value_parser = AcceleratorName)]
     only: Option<Vec<String>>,
 
     /// Leave these accelerators out
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_WITHOUT", hide_env_values = true,
-          value_parser = PossibleValuesParser::new(accelerator::names()))]
+          value_parser = AcceleratorName)]
     without: Vec<String>,
 
     /// Refuse to start a command that cannot be accelerated
@@ -107,19 +108,28 @@ fn warn_unknown_disabled(name: &str) {
     eprintln!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}");
 }
 
-/// A line for each accelerator.
+/// A line for each accelerator, and the cure for each one that is off.
 fn print_summary(plan: &Plan, program: &Program) {
     for verdict in &plan.accelerators {
-        let side = match verdict.decision {
-            Decision::Apply => Side::For,
-            Decision::Standby => Side::Idle,
-            Decision::Skip => Side::Against,
-        };
-        let reasons: Vec<_> = verdict.reasons(side).map(|reason| reason.text.as_str()).collect();
-        eprintln!("hasten: {} {}: {}", verdict.name, render::decision(verdict), reasons.join("; "));
+        eprintln!("hasten: {} {}", verdict.name, headline(verdict, program));
+        for reason in verdict.reasons(Side::Against) {
+            reason.fix.iter().for_each(|fix| eprintln!("  fix: {fix}"));
+        }
     }
     if !plan.applies() {
-        eprintln!("hasten: running {} as it is (reasons and fixes: hasten run --dry-run)", program.name());
+        eprintln!("hasten: running {} as it is", program.name());
+    }
+}
+
+fn headline(verdict: &Verdict, program: &Program) -> String {
+    let texts =
+        |side| verdict.reasons(side).map(|reason| reason.text.as_str()).collect::<Vec<_>>().join("; ");
+    match verdict.decision {
+        Decision::Apply => {
+            format!("on for {}: {}; watch it with `hasten top`", program.name(), verdict.summary)
+        }
+        Decision::Standby => format!("on standby: {}", texts(Side::Idle)),
+        Decision::Skip => format!("off: {}", texts(Side::Against)),
     }
 }
 

@@ -14,6 +14,6 @@ mod preload;
 mod surroundings;
 
 pub use config::{Config, ConfigError};
-pub use nearest::nearest;
+pub use nearest::{nearest, suggestion};
 pub use plan::{Decision, Plan, Reason, Side, Verdict, host_verdicts};
 pub use surroundings::Surroundings;

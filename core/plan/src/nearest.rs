@@ -7,6 +7,14 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     (closest.0 <= tolerance).then_some(closest.1)
 }
 
+/// What to tell somebody who wrote `word` where one of `valid` belongs.
+pub fn suggestion(word: &str, valid: &[&str]) -> String {
+    match nearest(word, valid.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("use one of {}", valid.join(", ")),
+    }
+}
+
 /// Edit distance in which swapping two neighbours is one edit (optimal string alignment), case ignored.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();

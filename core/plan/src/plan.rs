@@ -26,6 +26,8 @@ pub struct Plan {
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
     pub name: &'static str,
+    /// What the accelerator does, in one line.
+    pub summary: &'static str,
     pub decision: Decision,
     pub reasons: Vec<Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +124,8 @@ impl Verdict {
             Err(reason) => (None, reason),
         };
         let reasons: Vec<_> = [choice].into_iter().chain(host).chain(program).chain([found]).collect();
-        Self { name, decision: Decision::from_reasons(&reasons), reasons, library }
+        let decision = Decision::from_reasons(&reasons);
+        Self { name, summary: accelerator.summary(), decision, reasons, library }
     }
 
     fn is_loaded(&self) -> bool {

@@ -6,9 +6,9 @@ use hasten_probe::{Cpu, Feature, Program};
 
 use super::Accelerator;
 use crate::config::Config;
-use crate::nearest;
 use crate::plan::{Reason, Side};
 use crate::preload;
+use crate::suggestion;
 use crate::surroundings::Surroundings;
 
 pub struct Tls;
@@ -53,7 +53,7 @@ impl Accelerator for Tls {
     }
 
     fn summary(&self) -> &'static str {
-        "TLS handshakes of OpenSSL servers: signatures and key exchange in batches of eight"
+        "TLS handshakes in batches of eight (RSA, ECDSA, ECDHE)"
     }
 
     fn library(&self) -> &'static str {
@@ -157,10 +157,7 @@ pub(crate) fn check_break_even(list: &str) -> Result<(), (String, String)> {
         let (operation, lanes) =
             pair.split_once(':').ok_or_else(|| (format!("`{pair}` has no lanes"), form()))?;
         if !OPERATIONS.contains(&operation) {
-            let fix = match nearest(operation, OPERATIONS) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("use one of {}", OPERATIONS.join(", ")),
-            };
+            let fix = suggestion(operation, &OPERATIONS);
             return Err((format!("unknown operation `{operation}`"), fix));
         }
         if !lanes.parse().is_ok_and(|lanes: u8| (1..=NEVER).contains(&lanes)) {

@@ -31,8 +31,7 @@ pub enum ConfigError {
         name: String,
         /// The table, where `what` alone does not say it.
         within: &'static str,
-        nearest: Option<&'static str>,
-        valid: Vec<&'static str>,
+        fix: String,
     },
     #[error("{place}: `{key}` must be {expected}, not {found}")]
     Value { place: Place, key: String, expected: &'static str, found: String },
@@ -46,9 +45,7 @@ impl ConfigError {
         match self {
             Self::Read { .. } => "check --config and HASTEN_CONFIG, and who may read the file".into(),
             Self::Syntax { .. } => "docs/configuration.md has an example to start from".into(),
-            Self::Unknown { nearest: Some(nearest), .. } => format!("did you mean `{nearest}`?"),
-            Self::Unknown { valid, .. } => format!("use one of {}", valid.join(", ")),
-            Self::Variable { fix, .. } => fix.clone(),
+            Self::Unknown { fix, .. } | Self::Variable { fix, .. } => fix.clone(),
             Self::Value { key, expected, .. } => format!("write {expected} after `{key} =`"),
         }
     }

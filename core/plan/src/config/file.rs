@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{ConfigError, Place};
 use super::{Config, Wish};
 use crate::accelerator::{self, tls};
-use crate::nearest;
+use crate::suggestion;
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -136,15 +136,14 @@ impl Reader<'_> {
         span: Range<usize>,
         (what, within): (&'static str, &'static str),
         name: &str,
-        valid: &[&'static str],
+        valid: &[&str],
     ) -> ConfigError {
         ConfigError::Unknown {
             place: self.place(span),
             what,
             name: name.to_owned(),
             within,
-            nearest: nearest(name, valid.iter().copied()),
-            valid: valid.to_vec(),
+            fix: suggestion(name, valid),
         }
     }
 

@@ -55,6 +55,7 @@ pub struct Import {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Machine {
+    #[serde(rename = "x86-64")]
     X86_64,
     /// 32-bit x86, or x86-64 code with 32-bit pointers (x32).
     X86,

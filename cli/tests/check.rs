@@ -1,0 +1,165 @@
+//! `hasten check`: the table, the JSON, and the answer for one program.
+
+mod support;
+
+use serde_json::Value;
+use support::{HASTEN, Place, has_ifma};
+
+fn json(place: &Place, arguments: &[&str]) -> Value {
+    let assert = place.run(&[&["check", "--json"], arguments].concat()).success();
+    serde_json::from_slice(&assert.get_output().stdout).unwrap()
+}
+
+#[test]
+fn tells_of_a_program_what_it_links_and_which_hooks_it_would_use() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    let output = place.hasten(&["check", "--", "./server"]).env("COLUMNS", "160").output().unwrap();
+    insta::assert_snapshot!(place.normalise(&output.stdout));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn the_json_of_a_program_says_the_same() {
+    let place = Place::new();
+    let program = &json(&place, &["--", "./server"])["program"];
+    assert_eq!(program["linkage"]["type"], "dynamic");
+    assert_eq!(program["linkage"]["libc"], "glibc");
+    assert_eq!(program["machine"], "x86-64");
+    assert_eq!(program["privilege"]["secure_exec"], false);
+    assert_eq!(program["libraries"][0]["name"], "libssl.so.3");
+    assert_eq!(program["libraries"][0]["version"], "OpenSSL 3.0.99");
+    let tls = &program["accelerators"][0];
+    assert_eq!(tls["name"], "tls");
+    assert_eq!(tls["decision"], if has_ifma() { "apply" } else { "skip" });
+    let hooks: Vec<_> =
+        tls["hooks"].as_array().unwrap().iter().map(|hook| (&hook["symbol"], &hook["bound_in"])).collect();
+    let expected = serde_json::json!([
+        ["SSL_do_handshake", ["server"]],
+        ["EVP_DigestSign", ["libssl.so.3"]],
+        ["SSL_read_early_data", []],
+    ]);
+    assert_eq!(serde_json::json!(hooks), expected);
+}
+
+#[test]
+fn every_feature_of_the_host_has_state_reason_and_use() {
+    let place = Place::new();
+    let report = json(&place, &[]);
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["hasten"], env!("CARGO_PKG_VERSION"));
+    let features = report["features"].as_array().unwrap();
+    for feature in features {
+        for name in ["id", "group", "feature", "state", "detail", "why"] {
+            assert!(feature[name].as_str().is_some_and(|text| !text.is_empty()), "{name} of {feature}");
+        }
+        assert!(["available", "limited", "absent", "unknown"].contains(&feature["state"].as_str().unwrap()));
+    }
+    let of =
+        |id: &str| features.iter().find(|feature| feature["id"] == id).unwrap_or_else(|| panic!("no {id}"));
+    assert_eq!(of("cpu.avx512ifma")["used_by"], serde_json::json!(["tls"]));
+    for id in [
+        "cpu.avx512f",
+        "cpu.vaes",
+        "cpu.avx512vbmi",
+        "cpu.avx_ifma",
+        "cpu.sha_ni",
+        "cpu.gfni",
+        "memory.huge_pages",
+        "memory.numa",
+        "memory.tiers",
+        "memory.dax",
+        "memory.cxl",
+        "device.qat",
+        "device.iaa",
+        "device.dsa",
+        "device.dlb",
+        "kernel.io_uring",
+        "kernel.ktls",
+        "kernel.perf_events",
+        "kernel.userns",
+        "kernel.cpu_limit",
+    ] {
+        of(id);
+    }
+    assert_eq!(report["accelerators"][0]["decision"], if has_ifma() { "apply" } else { "skip" });
+    assert!(report["host"]["cpu"]["threads"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn every_name_of_the_json_is_documented() {
+    let place = Place::new();
+    let page = include_str!("../../docs/cli.md");
+    let report = json(&place, &["--", "./server"]);
+    let documented = |names: &Value| {
+        for name in names.as_object().unwrap().keys() {
+            assert!(page.contains(&format!("`{name}`")), "docs/cli.md does not mention `{name}`");
+        }
+    };
+    documented(&report);
+    documented(&report["features"][0]);
+    documented(&report["program"]);
+    documented(&report["program"]["accelerators"][0]);
+    documented(&report["program"]["accelerators"][0]["hooks"][0]);
+    documented(&report["program"]["accelerators"][0]["reasons"][0]);
+    documented(&report["program"]["libraries"][0]);
+    documented(&report["program"]["privilege"]);
+}
+
+#[test]
+fn a_cpu_without_ifma_is_said_to_be_one() {
+    let place = Place::new();
+    let output = place.hasten(&["check"]).env("HASTEN_CPU_DISABLE_IFMA", "1").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("tls off"), "{text}");
+    assert!(text.contains("- HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA"), "{text}");
+}
+
+#[test]
+fn the_table_fits_the_width_and_has_no_colours_in_a_pipe() {
+    let place = Place::new();
+    for width in [80, 100, 200] {
+        let output = place.hasten(&["check"]).env("COLUMNS", width.to_string()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let table = text.lines().skip(2).take_while(|line| !line.is_empty());
+        assert!(table.map(|line| line.chars().count()).max().unwrap() <= width);
+        assert!(!text.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn colours_come_on_a_terminal_and_go_with_no_color() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        println!("skipped: script is not installed (apt-get install bsdutils)");
+        return;
+    }
+    let on_terminal = |no_color: Option<&str>| {
+        let mut script = std::process::Command::new("script");
+        script.args(["-qec", &format!("{HASTEN} check"), "/dev/null"]).env_remove("NO_COLOR");
+        if let Some(value) = no_color {
+            script.env("NO_COLOR", value);
+        }
+        let output = script.stdin(std::process::Stdio::null()).output().unwrap().stdout;
+        String::from_utf8(output).unwrap().contains('\u{1b}')
+    };
+    assert!(on_terminal(None));
+    assert!(on_terminal(Some("")), "an empty NO_COLOR means nothing");
+    assert!(!on_terminal(Some("1")));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_a_plain_failure() {
+    let place = Place::new();
+    let assert = place.run(&["check", "--", "no-such-program"]).code(1).stdout("");
+    assert!(place.stderr(&assert).contains("cannot find `no-such-program`"));
+}
+
+#[test]
+fn a_wrong_configuration_is_an_error_here_too() {
+    let place = Place::new();
+    place.write("hasten.toml", "[tls]\nenabeld = true\n");
+    let assert = place.run(&["check"]).code(2);
+    assert!(place.stderr(&assert).contains("did you mean `enabled`?"));
+}

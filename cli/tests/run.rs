@@ -1,0 +1,297 @@
+//! `hasten run`: what it decides, says and sets.
+
+mod support;
+
+use std::os::unix::fs::{PermissionsExt, chown};
+
+use support::{Place, has_ifma, is_root};
+
+#[test]
+fn a_server_is_accelerated_and_told_so_on_stderr_only() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    let assert = place.run(&["run", "--", "./server"]).success();
+    assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
+    insta::assert_snapshot!(place.stderr(&assert), @"hasten: tls on for server: TLS handshakes in batches of eight (RSA, ECDSA, ECDHE); watch it with `hasten top`");
+}
+
+#[test]
+fn dry_run_shows_every_reason_and_starts_nothing() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    let assert = place.run(&["run", "--dry-run", "--", "./server", "7", "two words", "it's"]).success();
+    assert_eq!(place.stdout(&assert), "");
+    insta::assert_snapshot!(place.stderr(&assert), @r#"
+    program  [PLACE]/server
+    config   none
+
+    tls on: TLS handshakes in batches of eight (RSA, ECDSA, ECDHE)
+      + on by default
+      + AVX-512 IFMA is usable on this [CPU]
+      + server is dynamically linked with glibc
+      + server uses [PLACE]/libssl.so.3 (OpenSSL 3.0.99)
+      + the library is [PLACE]/libhasten_tls.so
+
+    the same by hand:
+      LD_PRELOAD=[PLACE]/libhasten_tls.so ./server 7 'two words' 'it'\''s'
+    "#);
+}
+
+#[test]
+fn the_command_line_that_dry_run_prints_does_the_same() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    let output = place.hasten(&["run", "-n", "--", "./server", "3"]).output().unwrap();
+    let plan = String::from_utf8(output.stderr).unwrap();
+    let line = plan.lines().last().unwrap();
+    let output = place.hasten(&["run", "-q", "--", "sh", "-c", line]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "./server loaded=yes handshake=79\n");
+}
+
+#[test]
+fn programs_started_by_the_command_inherit_the_library() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    let assert = place.run(&["run", "--", "dash", "-c", "./server; true"]).success();
+    assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
+    insta::assert_snapshot!(place.stderr(&assert), @"hasten: tls on standby: dash does not link libssl.so.3: the library stays idle until dash, or a program that it starts, loads it");
+}
+
+#[test]
+fn a_script_is_judged_by_its_interpreter() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    place.write("start.sh", "#!/bin/sh\nexec ./server 4\n");
+    std::fs::set_permissions(place.path("start.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+    let assert = place.run(&["run", "--", "./start.sh"]).code(4);
+    assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
+    assert!(place.stderr(&assert).contains("tls on standby: "));
+}
+
+#[test]
+fn without_ifma_nothing_is_preloaded_and_the_reason_is_given() {
+    let place = Place::new();
+    let command = |arguments: &[&str]| {
+        let mut command = place.hasten(arguments);
+        command.env("HASTEN_CPU_DISABLE_IFMA", "1");
+        assert_cmd::Command::from_std(command).assert()
+    };
+    let assert = command(&["run", "--", "./server"]).success();
+    assert_eq!(place.stdout(&assert), "./server loaded=no handshake=79\n");
+    insta::assert_snapshot!(place.stderr(&assert), @r#"
+    hasten: tls off: HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA
+      fix: unset HASTEN_CPU_DISABLE_IFMA
+    hasten: running server as it is
+    "#);
+    let assert = command(&["run", "--strict", "--", "./server"]).code(1);
+    assert_eq!(place.stdout(&assert), "");
+    assert!(place.stderr(&assert).contains("--strict forbids"), "{}", place.stderr(&assert));
+}
+
+#[test]
+fn the_kill_switch_needs_no_other_change() {
+    let place = Place::new();
+    for value in ["tls", "all", "1", "gzip,tls"] {
+        let mut command = place.hasten(&["run", "--only", "tls", "--", "./server"]);
+        let output = command.env("HASTEN_DISABLE", value).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "./server loaded=no handshake=79\n", "{value}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("HASTEN_DISABLE"));
+    }
+}
+
+#[test]
+fn a_misspelt_kill_switch_does_not_fail_in_silence() {
+    let place = Place::new();
+    let output = place.hasten(&["run", "-q", "--", "true"]).env("HASTEN_DISABLE", "tsl").output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "hasten: warning: HASTEN_DISABLE names no accelerator `tsl`; did you mean `tls`?\n"
+    );
+}
+
+#[test]
+fn quiet_is_silent() {
+    let place = Place::new();
+    place.run(&["run", "--quiet", "--", "true"]).success().stdout("").stderr("");
+}
+
+#[test]
+fn without_and_only_decide() {
+    let place = Place::new();
+    let assert = place.run(&["run", "--without", "tls", "--", "./server"]).success();
+    assert_eq!(place.stdout(&assert), "./server loaded=no handshake=79\n");
+    assert!(place.stderr(&assert).contains("tls off: --without leaves it out"));
+    let assert = place.run(&["run", "--only", "tsl", "--", "./server"]).code(2);
+    assert!(place.stderr(&assert).contains("did you mean `tls`?"), "{}", place.stderr(&assert));
+}
+
+#[test]
+fn what_is_preloaded_already_stays_in_front() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    let other = place.cc("libother.so", "int other;", &["-shared", "-fPIC"]);
+    let output = place
+        .hasten(&["run", "-q", "--", "printenv", "LD_PRELOAD"])
+        .env("LD_PRELOAD", &other)
+        .output()
+        .unwrap();
+    let expected = "[PLACE]/libother.so:[PLACE]/libhasten_tls.so\n";
+    assert_eq!(place.normalise(&output.stdout), expected);
+}
+
+#[test]
+fn run_inside_run_means_what_the_inner_one_says() {
+    let place = Place::new();
+    let inner = [support::HASTEN, "run", "-q", "--without", "tls", "--", "./server"];
+    let assert = place.run(&[&["run", "-q", "--"], &inner[..]].concat()).success();
+    // The constructor ran in the inner hasten itself, so the variable is inherited; the library is not.
+    let environment = [support::HASTEN, "run", "-q", "--without", "tls", "--", "printenv", "LD_PRELOAD"];
+    assert!(place.stdout(&assert).starts_with("./server"));
+    place.run(&[&["run", "-q", "--"], &environment[..]].concat()).code(1).stdout("");
+}
+
+#[test]
+fn programs_that_cannot_be_preloaded_run_as_they_are() {
+    let place = Place::new();
+    place.cc("static", "int main(void){return 5;}", &["-static"]);
+    let assert = place.run(&["run", "--", "./static"]).code(5);
+    insta::assert_snapshot!(place.stderr(&assert).replace(" AVX-512 IFMA", ""), @r#"
+    hasten: tls off: static is statically linked: there is no loader to preload anything
+      fix: use a dynamically linked build; if static only starts the server, put hasten behind it: `static … hasten run -- SERVER`
+    hasten: running static as it is
+    "#);
+    place.run(&["run", "--strict", "--", "./static"]).code(1);
+}
+
+#[test]
+fn a_program_with_openssl_inside_is_left_alone() {
+    let place = Place::new();
+    let source = "int SSL_do_handshake(void){return 0;} int main(void){return SSL_do_handshake();}";
+    place.cc("fat", source, &["-rdynamic"]);
+    let assert = place.run(&["run", "--dry-run", "--", "./fat"]).success();
+    assert!(place.stderr(&assert).contains("carries its own OpenSSL inside"), "{}", place.stderr(&assert));
+}
+
+#[test]
+fn another_openssl_is_left_alone() {
+    let place = Place::new();
+    place.cc(
+        "libssl.so.1.1",
+        "int SSL_new(void){return 0;}",
+        &["-shared", "-fPIC", "-Wl,-soname,libssl.so.1.1"],
+    );
+    let source = "int SSL_new(void); int main(void){return SSL_new();}";
+    place.cc("old", source, &["@/libssl.so.1.1", "-Wl,-rpath,@"]);
+    let assert = place.run(&["run", "--dry-run", "--", "./old"]).success();
+    assert!(place.stderr(&assert).contains("old uses libssl.so.1.1; only OpenSSL 3 is known"));
+}
+
+#[test]
+fn a_musl_program_is_left_alone() {
+    let place = Place::new();
+    let source = place.write("main.c", "int main(void){return 6;}");
+    let built = std::process::Command::new("musl-gcc").arg(source).arg("-o").arg(place.path("musl")).status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("skipped: musl-gcc is not installed (apt-get install musl-tools)");
+        return;
+    }
+    let assert = place.run(&["run", "--", "./musl"]).code(6);
+    assert!(place.stderr(&assert).contains("linked with musl"), "{}", place.stderr(&assert));
+}
+
+#[test]
+fn a_set_user_id_program_is_left_alone() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let program = place.cc("privileged", "int main(void){return 0;}", &[]);
+    chown(&program, Some(65534), None).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).unwrap();
+    let assert = place.run(&["run", "--dry-run", "--", "./privileged"]).success();
+    assert!(
+        place.stderr(&assert).contains("another user's rights (set-user-ID)"),
+        "{}",
+        place.stderr(&assert)
+    );
+    // The same bit for the user who runs it anyway changes nothing, so nothing is refused.
+    chown(&program, Some(0), None).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).unwrap();
+    let assert = place.run(&["run", "--dry-run", "--", "./privileged"]).success();
+    assert!(!place.stderr(&assert).contains("set-user-ID"), "{}", place.stderr(&assert));
+}
+
+#[test]
+fn what_cannot_be_started_is_reported_as_a_shell_would() {
+    let place = Place::new();
+    place.write("data", "not a program");
+    let assert = place.run(&["run", "--", "./absent"]).code(127);
+    assert!(place.stderr(&assert).starts_with("hasten: cannot find `./absent`"), "{}", place.stderr(&assert));
+    let assert = place.run(&["run", "--", "./data"]).code(126);
+    assert!(place.stderr(&assert).contains("chmod +x"), "{}", place.stderr(&assert));
+    let assert = place.run(&["run", "--", "no-such-command"]).code(127);
+    assert!(place.stderr(&assert).contains("in PATH"), "{}", place.stderr(&assert));
+    place.run(&["run"]).code(2);
+}
+
+#[test]
+fn settings_come_from_flags_then_environment_then_file() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    let file = "[run]\nwithout = ['tls']\n[tls.break_even]\nrsa-2048-sign = 5\n";
+    place.write("hasten.toml", file);
+    let server = |arguments: &[&str], only: &str| {
+        let mut command = place.hasten(
+            &[&["run", "-q"], arguments, &["--", "sh", "-c", "./server; printenv HASTEN_TLS_BREAK_EVEN"]]
+                .concat(),
+        );
+        if !only.is_empty() {
+            command.env("HASTEN_ONLY", only);
+        }
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(server(&[], ""), "./server loaded=no handshake=79\n");
+    let on = "./server loaded=yes handshake=79\nrsa-2048-sign:5\n";
+    assert_eq!(server(&[], "tls"), on, "the environment wins over the file");
+    assert_eq!(server(&["--only", "tls"], ""), on, "a flag wins over the file");
+    assert_eq!(server(&["--without", "tls"], "tls"), "./server loaded=no handshake=79\n");
+    place.write("other.toml", "");
+    assert_eq!(server(&["--config", "other.toml"], ""), "./server loaded=yes handshake=79\n");
+}
+
+#[test]
+fn a_wrong_configuration_starts_nothing() {
+    let place = Place::new();
+    place.write("hasten.toml", "[tls]\nbreakeven = 3\n");
+    let assert = place.run(&["run", "--", "./server"]).code(2).stdout("");
+    insta::assert_snapshot!(place.stderr(&assert), @r#"
+    hasten: hasten.toml:2: unknown key `breakeven` in [tls]
+      fix: did you mean `break_even`?
+    "#);
+    let output = place
+        .hasten(&["run", "--config", "/dev/null", "--", "./server"])
+        .env("HASTEN_TLS_BREAK_EVEN", "p-256-sgn:1")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!(place.normalise(&output.stderr), @r#"
+    hasten: HASTEN_TLS_BREAK_EVEN: unknown operation `p-256-sgn`
+      fix: did you mean `p-256-sign`?
+    "#);
+}

@@ -1,0 +1,131 @@
+//! The command under test, and a place with a preload library and little programs for it.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use assert_cmd::assert::Assert;
+use hasten_plan::accelerator::tls;
+use hasten_probe::Probe;
+
+pub(crate) const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
+
+/// A library with a hook table, whose presence a program can see as the variable that its constructor sets.
+const PRELOAD: &str = r#"
+    #include <stdlib.h>
+    __attribute__((section(".hasten.hooks"), used)) static const char table[] =
+        "SSL_do_handshake\tSsl\trequired\t Suspends a handshake.\n"
+        "EVP_DigestSign\tCrypto\trequired\t Queues a signature.\n"
+        "SSL_read_early_data\tSsl\toptional\t Early data.\n";
+    __attribute__((constructor)) static void loaded(void) { setenv("LOADED", "yes", 1); }
+"#;
+
+/// Enough of OpenSSL to be recognised: the names, an edge between the two libraries, a version text.
+const LIBCRYPTO: &str = r#"
+    const char version_text[] = "OpenSSL 3.0.99 1 Jan 2030";
+    int EVP_DigestSign(void) { return version_text[0]; }
+"#;
+const LIBSSL: &str = "int EVP_DigestSign(void); int SSL_do_handshake(void) { return EVP_DigestSign(); }";
+const SERVER: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    int SSL_do_handshake(void);
+    int main(int argc, char **argv) {
+        const char *loaded = getenv("LOADED");
+        printf("%s loaded=%s handshake=%d\n", argv[0], loaded ? loaded : "no", SSL_do_handshake());
+        return argc > 1 ? atoi(argv[1]) : 0;
+    }
+"#;
+
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    /// A working directory with the preload library and `server`, which links the look-alike of OpenSSL.
+    pub(crate) fn new() -> Self {
+        let place = Self(tempfile::tempdir().expect("a temporary directory"));
+        place.cc("libhasten_tls.so", PRELOAD, &["-shared", "-fPIC"]);
+        place.cc("libcrypto.so.3", LIBCRYPTO, &["-shared", "-fPIC", "-Wl,-soname,libcrypto.so.3"]);
+        let arguments = ["-shared", "-fPIC", "-Wl,-soname,libssl.so.3", "@/libcrypto.so.3", "-Wl,-rpath,@"];
+        place.cc("libssl.so.3", LIBSSL, &arguments);
+        place.cc("server", SERVER, &["@/libssl.so.3", "-Wl,-rpath,@", "-Wl,-rpath-link,@"]);
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("writable");
+        path
+    }
+
+    /// Compiles C; `@` in an argument stands for this directory.
+    pub(crate) fn cc(&self, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
+        let (file, output) = (self.write("source.c", source), self.path(name));
+        let directory = self.0.path().to_str().expect("UTF-8");
+        let status = Command::new("cc")
+            .args(["-x", "c"])
+            .arg(file)
+            .args(["-x", "none", "-o"])
+            .arg(&output)
+            .args(arguments.iter().map(|argument| argument.replace('@', directory)))
+            .status()
+            .expect("cc runs (apt-get install gcc)");
+        assert!(status.success(), "cc {name}");
+        output
+    }
+
+    /// `hasten` in this place, with nothing of the caller's environment that could change its mind.
+    pub(crate) fn hasten(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(HASTEN);
+        for (name, _) in std::env::vars_os() {
+            let known = name.to_string_lossy();
+            if known.starts_with("HASTEN_") || ["LD_PRELOAD", "NO_COLOR", "COLUMNS"].contains(&&*known) {
+                command.env_remove(&name);
+            }
+        }
+        command.args(arguments).current_dir(self.0.path()).env("HASTEN_LIBDIR", self.0.path());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Assert {
+        assert_cmd::Command::from_std(self.hasten(arguments)).assert()
+    }
+
+    /// Output with this place's path and other changeable parts replaced by names.
+    pub(crate) fn normalise(&self, output: &[u8]) -> String {
+        let text = String::from_utf8_lossy(output);
+        let text = text.replace(self.0.path().to_str().expect("UTF-8"), "[PLACE]");
+        text.replace(&Probe::new().cpu().model, "[CPU]")
+    }
+
+    pub(crate) fn stderr(&self, assert: &Assert) -> String {
+        self.normalise(&assert.get_output().stderr)
+    }
+
+    pub(crate) fn stdout(&self, assert: &Assert) -> String {
+        self.normalise(&assert.get_output().stdout)
+    }
+}
+
+/// Whether this host's CPU can run the TLS engine; says so if not.
+pub(crate) fn has_ifma() -> bool {
+    let cpu = Probe::new().cpu();
+    let has = tls::REQUIRED.into_iter().all(|feature| cpu.has(feature));
+    if !has {
+        println!("skipped: this CPU has no AVX-512 IFMA");
+    }
+    has
+}
+
+pub(crate) fn is_root() -> bool {
+    let root =
+        Path::new("/proc/self").metadata().is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if !root {
+        println!("skipped: needs root");
+    }
+    root
+}
