@@ -30,5 +30,5 @@ pub use group::{Curve, Group};
 pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
 pub use memory::{constant_time_eq, wipe};
 pub use multibuffer::{DeriveLane, LANES, LaneStatus, RsaLane, Scratch, derive, keygen, rsa_private};
-pub use random::Random;
+pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaParts, RsaSize, UnsupportedKey};

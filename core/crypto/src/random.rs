@@ -1,6 +1,6 @@
 //! Secret scalars from the host's random generator.
 
-use crate::memory::wipe;
+use crate::memory::{Plain, SecretStack, wipe};
 
 /// The host library's DRBG: fills the buffer, or returns false and leaves it undefined.
 pub type Random<'a> = dyn FnMut(&mut [u8]) -> bool + 'a;
@@ -27,4 +27,109 @@ pub(crate) fn scalar<const N: usize>(
     }
     wipe(bytes.as_flattened_mut());
     scalar
+}
+
+/// Random bytes ahead of their use, for what a handshake shows to its peer: hello randoms, session identifiers, nonces of
+/// tickets, salts. A host's generator spends more on each call than on the bytes.
+///
+/// Not for keys. Bytes leave zeros behind when they are taken, and a forked child finds its copy empty.
+pub struct RandomPool {
+    blocks: SecretStack<Block, BLOCKS>,
+}
+
+const BLOCKS: usize = 64;
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Block([u8; 16]);
+
+// SAFETY: an array of u8.
+#[allow(unsafe_code)]
+unsafe impl Plain for Block {
+    const ZERO: Self = Self([0; 16]);
+}
+
+impl RandomPool {
+    /// `None` if the kernel cannot keep the pool out of forked children.
+    pub fn new() -> Option<Self> {
+        Some(Self { blocks: SecretStack::new()? })
+    }
+
+    /// Fills `out`; false if the generator fails, which leaves `out` undefined.
+    pub fn fill(&mut self, out: &mut [u8], random: &mut Random<'_>) -> bool {
+        for chunk in out.chunks_mut(size_of::<Block>()) {
+            let Some(mut block) = self.blocks.pop().or_else(|| self.refill(random)) else { return false };
+            chunk.copy_from_slice(&block.0[..chunk.len()]);
+            wipe(&mut block.0);
+        }
+        true
+    }
+
+    /// Draws as much as there is room for, and takes one block of it.
+    fn refill(&mut self, random: &mut Random<'_>) -> Option<Block> {
+        let mut bytes = [0; BLOCKS * size_of::<Block>()];
+        if random(&mut bytes) {
+            let (blocks, _) = bytes.as_chunks();
+            // The pool was empty, so all of it fits.
+            blocks.iter().all(|&block| self.blocks.push(Block(block)).is_ok());
+        }
+        wipe(&mut bytes);
+        self.blocks.pop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_until_one_is_accepted_and_gives_up_in_time() {
+        let mut draws = 0;
+        let mut counting = |bytes: &mut [u8]| {
+            draws += 1;
+            bytes.fill(draws);
+            true
+        };
+        let third = |candidate: &[u64; 2]| if candidate[0] & 0xff == 3 { u64::MAX } else { 0 };
+        assert_eq!(scalar(&mut counting, third), Some([0x0303_0303_0303_0303; 2]));
+        draws = 0;
+        let mut counting = |_: &mut [u8]| {
+            draws += 1;
+            true
+        };
+        assert_eq!(scalar::<2>(&mut counting, |_| 0), None);
+        assert_eq!(draws as usize, DRAWS);
+        assert_eq!(
+            scalar::<2>(&mut |_| false, |_| u64::MAX),
+            None,
+            "a generator that fails is not asked again"
+        );
+    }
+
+    #[test]
+    fn a_pool_hands_out_every_byte_once_and_asks_seldom() {
+        let (mut next, mut calls) = (0u64, 0);
+        let mut random = |bytes: &mut [u8]| {
+            calls += 1;
+            bytes.chunks_mut(8).for_each(|chunk| {
+                next += 1;
+                chunk.copy_from_slice(&next.to_le_bytes()[..chunk.len()]);
+            });
+            true
+        };
+        let mut pool = RandomPool::new().expect("Linux 4.14");
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..200 {
+            let mut out = [0; 32];
+            assert!(pool.fill(&mut out, &mut random));
+            assert!(out.chunks(16).all(|block| seen.insert(block.to_vec())), "a block came twice");
+        }
+        assert_eq!(calls, (200 * 32_usize).div_ceil(BLOCKS * 16));
+    }
+
+    #[test]
+    fn a_generator_that_fails_is_reported() {
+        let mut pool = RandomPool::new().expect("Linux 4.14");
+        assert!(!pool.fill(&mut [0; 4], &mut |_| false));
+    }
 }

@@ -4,7 +4,7 @@ use core::cell::{Cell, RefCell};
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, NoncePool,
-    RsaLane, Scratch,
+    RandomPool, RsaLane, Scratch,
 };
 use hasten_telemetry::{Event, Reason, slot};
 
@@ -38,6 +38,8 @@ pub(crate) enum Verdict {
     Done,
     /// Run the original function.
     Bypass(Reason),
+    /// The engine has no result it would release: run the original function.
+    Failed,
     /// The connection is being torn down: fail without doing the work.
     Cancelled,
 }
@@ -60,6 +62,7 @@ pub(crate) struct Engine {
     ifma: Option<Ifma>,
     break_even: RefCell<BreakEven>,
     parts: RefCell<Option<Parts>>,
+    random: RefCell<Option<RandomPool>>,
     published: Cell<u32>,
 }
 
@@ -82,6 +85,7 @@ impl Engine {
             ifma,
             break_even: RefCell::new(BreakEven::new(config::get().break_even)),
             parts: RefCell::new(parts),
+            random: RefCell::new(RandomPool::new()),
             published: Cell::new(0),
         }
     }
@@ -119,9 +123,9 @@ impl Engine {
         for (lane, operation) in group.iter_mut().flatten().enumerate() {
             // A lane without a result (a bad key, a bad point, a fault) is
             // redone by the original, which reports it as it always did.
-            let ok = done.is_ok(lane);
-            operation.verdict = if ok { Verdict::Done } else { Verdict::Bypass(Reason::BelowBreakEven) };
+            operation.verdict = if done.is_ok(lane) { Verdict::Done } else { Verdict::Failed };
         }
+        slot().event(Event::TurnsBatched);
         self.account(algorithm, len, done.count(), took);
     }
 
@@ -162,7 +166,11 @@ impl Engine {
         drop(break_even);
         slot().batched(telemetry(algorithm), lanes, took, saved);
         if done < lanes {
-            slot().failed(telemetry(algorithm), (lanes - done) as u64);
+            let failed = (lanes - done) as u64;
+            slot().failed(telemetry(algorithm), failed);
+            if matches!(algorithm, Algorithm::Rsa2048Sign | Algorithm::Rsa3072Sign | Algorithm::Rsa4096Sign) {
+                slot().event_n(Event::VerifyFailed, failed);
+            }
         }
         self.publish(algorithm);
     }
@@ -210,6 +218,11 @@ impl Engine {
             self.account_pool(key.curve().sign(), made, now() - start);
         }
         pool.sign(key, digest)
+    }
+
+    /// Random bytes that the peer will see.
+    pub(crate) fn random(&self, bytes: &mut [u8]) -> bool {
+        self.random.borrow_mut().as_mut().is_some_and(|pool| pool.fill(bytes, &mut random::public))
     }
 
     fn account_pool(&self, algorithm: Algorithm, made: usize, took: u64) {

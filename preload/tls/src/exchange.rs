@@ -12,7 +12,7 @@ use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use hasten_crypto::{DeriveLane, Group, wipe};
-use hasten_telemetry::{Event, Reason, slot};
+use hasten_telemetry::{Event, slot};
 
 use crate::batch::{Operation, Verdict, Work};
 use crate::clock::now;
@@ -21,8 +21,9 @@ use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts::{self, Stand, is_stand_in};
 
-/// EVP_PKEYs a thread keeps for each group.
-const STOCK: usize = 64;
+/// EVP_PKEYs a thread keeps for each group, at some 700 bytes each. libssl
+/// holds two per connection for its life, so many come and go at once.
+const STOCK: usize = 512;
 
 static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
 
@@ -523,12 +524,14 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: *mut EvpPkey, out: &
     match runtime.submit(&mut operation) {
         Verdict::Done => true,
         Verdict::Cancelled => false,
-        Verdict::Bypass(reason) => {
-            slot().bypass(reason);
+        verdict => {
+            if let Verdict::Bypass(reason) = verdict {
+                slot().bypass(reason);
+            }
             let start = now();
             // SAFETY: both keys are alive.
             let done = unsafe { derive_with_original(tag, peer, out) };
-            if done && reason != Reason::UnsupportedParameters {
+            if done {
                 runtime.engine.scalar_took(tag.group.derive(), now() - start);
             }
             done

@@ -17,6 +17,7 @@ use hasten_telemetry::{Event, Reason, slot};
 use crate::batch::Operation;
 use crate::coroutine::{self, Stack, StackPointer};
 use crate::fds;
+use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::{Runtime, SUSPENDED, count_suspended, serve};
 use crate::start;
@@ -106,13 +107,29 @@ unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
             let same = runtime.running().is_some_and(|handshake| handshake.ssl.get() == ssl);
             return if same { call.invoke(ssl) } else { runtime.aside(|| call.invoke(ssl)) };
         }
-        if let Some(handshake) = suspended(ssl) {
-            return handshake.go_on(runtime, call);
-        }
-        if SSL_is_server.get()(ssl) == 0 || SSL_in_init.get()(ssl) == 0 {
+        let resumed = suspended(ssl);
+        if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_in_init.get()(ssl) == 0) {
             return call.invoke(ssl);
         }
-        runtime.turn.handshakes.set(runtime.turn.handshakes.get() + 1);
+        let state = SSL_get_state.get()(ssl);
+        runtime.tickets.begin(ssl, state);
+        if state == TLS_ST_BEFORE {
+            slot().event(Event::HandshakeStarted);
+        }
+        let result = match resumed {
+            Some(handshake) => handshake.go_on(runtime, call),
+            None => first_call(runtime, ssl, call),
+        };
+        count_outcome(ssl, result);
+        result
+    }
+}
+
+/// A call for an SSL whose handshake is not suspended.
+unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_int {
+    runtime.turn.handshakes.set(runtime.turn.handshakes.get() + 1);
+    // SAFETY: as `drive`.
+    unsafe {
         let result = match coroutine_for(runtime, ssl) {
             Some(handshake) => handshake.begin(ssl, call),
             None => runtime.inline(|| call.invoke(ssl)),
@@ -121,6 +138,23 @@ unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
             runtime.expect_registration(ssl);
         }
         result
+    }
+}
+
+/// Counts a handshake that has ended, well or not.
+unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
+    // SAFETY: as `drive`. A handshake that is suspended, or waits for the network, has not ended.
+    unsafe {
+        if suspended(ssl).is_some() {
+            return;
+        }
+        if result > 0 && SSL_in_init.get()(ssl) == 0 {
+            slot().event(Event::HandshakeFinished);
+        } else if result <= 0
+            && matches!(original::SSL_get_error.get()(ssl, result), SSL_ERROR_SSL | SSL_ERROR_SYSCALL)
+        {
+            slot().event(Event::HandshakeFailed);
+        }
     }
 }
 

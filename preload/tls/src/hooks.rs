@@ -3,12 +3,12 @@
 //! This is the one list. It makes the exported functions, their originals,
 //! and the ELF section from which `hasten check` and docs/hooks.md are made.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use libc::{epoll_event, sigset_t, sockaddr, socklen_t};
 
 use crate::openssl::*;
-use crate::{config, epoll, exchange, exec, fdcalls, handshake, kdf, shortcuts, sign};
+use crate::{config, epoll, exchange, exec, fdcalls, handshake, kdf, random, shortcuts, sign, tickets};
 
 hasten_hook::hooks! {
     gate config::is_enabled;
@@ -82,6 +82,15 @@ hasten_hook::hooks! {
     optional Crypto fn EVP_KDF_derive(context: *mut EvpKdfCtx, out: *mut u8, len: usize, params: *const Param) -> c_int = kdf::derive;
     /// Computes the Finished MAC directly.
     optional Crypto fn EVP_Q_mac(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char, digest: *const c_char, params: *const Param, key: *const c_void, key_len: usize, data: *const u8, len: usize, out: *mut u8, size: usize, out_len: *mut usize) -> *mut u8 = kdf::quick_mac;
+
+    /// Draws what the peer will see from a pool.
+    optional Crypto fn RAND_bytes(bytes: *mut u8, len: c_int) -> c_int = random::rand_bytes;
+    /// Draws what the peer will see from a pool.
+    optional Crypto fn RAND_bytes_ex(libctx: *mut LibCtx, bytes: *mut u8, len: usize, strength: c_uint) -> c_int = random::rand_bytes_ex;
+    /// Sends the session tickets of a handshake in one write.
+    optional Crypto fn BIO_ctrl(bio: *mut Bio, command: c_int, number: c_long, pointer: *mut c_void) -> c_long = tickets::bio_control;
+    /// Lets no ticket be lost with libssl's write buffer.
+    optional Crypto fn BIO_pop(bio: *mut Bio) -> *mut Bio = tickets::bio_pop;
 
     /// Stops the shortcuts when a provider is loaded at run time.
     optional Crypto fn OSSL_PROVIDER_load(libctx: *mut LibCtx, name: *const c_char) -> *mut Provider = shortcuts::provider_load;

@@ -36,3 +36,4 @@ mod runtime;
 mod shortcuts;
 mod sign;
 mod start;
+mod tickets;

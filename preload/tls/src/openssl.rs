@@ -96,6 +96,13 @@ pub(crate) const EX_INDEX_SSL: c_int = 0;
 pub(crate) const EX_INDEX_EVP_PKEY: c_int = 17;
 
 pub(crate) const SSL_ERROR_WANT_READ: c_int = 2;
+pub(crate) const SSL_ERROR_SSL: c_int = 1;
+pub(crate) const SSL_ERROR_SYSCALL: c_int = 5;
+/// States of OSSL_HANDSHAKE_STATE.
+pub(crate) const TLS_ST_BEFORE: c_int = 0;
+pub(crate) const TLS_ST_OK: c_int = 1;
+pub(crate) const TLS_ST_SW_SESSION_TICKET: c_int = 33;
+pub(crate) const BIO_CTRL_FLUSH: c_int = 11;
 /// What SSL_want returns while a read is awaited.
 pub(crate) const SSL_READING: c_int = 3;
 pub(crate) const SSL_CTRL_MODE: c_int = 33;
@@ -117,7 +124,10 @@ imports! {
     Ssl fn SSL_set_ex_data(*mut Ssl, c_int, *mut c_void) -> c_int;
     Ssl fn SSL_get_ex_data(*const Ssl, c_int) -> *mut c_void;
     Ssl fn SSL_set_bio(*mut Ssl, *mut Bio, *mut Bio);
-    Ssl fn SSL_has_pending(*const Ssl) -> c_int;
+    Ssl fn SSL_get_state(*const Ssl) -> c_int;
+    Ssl fn SSL_get_num_tickets(*const Ssl) -> usize;
+    Ssl fn SSL_session_reused(*const Ssl) -> c_int;
+    Ssl fn SSL_get_wbio(*const Ssl) -> *mut Bio;
 
     Crypto fn OpenSSL_version_num() -> c_ulong;
     Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, *const c_void, Option<ExFree>) -> c_int;
@@ -127,7 +137,6 @@ imports! {
     Crypto fn ERR_pop_to_mark() -> c_int;
     Crypto fn ERR_peek_error() -> c_ulong;
     Crypto fn ERR_clear_error();
-    Crypto fn RAND_bytes(*mut u8, c_int) -> c_int;
     Crypto fn RAND_priv_bytes(*mut u8, c_int) -> c_int;
 
     Crypto fn BN_bn2lebinpad(*const Bignum, *mut u8, c_int) -> c_int;

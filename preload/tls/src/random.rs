@@ -1,15 +1,64 @@
 //! Randomness, always the host library's own generator.
 
-use crate::openssl::{RAND_bytes, RAND_priv_bytes};
+use core::ffi::{c_int, c_uint};
+
+use hasten_telemetry::{Event, slot};
+
+use crate::openssl::{LibCtx, RAND_priv_bytes};
+use crate::runtime::Runtime;
+use crate::{hooks, shortcuts};
+
+/// The most that is served from a pool: what a handshake asks for is 32 bytes or less.
+const SMALL: usize = 64;
 
 /// For private keys and nonces.
 pub(crate) fn private(bytes: &mut [u8]) -> bool {
     // SAFETY: the buffer is valid for its length, which fits an int.
-    unsafe { RAND_priv_bytes.get()(bytes.as_mut_ptr(), bytes.len() as i32) == 1 }
+    unsafe { RAND_priv_bytes.get()(bytes.as_mut_ptr(), bytes.len() as c_int) == 1 }
 }
 
-/// For what the peer will see: salts.
+/// For what the peer will see, without a pool in between.
 pub(crate) fn public(bytes: &mut [u8]) -> bool {
     // SAFETY: as above.
-    unsafe { RAND_bytes.get()(bytes.as_mut_ptr(), bytes.len() as i32) == 1 }
+    unsafe { hooks::original::RAND_bytes.get()(bytes.as_mut_ptr(), bytes.len() as c_int) == 1 }
+}
+
+/// libssl draws hello randoms, session identifiers and ticket nonces one by
+/// one; OpenSSL takes locks and asks for the process id each time.
+fn from_pool(bytes: *mut u8, len: usize) -> bool {
+    if len > SMALL || bytes.is_null() || !shortcuts::are_on() {
+        return false;
+    }
+    let Some(runtime) = Runtime::in_handshake() else { return false };
+    // SAFETY: the caller's buffer.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(bytes, len) };
+    let done = runtime.engine.random(bytes);
+    slot().event_n(Event::FetchCached, u64::from(done));
+    done
+}
+
+pub(crate) unsafe fn rand_bytes(
+    original: unsafe extern "C" fn(*mut u8, c_int) -> c_int,
+    bytes: *mut u8,
+    len: c_int,
+) -> c_int {
+    match usize::try_from(len) {
+        Ok(len) if from_pool(bytes, len) => 1,
+        // SAFETY: the caller's buffer.
+        _ => unsafe { original(bytes, len) },
+    }
+}
+
+pub(crate) unsafe fn rand_bytes_ex(
+    original: unsafe extern "C" fn(*mut LibCtx, *mut u8, usize, c_uint) -> c_int,
+    libctx: *mut LibCtx,
+    bytes: *mut u8,
+    len: usize,
+    strength: c_uint,
+) -> c_int {
+    if libctx.is_null() && strength == 0 && from_pool(bytes, len) {
+        return 1;
+    }
+    // SAFETY: the caller's buffer.
+    unsafe { original(libctx, bytes, len, strength) }
 }

@@ -26,6 +26,7 @@ use crate::fds;
 use crate::handshake::{Handshake, State};
 use crate::ready::ReadyRing;
 use crate::sign::SigningSlot;
+use crate::tickets::Tickets;
 
 /// Handshakes a thread may have suspended at once. Each holds a stack of
 /// which it touches some 20 KiB; beyond, operations run at once.
@@ -59,6 +60,7 @@ pub(crate) struct Runtime {
     pub(crate) engine: Engine,
     pub(crate) signing: SigningSlot,
     pub(crate) exchange: Exchange,
+    pub(crate) tickets: Tickets,
 }
 
 /// What the event loop is doing: the clock of batching.
@@ -127,6 +129,7 @@ impl Runtime {
             engine: Engine::new(),
             signing: SigningSlot::default(),
             exchange: Exchange::default(),
+            tickets: Tickets::default(),
         }));
         RUNTIME.set(Some(runtime));
         runtime
@@ -208,6 +211,7 @@ impl Runtime {
                 // The eighth of a kind completes its group and goes on at once.
                 State::Waiting if self.queue_of(handshake).len.get() == LANES => {
                     self.run_queue(self.queue_of(handshake), handshake);
+                    slot().event(Event::Resumed);
                 }
                 state => return state,
             }
@@ -308,7 +312,6 @@ impl Runtime {
                 self.ready.push(owner);
             }
         }
-        slot().event(Event::TurnsBatched);
     }
 
     /// Takes a handshake out of whatever it waits in; it must then be run to its end.

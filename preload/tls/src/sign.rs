@@ -160,11 +160,13 @@ pub(crate) unsafe fn digest_sign(
                 *len = written;
                 1
             }
-            Err(Verdict::Bypass(reason)) => {
-                slot().bypass(reason);
+            Err(Verdict::Cancelled) => 0,
+            Err(verdict) => {
+                if let Verdict::Bypass(reason) = verdict {
+                    slot().bypass(reason);
+                }
                 signing.sign_with_original(runtime, original, out, len, message)
             }
-            Err(_) => 0,
         }
     }
 }
