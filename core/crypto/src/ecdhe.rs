@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Ifma;
 use crate::group::Group;
-use crate::memory::{Plain, SecretStack, wipe};
+use crate::memory::{SecretStack, wipe};
 use crate::multibuffer::{self, LANES, Scratch};
 use crate::random::Random;
 
@@ -25,18 +25,18 @@ impl KeyPair {
 
     /// Raw for X25519, a big-endian scalar otherwise.
     pub fn private(&self) -> &[u8] {
-        &self.bytes.private[..self.group.private_len()]
+        &self.bytes[..self.group.private_len()]
     }
 
     /// As it goes over the wire.
     pub fn public(&self) -> &[u8] {
-        &self.bytes.public[..self.group.public_len()]
+        &self.bytes[Group::MAX_PRIVATE..][..self.group.public_len()]
     }
 }
 
 impl Drop for KeyPair {
     fn drop(&mut self) {
-        wipe(&mut self.bytes.private);
+        wipe(&mut self.bytes);
     }
 }
 
@@ -46,18 +46,8 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct KeyPairBytes {
-    pub(crate) private: [u8; Group::MAX_PRIVATE],
-    pub(crate) public: [u8; Group::MAX_PUBLIC],
-}
-
-// SAFETY: two arrays of u8.
-#[allow(unsafe_code)]
-unsafe impl Plain for KeyPairBytes {
-    const ZERO: Self = Self { private: [0; Group::MAX_PRIVATE], public: [0; Group::MAX_PUBLIC] };
-}
+/// The private key, then the public key where the longest private one ends.
+pub(crate) type KeyPairBytes = [u8; Group::MAX_PRIVATE + Group::MAX_PUBLIC];
 
 /// Unused key pairs of one group. One per thread; a forked child finds its copy empty, as with
 /// [`NoncePool`](crate::NoncePool).

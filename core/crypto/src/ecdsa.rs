@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::encoding::der;
 use crate::group::Curve;
-use crate::memory::{Plain, SecretStack, wipe_limbs};
+use crate::memory::{SecretStack, wipe_limbs};
 use crate::multibuffer::{self, LANES, Scratch};
 use crate::order::{self, Order};
 use crate::random::Random;
@@ -89,20 +89,8 @@ impl EcdsaSignature {
     }
 }
 
-/// What a signature needs of a nonce. Never used twice: it leaves the pool by value and is wiped.
-#[derive(Clone, Copy)]
-pub(crate) struct Nonce {
-    /// k⁻¹ mod order.
-    pub(crate) inverse: [u64; LIMBS],
-    /// x(k·G) mod order: the first half of the signature.
-    pub(crate) r: [u64; LIMBS],
-}
-
-// SAFETY: two arrays of u64.
-#[allow(unsafe_code)]
-unsafe impl Plain for Nonce {
-    const ZERO: Self = Self { inverse: [0; LIMBS], r: [0; LIMBS] };
-}
+/// What a signature needs of a nonce k: its inverse, and x(k·G), the first half of the signature; both mod order.
+pub(crate) type Nonce = [[u64; LIMBS]; 2];
 
 /// Prepared nonces of one curve, for all keys on it. One per thread.
 ///
@@ -148,12 +136,13 @@ impl NoncePool {
         if key.curve != self.curve {
             return None;
         }
+        // Taken out before anything else, so that no nonce is ever used twice.
         let mut nonce = self.nonces.pop()?;
         let signature = match self.curve {
             Curve::P256 => complete(&order::P256, key, &nonce, digest),
             Curve::P384 => complete(&order::P384, key, &nonce, digest),
         };
-        wipe_limbs(&mut nonce.inverse);
+        wipe_limbs(nonce.as_flattened_mut());
         signature
     }
 
@@ -167,14 +156,14 @@ impl NoncePool {
 fn complete<const N: usize>(
     order: &Order<N>,
     key: &EcKey,
-    nonce: &Nonce,
+    [inverse, r]: &Nonce,
     digest: &[u8],
 ) -> Option<EcdsaSignature> {
-    let r = nonce.r.first_chunk::<N>()?;
+    let r = r.first_chunk::<N>()?;
     let scalar = key.scalar.first_chunk::<N>()?;
     let message = order.reduce(&message_representative(digest));
     let mut sum = order.add(&message, &order.multiply(scalar, r));
-    let mut inverse = order.to_montgomery(nonce.inverse.first_chunk::<N>()?);
+    let mut inverse = order.to_montgomery(inverse.first_chunk::<N>()?);
     let s = order.multiply(&inverse, &sum);
     wipe_limbs(&mut sum);
     wipe_limbs(&mut inverse);

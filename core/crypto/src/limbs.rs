@@ -87,3 +87,59 @@ pub(crate) const fn sub_with_borrow(a: u64, b: u64, borrow: u64) -> (u64, u64) {
     let wide = (a as u128).wrapping_sub(b as u128 + borrow as u128);
     (wide as u64, (wide >> 127) as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bytes_lead_back(bytes in prop::collection::vec(any::<u8>(), 0..=40)) {
+            let mut limbs = [u64::MAX; 4];
+            let significant = bytes.len() - bytes.iter().rev().take_while(|&&byte| byte == 0).count();
+            prop_assert_eq!(from_le(&bytes, &mut limbs).is_some(), significant <= 32);
+            if significant <= 32 {
+                let mut back = [0; 32];
+                to_be(&limbs, &mut back);
+                prop_assert_eq!(from_be(&back), Some(limbs));
+                back.reverse();
+                prop_assert_eq!(&back[..significant], &bytes[..significant]);
+                prop_assert!(back[significant..].iter().all(|&byte| byte == 0));
+                let top = bytes.get(significant.wrapping_sub(1)).map_or(0, |top| 8 - top.leading_zeros() as usize);
+                prop_assert_eq!(bit_length(&limbs), significant.saturating_sub(1) * 8 + top);
+            }
+        }
+
+        #[test]
+        fn comparison_is_that_of_numbers(a: [u64; 3], b: [u64; 3], equal_above in 0usize..3) {
+            let mut b = b;
+            b[equal_above..].copy_from_slice(&a[equal_above..]);
+            let expected = a.iter().rev().lt(b.iter().rev());
+            prop_assert_eq!(less_than(&a, &b), if expected { u64::MAX } else { 0 });
+            prop_assert_eq!(less_than(&a, &a), 0);
+        }
+
+        #[test]
+        fn products_are_those_of_128_bits(a: u64, b: u64, c: u64) {
+            let mut product = [7; 3];
+            multiply(&[a, b], &[c], &mut product);
+            let low = u128::from(a) * u128::from(c);
+            let high = u128::from(b) * u128::from(c) + (low >> 64);
+            prop_assert_eq!(product, [low as u64, high as u64, (high >> 64) as u64]);
+        }
+    }
+
+    #[test]
+    fn zero_is_zero_and_nothing_else_is() {
+        assert_eq!(is_zero(&[0, 0]), u64::MAX);
+        for bit in 0..128 {
+            let mut limbs = [0u64; 2];
+            limbs[bit / 64] = 1 << (bit % 64);
+            assert_eq!(is_zero(&limbs), 0);
+        }
+        assert_eq!(bit_length(&[0, 0]), 0);
+        assert!(from_be::<2>(&[0; 15]).is_none() && from_be::<2>(&[0; 17]).is_none());
+    }
+}

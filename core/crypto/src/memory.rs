@@ -40,9 +40,24 @@ fn keep(address: *const u8) {
 /// Types whose every bit pattern, all zeros included, is a value, and which own nothing.
 ///
 /// # Safety
-/// The type is made of integers and arrays of them, without padding.
+/// The type is an integer or made of them, without padding.
 pub(crate) unsafe trait Plain: Copy + 'static {
     const ZERO: Self;
+}
+
+// SAFETY: an integer.
+unsafe impl Plain for u8 {
+    const ZERO: Self = 0;
+}
+
+// SAFETY: an integer.
+unsafe impl Plain for u64 {
+    const ZERO: Self = 0;
+}
+
+// SAFETY: arrays have no padding.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
+    const ZERO: Self = [T::ZERO; N];
 }
 
 /// A stack of secrets that a forked child finds empty.
@@ -135,3 +150,59 @@ impl<T: Plain, const N: usize> Drop for SecretStack<T, N> {
 
 // SAFETY: the mapping belongs to the value alone and T owns nothing bound to a thread.
 unsafe impl<T: Plain + Send, const N: usize> Send for SecretStack<T, N> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Stack = SecretStack<[u64; 3], 4>;
+
+    #[test]
+    fn last_in_first_out_and_nothing_stays_behind() {
+        let mut stack = Stack::new().unwrap();
+        assert_eq!((stack.len(), stack.pop()), (0, None));
+        for i in 1..=4 {
+            assert_eq!(stack.push([i; 3]), Ok(()));
+        }
+        assert_eq!(stack.push([5; 3]), Err([5; 3]), "full");
+        assert_eq!(stack.pop(), Some([4; 3]));
+        assert_eq!(stack.region().slots, [[1; 3], [2; 3], [3; 3], [0; 3]]);
+        stack.clear();
+        assert_eq!(stack.len(), 0);
+        assert_eq!(stack.region().slots, [[0; 3]; 4]);
+    }
+
+    #[test]
+    fn a_forked_child_finds_it_empty() {
+        let mut stack = Stack::new().unwrap();
+        stack.push([7; 3]).unwrap();
+        // SAFETY: the child only reads memory and exits.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let empty = stack.len() == 0 && stack.pop().is_none() && stack.region().slots == [[0; 3]; 4];
+            // SAFETY: leaves without running what belongs to the parent.
+            unsafe { libc::_exit(if empty { 42 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child just made.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status));
+        assert_eq!(libc::WEXITSTATUS(status), 42);
+        assert_eq!(stack.pop(), Some([7; 3]), "the parent keeps its own");
+    }
+
+    #[test]
+    fn wiped_is_zero_and_equal_is_equal() {
+        let mut bytes = [0xaa; 100];
+        wipe(&mut bytes[1..99]);
+        assert_eq!((bytes[0], bytes[99]), (0xaa, 0xaa));
+        assert!(bytes[1..99].iter().all(|&byte| byte == 0));
+        assert!(constant_time_eq(&[], &[]) && constant_time_eq(b"abc", b"abc"));
+        assert!(!constant_time_eq(b"abc", b"ab") && !constant_time_eq(b"abc", b"abd"));
+        for bit in 0..24 {
+            let mut other = *b"abc";
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert!(!constant_time_eq(b"abc", &other));
+        }
+    }
+}

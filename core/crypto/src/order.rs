@@ -124,3 +124,72 @@ const fn montgomery_square<const N: usize>(modulus: &[u64; N]) -> [u64; N] {
     }
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use openssl::bn::{BigNum, BigNumContext};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limbs::to_be;
+
+    fn number(limbs: &[u64]) -> BigNum {
+        let mut bytes = vec![0; limbs.len() * 8];
+        to_be(limbs, &mut bytes);
+        BigNum::from_slice(&bytes).unwrap()
+    }
+
+    /// Every function against OpenSSL's.
+    fn check<const N: usize>(order: &Order<N>, a: [u64; N], b: [u64; N]) -> Result<(), TestCaseError> {
+        let mut context = BigNumContext::new().unwrap();
+        let modulus = number(&order.modulus);
+        let mut expected = BigNum::new().unwrap();
+
+        let [x, y] = [&a, &b].map(|value| order.reduce(value));
+        expected.nnmod(&number(&a), &modulus, &mut context).unwrap();
+        prop_assert_eq!(&number(&x), &expected);
+        prop_assert_eq!(order.contains(&a) == u64::MAX, x == a && a != [0; N]);
+        prop_assert!([0, u64::MAX].contains(&order.contains(&a)));
+
+        expected.mod_add(&number(&x), &number(&y), &modulus, &mut context).unwrap();
+        prop_assert_eq!(&number(&order.add(&x, &y)), &expected);
+
+        expected.mod_mul(&number(&x), &number(&y), &modulus, &mut context).unwrap();
+        prop_assert_eq!(number(&order.multiply(&order.to_montgomery(&x), &y)), expected);
+        Ok(())
+    }
+
+    fn limb() -> impl Strategy<Value = u64> {
+        prop_oneof![any::<u64>(), Just(0), Just(1), Just(u64::MAX), Just(0xffff_ffff_0000_0000)]
+    }
+
+    proptest! {
+        #[test]
+        fn p256_is_that_of_openssl(a in [limb(), limb(), limb(), limb()], b in [limb(), limb(), limb(), limb()]) {
+            check(&P256, a, b)?;
+        }
+
+        #[test]
+        fn p384_is_that_of_openssl(
+            a in [limb(), limb(), limb(), limb(), limb(), limb()],
+            b in [limb(), limb(), limb(), limb(), limb(), limb()],
+        ) {
+            check(&P384, a, b)?;
+        }
+    }
+
+    #[test]
+    fn around_the_order() {
+        fn around<const N: usize>(order: &Order<N>) {
+            for step in -3i64..=3 {
+                let mut value = order.modulus;
+                value[0] = value[0].wrapping_add_signed(step);
+                for other in [value, [0; N], [u64::MAX; N]] {
+                    check(order, value, other).unwrap();
+                }
+            }
+        }
+        around(&P256);
+        around(&P384);
+    }
+}

@@ -1,6 +1,6 @@
 //! Secret scalars from the host's random generator.
 
-use crate::memory::{Plain, SecretStack, wipe};
+use crate::memory::{SecretStack, wipe};
 
 /// The host library's DRBG: fills the buffer, or returns false and leaves it undefined.
 pub type Random<'a> = dyn FnMut(&mut [u8]) -> bool + 'a;
@@ -39,15 +39,7 @@ pub struct RandomPool {
 
 const BLOCKS: usize = 64;
 
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Block([u8; 16]);
-
-// SAFETY: an array of u8.
-#[allow(unsafe_code)]
-unsafe impl Plain for Block {
-    const ZERO: Self = Self([0; 16]);
-}
+type Block = [u8; 16];
 
 impl RandomPool {
     /// `None` if the kernel cannot keep the pool out of forked children.
@@ -59,8 +51,8 @@ impl RandomPool {
     pub fn fill(&mut self, out: &mut [u8], random: &mut Random<'_>) -> bool {
         for chunk in out.chunks_mut(size_of::<Block>()) {
             let Some(mut block) = self.blocks.pop().or_else(|| self.refill(random)) else { return false };
-            chunk.copy_from_slice(&block.0[..chunk.len()]);
-            wipe(&mut block.0);
+            chunk.copy_from_slice(&block[..chunk.len()]);
+            wipe(&mut block);
         }
         true
     }
@@ -71,7 +63,7 @@ impl RandomPool {
         if random(&mut bytes) {
             let (blocks, _) = bytes.as_chunks();
             // The pool was empty, so all of it fits.
-            blocks.iter().all(|&block| self.blocks.push(Block(block)).is_ok());
+            blocks.iter().all(|&block| self.blocks.push(block).is_ok());
         }
         wipe(&mut bytes);
         self.blocks.pop()

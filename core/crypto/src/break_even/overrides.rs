@@ -104,3 +104,72 @@ fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     }
     row[b.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn error(text: &str) -> String {
+        text.parse::<Overrides>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn pairs_are_read_and_written() {
+        let overrides: Overrides = " rsa-2048-sign:3 ,p-384-derive:9,".parse().unwrap();
+        assert_eq!(overrides.get(Algorithm::Rsa2048Sign), Some(3));
+        assert_eq!(overrides.get(Algorithm::P384Derive), Some(9));
+        assert_eq!(overrides.get(Algorithm::P256Sign), None);
+        assert_eq!(overrides.to_string(), "rsa-2048-sign:3,p-384-derive:9");
+        assert_eq!("".parse(), Ok(Overrides::default()));
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        assert_eq!(
+            error("rsa2048:3"),
+            "HASTEN_TLS_BREAK_EVEN: unknown algorithm `rsa2048`: did you mean `rsa-2048-sign`?"
+        );
+        assert_eq!(
+            error("p-256-sign"),
+            "HASTEN_TLS_BREAK_EVEN: `p-256-sign` has no lanes: write `algorithm:lanes`, as in p-256-sign:2"
+        );
+        for lanes in ["0", "10", "-1", "x", "", "3:4", "18446744073709551617"] {
+            assert_eq!(
+                error(&format!("p-256-sign:{lanes}")),
+                format!(
+                    "HASTEN_TLS_BREAK_EVEN: `p-256-sign:{lanes}` asks for an impossible group: write a number from 1 to 8, \
+                     or 9 for never"
+                )
+            );
+        }
+        assert_eq!(
+            error("p-256-sign:2,p-256-sign:3"),
+            "HASTEN_TLS_BREAK_EVEN: `p-256-sign` is given twice: keep one"
+        );
+    }
+
+    #[test]
+    fn distances_are_those_of_levenshtein() {
+        for (a, b, distance) in [("", "", 0), ("kitten", "sitting", 3), ("", "abc", 3), ("flaw", "lawn", 2)] {
+            assert_eq!(edit_distance(a.as_bytes(), b.as_bytes()), distance);
+            assert_eq!(edit_distance(b.as_bytes(), a.as_bytes()), distance);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(lanes: [Option<u8>; Algorithm::COUNT]) {
+            let overrides = Overrides(lanes.map(|lanes| lanes.map(|lanes| usize::from(lanes) % 9 + 1)));
+            prop_assert_eq!(overrides.to_string().parse(), Ok(overrides));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "([a-z0-9-]{0,14}[:,]?){0,6}|\\PC*") {
+            if let Err(error) = text.parse::<Overrides>() {
+                prop_assert!(error.to_string().starts_with("HASTEN_TLS_BREAK_EVEN: "));
+            }
+        }
+    }
+}

@@ -24,9 +24,7 @@ pub(crate) fn ecdsa_nonces(
     let [nonces, inverses, rs] = &mut scratch.staging.limbs;
     if random_scalars(curve, random, nonces) {
         let status = sign_setup(curve, nonces, inverses, rs);
-        (0..LANES)
-            .filter(|&lane| status.is_ok(lane))
-            .for_each(|lane| sink(Nonce { inverse: inverses[lane], r: rs[lane] }));
+        (0..LANES).filter(|&lane| status.is_ok(lane)).for_each(|lane| sink([inverses[lane], rs[lane]]));
     }
     scratch.staging.wipe_limbs();
 }

@@ -61,8 +61,9 @@ fn x25519_keygen(scratch: &mut Scratch, random: &mut Random<'_>, sink: &mut impl
         let status = LaneStatus::from_engine(unsafe { ffi::k1_mbx_x25519_public_key_mb8(&outputs, &inputs) });
         for lane in (0..LANES).filter(|&lane| status.is_ok(lane)) {
             let mut bytes = KeyPairBytes::ZERO;
-            bytes.private[..X25519_BYTES].copy_from_slice(&private[lane][..X25519_BYTES]);
-            bytes.public[..X25519_BYTES].copy_from_slice(&public[lane][..X25519_BYTES]);
+            let (left, right) = bytes.split_at_mut(Group::MAX_PRIVATE);
+            left[..X25519_BYTES].copy_from_slice(&private[lane][..X25519_BYTES]);
+            right[..X25519_BYTES].copy_from_slice(&public[lane][..X25519_BYTES]);
             sink(lane, bytes);
         }
     }
@@ -87,10 +88,11 @@ fn point_keygen(
         let coordinate = curve.bytes();
         for lane in (0..LANES).filter(|&lane| status.is_ok(lane)) {
             let mut bytes = KeyPairBytes::ZERO;
-            limbs::to_be(&private[lane][..coordinate / 8], &mut bytes.private[..coordinate]);
-            bytes.public[0] = UNCOMPRESSED;
-            limbs::to_be(&x[lane][..coordinate / 8], &mut bytes.public[1..][..coordinate]);
-            limbs::to_be(&y[lane][..coordinate / 8], &mut bytes.public[1 + coordinate..][..coordinate]);
+            let (left, right) = bytes.split_at_mut(Group::MAX_PRIVATE);
+            limbs::to_be(&private[lane][..coordinate / 8], &mut left[..coordinate]);
+            right[0] = UNCOMPRESSED;
+            limbs::to_be(&x[lane][..coordinate / 8], &mut right[1..][..coordinate]);
+            limbs::to_be(&y[lane][..coordinate / 8], &mut right[1 + coordinate..][..coordinate]);
             sink(lane, bytes);
         }
     }

@@ -5,7 +5,7 @@
 //! the length the function reads or writes: to a [`Staging`] array that has the largest size for its element, or to a
 //! key of the size named in the call. No call is made with fewer than eight lanes; those not in use repeat one that is.
 //! The functions keep no pointer, allocate nothing and write no global, so they run on any thread. They need no more
-//! than 48 KiB of stack (`tests/stack.rs`).
+//! than 48 KiB of stack (`tests/process.rs`).
 
 #![allow(unsafe_code)]
 

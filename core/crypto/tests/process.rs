@@ -1,0 +1,210 @@
+//! What a server notices of the engine: its stack, its allocations, its behaviour after fork and on other CPUs.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::process::Command;
+
+use hasten_crypto::{
+    Curve, DeriveLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, NoncePool, RsaLane, RsaSize,
+    Scratch, derive, keygen, rsa_private,
+};
+
+use crate::support::{ec_key, engine, random, rsa_key};
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// All the work a server can ask of the engine, on things made before.
+struct Work {
+    ifma: Ifma,
+    scratch: Scratch,
+    rsa: [Box<hasten_crypto::RsaKey>; 3],
+    nonces: Vec<(NoncePool, hasten_crypto::EcKey)>,
+    keys: Vec<KeyPool>,
+    pairs: Vec<Vec<KeyPair>>,
+}
+
+impl Work {
+    fn new() -> Option<Self> {
+        let (ifma, mut scratch) = engine()?;
+        let mut pairs = Vec::new();
+        for group in Group::ALL {
+            let mut made = Vec::new();
+            keygen(ifma, &mut scratch, group, LANES, &mut random, |pair| made.push(pair));
+            pairs.push(made);
+        }
+        Some(Self {
+            ifma,
+            scratch,
+            rsa: RsaSize::ALL.map(|size| rsa_key(size).1),
+            nonces: [Curve::P256, Curve::P384]
+                .map(|curve| (NoncePool::new(curve).unwrap(), ec_key(curve).1))
+                .into(),
+            keys: Group::ALL.map(|group| KeyPool::new(group).unwrap()).into(),
+            pairs,
+        })
+    }
+
+    fn run(&mut self) {
+        let Self { ifma, scratch, rsa, nonces, keys, pairs } = self;
+        // A random source of its own: OpenSSL's would count as well.
+        let mut byte = 0;
+        let mut random = |bytes: &mut [u8]| {
+            byte += 1;
+            bytes.fill(byte % 100 + 1);
+            true
+        };
+        for key in rsa {
+            let mut padded = [0x5a; 512];
+            padded[0] = 0;
+            let mut signatures = [[0; 512]; LANES];
+            let bytes = key.size().bytes();
+            let mut lanes = signatures.each_mut().map(|signature| RsaLane {
+                key,
+                padded: &padded[..bytes],
+                signature: &mut signature[..bytes],
+            });
+            assert!(rsa_private(*ifma, scratch, &mut lanes).all_ok(LANES));
+        }
+        for (pool, key) in nonces {
+            assert_eq!(pool.refill(*ifma, scratch, &mut random), LANES);
+            while let Some(signature) = pool.sign(key, &[7; 48]) {
+                assert!(signature.to_der(&mut [0; EcdsaSignature::MAX_DER]).is_some());
+            }
+        }
+        for pool in keys {
+            assert_eq!(pool.refill(*ifma, scratch, &mut random), LANES);
+            while pool.take().is_some() {}
+        }
+        for (group, pairs) in Group::ALL.into_iter().zip(pairs) {
+            let mut secrets = [[0; 48]; LANES];
+            let mut secret = secrets.iter_mut();
+            let mut lanes: [DeriveLane<'_>; LANES] = std::array::from_fn(|i| DeriveLane {
+                private: pairs[i].private(),
+                peer: pairs[(i + 1) % LANES].public(),
+                shared: &mut secret.next().unwrap()[..group.shared_len()],
+            });
+            assert!(derive(*ifma, scratch, group, &mut lanes).all_ok(LANES));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_allocated() {
+    let Some(mut work) = Work::new() else { return };
+    let before = ALLOCATIONS.get();
+    work.run();
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    drop(Box::new(1));
+    assert_eq!(ALLOCATIONS.get() - before, 1, "the counter counts");
+}
+
+/// The promise in the engine's soundness section. The work runs on a painted stack; what is not painted any more was used.
+#[test]
+fn the_stack_suffices() {
+    const STACK: usize = 1 << 20;
+    const PROMISED: usize = 48 << 10;
+    const PAINT: u8 = 0xa7;
+
+    extern "C" fn body(work: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the test passes its own `Work` and waits for this thread.
+        unsafe { (*work.cast::<Work>()).run() };
+        std::ptr::null_mut()
+    }
+
+    let Some(mut work) = Work::new() else { return };
+    let layout = Layout::from_size_align(STACK, 4096).unwrap();
+    // SAFETY: the stack outlives the thread, which is joined before it is read and freed.
+    let used = unsafe {
+        let stack = System.alloc(layout);
+        stack.write_bytes(PAINT, STACK);
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        assert_eq!(libc::pthread_attr_init(&mut attributes), 0);
+        assert_eq!(libc::pthread_attr_setstack(&mut attributes, stack.cast(), STACK), 0);
+        let mut thread = std::mem::zeroed();
+        let argument = (&raw mut work).cast();
+        assert_eq!(libc::pthread_create(&mut thread, &attributes, body, argument), 0);
+        assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);
+        let untouched =
+            std::slice::from_raw_parts(stack, STACK).iter().take_while(|&&byte| byte == PAINT).count();
+        System.dealloc(stack, layout);
+        STACK - untouched
+    };
+    println!("{used} bytes of stack, thread start included");
+    assert!((8 << 10..PROMISED).contains(&used), "{used} bytes");
+}
+
+#[test]
+fn pools_of_a_forked_child_are_empty() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    let (_, key) = ec_key(Curve::P256);
+    let mut nonces = NoncePool::new(Curve::P256).unwrap();
+    let mut keys = KeyPool::new(Group::X25519).unwrap();
+    nonces.refill(ifma, &mut scratch, &mut random);
+    keys.refill(ifma, &mut scratch, &mut random);
+    // SAFETY: the child uses only what is its own and leaves without clean-up.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let empty = nonces.available() == 0 && nonces.sign(&key, &[1; 32]).is_none() && keys.take().is_none();
+        let mut fixed = |bytes: &mut [u8]| {
+            bytes.fill(3);
+            true
+        };
+        let usable =
+            nonces.refill(ifma, &mut scratch, &mut fixed) == LANES && nonces.sign(&key, &[1; 32]).is_some();
+        // SAFETY: as above.
+        unsafe { libc::_exit(if empty && usable { 42 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 42, "status {status:#x}");
+    assert_eq!((nonces.available(), keys.available()), (LANES, LANES));
+}
+
+#[test]
+fn the_engine_can_be_denied() {
+    // The test runs itself with the variable set, because a process has one environment for all its threads.
+    const CHILD: &str = "HASTEN_TEST_DENIED";
+    if let Ok(expected) = std::env::var(CHILD) {
+        assert_eq!(Ifma::detect().is_some().to_string(), expected);
+        return;
+    }
+    let run = |value: &str, expected: bool| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "the_engine_can_be_denied"])
+            .env(Ifma::DISABLE, value)
+            .env(CHILD, expected.to_string())
+            .output()
+            .unwrap()
+            .status
+            .success()
+    };
+    assert!(run("1", false));
+    if Ifma::detect().is_some() {
+        assert!(run("0", true), "only 1 denies");
+        assert!(!run("1", true), "the child's verdict arrives");
+    }
+}
