@@ -8,7 +8,9 @@ use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use libc::{epoll_event, sigset_t, sockaddr, socklen_t};
 
 use crate::openssl::*;
-use crate::{config, epoll, exchange, exec, fdcalls, handshake, kdf, random, shortcuts, sign, tickets};
+use crate::{
+    config, epoll, exchange, exec, fdcalls, fetch, handshake, kdf, random, shortcuts, sign, tickets,
+};
 
 hasten_hook::hooks! {
     gate config::is_enabled;
@@ -77,7 +79,11 @@ hasten_hook::hooks! {
     optional Crypto fn EVP_PKEY_up_ref(pkey: *mut EvpPkey) -> c_int = exchange::pkey_up_ref;
 
     /// Finds the key derivation functions of TLS without a search.
-    optional Crypto fn EVP_KDF_fetch(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpKdf = kdf::fetch;
+    optional Crypto fn EVP_KDF_fetch(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpKdf = fetch::kdf;
+    /// Finds the cipher of session tickets without a search.
+    optional Crypto fn EVP_CIPHER_fetch(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpCipher = fetch::cipher;
+    /// Finds the MAC of session tickets without a search.
+    optional Crypto fn EVP_MAC_fetch(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpMac = fetch::mac;
     /// Derives the secrets of TLS 1.2 and 1.3 directly.
     optional Crypto fn EVP_KDF_derive(context: *mut EvpKdfCtx, out: *mut u8, len: usize, params: *const Param) -> c_int = kdf::derive;
     /// Computes the Finished MAC directly.
@@ -131,4 +137,8 @@ hasten_hook::hooks_with_caller! {
     optional Crypto fn EVP_PKEY_CTX_new_from_name(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpPkeyCtx = exchange::context_from_name;
     /// Gives libssl a stand-in for a key exchange that the engine will do.
     optional Crypto fn EVP_PKEY_CTX_new_from_pkey(libctx: *mut LibCtx, pkey: *mut EvpPkey, properties: *const c_char) -> *mut EvpPkeyCtx = exchange::context_from_key;
+    /// Encodes a session for its ticket once instead of twice.
+    optional Ssl fn i2d_SSL_SESSION(session: *mut Session, out: *mut *mut u8, none: usize) -> c_int = tickets::encode_session;
+    /// Gives libssl the session itself instead of a decoded copy.
+    optional Ssl fn d2i_SSL_SESSION(into: *mut *mut Session, bytes: *mut *const u8, len: c_long) -> *mut Session = tickets::decode_session;
 }

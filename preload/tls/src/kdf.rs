@@ -5,48 +5,15 @@
 //! together a fifth of the instructions of a handshake.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use hasten_crypto::{Hash, MAX_OUTPUT, kdf, wipe};
 use hasten_telemetry::{Event, slot};
 
 use crate::digest::{Digest, with_hash};
+use crate::fetch;
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts;
-
-/// The two KDFs libssl uses, fetched once.
-static TLS13: AtomicPtr<EvpKdf> = AtomicPtr::new(null_mut());
-static TLS1_PRF: AtomicPtr<EvpKdf> = AtomicPtr::new(null_mut());
-
-pub(crate) unsafe fn fetch(
-    original: unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut EvpKdf,
-    libctx: *mut LibCtx,
-    name: *const c_char,
-    properties: *const c_char,
-) -> *mut EvpKdf {
-    // SAFETY: libssl's call; the name is a C string.
-    unsafe {
-        let plain = libctx.is_null() && properties.is_null() && !name.is_null();
-        let ours = plain && shortcuts::are_on() && Runtime::in_handshake().is_some();
-        let cache = match CStr::from_ptr(if ours { name } else { c"".as_ptr() }).to_bytes() {
-            b"TLS13-KDF" => &TLS13,
-            b"TLS1-PRF" => &TLS1_PRF,
-            _ => return original(libctx, name, properties),
-        };
-        let cached = cache.load(Relaxed);
-        if !cached.is_null() && EVP_KDF_up_ref.get()(cached) == 1 {
-            return cached;
-        }
-        let fetched = original(libctx, name, properties);
-        // The cache keeps a reference of its own, for the life of the process.
-        if !fetched.is_null() && EVP_KDF_up_ref.get()(fetched) == 1 {
-            cache.store(fetched, Relaxed);
-        }
-        fetched
-    }
-}
 
 type Derive = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
 
@@ -65,9 +32,9 @@ pub(crate) unsafe fn derive(
             let params = Params(params);
             let done = if kdf.is_null() {
                 None
-            } else if kdf == TLS13.load(Relaxed) {
+            } else if kdf == fetch::TLS13_KDF.cached() {
                 tls13(&params, out)
-            } else if kdf == TLS1_PRF.load(Relaxed) {
+            } else if kdf == fetch::TLS1_PRF.cached() {
                 tls1_prf(&params, out)
             } else {
                 None

@@ -25,6 +25,7 @@ mod exchange;
 mod exec;
 mod fdcalls;
 mod fds;
+mod fetch;
 mod handshake;
 mod hooks;
 mod kdf;

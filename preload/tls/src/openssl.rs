@@ -13,6 +13,8 @@ macro_rules! opaque {
 opaque! {
     /// SSL
     Ssl
+    /// SSL_SESSION
+    Session
     /// EVP_PKEY
     EvpPkey
     /// EVP_PKEY_CTX
@@ -25,6 +27,10 @@ opaque! {
     EvpKdf
     /// EVP_KDF_CTX
     EvpKdfCtx
+    /// EVP_CIPHER
+    EvpCipher
+    /// EVP_MAC
+    EvpMac
     /// BIGNUM
     Bignum
     /// BIO
@@ -124,6 +130,7 @@ imports! {
     Ssl fn SSL_set_ex_data(*mut Ssl, c_int, *mut c_void) -> c_int;
     Ssl fn SSL_get_ex_data(*const Ssl, c_int) -> *mut c_void;
     Ssl fn SSL_set_bio(*mut Ssl, *mut Bio, *mut Bio);
+    Ssl fn SSL_SESSION_up_ref(*mut Session) -> c_int;
     Ssl fn SSL_get_state(*const Ssl) -> c_int;
     Ssl fn SSL_get_num_tickets(*const Ssl) -> usize;
     Ssl fn SSL_session_reused(*const Ssl) -> c_int;
@@ -162,6 +169,8 @@ imports! {
     Crypto fn EVP_MD_CTX_get_pkey_ctx(*const EvpMdCtx) -> *mut EvpPkeyCtx;
     Crypto fn EVP_PKEY_CTX_get0_pkey(*mut EvpPkeyCtx) -> *mut EvpPkey;
     Crypto fn EVP_KDF_up_ref(*mut EvpKdf) -> c_int;
+    Crypto fn EVP_CIPHER_up_ref(*mut EvpCipher) -> c_int;
+    Crypto fn EVP_MAC_up_ref(*mut EvpMac) -> c_int;
     Crypto fn EVP_KDF_is_a(*const EvpKdf, *const c_char) -> c_int;
     Crypto fn EVP_KDF_CTX_kdf(*mut EvpKdfCtx) -> *const EvpKdf;
 

@@ -1,14 +1,18 @@
-//! Session tickets in one write.
+//! Session tickets, in one write and with one encoding each.
 //!
 //! After a TLS 1.3 handshake OpenSSL 3.0 sends two tickets and flushes each:
 //! a system call and a TCP segment apiece. All but the last flush are left
 //! out, so that the tickets go together.
+//!
+//! For each ticket it encodes the session, decodes that into a copy, and
+//! encodes the copy over the original's bytes, which are the same. The copy
+//! is replaced by another reference to the session.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_long, c_void};
 use core::ptr::null_mut;
 
-use crate::hooks::original;
+use crate::hooks::{original, original_with_caller};
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts;
@@ -20,11 +24,27 @@ pub(crate) struct Tickets {
     flushes: Cell<usize>,
     /// The buffer that holds back a ticket.
     held: Cell<*mut Bio>,
+    encoded: Cell<Option<Encoded>>,
+}
+
+/// A session that libssl has just encoded.
+#[derive(Clone, Copy)]
+struct Encoded {
+    session: *mut Session,
+    bytes: *mut u8,
+    len: c_int,
+    /// libssl has asked for a copy, and got another reference.
+    copied: bool,
 }
 
 impl Default for Tickets {
     fn default() -> Self {
-        Self { ssl: Cell::new(null_mut()), flushes: Cell::new(0), held: Cell::new(null_mut()) }
+        Self {
+            ssl: Cell::new(null_mut()),
+            flushes: Cell::new(0),
+            held: Cell::new(null_mut()),
+            encoded: Cell::new(None),
+        }
     }
 }
 
@@ -37,6 +57,7 @@ impl Tickets {
         self.ssl.set(if before_tickets { ssl } else { null_mut() });
         self.flushes.set(0);
         self.held.set(null_mut());
+        self.encoded.set(None);
     }
 
     /// Whether a flush of `bio` may wait for that of the next ticket.
@@ -96,4 +117,67 @@ pub(crate) unsafe fn bio_pop(
     }
     // SAFETY: the caller's BIO.
     unsafe { original(bio) }
+}
+
+/// Whether a call comes from the middle of libssl's making of a ticket.
+fn from_libssl(caller: usize) -> Option<&'static Tickets> {
+    let runtime = Runtime::in_handshake()?;
+    (shortcuts::are_on() && shortcuts::libssl::contains(caller)).then_some(&runtime.tickets)
+}
+
+/// The third argument does not exist: it is there because the caller is the fourth.
+pub(crate) unsafe extern "C" fn encode_session(
+    session: *mut Session,
+    out: *mut *mut u8,
+    _: usize,
+    caller: usize,
+) -> c_int {
+    let original = original_with_caller::i2d_SSL_SESSION.get();
+    let Some(tickets) = from_libssl(caller) else {
+        // SAFETY: the caller's arguments.
+        return unsafe { original(session, out, 0) };
+    };
+    // SAFETY: libssl's arguments: `out` is null, or points to a pointer to enough room.
+    unsafe {
+        let known = tickets.encoded.get().filter(|encoded| encoded.copied && encoded.session == session);
+        match known {
+            Some(encoded) if out.is_null() => encoded.len,
+            Some(encoded) if *out == encoded.bytes => {
+                *out = encoded.bytes.add(encoded.len as usize);
+                tickets.encoded.set(None);
+                encoded.len
+            }
+            _ => {
+                let bytes = if out.is_null() { null_mut() } else { *out };
+                let len = original(session, out, 0);
+                let encoded = Encoded { session, bytes, len, copied: false };
+                tickets.encoded.set((len > 0 && !bytes.is_null()).then_some(encoded));
+                len
+            }
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn decode_session(
+    into: *mut *mut Session,
+    bytes: *mut *const u8,
+    len: c_long,
+    caller: usize,
+) -> *mut Session {
+    // SAFETY: libssl's, or anybody's, arguments; a session that was just encoded is alive.
+    unsafe {
+        if let Some(tickets) = from_libssl(caller)
+            && into.is_null()
+            && !bytes.is_null()
+            && let Some(encoded) = tickets.encoded.take()
+            && core::ptr::eq(*bytes, encoded.bytes)
+            && c_long::from(encoded.len) == len
+            && SSL_SESSION_up_ref.get()(encoded.session) == 1
+        {
+            *bytes = (*bytes).add(encoded.len as usize);
+            tickets.encoded.set(Some(Encoded { copied: true, ..encoded }));
+            return encoded.session;
+        }
+        original_with_caller::d2i_SSL_SESSION.get()(into, bytes, len)
+    }
 }

@@ -1,0 +1,103 @@
+//! Algorithms that libssl fetches by name in every handshake, fetched once.
+//!
+//! A fetch in OpenSSL 3.0 takes locks and searches names and properties. The
+//! answer stays the same unless providers or default properties change, and
+//! then the cache is not used any more (see `shortcuts`).
+
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use hasten_hook::Original;
+use hasten_telemetry::{Event, slot};
+
+use crate::openssl::*;
+use crate::runtime::Runtime;
+use crate::shortcuts;
+
+/// An algorithm and, once fetched, a reference to it that is kept for ever.
+pub(crate) struct Cached<T: 'static> {
+    name: &'static CStr,
+    up_ref: &'static Original<unsafe extern "C" fn(*mut T) -> c_int>,
+    algorithm: AtomicPtr<T>,
+}
+
+pub(crate) static TLS13_KDF: Cached<EvpKdf> = Cached::new(c"TLS13-KDF", &EVP_KDF_up_ref);
+pub(crate) static TLS1_PRF: Cached<EvpKdf> = Cached::new(c"TLS1-PRF", &EVP_KDF_up_ref);
+static TICKET_CIPHER: Cached<EvpCipher> = Cached::new(c"AES-256-CBC", &EVP_CIPHER_up_ref);
+static TICKET_MAC: Cached<EvpMac> = Cached::new(c"HMAC", &EVP_MAC_up_ref);
+
+impl<T> Cached<T> {
+    const fn new(
+        name: &'static CStr,
+        up_ref: &'static Original<unsafe extern "C" fn(*mut T) -> c_int>,
+    ) -> Self {
+        Self { name, up_ref, algorithm: AtomicPtr::new(null_mut()) }
+    }
+
+    /// The algorithm, without a reference to it; null before it was fetched.
+    pub(crate) fn cached(&self) -> *mut T {
+        self.algorithm.load(Relaxed)
+    }
+
+    /// Another reference, from the cache or by `fetch`.
+    unsafe fn get(&self, fetch: impl FnOnce() -> *mut T) -> *mut T {
+        // SAFETY: the cache's own reference keeps the algorithm alive.
+        unsafe {
+            let cached = self.cached();
+            if !cached.is_null() && self.up_ref.get()(cached) == 1 {
+                slot().event(Event::FetchCached);
+                return cached;
+            }
+            let fetched = fetch();
+            if !fetched.is_null() && self.up_ref.get()(fetched) == 1 {
+                self.algorithm.store(fetched, Relaxed);
+            }
+            fetched
+        }
+    }
+}
+
+type Fetch<T> = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut T;
+
+unsafe fn fetch<T>(
+    known: &[&Cached<T>],
+    original: Fetch<T>,
+    libctx: *mut LibCtx,
+    name: *const c_char,
+    properties: *const c_char,
+) -> *mut T {
+    // SAFETY: the caller's arguments; a name is a C string.
+    unsafe {
+        let fetch = || original(libctx, name, properties);
+        let plain = libctx.is_null() && properties.is_null() && !name.is_null();
+        if !plain || !shortcuts::are_on() || Runtime::in_handshake().is_none() {
+            return fetch();
+        }
+        let name = CStr::from_ptr(name);
+        match known.iter().find(|cached| cached.name == name) {
+            Some(cached) => cached.get(fetch),
+            None => fetch(),
+        }
+    }
+}
+
+macro_rules! fetches {
+    ($($function:ident: $T:ty = $known:expr;)*) => {
+        $(pub(crate) unsafe fn $function(
+            original: Fetch<$T>,
+            libctx: *mut LibCtx,
+            name: *const c_char,
+            properties: *const c_char,
+        ) -> *mut $T {
+            // SAFETY: the caller's arguments, forwarded.
+            unsafe { fetch($known, original, libctx, name, properties) }
+        })*
+    };
+}
+
+fetches! {
+    kdf: EvpKdf = &[&TLS13_KDF, &TLS1_PRF];
+    cipher: EvpCipher = &[&TICKET_CIPHER];
+    mac: EvpMac = &[&TICKET_MAC];
+}
