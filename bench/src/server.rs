@@ -119,6 +119,7 @@ pub struct ServerSpec {
     certificates: Vec<Certificate>,
     launcher: Launcher,
     workers: usize,
+    connections: usize,
     cpu: Option<usize>,
     body: String,
     main_lines: String,
@@ -136,6 +137,7 @@ impl ServerSpec {
             certificates: vec![certificate],
             launcher: Launcher::Stock,
             workers: 1,
+            connections: 4096,
             cpu: None,
             body: "hello from the fixture\n".to_owned(),
             main_lines: String::new(),
@@ -165,6 +167,13 @@ impl ServerSpec {
         self
     }
 
+    /// Connections that a worker process of nginx, or all of HAProxy, may have open at a time.
+    #[must_use]
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
+    }
+
     /// Keeps every process of the server on one CPU.
     #[must_use]
     pub fn cpu(mut self, cpu: Option<usize>) -> Self {
@@ -186,7 +195,8 @@ impl ServerSpec {
         self
     }
 
-    /// Lines for nginx's `http` context or HAProxy's `defaults` section.
+    /// Lines for nginx's `http` context or HAProxy's `defaults` section. `{address}` in them becomes the address that
+    /// the fixture listens on, so that they can hold further servers there.
     #[must_use]
     pub fn http_lines(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.http_lines);
@@ -238,6 +248,11 @@ impl ServerSpec {
         let command = program::command(&self.launcher, program, &arguments, &self.env);
         Server::spawn(self.kind, command, dir, target, self.cpu)
     }
+}
+
+/// Lines of a caller who does not know the address yet.
+fn with_address(lines: &str, address: SocketAddr) -> String {
+    lines.replace("{address}", &address.to_string())
 }
 
 fn in_use(log: &str) -> bool {

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::ServerSpec;
+use super::{ServerSpec, with_address};
 
 /// Writes the configuration; returns the arguments.
 pub(super) fn prepare(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> io::Result<Vec<OsString>> {
@@ -23,11 +23,13 @@ fn configuration(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> String {
     for certificate in &spec.certificates {
         let _ = write!(certificates, " crt {}", certificate.bundle.display());
     }
-    let ServerSpec { workers, main_lines, http_lines, server_lines, .. } = spec;
+    let ServerSpec { workers, connections, main_lines, server_lines, .. } = spec;
+    let http_lines = with_address(&spec.http_lines, address);
     let dir = dir.display();
     format!(
         "global
     nbthread {workers}
+    maxconn {connections}
     ssl-default-bind-options ssl-min-ver TLSv1.2
     {main_lines}
 

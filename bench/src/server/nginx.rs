@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::ServerSpec;
+use super::{ServerSpec, with_address};
 
 /// Writes the configuration; returns the arguments.
 pub(super) fn prepare(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> io::Result<Vec<OsString>> {
@@ -32,7 +32,8 @@ fn configuration(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> String {
         let _ =
             writeln!(certificates, "        ssl_certificate {chain};\n        ssl_certificate_key {key};");
     }
-    let ServerSpec { workers, main_lines, http_lines, server_lines, .. } = spec;
+    let ServerSpec { workers, connections, main_lines, server_lines, .. } = spec;
+    let http_lines = with_address(&spec.http_lines, address);
     let dir = dir.display();
     let body = spec.body.replace('\\', "\\\\").replace('\n', "\\n");
     format!(
@@ -42,7 +43,7 @@ pid {dir}/nginx.pid;
 error_log {dir}/error.log notice;
 {main_lines}
 events {{
-    worker_connections 4096;
+    worker_connections {connections};
 }}
 http {{
     access_log off;
