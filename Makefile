@@ -1,0 +1,91 @@
+# Everything a newcomer needs; `make` alone explains.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# rustup's place, for shells that have not read its profile.
+export PATH := $(PATH):$(HOME)/.cargo/bin:$(CURDIR)/.deps/tools/bin
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+HASTEN := $(TARGET)/release/hasten
+LIBRARY := $(TARGET)/release/libhasten_tls.so
+DIST := $(TARGET)/dist
+CARGO_DEB := 3.8.0
+FUZZ_SECONDS ?= 60
+
+.PHONY: help demo test bench results install uninstall build dist deps lint fmt audit deb fuzz clean
+
+help: ## This list
+	@echo 'hasten: the servers you already run, doing the same work with less CPU'
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz).'
+
+demo: ## Install what is missing, build, and measure stock against accelerated nginx
+	@scripts/packages.sh demo
+	@$(MAKE) build
+	@scripts/cpu.sh
+	@$(HASTEN) bench tls --quick
+	@echo
+	@echo 'hasten is not installed yet: `sudo make install` puts it into $(PREFIX), or use $(HASTEN).'
+
+test: ## All checks and all tests, with the set-up they need
+	@scripts/packages.sh test
+	@scripts/test.sh
+
+bench: build ## The whole TLS matrix, about half an hour on a machine at rest; BENCH='--cert p-256' narrows it
+	@scripts/packages.sh demo
+	@$(HASTEN) bench tls $(BENCH)
+
+results: build ## Measure the whole matrix, keep it in docs/results and put it into README.md
+	@scripts/packages.sh demo
+	@mkdir -p $(TARGET)/results
+	@$(HASTEN) bench tls --out $(TARGET)/results
+	@cargo xtask results --add $(TARGET)/results/hasten-report.json
+
+build: deps ## The command and its libraries, in release mode
+	@cargo build --release --locked --package hasten --package hasten-tls
+
+deps: ## What the build needs: Debian packages, the pinned crypto_mb, a check of the Rust tool chain
+	@scripts/packages.sh build
+	@scripts/rust.sh
+	@scripts/crypto-mb.sh
+
+# Without cargo (`sudo make install`), what has been built is installed.
+install: $(if $(shell command -v cargo),dist) ## Into PREFIX=/usr/local
+	@scripts/install.sh '$(TARGET)' '$(DESTDIR)$(PREFIX)'
+
+uninstall: ## Remove what `make install` installed
+	@scripts/install.sh --remove '$(DESTDIR)$(PREFIX)'
+
+dist: build
+	@scripts/dist.sh '$(TARGET)'
+
+deb: dist ## A Debian package, in target/debian
+	@scripts/tools.sh cargo-deb
+	@cargo deb --package hasten --no-build --locked
+
+lint: deps ## Formatting, clippy, licences, layering and generated files, as `make test` begins
+	@scripts/packages.sh test
+	@scripts/test.sh --no-tests
+
+fmt: deps ## Format, and bring generated files up to date
+	@cargo fmt --all
+	@cargo xtask hooks
+	@cargo xtask results
+
+audit: deps ## Known vulnerabilities of the dependencies (fetches the RustSec database from GitHub)
+	@scripts/tools.sh cargo-deny
+	@cargo deny check advisories
+
+fuzz: deps ## Every fuzz target for FUZZ_SECONDS each; needs a nightly tool chain
+	@scripts/fuzz.sh '$(FUZZ_SECONDS)'
+
+clean: ## Remove everything that was built or fetched
+	@rm -rf target .deps fuzz/target hasten-report.html hasten-report.json

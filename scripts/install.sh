@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# install.sh TARGET PREFIX: copies what has been built. install.sh --remove PREFIX: takes it away again.
+source "$(dirname "$0")/lib.sh"
+
+target=$1
+prefix=$2
+
+# Mode, source (below TARGET), destination (below PREFIX): the Debian package has the same list in cli/Cargo.toml.
+files() {
+    cat <<-'LIST'
+		755 release/hasten               bin/hasten
+		644 release/libhasten_tls.so     lib/hasten/libhasten_tls.so
+		644 dist/completions/hasten      share/bash-completion/completions/hasten
+		644 dist/completions/_hasten     share/zsh/site-functions/_hasten
+		644 dist/completions/hasten.fish share/fish/vendor_completions.d/hasten.fish
+		644 dist/NOTICES                 share/doc/hasten/NOTICES
+	LIST
+    local page
+    for page in "$target"/dist/man/*.1 "$prefix"/share/man/man1/hasten{,-*}.1; do
+        [[ ! -f $page ]] || printf '644 dist/man/%s share/man/man1/%s\n' "${page##*/}" "${page##*/}"
+    done | sort -u
+}
+
+if [[ $target == --remove ]]; then
+    files | while read -r _ _ file; do rm -f "$prefix/$file"; done
+    rmdir --ignore-fail-on-non-empty "$prefix"/{lib,share/doc}/hasten 2>/dev/null || true
+    exit 0
+fi
+[[ -x $target/release/hasten && -d $target/dist ]] || die "nothing has been built: run \`make dist\` as an ordinary user first"
+files | while read -r mode file destination; do
+    # A running server has the old library mapped: `install` replaces the file instead of writing into it.
+    install -D -m "$mode" "$target/$file" "$prefix/$destination" ||
+        die "cannot write to $prefix: use sudo, or PREFIX=\$HOME/.local"
+done
+say "hasten is in $prefix/bin"

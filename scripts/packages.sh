@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# packages.sh build|demo|test: installs the Debian packages that are missing for that purpose.
+# Touches neither the network nor the system when nothing is missing.
+source "$(dirname "$0")/lib.sh"
+
+# What is needed, and the package that brings it. A program counts wherever it comes from.
+needs() {
+    cat <<-'LIST'
+		build program cc              gcc
+		build program ld              binutils
+		build program objcopy         binutils
+		build file    /usr/include/stdio.h libc6-dev
+		build program python3         python3
+		build module  pip             python3-pip
+		build file    /etc/ssl/certs/ca-certificates.crt ca-certificates
+		demo  program nginx           nginx
+		demo  program haproxy         haproxy
+		test  program c++             g++
+		test  program git             git
+		test  program pkg-config      pkg-config
+		test  file    /usr/include/openssl/ssl.h libssl-dev
+		test  program openssl         openssl
+		test  program curl            curl
+	LIST
+}
+
+main() {
+    local purpose=$1 missing
+    [[ $(uname -s)/$(uname -m) == Linux/x86_64 ]] || die "hasten runs on 64-bit x86 Linux, and this is $(uname -sm)"
+    missing=$(missing_for "$purpose")
+    [[ -n $missing ]] || return 0
+    has apt-get || die "missing: $missing; only Debian's packages are installed for you: install these by hand"
+    say "Installing Debian packages: $missing"
+    hold_services
+    # shellcheck disable=SC2086 # a list of words
+    install_packages $missing
+    # shellcheck disable=SC2086
+    keep_disabled $missing
+    missing=$(missing_for "$purpose")
+    [[ -z $missing ]] || die "still missing after the installation: $missing"
+}
+
+missing_for() {
+    local purposes=build
+    [[ $1 == build ]] || purposes="build demo"
+    [[ $1 != test ]] || purposes="build demo test"
+    needs | while read -r purpose kind what package; do
+        [[ " $purposes " == *" $purpose "* ]] || continue
+        present "$kind" "$what" || printf '%s\n' "$package"
+    done | sort -u | paste -sd ' '
+}
+
+present() {
+    case $1 in
+        # Servers live where an ordinary user's PATH does not look.
+        program) PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin has "$2" ;;
+        file) [[ -e $2 ]] ;;
+        module) python3 -c "import $2" 2>/dev/null ;;
+    esac
+}
+
+install_packages() {
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+    as_root "${apt[@]}" update || true
+    as_root "${apt[@]}" install --yes --no-install-recommends "$@" >&2 ||
+        die "apt-get could not install $*: check the network and /etc/apt/sources.list, then run make again"
+}
+
+# Debian starts a server as soon as it is installed, unless a policy says no. Here nobody asked for a server.
+policy=/usr/sbin/policy-rc.d
+hold_services() {
+    if [[ -e $policy ]]; then
+        # Somebody else's policy, as in container images: it is back in its place afterwards.
+        as_root mv "$policy" "$policy.hasten"
+        trap 'as_root mv "$policy.hasten" "$policy"' EXIT
+    else
+        trap 'as_root rm -f "$policy"' EXIT
+    fi
+    printf '#!/bin/sh\nexit 101\n' | as_root install -m 755 /dev/stdin "$policy"
+}
+
+# Nor should one start at the next boot. Only what has just been installed is touched.
+keep_disabled() {
+    local package
+    for package in "$@"; do
+        [[ $package == nginx || $package == haproxy ]] || continue
+        as_root deb-systemd-helper disable "$package.service" >/dev/null 2>&1 || true
+        as_root update-rc.d "$package" disable >/dev/null 2>&1 || true
+        say "$package is installed, but neither started nor enabled as a service"
+    done
+}
+
+main "$@"

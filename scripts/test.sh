@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# test.sh [--no-tests]: all checks, then all tests. Every step runs, whatever failed before it; the last line counts.
+source "$(dirname "$0")/lib.sh"
+
+scripts/rust.sh
+scripts/crypto-mb.sh
+scripts/tools.sh cargo-deny
+PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
+
+# What the caller's shell says about hasten must not reach the tests.
+unset "${!HASTEN_@}" LD_PRELOAD
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0
+failed=()
+
+check() {
+    local name=$1
+    shift
+    say "$name"
+    if "$@"; then passed=$((passed + 1)); else failed+=("$name"); fi
+}
+
+# Counts what the test programs say of themselves. Tests that did not even build count as one failure.
+tests() {
+    local status=0 ok bad
+    say "Tests"
+    cargo test --locked --workspace --no-fail-fast 2>&1 </dev/null | tee "$log" || status=$?
+    read -r ok bad < <(awk '/^test result: / { ok += $4; bad += $6 } END { print ok + 0, bad + 0 }' "$log")
+    passed=$((passed + ok))
+    ((bad == 0 && status != 0)) && bad=1
+    for ((; bad > 0; bad--)); do failed+=("a test"); done
+}
+
+check "Format" cargo fmt --all --check
+check "Release build" cargo build --release --locked --package hasten --package hasten-tls
+check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
+check "Licences, bans and sources" cargo deny check --hide-inclusion-graph licenses bans sources
+check "Layering" cargo xtask layering
+check "Exported symbols" cargo xtask symbols
+check "docs/hooks.md" cargo xtask hooks --check
+check "Measured tables" cargo xtask results --check
+[[ ${1:-} == --no-tests ]] || tests
+
+((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[@]}" | sort | uniq -c | sed 's/^ *1 //' >&2
+echo "$passed passed, ${#failed[@]} failed"
+((${#failed[@]} == 0))

@@ -1,0 +1,188 @@
+//! The laws of docs/architecture.md that a machine can check.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::source::{Source, lines_with_word};
+use crate::workspace::{Package, Workspace, rust_files};
+
+/// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
+const LAYERS: [(&str, &[&str]); 12] = [
+    ("hasten-crypto", &[]),
+    ("hasten-evidence", &[]),
+    ("hasten-exec", &[]),
+    ("hasten-hook", &[]),
+    ("hasten-probe", &[]),
+    ("hasten-telemetry", &[]),
+    ("hasten-plan", &["hasten-probe"]),
+    ("hasten-bench", &["hasten-evidence"]),
+    ("hasten-tls", &["hasten-crypto", "hasten-hook", "hasten-telemetry"]),
+    (
+        "hasten",
+        &[
+            "hasten-bench",
+            "hasten-evidence",
+            "hasten-exec",
+            "hasten-plan",
+            "hasten-probe",
+            "hasten-telemetry",
+        ],
+    ),
+    // Nothing is built from these two, so they may use anything.
+    (
+        "hasten-tests",
+        &[
+            "hasten-bench",
+            "hasten-crypto",
+            "hasten-evidence",
+            "hasten-plan",
+            "hasten-probe",
+            "hasten-telemetry",
+        ],
+    ),
+    ("xtask", &["hasten-plan"]),
+];
+
+/// Where `unsafe` may be written.
+const UNSAFE: [&str; 7] = [
+    "core/crypto/src/ecdhe.rs", // marks a type as plain bytes for the wiping container
+    "core/crypto/src/ecdsa.rs", // the same
+    "core/crypto/src/memory.rs",
+    "core/crypto/src/multibuffer/",
+    "core/exec/",
+    "core/hook/",
+    "core/telemetry/src/",
+];
+
+/// Only `core/probe` and what stands above `core` may treat a server in a way of its own.
+const SERVERS: [&str; 4] = ["nginx", "haproxy", "envoy", "redis"];
+
+/// Every broken rule, not only the first.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
+    let mut broken = Vec::new();
+    for package in workspace.members() {
+        broken.extend(dependencies(workspace, package));
+        broken.extend(unsafe_code(workspace, package)?);
+        broken.extend(servers(workspace, package)?);
+    }
+    if broken.is_empty() { Ok(()) } else { Err(Error::Rules(broken)) }
+}
+
+fn dependencies(workspace: &Workspace, package: &Package) -> Vec<String> {
+    let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == package.name) else {
+        return vec![format!(
+            "{} has no place in the layers: give it one in xtask/src/layering.rs",
+            package.name
+        )];
+    };
+    let used = workspace.member_dependencies(package);
+    used.into_iter()
+        .filter(|name| !allowed.contains(name))
+        .map(|name| {
+            format!("{} must not depend on {name}: docs/architecture.md says which way", package.name)
+        })
+        .collect()
+}
+
+/// `unsafe` only where it is allowed, and crates without any say so to the compiler.
+fn unsafe_code(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
+    let directory = workspace.relative(package.directory()).to_string_lossy().into_owned() + "/";
+    if directory.starts_with("preload/") {
+        return Ok(Vec::new());
+    }
+    if !UNSAFE.iter().any(|allowed| allowed.starts_with(&directory)) {
+        return forbids_unsafe(workspace, package);
+    }
+    let mut broken = Vec::new();
+    for file in rust_files(&package.directory().join("src"))? {
+        let name = workspace.relative(&file).to_string_lossy();
+        if UNSAFE.iter().any(|allowed| name.starts_with(allowed)) {
+            continue;
+        }
+        let lines = lines_with_word(&Source::product(&read(&file)?).code, "unsafe");
+        broken
+            .extend(lines.iter().map(|line| format!("{name}:{line}: `unsafe` is not allowed in this file")));
+    }
+    Ok(broken)
+}
+
+fn forbids_unsafe(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
+    let mut broken = Vec::new();
+    for root in package.crate_roots() {
+        if !Source::of(&read(root)?).code.contains("#![forbid(unsafe_code)]") {
+            broken.push(format!(
+                "{}: `#![forbid(unsafe_code)]` is missing",
+                workspace.relative(root).display()
+            ));
+        }
+    }
+    Ok(broken)
+}
+
+/// In `core/`, a server's name may stand in a sentence for people, but neither in code nor as a value.
+fn servers(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
+    let directory = workspace.relative(package.directory());
+    if !directory.starts_with("core") || directory == Path::new("core/probe") {
+        return Ok(Vec::new());
+    }
+    let mut broken = Vec::new();
+    for file in rust_files(&package.directory().join("src"))? {
+        let name = workspace.relative(&file).to_string_lossy();
+        // Files of tests are modules that a `#[cfg(test)]` elsewhere brings in.
+        if name.ends_with("tests.rs") {
+            continue;
+        }
+        let source = Source::product(&read(&file)?);
+        broken.extend(server_names(&source).map(|(line, server)| {
+            format!("{name}:{line}: core must not know {server}: facts about servers come from core/probe")
+        }));
+    }
+    Ok(broken)
+}
+
+fn server_names(source: &Source) -> impl Iterator<Item = (usize, &'static str)> {
+    let code = source.code.to_lowercase();
+    let values = source.strings.to_lowercase();
+    SERVERS.iter().flat_map(move |&server| {
+        let identifier =
+            code.lines().enumerate().filter(|(_, line)| names(line, server)).map(|(at, _)| at + 1);
+        let quoted = format!("\"{server}\"");
+        let value =
+            values.lines().enumerate().filter(|(_, line)| line.contains(&quoted)).map(|(at, _)| at + 1);
+        identifier.chain(value).map(move |line| (line, server)).collect::<Vec<_>>()
+    })
+}
+
+/// Whether an identifier in `line` has `server` as one of its words.
+fn names(line: &str, server: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric()).any(|word| word == server)
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_layer_leads_back_to_itself() {
+        for (at, (name, allowed)) in LAYERS.iter().enumerate() {
+            for dependency in *allowed {
+                let below = LAYERS[..at].iter().any(|(lower, _)| lower == dependency);
+                assert!(below, "{name} may depend on {dependency}, which does not stand before it");
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_may_be_named_in_advice_only() {
+        let found = |text: &str| server_names(&Source::product(text)).collect::<Vec<_>>();
+        assert_eq!(found("fix(\"let nginx do it\"); // as HAProxy does"), []);
+        assert_eq!(found("if name == \"nginx\" {"), [(1, "nginx")]);
+        assert_eq!(found("\nfn is_haproxy() {"), [(2, "haproxy")]);
+        assert_eq!(found("Kind::Envoy"), [(1, "envoy")]);
+    }
+}

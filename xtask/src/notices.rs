@@ -1,0 +1,89 @@
+//! The licence texts that must travel with the binaries, because the code of others is linked into them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::workspace::{Package, Workspace};
+
+const SHIPPED: [&str; 2] = ["hasten", "hasten-tls"];
+const CRYPTO_MB: &str = ".deps/crypto_mb";
+
+const HEAD: &str = "\
+hasten is licensed under the Apache License 2.0, see the file LICENSE.
+It contains the work of others, under the licences below.
+";
+
+/// Prints each text once, under the names of all that it covers.
+pub(crate) fn print(workspace: &Workspace) -> Result<(), Error> {
+    let mut covers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let ours: Vec<_> = workspace.members().map(|member| &member.name).collect();
+    for package in workspace.closure(&SHIPPED).into_iter().filter(|package| !ours.contains(&&package.name)) {
+        let license = package.license.as_deref().unwrap_or("see its text");
+        for text in texts(package)? {
+            covers.entry(text).or_default().push(format!("{} {} ({license})", package.name, package.version));
+        }
+    }
+    let crypto_mb = workspace.read(&format!("{CRYPTO_MB}/LICENSE"))?;
+    covers
+        .entry(normal(&crypto_mb))
+        .or_default()
+        .push("Intel Cryptography Primitives, crypto_mb (Apache-2.0)".into());
+
+    println!("{HEAD}");
+    for (text, names) in covers {
+        println!("{}\n\n{}\n\n{text}\n", "=".repeat(78), names.join("\n"));
+    }
+    Ok(())
+}
+
+/// A package's licence files; of a choice that includes MIT, only that one.
+fn texts(package: &Package) -> Result<Vec<String>, Error> {
+    let mut files = license_files(package.directory())?;
+    let is_choice = package.license.as_deref().is_some_and(|license| !license.contains(" AND "));
+    if is_choice && files.iter().any(|(name, _)| name.contains("MIT")) {
+        files.retain(|(name, _)| name.contains("MIT"));
+    }
+    if files.is_empty() {
+        return Ok(vec!["Published without a licence file; the licence is named above.".to_owned()]);
+    }
+    Ok(files.into_iter().map(|(_, text)| text).collect())
+}
+
+fn license_files(directory: &Path) -> Result<Vec<(String, String)>, Error> {
+    const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
+    let error = |source| Error::File { path: directory.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+        if path.is_file() && NAMES.iter().any(|prefix| name.starts_with(prefix)) {
+            files.push((name, normal(&fs::read_to_string(&path).map_err(error)?)));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Without the differences in space that keep equal texts apart.
+fn normal(text: &str) -> String {
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_licence_files_whatever_their_spelling() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["License-MIT.txt", "COPYING", "README.md"] {
+            fs::write(directory.path().join(name), "\n text \n\n").unwrap();
+        }
+        let files = license_files(directory.path()).unwrap();
+        let names: Vec<_> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["COPYING", "LICENSE-MIT.TXT"]);
+        assert_eq!(files[0].1, " text");
+    }
+}

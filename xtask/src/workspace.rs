@@ -1,0 +1,190 @@
+//! What cargo knows of the workspace, and its files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Workspace {
+    #[serde(rename = "workspace_root")]
+    pub(crate) root: PathBuf,
+    #[serde(rename = "target_directory")]
+    target: PathBuf,
+    workspace_members: BTreeSet<String>,
+    packages: Vec<Package>,
+    resolve: Resolve,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    id: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) license: Option<String>,
+    manifest_path: PathBuf,
+    targets: Vec<Target>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    src_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<DependencyKind>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DependencyKind {
+    /// `None`: a normal one.
+    kind: Option<String>,
+}
+
+impl Package {
+    pub(crate) fn directory(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// The root file of its library or program, where crate-wide attributes stand.
+    pub(crate) fn crate_roots(&self) -> impl Iterator<Item = &Path> {
+        let is_product =
+            |target: &&Target| target.kind.iter().any(|kind| kind.ends_with("lib") || kind == "bin");
+        self.targets.iter().filter(is_product).map(|target| target.src_path.as_path())
+    }
+}
+
+impl Workspace {
+    pub(crate) fn load() -> Result<Self, Error> {
+        const COMMAND: &str = "cargo metadata";
+        let output = Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version=1", "--filter-platform=x86_64-unknown-linux-gnu"])
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .map_err(|error| Error::Start(COMMAND, error))?;
+        if !output.status.success() {
+            return Err(Error::Command(COMMAND));
+        }
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| Error::Content { path: COMMAND.into(), why: error.to_string() })
+    }
+
+    /// Our own packages.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
+    }
+
+    /// The members that `package` is built from; what only its tests use does not count.
+    pub(crate) fn member_dependencies(&self, package: &Package) -> BTreeSet<&str> {
+        let linked = self.linked(&package.id);
+        self.members()
+            .filter(|member| linked.contains(member.id.as_str()))
+            .map(|member| &*member.name)
+            .collect()
+    }
+
+    /// Every package whose code ends up in one of `roots`, themselves included, by name and version.
+    pub(crate) fn closure(&self, roots: &[&str]) -> Vec<&Package> {
+        let mut open: Vec<&str> = self
+            .members()
+            .filter(|member| roots.contains(&&*member.name))
+            .map(|member| member.id.as_str())
+            .collect();
+        let mut found = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            if found.insert(id) {
+                open.extend(self.linked(id));
+            }
+        }
+        let by_name: BTreeMap<_, _> = self
+            .packages
+            .iter()
+            .filter(|package| found.contains(package.id.as_str()))
+            .map(|package| ((&package.name, &package.version), package))
+            .collect();
+        by_name.into_values().collect()
+    }
+
+    fn linked(&self, id: &str) -> BTreeSet<&str> {
+        let nodes = self.resolve.nodes.iter().filter(|node| node.id == id);
+        let is_linked =
+            |dependency: &&Dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.is_none());
+        nodes.flat_map(|node| node.deps.iter().filter(is_linked)).map(|dependency| &*dependency.pkg).collect()
+    }
+
+    /// `path` as people write it: below the repository.
+    pub(crate) fn relative<'path>(&self, path: &'path Path) -> &'path Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+
+    /// The TLS library as it is shipped, built now.
+    pub(crate) fn tls_library(&self) -> Result<PathBuf, Error> {
+        const COMMAND: &str = "cargo build --release --package hasten-tls";
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "--package", "hasten-tls"])
+            .current_dir(&self.root)
+            .status()
+            .map_err(|error| Error::Start(COMMAND, error))?;
+        if !status.success() {
+            return Err(Error::Command(COMMAND));
+        }
+        Ok(self.target.join("release/libhasten_tls.so"))
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Result<String, Error> {
+        let path = self.root.join(path);
+        fs::read_to_string(&path).map_err(|source| Error::File { path, source })
+    }
+
+    /// Writes a generated file, or only sees whether it would change.
+    pub(crate) fn generate(
+        &self,
+        path: &str,
+        content: &str,
+        check: bool,
+        command: &'static str,
+    ) -> Result<(), Error> {
+        let file = self.root.join(path);
+        if fs::read_to_string(&file).is_ok_and(|present| present == content) {
+            return Ok(());
+        }
+        if check {
+            return Err(Error::Stale { path: path.into(), command });
+        }
+        fs::write(&file, content).map_err(|source| Error::File { path: file, source })
+    }
+}
+
+/// All Rust files below `directory`, in a stable order.
+pub(crate) fn rust_files(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let error = |source| Error::File { path: directory.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        if path.is_dir() {
+            files.extend(rust_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
