@@ -13,6 +13,8 @@ const EXAMPLES: &str = "\
 Examples:
   hasten check -- nginx               what would be done to nginx, and why
   hasten run -- nginx                 start nginx with its TLS handshakes accelerated
+  hasten top                          watch what it gains
+  hasten bench tls --quick            measure the gain on this machine, in about a minute
 ";
 
 #[derive(Debug, Parser)]
@@ -27,6 +29,7 @@ pub(crate) enum Command {
     Check(cmd::check::CheckArgs),
     Run(cmd::run::RunArgs),
     Top(cmd::top::TopArgs),
+    Bench(cmd::bench::BenchArgs),
     Completions(cmd::completions::CompletionsArgs),
     #[command(hide = true)]
     Man(cmd::man::ManArgs),

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use hasten_plan::ConfigError;
 use hasten_probe::ProgramError;
 
+use crate::render::say;
+
 /// Something went wrong.
 const FAILURE: u8 = 1;
 /// The command line or the configuration is wrong.
@@ -38,9 +40,9 @@ impl Failure {
     }
 
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("hasten: {}", self.what);
+        say(format!("hasten: {}", self.what));
         if let Some(fix) = &self.fix {
-            eprintln!("  fix: {fix}");
+            say(format!("  fix: {fix}"));
         }
         ExitCode::from(self.code)
     }

@@ -1,6 +1,7 @@
 //! What plans and tables look like on a terminal.
 
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
 use hasten_plan::{Decision, Reason, Side, Verdict};
@@ -42,6 +43,11 @@ impl Style {
     pub(crate) fn cell(self, text: &str, colour: Color) -> Cell {
         if self.colours { Cell::new(text).fg(colour) } else { Cell::new(text) }
     }
+}
+
+/// A line on standard error. If nobody reads it, that is no reason not to go on.
+pub(crate) fn say(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// `COLUMNS` wins; `None` leaves it to the terminal.

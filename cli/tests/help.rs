@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 4] = ["check", "completions", "run", "top"];
+const COMMANDS: [&str; 5] = ["bench tls", "check", "completions", "run", "top"];
 
 #[test]
 fn the_overview_reads_well() {
@@ -29,7 +29,8 @@ fn help_of_run_and_check_reads_well() {
 fn every_command_has_examples_in_its_help() {
     let place = Place::new();
     for command in COMMANDS {
-        let assert = place.run(&[command, "--help"]).success();
+        let arguments: Vec<_> = command.split(' ').chain(["--help"]).collect();
+        let assert = place.run(&arguments).success();
         let text = place.stdout(&assert);
         let examples = text.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{command}: no examples"));
         assert!(examples.contains("hasten "), "{command}");
@@ -52,7 +53,7 @@ fn completions_are_valid_in_their_shells() {
     {
         let assert = place.run(&["completions", shell]).success();
         let script = &assert.get_output().stdout;
-        for word in COMMANDS.iter().chain(&["dry-run", "strict"]) {
+        for word in COMMANDS.iter().flat_map(|command| command.split(' ')).chain(["dry-run", "strict"]) {
             assert!(String::from_utf8_lossy(script).contains(word), "{shell}: {word}");
         }
         let Ok(mut child) = Command::new(check[0]).args(&check[1..]).stdin(Stdio::piped()).spawn() else {
@@ -73,7 +74,8 @@ fn there_is_a_manual_page_for_every_command_and_none_for_hidden_ones() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     pages.sort();
-    let expected = COMMANDS.iter().map(|command| format!("hasten-{command}.1")).chain(["hasten.1".into()]);
+    let expected = COMMANDS.iter().map(|command| format!("hasten-{}.1", command.replace(' ', "-")));
+    let expected = expected.chain(["hasten.1".into(), "hasten-bench.1".into()]);
     let mut expected: Vec<_> = expected.collect();
     expected.sort();
     assert_eq!(pages, expected);

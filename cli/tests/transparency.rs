@@ -135,6 +135,34 @@ fn the_terminal_passes() {
 }
 
 #[test]
+fn the_plan_may_go_to_a_pipe_that_nobody_reads() {
+    let place = Place::new();
+    let script =
+        "{ HASTEN_DISABLE=tls $HASTEN run -- sh -c 'echo started'; echo $?; } 2> >(exec 0<&-; sleep 0.2)";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .env("HASTEN", support::HASTEN)
+        .current_dir(place.path(""))
+        .output();
+    assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), "started\n0\n");
+}
+
+#[test]
+fn reports_end_quietly_when_their_reader_does() {
+    for arguments in ["check", "check --json", "--help", "completions bash", "man"] {
+        let script = format!("$HASTEN {arguments} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}");
+        for _ in 0..3 {
+            let output =
+                Command::new("bash").args(["-c", &script]).env("HASTEN", support::HASTEN).output().unwrap();
+            assert!(output.stderr.is_empty(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+            // Ended by the signal, or done before the reader was.
+            let status = String::from_utf8(output.stdout).unwrap();
+            assert!(["141\n", "0\n"].contains(&status.as_str()), "{arguments}: {status}");
+        }
+    }
+}
+
+#[test]
 fn input_is_not_read_ahead() {
     let place = Place::new();
     let mut child = place

@@ -13,7 +13,7 @@ use hasten_probe::{Environment, Probe, Program};
 
 use crate::args::AcceleratorName;
 use crate::failure::Failure;
-use crate::render;
+use crate::render::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,19 +105,19 @@ impl RunArgs {
 fn warn_unknown_disabled(name: &str) {
     let hint = hasten_plan::nearest(name, accelerator::names().chain(["all"]));
     let hint = hint.map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default();
-    eprintln!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}");
+    say(format!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}"));
 }
 
 /// A line for each accelerator, and the cure for each one that is off.
 fn print_summary(plan: &Plan, program: &Program) {
     for verdict in &plan.accelerators {
-        eprintln!("hasten: {} {}", verdict.name, headline(verdict, program));
+        say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
         for reason in verdict.reasons(Side::Against) {
-            reason.fix.iter().for_each(|fix| eprintln!("  fix: {fix}"));
+            reason.fix.iter().for_each(|fix| say(format!("  fix: {fix}")));
         }
     }
     if !plan.applies() {
-        eprintln!("hasten: running {} as it is", program.name());
+        say(format!("hasten: running {} as it is", program.name()));
     }
 }
 
@@ -134,16 +134,16 @@ fn headline(verdict: &Verdict, program: &Program) -> String {
 }
 
 fn print_plan(plan: &Plan, program: &Program, config: &Config, command: &[OsString]) {
-    eprintln!("program  {}", program.executable.display());
+    say(format!("program  {}", program.executable.display()));
     for script in &program.scripts {
-        eprintln!("script   {}", script.display());
+        say(format!("script   {}", script.display()));
     }
     let file = config.file.as_ref().map_or("none".into(), |path| path.display().to_string());
-    eprintln!("config   {file}");
+    say(format!("config   {file}"));
     for verdict in &plan.accelerators {
-        eprintln!("\n{}", render::verdict(verdict));
+        say(format!("\n{}", render::verdict(verdict)));
     }
-    eprintln!("\nthe same by hand:\n  {}", by_hand(plan, command));
+    say(format!("\nthe same by hand:\n  {}", by_hand(plan, command)));
 }
 
 /// The command line that does what the plan does, to paste into a shell.

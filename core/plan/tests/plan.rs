@@ -121,7 +121,7 @@ fn the_kill_switch_wins_over_every_wish() {
         let plan = plan(&cpu(&[]), &config, &surroundings);
         assert!(hindrances(&plan)[0].contains("HASTEN_DISABLE"), "{value}");
     }
-    let surroundings = Surroundings { disable: Some("gzip,tsl".into()), ..installed.surroundings.clone() };
+    let surroundings = Surroundings { disable: Some("gzip,tsl".into()), ..installed.surroundings };
     assert!(plan(&cpu(&[]), &config, &surroundings).applies());
     assert_eq!(surroundings.unknown_disabled(), ["gzip", "tsl"]);
 }
@@ -196,7 +196,7 @@ fn break_even_reaches_the_process_unless_the_environment_has_its_own() {
     };
     let (_, value) = variable(&installed.surroundings).unwrap();
     assert_eq!(value.unwrap(), "p-256-sign:9,rsa-2048-sign:3");
-    let own = Surroundings { tls_break_even: Some("p-256-sign:1".into()), ..installed.surroundings.clone() };
+    let own = Surroundings { tls_break_even: Some("p-256-sign:1".into()), ..installed.surroundings };
     assert_eq!(variable(&own), None);
 }
 
