@@ -94,7 +94,7 @@ pub(crate) type Nonce = [[u64; LIMBS]; 2];
 
 /// Prepared nonces of one curve, for all keys on it. One per thread.
 ///
-/// A forked child finds its copy empty (see [`SecretStack`]): no two processes ever sign with the same nonce.
+/// A forked child finds its copy empty: no two processes ever sign with the same nonce.
 pub struct NoncePool {
     curve: Curve,
     nonces: SecretStack<Nonce, { Self::CAPACITY }>,

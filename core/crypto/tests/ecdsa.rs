@@ -106,25 +106,26 @@ fn known_nonces_give_the_known_signatures() {
 fn edges_of_the_ranges() {
     let Some((ifma, mut scratch)) = engine() else { return };
     for curve in CURVES {
+        let below_order = |distance| {
+            let mut number = order(curve);
+            number.sub_word(distance).unwrap();
+            number
+        };
         let small = |value| BigNum::from_u32(value).unwrap();
-        let mut last = order(curve);
-        last.sub_word(1).unwrap();
-        for scalar in [small(1), small(2), last.to_owned().unwrap()] {
+        for scalar in [small(1), small(2), below_order(1)] {
             let key = EcKey::new(curve, &little_endian(&scalar)).unwrap();
             let group = if curve == Curve::P256 { Group::P256 } else { Group::P384 };
             let scalar = scalar.to_vec_padded(curve.bytes() as i32).unwrap();
             let host = host_key(group, &scalar).ec_key().unwrap();
             let mut pool = NoncePool::new(curve).unwrap();
-            pool.refill(
-                ifma,
-                &mut scratch,
-                &mut fixed(vec![small(1), small(2), last.to_owned().unwrap()], curve.bytes()),
-            );
-            for (i, byte) in [0xff, 0, 1, 0x80, 0xff, 0, 1, 0x80].into_iter().enumerate() {
+            let nonces = (1..=16).flat_map(|i| [small(i), below_order(i)]).collect();
+            let mut nonces = fixed(nonces, curve.bytes());
+            while pool.refill(ifma, &mut scratch, &mut nonces) > 0 {}
+            for byte in [0xff, 0, 1, 0x80].into_iter().cycle().take(pool.available()) {
                 let digest = vec![byte; curve.bytes()];
-                // The nonce may be the inverse of what makes s zero; then there is no signature to check.
+                // The nonce may be the one that makes s zero; then there is no signature to check.
                 if let Some(signature) = pool.sign(&key, &digest) {
-                    assert!(verifies(&host, &digest, &signature), "{curve:?} {scalar:?} {i}");
+                    assert!(verifies(&host, &digest, &signature), "{curve:?} {scalar:02x?} {digest:02x?}");
                 }
             }
         }

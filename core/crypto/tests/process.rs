@@ -99,16 +99,20 @@ impl Work {
             while pool.take().is_some() {}
         }
         for (group, pairs) in Group::ALL.into_iter().zip(pairs) {
-            let mut secrets = [[0; 48]; LANES];
-            let mut secret = secrets.iter_mut();
-            let mut lanes: [DeriveLane<'_>; LANES] = std::array::from_fn(|i| DeriveLane {
-                private: pairs[i].private(),
-                peer: pairs[(i + 1) % LANES].public(),
-                shared: &mut secret.next().unwrap()[..group.shared_len()],
-            });
-            assert!(derive(*ifma, scratch, group, &mut lanes).all_ok(LANES));
+            derive_all(*ifma, scratch, group, pairs);
         }
     }
+}
+
+fn derive_all(ifma: Ifma, scratch: &mut Scratch, group: Group, pairs: &[KeyPair]) {
+    let mut secrets = [[0; 48]; LANES];
+    let mut secret = secrets.iter_mut();
+    let mut lanes: [DeriveLane<'_>; LANES] = std::array::from_fn(|i| DeriveLane {
+        private: pairs[i].private(),
+        peer: pairs[(i + 1) % LANES].public(),
+        shared: &mut secret.next().unwrap()[..group.shared_len()],
+    });
+    assert!(derive(ifma, scratch, group, &mut lanes).all_ok(LANES));
 }
 
 #[test]
