@@ -45,6 +45,11 @@ impl Case for TlsCase {
         let Self { server, cert, protocol, concurrency } = self;
         vec![server.to_string(), cert.to_string(), protocol.to_string(), concurrency.to_string()]
     }
+
+    fn title(&self) -> String {
+        let connections = if self.concurrency == 1 { "connection" } else { "connections" };
+        format!("{} {connections}", self.cells().join(" · "))
+    }
 }
 
 fn name<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
@@ -106,6 +111,8 @@ pub struct Pace {
     pub warm_up: Duration,
     pub round: Duration,
     pub rule: StopRule,
+    /// A row that has enough pairs for an interval ends here, however wide that is.
+    pub limit: Duration,
 }
 
 impl Pace {
@@ -115,6 +122,7 @@ impl Pace {
             warm_up: Duration::from_millis(300),
             round: Duration::from_millis(400),
             rule: StopRule { min_pairs: 6, max_pairs: 10, uncertainty: 0.01 },
+            limit: Duration::from_secs(11),
         }
     }
 
@@ -124,6 +132,7 @@ impl Pace {
             warm_up: Duration::from_secs(1),
             round: Duration::from_millis(800),
             rule: StopRule { min_pairs: 8, max_pairs: 20, uncertainty: 0.005 },
+            limit: Duration::from_secs(45),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hasten_evidence::paired::{Pair, ratio};
 use hasten_evidence::report::Row;
@@ -86,7 +86,10 @@ impl Duel {
         let (machine, driver) = (MachineTimes::now(), cpu::of_this_process());
         let (mut stock, mut hasten) = (SideTotals::default(), SideTotals::default());
         let mut pairs = Vec::new();
-        while !pace.rule.is_enough(&pairs) {
+        let started = Instant::now();
+        let time_is_up =
+            |pairs: &[Pair]| pairs.len() >= pace.rule.min_pairs && started.elapsed() > pace.limit;
+        while !pace.rule.is_enough(&pairs) && !time_is_up(&pairs) {
             let (first, second) = self.pair(pairs.len(), &load)?;
             if stopped() {
                 return Ok(None);

@@ -2,6 +2,7 @@
 
 mod charts;
 mod html;
+mod remarks;
 mod terminal;
 
 use std::fs;
@@ -23,6 +24,11 @@ pub trait Case: Serialize {
 
     /// One value for each column.
     fn cells(&self) -> Vec<String>;
+
+    /// The case where it stands alone.
+    fn title(&self) -> String {
+        self.cells().join(" · ")
+    }
 }
 
 /// A whole benchmark.

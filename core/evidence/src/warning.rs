@@ -29,6 +29,27 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// How bad it is, to choose the worst of several of the same kind.
+    pub(crate) fn severity(&self) -> f64 {
+        match self {
+            Self::Steal { percent }
+            | Self::Neighbours { percent }
+            | Self::Drift { percent }
+            | Self::Wide { percent }
+            | Self::DriverLimit { percent } => percent.abs(),
+            Self::Outliers { count, pairs } => *count as f64 / *pairs as f64,
+            Self::SharedCore | Self::NotAccelerated { .. } => 0.0,
+        }
+    }
+
+    /// Whether both say the same, if perhaps with other numbers.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::NotAccelerated { server }, Self::NotAccelerated { server: other }) => server == other,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
     /// What the pairs themselves give away.
     #[must_use]
     pub fn of_pairs(pairs: &[Pair]) -> Vec<Self> {

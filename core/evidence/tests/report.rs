@@ -130,7 +130,7 @@ fn the_headline_never_hides_a_failure_or_a_loss() {
     let failed = report(vec![row("nginx", 1, 900.0, 300.0, 0), row("nginx", 256, 900.0, 300.0, 3)]);
     assert_eq!(failed.headline(), "Failures in 1 of 2 cases");
     assert_eq!(failed.tally(), "2 cases: 1 faster, 0 no difference, 0 slower, 1 failed");
-    assert!(failed.table(Style::PLAIN).contains("failed (hasten): 3 × body (differs) (nginx 256)"));
+    assert!(failed.table(Style::PLAIN).contains("failed: hasten: 3 × body (differs) (nginx 256)"));
     assert!(failed.html().unwrap().contains("3 × body (differs)"));
 
     assert_eq!(example().headline(), "Up to 4.40× less CPU per handshake");
@@ -143,6 +143,23 @@ fn the_headline_never_hides_a_failure_or_a_loss() {
     );
     assert_eq!(report(Vec::new()).headline(), "Nothing was measured");
     report(Vec::new()).html().unwrap();
+}
+
+#[test]
+fn warnings_of_a_kind_are_one_line_with_the_worst_number() {
+    let mut report = example();
+    for (row, percent) in report.rows.iter_mut().zip([40.0, 80.0, 60.0]) {
+        row.warnings = vec![Warning::Neighbours { percent }];
+    }
+    report.warnings.push(Warning::SharedCore);
+    let table = report.table(Style::PLAIN);
+    let warnings: Vec<_> = table.lines().filter(|line| line.starts_with("warning: ")).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[1].contains("80 %") && warnings[1].ends_with("(all cases, this is the worst)"));
+
+    report.rows[0].warnings.clear();
+    let page = report.html().unwrap();
+    assert!(page.contains("80 %") && page.contains("(nginx 256; haproxy 256)"));
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl LatencyChart {
         Self {
             stock: path(&stock.latency),
             hasten: path(&hasten.latency),
-            x_ticks: [(0.0, "min"), (50.0, "p50"), (90.0, "p90"), (99.0, "p99"), (99.9, "p99.9")]
+            x_ticks: [(50.0, "p50"), (90.0, "p90"), (99.0, "p99"), (99.9, "p99.9")]
                 .map(|(percentile, label)| Tick { at: round(x(percentile)), label: label.to_owned() })
                 .to_vec(),
             y_ticks: (0..=(top / step).round() as u32).map(y_tick).collect(),

@@ -6,6 +6,7 @@ use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 
 use super::charts::{HEIGHT, LatencyChart, RatioAxis, Tick, WIDTH};
+use super::remarks::remarks;
 use super::{Case, Report, ReportError, Row, Side};
 use crate::verdict::Verdict;
 
@@ -29,7 +30,7 @@ pub(super) fn render<C: Case>(report: &Report<C>) -> Result<String, ReportError>
         next: &report.text.next,
         host: &report.host.0,
         complete: report.complete,
-        warnings: report.warnings.iter().map(ToString::to_string).collect(),
+        remarks: remarks(report).iter().map(|remark| (remark.failure, remark.to_string())).collect(),
         headline: report.headline(),
         tally: report.tally(),
         tone: tone(report),
@@ -52,7 +53,8 @@ struct Page<'a> {
     next: &'a [(String, String)],
     host: &'a [(&'static str, String)],
     complete: bool,
-    warnings: Vec<String>,
+    /// Whether it is a failure, and the text.
+    remarks: Vec<(bool, String)>,
     headline: String,
     tally: String,
     tone: &'static str,
@@ -98,8 +100,6 @@ struct View {
     stock: SideView,
     hasten: SideView,
     latency: LatencyChart,
-    failures: Vec<String>,
-    warnings: Vec<String>,
     pairs: usize,
 }
 
@@ -118,25 +118,19 @@ struct SideView {
 impl View {
     fn new<C: Case>(row: &Row<C>, axis: RatioAxis, dearest: f64) -> Self {
         let ratio = row.cpu_ratio;
-        let details = |name: &'static str, side: &Side| {
-            let details = side.failure_details.iter().map(move |detail| format!("{name}: {detail}"));
-            details.collect::<Vec<_>>()
-        };
         Self {
-            name: row.case.cells().join(" · "),
+            name: row.case.title(),
             cells: row.case.cells(),
             verdict: row.verdict.as_str(),
             class: class(row.verdict),
             ratio: format!("{:.2}×", ratio.value),
-            interval: format!("{:.2} – {:.2}", ratio.low, ratio.high),
+            interval: format!("[{:.2}, {:.2}]", ratio.low, ratio.high),
             at: axis.position(ratio.value),
             from: axis.position(ratio.low),
             to: axis.position(ratio.high),
             stock: SideView::new(&row.stock, dearest),
             hasten: SideView::new(&row.hasten, dearest),
             latency: LatencyChart::new(&row.stock, &row.hasten),
-            failures: [details("stock", &row.stock), details("hasten", &row.hasten)].concat(),
-            warnings: row.warnings.iter().map(ToString::to_string).collect(),
             pairs: row.pairs.len(),
         }
     }

@@ -3,6 +3,7 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
+use super::remarks::remarks;
 use super::{Case, Report, Row};
 use crate::verdict::Verdict;
 
@@ -36,8 +37,8 @@ pub(super) fn table<C: Case>(report: &Report<C>, style: Style) -> String {
         table.add_row(cells(row));
     }
     let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
-    for line in remarks(report) {
-        text += &format!("{line}\n");
+    for remark in remarks(report) {
+        text += &format!("{remark}\n");
     }
     text
 }
@@ -74,33 +75,4 @@ fn verdict(verdict: Verdict) -> Cell {
         Verdict::Slower => cell.fg(Color::Yellow),
         Verdict::Failed => cell.fg(Color::Red).add_attribute(Attribute::Bold),
     }
-}
-
-/// Failures and warnings, each once, with the cases they concern.
-fn remarks<C: Case>(report: &Report<C>) -> Vec<String> {
-    let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
-    let mut add =
-        |text: String, case: Option<String>| match remarks.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, cases)) => cases.extend(case),
-            None => remarks.push((text, case.into_iter().collect())),
-        };
-    for row in &report.rows {
-        let case = row.case.cells().join(" ");
-        for (side, failures) in [("stock", &row.stock), ("hasten", &row.hasten)] {
-            for detail in &failures.failure_details {
-                add(format!("failed ({side}): {detail}"), Some(case.clone()));
-            }
-        }
-        for warning in &row.warnings {
-            add(format!("warning: {warning}"), Some(case.clone()));
-        }
-    }
-    for warning in &report.warnings {
-        add(format!("warning: {warning}"), None);
-    }
-    let line = |(text, cases): (String, Vec<String>)| match cases.as_slice() {
-        [] => text,
-        cases => format!("{text} ({})", cases.join("; ")),
-    };
-    remarks.into_iter().map(line).collect()
 }
