@@ -12,6 +12,9 @@ const DISABLE: &str = "HASTEN_DISABLE";
 /// `1`: suspend every operation but answer it with the original, to test the
 /// machinery where the engine cannot run (valgrind, CPUs without IFMA).
 const SUSPEND_ONLY: &str = "HASTEN_TLS_SUSPEND_ONLY";
+/// `1`: suspend a handshake even if no other is in sight, so that tests reach
+/// the machinery with one connection. Costs a turn of the event loop each time.
+const EAGER: &str = "HASTEN_TLS_EAGER";
 /// `1`: leave OpenSSL's own frameworks (EVP_KDF, fetches, key objects) alone.
 const NO_SHORTCUTS: &str = "HASTEN_TLS_NO_SHORTCUTS";
 
@@ -19,6 +22,7 @@ const NO_SHORTCUTS: &str = "HASTEN_TLS_NO_SHORTCUTS";
 pub(crate) struct Config {
     pub(crate) ifma: Option<Ifma>,
     pub(crate) suspend_only: bool,
+    pub(crate) eager: bool,
     pub(crate) shortcuts: bool,
     pub(crate) break_even: Overrides,
 }
@@ -54,6 +58,7 @@ impl Config {
         Config {
             ifma: Ifma::detect(),
             suspend_only: is_set(SUSPEND_ONLY),
+            eager: is_set(EAGER),
             shortcuts: !is_set(NO_SHORTCUTS),
             // A list that does not parse is ignored here, where nobody listens; `hasten run` refuses it.
             break_even: env::var(Overrides::VARIABLE)

@@ -11,6 +11,8 @@ use crate::openssl::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Digest {
+    Sha1,
+    Sha224,
     Sha256,
     Sha384,
     Sha512,
@@ -20,6 +22,14 @@ pub(crate) enum Digest {
 macro_rules! with_hash {
     ($digest:expr, $H:ident => $body:expr) => {
         match $digest {
+            $crate::digest::Digest::Sha1 => {
+                type $H = $crate::digest::Sha1;
+                $body
+            }
+            $crate::digest::Digest::Sha224 => {
+                type $H = $crate::digest::Sha224;
+                $body
+            }
             $crate::digest::Digest::Sha256 => {
                 type $H = $crate::digest::Sha256;
                 $body
@@ -41,6 +51,8 @@ impl Digest {
     /// By the name OpenSSL uses, or one of its aliases.
     fn from_name(name: &CStr) -> Option<Digest> {
         match name.to_bytes() {
+            b"SHA1" | b"SHA-1" => Some(Digest::Sha1),
+            b"SHA2-224" | b"SHA224" | b"SHA-224" => Some(Digest::Sha224),
             b"SHA2-256" | b"SHA256" | b"SHA-256" => Some(Digest::Sha256),
             b"SHA2-384" | b"SHA384" | b"SHA-384" => Some(Digest::Sha384),
             b"SHA2-512" | b"SHA512" | b"SHA-512" => Some(Digest::Sha512),
@@ -64,6 +76,8 @@ impl Digest {
     /// The same, as paddings name it.
     pub(crate) const fn kind(self) -> DigestKind {
         match self {
+            Digest::Sha1 => DigestKind::Sha1,
+            Digest::Sha224 => DigestKind::Sha224,
             Digest::Sha256 => DigestKind::Sha256,
             Digest::Sha384 => DigestKind::Sha384,
             Digest::Sha512 => DigestKind::Sha512,
@@ -114,6 +128,14 @@ macro_rules! host_hash {
 }
 
 host_hash!(
+    /// SHA_CTX is 96 bytes.
+    Sha1, 12, 20, 64, SHA1_Init, SHA1_Update, SHA1_Final
+);
+host_hash!(
+    /// SHA256_CTX is 112 bytes; SHA-224 differs in the initial value and the length.
+    Sha224, 14, 28, 64, SHA224_Init, SHA256_Update, SHA256_Final
+);
+host_hash!(
     /// SHA256_CTX is 112 bytes.
     Sha256, 14, 32, 64, SHA256_Init, SHA256_Update, SHA256_Final
 );
@@ -139,9 +161,11 @@ pub(crate) fn hash(digest: Digest, message: &[u8]) -> [u8; hasten_crypto::MAX_OU
 
 /// Whether the host library has these functions: they are deprecated, and a build may leave them out.
 pub(crate) fn is_available() -> bool {
-    let inits: [&hasten_hook::Original<unsafe extern "C" fn(*mut c_void) -> c_int>; 3] =
-        [&SHA256_Init, &SHA384_Init, &SHA512_Init];
+    let inits: [&hasten_hook::Original<unsafe extern "C" fn(*mut c_void) -> c_int>; 5] =
+        [&SHA1_Init, &SHA224_Init, &SHA256_Init, &SHA384_Init, &SHA512_Init];
     inits.iter().all(|init| init.find().is_some())
+        && SHA1_Update.find().is_some()
+        && SHA1_Final.find().is_some()
         && SHA256_Update.find().is_some()
         && SHA256_Final.find().is_some()
         && SHA512_Update.find().is_some()

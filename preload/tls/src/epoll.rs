@@ -119,6 +119,9 @@ fn next_events(
 fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) -> c_int {
     let mut count = 0;
     runtime.ready.retain(|handshake| {
+        if !handshake.is_connected() {
+            return false;
+        }
         if count == max {
             return true;
         }
@@ -131,7 +134,7 @@ fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) 
         // SAFETY: the caller's array has `max` entries. It is packed, hence unaligned.
         unsafe { events.add(count as usize).write_unaligned(event) };
         count += 1;
-        !registration.edge_triggered()
+        handshake.report() && !registration.edge_triggered()
     });
     slot().event_n(Event::SyntheticWakeups, count as u64);
     count

@@ -3,7 +3,7 @@
 //!
 //! The kernel keeps all this but does not tell, and a resumed handshake
 //! must be reported under the server's own cookie. One lock-free entry per
-//! descriptor, in lazily committed memory; 24 bytes each.
+//! descriptor, in lazily committed memory; 32 bytes each.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -22,6 +22,8 @@ struct Entry {
     cookie: AtomicU64,
     /// Of an epoll instance: the one thread that waits on it, or SHARED.
     waiter: AtomicU64,
+    /// Counts the connections that had this number.
+    generation: AtomicU64,
 }
 
 /// Waited on by two threads, an epoll instance belongs to neither: which of
@@ -68,6 +70,7 @@ pub(crate) fn init() {
 pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
     if let Some(entry) = entry(fd) {
         entry.waiter.store(0, Relaxed);
+        entry.generation.fetch_add(1, Relaxed);
         entry.state.store(ACCEPTED | if non_blocking { NON_BLOCKING } else { 0 }, Relaxed);
     }
 }
@@ -78,6 +81,7 @@ pub(crate) fn closed(fd: c_int) {
     // Most descriptors are files nobody asked about: do not dirty their pages.
     if entry.state.load(Relaxed) != 0 {
         entry.state.store(0, Relaxed);
+        entry.generation.fetch_add(1, Relaxed);
     }
     if entry.waiter.load(Relaxed) != 0 {
         entry.waiter.store(0, Relaxed);
@@ -113,6 +117,11 @@ pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option
         }
         _ => entry.state.store(kept, Relaxed),
     }
+}
+
+/// Tells one connection from the next that gets the same number.
+pub(crate) fn generation(fd: c_int) -> u64 {
+    entry(fd).map_or(0, |entry| entry.generation.load(Relaxed))
 }
 
 /// The current registration, if any.
@@ -184,7 +193,9 @@ mod tests {
         assert!(is_accepted(9), "leaving epoll does not end the connection");
 
         add(5, 9, 1);
+        let before = generation(9);
         closed(9);
+        assert_ne!(generation(9), before);
         assert_eq!(registration(9), None);
         assert!(!is_accepted(9));
 

@@ -44,8 +44,10 @@ pub(crate) struct Handshake {
     early_len: Cell<usize>,
     pub(crate) operation: Cell<*mut Operation<'static>>,
     pub(crate) cancelled: Cell<bool>,
-    /// Reported to the server as readable since it became ready.
-    pub(crate) reported: Cell<bool>,
+    /// Which of the connections that had this descriptor.
+    generation: Cell<u64>,
+    /// How often it was reported to the server as readable since it became ready.
+    reports: Cell<u32>,
     pub(crate) next_free: Cell<*mut Handshake>,
     early_data: NonNull<u8>,
 }
@@ -201,7 +203,8 @@ impl Handshake {
                 early_len: Cell::new(0),
                 operation: Cell::new(null_mut()),
                 cancelled: Cell::new(false),
-                reported: Cell::new(false),
+                generation: Cell::new(0),
+                reports: Cell::new(0),
                 next_free: Cell::new(null_mut()),
                 early_data,
             });
@@ -213,7 +216,7 @@ impl Handshake {
     unsafe fn begin(&self, ssl: *mut Ssl, call: Call) -> c_int {
         self.ssl.set(ssl);
         // SAFETY: as `drive`.
-        self.fd.set(unsafe { descriptor(ssl) });
+        self.set_descriptor(unsafe { descriptor(ssl) });
         self.call.set(call);
         // SAFETY: as `drive`.
         unsafe { self.settle(self.runtime.run(self), call, false) }
@@ -314,7 +317,6 @@ impl Handshake {
         self.fd.set(-1);
         self.operation.set(null_mut());
         self.cancelled.set(false);
-        self.reported.set(false);
         if self.early_len.replace(0) > 0 {
             // SAFETY: the buffer is this handshake's own. Early data is the client's: do not keep it.
             unsafe { core::ptr::write_bytes(self.early_data.as_ptr(), 0, EARLY_DATA) };
@@ -324,8 +326,31 @@ impl Handshake {
     /// Learns the descriptor from a read inside the handshake (servers with a BIO of their own).
     pub(crate) fn reads_from(&self, fd: c_int) {
         if self.fd.get() < 0 {
-            self.fd.set(fd);
+            self.set_descriptor(fd);
         }
+    }
+
+    fn set_descriptor(&self, fd: c_int) {
+        self.fd.set(fd);
+        self.generation.set(fds::generation(fd));
+    }
+
+    /// Whether the descriptor is still that of the connection: a server may
+    /// close it and free the SSL later, or never.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.generation.get() == fds::generation(self.fd.get())
+    }
+
+    /// Counts a report of readiness; false if the server ignores them.
+    pub(crate) fn report(&self) -> bool {
+        const IGNORED: u32 = 256;
+        self.reports.set(self.reports.get() + 1);
+        self.reports.get() < IGNORED
+    }
+
+    pub(crate) fn becomes_ready(&self) {
+        self.state.set(State::Ready);
+        self.reports.set(0);
     }
 }
 

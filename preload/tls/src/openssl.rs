@@ -139,6 +139,7 @@ imports! {
     Crypto fn OpenSSL_version_num() -> c_ulong;
     Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, *const c_void, Option<ExFree>) -> c_int;
     Crypto fn BIO_new(*const BioMethod) -> *mut Bio;
+    Crypto fn BIO_next(*mut Bio) -> *mut Bio;
     Crypto fn BIO_s_null() -> *const BioMethod;
     Crypto fn ERR_set_mark() -> c_int;
     Crypto fn ERR_pop_to_mark() -> c_int;
@@ -174,6 +175,10 @@ imports! {
     Crypto fn EVP_KDF_is_a(*const EvpKdf, *const c_char) -> c_int;
     Crypto fn EVP_KDF_CTX_kdf(*mut EvpKdfCtx) -> *const EvpKdf;
 
+    Crypto fn SHA1_Init(*mut c_void) -> c_int;
+    Crypto fn SHA1_Update(*mut c_void, *const c_void, usize) -> c_int;
+    Crypto fn SHA1_Final(*mut u8, *mut c_void) -> c_int;
+    Crypto fn SHA224_Init(*mut c_void) -> c_int;
     Crypto fn SHA256_Init(*mut c_void) -> c_int;
     Crypto fn SHA256_Update(*mut c_void, *const c_void, usize) -> c_int;
     Crypto fn SHA256_Final(*mut u8, *mut c_void) -> c_int;

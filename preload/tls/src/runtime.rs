@@ -14,12 +14,15 @@
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hasten_telemetry::{Event, Reason, slot};
 use libc::c_int;
 
 use crate::batch::{Engine, LANES, Operation, Verdict};
+use crate::clock::now;
+use crate::config;
 use crate::coroutine::{self, Stack};
 use crate::exchange::Exchange;
 use crate::fds;
@@ -34,9 +37,12 @@ pub(crate) const MAX_HANDSHAKES: usize = 1024;
 
 /// Turns of the event loop that an operation waits for company while every
 /// turn brings the server something to do. A busy nginx accepts one connection
-/// per turn, so a group of eight takes some eight turns; only operations of a
-/// rare kind wait this long, a few milliseconds.
+/// per turn, so a group of eight takes some eight turns of 150 to 300 µs; only
+/// operations of a rare kind wait this long.
 const PATIENCE: u32 = 24;
+/// The same in nanoseconds, for a server whose turns are long because it has
+/// much else to do than handshakes.
+const PATIENCE_NS: u64 = 3_000_000;
 
 /// Suspended handshakes of all threads: while there are none, nobody needs
 /// to ask whether an SSL is suspended.
@@ -44,6 +50,30 @@ pub(crate) static SUSPENDED: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     static RUNTIME: Cell<Option<&'static Runtime>> = const { Cell::new(None) };
+    static AT_THREAD_EXIT: HandOver = const { HandOver };
+}
+
+/// Runtimes whose threads have ended, for the next threads.
+static ENDED: Mutex<Vec<Recycled>> = Mutex::new(Vec::new());
+
+struct Recycled(&'static Runtime);
+
+// SAFETY: a runtime without suspended handshakes has nothing that is bound to its thread.
+unsafe impl Send for Recycled {}
+
+struct HandOver;
+
+impl Drop for HandOver {
+    fn drop(&mut self) {
+        let Some(runtime) = RUNTIME.replace(None) else { return };
+        // One with suspended handshakes stays as it is: their SSLs refer to it.
+        if runtime.mapped.get() == runtime.idle.get()
+            && let Ok(mut ended) = ENDED.lock()
+        {
+            runtime.turn.epfd.set(-1);
+            ended.push(Recycled(runtime));
+        }
+    }
 }
 
 pub(crate) struct Runtime {
@@ -56,6 +86,8 @@ pub(crate) struct Runtime {
     pub(crate) ready: ReadyRing,
     free: Cell<*mut Handshake>,
     mapped: Cell<usize>,
+    /// Handshakes on the free list.
+    idle: Cell<usize>,
     pub(crate) turn: Turn,
     pub(crate) engine: Engine,
     pub(crate) signing: SigningSlot,
@@ -85,8 +117,9 @@ pub(crate) struct Turn {
 #[derive(Default)]
 struct Queue {
     len: Cell<usize>,
-    /// The turn in which the first operation was queued.
+    /// The turn, and the time, at which the first operation was queued.
     since: Cell<u32>,
+    since_ns: Cell<u64>,
     operations: [Cell<*mut Operation<'static>>; LANES],
 }
 
@@ -107,8 +140,17 @@ impl Runtime {
 
     #[cold]
     fn make() -> &'static Runtime {
-        // One per thread for its life; threads of servers live as long as the process.
-        let runtime: &'static Runtime = Box::leak(Box::new(Runtime {
+        let recycled = ENDED.lock().ok().and_then(|mut ended| ended.pop());
+        let runtime = recycled.map_or_else(Self::allocate, |Recycled(runtime)| runtime);
+        RUNTIME.set(Some(runtime));
+        // Registers this thread for the hand-over at its end.
+        let _ = AT_THREAD_EXIT.try_with(|_| ());
+        runtime
+    }
+
+    /// Never freed: suspended handshakes and the stacks they are on refer to it.
+    fn allocate() -> &'static Runtime {
+        Box::leak(Box::new(Runtime {
             running: Cell::new(null_mut()),
             inside: Cell::new(false),
             queues: Default::default(),
@@ -116,6 +158,7 @@ impl Runtime {
             ready: ReadyRing::new(),
             free: Cell::new(null_mut()),
             mapped: Cell::new(0),
+            idle: Cell::new(0),
             turn: Turn {
                 epfd: Cell::new(-1),
                 events: Cell::new(0),
@@ -130,9 +173,7 @@ impl Runtime {
             signing: SigningSlot::default(),
             exchange: Exchange::default(),
             tickets: Tickets::default(),
-        }));
-        RUNTIME.set(Some(runtime));
-        runtime
+        }))
     }
 
     /// This thread's runtime, if its server is inside a handshake function right now.
@@ -168,6 +209,7 @@ impl Runtime {
             || turn.previous_handshakes.get() > 1
             || self.has_waiting()
             || !self.ready.is_empty()
+            || config::get().eager
     }
 
     /// Runs a handshake function on the server's stack: operations in it are not queued.
@@ -236,6 +278,7 @@ impl Runtime {
         handshake.operation.set(operation);
         if queue.len.get() == 0 {
             queue.since.set(self.turn.number.get());
+            queue.since_ns.set(now());
         }
         queue.operations[queue.len.get()].set(operation);
         queue.len.set(queue.len.get() + 1);
@@ -280,8 +323,10 @@ impl Runtime {
 
     /// Runs what has waited for company long enough.
     pub(crate) fn run_overdue(&self) {
-        let now = self.turn.number.get();
-        self.run_queues_if(|queue| now.wrapping_sub(queue.since.get()) >= PATIENCE);
+        let (turn, time) = (self.turn.number.get(), now());
+        self.run_queues_if(|queue| {
+            turn.wrapping_sub(queue.since.get()) >= PATIENCE || time - queue.since_ns.get() >= PATIENCE_NS
+        });
     }
 
     fn run_queues_if(&self, due: impl Fn(&Queue) -> bool) {
@@ -307,7 +352,7 @@ impl Runtime {
         for operation in &operations[..len] {
             // SAFETY: as above; the owner is the suspended handshake.
             let owner = unsafe { &*(**operation).owner };
-            owner.state.set(State::Ready);
+            owner.becomes_ready();
             if !core::ptr::eq(owner, caller) {
                 self.ready.push(owner);
             }
@@ -338,6 +383,7 @@ impl Runtime {
         // SAFETY: the free list holds idle handshakes of this runtime.
         if let Some(handshake) = unsafe { self.free.get().as_ref() } {
             self.free.set(handshake.next_free.replace(null_mut()));
+            self.idle.set(self.idle.get() - 1);
             return Some(handshake);
         }
         if self.mapped.get() == MAX_HANDSHAKES {
@@ -352,6 +398,7 @@ impl Runtime {
     /// Returns a coroutine whose function has returned.
     pub(crate) fn release(&self, handshake: &Handshake) {
         handshake.reset();
+        self.idle.set(self.idle.get() + 1);
         handshake.next_free.set(self.free.replace(core::ptr::from_ref(handshake).cast_mut()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use hasten_telemetry::{Event, slot};
+use hasten_telemetry::slot;
 
 use crate::{config, exchange, exec, fds, handshake, keys, openssl, shortcuts};
 
@@ -28,7 +28,6 @@ extern "C" fn load() {
 /// The pools wipe themselves in a child (MADV_WIPEONFORK); the counters need a slot of its own.
 extern "C" fn in_child() {
     hasten_telemetry::after_fork_child();
-    slot().event(Event::ForkReset);
 }
 
 /// Whether this process's OpenSSL is one whose handshakes can be driven.

@@ -60,14 +60,15 @@ impl Tickets {
         self.encoded.set(None);
     }
 
-    /// Whether a flush of `bio` may wait for that of the next ticket.
+    /// Whether a flush of `bio` may wait for that of the next ticket. During a
+    /// handshake libssl writes to a buffer in front of the server's BIO.
     unsafe fn can_wait(&self, bio: *mut Bio) -> bool {
         let ssl = self.ssl.get();
         // SAFETY: the SSL whose handshake function is running.
         unsafe {
             if ssl.is_null()
                 || SSL_get_state.get()(ssl) != TLS_ST_SW_SESSION_TICKET
-                || SSL_get_wbio.get()(ssl) != bio
+                || BIO_next.get()(bio) != SSL_get_wbio.get()(ssl)
                 || SSL_session_reused.get()(ssl) != 0
             {
                 return false;
