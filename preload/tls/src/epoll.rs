@@ -126,7 +126,10 @@ fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) 
             return true;
         }
         let Some(registration) = fds::registration(handshake.fd.get()) else { return true };
-        let wanted = registration.events & (libc::EPOLLIN | libc::EPOLLOUT) as u32;
+        let wanted = match registration.events & (libc::EPOLLIN | libc::EPOLLOUT) as u32 {
+            both if both & libc::EPOLLIN as u32 != 0 => libc::EPOLLIN as u32,
+            only_out => only_out,
+        };
         if registration.epfd != epfd || wanted == 0 {
             return true;
         }

@@ -35,6 +35,11 @@ use crate::tickets::Tickets;
 /// which it touches some 20 KiB; beyond, operations run at once.
 pub(crate) const MAX_HANDSHAKES: usize = 1024;
 
+/// The same for all threads of a process. A stack is two memory maps, of
+/// which the kernel allows 65,530 by default, and the server needs some, too.
+const MAX_STACKS: u32 = 4096;
+static STACKS: AtomicU32 = AtomicU32::new(0);
+
 /// Turns of the event loop that an operation waits for company while every
 /// turn brings the server something to do. A busy nginx accepts one connection
 /// per turn, so a group of eight takes some eight turns of 150 to 300 µs; only
@@ -42,7 +47,7 @@ pub(crate) const MAX_HANDSHAKES: usize = 1024;
 const PATIENCE: u32 = 24;
 /// The same in nanoseconds, for a server whose turns are long because it has
 /// much else to do than handshakes.
-const PATIENCE_NS: u64 = 3_000_000;
+const PATIENCE_NS: u64 = 5_000_000;
 
 /// Suspended handshakes of all threads: while there are none, nobody needs
 /// to ask whether an SSL is suspended.
@@ -386,10 +391,11 @@ impl Runtime {
             self.idle.set(self.idle.get() - 1);
             return Some(handshake);
         }
-        if self.mapped.get() == MAX_HANDSHAKES {
+        if self.mapped.get() == MAX_HANDSHAKES || STACKS.load(Ordering::Relaxed) >= MAX_STACKS {
             return None;
         }
         let stack = Stack::map()?;
+        STACKS.fetch_add(1, Ordering::Relaxed);
         self.mapped.set(self.mapped.get() + 1);
         // SAFETY: the stack is fresh.
         Some(unsafe { Handshake::place(stack, self) })
