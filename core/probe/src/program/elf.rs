@@ -3,7 +3,6 @@
 //! Loader facts come from the program headers, as in the loader itself; symbols come from the section headers
 //! and are simply absent if those were stripped. Nothing here trusts the file: it is a fuzz target.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -41,7 +40,6 @@ pub struct Elf {
     /// Linked with `-z nodefaultlib`: neither the cache nor the system directories are searched.
     pub no_default_libraries: bool,
     pub imports: Vec<Import>,
-    pub exports: BTreeSet<String>,
 }
 
 /// An undefined dynamic symbol.
@@ -143,17 +141,29 @@ impl Elf {
         let names = sections.section(symbols.string_section())?.data(endian, data)?;
         let names = StringTable::new(names, 0, names.len() as u64);
         for (index, symbol) in symbols.iter().enumerate().skip(1) {
-            let Some(name) = symbol.name(endian, names).ok().and_then(text) else { continue };
             if !symbol.is_undefined(endian) {
-                self.exports.insert(name);
                 continue;
             }
+            let Some(name) = symbol.name(endian, names).ok().and_then(text) else { continue };
             let version = versions.version(versions.version_index(endian, SymbolIndex(index)).index());
             let library = version.ok().flatten().and_then(|version| text(version.file()?));
             self.imports.push(Import { symbol: name, library });
         }
         Ok(())
     }
+}
+
+/// Whether a file defines a dynamic symbol of this name. Some define a hundred thousand, so none is kept.
+pub fn exports(path: &Path, symbol: &str) -> Result<bool, ElfError> {
+    let cache = ReadCache::new(File::open(path)?);
+    let header = Header::parse(&cache)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, &cache)?;
+    let symbols = sections.symbols(endian, &cache, elf::SHT_DYNSYM)?;
+    let names = sections.section(symbols.string_section())?.data(endian, &cache)?;
+    let names = StringTable::new(names, 0, names.len() as u64);
+    let mut defined = symbols.iter().filter(|candidate| !candidate.is_undefined(endian));
+    Ok(defined.any(|candidate| candidate.name(endian, names) == Ok(symbol.as_bytes())))
 }
 
 /// The contents of a named section, for the data that hasten's own libraries carry.

@@ -10,7 +10,6 @@ pub mod resolve;
 pub mod script;
 mod version;
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -42,8 +41,6 @@ pub struct Program {
     pub missing: Vec<Missing>,
     #[serde(skip)]
     imports: Vec<Import>,
-    #[serde(skip)]
-    exports: BTreeSet<String>,
 }
 
 /// How a program reaches its libraries.
@@ -114,7 +111,6 @@ impl Program {
             libraries: Vec::new(),
             missing: Vec::new(),
             imports: Vec::new(),
-            exports: BTreeSet::new(),
         };
         match Elf::open(&program.executable) {
             Ok(elf) => program.describe(elf, environment),
@@ -138,7 +134,6 @@ impl Program {
             self.missing = closure.missing;
         }
         self.imports = elf.imports;
-        self.exports = elf.exports;
     }
 
     /// The last component of the executable's path, as shown to people.
@@ -153,7 +148,7 @@ impl Program {
 
     /// Whether the executable itself provides `symbol`, which then wins over any preloaded library.
     pub fn exports(&self, symbol: &str) -> bool {
-        self.exports.contains(symbol)
+        elf::exports(&self.executable, symbol).unwrap_or(false)
     }
 
     /// The objects that import `symbol` from elsewhere, executable first.

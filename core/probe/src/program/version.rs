@@ -2,33 +2,30 @@
 
 use std::path::Path;
 
+use memchr::memmem;
+
+use super::elf;
+
 /// The version text of libssl, libcrypto and libz; `None` for other libraries.
 pub(super) fn of(name: &str, path: &Path) -> Option<String> {
     if name.starts_with("libcrypto.so") || name.starts_with("libssl.so") {
         // Only libcrypto carries the full text; the library beside libssl is the one that it loads.
         let crypto = path.with_file_name(name.replace("libssl", "libcrypto"));
-        let version = after(&std::fs::read(crypto).ok()?, b"OpenSSL ", 2)?;
-        return Some(format!("OpenSSL {version}"));
+        return Some(format!("OpenSSL {}", after(&constants(&crypto)?, b"OpenSSL ", 2)?));
     }
     if name.starts_with("libz.so") {
-        let version = after(&std::fs::read(path).ok()?, b" deflate ", 1)?;
-        return Some(format!("zlib {version}"));
+        return Some(format!("zlib {}", after(&constants(path)?, b" deflate ", 1)?));
     }
     None
 }
 
+fn constants(path: &Path) -> Option<Vec<u8>> {
+    elf::section(path, ".rodata").ok()?
+}
+
 /// The version number that follows `prefix`: it starts with a digit and has at least `dots` dots.
 fn after(bytes: &[u8], prefix: &[u8], dots: usize) -> Option<String> {
-    let first = prefix[0];
-    let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|&byte| byte == first) {
-        rest = &rest[at..];
-        if let Some(version) = rest.strip_prefix(prefix).and_then(|tail| number(tail, dots)) {
-            return Some(version);
-        }
-        rest = &rest[1..];
-    }
-    None
+    memmem::find_iter(bytes, prefix).find_map(|at| number(&bytes[at + prefix.len()..], dots))
 }
 
 fn number(tail: &[u8], dots: usize) -> Option<String> {
@@ -45,7 +42,7 @@ mod tests {
 
     #[test]
     fn finds_the_version_and_not_its_look_alikes() {
-        let bytes = b"\0OpenSSL default\0OpenSSL 3 provider\0OOpenSSL 3.0.22 1 Sep 2026\0";
+        let bytes = b"\0OpenSSL default\0OpenSSL 3 provider\0OpenSSL OpenSSL 3.0.22 1 Sep 2026\0";
         assert_eq!(after(bytes, b"OpenSSL ", 2).as_deref(), Some("3.0.22"));
         assert_eq!(after(b" deflate 1.2.13 Copyright", b" deflate ", 1).as_deref(), Some("1.2.13"));
         assert_eq!(after(b"OpenSSL 1.1.1w  11 Sep", b"OpenSSL ", 2).as_deref(), Some("1.1.1w"));
