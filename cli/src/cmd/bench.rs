@@ -196,7 +196,8 @@ fn style() -> Style {
 }
 
 fn terminal_width() -> Option<u16> {
-    comfy_table::Table::new().width()
+    // A terminal that does not know its size says 0.
+    comfy_table::Table::new().width().filter(|&width| width > 0)
 }
 
 fn texts<T: ToString>(values: Option<&[T]>) -> Option<Vec<String>> {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::charts::{HEIGHT, LatencyChart, RatioAxis, Tick, WIDTH};
 use super::remarks::remarks;
+use super::terminal::ms;
 use super::{Case, Report, ReportError, Row, Side};
 use crate::verdict::Verdict;
 
@@ -138,7 +139,6 @@ impl View {
 
 impl SideView {
     fn new(side: &Side, dearest: f64) -> Self {
-        let ms = |us: u64| format!("{:.1$}", us as f64 / 1000.0, if us < 10_000 { 2 } else { 1 });
         Self {
             cpu: format!("{:.0}", side.server_cpu_us_per_op),
             bar: (side.server_cpu_us_per_op / dearest * 1000.0).round() / 10.0,

@@ -32,9 +32,10 @@ pub(super) fn table<C: Case>(report: &Report<C>, style: Style) -> String {
     } else {
         table.force_no_tty();
     }
-    table.set_header(header::<C>());
+    let layout = Layout::for_width(style.width);
+    table.set_header(layout.header::<C>());
     for row in &report.rows {
-        table.add_row(cells(row));
+        table.add_row(layout.cells(row));
     }
     let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
     for remark in remarks(report) {
@@ -43,28 +44,81 @@ pub(super) fn table<C: Case>(report: &Report<C>, style: Style) -> String {
     text
 }
 
-fn header<C: Case>() -> Vec<Cell> {
-    let pair = ["CPU µs/op\nstock → hasten", "CPU ratio\n95 % interval", "ops/s\nstock → hasten"];
-    let tail = ["p50 ms\nstock → hasten", "p99 ms\nstock → hasten", "failures", "verdict"];
-    let numbers =
-        pair.into_iter().chain(tail).map(|head| Cell::new(head).set_alignment(CellAlignment::Right));
-    C::COLUMNS.iter().map(Cell::new).chain(numbers).collect()
+/// Which columns there is room for. Failures never hide: the remarks below the table name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Case in one column, cost, ratio, verdict.
+    Narrow,
+    /// And latency.
+    Medium,
+    /// Everything.
+    Wide,
 }
 
-fn cells<C: Case>(row: &Row<C>) -> Vec<Cell> {
-    let (stock, hasten, ratio) = (&row.stock, &row.hasten, row.cpu_ratio);
-    let change = |before: String, after: String| format!("{before} → {after}");
-    let ms = |us: u64| format!("{:.1$}", us as f64 / 1000.0, if us < 10_000 { 2 } else { 1 });
-    let numbers = [
-        change(format!("{:.0}", stock.server_cpu_us_per_op), format!("{:.0}", hasten.server_cpu_us_per_op)),
-        format!("{:.2} [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high),
-        change(format!("{:.0}", stock.ops_per_s), format!("{:.0}", hasten.ops_per_s)),
-        change(ms(stock.p50_us), ms(hasten.p50_us)),
-        change(ms(stock.p99_us), ms(hasten.p99_us)),
-        change(stock.failures.to_string(), hasten.failures.to_string()),
-    ];
-    let numbers = numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
-    row.case.cells().into_iter().map(Cell::new).chain(numbers).chain([verdict(row.verdict)]).collect()
+impl Layout {
+    fn for_width(width: Option<u16>) -> Self {
+        match width {
+            Some(..110) => Self::Narrow,
+            Some(110..150) => Self::Medium,
+            Some(150..) | None => Self::Wide,
+        }
+    }
+
+    fn header<C: Case>(self) -> Vec<Cell> {
+        let case = match self {
+            Self::Wide => C::COLUMNS.to_vec(),
+            Self::Narrow | Self::Medium => vec!["case"],
+        };
+        let change = |head: &str| format!("{head}\nstock → hasten");
+        let numbers = [
+            (Self::Narrow, change("CPU µs/op")),
+            (Self::Narrow, "CPU ratio\n95 % interval".to_owned()),
+            (Self::Wide, change("ops/s")),
+            (Self::Medium, change("p50 ms")),
+            (Self::Medium, change("p99 ms")),
+            (Self::Wide, "failures".to_owned()),
+            (Self::Narrow, "verdict".to_owned()),
+        ];
+        case.into_iter().map(Cell::new).chain(self.fitting(numbers).map(right)).collect()
+    }
+
+    fn cells<C: Case>(self, row: &Row<C>) -> Vec<Cell> {
+        let case = match self {
+            Self::Wide => row.case.cells(),
+            Self::Narrow | Self::Medium => vec![row.case.cells().join(" ")],
+        };
+        let (stock, hasten, ratio) = (&row.stock, &row.hasten, row.cpu_ratio);
+        let change = |before: String, after: String| format!("{before} → {after}");
+        let whole = |number: f64| format!("{number:.0}");
+        let numbers = [
+            (Self::Narrow, change(whole(stock.server_cpu_us_per_op), whole(hasten.server_cpu_us_per_op))),
+            (Self::Narrow, format!("{:.2} [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)),
+            (Self::Wide, change(whole(stock.ops_per_s), whole(hasten.ops_per_s))),
+            (Self::Medium, change(ms(stock.p50_us), ms(hasten.p50_us))),
+            (Self::Medium, change(ms(stock.p99_us), ms(hasten.p99_us))),
+            (Self::Wide, change(stock.failures.to_string(), hasten.failures.to_string())),
+        ];
+        let numbers = self.fitting(numbers).map(right);
+        case.into_iter().map(Cell::new).chain(numbers).chain([verdict(row.verdict)]).collect()
+    }
+
+    fn fitting<const N: usize>(self, columns: [(Self, String); N]) -> impl Iterator<Item = String> {
+        columns.into_iter().filter(move |&(from, _)| from as u8 <= self as u8).map(|(_, text)| text)
+    }
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+/// Three digits are all that a latency is worth.
+pub(super) fn ms(us: u64) -> String {
+    let decimals = match us {
+        0..10_000 => 2,
+        10_000..100_000 => 1,
+        _ => 0,
+    };
+    format!("{:.decimals$}", us as f64 / 1000.0)
 }
 
 fn verdict(verdict: Verdict) -> Cell {
