@@ -15,8 +15,8 @@ use crate::args::{Args, Command};
 
 fn main() -> ExitCode {
     let command = Args::parse().command;
-    // `run` must survive to start its command, and `bench` drives sockets.
-    if !matches!(command, Command::Run(_) | Command::Bench(_)) {
+    // Not `run`, which goes on to start its command, nor what drives sockets or handles it by itself.
+    if matches!(command, Command::Check(_) | Command::Completions(_) | Command::Man(_)) {
         hasten_exec::die_on_broken_pipe();
     }
     let outcome = match command {

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use hasten_plan::{Config, hooks};
-use hasten_probe::program::elf::{Elf, Machine};
+use hasten_probe::program::elf::{self, Elf, Machine};
 use hasten_probe::program::ldcache::Cache;
 use hasten_probe::program::script::{self, Interpreter};
 use libfuzzer_sys::fuzz_target;
@@ -32,8 +32,8 @@ const HEADER: [u8; 64] = {
 const CACHE: &[u8] = b"glibc-ld.so.cache1.1";
 
 fuzz_target!(|data: &[u8]| {
-    elf(data);
-    elf(&[&HEADER[..], data].concat());
+    program(data);
+    program(&[&HEADER[..], data].concat());
     shebang(data);
     shebang(&[b"#!", data].concat());
     cache(data);
@@ -48,12 +48,15 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn elf(bytes: &[u8]) {
+fn program(bytes: &[u8]) {
     let Ok(elf) = Elf::parse(bytes) else { return };
     assert!(bytes.starts_with(b"\x7fELF"));
     assert!(elf.machine != Machine::Unknown);
     let names = elf.needed.iter().chain(&elf.rpath).chain(&elf.runpath);
-    assert!(names.chain(elf.imports.iter().map(|import| &import.symbol)).all(|name| !name.is_empty()));
+    assert!(names.into_iter().all(|name| !name.is_empty()));
+    let imports = elf::imports(bytes).unwrap_or_default();
+    assert!(imports.iter().all(|import| !import.symbol.is_empty()));
+    let _ = elf::exports(bytes, "SSL_do_handshake");
 }
 
 fn shebang(head: &[u8]) {

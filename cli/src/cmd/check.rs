@@ -126,13 +126,14 @@ impl Report {
 
 impl ProgramReport {
     fn new(program: Program, plan: Plan) -> Self {
+        let imports = program.imports();
         let hooks = |verdict: &Verdict| {
             let table = verdict.library.as_deref().and_then(|library| hooks::read(library).ok());
-            hooks::bindings(table.unwrap_or_default(), &program)
+            hooks::bindings(table.unwrap_or_default(), &imports)
         };
         let with_hooks = |verdict: Verdict| ProgramVerdict { hooks: hooks(&verdict), verdict };
         let accelerators = plan.accelerators.into_iter().map(with_hooks).collect();
-        let libssl_imports = program.imports_from("libssl.so").map(str::to_owned).collect();
+        let libssl_imports = imports.of_executable("libssl.so").map(str::to_owned).collect();
         Self { accelerators, libssl_imports, program }
     }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use hasten_probe::Program;
+use hasten_probe::program::Imports;
 use hasten_probe::program::elf::{self, ElfError};
 use serde::Serialize;
 
@@ -40,9 +40,9 @@ pub fn parse(table: &[u8]) -> Vec<Hook> {
     String::from_utf8_lossy(table).lines().filter_map(hook).collect()
 }
 
-/// Which objects of `program` each hook would serve.
-pub fn bindings(hooks: Vec<Hook>, program: &Program) -> Vec<Binding> {
-    hooks.into_iter().map(|hook| Binding { bound_in: program.importers(&hook.symbol), hook }).collect()
+/// Which objects of a program each hook would serve.
+pub fn bindings(hooks: Vec<Hook>, imports: &Imports) -> Vec<Binding> {
+    hooks.into_iter().map(|hook| Binding { bound_in: imports.importers(&hook.symbol), hook }).collect()
 }
 
 fn hook(line: &str) -> Option<Hook> {

@@ -150,11 +150,11 @@ fn tells_imports_from_exports_and_who_imports_what() {
     let main = "int SSL_new(void); int crypto(void){return 0;} int main(void){return SSL_new();}";
     let program = shop.cc("server", main, &["@/libssl.so.3", "-rdynamic", "-Wl,-rpath,@"]);
     let program = Program::inspect(program.as_os_str(), &Environment::default()).unwrap();
-    assert_eq!(program.importers("SSL_new"), ["server"]);
-    assert_eq!(program.importers("crypto"), ["libssl.so.3"]);
-    assert_eq!(program.importers("no_such_function"), [] as [&str; 0]);
+    let imports = program.imports();
+    assert_eq!(imports.importers("SSL_new"), ["server"]);
+    assert_eq!(imports.importers("crypto"), ["libssl.so.3"]);
+    assert_eq!(imports.importers("no_such_function"), [] as [&str; 0]);
     assert!(program.exports("crypto") && !program.exports("SSL_new"));
-    assert!(program.library("libssl.so.3").unwrap().imports("crypto"));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_program_without_section_headers_is_still_understood() {
     assert!(Command::new(&program).status().unwrap().success(), "the kernel and the loader do not mind");
     let program = Program::inspect(program.as_os_str(), &Environment::default()).unwrap();
     assert!(program.library("libc.so.6").is_some());
-    assert_eq!(program.importers("__libc_start_main"), [] as [&str; 0]);
+    assert_eq!(program.imports().importers("__libc_start_main"), [] as [&str; 0]);
 }
 
 #[test]
@@ -198,6 +198,18 @@ fn a_musl_program_is_recognised() {
     assert!(Command::new("musl-gcc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
     let program = Program::inspect(program.as_os_str(), &Environment::default()).unwrap();
     assert!(matches!(program.linkage, Linkage::Dynamic { libc: Libc::Musl, .. }), "{:?}", program.linkage);
+}
+
+#[test]
+fn symbol_versions_tell_what_comes_from_libssl() {
+    let Ok(program) = Program::inspect(OsStr::new("openssl"), &Environment::current()) else {
+        println!("skipped: the openssl command is not installed");
+        return;
+    };
+    let imports = program.imports();
+    let from_libssl: BTreeSet<_> = imports.of_executable("libssl.so").collect();
+    assert!(from_libssl.contains("SSL_new") && !from_libssl.contains("EVP_DigestInit_ex"), "{from_libssl:?}");
+    assert!(imports.importers("SSL_new").contains(&"openssl".to_owned()));
 }
 
 #[test]

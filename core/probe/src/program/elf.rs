@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::elf::{self, FileHeader64};
-use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::read::{ReadCache, ReadRef, SymbolIndex};
 use object::{Endianness, StringTable};
 use serde::Serialize;
@@ -39,7 +39,6 @@ pub struct Elf {
     pub runpath: Option<String>,
     /// Linked with `-z nodefaultlib`: neither the cache nor the system directories are searched.
     pub no_default_libraries: bool,
-    pub imports: Vec<Import>,
 }
 
 /// An undefined dynamic symbol.
@@ -66,8 +65,7 @@ pub enum Machine {
 impl Elf {
     /// Reads only the parts of the file that are needed, so that a 100 MB executable costs no more than a small one.
     pub fn open(path: &Path) -> Result<Self, ElfError> {
-        let cache = ReadCache::new(File::open(path)?);
-        Self::parse(&cache)
+        with(path, |data| Self::parse(data))
     }
 
     pub fn parse<'data, R: ReadRef<'data>>(data: R) -> Result<Self, ElfError> {
@@ -79,10 +77,6 @@ impl Elf {
         let header = Header::parse(data)?;
         let mut elf = Self { machine, ..Self::default() };
         elf.read_segments(header, data)?;
-        // Tools may strip or mangle the section headers of a program that still runs.
-        if let Ok(sections) = header.sections(header.endian()?, data) {
-            elf.read_symbols(header, &sections, data).unwrap_or_default();
-        }
         Ok(elf)
     }
 
@@ -127,53 +121,71 @@ impl Elf {
             }
         }
     }
-
-    fn read_symbols<'data, R: ReadRef<'data>>(
-        &mut self,
-        header: &Header,
-        sections: &SectionTable<'data, Header, R>,
-        data: R,
-    ) -> object::read::Result<()> {
-        let endian = header.endian()?;
-        let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
-        let versions = sections.versions(endian, data)?.unwrap_or_default();
-        // One read for all names instead of one for each.
-        let names = sections.section(symbols.string_section())?.data(endian, data)?;
-        let names = StringTable::new(names, 0, names.len() as u64);
-        for (index, symbol) in symbols.iter().enumerate().skip(1) {
-            if !symbol.is_undefined(endian) {
-                continue;
-            }
-            let Some(name) = symbol.name(endian, names).ok().and_then(text) else { continue };
-            let version = versions.version(versions.version_index(endian, SymbolIndex(index)).index());
-            let library = version.ok().flatten().and_then(|version| text(version.file()?));
-            self.imports.push(Import { symbol: name, library });
-        }
-        Ok(())
-    }
 }
 
-/// Whether a file defines a dynamic symbol of this name. Some define a hundred thousand, so none is kept.
-pub fn exports(path: &Path, symbol: &str) -> Result<bool, ElfError> {
-    let cache = ReadCache::new(File::open(path)?);
-    let header = Header::parse(&cache)?;
-    let endian = header.endian()?;
-    let sections = header.sections(endian, &cache)?;
-    let symbols = sections.symbols(endian, &cache, elf::SHT_DYNSYM)?;
-    let names = sections.section(symbols.string_section())?.data(endian, &cache)?;
-    let names = StringTable::new(names, 0, names.len() as u64);
-    let mut defined = symbols.iter().filter(|candidate| !candidate.is_undefined(endian));
-    Ok(defined.any(|candidate| candidate.name(endian, names) == Ok(symbol.as_bytes())))
+/// The undefined dynamic symbols of a file.
+pub fn imports<'data, R: ReadRef<'data>>(data: R) -> Result<Vec<Import>, ElfError> {
+    let symbols = DynamicSymbols::read(data)?;
+    let versions = symbols.sections.versions(symbols.endian, data)?.unwrap_or_default();
+    let import = |(index, symbol): (usize, &elf::Sym64<Endianness>)| {
+        let name = symbols.name(symbol).and_then(text)?;
+        let version = versions.version(versions.version_index(symbols.endian, SymbolIndex(index)).index());
+        let library = version.ok().flatten().and_then(|version| text(version.file()?));
+        Some(Import { symbol: name, library })
+    };
+    // The first symbol is always undefined and has no name.
+    let undefined = symbols.table.iter().enumerate().skip(1);
+    Ok(undefined.filter(|(_, symbol)| symbol.is_undefined(symbols.endian)).filter_map(import).collect())
+}
+
+/// Whether a file defines a dynamic symbol of this name.
+pub fn exports<'data, R: ReadRef<'data>>(data: R, name: &str) -> Result<bool, ElfError> {
+    let symbols = DynamicSymbols::read(data)?;
+    let mut defined = symbols.table.iter().filter(|symbol| !symbol.is_undefined(symbols.endian));
+    Ok(defined.any(|symbol| symbols.name(symbol) == Some(name.as_bytes())))
+}
+
+/// Calls `read` with the contents of a file, of which only the parts that it touches are read.
+pub(crate) fn with<T>(
+    path: &Path,
+    read: impl FnOnce(&ReadCache<File>) -> Result<T, ElfError>,
+) -> Result<T, ElfError> {
+    read(&ReadCache::new(File::open(path)?))
+}
+
+/// The dynamic symbol table by its section header; without section headers there is no telling its length.
+struct DynamicSymbols<'data, R: ReadRef<'data>> {
+    endian: Endianness,
+    sections: SectionTable<'data, Header, R>,
+    table: SymbolTable<'data, Header, R>,
+    names: StringTable<'data>,
+}
+
+impl<'data, R: ReadRef<'data>> DynamicSymbols<'data, R> {
+    fn read(data: R) -> Result<Self, ElfError> {
+        let header = Header::parse(data)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, data)?;
+        let table = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
+        // One read for all names instead of one for each.
+        let names = sections.section(table.string_section())?.data(endian, data)?;
+        Ok(Self { endian, sections, table, names: StringTable::new(names, 0, names.len() as u64) })
+    }
+
+    fn name(&self, symbol: &elf::Sym64<Endianness>) -> Option<&'data [u8]> {
+        symbol.name(self.endian, self.names).ok()
+    }
 }
 
 /// The contents of a named section, for the data that hasten's own libraries carry.
 pub fn section(path: &Path, name: &str) -> Result<Option<Vec<u8>>, ElfError> {
-    let cache = ReadCache::new(File::open(path)?);
-    let header = Header::parse(&cache)?;
-    let endian = header.endian()?;
-    let sections = header.sections(endian, &cache)?;
-    let Some((_, section)) = sections.section_by_name(endian, name.as_bytes()) else { return Ok(None) };
-    Ok(Some(section.data(endian, &cache)?.to_vec()))
+    with(path, |data| {
+        let header = Header::parse(data)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, data)?;
+        let Some((_, section)) = sections.section_by_name(endian, name.as_bytes()) else { return Ok(None) };
+        Ok(Some(section.data(endian, data)?.to_vec()))
+    })
 }
 
 /// `None` if it is no ELF file at all.

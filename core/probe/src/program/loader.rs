@@ -76,10 +76,10 @@ impl Loader {
                 if !files.insert(identity(&path)) {
                     continue;
                 }
-                let (version, imports) = (version::of(&name, &path), elf.imports.clone());
+                let version = version::of(&name, &path);
                 objects.push(Object::new(&path, elf, Some(parent)));
                 queue.push_back(objects.len() - 1);
-                closure.libraries.push(Library { name, path, needed_by, version, imports });
+                closure.libraries.push(Library { name, path, needed_by, version });
             }
         }
         closure

@@ -39,8 +39,6 @@ pub struct Program {
     pub libraries: Vec<Library>,
     /// Libraries that are asked for but not found.
     pub missing: Vec<Missing>,
-    #[serde(skip)]
-    imports: Vec<Import>,
 }
 
 /// How a program reaches its libraries.
@@ -73,8 +71,6 @@ pub struct Library {
     pub needed_by: String,
     /// What the library says of itself, such as `OpenSSL 3.0.22`; only for libraries hasten cares about.
     pub version: Option<String>,
-    #[serde(skip)]
-    imports: Vec<Import>,
 }
 
 /// The part of a process's environment that decides what a command name means.
@@ -110,16 +106,15 @@ impl Program {
             privilege,
             libraries: Vec::new(),
             missing: Vec::new(),
-            imports: Vec::new(),
         };
         match Elf::open(&program.executable) {
-            Ok(elf) => program.describe(elf, environment),
+            Ok(elf) => program.describe(&elf, environment),
             Err(error) => program.linkage = Linkage::Unknown { why: error.to_string() },
         }
         Ok(program)
     }
 
-    fn describe(&mut self, elf: Elf, environment: &Environment) {
+    fn describe(&mut self, elf: &Elf, environment: &Environment) {
         self.machine = elf.machine;
         self.linkage = match &elf.interpreter {
             None => Linkage::Static,
@@ -129,11 +124,10 @@ impl Program {
         };
         if let Linkage::Dynamic { libc: Libc::Glibc, .. } = self.linkage {
             let library_path = environment.library_path.as_deref().filter(|_| !self.privilege.secure_exec);
-            let closure = Loader::new(library_path).closure(&self.executable, &elf);
+            let closure = Loader::new(library_path).closure(&self.executable, elf);
             self.libraries = closure.libraries;
             self.missing = closure.missing;
         }
-        self.imports = elf.imports;
     }
 
     /// The last component of the executable's path, as shown to people.
@@ -148,28 +142,34 @@ impl Program {
 
     /// Whether the executable itself provides `symbol`, which then wins over any preloaded library.
     pub fn exports(&self, symbol: &str) -> bool {
-        elf::exports(&self.executable, symbol).unwrap_or(false)
+        elf::with(&self.executable, |data| elf::exports(data, symbol)).unwrap_or(false)
     }
 
-    /// The objects that import `symbol` from elsewhere, executable first.
-    pub fn importers(&self, symbol: &str) -> Vec<String> {
-        let own = self.imports.iter().any(|import| import.symbol == symbol).then(|| self.name());
-        let libraries = self.libraries.iter().filter(|library| library.imports(symbol));
-        own.into_iter().chain(libraries.map(|library| library.name.clone())).collect()
-    }
-
-    /// The symbols that the executable imports from the library whose name starts with `stem`, as its symbol
-    /// versions tell.
-    pub fn imports_from<'a>(&'a self, stem: &'a str) -> impl Iterator<Item = &'a str> {
-        let from = move |import: &&Import| import.library.as_deref().is_some_and(|l| l.starts_with(stem));
-        self.imports.iter().filter(from).map(|import| import.symbol.as_str())
+    /// What the executable and its libraries call in each other. Costs a look into every one of them.
+    pub fn imports(&self) -> Imports {
+        let read = |path: &Path| elf::with(path, |data| elf::imports(data)).unwrap_or_default();
+        let own = (self.name(), read(&self.executable));
+        let libraries = self.libraries.iter().map(|library| (library.name.clone(), read(&library.path)));
+        Imports([own].into_iter().chain(libraries).collect())
     }
 }
 
-impl Library {
-    /// Whether the library takes `symbol` from another object.
-    pub fn imports(&self, symbol: &str) -> bool {
-        self.imports.iter().any(|import| import.symbol == symbol)
+/// The undefined symbols of a program's objects, executable first.
+#[derive(Debug, Clone)]
+pub struct Imports(Vec<(String, Vec<Import>)>);
+
+impl Imports {
+    /// The objects that take `symbol` from elsewhere.
+    pub fn importers(&self, symbol: &str) -> Vec<String> {
+        let takes = |imports: &[Import]| imports.iter().any(|import| import.symbol == symbol);
+        self.0.iter().filter(|(_, imports)| takes(imports)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What the executable takes from the library whose name starts with `stem`, as its symbol versions tell.
+    pub fn of_executable<'a>(&'a self, stem: &'a str) -> impl Iterator<Item = &'a str> {
+        let own = self.0.first().into_iter().flat_map(|(_, imports)| imports);
+        own.filter(move |import| import.library.as_deref().is_some_and(|library| library.starts_with(stem)))
+            .map(|import| import.symbol.as_str())
     }
 }
 
