@@ -47,8 +47,7 @@ impl Case for TlsCase {
     }
 
     fn title(&self) -> String {
-        let connections = if self.concurrency == 1 { "connection" } else { "connections" };
-        format!("{} {connections}", self.cells().join(" · "))
+        format!("{} conn.", self.cells().join(" · "))
     }
 }
 
