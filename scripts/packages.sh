@@ -60,10 +60,10 @@ present() {
 }
 
 install_packages() {
-    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
-    as_root "${apt[@]}" update || true
-    as_root "${apt[@]}" install --yes --no-install-recommends "$@" >&2 ||
-        die "apt-get could not install $*: check the network and /etc/apt/sources.list, then run make again"
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0) log
+    log=$(as_root "${apt[@]}" update 2>&1 && as_root "${apt[@]}" install --yes --no-install-recommends "$@" 2>&1) && return
+    printf '%s\n' "$log" >&2
+    die "apt-get could not install $*: check the network and /etc/apt/sources.list, then run make again"
 }
 
 # Debian starts a server as soon as it is installed, unless a policy says no. Here nobody asked for a server.

@@ -36,7 +36,7 @@ tests() {
 check "Format" cargo fmt --all --check
 check "Release build" cargo build --release --locked --package hasten --package hasten-tls
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
-check "Licences, bans and sources" cargo deny check --hide-inclusion-graph licenses bans sources
+check "Licences, bans and sources" cargo deny --locked check --hide-inclusion-graph licenses bans sources
 check "Layering" cargo xtask layering
 check "Exported symbols" cargo xtask symbols
 check "docs/hooks.md" cargo xtask hooks --check
