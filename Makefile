@@ -88,4 +88,4 @@ fuzz: deps ## Every fuzz target for FUZZ_SECONDS each; needs a nightly tool chai
 	@scripts/fuzz.sh '$(FUZZ_SECONDS)'
 
 clean: ## Remove everything that was built or fetched
-	@rm -rf target .deps fuzz/target hasten-report.html hasten-report.json
+	@rm -rf target .deps fuzz/target fuzz/corpus fuzz/artifacts hasten-report.html hasten-report.json

@@ -36,6 +36,8 @@ tests() {
 check "Format" cargo fmt --all --check
 check "Release build" cargo build --release --locked --package hasten --package hasten-tls
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
+check "Fuzz targets" cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -- \
+    --deny warnings
 check "Licences, bans and sources" cargo deny --locked check --hide-inclusion-graph licenses bans sources
 check "Layering" cargo xtask layering
 check "Exported symbols" cargo xtask symbols

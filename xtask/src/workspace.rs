@@ -135,11 +135,12 @@ impl Workspace {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The TLS library as it is shipped, built now.
+    /// The TLS library as it is shipped, built now: with the command, as everywhere, because cargo chooses the
+    /// features of common dependencies by what is built together.
     pub(crate) fn tls_library(&self) -> Result<PathBuf, Error> {
-        const COMMAND: &str = "cargo build --release --package hasten-tls";
+        const COMMAND: &str = "make build";
         let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "--package", "hasten-tls"])
+            .args(["build", "--quiet", "--release", "--package", "hasten", "--package", "hasten-tls"])
             .current_dir(&self.root)
             .status()
             .map_err(|error| Error::Start(COMMAND, error))?;
