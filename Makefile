@@ -18,7 +18,7 @@ DIST := $(TARGET)/dist
 CARGO_DEB := 3.8.0
 FUZZ_SECONDS ?= 60
 
-.PHONY: help demo test bench results install uninstall build dist deps lint fmt audit deb fuzz clean
+.PHONY: help demo test bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
@@ -48,6 +48,13 @@ results: build ## Measure the whole matrix, keep it in docs/results and put it i
 	@mkdir -p $(TARGET)/results
 	@$(HASTEN) bench tls --out $(TARGET)/results
 	@cargo xtask results --add $(TARGET)/results/hasten-report.json
+
+profile: build ## Sample where the CPU time of a handshake goes (needs linux-perf), into docs/performance.md
+	@scripts/packages.sh demo
+	@mkdir -p $(TARGET)/results docs/results
+	@cargo run --release --locked --package hasten-bench --example profile -- $(HASTEN) >$(TARGET)/results/profile.json
+	@cp $(TARGET)/results/profile.json docs/results/profile.json
+	@cargo xtask results
 
 build: deps ## The command and its libraries, in release mode
 	@cargo build --release --locked --package hasten --package hasten-tls

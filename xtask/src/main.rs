@@ -6,6 +6,7 @@ mod error;
 mod hooks;
 mod layering;
 mod notices;
+mod profile;
 mod results;
 mod source;
 mod symbols;

@@ -10,12 +10,19 @@ use clap::Args;
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::profile;
 use crate::workspace::Workspace;
 
 const DIRECTORY: &str = "docs/results";
 const COMMAND: &str = "cargo xtask results";
-const BEGIN: &str = "<!-- results: begin (written by `cargo xtask results`) -->\n";
-const END: &str = "<!-- results: end -->\n";
+const PERFORMANCE: &str = "docs/performance.md";
+
+/// The lines between which a table is written.
+type Marks = (&'static str, &'static str);
+const RESULTS: Marks =
+    ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
+const PROFILE: Marks =
+    ("<!-- profile: begin (written by `cargo xtask results`) -->\n", "<!-- profile: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
 
@@ -37,15 +44,24 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     }
     let results = load_all(&directory)?;
     for (document, tables) in
-        [("README.md", join(&results, summary)), ("docs/performance.md", join(&results, everything))]
+        [("README.md", join(&results, summary)), (PERFORMANCE, join(&results, everything))]
     {
-        let text = replace(&workspace.read(document)?, &tables).ok_or_else(|| Error::Content {
-            path: document.into(),
-            why: format!("it has no line {BEGIN}"),
-        })?;
+        let text = mark(RESULTS, &workspace.read(document)?, document, &tables)?;
+        let text = match document {
+            PERFORMANCE => mark(PROFILE, &text, document, &profile::table(workspace)?)?,
+            _ => text,
+        };
         workspace.generate(document, &text, args.check, COMMAND)?;
     }
     Ok(())
+}
+
+/// `text` with `table` between the marks of that name.
+fn mark(marks: Marks, text: &str, document: &str, table: &str) -> Result<String, Error> {
+    replace(text, marks, table).ok_or_else(|| Error::Content {
+        path: document.into(),
+        why: format!("it has no line {}", marks.0.trim_end()),
+    })
 }
 
 #[derive(Debug, Deserialize)]
@@ -234,10 +250,10 @@ fn join(results: &[Results], table: fn(&Results) -> String) -> String {
 }
 
 /// `document` with `tables` between its marks; `None` without marks.
-fn replace(document: &str, tables: &str) -> Option<String> {
-    let (head, rest) = document.split_once(BEGIN)?;
-    let (_, tail) = rest.split_once(END)?;
-    Some(format!("{head}{BEGIN}\n{tables}\n{END}{tail}"))
+fn replace(document: &str, (begin, end): Marks, tables: &str) -> Option<String> {
+    let (head, rest) = document.split_once(begin)?;
+    let (_, tail) = rest.split_once(end)?;
+    Some(format!("{head}{begin}\n{tables}\n{end}{tail}"))
 }
 
 #[cfg(test)]
@@ -294,10 +310,12 @@ mod tests {
 
     #[test]
     fn only_the_text_between_the_marks_changes() {
-        let document = format!("a\n{BEGIN}old\n{END}b\n");
-        let replaced = replace(&document, "new\n").unwrap();
-        assert_eq!(replaced, format!("a\n{BEGIN}\nnew\n\n{END}b\n"));
-        assert_eq!(replace(&replaced, "new\n").unwrap(), replaced);
-        assert_eq!(replace("no marks", "new"), None);
+        let (begin, end) = RESULTS;
+        let document = format!("a\n{begin}old\n{end}b\n");
+        let replaced = replace(&document, RESULTS, "new\n").unwrap();
+        assert_eq!(replaced, format!("a\n{begin}\nnew\n\n{end}b\n"));
+        assert_eq!(replace(&replaced, RESULTS, "new\n").unwrap(), replaced);
+        assert_eq!(replace("no marks", RESULTS, "new"), None);
+        assert_eq!(replace(&document, PROFILE, "new"), None, "other marks");
     }
 }
