@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Man(cmd::man::ManArgs),
 }
 
-/// The name of an accelerator; a wrong one is answered with the nearest.
+/// The name of an accelerator, or nothing; a wrong one is answered with the nearest.
 #[derive(Debug, Clone)]
 pub(crate) struct AcceleratorName;
 
@@ -49,7 +49,7 @@ impl TypedValueParser for AcceleratorName {
         value: &OsStr,
     ) -> Result<String, clap::Error> {
         let value = value.to_string_lossy();
-        if accelerator::names().any(|name| name == value) {
+        if value.is_empty() || accelerator::names().any(|name| name == value) {
             return Ok(value.into_owned());
         }
         let fix = suggestion(&value, &accelerator::names().collect::<Vec<_>>());

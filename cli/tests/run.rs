@@ -122,6 +122,36 @@ fn a_misspelt_kill_switch_does_not_fail_in_silence() {
 }
 
 #[test]
+fn a_misspelt_variable_is_pointed_out() {
+    let place = Place::new();
+    let output = place
+        .hasten(&["run", "-q", "--", "true"])
+        .env("HASTEN_DISBALE", "tls")
+        .env("HASTEN_OF_MY_OWN", "1")
+        .output();
+    let text = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert_eq!(text, "hasten: warning: nothing reads HASTEN_DISBALE; did you mean HASTEN_DISABLE?\n");
+}
+
+#[test]
+fn empty_variables_count_as_unset() {
+    let place = Place::new();
+    let mut command = place.hasten(&["run", "--", "./server"]);
+    for name in ["ONLY", "WITHOUT", "STRICT", "CONFIG", "DISABLE", "TLS_BREAK_EVEN", "CPU_DISABLE_IFMA"] {
+        command.env(format!("HASTEN_{name}"), "");
+    }
+    let output = command.output().unwrap();
+    let loaded = if has_ifma() { "yes" } else { "no" };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        text,
+        format!("./server loaded={loaded} handshake=79\n"),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
 fn quiet_is_silent() {
     let place = Place::new();
     place.run(&["run", "--quiet", "--", "true"]).success().stdout("").stderr("");

@@ -1,7 +1,7 @@
 //! `hasten check`: what this host offers, and what would be done to a program.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -39,7 +39,7 @@ pub(crate) struct CheckArgs {
 
     /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
     #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
-    config: Option<PathBuf>,
+    config: Option<OsString>,
 
     /// A program to look at: a path, or a name to find in PATH
     #[arg(value_name = "PROGRAM")]
@@ -88,7 +88,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
 
 impl Report {
     fn gather(args: &CheckArgs) -> Result<Self, Failure> {
-        let config = Config::load(args.config.as_deref())?;
+        let file = args.config.as_deref().filter(|file| !file.is_empty());
+        let config = Config::load(file.map(Path::new))?;
         let surroundings = Surroundings::current();
         let host = Probe::new().host();
         let program = match args.program.first() {

@@ -1,14 +1,14 @@
 //! `hasten run`: plan, say so, and become the command.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use hasten_plan::accelerator;
 use hasten_plan::config::Wish;
-use hasten_plan::{Config, Decision, Plan, Side, Surroundings, Verdict};
+use hasten_plan::{Config, Decision, Plan, Side, Surroundings, Verdict, misspelt_variable};
 use hasten_probe::{Environment, Probe, Program};
 
 use crate::args::AcceleratorName;
@@ -54,7 +54,7 @@ pub(crate) struct RunArgs {
 
     /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
     #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
-    config: Option<PathBuf>,
+    config: Option<OsString>,
 
     /// The command to start, with its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
@@ -67,9 +67,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     surroundings.validate()?;
     let program = Program::inspect(&args.command[0], &Environment::current())?;
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
-    for name in surroundings.unknown_disabled() {
-        warn_unknown_disabled(name);
-    }
+    warn_of_misspellings(&surroundings);
     if args.dry_run {
         print_plan(&plan, &program, &config, &args.command);
     } else if !args.quiet {
@@ -90,22 +88,35 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 impl RunArgs {
     fn load_config(&self) -> Result<Config, Failure> {
-        let mut config = Config::load(self.config.as_deref())?;
+        // In service files and manifests an empty variable means one that is not set.
+        let given =
+            |names: &[String]| names.iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
+        let file = self.config.as_deref().filter(|file| !file.is_empty());
+        let mut config = Config::load(file.map(Path::new))?;
         config.strict |= self.strict;
         config.prefer(Wish {
             only_source: "--only".into(),
             without_source: "--without".into(),
-            only: self.only.clone(),
-            without: self.without.clone(),
+            only: self.only.as_deref().map(given).filter(|names| !names.is_empty()),
+            without: given(&self.without),
         });
         Ok(config)
     }
 }
 
-fn warn_unknown_disabled(name: &str) {
-    let hint = hasten_plan::nearest(name, accelerator::names().chain(["all"]));
-    let hint = hint.map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default();
-    say(format!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}"));
+/// Misspelt variables are warned of, not refused: they may be meant for somebody else.
+fn warn_of_misspellings(surroundings: &Surroundings) {
+    for name in surroundings.unknown_disabled() {
+        let hint = hasten_plan::nearest(name, accelerator::names().chain(["all"]));
+        let hint = hint.map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default();
+        say(format!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}"));
+    }
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if let Some(hint) = misspelt_variable(&name) {
+            say(format!("hasten: warning: nothing reads {name}; did you mean {hint}?"));
+        }
+    }
 }
 
 /// A line for each accelerator, and the cure for each one that is off.

@@ -16,4 +16,4 @@ mod surroundings;
 pub use config::{Config, ConfigError};
 pub use nearest::{nearest, suggestion};
 pub use plan::{Decision, Plan, Reason, Side, Verdict, host_verdicts};
-pub use surroundings::Surroundings;
+pub use surroundings::{Surroundings, misspelt_variable};

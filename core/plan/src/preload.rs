@@ -38,6 +38,10 @@ pub(crate) fn find(file: &str, surroundings: &Surroundings) -> Result<PathBuf, R
         return Err(Reason::against(format!("{file} is not in {}", searched.join(", ")))
             .fix("install it with `make install`, or set HASTEN_LIBDIR to its directory"));
     };
+    if let Err(error) = std::fs::File::open(&path) {
+        return Err(Reason::against(format!("{} cannot be read: {error}", path.display()))
+            .fix(format!("chmod a+r {}", path.display())));
+    }
     // The child may have another working directory, so the path must be absolute.
     let path = std::path::absolute(&path).unwrap_or(path);
     if path.as_os_str().as_bytes().iter().any(|byte| b" :$".contains(byte)) {

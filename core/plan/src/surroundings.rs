@@ -6,10 +6,32 @@ use std::path::PathBuf;
 
 use crate::accelerator::{self, tls};
 use crate::config::ConfigError;
+use crate::nearest;
 use crate::plan::Reason;
 
 /// What the kill switch takes for every accelerator, as the preload libraries themselves do.
 const EVERY: [&str; 2] = ["all", "1"];
+
+/// Every variable that `hasten` or one of its libraries reads.
+const VARIABLES: [&str; 12] = [
+    "HASTEN_CONFIG",
+    "HASTEN_CPU_DISABLE_IFMA",
+    "HASTEN_DISABLE",
+    "HASTEN_LIBDIR",
+    "HASTEN_ONLY",
+    "HASTEN_QUIET",
+    "HASTEN_STRICT",
+    "HASTEN_TLS_BREAK_EVEN",
+    "HASTEN_TLS_EAGER",
+    "HASTEN_TLS_NO_SHORTCUTS",
+    "HASTEN_TLS_SUSPEND_ONLY",
+    "HASTEN_WITHOUT",
+];
+
+/// The known variable that `name` looks like a misspelling of. Others with our prefix are none of our business.
+pub fn misspelt_variable(name: &str) -> Option<&'static str> {
+    (name.starts_with("HASTEN") && !VARIABLES.contains(&name)).then(|| nearest(name, VARIABLES)).flatten()
+}
 
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {

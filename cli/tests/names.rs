@@ -1,0 +1,24 @@
+//! Names that two crates must agree on, compared here because neither may depend on the other.
+
+use hasten_plan::accelerator::tls;
+use hasten_telemetry::Algorithm;
+
+#[test]
+fn operations_in_the_configuration_are_those_that_the_library_counts() {
+    let counted: Vec<_> = Algorithm::ALL.iter().map(|algorithm| algorithm.as_str()).collect();
+    assert_eq!(tls::OPERATIONS.to_vec(), counted);
+}
+
+#[test]
+fn every_variable_is_documented_and_known() {
+    let page = include_str!("../../docs/configuration.md");
+    let words = page.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
+    let mut seen = 0;
+    for name in words.filter(|word| word.starts_with("HASTEN_")) {
+        // A known name is never taken for a misspelling, and each is near to what one letter less makes of it.
+        assert_eq!(hasten_plan::misspelt_variable(name), None, "{name}");
+        assert_eq!(hasten_plan::misspelt_variable(&name[..name.len() - 1]), Some(name));
+        seen += 1;
+    }
+    assert!(seen >= 9, "{seen}");
+}
