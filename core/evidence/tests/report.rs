@@ -124,7 +124,7 @@ fn narrower_terminals_get_fewer_columns_and_every_verdict() {
 fn colour_only_when_asked_for() {
     let escape = '\u{1b}';
     assert!(!example().table(Style::PLAIN).contains(escape));
-    assert!(example().table(Style { color: true, width: Some(160) }).contains(escape));
+    assert!(example().table(Style { color: true, width: Some(170) }).contains(escape));
 }
 
 #[test]

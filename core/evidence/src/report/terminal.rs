@@ -58,9 +58,9 @@ enum Layout {
 impl Layout {
     fn for_width(width: Option<u16>) -> Self {
         match width {
-            Some(..110) => Self::Narrow,
-            Some(110..150) => Self::Medium,
-            Some(150..) | None => Self::Wide,
+            Some(..116) => Self::Narrow,
+            Some(116..158) => Self::Medium,
+            Some(158..) | None => Self::Wide,
         }
     }
 
