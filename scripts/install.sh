@@ -16,18 +16,18 @@ files() {
 		644 dist/NOTICES                 share/doc/hasten/NOTICES
 	LIST
     local page
-    for page in "$target"/dist/man/*.1 "$prefix"/share/man/man1/hasten{,-*}.1; do
+    for page in "$1"/hasten{,-*}.1; do
         [[ ! -f $page ]] || printf '644 dist/man/%s share/man/man1/%s\n' "${page##*/}" "${page##*/}"
-    done | sort -u
+    done
 }
 
 if [[ $target == --remove ]]; then
-    files | while read -r _ _ file; do rm -f "$prefix/$file"; done
+    files "$prefix/share/man/man1" | while read -r _ _ file; do rm -f "$prefix/$file"; done
     rmdir --ignore-fail-on-non-empty "$prefix"/{lib,share/doc}/hasten 2>/dev/null || true
     exit 0
 fi
 [[ -x $target/release/hasten && -d $target/dist ]] || die "nothing has been built: run \`make dist\` as an ordinary user first"
-files | while read -r mode file destination; do
+files "$target/dist/man" | while read -r mode file destination; do
     # A running server has the old library mapped: `install` replaces the file instead of writing into it.
     install -D -m "$mode" "$target/$file" "$prefix/$destination" ||
         die "cannot write to $prefix: use sudo, or PREFIX=\$HOME/.local"
