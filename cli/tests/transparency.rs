@@ -89,6 +89,15 @@ fn environment_arguments_and_working_directory_pass() {
 }
 
 #[test]
+fn a_script_without_an_interpreter_line_is_run_by_the_shell() {
+    let place = Place::new();
+    place.write("plain", "echo from the shell; exit 3\n");
+    std::fs::set_permissions(place.path("plain"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    place.run(&["run", "-q", "--", "./plain"]).code(3).stdout("from the shell\n");
+}
+
+#[test]
 fn it_is_the_same_process() {
     let place = Place::new();
     let mut child =

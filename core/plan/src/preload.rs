@@ -87,6 +87,10 @@ pub(crate) fn accepts(program: &Program) -> Reason {
             program.executable.display()
         ));
     }
+    linkage(program, &name)
+}
+
+fn linkage(program: &Program, name: &str) -> Reason {
     match &program.linkage {
         Linkage::Static => {
             Reason::against(format!("{name} is statically linked: there is no loader to preload anything"))
@@ -97,7 +101,7 @@ pub(crate) fn accepts(program: &Program) -> Reason {
         }
         Linkage::Unknown { why } => {
             Reason::against(format!("cannot tell what {} is: {why}", program.executable.display()))
-                .fix("run hasten as a user who may read the file")
+                .fix("check that it is a program for this machine, and that this user may read it")
         }
         Linkage::Dynamic { libc: Libc::Glibc, .. } => {
             Reason::favour(format!("{name} is dynamically linked with glibc"))

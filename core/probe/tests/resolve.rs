@@ -98,9 +98,17 @@ fn links_are_followed_to_the_program() {
 }
 
 #[test]
+fn text_without_an_interpreter_line_is_run_by_the_shell_as_execvp_does() {
+    let bin = Bin::new();
+    let text = bin.add("text", "echo $0\n", 0o755);
+    let program = bin.inspect("text").unwrap();
+    assert_eq!((program.executable, program.scripts), (real("/bin/sh"), vec![text]));
+}
+
+#[test]
 fn neither_program_nor_script_is_unknown_and_says_why() {
     let bin = Bin::new();
-    bin.add("text", "echo no interpreter line\n", 0o755);
-    let Linkage::Unknown { why } = bin.inspect("text").unwrap().linkage else { panic!() };
+    bin.add("data", "MZ\0\0", 0o755);
+    let Linkage::Unknown { why } = bin.inspect("data").unwrap().linkage else { panic!() };
     assert!(why.contains("neither an ELF program nor a script"), "{why}");
 }

@@ -54,10 +54,13 @@ pub(crate) fn resolve(command: &OsStr, environment: &Environment) -> Result<Reso
     let mut scripts = Vec::new();
     let mut path = search(command, environment)?;
     while scripts.len() < MAX_SCRIPTS {
-        let Some(interpreter) = interpreter_of(&path) else { break };
-        let next = match interpreter {
-            Interpreter::Path(interpreter) => search(interpreter.as_os_str(), environment)?,
-            Interpreter::Searched(name) => search(&name, environment)?,
+        let head = head(&path);
+        let next = match script::interpreter(&head) {
+            Some(Interpreter::Path(interpreter)) => search(interpreter.as_os_str(), environment)?,
+            Some(Interpreter::Searched(name)) => search(&name, environment)?,
+            // The kernel refuses such a file, and `execvp` then gives it to the shell.
+            None if scripts.is_empty() && script::is_plain_text(&head) => PathBuf::from("/bin/sh"),
+            None => break,
         };
         scripts.push(std::mem::replace(&mut path, next));
     }
@@ -65,11 +68,14 @@ pub(crate) fn resolve(command: &OsStr, environment: &Environment) -> Result<Reso
     Ok(Resolved { scripts, executable })
 }
 
-/// `None` for anything that is not a script, and for what cannot be read: then the file itself is the answer.
-fn interpreter_of(path: &Path) -> Option<Interpreter> {
+/// Nothing of what cannot be read: then the file itself is the answer.
+fn head(path: &Path) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD);
-    File::open(path).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
-    script::interpreter(&head)
+    if let Ok(file) = File::open(path) {
+        // What was read before an error is good enough.
+        let _ = file.take(HEAD as u64).read_to_end(&mut head);
+    }
+    head
 }
 
 fn search(command: &OsStr, environment: &Environment) -> Result<PathBuf, ProgramError> {

@@ -26,6 +26,11 @@ pub fn interpreter(head: &[u8]) -> Option<Interpreter> {
     Some(Interpreter::Path(PathBuf::from(OsStr::from_bytes(path))))
 }
 
+/// Whether this looks like a script that lacks its `#!` line.
+pub fn is_plain_text(head: &[u8]) -> bool {
+    !head.is_empty() && !head.starts_with(b"\x7fELF") && !head.contains(&0)
+}
+
 /// The program that `env` starts: the first word that is neither an option nor an assignment.
 ///
 /// The kernel passes everything after the interpreter as one argument, so more than one word means `-S`,
