@@ -75,8 +75,9 @@ dist: build
 	@scripts/dist.sh '$(TARGET)'
 
 deb: dist ## A Debian package, in target/debian
+	@scripts/packages.sh deb
 	@scripts/tools.sh cargo-deb
-	@cargo deb --package hasten --no-build --locked
+	@cargo deb --package hasten --no-build --strip --locked
 
 lint: deps ## Formatting, clippy, licences, layering and generated files, as `make test` begins
 	@scripts/packages.sh test

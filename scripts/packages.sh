@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|demo|test: installs the Debian packages that are missing for that purpose.
+# packages.sh build|demo|deb|test: installs the Debian packages that are missing for that purpose.
 # Touches neither the network nor the system when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
@@ -15,6 +15,7 @@ needs() {
 		build file    /etc/ssl/certs/ca-certificates.crt ca-certificates
 		demo  program nginx           nginx
 		demo  program haproxy         haproxy
+		deb   program dpkg-shlibdeps  dpkg-dev
 		test  program c++             g++
 		test  program git             git
 		test  program pkg-config      pkg-config
@@ -41,8 +42,7 @@ main() {
 }
 
 missing_for() {
-    local purposes=build
-    [[ $1 == build ]] || purposes="build demo"
+    local purposes="build $1"
     [[ $1 != test ]] || purposes="build demo test"
     needs | while read -r purpose kind what package; do
         [[ " $purposes " == *" $purpose "* ]] || continue
