@@ -63,31 +63,31 @@ macro_rules! hooks {
 /// [`hooks!`] does for the others.
 ///
 /// The logic is an `extern "C"` function that gets the return address as one
-/// more argument, in the register after the last: hence at most three
+/// more argument, in the register after the last: hence three or four
 /// arguments, all of register size. It fetches the original itself.
 #[macro_export]
 macro_rules! hooks_with_caller {
     (gate $gate:path; table $table:ident; $(
         #[doc = $why:literal]
-        $need:ident $library:ident fn $name:ident($a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty) -> $ret:ty = $logic:path;
+        $need:ident $library:ident fn $name:ident($a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty $(, $d:ident: $D:ty)?) -> $ret:ty = $logic:path;
     )*) => {
         #[allow(non_upper_case_globals)]
         pub(crate) mod original_with_caller {
             #[allow(unused_imports)]
             use super::*;
-            $(pub(crate) static $name: $crate::Original<unsafe extern "C" fn($A, $B, $C) -> $ret> =
+            $(pub(crate) static $name: $crate::Original<unsafe extern "C" fn($A, $B, $C $(, $D)?) -> $ret> =
                 // SAFETY: the type is the prototype under which the library documents the symbol.
                 unsafe { $crate::Original::new($crate::Library::$library, $crate::c_name!($name)) };)*
         }
 
         $(const _: () = {
-            unsafe extern "C" fn gated($a: $A, $b: $B, $c: $C, caller: usize) -> $ret {
+            unsafe extern "C" fn gated($a: $A, $b: $B, $c: $C $(, $d: $D)?, caller: usize) -> $ret {
                 // SAFETY: the caller's arguments, forwarded unchanged.
                 unsafe {
                     if $gate() {
-                        $logic($a, $b, $c, caller)
+                        $logic($a, $b, $c $(, $d)?, caller)
                     } else {
-                        original_with_caller::$name.get()($a, $b, $c)
+                        original_with_caller::$name.get()($a, $b, $c $(, $d)?)
                     }
                 }
             }
@@ -99,13 +99,25 @@ macro_rules! hooks_with_caller {
             /// As the original: the caller passes what the C prototype asks for.
             #[unsafe(naked)]
             #[unsafe(no_mangle)]
-            pub(crate) unsafe extern "C" fn $name($a: $A, $b: $B, $c: $C) -> $ret {
-                // The return address becomes the fourth argument; everything else stays.
-                ::core::arch::naked_asm!("mov rcx, [rsp]", "jmp {}", sym gated)
+            pub(crate) unsafe extern "C" fn $name($a: $A, $b: $B, $c: $C $(, $d: $D)?) -> $ret {
+                // The return address becomes the last argument; everything else stays.
+                ::core::arch::naked_asm!($crate::caller_register!($($d)?), "jmp {}", sym gated)
             }
         };)*
 
         $crate::hook_table!($table, $($name $library $need $why)*);
+    };
+}
+
+/// Loads the return address into the register after that of the last argument.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! caller_register {
+    () => {
+        "mov rcx, [rsp]"
+    };
+    ($fourth:ident) => {
+        "mov r8, [rsp]"
     };
 }
 

@@ -3,6 +3,7 @@
 //! reported as readable. No timer, no thread, no extra descriptor.
 
 use core::ffi::c_int;
+use core::ptr::null_mut;
 
 use hasten_telemetry::{Event, slot};
 use libc::{epoll_event, sigset_t};
@@ -21,9 +22,13 @@ pub(crate) unsafe fn control(
     fd: c_int,
     event: *mut epoll_event,
 ) -> c_int {
-    // SAFETY: the server's call; `event` is valid or null as epoll_ctl(2) asks.
-    let (result, event) = unsafe { (original(epfd, op, fd, event), event.as_ref().copied()) };
+    // SAFETY: the server's call.
+    let result = unsafe { original(epfd, op, fd, event) };
     if result == 0 {
+        // The kernel does not look at the event when it deletes, and has read it otherwise.
+        let event = if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
+        // SAFETY: null, or valid because the kernel could read it.
+        let event = unsafe { event.as_ref().copied() };
         fds::controlled(epfd, op, fd, event);
         if let Some(runtime) = Runtime::existing()
             && runtime.turn.expected_registration.get() == fd
@@ -71,7 +76,7 @@ fn turn(
         // A callback with an event loop of its own, or a call that fails anyway.
         return wait(timeout);
     }
-    runtime.turn.begin(epfd);
+    runtime.turn.begin(epfd, timeout);
     let count = if runtime.has_waiting() || !runtime.ready.is_empty() {
         next_events(runtime, epfd, events, max, timeout, wait)
     } else {
@@ -141,16 +146,4 @@ fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) 
     });
     slot().event_n(Event::SyntheticWakeups, count as u64);
     count
-}
-
-impl crate::runtime::Turn {
-    /// The server has dealt with all events and asks for more.
-    fn begin(&self, epfd: c_int) {
-        if self.epfd.replace(epfd) != epfd {
-            fds::waited_on(epfd);
-        }
-        self.number.set(self.number.get().wrapping_add(1));
-        self.previous_handshakes.set(self.handshakes.replace(0));
-        self.expected_registration.set(-1);
-    }
 }

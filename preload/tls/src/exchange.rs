@@ -65,9 +65,16 @@ enum Generate {
 
 pub(crate) fn init() -> bool {
     if EX_INDEX.load(Relaxed) < 0 {
-        // SAFETY: no new or dup callback; `forget` has the prototype of CRYPTO_EX_free.
+        // SAFETY: no new callback; `forget` has the prototype of CRYPTO_EX_free.
         let index = unsafe {
-            CRYPTO_get_ex_new_index.get()(EX_INDEX_EVP_PKEY, 0, null_mut(), null(), null(), Some(forget))
+            CRYPTO_get_ex_new_index.get()(
+                EX_INDEX_EVP_PKEY,
+                0,
+                null_mut(),
+                null(),
+                Some(not_copied),
+                Some(forget),
+            )
         };
         let _ = EX_INDEX.compare_exchange(-1, index, Relaxed, Relaxed);
     }
@@ -203,11 +210,11 @@ unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
 pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pkey: *mut EvpPkey) {
     // SAFETY: the caller gives its reference up; a tagged one that never escaped was the only one.
     unsafe {
-        if let Some(tag) = Tag::of(pkey) {
+        // One that escaped has other owners; it is wiped with the last.
+        if let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) {
             tag.wipe();
             tag.public_len.set(0);
-            if !tag.escaped.get()
-                && shortcuts::are_on()
+            if shortcuts::are_on()
                 && let Some(runtime) = Runtime::existing()
             {
                 let mut stock = runtime.exchange.stock.borrow_mut();

@@ -58,6 +58,35 @@ pub(crate) unsafe fn epoll_create(original: OnInt, size: c_int) -> c_int {
     epfd
 }
 
+pub(crate) unsafe fn dup2(
+    original: unsafe extern "C" fn(c_int, c_int) -> c_int,
+    old: c_int,
+    new: c_int,
+) -> c_int {
+    // SAFETY: the program's call.
+    let result = unsafe { original(old, new) };
+    replaced(old, result)
+}
+
+pub(crate) unsafe fn dup3(
+    original: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int,
+    old: c_int,
+    new: c_int,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the program's call.
+    let result = unsafe { original(old, new, flags) };
+    replaced(old, result)
+}
+
+/// `new` was closed, if it was open, and is a copy of `old` now.
+fn replaced(old: c_int, new: c_int) -> c_int {
+    if old != new {
+        fds::closed(new);
+    }
+    new
+}
+
 pub(crate) unsafe fn recv(original: Recv, fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> isize {
     if let Some(runtime) = Runtime::in_handshake() {
         runtime.turn.last_read.set(fd);

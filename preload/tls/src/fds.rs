@@ -100,6 +100,11 @@ pub(crate) fn waited_on(epfd: c_int) {
     }
 }
 
+/// Whether no thread is known to wait on an epoll instance, which may be a new one.
+pub(crate) fn is_unwaited(epfd: c_int) -> bool {
+    entry(epfd).is_some_and(|entry| entry.waiter.load(Relaxed) == 0)
+}
+
 /// Whether an epoll instance cannot be relied on to bring a handshake back to its thread.
 pub(crate) fn is_shared(epfd: c_int) -> bool {
     entry(epfd).is_none_or(|entry| matches!(entry.waiter.load(Relaxed), 0 | SHARED))

@@ -37,9 +37,9 @@ pub(crate) struct Handshake {
     pub(crate) server: Cell<StackPointer>,
     /// Where the coroutine continues while the server runs.
     pub(crate) coroutine: Cell<StackPointer>,
-    ssl: Cell<*mut Ssl>,
+    pub(crate) ssl: Cell<*mut Ssl>,
     pub(crate) fd: Cell<c_int>,
-    call: Cell<Call>,
+    pub(crate) call: Cell<Call>,
     result: Cell<c_int>,
     early_len: Cell<usize>,
     pub(crate) operation: Cell<*mut Operation<'static>>,
@@ -48,6 +48,14 @@ pub(crate) struct Handshake {
     generation: Cell<u64>,
     /// How often it was reported to the server as readable since it became ready.
     reports: Cell<u32>,
+    /// How often the server called while the operation was queued.
+    calls: Cell<u32>,
+    /// References to the SSL that were taken while it was suspended.
+    pub(crate) references: Cell<u32>,
+    /// The server's callback, in front of which `cancel.rs` puts one of ours.
+    pub(crate) informs: Cell<Option<InfoFn>>,
+    /// The same, if the SSL has it itself and not from its SSL_CTX.
+    pub(crate) own_informs: Cell<Option<InfoFn>>,
     pub(crate) next_free: Cell<*mut Handshake>,
     early_data: NonNull<u8>,
 }
@@ -98,7 +106,7 @@ pub(crate) unsafe fn read_early_data(
 }
 
 /// SAFETY contract of all that follows: `ssl` is an SSL of the server that it may use on this thread.
-unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
+pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
     // SAFETY: as the contract; the calls are those the server made.
     unsafe {
         if !start::is_ready() {
@@ -107,7 +115,12 @@ unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
         let runtime = Runtime::get();
         if runtime.is_inside() {
             let same = runtime.running().is_some_and(|handshake| handshake.ssl.get() == ssl);
-            return if same { call.invoke(ssl) } else { runtime.aside(|| call.invoke(ssl)) };
+            return match suspended(ssl) {
+                // Not from inside another handshake: its turn comes when the event loop has it.
+                Some(_) => call.would_block(),
+                None if same => call.invoke(ssl),
+                None => runtime.aside(|| call.invoke(ssl)),
+            };
         }
         let resumed = suspended(ssl);
         if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_in_init.get()(ssl) == 0) {
@@ -130,6 +143,7 @@ unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
 /// A call for an SSL whose handshake is not suspended.
 unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_int {
     runtime.turn.handshakes.set(runtime.turn.handshakes.get() + 1);
+    runtime.turn.called(ssl);
     // SAFETY: as `drive`.
     unsafe {
         let result = match coroutine_for(runtime, ssl) {
@@ -137,6 +151,7 @@ unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_
             None => runtime.inline(|| call.invoke(ssl)),
         };
         if result <= 0 {
+            runtime.turn.blocked(ssl);
             runtime.expect_registration(ssl);
         }
         result
@@ -162,12 +177,11 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
 
 /// A coroutine, if leaving the stack in the middle of this handshake is possible and likely to pay.
 unsafe fn coroutine_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static Handshake> {
-    if !runtime.engine.can_batch() || !runtime.expects_company() {
+    if !runtime.engine.can_batch() || !runtime.turn.comes_back() || !runtime.expects_company() {
         return None;
     }
-    // A server that uses OpenSSL's own asynchronous jobs runs on their stacks already.
-    // SAFETY: reads the mode bits.
-    if unsafe { SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) } & SSL_MODE_ASYNC != 0 {
+    // SAFETY: reads fields of the SSL.
+    if unsafe { is_unfit(ssl) } {
         return None;
     }
     let handshake = runtime.acquire();
@@ -175,6 +189,18 @@ unsafe fn coroutine_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'st
         slot().bypass(Reason::NoStack);
     }
     handshake
+}
+
+/// A server that uses OpenSSL's own asynchronous jobs runs on their stacks
+/// already; DTLS sends again when its timer is up, in whatever state it is;
+/// and an SSL with several owners may be freed by one and go on with another.
+unsafe fn is_unfit(ssl: *mut Ssl) -> bool {
+    // SAFETY: as `drive`.
+    unsafe {
+        SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0
+            || SSL_is_dtls.get()(ssl) != 0
+            || is_shared(ssl)
+    }
 }
 
 impl Handshake {
@@ -205,6 +231,10 @@ impl Handshake {
                 cancelled: Cell::new(false),
                 generation: Cell::new(0),
                 reports: Cell::new(0),
+                calls: Cell::new(0),
+                references: Cell::new(0),
+                informs: Cell::new(None),
+                own_informs: Cell::new(None),
                 next_free: Cell::new(null_mut()),
                 early_data,
             });
@@ -219,7 +249,10 @@ impl Handshake {
         self.set_descriptor(unsafe { descriptor(ssl) });
         self.call.set(call);
         // SAFETY: as `drive`.
-        unsafe { self.settle(self.runtime.run(self), call, false) }
+        unsafe {
+            self.intercept();
+            self.settle(self.runtime.run(self), call, false)
+        }
     }
 
     /// Another call for an SSL whose handshake is suspended.
@@ -229,7 +262,7 @@ impl Handshake {
             slot().bypass(Reason::ForeignThread);
             return call.would_block();
         }
-        if self.state.get() == State::Waiting {
+        if self.state.get() == State::Waiting && !self.is_pressed() {
             return call.would_block();
         }
         runtime.ready.forget(self);
@@ -252,9 +285,9 @@ impl Handshake {
             // SAFETY: as `drive`.
             unsafe {
                 call.deliver_early_data(self);
+                self.stop_intercepting();
                 if was_suspended {
-                    attach(ssl, null_mut());
-                    count_suspended(-1);
+                    self.detach();
                 }
             }
             self.runtime.release(self);
@@ -265,6 +298,25 @@ impl Handshake {
             count_suspended(1);
         }
         call.would_block()
+    }
+
+    /// A server that calls again and again may wait in a way that is not
+    /// seen: its operation waits no longer.
+    fn is_pressed(&self) -> bool {
+        const PATIENT: u32 = 16;
+        self.calls.set(self.calls.get() + 1);
+        if self.calls.get() > PATIENT {
+            self.runtime.run_queue_of(self);
+        }
+        self.state.get() == State::Ready
+    }
+
+    /// The SSL is its server's again.
+    pub(crate) unsafe fn detach(&self) {
+        let shared = if self.references.replace(0) > 0 { SHARED } else { null_mut() };
+        // SAFETY: as `drive`.
+        unsafe { attach(self.ssl.get(), shared) };
+        count_suspended(-1);
     }
 
     /// Runs on the coroutine.
@@ -283,31 +335,6 @@ impl Handshake {
         // SAFETY: the server's call, on another stack of the same thread; the
         // SSL stays until the handshake has returned (see `free`).
         self.result.set(unsafe { call.invoke(self.ssl.get()) });
-    }
-
-    /// Lets the handshake fail, quietly, so that the SSL can be freed.
-    unsafe fn cancel(&self) {
-        let ssl = self.ssl.get();
-        self.cancelled.set(true);
-        self.runtime.withdraw(self);
-        slot().event(Event::Cancelled);
-        slot().bypass(Reason::Cancelled);
-        // SAFETY: as `drive`. libssl will want to send an alert: the peer of a connection that
-        // the server gives up must not see one, so it goes nowhere. SSL_set_bio frees the old BIOs,
-        // as the SSL_free that follows would have.
-        unsafe {
-            ERR_set_mark.get()();
-            let nowhere = BIO_new.get()(BIO_s_null.get()());
-            if !nowhere.is_null() {
-                SSL_set_bio.get()(ssl, nowhere, nowhere);
-            }
-            let state = self.runtime.run(self);
-            debug_assert_eq!(state, State::Returned, "a cancelled handshake never waits");
-            ERR_pop_to_mark.get()();
-            attach(ssl, null_mut());
-        }
-        count_suspended(-1);
-        self.runtime.release(self);
     }
 
     /// Forgets the connection it served.
@@ -351,6 +378,7 @@ impl Handshake {
     pub(crate) fn becomes_ready(&self) {
         self.state.set(State::Ready);
         self.reports.set(0);
+        self.calls.set(0);
     }
 }
 
@@ -367,8 +395,7 @@ impl Call {
 
     /// What a function says that could not finish on a non-blocking socket.
     fn would_block(self) -> c_int {
-        // SAFETY: errno is this thread's.
-        unsafe { *libc::__errno_location() = libc::EAGAIN };
+        set_would_block();
         match self {
             Call::Handshake(_) => -1,
             Call::EarlyData(_, buffer) => {
@@ -392,6 +419,18 @@ impl Call {
     }
 }
 
+/// Leaves errno and the error queue as a function of libssl does that could
+/// not finish; SSL_get_error looks there.
+pub(crate) fn set_would_block() {
+    // SAFETY: both are this thread's.
+    unsafe {
+        *libc::__errno_location() = libc::EAGAIN;
+        if ERR_peek_error.get()() != 0 {
+            ERR_clear_error.get()();
+        }
+    }
+}
+
 unsafe extern "C" fn never_called(_: *mut Ssl) -> c_int {
     -1
 }
@@ -406,15 +445,41 @@ pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     if index < 0 {
         return None;
     }
-    // SAFETY: the index is ours: the value is null or a handshake, which is never unmapped.
-    let handshake = unsafe { SSL_get_ex_data.get()(ssl, index).cast::<Handshake>().as_ref() }?;
-    (handshake.state.get() != State::Running).then_some(handshake)
+    // SAFETY: the index is ours: the value is null, SHARED, or a handshake, which is never unmapped.
+    unsafe {
+        let attached = SSL_get_ex_data.get()(ssl, index).cast::<Handshake>();
+        let handshake = if attached == SHARED { None } else { attached.as_ref() }?;
+        (handshake.state.get() != State::Running).then_some(handshake)
+    }
+}
+
+/// In the place of a handshake: the SSL has more than one owner, and is never suspended.
+const SHARED: *mut Handshake = core::ptr::without_provenance_mut(1);
+
+/// Whether another reference to the SSL was taken.
+unsafe fn is_shared(ssl: *const Ssl) -> bool {
+    // SAFETY: as `suspended`.
+    unsafe { SSL_get_ex_data.get()(ssl, EX_INDEX.load(Relaxed)) == SHARED.cast() }
+}
+
+/// Notes that an SSL gets another owner.
+pub(crate) unsafe fn share(ssl: *mut Ssl) {
+    // SAFETY: as `suspended`.
+    unsafe {
+        if EX_INDEX.load(Relaxed) < 0 {
+            return;
+        }
+        match SSL_get_ex_data.get()(ssl, EX_INDEX.load(Relaxed)).cast::<Handshake>() {
+            attached if attached.is_null() || attached == SHARED => _ = attach(ssl, SHARED),
+            handshake => (*handshake).references.set((*handshake).references.get() + 1),
+        }
+    }
 }
 
 static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
 
 /// Remembers, or forgets, the suspended handshake of an SSL.
-unsafe fn attach(ssl: *mut Ssl, handshake: *mut Handshake) -> bool {
+pub(crate) unsafe fn attach(ssl: *mut Ssl, handshake: *mut Handshake) -> bool {
     // SAFETY: the index is registered for SSLs without callbacks.
     unsafe { SSL_set_ex_data.get()(ssl, EX_INDEX.load(Relaxed), handshake.cast()) == 1 }
 }
@@ -425,8 +490,9 @@ pub(crate) fn reserve_ex_data() -> bool {
     if EX_INDEX.load(Relaxed) >= 0 {
         return true;
     }
-    // SAFETY: no callbacks; libcrypto serialises this call.
-    let index = unsafe { CRYPTO_get_ex_new_index.get()(EX_INDEX_SSL, 0, null_mut(), null(), null(), None) };
+    // SAFETY: nothing is to be freed; libcrypto serialises this call.
+    let index =
+        unsafe { CRYPTO_get_ex_new_index.get()(EX_INDEX_SSL, 0, null_mut(), null(), Some(not_copied), None) };
     // Two threads may both get here: one index is then unused.
     let _ = EX_INDEX.compare_exchange(-1, index, Relaxed, Relaxed);
     EX_INDEX.load(Relaxed) >= 0
@@ -454,84 +520,4 @@ impl Runtime {
             self.turn.expected_registration.set(fd);
         }
     }
-}
-
-pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
-    // SAFETY: the server's call. A handshake of another thread cannot be ended from here: its SSL is
-    // leaked, which costs memory where freeing it would corrupt it.
-    unsafe {
-        if let Some(handshake) = suspended(ssl) {
-            if !core::ptr::eq(Runtime::get(), handshake.runtime) {
-                slot().bypass(Reason::ForeignThread);
-                return;
-            }
-            handshake.cancel();
-        }
-        original(ssl);
-    }
-}
-
-pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
-    // SAFETY: as `free`; the SSL then starts over.
-    unsafe {
-        if let Some(handshake) = suspended(ssl) {
-            handshake.cancel();
-        }
-        original(ssl)
-    }
-}
-
-pub(crate) unsafe fn get_error(
-    original: unsafe extern "C" fn(*const Ssl, c_int) -> c_int,
-    ssl: *const Ssl,
-    result: c_int,
-) -> c_int {
-    // SAFETY: the server's call.
-    unsafe { if suspended(ssl).is_some() { SSL_ERROR_WANT_READ } else { original(ssl, result) } }
-}
-
-pub(crate) unsafe fn want(original: unsafe extern "C" fn(*const Ssl) -> c_int, ssl: *const Ssl) -> c_int {
-    // SAFETY: the server's call.
-    unsafe { if suspended(ssl).is_some() { SSL_READING } else { original(ssl) } }
-}
-
-/// Whether libssl must not be entered for this SSL now; what a call then says is "would block".
-unsafe fn is_closed_to(ssl: *const Ssl) -> bool {
-    // SAFETY: as `drive`.
-    let closed = unsafe { suspended(ssl).is_some() };
-    if closed {
-        // SAFETY: errno is this thread's.
-        unsafe { *libc::__errno_location() = libc::EAGAIN };
-    }
-    closed
-}
-
-type Read = unsafe extern "C" fn(*mut Ssl, *mut c_void, c_int) -> c_int;
-type Write = unsafe extern "C" fn(*mut Ssl, *const c_void, c_int) -> c_int;
-type TransferEx = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
-
-pub(crate) unsafe fn read(original: Read, ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int {
-    // SAFETY: the server's call.
-    unsafe { if is_closed_to(ssl) { -1 } else { original(ssl, data, len) } }
-}
-
-pub(crate) unsafe fn write(original: Write, ssl: *mut Ssl, data: *const c_void, len: c_int) -> c_int {
-    // SAFETY: the server's call.
-    unsafe { if is_closed_to(ssl) { -1 } else { original(ssl, data, len) } }
-}
-
-pub(crate) unsafe fn transfer_ex(
-    original: TransferEx,
-    ssl: *mut Ssl,
-    data: *mut c_void,
-    len: usize,
-    done: *mut usize,
-) -> c_int {
-    // SAFETY: the server's call.
-    unsafe { if is_closed_to(ssl) { 0 } else { original(ssl, data, len, done) } }
-}
-
-pub(crate) unsafe fn shutdown(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
-    // SAFETY: the server's call. In the middle of a handshake the original refuses, too.
-    unsafe { if is_closed_to(ssl) { -1 } else { original(ssl) } }
 }

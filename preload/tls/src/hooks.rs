@@ -9,7 +9,7 @@ use libc::{epoll_event, sigset_t, sockaddr, socklen_t};
 
 use crate::openssl::*;
 use crate::{
-    config, epoll, exchange, exec, fdcalls, fetch, handshake, kdf, random, shortcuts, sign, tickets,
+    calls, config, epoll, exchange, exec, fdcalls, fetch, handshake, kdf, random, shortcuts, sign, tickets,
 };
 
 hasten_hook::hooks! {
@@ -22,25 +22,31 @@ hasten_hook::hooks! {
     /// As SSL_do_handshake, for servers that take early data.
     optional Ssl fn SSL_read_early_data(ssl: *mut Ssl, data: *mut c_void, len: usize, read: *mut usize) -> c_int = handshake::read_early_data;
     /// Ends a suspended handshake before its SSL goes.
-    required Ssl fn SSL_free(ssl: *mut Ssl) = handshake::free;
+    required Ssl fn SSL_free(ssl: *mut Ssl) = calls::free;
     /// Ends a suspended handshake before its SSL starts over.
-    optional Ssl fn SSL_clear(ssl: *mut Ssl) -> c_int = handshake::clear;
+    optional Ssl fn SSL_clear(ssl: *mut Ssl) -> c_int = calls::clear;
     /// Says "want read" for a suspended handshake.
-    required Ssl fn SSL_get_error(ssl: *const Ssl, result: c_int) -> c_int = handshake::get_error;
+    required Ssl fn SSL_get_error(ssl: *const Ssl, result: c_int) -> c_int = calls::get_error;
     /// Says "reading" for a suspended handshake.
-    optional Ssl fn SSL_want(ssl: *const Ssl) -> c_int = handshake::want;
+    optional Ssl fn SSL_want(ssl: *const Ssl) -> c_int = calls::want;
     /// Keeps reads out of a suspended handshake.
-    optional Ssl fn SSL_read(ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int = handshake::read;
+    optional Ssl fn SSL_read(ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int = calls::read;
     /// Keeps reads out of a suspended handshake.
-    optional Ssl fn SSL_read_ex(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = handshake::transfer_ex;
+    optional Ssl fn SSL_read_ex(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = calls::transfer_ex;
     /// Keeps reads out of a suspended handshake.
-    optional Ssl fn SSL_peek(ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int = handshake::read;
+    optional Ssl fn SSL_peek(ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int = calls::read;
     /// Keeps writes out of a suspended handshake.
-    optional Ssl fn SSL_write(ssl: *mut Ssl, data: *const c_void, len: c_int) -> c_int = handshake::write;
+    optional Ssl fn SSL_write(ssl: *mut Ssl, data: *const c_void, len: c_int) -> c_int = calls::write;
     /// Keeps writes out of a suspended handshake.
-    optional Ssl fn SSL_write_ex(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = handshake::transfer_ex;
-    /// Keeps the close alert out of a suspended handshake.
-    optional Ssl fn SSL_shutdown(ssl: *mut Ssl) -> c_int = handshake::shutdown;
+    optional Ssl fn SSL_write_ex(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = calls::transfer_ex;
+    /// Keeps peeks out of a suspended handshake.
+    optional Ssl fn SSL_peek_ex(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = calls::transfer_ex;
+    /// Keeps writes out of a suspended handshake.
+    optional Ssl fn SSL_write_early_data(ssl: *mut Ssl, data: *mut c_void, len: usize, done: *mut usize) -> c_int = calls::transfer_ex;
+    /// An SSL with two owners is not suspended: one may free it while the other goes on.
+    optional Ssl fn SSL_up_ref(ssl: *mut Ssl) -> c_int = calls::up_ref;
+    /// During a handshake the copy is another reference.
+    optional Ssl fn SSL_dup(ssl: *mut Ssl) -> *mut Ssl = calls::duplicate;
 
     /// Notes a signature that the engine will make.
     optional Crypto fn EVP_DigestSignInit_ex(context: *mut EvpMdCtx, pctx: *mut *mut EvpPkeyCtx, name: *const c_char, libctx: *mut LibCtx, properties: *const c_char, pkey: *mut EvpPkey, params: *const Param) -> c_int = sign::digest_sign_init;
@@ -84,8 +90,6 @@ hasten_hook::hooks! {
     optional Crypto fn EVP_CIPHER_fetch(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpCipher = fetch::cipher;
     /// Finds the MAC of session tickets without a search.
     optional Crypto fn EVP_MAC_fetch(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpMac = fetch::mac;
-    /// Derives the secrets of TLS 1.2 and 1.3 directly.
-    optional Crypto fn EVP_KDF_derive(context: *mut EvpKdfCtx, out: *mut u8, len: usize, params: *const Param) -> c_int = kdf::derive;
     /// Computes the Finished MAC directly.
     optional Crypto fn EVP_Q_mac(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char, digest: *const c_char, params: *const Param, key: *const c_void, key_len: usize, data: *const u8, len: usize, out: *mut u8, size: usize, out_len: *mut usize) -> *mut u8 = kdf::quick_mac;
 
@@ -100,6 +104,8 @@ hasten_hook::hooks! {
 
     /// Stops the shortcuts when a provider is loaded at run time.
     optional Crypto fn OSSL_PROVIDER_load(libctx: *mut LibCtx, name: *const c_char) -> *mut Provider = shortcuts::provider_load;
+    /// Stops the shortcuts when a provider is loaded at run time.
+    optional Crypto fn OSSL_PROVIDER_try_load(libctx: *mut LibCtx, name: *const c_char, retain_fallbacks: c_int) -> *mut Provider = shortcuts::provider_try_load;
     /// Stops the shortcuts when a provider is unloaded at run time.
     optional Crypto fn OSSL_PROVIDER_unload(provider: *mut Provider) -> c_int = shortcuts::provider_unload;
     /// Stops the shortcuts when the default properties change at run time.
@@ -123,6 +129,10 @@ hasten_hook::hooks! {
     required C fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int = fdcalls::accept;
     /// A closed descriptor must not be reported as readable.
     required C fn close(fd: c_int) -> c_int = fdcalls::close;
+    /// A descriptor that gets another meaning has no past.
+    optional C fn dup2(old: c_int, new: c_int) -> c_int = fdcalls::dup2;
+    /// A descriptor that gets another meaning has no past.
+    optional C fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int = fdcalls::dup3;
     /// Learns the descriptor of a connection whose BIO is the server's own.
     optional C fn recv(fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> isize = fdcalls::recv;
     /// Keeps the library loaded in a server that replaces its own executable.
@@ -137,6 +147,8 @@ hasten_hook::hooks_with_caller! {
     optional Crypto fn EVP_PKEY_CTX_new_from_name(libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> *mut EvpPkeyCtx = exchange::context_from_name;
     /// Gives libssl a stand-in for a key exchange that the engine will do.
     optional Crypto fn EVP_PKEY_CTX_new_from_pkey(libctx: *mut LibCtx, pkey: *mut EvpPkey, properties: *const c_char) -> *mut EvpPkeyCtx = exchange::context_from_key;
+    /// Derives the secrets of TLS 1.2 and 1.3 directly.
+    optional Crypto fn EVP_KDF_derive(context: *mut EvpKdfCtx, out: *mut u8, len: usize, params: *const Param) -> c_int = kdf::derive;
     /// Encodes a session for its ticket once instead of twice.
     optional Ssl fn i2d_SSL_SESSION(session: *mut Session, out: *mut *mut u8, none: usize) -> c_int = tickets::encode_session;
     /// Gives libssl the session itself instead of a decoded copy.

@@ -11,22 +11,28 @@ use hasten_telemetry::{Event, slot};
 
 use crate::digest::{Digest, with_hash};
 use crate::fetch;
+use crate::hooks::original_with_caller;
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts;
 
-type Derive = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
-
-pub(crate) unsafe fn derive(
-    original: Derive,
+/// libssl passes everything as parameters and uses a context once; others may
+/// have set half of them before, hence only for libssl.
+pub(crate) unsafe extern "C" fn derive(
     context: *mut EvpKdfCtx,
     out: *mut u8,
     len: usize,
     params: *const Param,
+    caller: usize,
 ) -> c_int {
-    // SAFETY: libssl's call: it passes everything as parameters, nothing is set in the context before.
+    // SAFETY: the caller's arguments.
     unsafe {
-        if shortcuts::are_on() && Runtime::in_handshake().is_some() && !out.is_null() && !params.is_null() {
+        if shortcuts::are_on()
+            && Runtime::in_handshake().is_some()
+            && shortcuts::libssl::contains(caller)
+            && !out.is_null()
+            && !params.is_null()
+        {
             let kdf = EVP_KDF_CTX_kdf.get()(context).cast_mut();
             let out = core::slice::from_raw_parts_mut(out, len);
             let params = Params(params);
@@ -44,7 +50,7 @@ pub(crate) unsafe fn derive(
                 return 1;
             }
         }
-        original(context, out, len, params)
+        original_with_caller::EVP_KDF_derive.get()(context, out, len, params)
     }
 }
 

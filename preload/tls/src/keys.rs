@@ -64,9 +64,16 @@ pub(crate) fn init() -> bool {
     if EX_INDEX.load(Ordering::Relaxed) >= 0 {
         return true;
     }
-    // SAFETY: no new or dup callback; `forget` has the prototype of CRYPTO_EX_free.
+    // SAFETY: no new callback; `forget` has the prototype of CRYPTO_EX_free.
     let index = unsafe {
-        CRYPTO_get_ex_new_index.get()(EX_INDEX_EVP_PKEY, 0, null_mut(), null(), null(), Some(forget))
+        CRYPTO_get_ex_new_index.get()(
+            EX_INDEX_EVP_PKEY,
+            0,
+            null_mut(),
+            null(),
+            Some(not_copied),
+            Some(forget),
+        )
     };
     let _ = EX_INDEX.compare_exchange(-1, index, Ordering::Relaxed, Ordering::Relaxed);
     index >= 0

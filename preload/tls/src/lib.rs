@@ -16,6 +16,8 @@
 compile_error!("a panic must not unwind through a server's C frames: build with panic = \"abort\"");
 
 mod batch;
+mod calls;
+mod cancel;
 mod clock;
 mod config;
 mod coroutine;
@@ -38,3 +40,4 @@ mod shortcuts;
 mod sign;
 mod start;
 mod tickets;
+mod turn;

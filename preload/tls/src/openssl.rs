@@ -15,6 +15,8 @@ opaque! {
     Ssl
     /// SSL_SESSION
     Session
+    /// SSL_CTX
+    SslCtx
     /// EVP_PKEY
     EvpPkey
     /// EVP_PKEY_CTX
@@ -97,6 +99,28 @@ impl Param {
 pub(crate) type ExFree =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut ExData, c_int, c_long, *mut c_void);
 
+/// CRYPTO_EX_dup
+pub(crate) type ExDup =
+    unsafe extern "C" fn(*mut ExData, *const ExData, *mut *mut c_void, c_int, c_long, *mut c_void) -> c_int;
+
+/// A copy of an object does not share what is attached to it: without this
+/// libcrypto would copy the pointer, and free it twice.
+pub(crate) unsafe extern "C" fn not_copied(
+    _: *mut ExData,
+    _: *const ExData,
+    attached: *mut *mut c_void,
+    _: c_int,
+    _: c_long,
+    _: *mut c_void,
+) -> c_int {
+    // SAFETY: libcrypto's variable, which it will attach to the copy.
+    unsafe { attached.write(core::ptr::null_mut()) };
+    1
+}
+
+/// What SSL_CTX_set_info_callback takes.
+pub(crate) type InfoFn = unsafe extern "C" fn(*const Ssl, c_int, c_int);
+
 /// `class_index` of CRYPTO_get_ex_new_index
 pub(crate) const EX_INDEX_SSL: c_int = 0;
 pub(crate) const EX_INDEX_EVP_PKEY: c_int = 17;
@@ -113,6 +137,7 @@ pub(crate) const BIO_CTRL_FLUSH: c_int = 11;
 pub(crate) const SSL_READING: c_int = 3;
 pub(crate) const SSL_CTRL_MODE: c_int = 33;
 pub(crate) const SSL_MODE_ASYNC: c_long = 0x100;
+pub(crate) const SSL_SENT_SHUTDOWN: c_int = 1;
 pub(crate) const SSL_READ_EARLY_DATA_ERROR: c_int = 0;
 
 pub(crate) const EVP_PKEY_RSA: c_int = 6;
@@ -129,7 +154,13 @@ imports! {
     Ssl fn SSL_ctrl(*mut Ssl, c_int, c_long, *mut c_void) -> c_long;
     Ssl fn SSL_set_ex_data(*mut Ssl, c_int, *mut c_void) -> c_int;
     Ssl fn SSL_get_ex_data(*const Ssl, c_int) -> *mut c_void;
-    Ssl fn SSL_set_bio(*mut Ssl, *mut Bio, *mut Bio);
+    Ssl fn SSL_set0_wbio(*mut Ssl, *mut Bio);
+    Ssl fn SSL_set_shutdown(*mut Ssl, c_int);
+    Ssl fn SSL_is_dtls(*const Ssl) -> c_int;
+    Ssl fn SSL_get_SSL_CTX(*const Ssl) -> *mut SslCtx;
+    Ssl fn SSL_get_info_callback(*const Ssl) -> Option<InfoFn>;
+    Ssl fn SSL_set_info_callback(*mut Ssl, Option<InfoFn>);
+    Ssl fn SSL_CTX_get_info_callback(*mut SslCtx) -> Option<InfoFn>;
     Ssl fn SSL_SESSION_up_ref(*mut Session) -> c_int;
     Ssl fn SSL_get_state(*const Ssl) -> c_int;
     Ssl fn SSL_get_num_tickets(*const Ssl) -> usize;
@@ -137,7 +168,8 @@ imports! {
     Ssl fn SSL_get_wbio(*const Ssl) -> *mut Bio;
 
     Crypto fn OpenSSL_version_num() -> c_ulong;
-    Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, *const c_void, Option<ExFree>) -> c_int;
+    Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, Option<ExDup>, Option<ExFree>) -> c_int;
+    Crypto fn BIO_up_ref(*mut Bio) -> c_int;
     Crypto fn BIO_new(*const BioMethod) -> *mut Bio;
     Crypto fn BIO_next(*mut Bio) -> *mut Bio;
     Crypto fn BIO_s_null() -> *const BioMethod;

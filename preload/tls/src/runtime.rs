@@ -18,7 +18,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hasten_telemetry::{Event, Reason, slot};
-use libc::c_int;
 
 use crate::batch::{Engine, LANES, Operation, Verdict};
 use crate::clock::now;
@@ -30,6 +29,7 @@ use crate::handshake::{Handshake, State};
 use crate::ready::ReadyRing;
 use crate::sign::SigningSlot;
 use crate::tickets::Tickets;
+use crate::turn::Turn;
 
 /// Handshakes a thread may have suspended at once. Each holds a stack of
 /// which it touches some 20 KiB; beyond, operations run at once.
@@ -75,7 +75,7 @@ impl Drop for HandOver {
         if runtime.mapped.get() == runtime.idle.get()
             && let Ok(mut ended) = ENDED.lock()
         {
-            runtime.turn.epfd.set(-1);
+            runtime.turn.reset();
             ended.push(Recycled(runtime));
         }
     }
@@ -98,25 +98,6 @@ pub(crate) struct Runtime {
     pub(crate) signing: SigningSlot,
     pub(crate) exchange: Exchange,
     pub(crate) tickets: Tickets,
-}
-
-/// What the event loop is doing: the clock of batching.
-pub(crate) struct Turn {
-    /// The epoll instance this thread waits on, or -1.
-    pub(crate) epfd: Cell<c_int>,
-    /// Events the server got from its last wait.
-    pub(crate) events: Cell<c_int>,
-    /// Handshake calls since then, and between the two waits before.
-    pub(crate) handshakes: Cell<u32>,
-    pub(crate) previous_handshakes: Cell<u32>,
-    /// Turns so far; wraps.
-    pub(crate) number: Cell<u32>,
-    /// The server registers descriptors after the handshake asked for more
-    /// (HAProxy does): seen to happen, so an unregistered one may be trusted to come.
-    pub(crate) registers_late: Cell<bool>,
-    pub(crate) expected_registration: Cell<c_int>,
-    /// The descriptor that libssl last read from through the server's own BIO.
-    pub(crate) last_read: Cell<c_int>,
 }
 
 #[derive(Default)]
@@ -164,16 +145,7 @@ impl Runtime {
             free: Cell::new(null_mut()),
             mapped: Cell::new(0),
             idle: Cell::new(0),
-            turn: Turn {
-                epfd: Cell::new(-1),
-                events: Cell::new(0),
-                handshakes: Cell::new(0),
-                previous_handshakes: Cell::new(0),
-                number: Cell::new(0),
-                registers_late: Cell::new(false),
-                expected_registration: Cell::new(-1),
-                last_read: Cell::new(-1),
-            },
+            turn: Turn::new(),
             engine: Engine::new(),
             signing: SigningSlot::default(),
             exchange: Exchange::default(),
@@ -305,7 +277,7 @@ impl Runtime {
     /// Whether the server will come back to this connection when told it is readable.
     fn can_suspend(&self, handshake: &Handshake) -> bool {
         let (fd, epfd) = (handshake.fd.get(), self.turn.epfd.get());
-        if fd < 0 || epfd < 0 || fds::is_shared(epfd) {
+        if fd < 0 || !self.turn.sleeps() {
             return false;
         }
         let registered = match fds::registration(fd) {
@@ -319,6 +291,11 @@ impl Runtime {
         // SAFETY: a waiting handshake's operation is on its suspended stack.
         let algorithm = unsafe { (*handshake.operation.get()).algorithm() };
         &self.queues[algorithm.index()]
+    }
+
+    /// Runs the queue in which a handshake waits.
+    pub(crate) fn run_queue_of(&self, handshake: &Handshake) {
+        self.run_queue(self.queue_of(handshake), null());
     }
 
     /// Runs what is queued, lanes or not: nothing else will come soon.

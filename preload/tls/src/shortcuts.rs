@@ -103,6 +103,7 @@ macro_rules! reconfigures {
 
 reconfigures! {
     provider_load(libctx: *mut LibCtx, name: *const c_char) -> *mut Provider;
+    provider_try_load(libctx: *mut LibCtx, name: *const c_char, retain_fallbacks: c_int) -> *mut Provider;
     provider_unload(provider: *mut Provider) -> c_int;
     set_default_properties(libctx: *mut LibCtx, properties: *const c_char) -> c_int;
     enable_fips(libctx: *mut LibCtx, enable: c_int) -> c_int;

@@ -1,0 +1,139 @@
+//! What else a server does with an SSL whose handshake is suspended.
+//!
+//! libssl is in the middle of a step then and must not be entered. Functions
+//! that would have continued the handshake do so, if it can go on, and say
+//! "want read" if it cannot; those that end it make it return first.
+
+use core::ffi::{c_int, c_void};
+
+use hasten_telemetry::{Reason, slot};
+
+use crate::handshake::{Call, HandshakeFn, drive, set_would_block, share, suspended};
+use crate::openssl::*;
+use crate::runtime::Runtime;
+
+pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
+    // SAFETY: the server's call. A handshake of another thread cannot be ended from here: its SSL is
+    // leaked, which costs memory where freeing it would corrupt it.
+    unsafe {
+        match suspended(ssl) {
+            Some(handshake) if handshake.references.get() > 0 => {
+                handshake.references.set(handshake.references.get() - 1);
+            }
+            Some(handshake) if !core::ptr::eq(Runtime::get(), handshake.runtime) => {
+                return slot().bypass(Reason::ForeignThread);
+            }
+            Some(handshake) => handshake.cancel_for_free(),
+            None => {}
+        }
+        forget(ssl);
+        original(ssl);
+    }
+}
+
+pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
+    // SAFETY: as `free`; the SSL then starts over.
+    unsafe {
+        match suspended(ssl) {
+            Some(handshake) if !core::ptr::eq(Runtime::get(), handshake.runtime) => {
+                slot().bypass(Reason::ForeignThread);
+                return 0;
+            }
+            Some(handshake) => handshake.cancel_for_clear(),
+            None => {}
+        }
+        forget(ssl);
+        original(ssl)
+    }
+}
+
+fn forget(ssl: *const Ssl) {
+    if let Some(runtime) = Runtime::existing() {
+        runtime.turn.ended(ssl);
+    }
+}
+
+pub(crate) unsafe fn up_ref(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
+    // SAFETY: the server's call.
+    unsafe {
+        share(ssl);
+        original(ssl)
+    }
+}
+
+pub(crate) unsafe fn duplicate(
+    original: unsafe extern "C" fn(*mut Ssl) -> *mut Ssl,
+    ssl: *mut Ssl,
+) -> *mut Ssl {
+    // SAFETY: the server's call. During a handshake the copy is another reference.
+    unsafe {
+        let copy = original(ssl);
+        if copy == ssl && !ssl.is_null() {
+            share(ssl);
+        }
+        copy
+    }
+}
+
+pub(crate) unsafe fn get_error(
+    original: unsafe extern "C" fn(*const Ssl, c_int) -> c_int,
+    ssl: *const Ssl,
+    result: c_int,
+) -> c_int {
+    // SAFETY: the server's call. With an error in the queue something else has failed, SSL_shutdown for one.
+    unsafe {
+        let waits = result <= 0 && suspended(ssl).is_some() && ERR_peek_error.get()() == 0;
+        if waits { SSL_ERROR_WANT_READ } else { original(ssl, result) }
+    }
+}
+
+pub(crate) unsafe fn want(original: unsafe extern "C" fn(*const Ssl) -> c_int, ssl: *const Ssl) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { if suspended(ssl).is_some() { SSL_READING } else { original(ssl) } }
+}
+
+/// Lets a suspended handshake go on, as it would inside the function that is
+/// called; the result of that if the handshake is not done then.
+unsafe fn finish_handshake(ssl: *mut Ssl) -> Result<(), c_int> {
+    // SAFETY: the server's SSL, on the server's thread.
+    let Some(handshake) = (unsafe { suspended(ssl) }) else { return Ok(()) };
+    let call = match handshake.call.get() {
+        call @ Call::Handshake(_) => call,
+        // Only the same function brings a buffer for its data.
+        Call::EarlyData(..) => {
+            set_would_block();
+            return Err(-1);
+        }
+    };
+    // SAFETY: as above.
+    match unsafe { drive(ssl, call) } {
+        done if done > 0 => Ok(()),
+        waits_or_failed => Err(waits_or_failed),
+    }
+}
+
+type Read = unsafe extern "C" fn(*mut Ssl, *mut c_void, c_int) -> c_int;
+type Write = unsafe extern "C" fn(*mut Ssl, *const c_void, c_int) -> c_int;
+type TransferEx = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
+
+pub(crate) unsafe fn read(original: Read, ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { finish_handshake(ssl).map_or_else(|result| result, |()| original(ssl, data, len)) }
+}
+
+pub(crate) unsafe fn write(original: Write, ssl: *mut Ssl, data: *const c_void, len: c_int) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { finish_handshake(ssl).map_or_else(|result| result, |()| original(ssl, data, len)) }
+}
+
+/// Those that count in a variable say only whether they have succeeded.
+pub(crate) unsafe fn transfer_ex(
+    original: TransferEx,
+    ssl: *mut Ssl,
+    data: *mut c_void,
+    len: usize,
+    done: *mut usize,
+) -> c_int {
+    // SAFETY: the server's call.
+    unsafe { finish_handshake(ssl).map_or(0, |()| original(ssl, data, len, done)) }
+}
