@@ -28,6 +28,7 @@ help: ## This list
 	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
+	@scripts/rust.sh
 	@scripts/packages.sh demo
 	@$(MAKE) build
 	@scripts/cpu.sh
@@ -36,6 +37,7 @@ demo: ## Install what is missing, build, and measure stock against accelerated n
 	@echo 'hasten is not installed yet: `sudo make install` puts it into $(PREFIX), or use $(HASTEN).'
 
 test: ## All checks and all tests, with the set-up they need
+	@scripts/rust.sh
 	@scripts/packages.sh test
 	@scripts/test.sh
 
@@ -60,8 +62,8 @@ build: deps ## The command and its libraries, in release mode
 	@cargo build --release --locked --package hasten --package hasten-tls
 
 deps: ## What the build needs: Debian packages, the pinned crypto_mb, a check of the Rust tool chain
-	@scripts/packages.sh build
 	@scripts/rust.sh
+	@scripts/packages.sh build
 	@scripts/crypto-mb.sh
 
 # Without cargo (`sudo make install`), what has been built is installed.

@@ -31,6 +31,7 @@ main() {
     missing=$(missing_for "$purpose")
     [[ -n $missing ]] || return 0
     has apt-get || die "missing: $missing; only Debian's packages are installed for you: install these by hand"
+    as_root true
     say "Installing Debian packages: $missing"
     hold_services
     # shellcheck disable=SC2086 # a list of words
@@ -62,7 +63,7 @@ present() {
 install_packages() {
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0) log
     log=$(as_root "${apt[@]}" update 2>&1 && as_root "${apt[@]}" install --yes --no-install-recommends "$@" 2>&1) && return
-    printf '%s\n' "$log" >&2
+    grep '^E:' <<<"$log" >&2 || true
     die "apt-get could not install $*: check the network and /etc/apt/sources.list, then run make again"
 }
 

@@ -2,7 +2,6 @@
 # test.sh [--no-tests]: all checks, then all tests. Every step runs, whatever failed before it; the last line counts.
 source "$(dirname "$0")/lib.sh"
 
-scripts/rust.sh
 scripts/crypto-mb.sh
 scripts/tools.sh cargo-deny
 PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
