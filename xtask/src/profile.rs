@@ -34,8 +34,8 @@ pub(crate) fn table(workspace: &Workspace) -> Result<String, Error> {
     let Ok(text) = fs::read(&path) else {
         return Ok(format!("No profile is kept in {FILE} yet: `make profile` takes one.\n"));
     };
-    let profile: Profile = serde_json::from_slice(&text)
-        .map_err(|error| Error::Content { path, why: error.to_string() })?;
+    let profile: Profile =
+        serde_json::from_slice(&text).map_err(|error| Error::Content { path, why: error.to_string() })?;
     Ok(render(&profile))
 }
 
