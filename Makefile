@@ -87,6 +87,7 @@ lint: deps ## Formatting, clippy, licences, layering and generated files, as `ma
 
 fmt: deps ## Format, and bring generated files up to date
 	@cargo fmt --all
+	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@cargo xtask hooks
 	@cargo xtask results
 

@@ -21,6 +21,8 @@ check() {
     if "$@"; then passed=$((passed + 1)); else failed+=("$name"); fi
 }
 
+format() { cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check; }
+
 # Counts what the test programs say of themselves. Tests that did not even build count as one failure.
 tests() {
     local status=0 ok bad
@@ -32,7 +34,7 @@ tests() {
     for ((; bad > 0; bad--)); do failed+=("a test"); done
 }
 
-check "Format" cargo fmt --all --check
+check "Format" format
 check "Release build" cargo build --release --locked --package hasten --package hasten-tls
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
 check "Fuzz targets" cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -- \

@@ -6,8 +6,8 @@ use hasten_crypto::{Curve, EcKey, RsaKey, RsaParts};
 use libfuzzer_sys::fuzz_target;
 use openssl::bn::{BigNum, BigNumContext};
 
-fuzz_target!(|parts: (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>)| {
-    let (n, e, p, q, dp, dq, qinv) = &parts;
+fuzz_target!(|parts: [Vec<u8>; 7]| {
+    let [n, e, p, q, dp, dq, qinv] = &parts;
     if let Ok(key) = RsaKey::new(&RsaParts { n, e, p, q, dp, dq, qinv }) {
         let [n, p, q] = [n, p, q].map(|bytes| number(bytes));
         let mut product = BigNum::new().unwrap();
