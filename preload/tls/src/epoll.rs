@@ -96,7 +96,7 @@ fn next_events(
     timeout: c_int,
     wait: impl Fn(c_int) -> c_int,
 ) -> c_int {
-    let resumed = report(runtime, epfd, events, max);
+    let resumed = report(runtime, epfd, events, max, Report::First);
     if resumed > 0 {
         return resumed;
     }
@@ -104,14 +104,17 @@ fn next_events(
     if fresh < 0 {
         return fresh;
     }
+    // SAFETY: the caller's array has `max` entries, of which the kernel has written `fresh`.
+    let rest = unsafe { events.add(fresh as usize) };
+    let ready = fresh + report(runtime, epfd, rest, max - fresh, Report::Again);
     // A server that does not want to sleep has work of its own (HAProxy's run
     // queue), which may bring more operations just as events may.
-    if fresh > 0 || timeout == 0 {
+    if ready > 0 || timeout == 0 {
         runtime.run_overdue();
-        return fresh;
+        return ready;
     }
     runtime.run_partial();
-    match report(runtime, epfd, events, max) {
+    match report(runtime, epfd, events, max, Report::First) {
         // Nothing is reportable: these connections are not (or no longer)
         // registered for reading, and get their report when they are.
         0 => wait(timeout),
@@ -119,15 +122,24 @@ fn next_events(
     }
 }
 
+/// Which handshakes that can go on are reported: those the server was not told
+/// of, instead of what the network has; and beside that those it was told of
+/// but has left alone so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Report {
+    First,
+    Again,
+}
+
 /// Writes readiness for handshakes that can go on, as the kernel would: once
 /// per change if edge-triggered, until the server goes on with them if not.
-fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) -> c_int {
+fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int, which: Report) -> c_int {
     let mut count = 0;
     runtime.ready.retain(|handshake| {
         if !handshake.is_connected() {
             return false;
         }
-        if count == max {
+        if count == max || handshake.reported.get() == (which == Report::First) {
             return true;
         }
         let Some(registration) = fds::registration(handshake.fd.get()) else { return true };
@@ -142,7 +154,8 @@ fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) 
         // SAFETY: the caller's array has `max` entries. It is packed, hence unaligned.
         unsafe { events.add(count as usize).write_unaligned(event) };
         count += 1;
-        handshake.report() && !registration.edge_triggered()
+        handshake.reported.set(true);
+        !registration.edge_triggered()
     });
     slot().event_n(Event::SyntheticWakeups, count as u64);
     count

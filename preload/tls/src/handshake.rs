@@ -46,8 +46,8 @@ pub(crate) struct Handshake {
     pub(crate) cancelled: Cell<bool>,
     /// Which of the connections that had this descriptor.
     generation: Cell<u64>,
-    /// How often it was reported to the server as readable since it became ready.
-    reports: Cell<u32>,
+    /// Reported to the server as readable since it became ready.
+    pub(crate) reported: Cell<bool>,
     /// How often the server called while the operation was queued.
     calls: Cell<u32>,
     /// References to the SSL that were taken while it was suspended.
@@ -230,7 +230,7 @@ impl Handshake {
                 operation: Cell::new(null_mut()),
                 cancelled: Cell::new(false),
                 generation: Cell::new(0),
-                reports: Cell::new(0),
+                reported: Cell::new(false),
                 calls: Cell::new(0),
                 references: Cell::new(0),
                 informs: Cell::new(None),
@@ -368,16 +368,9 @@ impl Handshake {
         self.generation.get() == fds::generation(self.fd.get())
     }
 
-    /// Counts a report of readiness; false if the server ignores them.
-    pub(crate) fn report(&self) -> bool {
-        const IGNORED: u32 = 256;
-        self.reports.set(self.reports.get() + 1);
-        self.reports.get() < IGNORED
-    }
-
     pub(crate) fn becomes_ready(&self) {
         self.state.set(State::Ready);
-        self.reports.set(0);
+        self.reported.set(false);
         self.calls.set(0);
     }
 }
