@@ -21,6 +21,9 @@ needs() {
 		test  program pkg-config      pkg-config
 		test  file    /usr/include/openssl/ssl.h libssl-dev
 		test  program openssl         openssl
+		test  program kill            procps
+		test  program script          bsdutils
+		test  program musl-gcc        musl-tools
 		test  program curl            curl
 	LIST
 }

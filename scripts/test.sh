@@ -25,13 +25,14 @@ format() { cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml 
 
 # Counts what the test programs say of themselves. Tests that did not even build count as one failure.
 tests() {
-    local status=0 ok bad
+    local status=0 ok bad before=${#failed[@]}
     say "Tests"
     cargo test --locked --workspace --no-fail-fast 2>&1 </dev/null | tee "$log" || status=$?
     read -r ok bad < <(awk '/^test result: / { ok += $4; bad += $6 } END { print ok + 0, bad + 0 }' "$log")
     passed=$((passed + ok))
     ((bad == 0 && status != 0)) && bad=1
-    for ((; bad > 0; bad--)); do failed+=("a test"); done
+    mapfile -t -O "${#failed[@]}" failed < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/test \1/p' "$log" | head -n "$bad")
+    while ((${#failed[@]} < before + bad)); do failed+=("the tests: see above"); done
 }
 
 check "Format" format
@@ -46,6 +47,6 @@ check "docs/hooks.md" cargo xtask hooks --check
 check "Measured tables" cargo xtask results --check
 [[ ${1:-} == --no-tests ]] || tests
 
-((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[@]}" | sort | uniq -c | sed 's/^ *1 //' >&2
+((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[@]}" >&2
 echo "$passed passed, ${#failed[@]} failed"
 ((${#failed[@]} == 0))
