@@ -114,16 +114,15 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
         }
         let runtime = Runtime::get();
         if runtime.is_inside() {
-            let same = runtime.running().is_some_and(|handshake| handshake.ssl.get() == ssl);
             return match suspended(ssl) {
                 // Not from inside another handshake: its turn comes when the event loop has it.
                 Some(_) => call.would_block(),
-                None if same => call.invoke(ssl),
+                None if runtime.is_driving(ssl) => call.invoke(ssl),
                 None => runtime.aside(|| call.invoke(ssl)),
             };
         }
         let resumed = suspended(ssl);
-        if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_in_init.get()(ssl) == 0) {
+        if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_is_init_finished.get()(ssl) == 1) {
             return call.invoke(ssl);
         }
         let state = SSL_get_state.get()(ssl);
@@ -148,7 +147,7 @@ unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_
     unsafe {
         let result = match coroutine_for(runtime, ssl) {
             Some(handshake) => handshake.begin(ssl, call),
-            None => runtime.inline(|| call.invoke(ssl)),
+            None => runtime.inline(ssl, || call.invoke(ssl)),
         };
         if result <= 0 {
             runtime.turn.blocked(ssl);
@@ -165,7 +164,7 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
         if suspended(ssl).is_some() {
             return;
         }
-        if result > 0 && SSL_in_init.get()(ssl) == 0 {
+        if result > 0 && SSL_is_init_finished.get()(ssl) == 1 {
             slot().event(Event::HandshakeFinished);
         } else if result <= 0
             && matches!(original::SSL_get_error.get()(ssl, result), SSL_ERROR_SSL | SSL_ERROR_SYSCALL)

@@ -149,7 +149,7 @@ pub(crate) const RSA_PSS_SALTLEN_DIGEST: c_int = -1;
 
 imports! {
     Ssl fn SSL_is_server(*const Ssl) -> c_int;
-    Ssl fn SSL_in_init(*const Ssl) -> c_int;
+    Ssl fn SSL_is_init_finished(*const Ssl) -> c_int;
     Ssl fn SSL_get_rfd(*const Ssl) -> c_int;
     Ssl fn SSL_ctrl(*mut Ssl, c_int, c_long, *mut c_void) -> c_long;
     Ssl fn SSL_set_ex_data(*mut Ssl, c_int, *mut c_void) -> c_int;

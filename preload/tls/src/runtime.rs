@@ -26,6 +26,7 @@ use crate::coroutine::{self, Stack};
 use crate::exchange::Exchange;
 use crate::fds;
 use crate::handshake::{Handshake, State};
+use crate::openssl::Ssl;
 use crate::ready::ReadyRing;
 use crate::sign::SigningSlot;
 use crate::tickets::Tickets;
@@ -84,8 +85,8 @@ impl Drop for HandOver {
 pub(crate) struct Runtime {
     /// The handshake whose coroutine is running.
     running: Cell<*mut Handshake>,
-    /// Inside a handshake function, with or without a coroutine.
-    inside: Cell<bool>,
+    /// The SSL whose handshake function is running, with or without a coroutine.
+    driving: Cell<*mut Ssl>,
     queues: [Queue; crate::batch::ALGORITHMS],
     waiting: Cell<u32>,
     pub(crate) ready: ReadyRing,
@@ -138,7 +139,7 @@ impl Runtime {
     fn allocate() -> &'static Runtime {
         Box::leak(Box::new(Runtime {
             running: Cell::new(null_mut()),
-            inside: Cell::new(false),
+            driving: Cell::new(null_mut()),
             queues: Default::default(),
             waiting: Cell::new(0),
             ready: ReadyRing::new(),
@@ -156,13 +157,19 @@ impl Runtime {
     /// This thread's runtime, if its server is inside a handshake function right now.
     #[inline]
     pub(crate) fn in_handshake() -> Option<&'static Runtime> {
-        RUNTIME.get().filter(|runtime| runtime.inside.get())
+        RUNTIME.get().filter(|runtime| runtime.is_inside())
     }
 
     /// Whether the server is inside a handshake function right now.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
-        self.inside.get()
+        !self.driving.get().is_null()
+    }
+
+    /// Whether it is inside one for this SSL: libssl's functions call each other.
+    #[inline]
+    pub(crate) fn is_driving(&self, ssl: *mut Ssl) -> bool {
+        self.driving.get() == ssl
     }
 
     /// The handshake whose coroutine is running, if one is.
@@ -190,11 +197,11 @@ impl Runtime {
     }
 
     /// Runs a handshake function on the server's stack: operations in it are not queued.
-    pub(crate) fn inline<R>(&self, body: impl FnOnce() -> R) -> R {
+    pub(crate) fn inline<R>(&self, ssl: *mut Ssl, body: impl FnOnce() -> R) -> R {
         self.forget_notes();
-        let inside = self.inside.replace(true);
+        let outer = self.driving.replace(ssl);
         let result = body();
-        self.inside.set(inside);
+        self.driving.set(outer);
         result
     }
 
@@ -202,10 +209,10 @@ impl Runtime {
     /// handshake: a server callback that does TLS of its own.
     pub(crate) fn aside<R>(&self, body: impl FnOnce() -> R) -> R {
         let running = self.running.replace(null_mut());
-        let inside = self.inside.replace(false);
+        let driving = self.driving.replace(null_mut());
         let result = body();
         self.running.set(running);
-        self.inside.set(inside);
+        self.driving.set(driving);
         result
     }
 
@@ -221,11 +228,11 @@ impl Runtime {
         loop {
             handshake.state.set(State::Running);
             let outer = self.running.replace(core::ptr::from_ref(handshake).cast_mut());
-            let inside = self.inside.replace(true);
+            let driving = self.driving.replace(handshake.ssl.get());
             // SAFETY: the coroutine was prepared by `acquire` or left by `leave`, on this thread, and is not running.
             unsafe { coroutine::switch(handshake.server.as_ptr(), handshake.coroutine.get()) };
             self.running.set(outer);
-            self.inside.set(inside);
+            self.driving.set(driving);
             match handshake.state.get() {
                 // The eighth of a kind completes its group and goes on at once.
                 State::Waiting if self.queue_of(handshake).len.get() == LANES => {

@@ -70,8 +70,8 @@ pub(crate) unsafe fn digest_sign_init(
         if let Some(runtime) = Runtime::in_handshake()
             && plain
             && shortcuts::are_on()
-            && let Some(digest) = Digest::from_c_name(name)
             && is_usable(pkey)
+            && let Some(digest) = Digest::from_c_name(name)
         {
             let padding = RSA_PKCS1_PADDING;
             runtime.signing.0.set(Some(Signing { context, pkey, digest_name: name, digest, padding }));
