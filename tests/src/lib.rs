@@ -1,1 +1,22 @@
+//! What the whole-product tests share.
+//!
+//! A test starts a [`Subject`], a real server, does something nasty to it [`under_load`](Subject::under_load), and
+//! compares the outcome with the stock server's ([`same_as_stock`]). The load makes the test worth its time: batches
+//! must form while the nasty thing happens, which the counters prove, and no well-behaved client may notice.
+
 #![forbid(unsafe_code)]
+
+pub mod client;
+pub mod daemon;
+pub mod footprint;
+pub mod hello;
+pub mod openssl;
+pub mod parallel;
+pub mod pki;
+pub mod product;
+pub mod subject;
+pub mod tools;
+pub mod traffic;
+pub mod wait;
+
+pub use subject::{Side, Subject, same_as_stock};

@@ -1,0 +1,127 @@
+//! nginx as a daemon: only a master that has left its parent accepts a binary upgrade.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::process::Command;
+
+use hasten_bench::certificates::Certificate;
+use hasten_bench::cpu;
+use hasten_bench::drive::Target;
+use hasten_bench::server::ServerKind;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tempfile::TempDir;
+
+use crate::subject::send;
+use crate::{product, tools, wait};
+
+const BODY: &str = "hello from the daemon";
+
+/// An accelerated nginx; dropping it ends all its processes.
+#[derive(Debug)]
+pub struct Daemon {
+    dir: TempDir,
+    target: Target,
+    /// The first master, whose process group all later ones are in.
+    first: u32,
+}
+
+impl Daemon {
+    #[must_use]
+    pub fn accelerated(certificate: &Certificate, workers: usize) -> Self {
+        let dir = tempfile::Builder::new().prefix("hasten-daemon-").tempdir().unwrap();
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let config = dir.path().join("nginx.conf");
+        fs::write(&config, configuration(dir.path(), address, certificate, workers)).unwrap();
+        let nginx =
+            ServerKind::Nginx.program().unwrap_or_else(|missing| panic!("{missing}: {}", missing.fix()));
+        let mut command = Command::new(product::hasten());
+        command
+            .args(["run", "--quiet", "--"])
+            .arg(nginx)
+            .arg("-p")
+            .arg(dir.path())
+            .arg("-e")
+            .arg("error.log");
+        tools::run(command.arg("-c").arg(&config));
+        let body = Some(BODY.as_bytes().to_vec());
+        let target = Target { address, certificate: Some(certificate.leaf.clone()), body };
+        let mut daemon = Self { dir, target, first: 0 };
+        daemon.first = wait::for_some("the daemon's pid file", || daemon.read_pid("nginx.pid"));
+        daemon
+    }
+
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("error.log")).unwrap_or_default()
+    }
+
+    /// The master of the pid file.
+    #[must_use]
+    pub fn master(&self) -> u32 {
+        self.read_pid("nginx.pid").unwrap_or(self.first)
+    }
+
+    /// Starts the executable anew beside the running one; returns the new master with all its workers.
+    #[must_use]
+    pub fn upgrade(&self) -> u32 {
+        let old = self.master();
+        send(old, Signal::USR2);
+        let new = || self.read_pid("nginx.pid").filter(|master| *master != old);
+        let new = wait::for_some("a second master", new);
+        wait::until("its workers", || cpu::children(new).len() == cpu::children(old).len() - 1);
+        new
+    }
+
+    /// Waits until only one master is left.
+    pub fn wait_for_a_single_master(&self) {
+        wait::until("the other master to end", || !self.dir.path().join("nginx.pid.oldbin").exists());
+    }
+
+    fn read_pid(&self, file: &str) -> Option<u32> {
+        fs::read_to_string(self.dir.path().join(file)).ok()?.trim().parse().ok()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.first.cast_signed()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+fn configuration(
+    dir: &std::path::Path,
+    address: SocketAddr,
+    certificate: &Certificate,
+    workers: usize,
+) -> String {
+    let (chain, key, dir) = (certificate.chain.display(), certificate.key.display(), dir.display());
+    format!(
+        "worker_processes {workers};
+pid {dir}/nginx.pid;
+error_log {dir}/error.log notice;
+events {{ }}
+http {{
+    access_log off;
+    client_body_temp_path {dir}/body;
+    proxy_temp_path {dir}/proxy;
+    fastcgi_temp_path {dir}/fastcgi;
+    uwsgi_temp_path {dir}/uwsgi;
+    scgi_temp_path {dir}/scgi;
+    ssl_protocols TLSv1.2 TLSv1.3;
+    server {{
+        listen {address} ssl;
+        ssl_certificate {chain};
+        ssl_certificate_key {key};
+        return 200 '{BODY}';
+    }}
+}}
+"
+    )
+}

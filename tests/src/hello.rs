@@ -1,0 +1,107 @@
+//! Bytes on the wire, right or wrong, and how a server reacts to them.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a server says to bytes that are no handshake of a good client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// A handshake record: it went on.
+    Handshake,
+    /// A fatal alert with this description.
+    Alert(u8),
+    /// An answer in plain HTTP.
+    Plain,
+    /// The end of the stream, without a word.
+    Closed,
+    /// Nothing within the time limit.
+    Silence,
+}
+
+/// Sends `bytes`, closes its direction, and waits for the first thing that comes back.
+///
+/// A server that would wait for more sees the end instead, so nothing depends on how long one is ready to wait.
+#[must_use]
+pub fn react(address: SocketAddr, bytes: &[u8]) -> Reaction {
+    let mut socket = TcpStream::connect(address).expect("the server accepts");
+    // The server may have hung up already, with an alert to be read.
+    let _ = socket.write_all(bytes);
+    let _ = socket.shutdown(Shutdown::Write);
+    reaction(&mut socket)
+}
+
+/// The first thing that a server says.
+#[must_use]
+pub fn reaction(socket: &mut TcpStream) -> Reaction {
+    const ALERT: u8 = 21;
+    const HANDSHAKE: u8 = 22;
+    const CHANGE_CIPHER_SPEC: u8 = 20;
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut record = [0; 7];
+    match socket.read_exact(&mut record) {
+        Ok(()) if record[0] == ALERT => Reaction::Alert(record[6]),
+        Ok(()) if matches!(record[0], HANDSHAKE | CHANGE_CIPHER_SPEC) => Reaction::Handshake,
+        Ok(()) => Reaction::Plain,
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            Reaction::Silence
+        }
+        Err(_) => Reaction::Closed,
+    }
+}
+
+/// How a client leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// In order: FIN.
+    Close,
+    /// At once: RST.
+    Reset,
+}
+
+impl Farewell {
+    pub fn to(self, socket: TcpStream) {
+        if self == Self::Reset {
+            set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
+        }
+        drop(socket);
+    }
+}
+
+/// A transport that sends every byte in a segment of its own.
+#[derive(Debug)]
+pub struct Dripping(pub TcpStream);
+
+impl Read for Dripping {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Dripping {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        for byte in buffer {
+            self.0.write_all(std::slice::from_ref(byte))?;
+        }
+        Ok(buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Splits a handshake record into many, `size` bytes of the message in each.
+#[must_use]
+pub fn fragmented(record: &[u8], size: usize) -> Vec<u8> {
+    let (header, message) = record.split_at(5);
+    let fragment = |part: &[u8]| {
+        let length = u16::try_from(part.len()).expect("a fragment is short").to_be_bytes();
+        [&header[..3], &length, part].concat()
+    };
+    message.chunks(size).flat_map(fragment).collect()
+}

@@ -1,0 +1,110 @@
+//! Certificates for one test, gone with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hasten_bench::certificates::{Authority, Certificate, KeyKind};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tempfile::TempDir;
+
+use crate::tools;
+
+/// A directory and an authority that signs what the test needs.
+pub struct Pki {
+    dir: TempDir,
+    authority: Authority,
+}
+
+impl Pki {
+    #[must_use]
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("hasten-pki-").tempdir().unwrap();
+        open_to_all(dir.path());
+        let authority = Authority::create(dir.path(), KeyKind::P256).unwrap();
+        Self { dir, authority }
+    }
+
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// For `localhost`.
+    #[must_use]
+    pub fn certificate(&self, kind: KeyKind) -> Certificate {
+        self.named(kind, "localhost")
+    }
+
+    #[must_use]
+    pub fn named(&self, kind: KeyKind, name: &str) -> Certificate {
+        self.authority.issue(self.dir(), kind, name).unwrap()
+    }
+
+    /// A certificate with a key that only OpenSSL makes, signed by itself; `key` is what `openssl genpkey` is told.
+    #[must_use]
+    pub fn unusual(&self, file: &str, key: &[&str]) -> Certificate {
+        let (key_file, chain) =
+            (self.dir().join(format!("{file}.key")), self.dir().join(format!("{file}.pem")));
+        tools::run(
+            Command::new(tools::tool("openssl", "openssl"))
+                .arg("genpkey")
+                .args(key)
+                .arg("-out")
+                .arg(&key_file),
+        );
+        self_sign(&key_file, &chain, &[]);
+        files(&chain, &key_file, &chain)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Default for Pki {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A certificate that others than the authority have made; the root is what signed it.
+#[must_use]
+pub fn files(chain: &Path, key: &Path, root: &Path) -> Certificate {
+    let bundle = chain.with_extension("bundle.pem");
+    let both = fs::read_to_string(chain).unwrap() + &fs::read_to_string(key).unwrap();
+    fs::write(&bundle, both).unwrap();
+    Certificate {
+        // Nothing but its own constructor looks at the kind.
+        kind: KeyKind::Rsa2048,
+        chain: chain.to_owned(),
+        key: key.to_owned(),
+        bundle,
+        root: root.to_owned(),
+        leaf: CertificateDer::from_pem_file(chain).unwrap(),
+    }
+}
+
+/// Makes a certificate for `localhost` with a key file, or with a key that `extra` options describe.
+pub fn self_sign(key: &Path, chain: &Path, extra: &[&str]) {
+    let openssl = tools::tool("openssl", "openssl");
+    let mut command = Command::new(openssl);
+    command.args(["req", "-x509", "-new", "-days", "30", "-subj", "/CN=localhost"]);
+    command.args([
+        "-addext",
+        "subjectAltName=DNS:localhost",
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
+    ]);
+    command.args(extra).arg("-key").arg(key).arg("-out").arg(chain);
+    tools::run(&mut command);
+}
+
+/// Workers change user, and some configurations let them read files themselves.
+fn open_to_all(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
+}

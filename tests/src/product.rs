@@ -1,0 +1,54 @@
+//! The product under test: release builds of the command and the preload library.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use hasten_bench::server::Launcher;
+
+/// The `hasten` command, built once per test run; the library is where the command looks for it.
+#[must_use]
+pub fn hasten() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| installed().unwrap_or_else(build))
+}
+
+#[must_use]
+pub fn launcher() -> Launcher {
+    Launcher::Hasten { exe: hasten().to_owned() }
+}
+
+/// The preload library beside the command.
+#[must_use]
+pub fn library() -> PathBuf {
+    hasten().with_file_name("libhasten_tls.so")
+}
+
+/// `HASTEN_TEST_BIN` tests what is installed instead of what this tree builds.
+fn installed() -> Option<PathBuf> {
+    env::var_os("HASTEN_TEST_BIN").map(|directory| PathBuf::from(directory).join("hasten"))
+}
+
+/// A build that is up to date takes no time, and one that is not would make every test lie.
+fn build() -> PathBuf {
+    let target = target_directory();
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--release", "--package", "hasten", "--package", "hasten-tls"]);
+    cargo.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let built = cargo.status().is_ok_and(|status| status.success());
+    let command = target.join("release/hasten");
+    assert!(
+        built && command.is_file(),
+        "cannot build the product that is to be tested: run `make build`, or set HASTEN_TEST_BIN to a directory \
+         with hasten and libhasten_tls.so"
+    );
+    command
+}
+
+/// Tests run in TARGET/PROFILE/deps.
+fn target_directory() -> PathBuf {
+    let test = env::current_exe().expect("a test knows its own path");
+    let target = test.ancestors().nth(3).expect("a test is three directories below the target directory");
+    target.to_owned()
+}
