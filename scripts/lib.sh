@@ -14,7 +14,7 @@ die() {
     exit 1
 }
 
-has() { command -v "$1" >/dev/null; }
+has() { type -P "$1" >/dev/null; }
 
 as_root() {
     if ((EUID == 0)); then

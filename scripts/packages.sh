@@ -57,7 +57,7 @@ missing_for() {
 present() {
     case $1 in
         # Servers live where an ordinary user's PATH does not look.
-        program) PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin has "$2" ;;
+        program) PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin type -P "$2" >/dev/null ;;
         file) [[ -e $2 ]] ;;
         module) python3 -c "import $2" 2>/dev/null ;;
     esac
