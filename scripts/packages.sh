@@ -25,6 +25,12 @@ needs() {
 		test  program script          bsdutils
 		test  program musl-gcc        musl-tools
 		test  program curl            curl
+		test  program h2load          nghttp2-client
+		test  program softhsm2-util   softhsm2
+		test  file    /usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so libengine-pkcs11-openssl
+		test  program valgrind        valgrind
+		test  program go              golang-go
+		test  program node            nodejs
 	LIST
 }
 
