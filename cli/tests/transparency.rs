@@ -111,7 +111,7 @@ fn it_is_the_same_process() {
 #[test]
 fn a_signal_sent_to_hasten_reaches_the_command() {
     let place = Place::new();
-    let script = "trap 'echo got it; exit 9' USR1; echo ready; while :; do sleep 0.01; done";
+    let script = "trap 'echo got it; exit 9' USR1; echo ready; for i in $(seq 3000); do sleep 0.01; done";
     let command = &mut place.hasten(&["run", "-q", "--", "sh", "-c", script]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
