@@ -13,8 +13,6 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HASTEN := $(TARGET)/release/hasten
-LIBRARY := $(TARGET)/release/libhasten_tls.so
-DIST := $(TARGET)/dist
 CARGO_DEB := 3.8.0
 FUZZ_SECONDS ?= 60
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# dist.sh TARGET: what an installation has beside the command and its libraries, in TARGET/dist.
+# dist.sh TARGET: what an installation has beside the command and its libraries, in TARGET/release/dist.
 source "$(dirname "$0")/lib.sh"
 
 hasten=$1/release/hasten
-dist=$1/dist
+dist=$1/release/dist
 rm -rf "$dist"
 mkdir -p "$dist/completions"
 "$hasten" man --out "$dist/man"

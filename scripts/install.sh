@@ -8,16 +8,16 @@ prefix=$2
 # Mode, source (below TARGET), destination (below PREFIX): the Debian package has the same list in cli/Cargo.toml.
 files() {
     cat <<-'LIST'
-		755 release/hasten               bin/hasten
-		644 release/libhasten_tls.so     lib/hasten/libhasten_tls.so
-		644 dist/completions/hasten      share/bash-completion/completions/hasten
-		644 dist/completions/_hasten     share/zsh/site-functions/_hasten
-		644 dist/completions/hasten.fish share/fish/vendor_completions.d/hasten.fish
-		644 dist/NOTICES                 share/doc/hasten/NOTICES
+		755 release/hasten                         bin/hasten
+		644 release/libhasten_tls.so               lib/hasten/libhasten_tls.so
+		644 release/dist/completions/hasten        share/bash-completion/completions/hasten
+		644 release/dist/completions/_hasten       share/zsh/site-functions/_hasten
+		644 release/dist/completions/hasten.fish   share/fish/vendor_completions.d/hasten.fish
+		644 release/dist/NOTICES                   share/doc/hasten/NOTICES
 	LIST
     local page
     for page in "$1"/hasten{,-*}.1; do
-        [[ ! -f $page ]] || printf '644 dist/man/%s share/man/man1/%s\n' "${page##*/}" "${page##*/}"
+        [[ ! -f $page ]] || printf '644 release/dist/man/%s share/man/man1/%s\n' "${page##*/}" "${page##*/}"
     done
 }
 
@@ -26,8 +26,8 @@ if [[ $target == --remove ]]; then
     rmdir --ignore-fail-on-non-empty "$prefix"/{lib,share/doc}/hasten 2>/dev/null || true
     exit 0
 fi
-[[ -x $target/release/hasten && -d $target/dist ]] || die "nothing has been built: run \`make dist\` as an ordinary user first"
-files "$target/dist/man" | while read -r mode file destination; do
+[[ -x $target/release/hasten && -d $target/release/dist ]] || die "nothing has been built: run \`make dist\` as an ordinary user first"
+files "$target/release/dist/man" | while read -r mode file destination; do
     # A running server has the old library mapped: `install` replaces the file instead of writing into it.
     install -D -m "$mode" "$target/$file" "$prefix/$destination" ||
         die "cannot write to $prefix: use sudo, or PREFIX=\$HOME/.local"
