@@ -31,6 +31,7 @@ mod fetch;
 mod handshake;
 mod hooks;
 mod kdf;
+mod key_schedule;
 mod keys;
 mod openssl;
 mod random;

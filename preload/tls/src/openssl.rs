@@ -59,6 +59,7 @@ pub(crate) struct Param {
 }
 
 impl Param {
+    pub(crate) const INTEGER: c_uint = 1;
     pub(crate) const UTF8_STRING: c_uint = 4;
     pub(crate) const OCTET_STRING: c_uint = 5;
     const END: Param = Param {
