@@ -16,7 +16,7 @@ use rustls::{SignatureScheme, SupportedProtocolVersion, version};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a client wants; `get` can be called many times, and later calls resume sessions of earlier ones.
+/// What a client wants; `get` can be called many times.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
@@ -43,6 +43,7 @@ pub struct Builder {
     versions: Vec<&'static SupportedProtocolVersion>,
     name: ServerName<'static>,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    resumption: Resumption,
     early_data: bool,
 }
 
@@ -75,6 +76,7 @@ impl Client {
             versions: vec![&version::TLS13, &version::TLS12],
             name: ServerName::try_from("localhost").unwrap(),
             identity: None,
+            resumption: Resumption::disabled(),
             early_data: false,
         }
     }
@@ -174,8 +176,9 @@ impl Builder {
     /// Shows a certificate of its own when asked.
     #[must_use]
     pub fn showing(mut self, certificate: &Certificate) -> Self {
-        let chain = CertificateDer::pem_file_iter(&certificate.chain).unwrap().map(Result::unwrap).collect();
-        self.identity = Some((chain, PrivateKeyDer::from_pem_file(&certificate.key).unwrap()));
+        let (chain, key) = (&certificate.chain, &certificate.key);
+        let chain = CertificateDer::pem_file_iter(chain).unwrap().map(Result::unwrap).collect();
+        self.identity = Some((chain, PrivateKeyDer::from_pem_file(key).unwrap()));
         self
     }
 
@@ -189,6 +192,14 @@ impl Builder {
         self
     }
 
+    /// Later calls resume the sessions of earlier ones.
+    #[must_use]
+    pub fn resuming(mut self) -> Self {
+        self.resumption = Resumption::in_memory_sessions(64);
+        self
+    }
+
+    /// Sends the request with the first bytes when it can: when it resumes a session.
     #[must_use]
     pub fn with_early_data(mut self) -> Self {
         self.early_data = true;
@@ -205,7 +216,7 @@ impl Builder {
             None => builder.with_no_client_auth(),
         };
         config.enable_early_data = self.early_data;
-        config.resumption = Resumption::in_memory_sessions(64);
+        config.resumption = self.resumption;
         Client { config: Arc::new(config), name: self.name }
     }
 }

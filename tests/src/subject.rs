@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hasten_bench::drive::{Load, Outcome};
 use hasten_bench::server::{Launcher, Server, ServerSpec};
-use hasten_telemetry::{Counters, Event};
+use hasten_telemetry::{Counters, Event, PageHandle, Snapshot};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::footprint::Footprint;
@@ -116,6 +116,13 @@ impl Subject {
         counters_of(self.pid())
     }
 
+    /// How many threads, of whatever process, counted what the test is interested in.
+    #[must_use]
+    pub fn writers_that(&self, are_counted: impl Fn(&Counters) -> bool) -> usize {
+        let writers = pages(self.pid()).into_iter().flat_map(|page| page.writers);
+        writers.filter(|writer| are_counted(&writer.counters)).count()
+    }
+
     /// Runs `edge` while well-behaved clients keep the accelerated server busy.
     ///
     /// Batches form before, while and after; not one of these clients may notice anything.
@@ -178,14 +185,18 @@ pub fn assert_perfect(outcome: &Outcome, log: &str) {
 
 /// The counters of the process tree that a process belongs to.
 #[must_use]
-pub fn counters_of(pid: u32) -> Counters {
-    let pages =
-        hasten_telemetry::pages_of(pid).unwrap_or_else(|error| panic!("no counters of {pid}: {error}"));
+pub fn counters_of(process: u32) -> Counters {
     let mut total = Counters::default();
-    for page in pages {
-        total += &page.read().unwrap_or_else(|error| panic!("unreadable counters of {pid}: {error}")).total();
-    }
+    pages(process).iter().for_each(|page| total += &page.total());
     total
+}
+
+fn pages(process: u32) -> Vec<Snapshot> {
+    let pages = hasten_telemetry::pages_of(process);
+    let pages = pages.unwrap_or_else(|error| panic!("no counters of {process}: {error}"));
+    let read =
+        |page: &PageHandle| page.read().unwrap_or_else(|error| panic!("counters of {process}: {error}"));
+    pages.iter().map(read).collect()
 }
 
 /// Lines that make an administrator look: grave levels, crashes, and what the C library says before it aborts.

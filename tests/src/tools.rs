@@ -13,7 +13,6 @@ pub fn tool(program: &str, package: &str) -> PathBuf {
 }
 
 /// A file of a package, or a test that fails with what to install.
-#[must_use]
 pub fn file_of(path: &str, package: &str) -> PathBuf {
     assert!(Path::new(path).exists(), "{path} is missing: run `apt-get install {package}` as root");
     path.into()

@@ -1,0 +1,13 @@
+//! What happens to real servers, happening to accelerated ones while batches form.
+
+mod certificates;
+mod client_auth;
+mod disconnect;
+mod early_data;
+mod garbage;
+mod half_open;
+mod hot_swap;
+mod protocols;
+mod reload;
+mod resumption;
+mod switches;
