@@ -33,6 +33,7 @@ pub(crate) unsafe fn control(
         if let Some(runtime) = Runtime::existing()
             && runtime.turn.expected_registration.get() == fd
             && op == libc::EPOLL_CTL_ADD
+            && !fds::registration(fd).is_some_and(|registration| registration.one_shot())
         {
             runtime.turn.registers_late.set(true);
         }
