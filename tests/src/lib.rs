@@ -14,6 +14,7 @@ pub mod openssl;
 pub mod parallel;
 pub mod pki;
 pub mod product;
+pub mod program;
 pub mod subject;
 pub mod tools;
 pub mod traffic;

@@ -47,7 +47,8 @@ fn build() -> PathBuf {
 }
 
 /// Tests run in TARGET/PROFILE/deps.
-fn target_directory() -> PathBuf {
+#[must_use]
+pub fn target_directory() -> PathBuf {
     let test = env::current_exe().expect("a test knows its own path");
     let target = test.ancestors().nth(3).expect("a test is three directories below the target directory");
     target.to_owned()

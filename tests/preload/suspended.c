@@ -1,0 +1,533 @@
+/*
+ * What a server may do with a connection in the middle of its handshake.
+ *
+ * `interrupt` brings a connection to where its first call into libssl has
+ * read the ClientHello: accelerated, the handshake is then suspended; stock,
+ * it waits for the client. The server cannot tell the difference, and
+ * whatever it does next must have the same outcome.
+ */
+#include "common.h"
+#include <sys/resource.h>
+
+static SSL_CTX *context;
+static int epfd, listener, port;
+static char silent[] = "silent";
+
+struct peer {
+    SSL *ssl;
+    int fd;
+    pid_t client;
+};
+
+static void watch(int operation, int fd, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    CHECK(epoll_ctl(epfd, operation, fd, &event) == 0);
+}
+
+/* Waits until `fd` is reported; other connections are not expected to be. */
+static uint32_t wait_for(int fd, int timeout) {
+    struct epoll_event event;
+    for (int i = 0; i < 50; i++) {
+        int count = epoll_wait(epfd, &event, 1, timeout);
+        if (count == 0) return 0;
+        CHECK(count == 1 || errno == EINTR);
+        if (count == 1 && event.data.fd == fd) return event.events;
+    }
+    return 0;
+}
+
+static struct peer greet(pid_t client, bool registered) {
+    struct peer peer = {.client = client};
+    wait_for(listener, 10000);
+    peer.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    CHECK(peer.fd >= 0);
+    if (registered) watch(EPOLL_CTL_ADD, peer.fd, EPOLLIN);
+    peer.ssl = SSL_new(context);
+    SSL_set_accept_state(peer.ssl);
+    CHECK(SSL_set_fd(peer.ssl, peer.fd) == 1);
+    return peer;
+}
+
+static bool waits(SSL *ssl, int result) {
+    int error = SSL_get_error(ssl, result);
+    return result <= 0 && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE);
+}
+
+/* Goes on until the visit is over; what the server got, or -1. */
+static int attend(struct peer *peer) {
+    char data[16];
+    int result;
+    while ((result = SSL_do_handshake(peer->ssl)) != 1) {
+        if (!waits(peer->ssl, result)) return -1;
+        if (wait_for(peer->fd, 10000) == 0) return -2;
+    }
+    while ((result = SSL_read(peer->ssl, data, sizeof(data))) <= 0) {
+        if (!waits(peer->ssl, result)) return -3;
+        if (wait_for(peer->fd, 10000) == 0) return -4;
+    }
+    return SSL_write(peer->ssl, "pong", 4) == 4 ? result : -5;
+}
+
+/* Frees the server's side; how many of the client's visits failed. */
+static int part(struct peer *peer) {
+    SSL_free(peer->ssl);
+    close(peer->fd);
+    return failures_of(peer->client);
+}
+
+/* A whole visit in the ordinary way. */
+static void ordinary(void) {
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), true);
+    CHECK(attend(&peer) == 4);
+    CHECK(part(&peer) == 0);
+}
+
+/* Calls into libssl once, when the ClientHello is there. */
+static void interrupt(struct peer *peer) {
+    char byte;
+    while (recv(peer->fd, &byte, 1, MSG_PEEK) < 0) usleep(100);
+    int result = SSL_do_handshake(peer->ssl);
+    CHECK(waits(peer->ssl, result) && ERR_peek_error() == 0);
+}
+
+static struct peer interrupted(void) {
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), true);
+    interrupt(&peer);
+    return peer;
+}
+
+static void report(const char *what, int value) { printf("%s: %d\n", what, value); }
+
+/* A server that shook hands once and leaves the rest to the functions that transfer data. */
+static void transfer(const char *function) {
+    struct peer peer = interrupted();
+    char data[16];
+    size_t done = 0;
+    int result = 0;
+    for (int i = 0; i < 50 && result <= 0; i++) {
+        if (is(function, "read")) result = SSL_read(peer.ssl, data, sizeof(data));
+        if (is(function, "peek")) result = SSL_peek(peer.ssl, data, sizeof(data));
+        if (is(function, "write")) result = SSL_write(peer.ssl, "pong", 4);
+        if (is(function, "read-ex")) result = SSL_read_ex(peer.ssl, data, sizeof(data), &done);
+        if (is(function, "peek-ex")) result = SSL_peek_ex(peer.ssl, data, sizeof(data), &done);
+        if (is(function, "write-ex")) result = SSL_write_ex(peer.ssl, "pong", 4, &done);
+        if (result <= 0) {
+            CHECK(waits(peer.ssl, result));
+            CHECK(wait_for(peer.fd, 10000) != 0);
+        }
+    }
+    report("result", result);
+    report("done", done);
+    if (strstr(function, "read") != NULL) report("answered", SSL_write(peer.ssl, "pong", 4));
+    if (strstr(function, "peek") != NULL) report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+static void shutdown_inside(void) {
+    struct peer peer = interrupted();
+    int result = SSL_shutdown(peer.ssl);
+    report("result", result);
+    report("error", SSL_get_error(peer.ssl, result));
+    report("reason", ERR_GET_REASON(ERR_get_error()));
+    ERR_clear_error();
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+static void stale_errors(void) {
+    struct peer peer = interrupted();
+    char data[16];
+    ERR_raise(ERR_LIB_SYS, EINVAL);
+    int result = SSL_do_handshake(peer.ssl);
+    report("error of a handshake", SSL_get_error(peer.ssl, result));
+    ERR_raise(ERR_LIB_SYS, EINVAL);
+    result = SSL_read(peer.ssl, data, sizeof(data));
+    report("error of a read", SSL_get_error(peer.ssl, result));
+    report("error of nothing", SSL_get_error(peer.ssl, 1));
+    report("want", SSL_want(peer.ssl));
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+static void free_inside(int times) {
+    int failures = 0;
+    for (int i = 0; i < times; i++) {
+        struct peer peer = interrupted();
+        ERR_raise(ERR_LIB_SYS, EINVAL);
+        SSL_free(peer.ssl);
+        CHECK(ERR_GET_REASON(ERR_get_error()) == EINVAL && ERR_get_error() == 0);
+        close(peer.fd);
+        failures += failures_of(peer.client);
+    }
+    report("failed visits", failures);
+}
+
+static bool is_gone;
+static int calls_when_gone;
+
+static void informed(const SSL *ssl, int kind, int value) {
+    (void)ssl, (void)kind, (void)value;
+    calls_when_gone += is_gone;
+}
+
+static void messaged(int out, int version, int type, const void *data, size_t length, SSL *ssl, void *argument) {
+    (void)out, (void)version, (void)type, (void)data, (void)length, (void)ssl, (void)argument;
+    calls_when_gone += is_gone;
+}
+
+static void forgotten(SSL_CTX *ctx, SSL_SESSION *session) {
+    (void)ctx, (void)session;
+    calls_when_gone += is_gone;
+}
+
+/* SSL_free calls nobody: what callbacks refer to may be gone. */
+static void callbacks(bool own) {
+    if (!own) SSL_CTX_set_info_callback(context, informed);
+    SSL_CTX_set_msg_callback(context, messaged);
+    SSL_CTX_sess_set_remove_cb(context, forgotten);
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), true);
+    if (own) SSL_set_info_callback(peer.ssl, informed);
+    interrupt(&peer);
+    is_gone = true;
+    part(&peer);
+    report("calls when gone", calls_when_gone);
+    is_gone = false;
+    peer = interrupted();
+    report("the rest", attend(&peer));
+    report("own callback", own && SSL_get_info_callback(peer.ssl) != NULL);
+    report("failed visits", part(&peer));
+}
+
+static void clear_inside(void) {
+    struct peer peer = interrupted(), other;
+    BIO *read_bio = SSL_get_rbio(peer.ssl), *write_bio = SSL_get_wbio(peer.ssl);
+    report("cleared", SSL_clear(peer.ssl));
+    report("same BIOs", read_bio == SSL_get_rbio(peer.ssl) && write_bio == SSL_get_wbio(peer.ssl));
+    report("before", SSL_in_before(peer.ssl));
+    close(peer.fd);
+    report("failed visits", failures_of(peer.client));
+    /* The same SSL for another connection. */
+    other = greet(send_clients(port, 1, 1, 0, true), true);
+    SSL_free(other.ssl);
+    other.ssl = peer.ssl;
+    SSL_set_accept_state(other.ssl);
+    CHECK(SSL_set_fd(other.ssl, other.fd) == 1);
+    report("the rest", attend(&other));
+    report("failed visits", part(&other));
+}
+
+/* Cleared, and then the same connection again: nothing of the first attempt may be sent. */
+static void clear_and_repeat(void) {
+    struct peer peer = interrupted();
+    char data[4096];
+    int result;
+    CHECK(SSL_clear(peer.ssl) == 1);
+    SSL_set_accept_state(peer.ssl);
+    result = SSL_do_handshake(peer.ssl);
+    report("waits", waits(peer.ssl, result));
+    kill(peer.client, SIGKILL);
+    CHECK(waitpid(peer.client, NULL, 0) == peer.client);
+    while (wait_for(peer.fd, 10000) != 0 && (result = SSL_do_handshake(peer.ssl), waits(peer.ssl, result))) {
+    }
+    report("ends", SSL_get_error(peer.ssl, result) != SSL_ERROR_NONE);
+    report("left", recv(peer.fd, data, sizeof(data), 0) <= 0);
+    SSL_free(peer.ssl);
+    close(peer.fd);
+}
+
+static void references(const char *when) {
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), true);
+    SSL *copy = peer.ssl;
+    if (is(when, "shared-before")) CHECK(SSL_up_ref(peer.ssl) == 1);
+    interrupt(&peer);
+    if (is(when, "shared-inside")) CHECK(SSL_up_ref(peer.ssl) == 1);
+    if (is(when, "duplicated")) copy = SSL_dup(peer.ssl);
+    report("the same", copy == peer.ssl);
+    SSL_free(copy);
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+static void *use_elsewhere(void *argument) {
+    struct peer *peer = argument;
+    char data[16];
+    for (int i = 0; i < 10; i++) {
+        SSL_do_handshake(peer->ssl);
+        SSL_read(peer->ssl, data, 0);
+    }
+    return NULL;
+}
+
+static void *free_elsewhere(void *argument) {
+    struct peer *peer = argument;
+    SSL_clear(peer->ssl);
+    SSL_free(peer->ssl);
+    return NULL;
+}
+
+/* Another thread takes part; this one goes on as if it had not. */
+static void other_threads(void) {
+    pthread_t thread;
+    struct peer peer = interrupted(), doomed = interrupted();
+    CHECK(pthread_create(&thread, NULL, use_elsewhere, &peer) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(pthread_create(&thread, NULL, free_elsewhere, &doomed) == 0 && pthread_join(thread, NULL) == 0);
+    close(doomed.fd);
+    report("doomed visits", failures_of(doomed.client));
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+static void *leave_suspended(void *argument) {
+    struct peer *peer = argument;
+    struct epoll_event event;
+    /* Not the one that another thread waits on. */
+    close(epfd);
+    epfd = epoll_create1(EPOLL_CLOEXEC);
+    watch(EPOLL_CTL_ADD, listener, EPOLLIN);
+    ordinary();
+    *peer = interrupted();
+    epoll_wait(epfd, &event, 1, 0);
+    return NULL;
+}
+
+/* A thread ends and leaves a connection to another. */
+static void thread_ends(void) {
+    struct peer peer;
+    pthread_t thread;
+    for (int i = 0; i < 3; i++) {
+        CHECK(pthread_create(&thread, NULL, leave_suspended, &peer) == 0 && pthread_join(thread, NULL) == 0);
+        SSL_free(peer.ssl);
+        close(peer.fd);
+        report("failed visits", failures_of(peer.client));
+    }
+}
+
+/* The number of a closed connection goes to the next one, whose SSL_free comes first or last or never. */
+static void reused_number(void) {
+    struct peer first = interrupted(), second;
+    int number = first.fd;
+    close(first.fd);
+    second = greet(send_clients(port, 1, 1, 0, true), true);
+    report("same number", second.fd == number);
+    report("the rest", attend(&second));
+    report("failed visits", part(&second));
+    SSL_free(first.ssl);
+    report("failed visits", failures_of(first.client));
+
+    first = interrupted();
+    close(first.fd);
+    second = greet(send_clients(port, 1, 1, 0, true), true);
+    interrupt(&second);
+    report("the rest", attend(&second));
+    report("failed visits", part(&second));
+    report("failed visits", failures_of(first.client));
+    wait_for(listener, 50);
+}
+
+static void duplicated_number(void) {
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), false);
+    int copy = dup(peer.fd);
+    watch(EPOLL_CTL_ADD, copy, EPOLLIN);
+    CHECK(SSL_set_fd(peer.ssl, copy) == 1);
+    close(peer.fd);
+    peer.fd = copy;
+    interrupt(&peer);
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+/* dup2 closes what its target was, and the target is no connection then. */
+static void replaced_number(void) {
+    struct peer peer = interrupted();
+    int pipes[2];
+    CHECK(pipe(pipes) == 0);
+    CHECK(dup2(pipes[0], peer.fd) == peer.fd);
+    watch(EPOLL_CTL_ADD, peer.fd, EPOLLIN);
+    report("reported", wait_for(peer.fd, 50) != 0);
+    CHECK(write(pipes[1], "x", 1) == 1);
+    report("reported", wait_for(peer.fd, 5000) != 0);
+    SSL_free(peer.ssl);
+    report("failed visits", failures_of(peer.client));
+    close(pipes[0]);
+    close(pipes[1]);
+    close(peer.fd);
+}
+
+static void reregistered(void) {
+    struct peer peer = interrupted();
+    watch(EPOLL_CTL_DEL, peer.fd, 0);
+    wait_for(listener, 20);
+    wait_for(listener, 20);
+    watch(EPOLL_CTL_ADD, peer.fd, EPOLLIN | EPOLLET);
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+
+    peer = interrupted();
+    watch(EPOLL_CTL_MOD, peer.fd, 0);
+    wait_for(listener, 20);
+    watch(EPOLL_CTL_MOD, peer.fd, EPOLLIN);
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+
+    peer = interrupted();
+    int other = epoll_create1(EPOLL_CLOEXEC), first = epfd;
+    watch(EPOLL_CTL_DEL, peer.fd, 0);
+    epfd = other;
+    watch(EPOLL_CTL_ADD, peer.fd, EPOLLIN);
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+    close(other);
+    epfd = first;
+}
+
+/* epoll_ctl does not look at the event when it deletes, and refuses what it cannot read. */
+static void odd_calls(void) {
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), true);
+    struct epoll_event *volatile nowhere = (struct epoll_event *)1;
+    report("deleted", epoll_ctl(epfd, EPOLL_CTL_DEL, peer.fd, nowhere));
+    report("refused", epoll_ctl(epfd, EPOLL_CTL_ADD, peer.fd, nowhere));
+    report("because", errno == EFAULT);
+    report("no room", epoll_wait(epfd, nowhere, 0, 0));
+    report("because", errno == EINVAL);
+    report("not epoll", epoll_wait(listener, nowhere, 1, 0));
+    report("because", errno == EINVAL);
+    report("not open", close(12345));
+    report("because", errno == EBADF);
+    report("not accepted", accept4(-1, NULL, NULL, 0));
+    report("because", errno == EBADF);
+    watch(EPOLL_CTL_ADD, peer.fd, EPOLLIN);
+    interrupt(&peer);
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+static struct peer inner;
+
+/* A callback inside one handshake that meddles with another one. */
+static int meddle(SSL *ssl, void *argument) {
+    char data[16];
+    (void)argument;
+    if (inner.ssl == NULL || ssl == inner.ssl) return 1;
+    SSL_do_handshake(inner.ssl);
+    SSL_read(inner.ssl, data, 0);
+    SSL_pending(inner.ssl);
+    return 1;
+}
+
+static int meddle_and_free(SSL *ssl, void *argument) {
+    (void)argument;
+    if (inner.ssl != NULL && ssl != inner.ssl) {
+        SSL_free(inner.ssl);
+        close(inner.fd);
+        inner.ssl = NULL;
+    }
+    return 1;
+}
+
+static void from_a_callback(bool frees) {
+    inner = interrupted();
+    SSL_CTX_set_cert_cb(context, frees ? meddle_and_free : meddle, NULL);
+    struct peer outer = interrupted();
+    report("outer", attend(&outer));
+    report("failed visits", part(&outer));
+    if (!frees) report("inner", attend(&inner));
+    if (!frees) report("failed visits", part(&inner));
+    inner.ssl = NULL;
+    if (frees) report("failed visits", failures_of(inner.client));
+}
+
+/* Connects and says no more than a recorded ClientHello. */
+static void half_open_clients(int count) {
+    SSL_CTX *client = client_context(0);
+    SSL *ssl = SSL_new(client);
+    BIO *out = BIO_new(BIO_s_mem());
+    char *hello;
+    SSL_set_connect_state(ssl);
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), out);
+    CHECK(SSL_do_handshake(ssl) <= 0);
+    long length = BIO_get_mem_data(out, &hello);
+    for (int i = 0; i < count; i++) {
+        int fd = connect_to(port);
+        CHECK(send(fd, hello, length, 0) == length);
+    }
+    pause();
+    _exit(0);
+}
+
+/* More handshakes in the middle than there are stacks for. */
+static void crowd(int count) {
+    struct rlimit limit = {.rlim_cur = count + 100, .rlim_max = count + 100};
+    struct peer *peers = calloc(count, sizeof(*peers));
+    int answered = 0, begun = 0;
+    char data[4096];
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    pid_t clients = fork();
+    if (clients == 0) half_open_clients(count);
+    for (int i = 0; i < count; i++) {
+        peers[i] = greet(clients, true);
+        interrupt(&peers[i]);
+        begun++;
+    }
+    for (int idle = 0; idle < 3;) {
+        struct epoll_event events[64];
+        int ready = epoll_wait(epfd, events, 64, 20);
+        idle = ready == 0 ? idle + 1 : 0;
+        for (int i = 0; i < ready; i++) {
+            for (int j = 0; j < count; j++) {
+                if (peers[j].fd == events[i].data.fd) CHECK(waits(peers[j].ssl, SSL_do_handshake(peers[j].ssl)));
+            }
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        answered += SSL_get_negotiated_group(peers[i].ssl) != 0 && SSL_get_state(peers[i].ssl) != TLS_ST_BEFORE;
+        SSL_free(peers[i].ssl);
+        close(peers[i].fd);
+    }
+    (void)data;
+    kill(clients, SIGKILL);
+    CHECK(waitpid(clients, NULL, 0) == clients);
+    report("begun", begun);
+    report("answered", answered);
+    ordinary();
+}
+
+/* The handshake at the end of the process. */
+static void exits(void) {
+    interrupted();
+    interrupted();
+    puts("end");
+    exit(0);
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : silent;
+    signal(SIGPIPE, SIG_IGN);
+    alarm(100);
+    context = server_context("rsa-2048");
+    listener = listen_on_loopback(&port);
+    epfd = epoll_create1(EPOLL_CLOEXEC);
+    watch(EPOLL_CTL_ADD, listener, EPOLLIN);
+    ordinary();
+    if (is(what, "shutdown")) shutdown_inside();
+    else if (is(what, "errors")) stale_errors();
+    else if (is(what, "free")) free_inside(20);
+    else if (is(what, "callbacks")) callbacks(false);
+    else if (is(what, "own-callbacks")) callbacks(true);
+    else if (is(what, "clear")) clear_inside();
+    else if (is(what, "clear-and-repeat")) clear_and_repeat();
+    else if (is(what, "threads")) other_threads();
+    else if (is(what, "thread-ends")) thread_ends();
+    else if (is(what, "reused-number")) reused_number();
+    else if (is(what, "duplicated-number")) duplicated_number();
+    else if (is(what, "replaced-number")) replaced_number();
+    else if (is(what, "reregistered")) reregistered();
+    else if (is(what, "odd-calls")) odd_calls();
+    else if (is(what, "callback")) from_a_callback(false);
+    else if (is(what, "callback-frees")) from_a_callback(true);
+    else if (is(what, "crowd")) crowd(1500);
+    else if (is(what, "exit")) exits();
+    else if (strncmp(what, "shared", 6) == 0 || is(what, "duplicated")) references(what);
+    else transfer(what);
+    ordinary();
+    return finish();
+}

@@ -1,0 +1,177 @@
+//! The C programs of tests/preload: compiled once, run with and without the library.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use hasten_telemetry::Counters;
+
+use crate::{product, tools};
+
+/// Every batch pays, however small: what a test sends to the engine is done there.
+pub const EVERY_BATCH: (&str, &str) = (
+    "HASTEN_TLS_BREAK_EVEN",
+    "rsa-2048-sign:1,rsa-3072-sign:1,rsa-4096-sign:1,x25519-derive:1,p-256-derive:1,p-384-derive:1",
+);
+/// Every handshake is suspended, with or without company.
+pub const EAGER: (&str, &str) = ("HASTEN_TLS_EAGER", "1");
+/// What is suspended is answered by the original function.
+pub const SUSPEND_ONLY: (&str, &str) = ("HASTEN_TLS_SUSPEND_ONLY", "1");
+/// OpenSSL's frameworks are left alone, and with them everything else.
+pub const NO_SHORTCUTS: (&str, &str) = ("HASTEN_TLS_NO_SHORTCUTS", "1");
+
+/// Variables of the environment.
+pub type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// A compiled program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    path: PathBuf,
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Run {
+    /// What it printed before its last line, which is `end`.
+    pub output: Vec<String>,
+    /// What was counted at that time; nothing for a stock run.
+    pub counters: Counters,
+    pub status: ExitStatus,
+    pub errors: String,
+}
+
+impl Program {
+    /// Compiles `tests/preload/NAME.c`, or takes what another test of this process has compiled.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self::with_flags(name, &["-O1"])
+    }
+
+    #[must_use]
+    pub fn with_flags(name: &str, flags: &[&str]) -> Self {
+        static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = format!("{name}{}", flags.concat());
+        let path =
+            compiled.get_or_insert_default().entry(key).or_insert_with_key(|key| compile(name, key, flags));
+        Self { path: path.clone() }
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs it as if there were no such thing as a preload library.
+    #[must_use]
+    pub fn stock(&self, arguments: &[&str]) -> Run {
+        Run::of(self.command(arguments), false)
+    }
+
+    /// Runs it under the library, with these variables.
+    #[must_use]
+    pub fn preloaded(&self, arguments: &[&str], variables: Variables) -> Run {
+        let mut command = self.command(arguments);
+        preload(&mut command, variables);
+        Run::of(command, true)
+    }
+
+    /// Runs it both ways, which must not make a difference; returns what was counted.
+    #[must_use]
+    pub fn same_as_stock(&self, arguments: &[&str], variables: Variables) -> Counters {
+        let stock = self.stock(arguments).succeeded();
+        let preloaded = self.preloaded(arguments, variables).succeeded();
+        assert_eq!(preloaded.output, stock.output, "preloaded (left) and stock differ\n{}", preloaded.errors);
+        preloaded.counters
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(arguments);
+        command
+    }
+}
+
+/// Puts the library under test, and nothing of the caller's own settings, into a command's environment.
+pub fn preload(command: &mut Command, variables: Variables) {
+    without_library(command);
+    command.env("LD_PRELOAD", product::library()).envs(variables.iter().copied());
+}
+
+fn without_library(command: &mut Command) {
+    let ours = |name: &OsStr| name == "LD_PRELOAD" || name.as_encoded_bytes().starts_with(b"HASTEN_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
+        command.env_remove(name);
+    }
+}
+
+fn compile(name: &str, key: &str, flags: &[&str]) -> PathBuf {
+    let directory = product::target_directory().join("preload-programs");
+    fs::create_dir_all(&directory).expect("a directory for programs");
+    let file: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    // Two test processes may compile the same program at the same time.
+    let (program, fresh) = (directory.join(&file), directory.join(format!("{file}.{}", std::process::id())));
+    tools::file_of("/usr/include/openssl/ssl.h", "libssl-dev");
+    let mut command = Command::new(tools::tool("cc", "gcc"));
+    command.args(["-g", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-o").arg(&fresh);
+    command.arg(sources().join(format!("{name}.c"))).args(["-lssl", "-lcrypto", "-lpthread", "-ldl"]);
+    tools::run(&mut command);
+    fs::rename(&fresh, &program).expect("a program in its place");
+    program
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("preload")
+}
+
+impl Run {
+    /// Runs a command that ends its output with `end` and then waits for the end of its input.
+    #[must_use]
+    pub fn of(mut command: Command, is_preloaded: bool) -> Self {
+        if !is_preloaded {
+            without_library(&mut command);
+        }
+        let mut errors = tempfile::tempfile().expect("a file for messages");
+        let stderr = errors.try_clone().expect("a second descriptor");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let output = until_end(&mut child);
+        let counters = if is_preloaded { counters_of(child.id()) } else { Counters::default() };
+        drop(child.stdin.take());
+        let status = child.wait().expect("a child ends");
+        Self { output, counters, status, errors: contents(&mut errors) }
+    }
+
+    /// The run, which must have ended well.
+    #[must_use]
+    pub fn succeeded(self) -> Self {
+        let Self { status, output, errors, .. } = &self;
+        assert!(status.success(), "{status}\n{}\n{errors}", output.join("\n"));
+        self
+    }
+}
+
+fn until_end(child: &mut Child) -> Vec<String> {
+    let stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
+    let lines = stdout.lines().map(|line| line.expect("a line of text"));
+    lines.take_while(|line| line != "end").collect()
+}
+
+/// Nothing for a process that has ended already, or that is not accelerated.
+fn counters_of(pid: u32) -> Counters {
+    let mut total = Counters::default();
+    for page in hasten_telemetry::pages_of(pid).unwrap_or_default() {
+        total += &page.read().expect("a readable counter page").total();
+    }
+    total
+}
+
+fn contents(file: &mut File) -> String {
+    let mut text = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut text)).expect("a readable file");
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,55 @@
+//! Keys and algorithms that come, go, and change while handshakes use them.
+
+use hasten_telemetry::{Algorithm, Counters, Event};
+use hasten_tests::program::{EVERY_BATCH, NO_SHORTCUTS, Program};
+
+fn same_as_stock(what: &str) -> Counters {
+    let program = Program::named("keys");
+    let counters = program.same_as_stock(&[what], &[EVERY_BATCH]);
+    let _ = program.same_as_stock(&[what], &[NO_SHORTCUTS]);
+    counters
+}
+
+#[test]
+fn hundreds_one_after_the_other() {
+    let counters = same_as_stock("many");
+    assert_eq!(counters[Algorithm::P256Sign].batched, 480);
+    assert_eq!(counters[Algorithm::P384Sign].batched, 240);
+}
+
+#[test]
+fn hundreds_at_once() {
+    assert_eq!(same_as_stock("many-at-once")[Event::HandshakeFinished], 334);
+}
+
+#[test]
+fn a_copy_of_a_key_is_a_key_of_its_own() {
+    assert!(same_as_stock("copied")[Algorithm::P256Sign].batched > 0);
+}
+
+#[test]
+fn a_server_may_look_at_its_half_of_the_exchange() {
+    for what in ["temporary", "temporary-kept", "temporary-copied"] {
+        assert!(same_as_stock(what)[Event::PoolHit] >= 48, "{what}");
+    }
+}
+
+#[test]
+fn a_server_may_derive_keys_in_a_callback() {
+    assert!(same_as_stock("computed")[Event::MacDirect] > 100);
+}
+
+#[test]
+fn a_library_context_of_its_own_is_left_alone() {
+    assert_eq!(same_as_stock("own-context").total().scalar, 0);
+}
+
+/// Four handshakes before, none after, while all twelve succeed.
+#[test]
+fn reconfiguring_openssl_stops_the_shortcuts() {
+    for what in ["provider-load", "provider-try-load", "properties", "fips"] {
+        let counters = same_as_stock(what);
+        assert_eq!(counters[Event::HandshakeFinished], 12, "{what}");
+        assert_eq!(counters[Event::PoolHit], 4, "{what}");
+    }
+}

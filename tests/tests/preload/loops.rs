@@ -1,0 +1,111 @@
+//! Event loops of every style: handshakes are suspended where the server will come back to them, and nowhere else.
+
+use hasten_telemetry::{Algorithm, Counters, Event};
+use hasten_tests::program::{EAGER, EVERY_BATCH, Program, SUSPEND_ONLY};
+
+/// All in TLS 1.3, and TLS 1.2 on the way: the latter with every handshake suspended and none batched.
+fn counters(style: &str, key: &str) -> [Counters; 2] {
+    let server = Program::named("loop");
+    let stock = server.stock(&[style, key, "1.3"]).succeeded();
+    let eager = server.preloaded(&[style, key, "1.3"], &[EAGER, EVERY_BATCH]).succeeded();
+    let suspended = server.preloaded(&[style, key, "1.2"], &[EAGER, SUSPEND_ONLY]).succeeded();
+    assert_eq!(stock.output, ["served 64, failed 0, errors left 0"]);
+    assert_eq!([&eager.output, &suspended.output], [&stock.output; 2]);
+    [eager.counters, suspended.counters]
+}
+
+/// The style's handshakes are suspended, all but the first few that show how the server waits.
+fn suspends(style: &str) {
+    let [eager, suspend_only] = counters(style, "rsa-2048");
+    for counters in [&eager, &suspend_only] {
+        assert!(counters[Event::Suspended] > 60, "{style}: only {}", counters[Event::Suspended]);
+        assert_eq!(counters[Event::Resumed], counters[Event::Suspended]);
+        assert_eq!(counters[Event::HandshakeFinished], 64);
+    }
+    assert!(eager[Algorithm::Rsa2048Sign].batched > 30 && eager[Algorithm::X25519Derive].batched > 30);
+    assert_eq!(suspend_only[Algorithm::Rsa2048Sign].batched, 0);
+}
+
+/// The server would not come back to a suspended handshake, or not for sure.
+fn does_not_suspend(style: &str) {
+    for counters in counters(style, "rsa-2048") {
+        assert_eq!(counters[Event::Suspended], 0, "{style}");
+        assert_eq!(counters[Event::SyntheticWakeups], 0, "{style}");
+    }
+}
+
+macro_rules! styles {
+    ($($what:ident: $($name:ident => $style:literal)+;)+) => {
+        $($(#[test] fn $name() { $what($style) })+)+
+    };
+}
+
+styles! {
+    suspends:
+        level_triggered => "level"
+        edge_triggered => "edge"
+        registered_when_it_has_to_wait => "late"
+        registered_for_one_direction => "one-direction"
+        ssl_accept_and_plain_accept => "accept"
+        early_data_function => "early-data"
+        a_bio_of_its_own => "own-bio"
+        epoll_pwait => "pwait"
+        takes_no_notice_at_first => "ignores"
+        one_event_at_a_time => "small-batches"
+        a_new_epoll_instance_under_the_same_number => "reopens";
+    does_not_suspend:
+        oneshot => "oneshot"
+        late_oneshot => "late-oneshot"
+        no_handshake_function_at_all => "read-only"
+        asleep_in_poll => "asleep-in-poll"
+        one_epoll_inside_another => "nested"
+        again_and_again_until_it_is_done => "impatient"
+        waits_for_the_one_connection_on_the_spot => "polls-inside";
+}
+
+#[test]
+fn a_loop_for_each_thread() {
+    let server = Program::named("loop");
+    let counters = server.same_as_stock(&["edge", "p-256", "1.3", "4"], &[EAGER, EVERY_BATCH]);
+    assert!(counters[Event::Suspended] > 4 * 30, "{}", counters[Event::Suspended]);
+}
+
+#[test]
+fn without_company_nothing_waits() {
+    let counters = Program::named("suspended").same_as_stock(&["ordinary"], &[EVERY_BATCH]);
+    assert_eq!(counters[Event::Suspended], 0);
+}
+
+/// What the engine does for a kind of key: sign, or leave it to OpenSSL.
+fn signs(key: &str, algorithm: Option<Algorithm>) {
+    for counters in counters("edge", key) {
+        for rsa in [Algorithm::Rsa2048Sign, Algorithm::Rsa3072Sign, Algorithm::Rsa4096Sign] {
+            let signed = counters[rsa].batched + counters[rsa].scalar;
+            assert_eq!(signed >= 60, Some(rsa) == algorithm, "{key}: {rsa} {signed}");
+        }
+        // The key exchange does not depend on the certificate.
+        let derive = counters[Algorithm::X25519Derive];
+        assert_eq!(derive.batched + derive.scalar, 64, "{key}");
+    }
+}
+
+#[test]
+fn rsa_keys_of_usual_sizes() {
+    signs("rsa-3072", Some(Algorithm::Rsa3072Sign));
+    signs("rsa-4096", Some(Algorithm::Rsa4096Sign));
+}
+
+#[test]
+fn keys_that_the_engine_does_not_have() {
+    for key in ["rsa-2056", "rsa-e3", "rsa-three-primes", "rsa-pss", "p-521", "ed25519", "ed448"] {
+        signs(key, None);
+    }
+}
+
+/// A damaged key: the engine's result does not verify and is not released; OpenSSL's, made another way, is.
+#[test]
+fn a_key_with_a_wrong_exponent() {
+    let [eager, _] = counters("edge", "rsa-bad-crt");
+    let rsa = eager[Algorithm::Rsa2048Sign];
+    assert!(eager[Event::VerifyFailed] > 30 && rsa.failed == rsa.batched, "{rsa:?}");
+}

@@ -1,0 +1,8 @@
+//! Small servers under the library: each has one habit, and must not notice that it is accelerated.
+
+mod keys;
+mod loops;
+mod others;
+mod plain;
+mod processes;
+mod suspended;

@@ -1,0 +1,90 @@
+//! What a server may do with a connection in the middle of its handshake: the outcome is the stock server's.
+
+use hasten_telemetry::{Counters, Event};
+use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
+
+fn same_as_stock(what: &str) -> Counters {
+    let counters = Program::named("suspended").same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
+    assert!(counters[Event::Suspended] > 0, "{what}: nothing was suspended");
+    counters
+}
+
+/// Nothing is given up: all that was suspended went on.
+fn goes_on(what: &str) {
+    let counters = same_as_stock(what);
+    assert_eq!(counters[Event::Cancelled], 0, "{what}");
+    assert_eq!(counters[Event::Resumed], counters[Event::Suspended], "{what}");
+}
+
+/// Handshakes that the server ends, and no other, are given up.
+fn gives_up(what: &str, expected: u64) {
+    assert_eq!(same_as_stock(what)[Event::Cancelled], expected, "{what}");
+}
+
+macro_rules! scenarios {
+    ($($what:ident: $($name:ident => $scenario:expr)+;)+) => {
+        $($(#[test] fn $name() { $what($scenario) })+)+
+    };
+}
+
+scenarios! {
+    goes_on:
+        ssl_read_goes_on_with_it => "read"
+        ssl_read_ex_goes_on_with_it => "read-ex"
+        ssl_peek_goes_on_with_it => "peek"
+        ssl_peek_ex_goes_on_with_it => "peek-ex"
+        ssl_write_goes_on_with_it => "write"
+        ssl_write_ex_goes_on_with_it => "write-ex"
+        ssl_shutdown_is_refused => "shutdown"
+        errors_of_others_are_not_its_own => "errors"
+        a_second_owner_before => "shared-before"
+        a_second_owner_inside => "shared-inside"
+        a_duplicate => "duplicated"
+        a_duplicated_descriptor => "duplicated-number"
+        registered_anew => "reregistered"
+        odd_arguments => "odd-calls"
+        a_callback_that_meddles => "callback"
+        more_than_there_are_stacks_for => "crowd";
+}
+
+#[test]
+fn freed() {
+    gives_up("free", 20);
+}
+
+#[test]
+fn freeing_calls_nobody() {
+    gives_up("callbacks", 1);
+    gives_up("own-callbacks", 1);
+}
+
+#[test]
+fn cleared() {
+    gives_up("clear", 1);
+    gives_up("clear-and-repeat", 1);
+}
+
+#[test]
+fn freed_by_a_callback_of_another_handshake() {
+    gives_up("callback-frees", 1);
+}
+
+#[test]
+fn a_descriptor_that_gets_another_meaning() {
+    gives_up("replaced-number", 1);
+    // The other connection's SSL is never freed.
+    gives_up("reused-number", 1);
+}
+
+/// Another thread can neither go on with a handshake nor end it.
+#[test]
+fn used_by_other_threads() {
+    gives_up("threads", 0);
+    gives_up("thread-ends", 0);
+}
+
+#[test]
+fn the_end_of_the_process() {
+    let server = Program::named("suspended");
+    assert_eq!(server.preloaded(&["exit"], &[EAGER, EVERY_BATCH]).succeeded().output, [""; 0]);
+}
