@@ -150,7 +150,7 @@ fn a_graceful_quit_serves_whom_it_has_accepted() {
             let answer = answer.unwrap_or_else(|error| panic!("round {round}: {error}\n{}", nginx.log()));
             assert_eq!(answer.status, "HTTP/1.1 200 OK");
         }
-        assert!(nginx.log().contains("gracefully shutting down"), "{}", nginx.log());
+        wait::until("the graceful end", || nginx.log().contains("gracefully shutting down"));
         nginx.finish();
     }
 }
