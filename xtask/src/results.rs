@@ -151,8 +151,11 @@ impl Results {
 
     /// Machine, programs and day, in one sentence.
     fn circumstances(&self) -> String {
-        let mut programs =
-            vec![format!("nginx {} with OpenSSL {}", self.fact("nginx"), self.fact("openssl"))];
+        let mut programs = vec![format!(
+            "nginx {} with OpenSSL {}",
+            self.fact("nginx"),
+            self.fact("openssl").trim_start_matches("OpenSSL ")
+        )];
         if self.host.contains_key("haproxy") {
             programs.push(format!("HAProxy {}", self.fact("haproxy")));
         }
