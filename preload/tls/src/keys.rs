@@ -104,9 +104,28 @@ pub(crate) unsafe fn find<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
 }
 
 fn probe(pkey: *mut EvpPkey) -> impl Iterator<Item = &'static Slot> {
+    let home = home(pkey);
+    (0..SLOTS).map(move |i| &TABLE[(home + i) % SLOTS])
+}
+
+/// Where the search for a key begins.
+fn home(pkey: *mut EvpPkey) -> usize {
     // EVP_PKEYs are heap blocks: the low bits say nothing.
-    let hash = (pkey as usize >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    (0..SLOTS).map(move |i| &TABLE[(hash + i) % SLOTS])
+    ((pkey as usize >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % SLOTS
+}
+
+/// Frees a slot; called by one thread at a time. Where a search would end
+/// right behind it, it may as well end here: or else slots used once would,
+/// after months of keys that live for one handshake, lead every search
+/// through the whole table.
+fn vacate(mut at: usize) {
+    TABLE[at].pkey.store(REMOVED, Ordering::Release);
+    TABLE[at].entry.store(null_mut(), Ordering::Relaxed);
+    let pkey = |at: usize| &TABLE[at % SLOTS].pkey;
+    while pkey(at).load(Ordering::Relaxed) == REMOVED && pkey(at + 1).load(Ordering::Relaxed).is_null() {
+        pkey(at).store(null_mut(), Ordering::Release);
+        at = (at + SLOTS - 1) % SLOTS;
+    }
 }
 
 #[cold]
@@ -155,12 +174,11 @@ unsafe extern "C" fn forget(
     }
     let Ok(mut count) = WRITER.lock() else { return };
     let pkey = pkey.cast::<EvpPkey>();
-    if let Some(slot) = probe(pkey)
+    if let Some(distance) = probe(pkey)
         .take_while(|slot| !slot.pkey.load(Ordering::Relaxed).is_null())
-        .find(|slot| slot.pkey.load(Ordering::Relaxed) == pkey)
+        .position(|slot| slot.pkey.load(Ordering::Relaxed) == pkey)
     {
-        slot.pkey.store(REMOVED, Ordering::Release);
-        slot.entry.store(null_mut(), Ordering::Relaxed);
+        vacate((home(pkey) + distance) % SLOTS);
         *count -= 1;
     }
     // SAFETY: made by `insert`, and with its EVP_PKEY gone nobody looks at it. Keys wipe themselves.
@@ -260,5 +278,32 @@ impl<const N: usize> Number<N> {
 impl<const N: usize> Drop for Number<N> {
     fn drop(&mut self) {
         wipe(&mut self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occupy(at: usize) {
+        TABLE[at].pkey.store(core::ptr::without_provenance_mut(64), Ordering::Relaxed);
+    }
+
+    fn is_end(at: usize) -> bool {
+        TABLE[at].pkey.load(Ordering::Relaxed).is_null()
+    }
+
+    #[test]
+    fn a_search_ends_as_early_as_it_may() {
+        // Around the end of the table: 2 slots before it, 2 behind.
+        let run = [SLOTS - 2, SLOTS - 1, 0, 1];
+        run.map(occupy);
+        vacate(SLOTS - 1);
+        vacate(0);
+        assert!(!is_end(SLOTS - 1) && !is_end(0), "a search for the last of the run passes them");
+        vacate(1);
+        assert_eq!(run.map(is_end), [false, true, true, true]);
+        vacate(SLOTS - 2);
+        assert_eq!(run.map(is_end), [true; 4]);
     }
 }
