@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn counts_the_children_of_the_root() {
-        let mut shell = Command::new("sh").args(["-c", "timeout 20 sh -c 'while :; do :; done' & wait"]).spawn().unwrap();
+        let mut shell =
+            Command::new("sh").args(["-c", "timeout 20 sh -c 'while :; do :; done' & wait"]).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         while children(shell.id()).is_empty() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
