@@ -87,7 +87,7 @@ unsafe fn is_usable(pkey: *mut EvpPkey) -> bool {
     // SAFETY: the key is alive.
     match unsafe { keys::find(pkey) } {
         Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
-        Some(_) => return config::get().ifma.is_some(),
+        Some(_) => return config::get().ifma.is_some() || config::get().suspend_only,
         None => slot().bypass(Reason::UnsupportedKey),
     }
     false

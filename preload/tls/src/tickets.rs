@@ -140,7 +140,15 @@ pub(crate) unsafe extern "C" fn encode_session(
     };
     // SAFETY: libssl's arguments: `out` is null, or points to a pointer to enough room.
     unsafe {
-        let known = tickets.encoded.get().filter(|encoded| encoded.copied && encoded.session == session);
+        // Two steps, or the compiler compares what `None` leaves uninitialised: harmless, but memory checkers complain.
+        let copied = tickets.encoded.get().filter(|encoded| encoded.copied);
+        let known = if let Some(encoded) = copied
+            && encoded.session == session
+        {
+            copied
+        } else {
+            None
+        };
         match known {
             Some(encoded) if out.is_null() => encoded.len,
             Some(encoded) if *out == encoded.bytes => {
