@@ -284,6 +284,7 @@ int main(int argc, char **argv) {
         served += servers[i].served;
         failed += servers[i].failed + failures_of(clients[i]);
     }
+    SSL_CTX_free(context);
     printf("served %d, failed %d, errors left %d\n", served, failed, ERR_peek_error() != 0);
     return finish();
 }

@@ -503,7 +503,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : silent;
     signal(SIGPIPE, SIG_IGN);
     alarm(100);
-    context = server_context("rsa-2048");
+    context = server_context(argc > 2 ? argv[2] : "rsa-2048");
     listener = listen_on_loopback(&port);
     epfd = epoll_create1(EPOLL_CLOEXEC);
     watch(EPOLL_CTL_ADD, listener, EPOLLIN);
