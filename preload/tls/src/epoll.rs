@@ -10,6 +10,7 @@ use libc::{epoll_event, sigset_t};
 
 use crate::fds;
 use crate::runtime::Runtime;
+use crate::turn::waits;
 
 type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
 type Wait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
@@ -72,7 +73,10 @@ fn turn(
     timeout: c_int,
     wait: impl Fn(c_int) -> c_int,
 ) -> c_int {
-    let Some(runtime) = Runtime::existing() else { return wait(timeout) };
+    let Some(runtime) = Runtime::existing() else {
+        waits(epfd, timeout);
+        return wait(timeout);
+    };
     if runtime.is_inside() || max <= 0 {
         // A callback with an event loop of its own, or a call that fails anyway.
         return wait(timeout);

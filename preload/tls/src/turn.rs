@@ -13,12 +13,26 @@ use core::ffi::c_int;
 use crate::fds;
 use crate::openssl::Ssl;
 
+thread_local! {
+    /// The epoll instance in which this thread last really waited, and did not just ask.
+    ///
+    /// Known also before the thread has a runtime: a server that is busy from
+    /// its first handshake on (HAProxy with a full run queue) may not wait again for long.
+    static SLEPT_ON: Cell<c_int> = const { Cell::new(-1) };
+}
+
+/// Notes that this thread waits on an epoll instance, or just asks.
+#[inline]
+pub(crate) fn waits(epfd: c_int, timeout: c_int) {
+    if timeout != 0 {
+        SLEPT_ON.set(epfd);
+    }
+}
+
 /// The clock of batching.
 pub(crate) struct Turn {
     /// The epoll instance this thread waits on, or -1.
     pub(crate) epfd: Cell<c_int>,
-    /// The one in which it last really waited, and did not just ask.
-    slept_on: Cell<c_int>,
     /// Events the server got from its last wait.
     pub(crate) events: Cell<c_int>,
     /// Handshake calls since then, and between the two waits before.
@@ -50,7 +64,6 @@ impl Turn {
     pub(crate) const fn new() -> Self {
         Self {
             epfd: Cell::new(-1),
-            slept_on: Cell::new(-1),
             events: Cell::new(0),
             handshakes: Cell::new(0),
             previous_handshakes: Cell::new(0),
@@ -65,18 +78,15 @@ impl Turn {
     /// Another thread takes over, whose server code may be another.
     pub(crate) fn reset(&self) {
         self.epfd.set(-1);
-        self.slept_on.set(-1);
         self.registers_late.set(false);
         self.habit.set(Habit::Unknown);
     }
 
     /// The server has dealt with all events and asks for more.
     pub(crate) fn begin(&self, epfd: c_int, timeout: c_int) {
+        waits(epfd, timeout);
         if self.epfd.replace(epfd) != epfd || fds::is_unwaited(epfd) {
             fds::waited_on(epfd);
-        }
-        if timeout != 0 {
-            self.slept_on.set(epfd);
         }
         self.number.set(self.number.get().wrapping_add(1));
         self.previous_handshakes.set(self.handshakes.replace(0));
@@ -87,7 +97,7 @@ impl Turn {
     /// and nobody else does.
     pub(crate) fn sleeps(&self) -> bool {
         let epfd = self.epfd.get();
-        epfd >= 0 && self.slept_on.get() == epfd && !fds::is_shared(epfd)
+        epfd >= 0 && SLEPT_ON.get() == epfd && !fds::is_shared(epfd)
     }
 
     /// Whether a handshake that has to wait is called again from a later turn.
