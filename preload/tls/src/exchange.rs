@@ -46,8 +46,16 @@ struct Tag {
 pub(crate) struct Exchange {
     generate: Cell<Generate>,
     own: Cell<Option<*mut EvpPkey>>,
-    peer: Cell<Option<*mut EvpPkey>>,
+    peer: Cell<Option<Peer>>,
     stock: RefCell<[Vec<*mut EvpPkey>; 3]>,
+}
+
+/// The other side's key, and its encoding.
+#[derive(Clone, Copy)]
+struct Peer {
+    pkey: *mut EvpPkey,
+    public: [u8; Group::MAX_PUBLIC],
+    public_len: usize,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -138,6 +146,20 @@ impl Exchange {
         self.generate.set(Generate::Nothing);
         self.own.set(None);
         self.peer.set(None);
+    }
+
+    /// OpenSSL takes the point at infinity, which is one byte, for a key, and
+    /// refuses it when it is to be derived with: so it does, with its errors.
+    unsafe fn refuses(&self, peer: &Peer) -> bool {
+        let mut nothing = [0; Group::MAX_PUBLIC];
+        // SAFETY: the caller keeps both keys alive.
+        peer.public_len <= 1
+            && unsafe {
+                let own = self.own.get().and_then(|own| Tag::of(own));
+                !own.is_some_and(|own| {
+                    derive_with_original(own, peer.pkey, &mut nothing[..own.group.shared_len()])
+                })
+            }
     }
 
     /// An EVP_PKEY of ours without a key in it.
@@ -480,8 +502,10 @@ pub(crate) unsafe fn derive_set_peer(
     if is_stand_in(context, Stand::Derive)
         && let Some(runtime) = Runtime::existing()
     {
-        runtime.exchange.peer.set(Some(peer));
-        return 1;
+        // SAFETY: libssl keeps both keys alive.
+        let peer = unsafe { Peer::of(peer).filter(|peer| !runtime.exchange.refuses(peer)) };
+        runtime.exchange.peer.set(peer);
+        return c_int::from(peer.is_some());
     }
     // SAFETY: the caller's context.
     unsafe { original(context, peer) }
@@ -514,19 +538,16 @@ pub(crate) unsafe fn derive(
         }
         *len = size;
         let out = core::slice::from_raw_parts_mut(out, size);
-        let result = derive_secret(runtime, tag, peer, out);
+        let result = derive_secret(runtime, tag, &peer, out);
         tag.wipe();
         c_int::from(result)
     }
 }
 
-unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) -> bool {
-    let mut encoded = [0; Group::MAX_PUBLIC];
-    // SAFETY: the peer's key is alive.
-    let Some(public_len) = (unsafe { public_key(peer, &mut encoded) }) else { return false };
+unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8]) -> bool {
     // SAFETY: the tag's bytes; nobody changes them while libssl derives with the key.
     let private = unsafe { &(&*tag.private.as_ptr())[..tag.group.private_len()] };
-    let lane = DeriveLane { private, peer: &encoded[..public_len], shared: out };
+    let lane = DeriveLane { private, peer: &peer.public[..peer.public_len], shared: out };
     let mut operation = Operation::new(Work::Derive(tag.group, lane));
     match runtime.submit(&mut operation) {
         Verdict::Done => true,
@@ -537,7 +558,7 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: *mut EvpPkey, out: &
             }
             let start = now();
             // SAFETY: both keys are alive.
-            let done = unsafe { derive_with_original(tag, peer, out) };
+            let done = unsafe { derive_with_original(tag, peer.pkey, out) };
             if done {
                 runtime.engine.scalar_took(tag.group.derive(), now() - start);
             }
@@ -546,21 +567,22 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: *mut EvpPkey, out: &
     }
 }
 
-/// The peer's public key as it came over the wire, uncompressed.
-unsafe fn public_key(peer: *mut EvpPkey, out: &mut [u8; Group::MAX_PUBLIC]) -> Option<usize> {
-    // SAFETY: the caller keeps the key alive.
-    unsafe {
-        if let Some(tag) = Tag::of(peer)
-            && tag.public_len.get() > 0
-        {
-            *out = tag.public.get();
-            return Some(tag.public_len.get());
+impl Peer {
+    /// Its key as it came over the wire, or uncompressed.
+    unsafe fn of(pkey: *mut EvpPkey) -> Option<Peer> {
+        // SAFETY: the caller keeps the key alive.
+        unsafe {
+            if let Some(tag) = Tag::of(pkey)
+                && tag.public_len.get() > 0
+            {
+                return Some(Peer { pkey, public: tag.public.get(), public_len: tag.public_len.get() });
+            }
+            let (mut public, mut len) = ([0; Group::MAX_PUBLIC], 0);
+            let name = c"encoded-pub-key".as_ptr();
+            let read = EVP_PKEY_get_octet_string_param.get();
+            let read = read(pkey, name, public.as_mut_ptr(), public.len(), &raw mut len);
+            (read == 1 && len <= public.len()).then_some(Peer { pkey, public, public_len: len })
         }
-        let mut len = 0;
-        let name = c"encoded-pub-key".as_ptr();
-        let read =
-            EVP_PKEY_get_octet_string_param.get()(peer, name, out.as_mut_ptr(), out.len(), &raw mut len);
-        (read == 1 && len <= out.len()).then_some(len)
     }
 }
 
