@@ -125,9 +125,9 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
         if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_is_init_finished.get()(ssl) == 1) {
             return call.invoke(ssl);
         }
-        let state = SSL_get_state.get()(ssl);
-        runtime.tickets.begin(ssl, state);
-        if state == TLS_ST_BEFORE {
+        runtime.tickets.begin(ssl, SSL_get_state.get()(ssl));
+        // Not so any more once the first call has looked for a hello, whether or not it was there.
+        if SSL_in_before.get()(ssl) == 1 {
             slot().event(Event::HandshakeStarted);
         }
         let result = match resumed {

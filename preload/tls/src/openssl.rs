@@ -130,7 +130,6 @@ pub(crate) const SSL_ERROR_WANT_READ: c_int = 2;
 pub(crate) const SSL_ERROR_SSL: c_int = 1;
 pub(crate) const SSL_ERROR_SYSCALL: c_int = 5;
 /// States of OSSL_HANDSHAKE_STATE.
-pub(crate) const TLS_ST_BEFORE: c_int = 0;
 pub(crate) const TLS_ST_OK: c_int = 1;
 pub(crate) const TLS_ST_SW_SESSION_TICKET: c_int = 33;
 pub(crate) const BIO_CTRL_FLUSH: c_int = 11;
@@ -151,6 +150,7 @@ pub(crate) const RSA_PSS_SALTLEN_DIGEST: c_int = -1;
 imports! {
     Ssl fn SSL_is_server(*const Ssl) -> c_int;
     Ssl fn SSL_is_init_finished(*const Ssl) -> c_int;
+    Ssl fn SSL_in_before(*const Ssl) -> c_int;
     Ssl fn SSL_get_rfd(*const Ssl) -> c_int;
     Ssl fn SSL_ctrl(*mut Ssl, c_int, c_long, *mut c_void) -> c_long;
     Ssl fn SSL_set_ex_data(*mut Ssl, c_int, *mut c_void) -> c_int;
