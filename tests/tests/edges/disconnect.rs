@@ -6,35 +6,40 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use hasten_bench::certificates::{Certificate, KeyKind};
+use hasten_bench::drive::{Load, Protocol};
 use hasten_bench::server::{ServerKind, ServerSpec};
 use hasten_telemetry::Event;
 use hasten_tests::client::Client;
 use hasten_tests::footprint::Footprint;
 use hasten_tests::hello::{Farewell, reaction};
 use hasten_tests::pki::Pki;
+use hasten_tests::subject::crowd;
 use hasten_tests::{Subject, parallel, same_as_stock, wait};
+use rustls::version::{TLS12, TLS13};
 
 #[test]
 fn nginx_forgets_thousands_of_clients_that_vanish() {
-    forgets_clients_that_vanish(ServerKind::Nginx, KeyKind::Rsa2048);
+    forgets_clients_that_vanish(ServerKind::Nginx, KeyKind::Rsa2048, Protocol::Tls13);
 }
 
 #[test]
 fn haproxy_forgets_thousands_of_clients_that_vanish() {
-    forgets_clients_that_vanish(ServerKind::Haproxy, KeyKind::P384);
+    forgets_clients_that_vanish(ServerKind::Haproxy, KeyKind::Rsa2048, Protocol::Tls12);
 }
 
-fn forgets_clients_that_vanish(kind: ServerKind, key: KeyKind) {
+fn forgets_clients_that_vanish(kind: ServerKind, key: KeyKind, protocol: Protocol) {
     let pki = Pki::new();
     let certificate = pki.certificate(key);
-    let hello = Client::trusting(&certificate.root).build().hello();
-    let server = Subject::accelerated(&ServerSpec::new(kind, certificate).workers(1));
+    let version = if protocol == Protocol::Tls12 { &TLS12 } else { &TLS13 };
+    let hello = Client::trusting(&certificate.root).only(version).build().hello();
+    let load = Load { protocol, ..crowd() };
+    let server = Subject::accelerated(&ServerSpec::new(kind, certificate));
     let process = server.serving()[0];
     let storm = || parallel::repeat(4, 500, |number| vanish(&server, &hello, number));
 
-    server.under_load(storm);
+    server.under(&load, storm);
     let idle = server.idle();
-    server.under_load(storm);
+    server.under(&load, storm);
     wait::until("the descriptors of clients that are gone", || {
         Footprint::of(process).descriptors <= idle.descriptors
     });

@@ -1,5 +1,6 @@
 //! What happens to real servers, happening to accelerated ones while batches form.
 
+mod batching;
 mod certificates;
 mod client_auth;
 mod disconnect;

@@ -5,9 +5,7 @@ use std::process::Command;
 
 use hasten_bench::certificates::{Certificate, KeyKind};
 use hasten_bench::server::{ServerKind, ServerSpec};
-use hasten_telemetry::Event;
 use hasten_tests::client::Client;
-use hasten_tests::footprint::is_preloaded;
 use hasten_tests::pki::Pki;
 use hasten_tests::{Subject, parallel, tools};
 
@@ -61,23 +59,6 @@ fn curl_gets_its_answer_over_http2() {
             assert_eq!(String::from_utf8_lossy(&output.stdout), "hello from the fixture\n2", "{kind}");
         };
         server.under_load(|| parallel::repeat(8, 4, fetch));
-        server.finish();
-    }
-}
-
-#[test]
-fn every_one_of_many_workers_batches() {
-    let pki = Pki::new();
-    let nginx =
-        Subject::accelerated(&ServerSpec::new(ServerKind::Nginx, pki.certificate(KeyKind::P256)).workers(4));
-    let haproxy = Subject::accelerated(
-        &ServerSpec::new(ServerKind::Haproxy, pki.certificate(KeyKind::P256)).workers(4),
-    );
-    for server in [nginx, haproxy] {
-        server.under_load(|| ());
-        assert!(server.serving().into_iter().all(is_preloaded));
-        let writers = server.writers_that(|counters| counters[Event::Suspended] > 0);
-        assert!(writers > 1, "{writers} of four");
         server.finish();
     }
 }

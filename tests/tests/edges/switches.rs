@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use hasten_bench::certificates::KeyKind;
-use hasten_bench::drive;
+use hasten_bench::drive::{self, Load};
 use hasten_bench::server::{Launcher, ServerKind, ServerSpec};
 use hasten_telemetry::{Counters, Event, Reason};
 use hasten_tests::pki::Pki;
-use hasten_tests::subject::{alarms, assert_perfect, crowd};
+use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd};
 use hasten_tests::{Subject, footprint, product};
+
+const BRIEFLY: Duration = Duration::from_millis(400);
 
 fn spec(pki: &Pki, kind: ServerKind) -> ServerSpec {
     ServerSpec::new(kind, pki.certificate(KeyKind::Rsa2048))
@@ -40,15 +43,14 @@ fn a_bare_preload_is_enough_and_heeds_the_kill_switch() {
     for kind in ServerKind::ALL {
         let spec = spec(&pki, kind).launcher(Launcher::Hasten { exe: script.clone() });
         let server = spec.start().unwrap();
-        let outcome = drive::run(server.target(), &crowd()).unwrap();
+        let outcome = drive::run(server.target(), &Load { duration: BRIEFLY, ..crowd() }).unwrap();
         assert_perfect(&outcome, &server.log());
-        let counters = hasten_tests::subject::counters_of(server.pid());
-        assert!(counters.total().batched > 0, "{kind}");
+        assert!(batched(&counters_of(server.pid())) > 0, "{kind}");
         assert!(alarms(&server.log()).is_empty(), "{}", server.log());
 
         let server = spec.env("HASTEN_DISABLE", "all").start().unwrap();
         assert!(footprint::is_preloaded(server.pid()), "{kind}: loaded, but asleep");
-        let outcome = drive::run(server.target(), &crowd()).unwrap();
+        let outcome = drive::run(server.target(), &Load { duration: BRIEFLY, ..crowd() }).unwrap();
         assert_perfect(&outcome, &server.log());
         assert!(hasten_telemetry::pages_of(server.pid()).is_err(), "{kind}");
     }
@@ -100,20 +102,16 @@ fn the_engine_works_without_shortcuts() {
 #[test]
 fn haproxy_works_with_any_way_to_wait() {
     let pki = Pki::new();
-    // select() has room for 1024 descriptors.
-    for line in
-        ["noepoll", "noepoll\n    nopoll", "tune.fd.edge-triggered on", "ssl-mode-async", "busy-polling"]
-    {
+    let ways =
+        ["noepoll", "noepoll\n    nopoll", "tune.fd.edge-triggered on", "ssl-mode-async", "busy-polling"];
+    for line in ways {
         let global = format!("expose-experimental-directives\n    {line}");
-        let haproxy = Subject::accelerated(
-            &spec(&pki, ServerKind::Haproxy).main_lines(&global).workers(2).connections(400),
-        );
+        // select() has room for 1024 descriptors.
+        let spec = spec(&pki, ServerKind::Haproxy).main_lines(&global).workers(2).connections(400);
+        let haproxy = Subject::accelerated(&spec);
         let counters = serve_a_crowd(&haproxy).expect("counters");
-        match line {
-            "tune.fd.edge-triggered on" | "busy-polling" => assert!(counters.total().batched > 0, "{line}"),
-            // Not to be suspended, but served.
-            _ => assert_eq!(counters[Event::Suspended], 0, "{line}"),
-        }
+        // The others sleep elsewhere, not at all, or on stacks of OpenSSL's: they are served, but never suspended.
+        assert_eq!(counters[Event::Suspended] > 0, line.contains("edge-triggered"), "{line}");
         haproxy.finish();
     }
 }
@@ -135,7 +133,7 @@ fn nginx_works_with_any_way_to_accept() {
 
 /// Every client is served; returns what was counted, if anything counts.
 fn serve_a_crowd(server: &Subject) -> Option<Counters> {
-    let outcome = drive::run(server.target(), &crowd()).unwrap();
+    let outcome = drive::run(server.target(), &Load { duration: BRIEFLY, ..crowd() }).unwrap();
     assert_perfect(&outcome, &server.log());
     let pages = hasten_telemetry::pages_of(server.pid()).ok()?;
     let mut total = Counters::default();

@@ -1,0 +1,72 @@
+//! Batches form wherever there is a crowd, and from its first handshakes on.
+
+use std::time::Duration;
+
+use hasten_bench::certificates::KeyKind;
+use hasten_bench::drive::{self, Group, Load, Protocol};
+use hasten_bench::server::{ServerKind, ServerSpec};
+use hasten_telemetry::Event;
+use hasten_tests::footprint::is_preloaded;
+use hasten_tests::pki::Pki;
+use hasten_tests::subject::{assert_perfect, batched, crowd};
+use hasten_tests::{Subject, wait};
+
+/// A server that never comes to rest must not have to: it may have learned all it needs before its first client.
+#[test]
+fn a_crowd_is_batched_from_the_start() {
+    let pki = Pki::new();
+    let certificate = pki.certificate(KeyKind::Rsa2048);
+    for kind in ServerKind::ALL {
+        for workers in [1, 2] {
+            let server = Subject::accelerated(&ServerSpec::new(kind, certificate.clone()).workers(workers));
+            let load = Load { duration: Duration::from_millis(600), ..crowd() };
+            let outcome = drive::run(server.target(), &load).unwrap();
+            assert_perfect(&outcome, &server.log());
+            // A handshake has two operations, and is suspended for each unless it is alone.
+            let suspended = server.counters()[Event::Suspended];
+            assert!(suspended > outcome.ops / 2, "{kind}: {suspended} times in {} handshakes", outcome.ops);
+            server.finish();
+        }
+    }
+}
+
+#[test]
+fn every_key_and_group_is_batched_in_both_protocols() {
+    let pki = Pki::new();
+    let ways = [
+        (KeyKind::Rsa2048, Group::P256, Protocol::Tls12),
+        (KeyKind::Rsa3072, Group::P384, Protocol::Tls13),
+        (KeyKind::Rsa4096, Group::X25519, Protocol::Tls12),
+        (KeyKind::P256, Group::P384, Protocol::Tls12),
+        (KeyKind::P384, Group::P256, Protocol::Tls13),
+    ];
+    for (key, group, protocol) in ways {
+        let certificate = pki.certificate(key);
+        for kind in ServerKind::ALL {
+            let spec = ServerSpec::new(kind, certificate.clone());
+            let server = Subject::accelerated(&match kind {
+                ServerKind::Nginx => spec.server_lines("ssl_ecdh_curve X25519:P-256:P-384;"),
+                ServerKind::Haproxy => spec.server_lines("curves X25519:P-256:P-384"),
+            });
+            server.under(&Load { group, protocol, ..crowd() }, || ());
+            server.finish();
+        }
+    }
+}
+
+#[test]
+fn every_one_of_many_workers_batches() {
+    let pki = Pki::new();
+    let certificate = pki.certificate(KeyKind::P256);
+    // A socket for each worker shares connections out; otherwise the first to wake takes most.
+    let fair = "server { listen {address} ssl reuseport; server_name other.test; ssl_reject_handshake on; }";
+    for (kind, lines) in [(ServerKind::Nginx, fair), (ServerKind::Haproxy, "")] {
+        let spec = ServerSpec::new(kind, certificate.clone()).workers(4).http_lines(lines);
+        let server = Subject::accelerated(&spec);
+        server.under_load(|| {
+            wait::until("all four to batch", || server.writers_that(|counters| batched(counters) > 0) == 4);
+        });
+        assert!(server.serving().into_iter().all(is_preloaded));
+        server.finish();
+    }
+}
