@@ -297,7 +297,7 @@ mod tests {
     fn a_search_ends_as_early_as_it_may() {
         // Around the end of the table: 2 slots before it, 2 behind.
         let run = [SLOTS - 2, SLOTS - 1, 0, 1];
-        run.map(occupy);
+        run.into_iter().for_each(occupy);
         vacate(SLOTS - 1);
         vacate(0);
         assert!(!is_end(SLOTS - 1) && !is_end(0), "a search for the last of the run passes them");
