@@ -57,6 +57,9 @@ impl Registration {
 
 /// Maps the table; before that, and if it fails, nothing is known of any descriptor.
 pub(crate) fn init() {
+    if !TABLE.load(Relaxed).is_null() {
+        return;
+    }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let size = CAPACITY * size_of::<Entry>();
     // SAFETY: a fresh zeroed mapping, never unmapped; zero is a valid Entry.

@@ -28,16 +28,15 @@ pub(crate) unsafe fn tls13(params: *const Param, out: &mut [u8]) -> Option<()> {
             return None;
         }
         let label = params.octets(c"label")??;
+        // OpenSSL looks at all of them, whatever it needs.
+        let (secret, salt) = (params.octets(c"key")?, params.octets(c"salt")?);
+        let context = params.octets(c"data")?.unwrap_or_default();
         match params.integer(c"mode")? {
             EXPAND_ONLY => {
-                let (secret, context) =
-                    (params.octets(c"key")??, params.octets(c"data")?.unwrap_or_default());
+                let secret = secret?;
                 with_hash!(digest, H => kdf::hkdf_expand_label(&kdf::Hmac::<H>::new(secret), label, context, out))
             }
-            EXTRACT_ONLY => {
-                let (secret, salt) = (params.octets(c"key")?, params.octets(c"salt")?);
-                with_hash!(digest, H => next_secret::<H>(salt, label, secret, out))
-            }
+            EXTRACT_ONLY => with_hash!(digest, H => next_secret::<H>(salt, label, secret, out)),
             _ => None,
         }
     }
@@ -78,8 +77,9 @@ pub(crate) unsafe fn tls1_prf(params: *const Param, out: &mut [u8]) -> Option<()
     unsafe {
         let digest = params.digest()?;
         let secret = params.octets(c"secret")??;
-        for param in params.all().filter(|param| CStr::from_ptr(param.key) == c"seed") {
-            let part = Params::bytes(param)?.unwrap_or_default();
+        let seeds = params.all().filter(|param| CStr::from_ptr(param.key) == c"seed");
+        for param in seeds.filter(|param| !param.data.is_null()) {
+            let part = Params::bytes(param)?;
             seed.get_mut(len..len + part.len())?.copy_from_slice(part);
             len += part.len();
         }
@@ -132,21 +132,17 @@ impl Params {
         }
     }
 
-    /// The outer option: whether it is there as it should be. The inner one:
-    /// whether it is there at all; OpenSSL takes what is empty for absent.
+    /// The outer option: whether it is as it should be. The inner one: whether it is there at all.
     unsafe fn octets<'a>(&self, key: &CStr) -> Option<Option<&'a [u8]>> {
         // SAFETY: as `find`.
-        unsafe { self.find(key).map_or(Some(None), |param| Self::bytes(param)) }
+        unsafe { self.find(key).map_or(Some(None), |param| Self::bytes(param).map(Some)) }
     }
 
-    unsafe fn bytes<'a>(param: &Param) -> Option<Option<&'a [u8]>> {
-        if param.data_type != Param::OCTET_STRING {
+    unsafe fn bytes<'a>(param: &Param) -> Option<&'a [u8]> {
+        if param.data_type != Param::OCTET_STRING || param.data.is_null() {
             return None;
         }
-        if param.data.is_null() || param.data_size == 0 {
-            return Some(None);
-        }
         // SAFETY: an octet string has data_size bytes.
-        Some(Some(unsafe { core::slice::from_raw_parts(param.data.cast(), param.data_size) }))
+        Some(unsafe { core::slice::from_raw_parts(param.data.cast(), param.data_size) })
     }
 }

@@ -1,0 +1,22 @@
+//! What is known of descriptors, whatever a program does with them.
+
+#![allow(dead_code, reason = "a module of the library, of which a part is used here")]
+
+#[path = "../src/fds.rs"]
+mod fds;
+#[path = "model/descriptors.rs"]
+mod model;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn calls_in_any_order(data in vec(any::<u8>(), 0..300)) {
+        // One table for the process, one thread for the model.
+        fds::init();
+        model::check(&data);
+    }
+}

@@ -1,0 +1,34 @@
+//! What is derived directly is what OpenSSL derives.
+
+#![allow(dead_code, unused_imports, reason = "modules of the library, of which a part is used here")]
+
+#[path = "../src/digest.rs"]
+mod digest;
+#[path = "../src/key_schedule.rs"]
+mod key_schedule;
+#[path = "model/key_schedule.rs"]
+mod model;
+#[path = "../src/openssl.rs"]
+mod openssl;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn parameters_of_every_kind(data in vec(any::<u8>(), 0..300)) {
+        model::init();
+        model::check(&data);
+    }
+}
+
+/// Or the comparison would compare nothing.
+#[test]
+fn what_libssl_asks_for_is_answered_directly() {
+    model::init();
+    for which in 0..3 {
+        assert_eq!(model::check(&[which]), model::Outcome { is_ours: true, succeeded: true }, "{which}");
+    }
+}
