@@ -1,0 +1,15 @@
+//! A program may do anything with its descriptors, in any order.
+
+#![no_main]
+#![allow(dead_code, reason = "a module of the library, of which a part is used here")]
+
+#[path = "../../preload/tls/src/fds.rs"]
+mod fds;
+#[path = "../../preload/tls/tests/model/descriptors.rs"]
+mod model;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(init: fds::init(), |data: &[u8]| {
+    model::check(data);
+});

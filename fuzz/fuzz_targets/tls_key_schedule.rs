@@ -1,0 +1,19 @@
+//! Parameters for EVP_KDF come from libssl, but what is answered in its place must be right for all.
+
+#![no_main]
+#![allow(dead_code, unused_imports, reason = "modules of the library, of which a part is used here")]
+
+#[path = "../../preload/tls/src/digest.rs"]
+mod digest;
+#[path = "../../preload/tls/src/key_schedule.rs"]
+mod key_schedule;
+#[path = "../../preload/tls/tests/model/key_schedule.rs"]
+mod model;
+#[path = "../../preload/tls/src/openssl.rs"]
+mod openssl;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(init: model::init(), |data: &[u8]| {
+    model::check(data);
+});
