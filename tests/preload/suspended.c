@@ -24,14 +24,17 @@ static void watch(int operation, int fd, uint32_t events) {
     CHECK(epoll_ctl(epfd, operation, fd, &event) == 0);
 }
 
-/* Waits until `fd` is reported; other connections are not expected to be. */
+/* Waits until `fd` is reported. Others that are ready stay so, whatever they are ready for: they get a pause. */
 static uint32_t wait_for(int fd, int timeout) {
-    struct epoll_event event;
-    for (int i = 0; i < 50; i++) {
-        int count = epoll_wait(epfd, &event, 1, timeout);
+    struct epoll_event events[8];
+    for (int waited = 0; waited < 10000; waited++) {
+        int count = epoll_wait(epfd, events, 8, timeout);
         if (count == 0) return 0;
-        CHECK(count == 1 || errno == EINTR);
-        if (count == 1 && event.data.fd == fd) return event.events;
+        CHECK(count > 0 || errno == EINTR);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.fd == fd) return events[i].events;
+        }
+        usleep(1000);
     }
     return 0;
 }

@@ -47,6 +47,8 @@ impl Daemon {
         let target = Target { address, certificate: Some(certificate.leaf.clone()), body };
         let mut daemon = Self { dir, target, first: 0 };
         daemon.first = wait::for_some("the daemon's pid file", || daemon.read_pid("nginx.pid"));
+        // Between its pid file and its workers a master takes a signal, but does not act on it until the next.
+        wait::until("its workers", || cpu::children(daemon.first).len() == workers);
         daemon
     }
 
