@@ -8,8 +8,9 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("hasten-crypto", &[]),
+    ("hasten-deflate", &[]),
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
@@ -17,6 +18,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
     ("hasten-telemetry", &[]),
     ("hasten-plan", &["hasten-probe"]),
     ("hasten-bench", &["hasten-evidence"]),
+    ("hasten-gzip", &["hasten-deflate", "hasten-hook", "hasten-telemetry"]),
     ("hasten-tls", &["hasten-crypto", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten",

@@ -86,6 +86,16 @@ names! {
         ServerNotHandshaking => "server-not-handshaking",
         /// The TLS library in this process is not one hasten knows.
         UnknownLibrary => "unknown-library",
+        /// A deflate stream without compression: nothing to gain.
+        StoredLevel => "stored-level",
+        /// A deflate strategy that only the original implements as its caller expects.
+        UnusualStrategy => "unusual-strategy",
+        /// A deflate stream that is flushed so often that the original is cheaper.
+        SmallFlushes => "small-flushes",
+        /// The zlib in this process allocates in a way that leaves no room for hasten.
+        UnknownAllocation => "unknown-allocation",
+        /// The engine's breaker is open after a wrong result.
+        BreakerOpen => "breaker-open",
     }
 }
 
@@ -147,6 +157,25 @@ impl Reason {
                 "These were not server handshakes (outgoing TLS, tickets or the program's own signatures), which \
                  are left alone on purpose: nothing to do."
             }
+            Self::StoredLevel => {
+                "These streams are stored, not compressed (level 0), which costs next to nothing: nothing to do."
+            }
+            Self::UnusualStrategy => {
+                "The program asked zlib for a strategy other than the default or `filtered`, which the original \
+                 serves best: nothing to do."
+            }
+            Self::SmallFlushes => {
+                "These streams are flushed after a few bytes each time, which the original does best: let the \
+                 program flush less often (nginx: keep `proxy_buffering on`, raise `postpone_output`)."
+            }
+            Self::UnknownAllocation => {
+                "The zlib of this process asks its allocator for memory in a way that hasten cannot share: use the \
+                 distribution's zlib1g package, and report the zlib in use."
+            }
+            Self::BreakerOpen => {
+                "An engine gave a wrong result, which was caught and done again by the original, and is not used \
+                 any more: run the server's memory and CPU diagnostics, report the CPU model, and restart to try again."
+            }
             Self::UnknownLibrary => {
                 "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0 or \
                  later, linked dynamically, is needed."
@@ -187,6 +216,44 @@ names! {
         SyntheticWakeups => "synthetic-wakeups",
         /// Turns of the event loop that ran at least one batch.
         TurnsBatched => "turns-batched",
+        /// A deflate stream was opened, or opened again.
+        DeflateStreams => "deflate-streams",
+        /// Bytes that came in to be compressed.
+        DeflateBytesIn => "deflate-bytes-in",
+        /// Bytes that went out compressed.
+        DeflateBytesOut => "deflate-bytes-out",
+        /// Bytes compressed by ISA-L.
+        DeflateIsal => "deflate-isal-bytes",
+        /// Bytes compressed by libdeflate.
+        DeflateLibdeflate => "deflate-libdeflate-bytes",
+        /// Bytes compressed by zlib-rs.
+        DeflateZlibRs => "deflate-zlib-rs-bytes",
+        /// Bytes compressed by the original zlib.
+        DeflateOriginal => "deflate-original-bytes",
+        /// Bytes whose compressed form was inflated again and compared before it left.
+        DeflateVerified => "deflate-verified-bytes",
+        /// Results of an engine that were wrong; each was done again by the original.
+        DeflateMismatch => "deflate-mismatch",
+        /// Bytes held back so that they can be compressed together.
+        DeflateBuffered => "deflate-buffered-bytes",
+        /// Estimated CPU time saved by compressing with another engine, in nanoseconds.
+        DeflateSavedNs => "deflate-saved-ns",
+        /// An inflate stream was opened, or opened again.
+        InflateStreams => "inflate-streams",
+        /// Compressed bytes that came in.
+        InflateBytesIn => "inflate-bytes-in",
+        /// Bytes that went out decompressed.
+        InflateBytesOut => "inflate-bytes-out",
+        /// Bytes decompressed by libdeflate.
+        InflateLibdeflate => "inflate-libdeflate-bytes",
+        /// Bytes decompressed by zlib-rs.
+        InflateZlibRs => "inflate-zlib-rs-bytes",
+        /// Bytes decompressed by the original zlib.
+        InflateOriginal => "inflate-original-bytes",
+        /// Estimated CPU time saved by decompressing with another engine, in nanoseconds.
+        InflateSavedNs => "inflate-saved-ns",
+        /// An engine's breaker opened.
+        BreakerOpened => "breaker-opened",
     }
 }
 

@@ -1,0 +1,4 @@
+//! Deflate: engines behind one interface, and zlib's streams on top of them.
+
+pub mod abi;
+pub mod engine;
