@@ -15,6 +15,8 @@ pub enum Library {
     Ssl,
     /// libcrypto.so.3
     Crypto,
+    /// libz.so.1
+    Z,
 }
 
 impl Library {
@@ -25,21 +27,36 @@ impl Library {
             Library::C => c"libc.so.6",
             Library::Ssl => c"libssl.so.3",
             Library::Crypto => c"libcrypto.so.3",
+            Library::Z => c"libz.so.1",
         }
     }
 
     /// The next definition after this library's own, or the named library's.
     fn find(self, name: &CStr) -> *mut c_void {
-        // SAFETY: `name` and the soname are C strings; RTLD_NOLOAD never loads anything,
-        // and the handle's reference is kept on purpose: the library stays while we call it.
-        unsafe {
-            let next = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
-            if !next.is_null() {
-                return next;
-            }
-            let handle = libc::dlopen(self.soname().as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            if handle.is_null() { null_mut() } else { libc::dlsym(handle, name.as_ptr()) }
+        // SAFETY: `name` is a C string.
+        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        if !next.is_null() {
+            return next;
         }
+        let handle = self.open();
+        if handle.is_null() {
+            return null_mut();
+        }
+        // SAFETY: the handle is open, and `name` is a C string.
+        unsafe { libc::dlsym(handle, name.as_ptr()) }
+    }
+
+    /// The library as it is loaded. Its reference is kept on purpose: it stays while we call it.
+    fn open(self) -> *mut c_void {
+        // SAFETY: the soname is a C string; RTLD_NOLOAD never loads anything.
+        let loaded = unsafe { libc::dlopen(self.soname().as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if !loaded.is_null() || self != Library::Z {
+            return loaded;
+        }
+        // A program that looks zlib's functions up by name, in order to do without
+        // them where there are none, finds ours before any libz is loaded.
+        // SAFETY: as above; libz's constructors have no effect outside of it.
+        unsafe { libc::dlopen(self.soname().as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) }
     }
 }
 
@@ -118,6 +135,17 @@ mod tests {
             unsafe { Original::new(Library::C, c"getpid") };
         // SAFETY: getpid has no preconditions.
         assert_eq!(unsafe { (getpid.get())() } as u32, std::process::id());
+    }
+
+    /// Nothing in this test program is linked to zlib, so the last resort is what finds it.
+    #[test]
+    fn finds_a_zlib_that_is_not_loaded_yet() {
+        // SAFETY: the prototype of zlibVersion.
+        let version: Original<unsafe extern "C" fn() -> *const core::ffi::c_char> =
+            unsafe { Original::new(Library::Z, c"zlibVersion") };
+        // SAFETY: zlibVersion has no preconditions, and returns a static string.
+        let version = unsafe { CStr::from_ptr((version.get())()) };
+        assert!(version.to_bytes().starts_with(b"1."), "{version:?}");
     }
 
     #[test]

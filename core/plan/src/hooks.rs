@@ -62,6 +62,7 @@ fn soname(library: &str) -> &str {
         "Ssl" => "libssl.so.3",
         "Crypto" => "libcrypto.so.3",
         "C" => "libc.so.6",
+        "Z" => "libz.so.1",
         other => other,
     }
 }
@@ -73,9 +74,11 @@ mod tests {
     #[test]
     fn reads_lines_and_ignores_the_rest() {
         let hooks = parse(
-            b"SSL_free\tSsl\trequired\t Cancels a handshake.\n\nnonsense\nread\tC\toptional\tx\ty\n\0\0",
+            b"SSL_free\tSsl\trequired\t Cancels a handshake.\n\nnonsense\nread\tC\toptional\tx\ty\n\
+              deflate\tZ\trequired\tCompresses.\n\0\0",
         );
-        assert_eq!(hooks.len(), 2);
+        assert_eq!(hooks.len(), 3);
+        assert_eq!(hooks[2].library, "libz.so.1");
         assert_eq!(hooks[0].library, "libssl.so.3");
         assert!(hooks[0].required);
         assert_eq!(hooks[0].purpose, "Cancels a handshake.");
