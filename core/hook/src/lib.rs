@@ -3,8 +3,10 @@
 //! A preload library declares its hooks once, with [`hooks!`]. Each becomes
 //! an exported C function of ten lines or fewer: it fetches the original,
 //! and hands it with the arguments to a function of the library that may do
-//! the work itself or call the original. Nothing here allocates or logs.
+//! the work itself or call the original. Nothing here logs, and only
+//! [`exec`] allocates.
 
+pub mod exec;
 mod original;
 
 pub use original::{Library, Original};

@@ -5,11 +5,12 @@
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
+use hasten_hook::exec;
 use libc::{epoll_event, sigset_t, sockaddr, socklen_t};
 
 use crate::openssl::*;
 use crate::{
-    calls, config, epoll, exchange, exec, fdcalls, fetch, handshake, kdf, random, shortcuts, sign, tickets,
+    calls, config, epoll, exchange, fdcalls, fetch, handshake, kdf, random, shortcuts, sign, tickets,
 };
 
 hasten_hook::hooks! {

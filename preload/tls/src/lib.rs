@@ -24,7 +24,6 @@ mod coroutine;
 mod digest;
 mod epoll;
 mod exchange;
-mod exec;
 mod fdcalls;
 mod fds;
 mod fetch;

@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
+use hasten_hook::exec;
 use hasten_telemetry::slot;
 
-use crate::{config, exchange, exec, fds, handshake, keys, openssl, shortcuts};
+use crate::{config, exchange, fds, handshake, keys, openssl, shortcuts};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]

@@ -4,6 +4,10 @@
 //! of its own making, without LD_PRELOAD. A program that executes its own
 //! file again gets the variables back that were there when it started; any
 //! other program gets exactly the environment that was meant for it.
+//!
+//! Every preload library hooks execve with this, because each may be the only
+//! one. Where several are loaded, the first restores the whole list and the
+//! others find it in place.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null;
@@ -11,14 +15,15 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
-type Execve = unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+/// The prototype of execve(2).
+pub type Execve = unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
 
 /// What is handed on: the preload list, and everything that is ours.
 static INHERITED: OnceLock<Vec<CString>> = OnceLock::new();
 static EXECUTABLE: OnceLock<CString> = OnceLock::new();
 
-/// Notes the environment and the executable while they are those of the start.
-pub(crate) fn init() {
+/// Notes the environment and the executable while they are those of the start: for the library's constructor.
+pub fn init() {
     INHERITED.get_or_init(|| {
         let ours = |name: &[u8]| name == b"LD_PRELOAD" || name.starts_with(b"HASTEN_");
         let line = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -32,7 +37,12 @@ pub(crate) fn init() {
     }
 }
 
-pub(crate) unsafe fn execve(
+/// The logic of the hook.
+///
+/// # Safety
+///
+/// As execve(2): C strings, and arrays of them that end with null.
+pub unsafe fn execve(
     original: Execve,
     path: *const c_char,
     argv: *const *const c_char,
