@@ -37,15 +37,15 @@ pub(super) fn counters(sample: &mut Sample) -> &mut Counters {
     &mut sample.snapshot.as_mut().expect("a readable sample").writers[0].counters
 }
 
-/// A busy nginx and, when asked for, a HAProxy that cannot batch much and a
-/// program whose page another version has written.
+/// A busy nginx and, when asked for, its compression, a HAProxy that cannot
+/// batch much and a program whose page another version has written.
 pub(super) fn state(all: bool) -> State {
     let mut state = State::default();
     let start = Instant::now();
     for second in 0..40_u64 {
         let mut samples = vec![nginx(second)];
         if all {
-            samples.extend([haproxy(second), foreign()]);
+            samples.extend([nginx_gzip(second), haproxy(second), foreign()]);
         }
         state.update(start + Duration::from_secs(second), samples);
     }
@@ -71,6 +71,37 @@ fn nginx(second: u64) -> Sample {
         (Event::Suspended, handshakes * 2),
         (Event::Resumed, handshakes * 2 - 9),
         (Event::Cancelled, 3),
+    ] {
+        counters[event] = count;
+    }
+    sample
+}
+
+fn nginx_gzip(second: u64) -> Sample {
+    let mut sample = Sample { inode: 1, processes: idle(0).processes, ..idle(0) };
+    let snapshot = sample.snapshot.as_mut().expect("a readable sample");
+    snapshot.accelerator = "gzip".to_owned();
+    snapshot.note = "isal, libdeflate, zlib-rs".to_owned();
+    snapshot.break_even = [None; Algorithm::COUNT];
+    let streams = (0..=second).map(|second| 300 + second % 8 * 20).sum::<u64>();
+    let counters = counters(&mut sample);
+    counters[Reason::StoredLevel] = streams / 50;
+    for (event, count) in [
+        (Event::DeflateStreams, streams),
+        (Event::DeflateBytesIn, streams * 100_000),
+        (Event::DeflateBytesOut, streams * 26_000),
+        (Event::DeflateIsal, streams * 82_000),
+        (Event::DeflateLibdeflate, streams * 12_000),
+        (Event::DeflateZlibRs, streams * 5_500),
+        (Event::DeflateOriginal, streams * 500),
+        (Event::DeflateVerified, streams * 100_000),
+        (Event::DeflateBuffered, streams * 40_000),
+        (Event::DeflateSavedNs, streams * 450_000),
+        (Event::InflateStreams, streams / 10),
+        (Event::InflateBytesIn, streams * 1_100),
+        (Event::InflateBytesOut, streams * 4_400),
+        (Event::InflateZlibRs, streams * 4_400),
+        (Event::InflateSavedNs, streams * 5_000),
     ] {
         counters[event] = count;
     }

@@ -16,6 +16,15 @@ pub(super) fn rate(value: f64) -> String {
     format!("{value:.digits$}{}", UNITS[unit])
 }
 
+/// 0 B, 980 B, 12.4 kB, 3.1 MB.
+pub(super) fn bytes(bytes: f64) -> String {
+    let rate = rate(bytes);
+    match rate.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(unit) => format!("{} {}B", &rate[..unit], &rate[unit..]),
+        None => format!("{rate} B"),
+    }
+}
+
 /// 0, 7, 980, 12.4k, 3.1M: a number of things.
 pub(super) fn count(count: u64) -> String {
     if count < 1000 { count.to_string() } else { rate(count as f64) }
@@ -25,7 +34,7 @@ pub(super) fn percent(part: f64) -> String {
     let percent = part * 100.0;
     // 0% and 100% are reserved for none and all.
     match percent {
-        p if p > 0.0 && p < 0.5 => "<1%".to_owned(),
+        p if p > 0.0 && p <= 0.5 => "<1%".to_owned(),
         p if (99.5..100.0).contains(&p) => ">99%".to_owned(),
         p => format!("{p:.0}%"),
     }
@@ -66,14 +75,20 @@ mod tests {
     }
 
     #[test]
+    fn bytes_have_a_unit_of_their_own() {
+        let texts = [0.0, 980.0, 12_400.0, 3.14e6, 1e9].map(bytes);
+        assert_eq!(texts, ["0 B", "980 B", "12.4 kB", "3.1 MB", "1.0 GB"]);
+    }
+
+    #[test]
     fn counts_are_exact_while_they_are_short() {
         assert_eq!([0, 3, 999, 1000, 12_345].map(count), ["0", "3", "999", "1.0k", "12.3k"]);
     }
 
     #[test]
     fn percent_keeps_none_and_all_apart_from_nearly() {
-        let texts = [0.0, 0.001, 0.5, 0.9999, 1.0].map(percent);
-        assert_eq!(texts, ["0%", "<1%", "50%", ">99%", "100%"]);
+        let texts = [0.0, 0.001, 0.005, 0.5, 0.9999, 1.0].map(percent);
+        assert_eq!(texts, ["0%", "<1%", "<1%", "50%", ">99%", "100%"]);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! `hasten top --json`: names are stable and documented in docs/telemetry.md.
 
+mod streams;
+
 use hasten_telemetry::{Algorithm, AlgorithmCounters, Counters, Event, LANES, Reason, Snapshot};
 use serde::Serialize;
 
-use super::state::{Condition, Program, State, Warning, Window};
+use self::streams::StreamsJson;
+use super::state::{Condition, Direction, Program, State, Warning, Window, saved_ns};
 
 /// Raised when a name changes its meaning or goes; not when one is added.
 const SCHEMA: u32 = 1;
@@ -50,11 +53,19 @@ struct CountersJson {
     uptime_s: f64,
     interval_s: f64,
     operations_per_s: f64,
-    share: Option<ShareJson>,
     cpu_saved: CpuJson,
-    algorithms: Vec<AlgorithmJson>,
+    #[serde(flatten)]
+    work: WorkJson,
     reasons: Vec<CountJson>,
     events: Vec<CountJson>,
+}
+
+/// What an accelerator has to tell beyond what all have.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WorkJson {
+    Operations { share: Option<ShareJson>, algorithms: Vec<AlgorithmJson> },
+    Streams { deflate: StreamsJson, inflate: StreamsJson },
 }
 
 #[derive(Serialize)]
@@ -158,19 +169,34 @@ impl CountersJson {
             uptime_s: program.uptime().as_secs_f64(),
             interval_s: window.elapsed.as_secs_f64(),
             operations_per_s: window.per_second(window.operations()),
-            share: window.share().map(|share| ShareJson {
-                batched: share.batched,
-                scalar: share.scalar,
-                bypassed: share.bypassed,
-            }),
-            cpu_saved: CpuJson { cores: window.cores_saved(), total_s: seconds(total.total().saved_ns) },
-            algorithms: Algorithm::ALL.map(|a| AlgorithmJson::new(a, snapshot, window, &total)).into(),
+            cpu_saved: CpuJson { cores: window.cores_saved(), total_s: seconds(saved_ns(&total)) },
+            work: WorkJson::new(program, snapshot, window, &total),
             reasons: Reason::ALL
                 .map(|r| CountJson::new(r.as_str(), window, window.counted[r], total[r]))
                 .into(),
             events: Event::ALL
                 .map(|e| CountJson::new(e.as_str(), window, window.counted[e], total[e]))
                 .into(),
+        }
+    }
+}
+
+impl WorkJson {
+    fn new(program: &Program, snapshot: &Snapshot, window: &Window, total: &Counters) -> Self {
+        if program.counts_streams() {
+            let streams = |direction| StreamsJson::new(direction, window, total);
+            return Self::Streams {
+                deflate: streams(Direction::Deflate),
+                inflate: streams(Direction::Inflate),
+            };
+        }
+        Self::Operations {
+            share: window.share().map(|share| ShareJson {
+                batched: share.batched,
+                scalar: share.scalar,
+                bypassed: share.bypassed,
+            }),
+            algorithms: Algorithm::ALL.map(|a| AlgorithmJson::new(a, snapshot, window, total)).into(),
         }
     }
 }

@@ -5,28 +5,25 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use hasten_telemetry::{Algorithm, LANES, Reason, Snapshot};
 
-use super::format::{cores, count, duration, micros, percent, rate};
-use super::state::{Program, Severity, State, Warning, Window};
+use super::format::{bytes, cores, count, duration, micros, percent, rate};
+use super::state::{Direction, ENGINES, Program, Severity, State, Traffic, Warning, Window, saved_ns};
 
 pub(super) fn render(state: &State, color: bool) -> String {
-    let programs: Vec<String> = state.programs().iter().map(|one| program(one, color)).collect();
-    programs.join("\n")
+    let processes: Vec<String> = state.by_process().map(|pages| process(pages, color)).collect();
+    processes.join("\n")
 }
 
-fn program(program: &Program, color: bool) -> String {
+/// A heading, and a section for each accelerator.
+fn process(pages: &[Program], color: bool) -> String {
     let mut text = String::new();
-    heading(&mut text, program);
-    if let (Some(snapshot), Some(window)) = (program.snapshot(), program.interval()) {
-        summary(&mut text, program, &window);
-        if let Some(table) = algorithms(snapshot, program, &window) {
-            line(&mut text, &format!("\n{table}"));
+    heading(&mut text, &pages[0]);
+    for page in pages {
+        if let (Some(snapshot), Some(window)) = (page.snapshot(), page.interval()) {
+            section(&mut text, page, snapshot, &window);
         }
-        if let Some(table) = reasons(program, &window) {
-            line(&mut text, &format!("\n{table}"));
+        for one in page.warnings() {
+            warning(&mut text, &one, color);
         }
-    }
-    for one in program.warnings() {
-        warning(&mut text, &one, color);
     }
     text
 }
@@ -38,14 +35,31 @@ fn heading(text: &mut String, program: &Program) {
         1 => " and 1 process more".to_owned(),
         _ => format!(" and {others} processes more"),
     };
-    let about = program.snapshot().map_or(String::new(), |snapshot| {
-        let note = if snapshot.note.is_empty() { String::new() } else { format!(" ({})", snapshot.note) };
-        format!(", up {}, {}{note}", duration(program.uptime()), snapshot.accelerator)
-    });
-    line(text, &format!("{}, process {first}{with}{about}", program.name()));
+    let up = program.snapshot().map_or(String::new(), |_| format!(", up {}", duration(program.uptime())));
+    line(text, &format!("{}, process {first}{with}{up}", program.name()));
 }
 
-fn summary(text: &mut String, program: &Program, window: &Window) {
+fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &Window) {
+    let note = if snapshot.note.is_empty() { String::new() } else { format!(" ({})", snapshot.note) };
+    line(text, &format!("\n{}{note}", snapshot.accelerator));
+    if program.counts_streams() {
+        traffic(text, program, window);
+    } else {
+        operations(text, window);
+    }
+    let saved = saved_ns(&program.total()) as f64 / 1e9;
+    line(text, &format!("estimated CPU saved: {} cores, {saved:.1} s in all", cores(window.cores_saved())));
+    let table = if program.counts_streams() {
+        engines(program, window)
+    } else {
+        algorithms(snapshot, program, window)
+    };
+    for table in [table, reasons(program, window)].into_iter().flatten() {
+        line(text, &format!("\n{table}"));
+    }
+}
+
+fn operations(text: &mut String, window: &Window) {
     let interval = window.elapsed.as_secs_f64();
     match window.share() {
         Some(share) => line(
@@ -60,8 +74,60 @@ fn summary(text: &mut String, program: &Program, window: &Window) {
         ),
         None => line(text, &format!("no operations in the last {interval:.1} s")),
     }
-    let saved = program.total().total().saved_ns as f64 / 1e9;
-    line(text, &format!("estimated CPU saved: {} cores, {saved:.1} s in all", cores(window.cores_saved())));
+}
+
+/// A line for each direction that was ever used.
+fn traffic(text: &mut String, program: &Program, window: &Window) {
+    let interval = window.elapsed.as_secs_f64();
+    let total = program.total();
+    let used: Vec<Direction> = Direction::ALL.into_iter().filter(|one| !one.of(&total).is_empty()).collect();
+    if used.is_empty() {
+        line(text, "no streams so far");
+    }
+    for direction in used {
+        let counted = direction.of(&window.counted);
+        let per_second = |count| bytes(window.per_second(count));
+        let ratio = counted.ratio(direction).map(|ratio| format!(", compressed to {}", percent(ratio)));
+        let verified = match counted.verified {
+            0 => String::new(),
+            verified => format!(", {}/s of it verified", per_second(verified)),
+        };
+        line(
+            text,
+            &format!(
+                "{}: {} streams/s over {interval:.1} s, {}/s in, {}/s out{}{verified}",
+                direction.as_str(),
+                rate(window.per_second(counted.streams)),
+                per_second(counted.bytes_in),
+                per_second(counted.bytes_out),
+                ratio.unwrap_or_default(),
+            ),
+        );
+    }
+}
+
+/// Engines that were ever used; none when nothing was.
+fn engines(program: &Program, window: &Window) -> Option<Table> {
+    let (total, counted) = (program.total(), &window.counted);
+    let was_used = |engine: &usize| Direction::ALL.iter().any(|one| one.of(&total).by_engine[*engine] > 0);
+    let used: Vec<usize> = (0..ENGINES.len()).filter(was_used).collect();
+    let mut table = table(&["engine", "deflate/s", "share", "inflate/s", "share", "in all"]);
+    for engine in &used {
+        let [deflate, inflate] = Direction::ALL.map(|direction| direction.of(counted));
+        let per_second = |traffic: &Traffic| bytes(window.per_second(traffic.by_engine[*engine]));
+        let share = |traffic: &Traffic| traffic.share(*engine).map_or_else(|| "-".to_owned(), percent);
+        let all =
+            Direction::ALL.iter().fold(0, |sum, one| one.of(&total).by_engine[*engine].saturating_add(sum));
+        table.add_row([
+            ENGINES[*engine].to_owned(),
+            per_second(&deflate),
+            share(&deflate),
+            per_second(&inflate),
+            share(&inflate),
+            bytes(all as f64),
+        ]);
+    }
+    (!used.is_empty()).then_some(table)
 }
 
 /// Algorithms that were ever used; none when nothing was.

@@ -102,6 +102,8 @@ mod tests {
         let mut state = fixture::state(true);
         let chosen = |state: &State| state.selected().unwrap().name().to_owned();
         press(&mut state, key(KeyCode::Down));
+        assert!(chosen(&state) == "nginx" && state.selected().unwrap().counts_streams());
+        press(&mut state, key(KeyCode::Down));
         assert_eq!(chosen(&state), "haproxy");
         press(&mut state, key(KeyCode::End));
         assert_eq!(chosen(&state), "envoy");

@@ -1,6 +1,7 @@
 //! What `hasten top` knows; how it looks is the business of `view`.
 
 mod program;
+mod traffic;
 mod warning;
 mod window;
 
@@ -8,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use hasten_telemetry::{PageError, Process, Snapshot};
 
-pub(super) use self::program::{Condition, Program};
+pub(super) use self::program::{Condition, Program, volume};
+pub(super) use self::traffic::{Direction, ENGINES, Traffic, accelerated};
 pub(super) use self::warning::{Severity, Warning};
-pub(super) use self::window::{Share, Window};
+pub(super) use self::window::{Share, Window, saved_ns};
 
 /// One page at one moment.
 pub(super) struct Sample {
@@ -41,15 +43,21 @@ impl State {
                 None => self.programs.push(Program::new(now, sample)),
             }
         }
-        self.programs.sort_by_key(Program::first_pid);
+        // The accelerators of a process stay together.
+        self.programs.sort_by_key(|program| (program.first_pid(), program.counts_streams()));
         if self.selected().is_none() {
             self.selected = self.programs.first().map(Program::inode);
         }
     }
 
-    /// By process number.
+    /// By process number; a process with several accelerators is there once for each.
     pub(super) fn programs(&self) -> &[Program] {
         &self.programs
+    }
+
+    /// The same, in groups that are one process each.
+    pub(super) fn by_process(&self) -> impl Iterator<Item = &[Program]> {
+        self.programs.chunk_by(|one, next| one.is_same_process_as(next))
     }
 
     pub(super) fn selected(&self) -> Option<&Program> {

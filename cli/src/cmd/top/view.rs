@@ -2,11 +2,13 @@
 
 mod activity;
 mod algorithms;
+mod engines;
 mod flow;
 mod help;
 mod lanes;
 mod programs;
 mod theme;
+mod traffic;
 mod warnings;
 
 use hasten_telemetry::Counters;
@@ -15,7 +17,7 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, BorderType, Cell, Paragraph, Wrap};
 
-use super::state::{Condition, Program, State};
+use super::state::{Condition, Program, State, Window};
 
 pub(super) use self::theme::Theme;
 
@@ -45,7 +47,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
 }
 
 fn draw_title(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let count = state.programs().len();
+    let count = state.by_process().count();
     let programs = format!(" {count} accelerated program{}", if count == 1 { "" } else { "s" });
     let mut left = vec![Span::styled(" hasten top ", theme.title()), Span::styled(programs, theme.dim())];
     if state.paused {
@@ -66,6 +68,9 @@ fn draw_details(frame: &mut Frame<'_>, area: Rect, program: &Program, theme: The
         return say(frame, area, "Measuring …");
     };
     let total = program.total();
+    if program.counts_streams() {
+        return draw_streams(frame, area, program, &window, theme);
+    }
     let [upper, lower, rest] = rows(area, &total, !warnings.is_empty());
     let [left, right] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(lanes::WIDTH)]).areas(upper);
@@ -77,13 +82,29 @@ fn draw_details(frame: &mut Frame<'_>, area: Rect, program: &Program, theme: The
     warnings::draw(frame, rest, &warnings, theme);
 }
 
-/// Splits the details; where not all fits, warnings go before charts.
+fn draw_streams(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Window, theme: Theme) {
+    let (warnings, total) = (program.warnings(), program.total());
+    let [upper, lower, rest] =
+        split(area, traffic::HEIGHT, engines::height(&total).max(7), !warnings.is_empty());
+    let [left, right] =
+        Layout::horizontal([Constraint::Min(engines::WIDTH), Constraint::Fill(1)]).areas(lower);
+    traffic::draw(frame, upper, &total, window, theme);
+    engines::draw(frame, left, program, window, theme);
+    activity::draw(frame, right, program, window, theme);
+    warnings::draw(frame, rest, &warnings, theme);
+}
+
 fn rows(area: Rect, total: &Counters, has_warnings: bool) -> [Rect; 3] {
     let used = u16::try_from(algorithms::used(total).len()).unwrap_or(u16::MAX);
     let upper = used.saturating_add(3).clamp(lanes::HEIGHT, lanes::HEIGHT + 4);
+    split(area, upper, flow::height(total), has_warnings)
+}
+
+/// Splits the details; where not all fits, warnings go before charts.
+fn split(area: Rect, upper: u16, lower: u16, has_warnings: bool) -> [Rect; 3] {
     let left = area.height.saturating_sub(upper);
     let (rest, least) = if has_warnings { (6, 6) } else { (3, 5) };
-    let lower = flow::height(total).min(left.saturating_sub(rest));
+    let lower = lower.min(left.saturating_sub(rest));
     let lower = if lower < least { 0 } else { lower };
     Layout::vertical([Constraint::Length(upper), Constraint::Length(lower), Constraint::Fill(1)]).areas(area)
 }

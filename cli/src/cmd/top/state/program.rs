@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hasten_telemetry::{Counters, PageError, Process, Snapshot};
 
 use super::window::operations;
-use super::{Sample, Warning, Window};
+use super::{Direction, Sample, Warning, Window};
 
 /// Enough for a chart across a wide terminal.
 const HISTORY: usize = 240;
@@ -91,6 +91,21 @@ impl Program {
         }
     }
 
+    /// Which accelerator counts here; nothing while the page cannot be read.
+    pub(in crate::cmd::top) fn accelerator(&self) -> &str {
+        self.snapshot().map_or("", |snapshot| &snapshot.accelerator)
+    }
+
+    /// Whether it counts streams and bytes, as for compression, instead of operations.
+    pub(in crate::cmd::top) fn counts_streams(&self) -> bool {
+        self.accelerator() == "gzip"
+    }
+
+    /// Whether the same processes have both pages: one for each accelerator.
+    pub(in crate::cmd::top) fn is_same_process_as(&self, other: &Self) -> bool {
+        self.first_pid() == other.first_pid()
+    }
+
     /// Everything counted since the program's start.
     pub(in crate::cmd::top) fn total(&self) -> Counters {
         self.past.back().map(|(_, counters)| counters.clone()).unwrap_or_default()
@@ -109,13 +124,13 @@ impl Program {
         (first + 1 < self.past.len()).then(|| self.window_from(first))?
     }
 
-    /// Operations per second of each interval on record, oldest first.
-    pub(in crate::cmd::top) fn operation_rates(&self) -> Vec<u64> {
+    /// Operations per second of each interval on record, oldest first; bytes, where streams are counted.
+    pub(in crate::cmd::top) fn rates(&self) -> Vec<u64> {
         let pairs = self.past.iter().zip(self.past.iter().skip(1));
         pairs
             .map(|((start, before), (end, after))| {
                 let window = Window { elapsed: *end - *start, counted: after.since(before) };
-                window.per_second(window.operations()).round() as u64
+                window.per_second(volume(&window.counted)).round() as u64
             })
             .collect()
     }
@@ -151,6 +166,13 @@ impl Program {
     }
 }
 
+/// How much was done, as far as it can be said in one number.
+pub(in crate::cmd::top) fn volume(counted: &Counters) -> u64 {
+    let plain =
+        Direction::Deflate.of(counted).bytes_in.saturating_add(Direction::Inflate.of(counted).bytes_out);
+    if plain > 0 { plain } else { operations(counted) }
+}
+
 #[cfg(test)]
 mod tests {
     use hasten_telemetry::Algorithm;
@@ -172,7 +194,7 @@ mod tests {
         after(&mut program, start, 4, 100);
         let interval = program.interval().unwrap();
         assert_eq!(interval.per_second(interval.operations()), 25.0);
-        assert_eq!(program.operation_rates(), [25]);
+        assert_eq!(program.rates(), [25]);
         assert_eq!(program.operations_of(fixture::WORKER), 100);
         assert_eq!(program.operations_of(1), 0);
     }
@@ -193,7 +215,7 @@ mod tests {
         let start = Instant::now();
         let mut program = Program::new(start, fixture::idle(7));
         (1..2 * HISTORY as u64).for_each(|second| after(&mut program, start, second, second));
-        assert_eq!(program.operation_rates().len(), HISTORY - 1);
+        assert_eq!(program.rates().len(), HISTORY - 1);
     }
 
     #[test]

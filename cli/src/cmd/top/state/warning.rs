@@ -41,9 +41,12 @@ impl Warning {
     pub(super) fn all(snapshot: &Snapshot, total: &Counters, recent: Option<&Window>) -> Vec<Self> {
         let mut warnings = Vec::new();
         warnings.extend(verify_failed(total));
+        warnings.extend(wrong_results(total));
+        warnings.extend(breaker_opened(total));
         warnings.extend(failed(total));
         if let Some(recent) = recent {
             warnings.extend(Reason::ALL.into_iter().filter_map(|reason| bypassed(recent, reason)));
+            warnings.extend(larger_output(recent));
             warnings.extend(Algorithm::ALL.into_iter().filter_map(|a| thin_batches(snapshot, recent, a)));
             warnings.extend(pool_misses(recent));
             warnings.extend(failing_handshakes(recent));
@@ -79,6 +82,30 @@ fn verify_failed(total: &Counters) -> Option<Warning> {
     (count > 0).then(|| Warning::new(Severity::Critical, "verify-failed", message, fix))
 }
 
+/// Never normal, either.
+fn wrong_results(total: &Counters) -> Option<Warning> {
+    let count = total[Event::DeflateMismatch];
+    let message = format!(
+        "{count} compressed result{} failed verification; none was released, the original zlib did {} again",
+        plural(count),
+        if count == 1 { "it" } else { "them" }
+    );
+    let fix = "Run memory and CPU diagnostics on this host; the engine is not used any more until a restart; please \
+               report the CPU model if it happens on more than one host.";
+    (count > 0).then(|| Warning::new(Severity::Critical, "deflate-mismatch", message, fix))
+}
+
+/// What opened it has a warning of its own where results are verified.
+fn breaker_opened(total: &Counters) -> Option<Warning> {
+    let count = total[Event::BreakerOpened];
+    let message =
+        format!("the breaker of an engine opened {count} time{}: it is not used any more", plural(count));
+    let fix = "The server goes on with the next best engine; restart it to try this one again, and please report it \
+               with the CPU model.";
+    (count > 0 && total[Event::DeflateMismatch] == 0)
+        .then(|| Warning::new(Severity::Warning, "breaker-opened", message, fix))
+}
+
 fn failed(total: &Counters) -> Option<Warning> {
     let failed = total.total().failed;
     // Those that failed verification have a warning of their own.
@@ -101,15 +128,29 @@ fn bypassed(recent: &Window, reason: Reason) -> Option<Warning> {
         | Reason::NotExportable
         | Reason::UnsupportedParameters => (0.1, Severity::Warning, false),
         Reason::Alone | Reason::BelowBreakEven => (0.5, Severity::Note, true),
+        Reason::BreakerOpen | Reason::UnknownAllocation => (0.0, Severity::Warning, false),
+        Reason::SmallFlushes => (0.5, Severity::Note, true),
         // What a client or the program itself does is none of our business.
-        Reason::ServerNotHandshaking => return None,
+        Reason::ServerNotHandshaking | Reason::StoredLevel | Reason::UnusualStrategy => return None,
     };
     let (all, count) = (recent.operations(), recent.counted[reason]);
     let share = (count as f64 / all.max(1) as f64).min(1.0);
     let load = recent.per_second(all);
     let applies = count > 0 && share >= threshold && all >= ENOUGH && (!needs_load || load >= BUSY);
-    let message = format!("{:.0}% of operations take the original path: {reason}", share * 100.0);
+    let what = if recent.is_of_streams() { "streams" } else { "operations" };
+    let message = format!("{:.0}% of {what} take the original path: {reason}", share * 100.0);
     applies.then(|| Warning::new(severity, reason.as_str(), message, reason.help()))
+}
+
+/// More bytes out than in: what is compressed already should not be compressed again.
+fn larger_output(recent: &Window) -> Option<Warning> {
+    const ENOUGH_BYTES: u64 = 1 << 20;
+    let (before, after) = (recent.counted[Event::DeflateBytesIn], recent.counted[Event::DeflateBytesOut]);
+    let message = "compression makes this data no smaller".to_owned();
+    let fix = "Leave out types that are compressed already, such as images, video and archives (nginx: `gzip_types`), \
+               and bodies of a few bytes (nginx: `gzip_min_length`).";
+    (before >= ENOUGH_BYTES && after >= before / 100 * 98)
+        .then(|| Warning::new(Severity::Note, "incompressible", message, fix))
 }
 
 fn thin_batches(snapshot: &Snapshot, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
@@ -200,6 +241,34 @@ mod tests {
             c[Reason::NotPolled] = 5000;
         });
         assert_eq!(codes(&broken), ["verify-failed", "not-polled", "failed-operations"]);
+    }
+
+    #[test]
+    fn a_wrong_result_of_an_engine_is_critical_and_named_once() {
+        let wrong = counters(|c| {
+            c[Event::DeflateStreams] = 1000;
+            (c[Event::DeflateMismatch], c[Event::BreakerOpened]) = (1, 1);
+            c[Reason::BreakerOpen] = 400;
+        });
+        assert_eq!(codes(&wrong), ["deflate-mismatch", "breaker-open"]);
+        assert_eq!(codes(&counters(|c| c[Event::BreakerOpened] = 1)), ["breaker-opened"]);
+    }
+
+    #[test]
+    fn streams_that_gain_nothing_are_pointed_out() {
+        let stream = |change: fn(&mut Counters)| {
+            codes(&counters(|c| {
+                c[Event::DeflateStreams] = 2000;
+                (c[Event::DeflateBytesIn], c[Event::DeflateBytesOut]) = (100 << 20, 25 << 20);
+                change(c);
+            }))
+        };
+        assert!(stream(|_| {}).is_empty());
+        assert_eq!(stream(|c| c[Event::DeflateBytesOut] = 100 << 20), ["incompressible"]);
+        assert_eq!(stream(|c| c[Reason::SmallFlushes] = 1500), ["small-flushes"]);
+        assert!(stream(|c| c[Reason::SmallFlushes] = 200).is_empty());
+        assert!(stream(|c| c[Reason::StoredLevel] = 2000).is_empty(), "nothing to do about level 0");
+        assert_eq!(stream(|c| c[Reason::UnknownAllocation] = 2000), ["unknown-allocation"]);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use hasten_telemetry::{Counters, Event};
 
+use super::{Direction, Traffic};
+
 /// Counts over a stretch of time.
 #[derive(Clone, Debug)]
 pub(in crate::cmd::top) struct Window {
@@ -25,9 +27,14 @@ impl Window {
         count as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Operations that could have been batched, however they ended.
+    /// Operations that could have been batched, however they ended; streams, where it is streams that are counted.
     pub(in crate::cmd::top) fn operations(&self) -> u64 {
         operations(&self.counted)
+    }
+
+    /// Whether what is counted here is the work of a compression library.
+    pub(in crate::cmd::top) fn is_of_streams(&self) -> bool {
+        Direction::ALL.into_iter().any(|direction| !direction.of(&self.counted).is_empty())
     }
 
     /// How operations were split, if there was any.
@@ -42,9 +49,9 @@ impl Window {
         })
     }
 
-    /// CPUs that were free because of batching, as the writer estimates it.
+    /// CPUs that were free because of what the accelerator does, as the writer estimates it.
     pub(in crate::cmd::top) fn cores_saved(&self) -> f64 {
-        self.per_second(self.counted.total().saved_ns) / 1e9
+        self.per_second(saved_ns(&self.counted)) / 1e9
     }
 
     /// CPUs that were busy with batches.
@@ -57,9 +64,22 @@ impl Window {
     }
 }
 
-/// Queued operations and those that never were.
+/// Queued operations and those that never were; a page counts either operations or streams.
 pub(in crate::cmd::top) fn operations(counters: &Counters) -> u64 {
-    counters.total().queued().saturating_add(counters.bypassed())
+    match sum(counters, |traffic| traffic.streams) {
+        0 => counters.total().queued().saturating_add(counters.bypassed()),
+        streams => streams,
+    }
+}
+
+/// CPU time saved, whatever it was saved on.
+pub(in crate::cmd::top) fn saved_ns(counters: &Counters) -> u64 {
+    counters.total().saved_ns.saturating_add(sum(counters, |traffic| traffic.saved_ns))
+}
+
+/// Over both directions.
+fn sum(counters: &Counters, of: fn(&Traffic) -> u64) -> u64 {
+    Direction::ALL.iter().fold(0, |sum, direction| of(&direction.of(counters)).saturating_add(sum))
 }
 
 #[cfg(test)]

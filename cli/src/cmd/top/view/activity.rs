@@ -1,4 +1,4 @@
-//! Handshakes, CPU saved, workers, and the course of the load.
+//! Handshakes or streams, CPU saved, workers, and the course of the load.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::{Theme, panel};
-use crate::cmd::top::format::{cores, count, duration, rate};
-use crate::cmd::top::state::{Program, Window};
+use crate::cmd::top::format::{bytes, cores, count, duration, rate};
+use crate::cmd::top::state::{Program, Window, saved_ns};
 
 /// From here on there is room for what batches cost.
 const WIDE: u16 = 52;
@@ -25,7 +25,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
     if total[Event::HandshakeFinished] > 0 {
         lines.push(handshakes(window));
     }
-    lines.extend([suspended(window, &total), workers(program, window)]);
+    if program.counts_streams() {
+        lines.push(gathered(window));
+    } else {
+        lines.push(suspended(window, &total));
+    }
+    lines.push(workers(program, window));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(inner.height.saturating_sub(1));
     let [facts, chart] = Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(inner);
     frame.render_widget(Paragraph::new(lines), facts);
@@ -33,9 +38,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
 }
 
 fn saved(total: &Counters, window: &Window, width: u16, theme: Theme) -> Line<'static> {
-    let all = Duration::from_nanos(total.total().saved_ns);
+    let all = Duration::from_nanos(saved_ns(total));
     let batches = format!("; batches use {}", cores(window.cores_batching()));
-    let batches = if width >= WIDE { batches } else { String::new() };
+    let batches = if width >= WIDE && !window.is_of_streams() { batches } else { String::new() };
     Line::from(vec![
         Span::raw(" saved "),
         Span::styled(format!("{} cores", cores(window.cores_saved())), theme.batched()),
@@ -54,6 +59,11 @@ fn suspended(window: &Window, total: &Counters) -> Line<'static> {
     Line::raw(format!(" suspended {per_second}/s, {} given up", count(total[Event::Cancelled])))
 }
 
+fn gathered(window: &Window) -> Line<'static> {
+    let per_second = bytes(window.event_rate(Event::DeflateBuffered));
+    Line::raw(format!(" gathered {per_second}/s"))
+}
+
 /// The busiest first: an uneven spread keeps batches thin.
 fn workers(program: &Program, window: &Window) -> Line<'static> {
     let mut rates: Vec<(u64, u32)> = program
@@ -69,7 +79,7 @@ fn workers(program: &Program, window: &Window) -> Line<'static> {
 }
 
 fn draw_chart(frame: &mut Frame<'_>, area: Rect, program: &Program, theme: Theme) {
-    let rates = program.operation_rates();
+    let rates = program.rates();
     let newest = &rates[rates.len().saturating_sub(usize::from(area.width))..];
     frame.render_widget(Sparkline::default().data(newest).style(theme.batched()), area);
 }

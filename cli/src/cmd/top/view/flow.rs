@@ -55,7 +55,7 @@ fn legend(share: &Share, theme: Theme) -> Line<'static> {
 }
 
 /// The most frequent first.
-fn reasons(program: &Program, window: &Window, theme: Theme) -> Vec<Line<'static>> {
+pub(super) fn reasons(program: &Program, window: &Window, theme: Theme) -> Vec<Line<'static>> {
     let total = program.total();
     let mut reasons: Vec<Reason> = Reason::ALL.into_iter().filter(|reason| total[*reason] > 0).collect();
     reasons.sort_by_key(|reason| std::cmp::Reverse((window.counted[*reason], total[*reason])));

@@ -11,13 +11,17 @@ const HELP: &str = "\
 Home End     first, last program     ?   this help
 q or Esc     leave
 
+fast      what did not take the original path: operations or bytes
 batched   operations that shared the lanes of one AVX-512 batch
 scalar    queued, but run by the original function: too few waited
 bypassed  never queued, for the reason that is given
 failed    a lane's result was refused and the original redid it
 lanes     mean number of operations in a batch, of 8
 pays      lanes a batch needs to be cheaper than one by one
-CPU saved is the server's own estimate; `hasten bench tls` measures.";
+ratio     compressed size as a part of the uncompressed one
+verified  compressed bytes that were decompressed again and compared
+gathered  bytes held back so that they are compressed together
+CPU saved is the server's own estimate; `hasten bench` measures.";
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     let height = u16::try_from(HELP.lines().count() + 2).unwrap_or(u16::MAX);

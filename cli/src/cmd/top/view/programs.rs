@@ -3,27 +3,30 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::Style;
-use ratatui::widgets::{Cell, Row, Table, TableState};
+use ratatui::widgets::{Row, Table, TableState};
 
 use super::{Theme, cell, panel};
-use crate::cmd::top::format::{cores, duration, percent, rate};
-use crate::cmd::top::state::{Program, Severity, State};
+use crate::cmd::top::format::{bytes, cores, duration, percent, rate};
+use crate::cmd::top::state::{Program, Severity, State, Window, accelerated, volume};
 
+/// A line for each accelerator of a process.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let rows = state.programs().iter().map(|program| row(program, theme));
+    let rows = state.by_process().flat_map(|pages| {
+        pages.iter().zip(0..).map(|(program, position)| row(program, position == 0, theme))
+    });
     let widths = [
         Constraint::Min(10),
         Constraint::Length(8),
         Constraint::Length(5),
         Constraint::Length(7),
-        Constraint::Length(7),
-        Constraint::Length(7),
+        Constraint::Length(5),
+        Constraint::Length(10),
         Constraint::Length(5),
         Constraint::Length(11),
         Constraint::Length(8),
     ];
-    let names = ["PROGRAM", "PID", "PROCS", "UP", "OPS/S", "BATCHED", "LANES", "CPU SAVED", "STATE"];
-    let header = names.iter().zip(0..).map(|(name, column)| cell(name, column > 0));
+    let names = ["PROGRAM", "PID", "PROCS", "UP", "ACCEL", "LOAD", "FAST", "CPU SAVED", "STATE"];
+    let header = names.iter().zip(0..).map(|(name, column)| cell(name, column > 0 && *name != "ACCEL"));
     let table = Table::new(rows, widths)
         .header(Row::new(header).style(theme.dim()))
         .row_highlight_style(theme.selected())
@@ -33,26 +36,47 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     frame.render_stateful_widget(table, area, &mut position);
 }
 
-fn row(program: &Program, theme: Theme) -> Row<'_> {
+/// The process stands on the line of its first accelerator.
+fn row(program: &Program, is_first: bool, theme: Theme) -> Row<'_> {
     let window = program.interval();
-    let of_window = |show: &dyn Fn(&_) -> Option<String>| {
+    let of_window = |show: &dyn Fn(&Window) -> Option<String>| {
         window.as_ref().and_then(show).unwrap_or_else(|| "-".to_owned())
     };
+    let of_process = |text: String| if is_first { text } else { String::new() };
     let (verdict, style) = verdict(program, theme);
     let up = program.snapshot().map_or_else(|| "-".to_owned(), |_| duration(program.uptime()));
-    let values = [
-        program.first_pid().to_string(),
-        program.processes().len().to_string(),
-        up,
-        of_window(&|window| Some(rate(window.per_second(window.operations())))),
-        of_window(&|window| window.share().map(|share| percent(share.batched))),
-        of_window(&|window| window.counted.total().average_lanes().map(|lanes| format!("{lanes:.1}"))),
-        of_window(&|window| Some(format!("{} cores", cores(window.cores_saved())))),
-    ];
-    let name = Cell::from(program.name());
-    let values = values.into_iter().map(|value| cell(&value, true));
-    let verdict = cell(verdict, true).style(style);
-    Row::new(std::iter::once(name).chain(values).chain([verdict]))
+    let accelerator = if program.snapshot().is_some() { program.accelerator() } else { "-" };
+    let right = |text: String| cell(&text, true);
+    Row::new([
+        cell(if is_first { program.name() } else { "" }, false),
+        right(of_process(program.first_pid().to_string())),
+        right(of_process(program.processes().len().to_string())),
+        right(of_process(up)),
+        cell(accelerator, false),
+        right(of_window(&|window| Some(load(program, window)))),
+        right(of_window(&|window| fast(program, window).map(percent))),
+        right(of_window(&|window| Some(format!("{} cores", cores(window.cores_saved()))))),
+        cell(verdict, true).style(style),
+    ])
+}
+
+/// Operations, or bytes before compression.
+fn load(program: &Program, window: &Window) -> String {
+    let per_second = window.per_second(volume(&window.counted));
+    if program.counts_streams() {
+        format!("{}/s", bytes(per_second))
+    } else {
+        format!("{} op/s", rate(per_second))
+    }
+}
+
+/// The part that took the fast path.
+fn fast(program: &Program, window: &Window) -> Option<f64> {
+    if program.counts_streams() {
+        accelerated(&window.counted)
+    } else {
+        window.share().map(|share| share.batched)
+    }
 }
 
 fn verdict(program: &Program, theme: Theme) -> (&'static str, Style) {

@@ -31,15 +31,23 @@ fn a_busy_server_on_a_classic_terminal() {
 #[test]
 fn a_bypassed_server_with_a_failed_verification() {
     let mut state = fixture::state(true);
-    state.select(1);
+    state.select(2);
     insta::assert_snapshot!(text(&state, 100, 36));
+}
+
+#[test]
+fn the_compression_of_a_busy_server() {
+    let mut state = fixture::state(true);
+    state.select(1);
+    insta::assert_snapshot!("compression_wide", text(&state, 120, 36));
+    insta::assert_snapshot!("compression_classic", text(&state, 80, 24));
 }
 
 /// Where room is short, the cure is worth more than a chart.
 #[test]
 fn warnings_with_their_cure_fit_on_a_classic_terminal() {
     let mut state = fixture::state(true);
-    state.select(1);
+    state.select(2);
     let shown = text(&state, 80, 24);
     assert!(shown.contains("critical: 2 batched") && shown.contains("→ Run memory"), "{shown}");
 }
@@ -47,7 +55,7 @@ fn warnings_with_their_cure_fit_on_a_classic_terminal() {
 #[test]
 fn a_page_of_another_version() {
     let mut state = fixture::state(true);
-    state.select(2);
+    state.select(3);
     insta::assert_snapshot!(text(&state, 100, 20));
 }
 
@@ -73,19 +81,19 @@ fn nothing_left_a_pause_and_too_little_room_are_said() {
 #[test]
 fn no_size_is_too_odd() {
     let mut state = fixture::state(true);
-    for selected in 0..3 {
+    for selected in 0..4 {
         for (width, height) in (1..160).step_by(13).flat_map(|w| (1..60).step_by(7).map(move |h| (w, h))) {
             frame(&state, width, height, true);
         }
         state.select(1);
-        assert!(selected < 3);
+        assert!(selected < 4);
     }
 }
 
 #[test]
 fn critical_is_red_and_without_color_nothing_has_one() {
     let mut state = fixture::state(true);
-    state.select(1);
+    state.select(2);
     let colors = |color| {
         let terminal = frame(&state, 100, 36, color);
         let cells = terminal.backend().buffer().content().to_vec();
