@@ -59,10 +59,11 @@ profile: build ## Sample where the CPU time of a handshake goes (needs linux-per
 build: deps ## The command and its libraries, in release mode
 	@cargo build --release --locked --package hasten --package hasten-tls
 
-deps: ## What the build needs: Debian packages, the pinned crypto_mb, a check of the Rust tool chain
+deps: ## What the build needs: Debian packages, the pinned crypto_mb and ISA-L, a check of the Rust tool chain
 	@scripts/rust.sh
 	@scripts/packages.sh build
 	@scripts/crypto-mb.sh
+	@scripts/isal.sh
 
 # Without cargo (`sudo make install`), what has been built is installed.
 install: $(if $(shell command -v cargo),dist) ## Into PREFIX=/usr/local

@@ -28,10 +28,13 @@ as_root() {
 }
 
 # fetch_wheel REQUIREMENTS DIRECTORY: a wheel from PyPI that has the pinned hash, or nothing.
-fetch_wheel() {
+fetch_wheel() { fetch "$1" "$2" --only-binary :all:; }
+
+# fetch REQUIREMENTS DIRECTORY OPTION…: what `pip download` finds with these options, if it has the pinned hash.
+fetch() {
     local log
     log=$(python3 -m pip --retries 2 download --quiet --disable-pip-version-check --no-deps --require-hashes \
-        --only-binary :all: --requirement "$1" --dest "$2" 2>&1) && return
+        "${@:3}" --requirement "$1" --dest "$2" 2>&1) && return
     [[ $log != *"DO NOT MATCH THE HASHES"* ]] ||
         die "PyPI serves something else than $1 pins: do not use it; see whether a proxy changes downloads"
     die "cannot fetch what $1 names from PyPI (${log##*$'\n'}): check the network, or set HTTPS_PROXY or PIP_INDEX_URL"

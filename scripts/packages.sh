@@ -9,6 +9,7 @@ needs() {
 		build program cc              gcc
 		build program ld              binutils
 		build program objcopy         binutils
+		build program nasm            nasm
 		build file    /usr/include/stdio.h libc6-dev
 		build program python3         python3
 		build module  pip             python3-pip

@@ -3,6 +3,7 @@
 source "$(dirname "$0")/lib.sh"
 
 scripts/crypto-mb.sh
+scripts/isal.sh
 scripts/tools.sh cargo-deny
 PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
 

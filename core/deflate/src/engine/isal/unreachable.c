@@ -1,0 +1,9 @@
+/* ISA-L's compressor refers to the checksum of gzip's wrapper, which raw deflate never asks for. The real one would bring
+ * all of ISA-L's CRCs along. */
+unsigned crc32_gzip_refl(unsigned crc, const unsigned char *bytes, unsigned long long length)
+{
+        (void) crc;
+        (void) bytes;
+        (void) length;
+        __builtin_trap();
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Builds the compressor of the pinned ISA-L as a static library in .deps/isal, where .cargo/config.toml points.
+# Debian has ISA-L as a shared library only, which a preload library must not bring into other people's processes.
+source "$(dirname "$0")/lib.sh"
+
+pin=packaging/requirements/isal.txt
+layout=core/deflate/src/engine/isal/layout.c
+unreachable=core/deflate/src/engine/isal/unreachable.c
+target=.deps/isal
+
+# What core/deflate calls. Everything else stays inside the library.
+interface=(isal_deflate_init isal_deflate_set_dict isal_deflate)
+
+c_sources=(igzip hufftables_c igzip_base igzip_icf_base igzip_icf_body adler32_base flatten_ll encode_df huff_codes)
+asm_sources=(igzip_body igzip_finish igzip_icf_body_h1_gr_bt igzip_icf_finish rfc1951_lookup adler32_sse adler32_avx2_4
+    igzip_multibinary igzip_update_histogram_01 igzip_update_histogram_04 encode_df_04 encode_df_06 proc_heap
+    igzip_deflate_hash igzip_gen_icf_map_lh1_04 igzip_gen_icf_map_lh1_06 igzip_set_long_icf_fg_04 igzip_set_long_icf_fg_06)
+
+main() {
+    # What went in is kept with what came out, so a new pin means a new library.
+    local inputs
+    inputs=$(sha256sum "$pin" "$layout" "$unreachable" scripts/isal.sh)
+    [[ -f $target/libisal.a && $(cat "$target/inputs.txt" 2>/dev/null) == "$inputs" ]] && return
+    say "Building ISA-L ($(sed -n 's/^\(isal==[0-9.]*\).*/from \1/p' "$pin"))"
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    fetch_source
+    compile "$scratch"/isal-*/src/isal/isa-l
+    mkdir -p "$target"
+    install -m 644 "$scratch/libisal.a" "$target/libisal.a"
+    install -m 644 "$scratch"/isal-*/src/isal/isa-l/LICENSE "$target/LICENSE"
+    printf '%s\n' "$inputs" >"$target/inputs.txt"
+}
+
+# pip downloads a source distribution only together with a build of its metadata, for which it would want the newest
+# build tools. The metadata is in the archive already; this build backend hands it over.
+fetch_source() {
+    mkdir -p "$scratch/backend/setuptools" "$scratch/download"
+    : >"$scratch/backend/setuptools/__init__.py"
+    cat >"$scratch/backend/setuptools/build_meta.py" <<-'PYTHON'
+		from email.parser import Parser
+		from pathlib import Path
+
+
+		def prepare_metadata_for_build_wheel(directory, config_settings=None):
+		    text = Path("PKG-INFO").read_text(encoding="utf-8")
+		    fields = Parser().parsestr(text)
+		    info = Path(directory, f"{fields['Name']}-{fields['Version']}.dist-info")
+		    info.mkdir()
+		    info.joinpath("METADATA").write_text(text, encoding="utf-8")
+		    return info.name
+	PYTHON
+    PYTHONPATH=$scratch/backend fetch "$pin" "$scratch/download" --no-binary :all: --no-build-isolation
+    tar --extract --gzip --file "$scratch"/download/isal-*.tar.gz --directory "$scratch"
+}
+
+# compile SOURCE: one object of everything, with none of its names visible but the interface.
+compile() {
+    local source=$1 name objects=() include
+    include=("-I$source/include/" "-I$source/igzip/")
+    for name in "${c_sources[@]}"; do
+        compile_c "$source/igzip/$name.c" "$scratch/$name.o"
+        objects+=("$scratch/$name.o")
+    done
+    for name in "$layout" "$unreachable"; do
+        compile_c "$name" "$scratch/$(basename "$name" .c).o"
+        objects+=("$scratch/$(basename "$name" .c).o")
+    done
+    for name in "${asm_sources[@]}"; do
+        nasm -f elf64 -DPIC "${include[@]}" -o "$scratch/$name.asm.o" "$source/igzip/$name.asm"
+        objects+=("$scratch/$name.asm.o")
+    done
+    ld -r -o "$scratch/isal.o" "${objects[@]}"
+    objcopy "${interface[@]/#/--keep-global-symbol=}" "$scratch/isal.o"
+    ar rcsD "$scratch/libisal.a" "$scratch/isal.o"
+}
+
+compile_c() {
+    cc -O2 -g0 -fPIC -fvisibility=hidden -fno-semantic-interposition -fstack-protector-strong -DNDEBUG -w \
+        "${include[@]}" -c -o "$2" "$1"
+}
+
+main
