@@ -6,6 +6,10 @@
 //! an engine belong to the process, a few sets for all streams, while a
 //! stream owns no more than its bytes.
 
+pub mod isal;
+pub mod libdeflate;
+pub mod zlib;
+
 use std::fmt;
 
 /// The engines, in the order in which they are reported.
@@ -174,4 +178,12 @@ pub fn serves(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> bool {
         }
         EngineKind::ZlibRs | EngineKind::Original => true,
     }
+}
+
+/// No engine writes more than this for `length` bytes, before and after included.
+///
+/// The worst are codes that do not fit the data: nine bits for a byte in a block with fixed codes, headers of blocks as
+/// small as `mem_level` 1 makes them.
+pub const fn bound(length: usize) -> usize {
+    length + length.div_ceil(8) + length.div_ceil(64) + 512
 }

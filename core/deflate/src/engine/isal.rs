@@ -1,0 +1,117 @@
+//! ISA-L: one pass over the input, with or without history.
+
+mod ffi;
+
+use std::alloc::{self, Layout};
+
+use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
+
+/// zlib's level to ISA-L's, by `examples/measure.rs`. Level 0 is never asked for.
+const LEVELS: [u32; 10] = [1, 1, 2, 3, 3, 3, 3, 3, 3, 3];
+
+/// `ISAL_DEF_LVL3_EXTRA_LARGE`: hash table, matches and the symbols of a block. What a level does not need for its table
+/// makes its blocks larger.
+const LEVEL_BUFFER: usize = 596 * 1024;
+
+/// Positions are 32 bits; half of them are enough for everybody.
+const MAX_INPUT: usize = 1 << 31;
+
+/// ISA-L's state: half a megabyte, of which a small chunk touches a small part.
+pub struct Isal {
+    context: Box<Context>,
+}
+
+#[repr(C, align(64))]
+struct Context {
+    stream: ffi::Stream,
+    level_buffer: [u8; LEVEL_BUFFER],
+}
+
+// SAFETY: a stream of ISA-L belongs to no thread, and its pointers lead into this context or nowhere between two calls.
+unsafe impl Send for Isal {}
+
+impl Isal {
+    pub fn new() -> Self {
+        let layout = Layout::new::<Context>();
+        // SAFETY: the layout is not empty. Zeros are valid for integers and raw pointers, of which the context is made;
+        // a box frees with the layout of its type.
+        let context = unsafe {
+            let memory = alloc::alloc_zeroed(layout).cast::<Context>();
+            if memory.is_null() {
+                alloc::handle_alloc_error(layout);
+            }
+            Box::from_raw(memory)
+        };
+        Self { context }
+    }
+
+    /// Compresses with one of ISA-L's own levels, 1 to 3.
+    pub fn compress_at(
+        &mut self,
+        level: u32,
+        settings: &Settings,
+        chunk: &Chunk,
+        out: &mut [u8],
+    ) -> Option<Written> {
+        if !chunk.last && chunk.input.is_empty() {
+            return Some(Written { bytes: 0, after: chunk.before, synced: false });
+        }
+        self.prepare(level, settings, chunk, out)?;
+        let written = self.run(chunk.last);
+        self.context.stream.forget_buffers();
+        written
+    }
+
+    fn prepare(&mut self, level: u32, settings: &Settings, chunk: &Chunk, out: &mut [u8]) -> Option<()> {
+        if chunk.input.len() > MAX_INPUT || chunk.history.len() > settings.window() {
+            return None;
+        }
+        let Context { stream, level_buffer } = &mut *self.context;
+        // SAFETY: the stream is ours; the function overwrites what matters of it.
+        unsafe { ffi::isal_deflate_init(stream) };
+        stream.level = level;
+        stream.level_buf = level_buffer.as_mut_ptr();
+        stream.level_buf_size = LEVEL_BUFFER as u32;
+        stream.hist_bits = settings.window_bits.into();
+        stream.state.bits.bits = chunk.before.value().into();
+        stream.state.bits.count = chunk.before.count().into();
+        // SAFETY: the stream has just been initialized; at most a window is copied into it.
+        let status =
+            unsafe { ffi::isal_deflate_set_dict(stream, chunk.history.as_ptr(), chunk.history.len() as u32) };
+        stream.next_in = chunk.input.as_ptr();
+        stream.avail_in = chunk.input.len() as u32;
+        stream.next_out = out.as_mut_ptr();
+        stream.avail_out = u32::try_from(out.len()).unwrap_or(u32::MAX);
+        (status == ffi::COMP_OK).then_some(())
+    }
+
+    fn run(&mut self, last: bool) -> Option<Written> {
+        let stream = &mut self.context.stream;
+        stream.end_of_stream = last.into();
+        stream.flush = if last { ffi::NO_FLUSH } else { ffi::SYNC_FLUSH };
+        // SAFETY: the stream is initialized, and its buffers are slices that outlive the call.
+        let status = unsafe { ffi::isal_deflate(stream) };
+        let end = if last { ffi::STATE_END } else { ffi::STATE_NEW_BLOCK };
+        let done = status == ffi::COMP_OK && stream.avail_in == 0 && stream.state.state == end;
+        done.then_some(Written { bytes: stream.total_out as usize, after: Bits::NONE, synced: !last })
+    }
+}
+
+impl Default for Isal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Engine for Isal {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Isal
+    }
+
+    fn compress(&mut self, settings: &Settings, chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
+        if !serves(EngineKind::Isal, settings, chunk) {
+            return None;
+        }
+        self.compress_at(*LEVELS.get(usize::from(settings.level))?, settings, chunk, out)
+    }
+}
