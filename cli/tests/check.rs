@@ -22,6 +22,19 @@ fn tells_of_a_program_what_it_links_and_which_hooks_it_would_use() {
 }
 
 #[test]
+fn tells_of_a_program_that_compresses() {
+    let place = Place::new();
+    place.add_packer();
+    let report = json(&place, &["--", "./packer"]);
+    let accelerators = report["program"]["accelerators"].as_array().unwrap();
+    let gzip = accelerators.iter().find(|accelerator| accelerator["name"] == "gzip").unwrap();
+    assert_eq!(gzip["decision"], "apply");
+    assert_eq!(gzip["hooks"][0]["bound_in"], serde_json::json!(["packer"]));
+    assert_eq!(gzip["hooks"][1]["bound_in"], serde_json::json!([]));
+    assert_eq!(report["accelerators"][1]["decision"], "apply", "the host alone says nothing against it");
+}
+
+#[test]
 fn the_json_of_a_program_says_the_same() {
     let place = Place::new();
     let program = &json(&place, &["--", "./server"])["program"];

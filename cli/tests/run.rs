@@ -14,7 +14,88 @@ fn a_server_is_accelerated_and_told_so_on_stderr_only() {
     let place = Place::new();
     let assert = place.run(&["run", "--", "./server"]).success();
     assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
-    insta::assert_snapshot!(place.stderr(&assert), @"hasten: tls on for server: TLS handshakes in batches of eight (RSA, ECDSA, ECDHE); watch it with `hasten top`");
+    insta::assert_snapshot!(place.stderr(&assert), @"
+    hasten: tls on for server: TLS handshakes in batches of eight (RSA, ECDSA, ECDHE); watch it with `hasten top`
+    hasten: gzip on standby: server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
+    ");
+}
+
+#[test]
+fn a_program_that_compresses_is_accelerated_on_any_cpu() {
+    let place = Place::new();
+    place.add_packer();
+    let mut command = place.hasten(&["run", "--only", "gzip", "--", "./packer"]);
+    let assert = assert_cmd::Command::from_std({
+        command.env("HASTEN_CPU_DISABLE_IFMA", "1");
+        command
+    })
+    .assert()
+    .success();
+    assert_eq!(place.stdout(&assert), "loaded=yes deflate=100\n");
+    let said = place.stderr(&assert);
+    assert!(said.contains("hasten: gzip on for packer: zlib's compression and decompression"), "{said}");
+    assert!(said.contains("hasten: tls off: --only does not name it"), "{said}");
+}
+
+#[test]
+fn verification_is_a_flag_a_variable_or_a_key() {
+    let place = Place::new();
+    place.add_packer();
+    let verify = |arguments: &[&str], variable: &str| {
+        let mut command =
+            place.hasten(&[&["run", "-q"], arguments, &["--", "printenv", "HASTEN_GZIP_VERIFY"]].concat());
+        command.env("HASTEN_GZIP_VERIFY", variable);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(verify(&[], ""), "\n");
+    assert_eq!(verify(&["--verify"], ""), "1\n");
+    assert_eq!(verify(&["--verify"], "0"), "1\n", "a flag wins over the environment");
+    place.write("hasten.toml", "[gzip]\nverify = true\n");
+    assert_eq!(verify(&[], ""), "1\n");
+    assert_eq!(verify(&[], "0"), "0\n", "the environment wins over the file");
+    let assert = place.run(&["run", "--verify", "--only", "tls", "--", "./packer"]).success();
+    let said = place.stderr(&assert);
+    assert!(said.contains("hasten: warning: --verify has no effect: gzip is off"), "{said}");
+}
+
+#[test]
+fn zlib_inside_a_program_is_out_of_reach_and_said_to_be() {
+    let place = Place::new();
+    let text = "deflate 1.2.13 Copyright 1995-2022 Jean-loup Gailly and Mark Adler";
+    let own = format!("const char *volatile text = \" {text}\"; int deflate(void) {{ return 0; }}");
+    let hidden = "int main(void) { return deflate() + (text == 0); }";
+    let reason = |name: &str| {
+        let assert = place.run(&["run", "--dry-run", "--", &format!("./{name}")]).success();
+        let said = place.stderr(&assert);
+        said.lines().skip_while(|line| !line.starts_with("gzip ")).collect::<Vec<_>>().join("\n")
+    };
+    place.cc("exporting", &format!("{own} {hidden}"), &["-rdynamic"]);
+    place.cc("hiding", &format!("{own} {hidden}"), &[]);
+    for name in ["exporting", "hiding"] {
+        let said = reason(name);
+        assert!(said.starts_with("gzip off: "), "{said}");
+        assert!(said.contains(&format!("- {name} carries its own zlib 1.2.13 inside")), "{said}");
+        assert!(said.contains("fix: use a build that links the system's libz.so.1"), "{said}");
+    }
+    let slz = "const char *volatile text = \"Built with libslz for stateless compression.\";\
+               int main(void) { return text == 0; }";
+    place.cc("balancer", slz, &[]);
+    let said = reason("balancer");
+    assert!(said.contains("- balancer compresses with libslz inside it and never calls zlib"), "{said}");
+}
+
+#[test]
+fn without_the_gzip_library_tls_goes_on() {
+    if !has_ifma() {
+        return;
+    }
+    let place = Place::new();
+    std::fs::remove_file(place.path("libhasten_gzip.so")).unwrap();
+    let assert = place.run(&["run", "--", "./server"]).success();
+    assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
+    let said = place.stderr(&assert);
+    assert!(said.contains("hasten: tls on for server"), "{said}");
+    assert!(said.contains("hasten: gzip off: libhasten_gzip.so is not in [PLACE]"), "{said}");
 }
 
 #[test]
@@ -36,8 +117,15 @@ fn dry_run_shows_every_reason_and_starts_nothing() {
       + server uses [PLACE]/libssl.so.3 (OpenSSL 3.0.99)
       + the library is [PLACE]/libhasten_tls.so
 
+    gzip standby: zlib's compression and decompression by faster engines
+      + on by default
+      + any x86-64 CPU will do; this one makes it faster with [FEATURES]
+      + server is dynamically linked with glibc
+      ~ server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
+      + the library is [PLACE]/libhasten_gzip.so
+
     the same by hand:
-      LD_PRELOAD=[PLACE]/libhasten_tls.so ./server 7 'two words' 'it'\''s'
+      LD_PRELOAD=[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so ./server 7 'two words' 'it'\''s'
     "#);
 }
 
@@ -63,7 +151,10 @@ fn programs_started_by_the_command_inherit_the_library() {
     let place = Place::new();
     let assert = place.run(&["run", "--", "dash", "-c", "./server; true"]).success();
     assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
-    insta::assert_snapshot!(place.stderr(&assert), @"hasten: tls on standby: dash does not link libssl.so.3: the library stays idle until dash, or a program that it starts, loads it");
+    insta::assert_snapshot!(place.stderr(&assert), @"
+    hasten: tls on standby: dash does not link libssl.so.3: the library stays idle until dash, or a program that it starts, loads it
+    hasten: gzip on standby: dash does not link libz.so.1: the library stays idle until dash, or a program that it starts, loads it
+    ");
 }
 
 #[test]
@@ -80,7 +171,7 @@ fn a_script_is_judged_by_its_interpreter() {
 }
 
 #[test]
-fn without_ifma_nothing_is_preloaded_and_the_reason_is_given() {
+fn without_ifma_tls_is_not_preloaded_and_the_reason_is_given() {
     let place = Place::new();
     let command = |arguments: &[&str]| {
         let mut command = place.hasten(arguments);
@@ -92,10 +183,11 @@ fn without_ifma_nothing_is_preloaded_and_the_reason_is_given() {
     insta::assert_snapshot!(place.stderr(&assert), @r#"
     hasten: tls off: HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA
       fix: unset HASTEN_CPU_DISABLE_IFMA
-    hasten: running server as it is
+    hasten: gzip on standby: server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
     "#);
-    let assert = command(&["run", "--strict", "--", "./server"]).code(1);
+    let assert = command(&["run", "--strict", "--without", "gzip", "--", "./server"]).code(1);
     assert_eq!(place.stdout(&assert), "");
+    assert!(place.stderr(&assert).contains("hasten: running server as it is"));
     assert!(place.stderr(&assert).contains("--strict forbids"), "{}", place.stderr(&assert));
 }
 
@@ -179,17 +271,17 @@ fn what_is_preloaded_already_stays_in_front() {
         .env("LD_PRELOAD", &other)
         .output()
         .unwrap();
-    let expected = "[PLACE]/libother.so:[PLACE]/libhasten_tls.so\n";
+    let expected = "[PLACE]/libother.so:[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so\n";
     assert_eq!(place.normalise(&output.stdout), expected);
 }
 
 #[test]
 fn run_inside_run_means_what_the_inner_one_says() {
     let place = Place::new();
-    let inner = [support::HASTEN, "run", "-q", "--without", "tls", "--", "./server"];
+    let inner = [support::HASTEN, "run", "-q", "--without", "tls,gzip", "--", "./server"];
     let assert = place.run(&[&["run", "-q", "--"], &inner[..]].concat()).success();
     // The constructor ran in the inner hasten itself, so the variable is inherited; the library is not.
-    let environment = [support::HASTEN, "run", "-q", "--without", "tls", "--", "printenv", "LD_PRELOAD"];
+    let environment = [support::HASTEN, "run", "-q", "--without", "tls,gzip", "--", "printenv", "LD_PRELOAD"];
     assert!(place.stdout(&assert).starts_with("./server"));
     place.run(&[&["run", "-q", "--"], &environment[..]].concat()).code(1).stdout("");
 }
@@ -202,6 +294,7 @@ fn programs_that_cannot_be_preloaded_run_as_they_are() {
     insta::assert_snapshot!(place.stderr(&assert).replace(" AVX-512 IFMA", ""), @r#"
     hasten: tls off: static is statically linked: there is no loader to preload anything
       fix: use a dynamically linked build; if static only starts the server, put hasten behind it: `static … hasten run -- SERVER`
+    hasten: gzip off: static is statically linked: there is no loader to preload anything
     hasten: running static as it is
     "#);
     place.run(&["run", "--strict", "--", "./static"]).code(1);

@@ -20,6 +20,7 @@ Examples:
   hasten run -- nginx -g 'daemon off;'
   hasten run --dry-run -- haproxy -f /etc/haproxy/haproxy.cfg
   hasten run --strict --only tls -- nginx
+  hasten run --verify -- nginx                  check every compressed byte, at some of the gain
   HASTEN_DISABLE=tls hasten run -- nginx        the kill switch: everything else stays as it is
 ";
 
@@ -43,6 +44,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_WITHOUT", hide_env_values = true,
           value_parser = AcceleratorName)]
     without: Vec<String>,
+
+    /// Decompress everything that the gzip engines compress and compare, before it leaves
+    #[arg(long)]
+    verify: bool,
 
     /// Refuse to start a command that cannot be accelerated
     #[arg(long, env = "HASTEN_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
@@ -68,6 +73,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let program = Program::inspect(&args.command[0], &Environment::current())?;
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
     warn_of_misspellings(&surroundings);
+    warn_of_no_effect(args, &plan);
     if args.dry_run {
         print_plan(&plan, &program, &config, &args.command);
     } else if !args.quiet {
@@ -94,6 +100,7 @@ impl RunArgs {
         let file = self.config.as_deref().filter(|file| !file.is_empty());
         let mut config = Config::load(file.map(Path::new))?;
         config.strict |= self.strict;
+        config.gzip.verify_always = self.verify;
         config.prefer(Wish {
             only_source: "--only".into(),
             without_source: "--without".into(),
@@ -119,12 +126,25 @@ fn warn_of_misspellings(surroundings: &Surroundings) {
     }
 }
 
+/// Who asks for verification relies on it.
+fn warn_of_no_effect(args: &RunArgs, plan: &Plan) {
+    let is_off = |verdict: &Verdict| verdict.name == "gzip" && verdict.decision == Decision::Skip;
+    if args.verify && plan.accelerators.iter().any(is_off) {
+        say("hasten: warning: --verify has no effect: gzip is off");
+    }
+}
+
 /// A line for each accelerator, and the cure for each one that is off.
 fn print_summary(plan: &Plan, program: &Program) {
+    let mut said = Vec::new();
     for verdict in &plan.accelerators {
         say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
-        for reason in verdict.reasons(Side::Against) {
-            reason.fix.iter().for_each(|fix| say(format!("  fix: {fix}")));
+        for fix in verdict.reasons(Side::Against).filter_map(|reason| reason.fix.as_ref()) {
+            // What keeps one accelerator out often keeps out all.
+            if !said.contains(&fix) {
+                say(format!("  fix: {fix}"));
+                said.push(fix);
+            }
         }
     }
     if !plan.applies() {

@@ -21,6 +21,15 @@ const PRELOAD: &str = r#"
     __attribute__((constructor)) static void loaded(void) { setenv("LOADED", "yes", 1); }
 "#;
 
+/// The same for compression; nothing here links zlib, unless a test builds it.
+const PRELOAD_GZIP: &str = r#"
+    #include <stdlib.h>
+    __attribute__((section(".hasten.hooks"), used)) static const char table[] =
+        "deflate\tZ\trequired\t Compresses.\n"
+        "inflate\tZ\trequired\t Decompresses.\n";
+    __attribute__((constructor)) static void loaded(void) { setenv("LOADED_GZIP", "yes", 1); }
+"#;
+
 /// Enough of OpenSSL to be recognised: the names, an edge between the two libraries, a version text.
 const LIBCRYPTO: &str = r#"
     const char version_text[] = "OpenSSL 3.0.99 1 Jan 2030";
@@ -41,15 +50,35 @@ const SERVER: &str = r#"
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
-    /// A working directory with the preload library and `server`, which links the look-alike of OpenSSL.
+    /// A working directory with the preload libraries and `server`, which links the look-alike of OpenSSL.
     pub(crate) fn new() -> Self {
         let place = Self(tempfile::tempdir().expect("a temporary directory"));
         place.cc("libhasten_tls.so", PRELOAD, &["-shared", "-fPIC"]);
+        place.cc("libhasten_gzip.so", PRELOAD_GZIP, &["-shared", "-fPIC"]);
         place.cc("libcrypto.so.3", LIBCRYPTO, &["-shared", "-fPIC", "-Wl,-soname,libcrypto.so.3"]);
         let arguments = ["-shared", "-fPIC", "-Wl,-soname,libssl.so.3", "@/libcrypto.so.3", "-Wl,-rpath,@"];
         place.cc("libssl.so.3", LIBSSL, &arguments);
         place.cc("server", SERVER, &["@/libssl.so.3", "-Wl,-rpath,@", "-Wl,-rpath-link,@"]);
         place
+    }
+
+    /// `packer`, which links a look-alike of zlib and says whether compression is preloaded.
+    pub(crate) fn add_packer(&self) {
+        let zlib = r#"
+            const char copyright[] = " deflate 1.2.99 Copyright 1995-2030 ";
+            int deflate(void) { return copyright[1]; }
+        "#;
+        self.cc("libz.so.1", zlib, &["-shared", "-fPIC", "-Wl,-soname,libz.so.1"]);
+        let packer = r#"
+            #include <stdio.h>
+            #include <stdlib.h>
+            int deflate(void);
+            int main(void) {
+                const char *loaded = getenv("LOADED_GZIP");
+                printf("loaded=%s deflate=%d\n", loaded ? loaded : "no", deflate());
+            }
+        "#;
+        self.cc("packer", packer, &["@/libz.so.1", "-Wl,-rpath,@"]);
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -99,7 +128,12 @@ impl Place {
     pub(crate) fn normalise(&self, output: &[u8]) -> String {
         let text = String::from_utf8_lossy(output);
         let text = text.replace(self.0.path().to_str().expect("UTF-8"), "[PLACE]");
-        text.replace(&Probe::new().cpu().model, "[CPU]")
+        let text = text.replace(&Probe::new().cpu().model, "[CPU]");
+        let features = |line: &str| match line.split_once("makes it faster with ") {
+            Some((before, _)) => format!("{before}makes it faster with [FEATURES]\n"),
+            None => line.to_owned(),
+        };
+        text.split_inclusive('\n').map(features).collect()
     }
 
     pub(crate) fn stderr(&self, assert: &Assert) -> String {

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::accelerator::{self, tls};
+use crate::accelerator::{self, gzip, tls};
 use crate::config::ConfigError;
 use crate::nearest;
 use crate::plan::Reason;
@@ -13,10 +13,12 @@ use crate::plan::Reason;
 const EVERY: [&str; 2] = ["all", "1"];
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 12] = [
+const VARIABLES: [&str; 14] = [
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_IFMA",
     "HASTEN_DISABLE",
+    "HASTEN_GZIP_ENGINES",
+    "HASTEN_GZIP_VERIFY",
     "HASTEN_LIBDIR",
     "HASTEN_ONLY",
     "HASTEN_QUIET",
@@ -28,9 +30,13 @@ const VARIABLES: [&str; 12] = [
     "HASTEN_WITHOUT",
 ];
 
+/// What only our build reads: everything that cargo starts has them.
+const OF_THE_BUILD: [&str; 2] = ["HASTEN_CRYPTO_MB", "HASTEN_ISAL"];
+
 /// The known variable that `name` looks like a misspelling of. Others with our prefix are none of our business.
 pub fn misspelt_variable(name: &str) -> Option<&'static str> {
-    (name.starts_with("HASTEN") && !VARIABLES.contains(&name)).then(|| nearest(name, VARIABLES)).flatten()
+    let is_known = VARIABLES.contains(&name) || OF_THE_BUILD.contains(&name);
+    (name.starts_with("HASTEN") && !is_known).then(|| nearest(name, VARIABLES)).flatten()
 }
 
 #[derive(Debug, Clone, Default)]
@@ -41,6 +47,10 @@ pub struct Surroundings {
     pub library_directory: Option<PathBuf>,
     /// `HASTEN_TLS_BREAK_EVEN`, which wins over the configuration file.
     pub tls_break_even: Option<OsString>,
+    /// `HASTEN_GZIP_VERIFY`, which wins over the configuration file.
+    pub gzip_verify: Option<OsString>,
+    /// `HASTEN_GZIP_ENGINES`, which wins over the configuration file.
+    pub gzip_engines: Option<OsString>,
     /// `HASTEN_CPU_DISABLE_IFMA`: behave as on a CPU without IFMA.
     pub deny_ifma: bool,
     /// `LD_PRELOAD` as it is now.
@@ -56,6 +66,8 @@ impl Surroundings {
             disable: variable("HASTEN_DISABLE").map(|value| value.to_string_lossy().into_owned()),
             library_directory: variable("HASTEN_LIBDIR").map(PathBuf::from),
             tls_break_even: variable("HASTEN_TLS_BREAK_EVEN"),
+            gzip_verify: variable(gzip::VERIFY),
+            gzip_engines: variable(gzip::ENGINE_LIST),
             deny_ifma: variable("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value == "1"),
             ld_preload: variable("LD_PRELOAD"),
             executable: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
@@ -64,11 +76,15 @@ impl Surroundings {
 
     /// Refuses variables that the libraries would ignore in silence.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let list = self.tls_break_even.as_deref().unwrap_or_default().to_string_lossy();
-        tls::check_break_even(&list).map_err(|(problem, fix)| ConfigError::Variable {
-            variable: "HASTEN_TLS_BREAK_EVEN",
-            problem,
-            fix,
+        type Check = fn(&str) -> Result<(), (String, String)>;
+        let checks: [(&'static str, &Option<OsString>, Check); 3] = [
+            ("HASTEN_TLS_BREAK_EVEN", &self.tls_break_even, tls::check_break_even),
+            (gzip::VERIFY, &self.gzip_verify, gzip::check_verify),
+            (gzip::ENGINE_LIST, &self.gzip_engines, gzip::check_engines),
+        ];
+        checks.into_iter().try_for_each(|(variable, value, check)| {
+            let value = value.as_deref().unwrap_or_default().to_string_lossy();
+            check(&value).map_err(|(problem, fix)| ConfigError::Variable { variable, problem, fix })
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hasten_plan::{Config, ConfigError};
+use hasten_plan::{Config, ConfigError, accelerator};
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, Path::new("hasten.toml"))
@@ -17,11 +17,14 @@ fn complaint(text: &str) -> (String, String) {
 #[test]
 fn accepts_everything_that_is_documented() {
     let config = parse(
-        "[run]\nstrict = true\nonly = [\"tls\"]\nwithout = []\n[tls]\nenabled = true\n[tls.break_even]\nrsa-2048-sign = 0x3\n",
+        "[run]\nstrict = true\nonly = [\"tls\"]\nwithout = []\n[tls]\nenabled = true\n[tls.break_even]\nrsa-2048-sign = 0x3\n\
+         [gzip]\nenabled = true\nverify = true\nengines = [\"isal\", \"zlib-rs\"]\n",
     )
     .unwrap();
     assert!(config.strict);
     assert_eq!(config.tls.break_even["rsa-2048-sign"], 3);
+    assert!(config.gzip.verify && !config.gzip.verify_always);
+    assert_eq!(config.gzip.engines, ["isal", "zlib-rs"]);
     assert!(parse("").is_ok());
 }
 
@@ -30,8 +33,9 @@ fn the_documentation_names_every_key_and_its_example_is_valid() {
     let page = include_str!("../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     parse(example).unwrap();
-    let keys = ["strict", "only", "without", "enabled", "break_even"];
-    for key in keys.into_iter().chain(hasten_plan::accelerator::tls::OPERATIONS) {
+    let keys = ["strict", "only", "without", "enabled", "break_even", "verify", "engines"];
+    let names = [&accelerator::tls::OPERATIONS[..], &accelerator::gzip::ENGINES];
+    for key in keys.into_iter().chain(names.concat()) {
         assert!(page.contains(key), "{key}");
     }
 }
@@ -47,7 +51,14 @@ fn unknown_keys_name_the_line_and_the_nearest_valid_key() {
             "did you mean `break_even`?",
         ),
         ("[run]\nonly = ['tsl']", "hasten.toml:2: unknown accelerator `tsl`", "did you mean `tls`?"),
-        ("[run]\nonly = ['node']", "hasten.toml:2: unknown accelerator `node`", "use one of tls"),
+        ("[run]\nonly = ['node']", "hasten.toml:2: unknown accelerator `node`", "use one of tls, gzip"),
+        ("[gzip]\nverfy = true", "hasten.toml:2: unknown key `verfy` in [gzip]", "did you mean `verify`?"),
+        (
+            "[gzip]\nengines = ['isal', 'libdflate']",
+            "hasten.toml:2: unknown engine `libdflate`",
+            "did you mean `libdeflate`?",
+        ),
+        ("[gzipp]", "hasten.toml:1: unknown table `gzipp`", "did you mean `gzip`?"),
         (
             "[tls.break_even]\nrsa-2048-sgn = 3",
             "hasten.toml:2: unknown operation `rsa-2048-sgn` in [tls.break_even]",
@@ -66,6 +77,11 @@ fn values_of_the_wrong_kind_say_what_is_expected() {
         (
             "[run]\nonly = 'tls'",
             "hasten.toml:2: `only` must be a list of accelerators, such as [\"tls\"], not 'tls'",
+        ),
+        ("[gzip]\nverify = 1", "hasten.toml:2: `verify` must be true or false, not 1"),
+        (
+            "[gzip]\nengines = []",
+            "hasten.toml:2: `engines` must be a list of engines, such as [\"isal\", \"libdeflate\"], not []",
         ),
         (
             "[tls]\nbreak_even = { p-256-sign = 10 }",

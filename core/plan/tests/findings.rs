@@ -44,7 +44,7 @@ fn every_feature_that_the_tls_engine_needs_is_shown_as_used_by_it() {
     for feature in hasten_plan::accelerator::tls::REQUIRED {
         let id = format!("cpu.{}", feature.flag());
         let finding = findings.iter().find(|finding| finding.id == id).unwrap();
-        assert_eq!(finding.used_by, ["tls"], "{id}");
+        assert!(finding.used_by.contains(&"tls"), "{id}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The accelerators that hasten knows, one file each.
 
+pub mod gzip;
 pub mod tls;
 
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use crate::plan::Reason;
 use crate::surroundings::Surroundings;
 
 /// Every accelerator, in the order in which plans show them.
-pub const ACCELERATORS: &[&dyn Accelerator] = &[&tls::Tls];
+pub const ACCELERATORS: &[&dyn Accelerator] = &[&tls::Tls, &gzip::Gzip];
 
 /// One preload library, and the knowledge of when it helps.
 pub trait Accelerator: Sync {

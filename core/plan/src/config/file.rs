@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
 use super::{Config, Wish};
-use crate::accelerator::{self, tls};
+use crate::accelerator::{self, gzip, tls};
 use crate::suggestion;
 
 type Value<'a> = Spanned<DeValue<'a>>;
@@ -25,20 +25,19 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
         without_source: format!("[run] without in {}", path.display()),
         ..Wish::default()
     };
-    let mut tls_enabled = true;
+    let mut disabled = Vec::new();
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
             "run" => reader.run(value, &mut config, &mut wish)?,
-            "tls" => tls_enabled = reader.tls(value, &mut config)?,
-            name => return Err(reader.unknown(key.span(), ("table", ""), name, &["run", "tls"])),
+            "tls" => disabled.extend((!reader.tls(value, &mut config)?).then_some("tls")),
+            "gzip" => disabled.extend((!reader.gzip(value, &mut config)?).then_some("gzip")),
+            name => return Err(reader.unknown(key.span(), ("table", ""), name, &["run", "tls", "gzip"])),
         }
     }
     config.wishes.push(wish);
-    if !tls_enabled {
-        let source = format!("[tls] enabled in {}", path.display());
-        config
-            .wishes
-            .insert(0, Wish { without_source: source, without: vec!["tls".into()], ..Wish::default() });
+    for name in disabled {
+        let without_source = format!("[{name}] enabled in {}", path.display());
+        config.prefer(Wish { without_source, without: vec![name.into()], ..Wish::default() });
     }
     Ok(config)
 }
@@ -84,6 +83,30 @@ impl Reader<'_> {
         Ok(enabled)
     }
 
+    /// Whether the accelerator stays enabled.
+    fn gzip(&self, table: &Value<'_>, config: &mut Config) -> Result<bool, ConfigError> {
+        let mut enabled = true;
+        for (key, value) in self.table("gzip", table)? {
+            match key.get_ref().as_ref() {
+                "enabled" => enabled = self.boolean("enabled", value)?,
+                "verify" => config.gzip.verify = self.boolean("verify", value)?,
+                "engines" => config.gzip.engines = self.engines(value)?,
+                name => {
+                    let valid = ["enabled", "verify", "engines"];
+                    return Err(self.unknown(key.span(), ("key", " in [gzip]"), name, &valid));
+                }
+            }
+        }
+        Ok(enabled)
+    }
+
+    fn engines(&self, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
+        let expected = "a list of engines, such as [\"isal\", \"libdeflate\"]";
+        let engines = self.names("engines", value, expected, "engine", &gzip::ENGINES)?;
+        // No engine at all is what `enabled = false` says.
+        if engines.is_empty() { Err(self.wrong("engines", expected, value)) } else { Ok(engines) }
+    }
+
     fn break_even(&self, table: &Value<'_>, config: &mut Config) -> Result<(), ConfigError> {
         for (key, value) in self.table("break_even", table)? {
             let operation = key.get_ref().as_ref();
@@ -109,15 +132,26 @@ impl Reader<'_> {
     }
 
     fn accelerators(&self, key: &str, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
-        let expected = "a list of accelerators, such as [\"tls\"]";
-        let array = value.get_ref().as_array().ok_or_else(|| self.wrong(key, expected, value))?;
         let known: Vec<_> = accelerator::names().collect();
+        self.names(key, value, "a list of accelerators, such as [\"tls\"]", "accelerator", &known)
+    }
+
+    /// A list of nothing but `known` names.
+    fn names(
+        &self,
+        key: &str,
+        value: &Value<'_>,
+        expected: &'static str,
+        what: &'static str,
+        known: &[&str],
+    ) -> Result<Vec<String>, ConfigError> {
+        let array = value.get_ref().as_array().ok_or_else(|| self.wrong(key, expected, value))?;
         let name = |item: &Value<'_>| {
             let name = item.get_ref().as_str().ok_or_else(|| self.wrong(key, expected, item))?;
             if known.contains(&name) {
                 Ok(name.to_owned())
             } else {
-                Err(self.unknown(item.span(), ("accelerator", ""), name, &known))
+                Err(self.unknown(item.span(), (what, ""), name, known))
             }
         };
         array.iter().map(name).collect()

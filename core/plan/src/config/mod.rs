@@ -21,6 +21,7 @@ pub struct Config {
     /// Refuse to run a command that cannot be accelerated.
     pub strict: bool,
     pub tls: TlsConfig,
+    pub gzip: GzipConfig,
     /// Who asked for which accelerators, strongest first.
     wishes: Vec<Wish>,
 }
@@ -29,6 +30,16 @@ pub struct Config {
 pub struct TlsConfig {
     /// Operation -> smallest group that is worth a batch.
     pub break_even: BTreeMap<String, u8>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GzipConfig {
+    /// Decompress and compare what the engines compress; the environment may say otherwise.
+    pub verify: bool,
+    /// The same, by the command line, which wins over the environment.
+    pub verify_always: bool,
+    /// The engines that may be used; all of them if none is named.
+    pub engines: Vec<String>,
 }
 
 /// One source's choice of accelerators.

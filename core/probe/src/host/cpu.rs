@@ -37,10 +37,18 @@ pub enum Feature {
     Bmi2,
     #[serde(rename = "fma")]
     Fma,
+    #[serde(rename = "sse4_2")]
+    Sse42,
+    #[serde(rename = "pclmulqdq")]
+    Pclmulqdq,
+    #[serde(rename = "avx2")]
+    Avx2,
+    #[serde(rename = "vpclmulqdq")]
+    Vpclmulqdq,
 }
 
 impl Feature {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::Avx512F,
         Self::Avx512Dq,
         Self::Avx512Bw,
@@ -56,6 +64,10 @@ impl Feature {
         Self::Bmi1,
         Self::Bmi2,
         Self::Fma,
+        Self::Sse42,
+        Self::Pclmulqdq,
+        Self::Avx2,
+        Self::Vpclmulqdq,
     ];
 
     /// The flag in `/proc/cpuinfo`.
@@ -76,6 +88,10 @@ impl Feature {
             Self::Bmi1 => "bmi1",
             Self::Bmi2 => "bmi2",
             Self::Fma => "fma",
+            Self::Sse42 => "sse4_2",
+            Self::Pclmulqdq => "pclmulqdq",
+            Self::Avx2 => "avx2",
+            Self::Vpclmulqdq => "vpclmulqdq",
         }
     }
 
@@ -97,6 +113,10 @@ impl Feature {
             Self::Bmi1 => "BMI1",
             Self::Bmi2 => "BMI2",
             Self::Fma => "FMA",
+            Self::Sse42 => "SSE4.2",
+            Self::Pclmulqdq => "PCLMULQDQ",
+            Self::Avx2 => "AVX2",
+            Self::Vpclmulqdq => "VPCLMULQDQ",
         }
     }
 }
@@ -167,6 +187,7 @@ mod silicon {
     pub(super) fn features() -> Vec<Feature> {
         let cpuid = CpuId::new();
         let Some(leaf) = cpuid.get_extended_feature_info() else { return Vec::new() };
+        let Some(first) = cpuid.get_feature_info() else { return Vec::new() };
         let has = |feature: &Feature| match feature {
             Feature::Avx512F => leaf.has_avx512f(),
             Feature::Avx512Dq => leaf.has_avx512dq(),
@@ -182,7 +203,11 @@ mod silicon {
             Feature::ShaNi => leaf.has_sha(),
             Feature::Bmi1 => leaf.has_bmi1(),
             Feature::Bmi2 => leaf.has_bmi2(),
-            Feature::Fma => cpuid.get_feature_info().is_some_and(|leaf| leaf.has_fma()),
+            Feature::Fma => first.has_fma(),
+            Feature::Sse42 => first.has_sse42(),
+            Feature::Pclmulqdq => first.has_pclmulqdq(),
+            Feature::Avx2 => leaf.has_avx2(),
+            Feature::Vpclmulqdq => leaf.has_vpclmulqdq(),
         };
         Feature::ALL.into_iter().filter(has).collect()
     }
@@ -205,6 +230,10 @@ mod silicon {
             Feature::Bmi1 => is_x86_feature_detected!("bmi1"),
             Feature::Bmi2 => is_x86_feature_detected!("bmi2"),
             Feature::Fma => is_x86_feature_detected!("fma"),
+            Feature::Sse42 => is_x86_feature_detected!("sse4.2"),
+            Feature::Pclmulqdq => is_x86_feature_detected!("pclmulqdq"),
+            Feature::Avx2 => is_x86_feature_detected!("avx2"),
+            Feature::Vpclmulqdq => is_x86_feature_detected!("vpclmulqdq"),
         }
     }
 }

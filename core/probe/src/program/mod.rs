@@ -1,6 +1,7 @@
 //! What a command is before it is run: the file that finally executes, how it is linked, and what the
 //! dynamic loader would load for it.
 
+pub mod compression;
 pub mod elf;
 pub mod kind;
 pub mod ldcache;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use self::compression::Carried;
 use self::elf::{Elf, Import, Machine};
 use self::kind::Kind;
 use self::loader::{Loader, Missing};
@@ -143,6 +145,11 @@ impl Program {
     /// Whether the executable itself provides `symbol`, which then wins over any preloaded library.
     pub fn exports(&self, symbol: &str) -> bool {
         elf::with(&self.executable, |data| elf::exports(data, symbol)).unwrap_or(false)
+    }
+
+    /// Compression code inside the executable. Costs a look at all its constants.
+    pub fn carried_compression(&self) -> Option<Carried> {
+        compression::carried(&self.executable)
     }
 
     /// What the executable and its libraries call in each other. Costs a look into every one of them.

@@ -28,7 +28,8 @@ fn after(bytes: &[u8], prefix: &[u8], dots: usize) -> Option<String> {
     memmem::find_iter(bytes, prefix).find_map(|at| number(&bytes[at + prefix.len()..], dots))
 }
 
-fn number(tail: &[u8], dots: usize) -> Option<String> {
+/// The version number that `tail` begins with.
+pub(super) fn number(tail: &[u8], dots: usize) -> Option<String> {
     let end =
         tail.iter().take(32).position(|byte| !byte.is_ascii_alphanumeric() && !b".-+~".contains(byte))?;
     let text = str::from_utf8(&tail[..end]).ok()?;

@@ -1,0 +1,148 @@
+//! zlib's work by faster engines.
+
+use std::ffi::OsString;
+
+use hasten_probe::program::compression::Carried;
+use hasten_probe::{Cpu, Feature, Program};
+
+use super::Accelerator;
+use crate::config::Config;
+use crate::plan::{Reason, Side};
+use crate::preload;
+use crate::suggestion;
+use crate::surroundings::Surroundings;
+
+pub struct Gzip;
+
+/// The engines by their names in the configuration; the original zlib always stands behind them.
+pub const ENGINES: [&str; 4] = ["isal", "libdeflate", "zlib-rs", "original"];
+
+/// Verifies what the engines compress.
+pub(crate) const VERIFY: &str = "HASTEN_GZIP_VERIFY";
+/// The engines that may be used.
+pub(crate) const ENGINE_LIST: &str = "HASTEN_GZIP_ENGINES";
+
+/// What the engines look for at run time, most useful first; without any of it they use plain code.
+const FASTER: [Feature; 5] =
+    [Feature::Avx2, Feature::Bmi2, Feature::Pclmulqdq, Feature::Avx512Bw, Feature::Vpclmulqdq];
+
+impl Accelerator for Gzip {
+    fn name(&self) -> &'static str {
+        "gzip"
+    }
+
+    fn summary(&self) -> &'static str {
+        "zlib's compression and decompression by faster engines"
+    }
+
+    fn library(&self) -> &'static str {
+        "libhasten_gzip.so"
+    }
+
+    fn uses(&self) -> &'static [&'static str] {
+        &[
+            "cpu.sse4_2",
+            "cpu.pclmulqdq",
+            "cpu.avx2",
+            "cpu.bmi1",
+            "cpu.bmi2",
+            "cpu.avx512f",
+            "cpu.avx512dq",
+            "cpu.avx512bw",
+            "cpu.avx512vl",
+            "cpu.avx512cd",
+            "cpu.vpclmulqdq",
+            "kernel.memfd",
+        ]
+    }
+
+    fn judge_host(&self, cpu: &Cpu, _: &Surroundings) -> Vec<Reason> {
+        let faster: Vec<_> =
+            FASTER.into_iter().filter(|feature| cpu.has(*feature)).map(Feature::label).collect();
+        let with = if faster.is_empty() {
+            "; this one has none of the extensions that make it faster".to_owned()
+        } else {
+            format!("; this one makes it faster with {}", faster.join(", "))
+        };
+        vec![Reason::favour(format!("any x86-64 CPU will do{with}"))]
+    }
+
+    fn judge_program(&self, program: &Program) -> Vec<Reason> {
+        let accepts = preload::accepts(program);
+        // Of a program that preloads nothing, no libraries are known either.
+        let zlib = (accepts.side == Side::For).then(|| zlib(program));
+        [accepts].into_iter().chain(zlib).collect()
+    }
+
+    fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
+        let mut variables = Vec::new();
+        let by_file = config.gzip.verify && surroundings.gzip_verify.is_none();
+        if config.gzip.verify_always || by_file {
+            variables.push((VERIFY, "1".into()));
+        }
+        if !config.gzip.engines.is_empty() && surroundings.gzip_engines.is_none() {
+            variables.push((ENGINE_LIST, config.gzip.engines.join(",").into()));
+        }
+        variables
+    }
+}
+
+/// Whether the program's compression goes through a zlib that can be interposed.
+fn zlib(program: &Program) -> Reason {
+    let name = program.name();
+    // The executable's own functions win over preloaded ones, in all of its libraries, too.
+    if program.exports("deflate") {
+        return carried(program.carried_compression().as_ref(), &name);
+    }
+    if let Some(library) = program.library("libz.so.1") {
+        let version = library.version.as_deref().unwrap_or("version unknown");
+        let through = match &library.needed_by {
+            by if *by == name => String::new(),
+            by => format!(", through {by}"),
+        };
+        return Reason::favour(format!("{name} uses {} ({version}){through}", library.path.display()));
+    }
+    match program.carried_compression() {
+        None => Reason::idle(format!(
+            "{name} does not link libz.so.1: the library stays idle until {name}, or a program that it starts, loads it"
+        )),
+        found => carried(found.as_ref(), &name),
+    }
+}
+
+fn carried(code: Option<&Carried>, name: &str) -> Reason {
+    let zlib = |which: &str| {
+        Reason::against(format!("{name} carries its own {which} inside, which no preload can reach"))
+            .fix("use a build that links the system's libz.so.1, such as the distribution's package")
+    };
+    match code {
+        Some(Carried::Zlib { version }) => zlib(&format!("zlib {version}")),
+        Some(Carried::Slz) => Reason::against(format!(
+            "{name} compresses with libslz inside it and never calls zlib"
+        ))
+        .fix(
+            "nothing to do: libslz costs little; for smaller output let nginx compress, behind or before it",
+        ),
+        None => zlib("zlib"),
+    }
+}
+
+/// Reads the variables as the library does; the error says what is wrong and what to do.
+pub(crate) fn check_verify(value: &str) -> Result<(), (String, String)> {
+    match value {
+        "" | "0" | "1" => Ok(()),
+        other => Err((format!("`{other}` is neither 0 nor 1"), "write 1 to verify, or unset it".to_owned())),
+    }
+}
+
+pub(crate) fn check_engines(list: &str) -> Result<(), (String, String)> {
+    let names = || list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    if let Some(unknown) = names().find(|name| !ENGINES.contains(name)) {
+        return Err((format!("unknown engine `{unknown}`"), suggestion(unknown, &ENGINES)));
+    }
+    if !list.is_empty() && names().next().is_none() {
+        let fix = "unset it to use every engine; HASTEN_DISABLE=gzip switches gzip off".to_owned();
+        return Err((format!("`{list}` names no engine"), fix));
+    }
+    Ok(())
+}
