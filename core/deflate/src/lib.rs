@@ -1,4 +1,14 @@
 //! Deflate: engines behind one interface, and zlib's streams on top of them.
 
 pub mod abi;
+pub mod breaker;
+pub mod checksum;
 pub mod engine;
+pub mod header;
+pub mod pool;
+pub mod savings;
+pub mod select;
+pub mod store;
+mod stored;
+pub mod stream;
+pub mod verify;

@@ -1,4 +1,19 @@
 //! `libhasten_gzip.so`: zlib's streams of unmodified programs, by faster engines.
+//!
+//! Preloaded into a program, it stands in for the functions of libz that take
+//! a stream (`hooks.rs` is the table). A stream that it opens is its own from
+//! then on; one that the original opened stays the original's. What a stream
+//! needs to remember lies in memory of the stream's own allocator, which is
+//! asked for exactly what zlib would have asked for (`allocation.rs`).
+//!
+//! Nothing is logged. Any doubt leads to the original function.
 
 #[cfg(all(not(test), not(panic = "abort")))]
 compile_error!("a panic must not unwind through a program's C frames: build with panic = \"abort\"");
+
+mod allocation;
+mod config;
+mod deflate;
+mod hooks;
+mod nested;
+mod start;

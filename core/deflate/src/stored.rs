@@ -1,0 +1,90 @@
+//! Stored blocks, and the few bits that need no engine: flush markers and the empty last block.
+
+use crate::engine::{Bits, Chunk, Written};
+
+/// The most that one stored block holds.
+const BLOCK: usize = 65_535;
+
+/// How many bytes [`write`] writes.
+pub(crate) fn len(chunk: &Chunk) -> usize {
+    let blocks = chunk.input.len().div_ceil(BLOCK).max(1);
+    // Three bits of the first block's header may not fit into the unfinished byte.
+    let extra = usize::from(chunk.before.count() > 5);
+    chunk.input.len() + blocks * 5 + extra
+}
+
+/// Compresses nothing: what is left when every engine's output is larger. `out` must have room for [`len`].
+pub(crate) fn write(chunk: &Chunk, out: &mut [u8]) -> Written {
+    let mut at = 0;
+    let mut before = chunk.before;
+    let mut rest = chunk.input;
+    loop {
+        let (block, later) = rest.split_at(rest.len().min(BLOCK));
+        let mut head = BitWriter::after(before);
+        head.push(u32::from(chunk.last && later.is_empty()), 1);
+        head.push(0, 2);
+        head.align();
+        head.push(block.len() as u32, 16);
+        head.push(!(block.len() as u32) & 0xffff, 16);
+        for part in [head.bytes(), block] {
+            out[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        before = Bits::NONE;
+        rest = later;
+        if rest.is_empty() {
+            return Written { bytes: at, after: Bits::NONE, synced: false };
+        }
+    }
+}
+
+/// Bits on their way to bytes, lowest first; room for a flush marker behind an unfinished byte.
+#[derive(Debug, Default)]
+pub(crate) struct BitWriter {
+    bits: u64,
+    count: u32,
+    bytes: [u8; 8],
+}
+
+impl BitWriter {
+    pub(crate) fn after(before: Bits) -> Self {
+        Self { bits: before.value().into(), count: before.count().into(), bytes: [0; 8] }
+    }
+
+    /// `count` is at most 16; no more than 64 bits in all.
+    pub(crate) fn push(&mut self, value: u32, count: u32) {
+        self.bits |= u64::from(value) << self.count;
+        self.count += count;
+    }
+
+    pub(crate) fn align(&mut self) {
+        self.count = self.count.next_multiple_of(8);
+    }
+
+    /// An empty stored block: what a sync flush ends with.
+    pub(crate) fn push_sync(&mut self) {
+        self.push(0, 3);
+        self.align();
+        self.push(0, 16);
+        self.push(0xffff, 16);
+    }
+
+    /// An empty block of fixed codes: what a partial flush ends with, and an empty stream consists of.
+    pub(crate) fn push_empty(&mut self, last: bool) {
+        self.push(u32::from(last), 1);
+        self.push(1, 2);
+        self.push(0, 7);
+    }
+
+    /// The bytes that are complete.
+    pub(crate) fn bytes(&mut self) -> &[u8] {
+        self.bytes = self.bits.to_le_bytes();
+        &self.bytes[..self.count as usize / 8]
+    }
+
+    /// What is left of the last byte.
+    pub(crate) fn rest(&self) -> Bits {
+        let whole = self.count & !7;
+        Bits::new(self.bits.checked_shr(whole).unwrap_or(0) as u8, (self.count - whole) as u8)
+    }
+}

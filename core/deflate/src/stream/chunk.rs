@@ -1,0 +1,188 @@
+//! Compressing: what makes up a chunk, who compresses it, and what follows it.
+
+use super::{Deflate, Ending, Flush, Io, Status, Tally};
+use crate::engine::{self, Chunk, EngineKind, Settings, Written};
+use crate::pool::{self, Scratch};
+use crate::store::Bytes;
+use crate::stored::{self, BitWriter};
+use crate::{breaker, savings, select, verify};
+
+/// Flushes with fewer bytes than this are cheaper for the original, which need not learn the window again each time.
+const SMALL_FLUSH: usize = 4096;
+
+impl Deflate {
+    /// Takes input and writes blocks, until there is no input left, or no room for output.
+    pub(super) fn run(&mut self, io: &mut Io, flush: Flush, tally: &mut Tally) {
+        loop {
+            let ending = if let Some(whole) = self.direct(io, flush) {
+                let ending = if whole == io.input.len() { Ending::after(flush) } else { Ending::More };
+                self.compress(Some(whole), ending, io, tally);
+                ending
+            } else {
+                self.gather(io, tally);
+                if io.input.is_empty() && flush == Flush::No {
+                    return;
+                }
+                let ending = if io.input.is_empty() { Ending::after(flush) } else { Ending::More };
+                self.compress(None, ending, io, tally);
+                ending
+            };
+            if ending != Ending::More
+                || self.pending.1 > 0
+                || io.is_full()
+                || io.input.is_empty() && flush == Flush::No
+            {
+                return;
+            }
+        }
+    }
+
+    /// How much of the caller's input is compressed from where it lies, without being gathered first.
+    pub(super) fn direct(&self, io: &Io, flush: Flush) -> Option<usize> {
+        if self.gathered > 0 || io.input.is_empty() {
+            return None;
+        }
+        let len = io.input.len();
+        if flush == Flush::Finish && self.history == 0 && self.fits_whole(len, io) {
+            return Some(len);
+        }
+        match self.limit() {
+            limit if len >= limit => Some(limit),
+            _ if flush != Flush::No => Some(len),
+            _ => None,
+        }
+    }
+
+    /// Whether the output of all the rest surely has a place.
+    pub(super) fn fits_whole(&self, len: usize, io: &Io) -> bool {
+        io.output.len() >= engine::bound(len)
+    }
+
+    /// The largest chunk whose output, however bad, fits behind the window.
+    pub(super) fn limit(&self) -> usize {
+        let len = self.store.len();
+        len - self.settings.window() - len / 8192 - 64
+    }
+
+    /// Compresses what was gathered, or as much of the caller's input, and adds what the ending asks for.
+    pub(super) fn compress(&mut self, direct: Option<usize>, ending: Ending, io: &mut Io, tally: &mut Tally) {
+        let len = direct.unwrap_or(self.gathered);
+        self.note_flush(len, ending);
+        let mut written = Written { bytes: 0, after: self.bits, synced: false };
+        let mut overflow = None;
+        if len > 0 {
+            (written, overflow) = self.call_engine(direct, ending, io, tally);
+        }
+        if let Some(len) = direct {
+            let input = io.input;
+            self.count_input(&input[..len]);
+            self.remember(&input[..len], ending);
+            io.take_input(len);
+        } else {
+            self.remember_gathered();
+        }
+        if matches!(ending, Ending::Last | Ending::Flush(Flush::Full)) {
+            self.history = 0;
+        }
+        match overflow {
+            Some(out) => self.emit(&out[..written.bytes], io),
+            None => {
+                io.take_output(written.bytes);
+            }
+        }
+        self.finish_chunk(&written, len, ending, io);
+    }
+
+    /// Compresses into the output if that has room for the worst case, else into a buffer of the process.
+    pub(super) fn call_engine(
+        &mut self,
+        direct: Option<usize>,
+        ending: Ending,
+        io: &mut Io,
+        tally: &mut Tally,
+    ) -> (Written, Option<Scratch>) {
+        let history = self.store.get(0, self.history);
+        let input = match direct {
+            Some(len) => Bytes::Here(&io.input[..len]),
+            None => self.store.get(self.history, self.gathered),
+        };
+        if self.is_text.is_none() && self.settings.level > 0 {
+            self.is_text = Some(is_text(&input));
+        }
+        let chunk =
+            Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
+        let need = engine::bound(input.len());
+        if io.output.len() >= need {
+            return (best(&self.settings, &chunk, io.output, self.verifies, tally), None);
+        }
+        let mut out = pool::scratch(need);
+        (best(&self.settings, &chunk, &mut out, self.verifies, tally), Some(out))
+    }
+
+    /// Flush markers, and the last block where nothing else was left to be the last.
+    pub(super) fn finish_chunk(&mut self, written: &Written, len: usize, ending: Ending, io: &mut Io) {
+        let mut tail = BitWriter::after(written.after);
+        match ending {
+            Ending::Last if len == 0 => {
+                tail.push_empty(true);
+                tail.align();
+            }
+            Ending::Last | Ending::More => {}
+            Ending::Flush(_) if written.synced => {}
+            Ending::Flush(Flush::Sync | Flush::Full) => tail.push_sync(),
+            Ending::Flush(Flush::Partial) => tail.push_empty(false),
+            Ending::Flush(_) => {}
+        }
+        self.bits = tail.rest();
+        self.emit(tail.bytes(), io);
+        self.marked = match ending {
+            Ending::Flush(flush) => Some(flush),
+            Ending::More | Ending::Last => None,
+        };
+        if ending == Ending::Last {
+            self.status = Status::Finish;
+        }
+    }
+
+    pub(super) fn note_flush(&mut self, len: usize, ending: Ending) {
+        self.small_flushes = match ending {
+            Ending::Flush(_) if len < SMALL_FLUSH => self.small_flushes.saturating_add(1),
+            _ => 0,
+        };
+    }
+}
+
+/// The engine's output, or stored blocks where that is smaller or no engine will do.
+fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tally: &mut Tally) -> Written {
+    let len = chunk.input.len() as u64;
+    for (kind, settings) in select::choose(settings, chunk) {
+        let Some(written) = pool::compress(kind, &settings, chunk, out) else { continue };
+        if verifies && kind != EngineKind::Original {
+            if !verify::matches(&settings, chunk, &out[..], &written) {
+                breaker::open(kind);
+                tally.mismatches += 1;
+                continue;
+            }
+            tally.verified += len;
+        }
+        if written.bytes > stored::len(chunk) {
+            break;
+        }
+        tally.engines[kind as usize] += len;
+        tally.saved_ns += savings::deflate_ns(kind, settings.level, chunk.input.len());
+        return written;
+    }
+    stored::write(chunk, out)
+}
+
+/// zlib's guess, which it makes from the literals of the first block: text has no control characters that text files
+/// do not have, and at least one printable one.
+fn is_text(input: &[u8]) -> bool {
+    // Bits of the bytes 0..=6, 14..=25 and 28..=31.
+    const BINARY: u32 = 0xf3ff_c07f;
+    const FIRST_BLOCK: usize = 16_383;
+    let first = &input[..input.len().min(FIRST_BLOCK)];
+    let is_binary = |&byte: &u8| byte < 32 && BINARY >> byte & 1 == 1;
+    !first.iter().any(is_binary)
+        && first.iter().any(|&byte| matches!(byte, b'\t' | b'\n' | b'\r') || byte >= 32)
+}

@@ -1,0 +1,145 @@
+//! zlib's other functions on a deflate stream, and handing the stream to somebody else.
+
+use super::{Deflate, Ending, Flush, Io, Outcome, Status, Tally};
+use crate::engine::{Bits, Settings, Strategy, Tuning};
+use crate::header::{self, Wrapper};
+use crate::store::Store;
+use crate::stored::BitWriter;
+
+/// As many small flushes in a row are taken for a habit.
+const HABIT: u8 = 2;
+
+impl Deflate {
+    /// zlib's `deflateParams`: what came before is compressed with the old settings.
+    pub fn set_params(&mut self, settings: Settings, io: &mut Io, tally: &mut Tally) -> Outcome {
+        let differs = class(&settings) != class(&self.settings);
+        if differs && self.has_seen_data() {
+            match self.deflate(io, Flush::Block, tally) {
+                Outcome::StreamError => return Outcome::StreamError,
+                _ if !io.input.is_empty() || self.gathered > 0 => return Outcome::BufError,
+                _ => {}
+            }
+        }
+        self.settings = settings;
+        Outcome::Ok
+    }
+
+    /// Whether `deflate` was called since the reset.
+    fn has_seen_data(&self) -> bool {
+        self.status != Status::Init
+    }
+
+    /// zlib's `deflateTune`.
+    pub fn set_tuning(&mut self, tuning: Tuning) {
+        self.settings.tuning = Some(tuning);
+    }
+
+    /// zlib's `deflatePending`: bytes and bits that were not written for want of room.
+    pub fn pending(&self) -> (usize, u8) {
+        (self.pending.1, self.bits.count())
+    }
+
+    /// zlib's `deflatePrime`: inserts bits before the next block.
+    pub fn prime(&mut self, value: u32, count: u32) -> Outcome {
+        let used = self.history + self.gathered + self.pending.1;
+        if count > 16 || used + 16 > self.store.len() {
+            return Outcome::BufError;
+        }
+        let mut bits = BitWriter::after(self.bits);
+        bits.push(value & ((1 << count) - 1), count);
+        self.bits = bits.rest();
+        self.push_pending(bits.bytes());
+        Outcome::Ok
+    }
+
+    /// zlib's `deflateSetDictionary`.
+    pub fn set_dictionary(&mut self, dictionary: &[u8]) -> Outcome {
+        let refused = match self.wrapper {
+            Wrapper::Gzip => true,
+            Wrapper::Zlib => self.status != Status::Init,
+            Wrapper::Raw => false,
+        };
+        if refused || self.gathered > 0 || self.pending.1 > 0 {
+            return Outcome::StreamError;
+        }
+        if self.wrapper == Wrapper::Zlib {
+            self.check = Wrapper::Zlib.check(self.check, dictionary);
+            self.dictionary = Some(self.check);
+        }
+        self.remember(dictionary, Ending::More);
+        Outcome::Ok
+    }
+
+    pub fn has_dictionary(&self) -> bool {
+        self.dictionary.is_some()
+    }
+
+    /// zlib's `deflateGetDictionary`: copies the window; `None` only asks how long it is.
+    pub fn dictionary(&self, out: Option<&mut [u8]>) -> usize {
+        let total = self.history + self.gathered;
+        let len = total.min(self.settings.window());
+        if let Some(out) = out {
+            self.store.read(total - len, &mut out[..len]);
+        }
+        len
+    }
+
+    /// A copy of the stream that lives in `store`, which must be as long as this one's.
+    pub fn copy_to(&self, mut store: Store) -> Self {
+        let used = (self.history + self.gathered).max(self.pending.0 + self.pending.1);
+        store.write(0, &self.store.get(0, used));
+        Self { store, ..*self }
+    }
+
+    /// Whether the stream would be cheaper in the hands of the original, to which it can be handed now.
+    pub fn wants_original(&self) -> bool {
+        let is_quiet = self.status == Status::Busy && self.gathered == 0 && self.pending.1 == 0;
+        self.small_flushes >= HABIT && is_quiet && self.settings.mem_level > 1
+    }
+
+    /// The memory, which is free for other use between [`Self::hand_over`] and [`Self::take_back`].
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Copies the window out, and with the unfinished byte leaves the stream to somebody else.
+    pub fn hand_over(&mut self, window: &mut [u8]) -> (usize, Bits) {
+        let len = self.history;
+        self.store.read(0, &mut window[..len]);
+        self.history = 0;
+        self.small_flushes = 0;
+        (len, core::mem::take(&mut self.bits))
+    }
+
+    /// The opposite.
+    pub fn take_back(&mut self, window: &[u8], bits: Bits) {
+        self.store.write(0, window);
+        self.history = window.len();
+        self.bits = bits;
+    }
+
+    /// Notes input that somebody else has compressed.
+    pub fn account(&mut self, input: &[u8]) {
+        self.count_input(input);
+    }
+
+    /// Notes settings that somebody else has put into force.
+    pub fn note_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// What follows the last block.
+    pub fn trailer(&self) -> ([u8; 8], usize) {
+        header::trailer(self.wrapper, self.check, self.total_in as u32)
+    }
+}
+
+/// Settings of the same class follow each other without a new block.
+fn class(settings: &Settings) -> (Strategy, u8) {
+    let effort = match settings.level {
+        0 => 0,
+        1..=3 => 1,
+        _ => 2,
+    };
+    (settings.strategy, effort)
+}

@@ -1,0 +1,210 @@
+//! The memory of a stream: what zlib would have asked for, no more and no less.
+//!
+//! Some programs serve a stream from an arena that they made just large enough, complain about anything else, and
+//! drop the arena without ending the stream. Whoever asks for other memory than zlib does is found out by them, or
+//! leaks. So the original is asked once, for each window and memory level, what it would allocate.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::ptr::{self, NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use hasten_deflate::abi::{Alloc, Free, Z_DEFLATED, Z_OK, ZStream};
+use hasten_deflate::engine::Settings;
+
+use crate::hooks::original;
+
+/// More calls than any zlib makes for one stream.
+const MAX_CALLS: usize = 8;
+
+/// The calls of an allocator that make up a stream, in order, as (items, size).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pattern {
+    calls: [(c_uint, c_uint); MAX_CALLS],
+    count: usize,
+}
+
+/// What was got for a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Regions {
+    addresses: [*mut c_void; MAX_CALLS],
+    count: usize,
+}
+
+const WINDOWS: usize = 7;
+const MEM_LEVELS: usize = 9;
+static PATTERNS: [AtomicPtr<Pattern>; WINDOWS * MEM_LEVELS] =
+    [const { AtomicPtr::new(null_mut()) }; WINDOWS * MEM_LEVELS];
+
+impl Pattern {
+    /// What the original allocates; nothing if it cannot be told.
+    pub(crate) fn of(settings: &Settings) -> Option<&'static Self> {
+        let window = usize::from(settings.window_bits).checked_sub(9)?;
+        let slot = &PATTERNS[window * MEM_LEVELS + usize::from(settings.mem_level) - 1];
+        let mut pattern = slot.load(Ordering::Acquire);
+        if pattern.is_null() {
+            pattern = Box::into_raw(Box::new(Self::learn(settings)));
+            // Two threads may learn the same at the same time; the few bytes of the second stay.
+            slot.store(pattern, Ordering::Release);
+        }
+        // SAFETY: the slot only ever holds leaked boxes.
+        let pattern = unsafe { &*pattern };
+        (pattern.count > 0).then_some(pattern)
+    }
+
+    /// Has the original open a stream with an allocator that takes notes.
+    fn learn(settings: &Settings) -> Self {
+        let mut notes = Self::default();
+        let mut stream = ZStream::new();
+        stream.zalloc = Some(note);
+        stream.zfree = Some(release);
+        stream.opaque = (&raw mut notes).cast();
+        let (window, mem_level) = (-c_int::from(settings.window_bits), settings.mem_level.into());
+        // SAFETY: a stream of our own with an allocator that outlives it; the version is that of the structure.
+        unsafe {
+            let init = original::deflateInit2_.get();
+            let version = c"1.2.13".as_ptr();
+            if init(
+                &raw mut stream,
+                6,
+                Z_DEFLATED,
+                window,
+                mem_level,
+                0,
+                version,
+                size_of::<ZStream>() as c_int,
+            ) != Z_OK
+            {
+                return Self::default();
+            }
+            original::deflateEnd.get()(&raw mut stream);
+        }
+        if notes.count > MAX_CALLS { Self::default() } else { notes }
+    }
+
+    /// Makes the calls, to the stream's own allocator. Like zlib, all of them, even after one has failed.
+    ///
+    /// # Safety
+    ///
+    /// `alloc` and `free` are an allocator as zlib.h defines it.
+    pub(crate) unsafe fn allocate(&self, alloc: Alloc, free: Free, opaque: *mut c_void) -> Option<Regions> {
+        let mut regions = Regions { addresses: [null_mut(); MAX_CALLS], count: 0 };
+        let mut is_complete = true;
+        for (items, size) in self.calls[..self.count].iter().copied() {
+            // SAFETY: the caller's promise.
+            let address = unsafe { alloc(opaque, items, size) };
+            // Without the first there is nothing that could be ended.
+            if address.is_null() && regions.count == 0 {
+                return None;
+            }
+            is_complete &= !address.is_null();
+            regions.addresses[regions.count] = address;
+            regions.count += 1;
+        }
+        if !is_complete {
+            // SAFETY: from this allocator, and in use by nobody.
+            unsafe { regions.free(free, opaque) };
+            return None;
+        }
+        Some(regions)
+    }
+
+    fn size(&self, index: usize) -> usize {
+        self.calls[index].0 as usize * self.calls[index].1 as usize
+    }
+
+    /// The regions with their sizes. The first is cut in two if it is the only one: `head` bytes, and the rest.
+    pub(crate) fn pieces(&self, regions: &Regions, head: usize) -> Option<(NonNull<u8>, Pieces)> {
+        let first = NonNull::new(regions.addresses[0].cast::<u8>())?;
+        if self.size(0) < head {
+            return None;
+        }
+        let mut pieces = Pieces { list: [(first, 0); MAX_CALLS], count: 0 };
+        if self.count == 1 {
+            // SAFETY: inside the region, by the comparison above.
+            pieces.push(unsafe { first.add(head) }, self.size(0) - head);
+        }
+        for index in 1..self.count {
+            pieces.push(NonNull::new(regions.addresses[index].cast())?, self.size(index));
+        }
+        Some((first, pieces))
+    }
+
+    /// One region that holds as much as all calls together, for an allocator that nobody watches.
+    pub(crate) fn merged(&self) -> Self {
+        let total: usize = (0..self.count).map(|index| self.size(index)).sum();
+        let mut merged = Self { calls: [(0, 0); MAX_CALLS], count: 1 };
+        merged.calls[0] = (1, total as c_uint);
+        merged
+    }
+}
+
+/// Regions with their sizes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pieces {
+    list: [(NonNull<u8>, usize); MAX_CALLS],
+    count: usize,
+}
+
+impl Pieces {
+    fn push(&mut self, address: NonNull<u8>, len: usize) {
+        self.list[self.count] = (address, len);
+        self.count += 1;
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NonNull<u8>, usize)> + '_ {
+        self.list[..self.count].iter().copied()
+    }
+}
+
+impl Regions {
+    /// Gives everything back, in the opposite order, as zlib does.
+    ///
+    /// # Safety
+    ///
+    /// `free` belongs to the allocator that the regions came from; nobody uses them any more.
+    pub(crate) unsafe fn free(&self, free: Free, opaque: *mut c_void) {
+        for address in self.addresses[..self.count].iter().rev().filter(|address| !address.is_null()) {
+            // SAFETY: the caller's promise.
+            unsafe { free(opaque, *address) };
+        }
+    }
+}
+
+/// What a stream without an allocator of its own gets, as from zlib.
+pub(crate) unsafe extern "C" fn default_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+    // SAFETY: malloc takes any size.
+    unsafe { libc::malloc(items as usize * size as usize) }
+}
+
+pub(crate) unsafe extern "C" fn default_free(_: *mut c_void, address: *mut c_void) {
+    // SAFETY: `address` came from `default_alloc`.
+    unsafe { libc::free(address) }
+}
+
+unsafe extern "C" fn note(notes: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+    // SAFETY: `opaque` of the stream in `learn`, which is alive during the call.
+    let notes = unsafe { &mut *notes.cast::<Pattern>() };
+    if let Some(call) = notes.calls.get_mut(notes.count) {
+        *call = (items, size);
+    }
+    notes.count += 1;
+    // SAFETY: as above. Some zlibs rely on zeros from their own allocator only, so zeros do no harm.
+    unsafe { libc::calloc(items as usize, size as usize) }
+}
+
+unsafe extern "C" fn release(_: *mut c_void, address: *mut c_void) {
+    // SAFETY: `address` came from `note`.
+    unsafe { libc::free(address) }
+}
+
+/// Writes `value` to memory that nobody has initialised.
+///
+/// # Safety
+///
+/// `place` has room and alignment for it.
+pub(crate) unsafe fn put<T>(place: NonNull<u8>, value: T) -> *mut T {
+    let place = place.as_ptr().cast::<T>();
+    // SAFETY: the caller's promise.
+    unsafe { ptr::write(place, value) };
+    place
+}

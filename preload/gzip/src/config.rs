@@ -1,0 +1,90 @@
+//! What the environment asks for, read once. No file is read: `hasten run`
+//! turns hasten.toml into these variables, and a bare LD_PRELOAD needs none.
+
+use std::env;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hasten_deflate::engine::EngineKind;
+use hasten_deflate::select;
+
+/// Read by every hasten library: a list of accelerators to leave out, or `all`.
+const DISABLE: &str = "HASTEN_DISABLE";
+/// `1`: inflate again whatever an engine has deflated, and compare, before it leaves.
+const VERIFY: &str = "HASTEN_GZIP_VERIFY";
+/// The engines that may be used, such as `isal,libdeflate`; the original always may.
+const ENGINES: &str = "HASTEN_GZIP_ENGINES";
+
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) verify: bool,
+    /// Whether any engine but the original may be used.
+    pub(crate) engines: bool,
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+static ENABLED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn get() -> &'static Config {
+    CONFIG.get_or_init(Config::from_environment)
+}
+
+/// Whether hooks do anything; false until the constructor has run.
+#[inline]
+pub(crate) fn is_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed)
+}
+
+/// Reads the environment; whether the library is to do anything.
+pub(crate) fn init() -> bool {
+    let enabled = !is_disabled(&env::var(DISABLE).unwrap_or_default()) && get().engines;
+    ENABLED.store(enabled, Ordering::Relaxed);
+    enabled
+}
+
+fn is_disabled(list: &str) -> bool {
+    list.split(',').map(str::trim).any(|name| matches!(name, "gzip" | "all" | "1"))
+}
+
+impl Config {
+    fn from_environment() -> Self {
+        let engines = engines(env::var(ENGINES).ok().as_deref());
+        select::allow(&engines);
+        Self {
+            verify: env::var_os(VERIFY).is_some_and(|value| value == "1"),
+            engines: engines.iter().any(|kind| *kind != EngineKind::Original),
+        }
+    }
+}
+
+/// All of them unless some are named. A name that nobody knows is ignored here, where nobody listens; `hasten run`
+/// refuses it.
+fn engines(list: Option<&str>) -> Vec<EngineKind> {
+    let Some(list) = list.filter(|list| !list.trim().is_empty()) else { return EngineKind::ALL.to_vec() };
+    let named = |kind: &EngineKind| list.split(',').any(|name| name.trim() == kind.as_str());
+    EngineKind::ALL.into_iter().filter(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kill_switch_is_a_list() {
+        for list in ["gzip", "gzip, tls", "all", "1"] {
+            assert!(is_disabled(list), "{list}");
+        }
+        for list in ["", "tls", "gzipx", "0"] {
+            assert!(!is_disabled(list), "{list}");
+        }
+    }
+
+    #[test]
+    fn engines_are_chosen_by_name() {
+        assert_eq!(engines(None), EngineKind::ALL);
+        assert_eq!(engines(Some(" ")), EngineKind::ALL);
+        assert_eq!(engines(Some("isal, zlib-rs")), [EngineKind::Isal, EngineKind::ZlibRs]);
+        assert_eq!(engines(Some("original")), [EngineKind::Original]);
+        assert_eq!(engines(Some("brotli")), []);
+    }
+}

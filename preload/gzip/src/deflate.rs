@@ -1,0 +1,649 @@
+//! zlib's deflate functions on our own streams.
+//!
+//! Each finds out whose the stream is, turns C's arguments into slices, and leaves the rest to
+//! `hasten_deflate::stream`, or to the original that a stream has been handed to (`nested.rs`).
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
+use core::ptr::{self, null};
+use core::slice;
+
+use hasten_deflate::abi::{
+    GzHeader, Z_BUF_ERROR, Z_DATA_ERROR, Z_DEFLATED, Z_MEM_ERROR, Z_OK, Z_STREAM_END, Z_STREAM_ERROR,
+    Z_UNKNOWN, ZStream,
+};
+use hasten_deflate::engine::{EngineKind, Settings, Strategy, Tuning};
+use hasten_deflate::header::{GzipHeader, Wrapper};
+use hasten_deflate::store::Store;
+use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
+use hasten_telemetry::{Event, Reason, slot};
+
+use crate::allocation::{self, Pattern, Regions};
+use crate::config;
+use crate::hooks::original;
+use crate::nested::Nested;
+use crate::start;
+
+type Init = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
+type Init2 =
+    unsafe extern "C" fn(*mut ZStream, c_int, c_int, c_int, c_int, c_int, *const c_char, c_int) -> c_int;
+type OfStream = unsafe extern "C" fn(*mut ZStream) -> c_int;
+
+/// Marks our streams: `z_stream.state` points to a [`State`], which begins with the address of this. The states of
+/// zlib begin with the address of their `z_stream`.
+static MARK: u8 = 0;
+
+/// What `z_stream.state` of our streams points to, at the beginning of the stream's first region.
+#[repr(C)]
+pub(crate) struct State {
+    mark: *const u8,
+    /// zlib does not serve copies of a `z_stream` that were made behind its back either.
+    strm: *mut ZStream,
+    header: *const GzHeader,
+    pattern: Pattern,
+    regions: Regions,
+    pub(crate) stream: Deflate,
+    pub(crate) nested: Option<Nested>,
+    /// It was tried, and there was no room for the original.
+    pub(crate) stays: bool,
+}
+
+/// The state, if the stream is one of ours.
+///
+/// # Safety
+///
+/// `strm` is null or valid; its `state` is null, ours or a zlib's.
+unsafe fn ours<'a>(strm: *mut ZStream) -> Option<&'a mut State> {
+    // SAFETY: the caller's promise; a zlib's state begins with a pointer, too.
+    unsafe {
+        let state = strm.as_ref()?.state.cast::<State>();
+        if state.is_null() || (*state).mark != &raw const MARK || (*state).strm != strm {
+            return None;
+        }
+        Some(&mut *state)
+    }
+}
+
+pub(crate) unsafe fn init(
+    _: Init,
+    strm: *mut ZStream,
+    level: c_int,
+    version: *const c_char,
+    size: c_int,
+) -> c_int {
+    // SAFETY: zlib defines it so.
+    unsafe { init2(original::deflateInit2_.get(), strm, level, Z_DEFLATED, 15, 8, 0, version, size) }
+}
+
+#[allow(clippy::too_many_arguments)] // zlib's prototype
+pub(crate) unsafe fn init2(
+    original: Init2,
+    strm: *mut ZStream,
+    level: c_int,
+    method: c_int,
+    window: c_int,
+    mem_level: c_int,
+    strategy: c_int,
+    version: *const c_char,
+    size: c_int,
+) -> c_int {
+    // SAFETY: the original gets what its caller passed; `open` a stream and a version that are as they should be.
+    unsafe {
+        let asked = if is_known(strm, method, version, size) {
+            parameters(level, window, mem_level, strategy)
+        } else {
+            None
+        };
+        if let Some((settings, wrapper)) = asked
+            && let Some(pattern) = suits(&settings)
+        {
+            return open(strm, settings, wrapper, pattern);
+        }
+        original(strm, level, method, window, mem_level, strategy, version, size)
+    }
+}
+
+/// What zlib refuses is left to zlib.
+unsafe fn is_known(strm: *mut ZStream, method: c_int, version: *const c_char, size: c_int) -> bool {
+    // SAFETY: a version is a C string if it is there at all.
+    let is_version_1 = !version.is_null() && unsafe { *version } == b'1' as c_char;
+    !strm.is_null() && method == Z_DEFLATED && is_version_1 && size == size_of::<ZStream>() as c_int
+}
+
+/// Settings that zlib accepts.
+fn parameters(level: c_int, window: c_int, mem_level: c_int, strategy: c_int) -> Option<(Settings, Wrapper)> {
+    let (wrapper, window) = match window {
+        -15..=-9 => (Wrapper::Raw, -window),
+        // A window of 256 bytes is 512 to zlib, too.
+        8 => (Wrapper::Zlib, 9),
+        9..=15 => (Wrapper::Zlib, window),
+        25..=31 => (Wrapper::Gzip, window - 16),
+        _ => return None,
+    };
+    let settings = Settings {
+        level: if level == -1 { 6 } else { u8::try_from(level).ok().filter(|level| *level <= 9)? },
+        window_bits: window as u8,
+        mem_level: u8::try_from(mem_level).ok().filter(|level| (1..=9).contains(level))?,
+        strategy: Strategy::from_number(strategy)?,
+        tuning: None,
+    };
+    Some((settings, wrapper))
+}
+
+/// Whether an engine may do better than the original, and the memory that it would ask for.
+fn suits(settings: &Settings) -> Option<&'static Pattern> {
+    let reason = match settings {
+        Settings { level: 0, .. } => Reason::StoredLevel,
+        Settings { strategy: Strategy::HuffmanOnly | Strategy::Rle | Strategy::Fixed, .. } => {
+            Reason::UnusualStrategy
+        }
+        _ => match Pattern::of(settings) {
+            Some(pattern) => {
+                start::make_original_known();
+                return Some(pattern);
+            }
+            None => Reason::UnknownAllocation,
+        },
+    };
+    slot().bypass(reason);
+    None
+}
+
+/// Opens a stream of our own.
+unsafe fn open(strm: *mut ZStream, settings: Settings, wrapper: Wrapper, pattern: &Pattern) -> c_int {
+    // SAFETY: the caller vouches for `strm`; the regions are as large as they were asked for.
+    unsafe {
+        let strm = &mut *strm;
+        strm.msg = null();
+        let mut pattern = *pattern;
+        if strm.zalloc.is_none() {
+            strm.zalloc = Some(allocation::default_alloc);
+            strm.opaque = ptr::null_mut();
+            pattern = pattern.merged();
+        }
+        let free = *strm.zfree.get_or_insert(allocation::default_free);
+        let alloc = strm.zalloc.unwrap_or(allocation::default_alloc);
+        let Some(regions) = pattern.allocate(alloc, free, strm.opaque) else {
+            strm.msg = c"insufficient memory".as_ptr();
+            return Z_MEM_ERROR;
+        };
+        let stream =
+            pattern.pieces(&regions, size_of::<State>().next_multiple_of(64)).and_then(|(first, pieces)| {
+                let stream =
+                    Deflate::new(settings, wrapper, Store::new(pieces.iter()), config::get().verify)?;
+                Some((first, stream))
+            });
+        let Some((first, stream)) = stream else {
+            regions.free(free, strm.opaque);
+            slot().bypass(Reason::UnknownAllocation);
+            let (window, level) = (window_argument(&settings, wrapper), settings.level.into());
+            let (mem_level, strategy) = (settings.mem_level.into(), settings.strategy as c_int);
+            let size = size_of::<ZStream>() as c_int;
+            return original::deflateInit2_.get()(
+                strm,
+                level,
+                Z_DEFLATED,
+                window,
+                mem_level,
+                strategy,
+                c"1.2.13".as_ptr(),
+                size,
+            );
+        };
+        let state = State {
+            mark: &raw const MARK,
+            strm,
+            header: null(),
+            pattern,
+            regions,
+            stream,
+            nested: None,
+            stays: false,
+        };
+        strm.state = allocation::put(first, state).cast::<c_void>();
+        restart(strm, &mut *strm.state.cast());
+        Z_OK
+    }
+}
+
+fn window_argument(settings: &Settings, wrapper: Wrapper) -> c_int {
+    let bits = c_int::from(settings.window_bits);
+    match wrapper {
+        Wrapper::Raw => -bits,
+        Wrapper::Zlib => bits,
+        Wrapper::Gzip => bits + 16,
+    }
+}
+
+/// The public fields of a stream at its beginning.
+fn restart(strm: &mut ZStream, state: &mut State) {
+    strm.total_in = 0;
+    strm.total_out = 0;
+    strm.msg = null();
+    strm.data_type = Z_UNKNOWN;
+    strm.adler = state.stream.check().into();
+    slot().event(Event::DeflateStreams);
+}
+
+pub(crate) unsafe fn end(original: OfStream, strm: *mut ZStream) -> c_int {
+    // SAFETY: our streams have an allocator, and its regions are used by nobody after this.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm) };
+        let unfinished = match &state.nested {
+            Some(nested) => nested.is_unfinished(),
+            None => state.stream.is_unfinished(),
+        };
+        let (regions, strm) = (state.regions, &mut *strm);
+        regions.free(strm.zfree.unwrap_or(allocation::default_free), strm.opaque);
+        strm.state = ptr::null_mut();
+        if unfinished { Z_DATA_ERROR } else { Z_OK }
+    }
+}
+
+pub(crate) unsafe fn reset(original: OfStream, strm: *mut ZStream) -> c_int {
+    // SAFETY: as `ours`.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm) };
+        state.nested = None;
+        state.stream.reset();
+        restart(&mut *strm, state);
+        Z_OK
+    }
+}
+
+pub(crate) unsafe fn reset_keep(original: OfStream, strm: *mut ZStream) -> c_int {
+    // SAFETY: as `ours`.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm) };
+        if let Some(mut nested) = state.nested.take() {
+            nested.give_back(&mut state.stream);
+        }
+        state.stream.reset_keep();
+        restart(&mut *strm, state);
+        Z_OK
+    }
+}
+
+pub(crate) unsafe fn deflate(
+    original: unsafe extern "C" fn(*mut ZStream, c_int) -> c_int,
+    strm: *mut ZStream,
+    flush: c_int,
+) -> c_int {
+    // SAFETY: as `ours`; the buffers are checked before they are used.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, flush) };
+        let Some(flush) = Flush::from_number(flush) else { return Z_STREAM_ERROR };
+        let strm = &mut *strm;
+        if !has_buffers(strm) {
+            return fail(strm, Z_STREAM_ERROR);
+        }
+        let mut tally = Tally::default();
+        let before = (strm.total_in, strm.total_out);
+        let code = if let Some(nested) = &mut state.nested {
+            let code = nested.deflate(&mut state.stream, strm, flush);
+            tally.engines[EngineKind::Original as usize] += strm.total_in.wrapping_sub(before.0);
+            code
+        } else {
+            let header = (!state.header.is_null()).then(|| gzip_header(&*state.header));
+            own(strm, header, &mut state.stream, |stream, io| stream.deflate(io, flush, &mut tally))
+        };
+        count(&tally, strm, before);
+        if state.nested.is_none() && !state.stays && code == Z_OK && state.stream.wants_original() {
+            state.nested = Nested::take_over(&mut state.stream);
+            state.stays = state.nested.is_none();
+        }
+        if code < 0 { fail(strm, code) } else { code }
+    }
+}
+
+/// Lets a stream of our own work on the buffers of its `z_stream`.
+///
+/// # Safety
+///
+/// The buffers are valid.
+unsafe fn own(
+    strm: &mut ZStream,
+    header: Option<GzipHeader<'_>>,
+    stream: &mut Deflate,
+    work: impl FnOnce(&mut Deflate, &mut Io) -> Outcome,
+) -> c_int {
+    // SAFETY: the caller's promise; an empty buffer may be null.
+    let (input, output) =
+        unsafe { (input(strm.next_in, strm.avail_in), output(strm.next_out, strm.avail_out)) };
+    let mut io = Io { input, output, header };
+    let outcome = work(stream, &mut io);
+    let (left, room) = (io.input.len() as c_uint, io.output.len() as c_uint);
+    advance(strm, strm.avail_in - left, strm.avail_out - room);
+    if stream.wrapper() != Wrapper::Raw {
+        strm.adler = stream.check().into();
+    }
+    if let Some(is_text) = stream.is_text() {
+        strm.data_type = is_text.into();
+    }
+    code(outcome)
+}
+
+/// Moves the buffers' beginnings.
+pub(crate) fn advance(strm: &mut ZStream, consumed: c_uint, produced: c_uint) {
+    strm.next_in = strm.next_in.wrapping_add(consumed as usize);
+    strm.avail_in -= consumed;
+    strm.total_in = strm.total_in.wrapping_add(consumed.into());
+    strm.next_out = strm.next_out.wrapping_add(produced as usize);
+    strm.avail_out -= produced;
+    strm.total_out = strm.total_out.wrapping_add(produced.into());
+}
+
+fn has_buffers(strm: &ZStream) -> bool {
+    !strm.next_out.is_null() && (strm.avail_in == 0 || !strm.next_in.is_null())
+}
+
+/// # Safety
+///
+/// `next` is valid for `len` bytes.
+pub(crate) unsafe fn input<'a>(next: *const u8, len: c_uint) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    if len == 0 { &[] } else { unsafe { slice::from_raw_parts(next, len as usize) } }
+}
+
+/// # Safety
+///
+/// `next` is valid for `len` bytes.
+pub(crate) unsafe fn output<'a>(next: *mut u8, len: c_uint) -> &'a mut [u8] {
+    // SAFETY: the caller's promise. The bytes may never have been written; they are not read before they are.
+    if len == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(next, len as usize) } }
+}
+
+fn code(outcome: Outcome) -> c_int {
+    match outcome {
+        Outcome::Ok => Z_OK,
+        Outcome::StreamEnd => Z_STREAM_END,
+        Outcome::StreamError => Z_STREAM_ERROR,
+        Outcome::BufError => Z_BUF_ERROR,
+    }
+}
+
+/// Errors have a text in the stream.
+fn fail(strm: &mut ZStream, code: c_int) -> c_int {
+    strm.msg = message(code).as_ptr();
+    code
+}
+
+fn message(code: c_int) -> &'static CStr {
+    match code {
+        Z_STREAM_ERROR => c"stream error",
+        Z_BUF_ERROR => c"buffer error",
+        _ => c"insufficient memory",
+    }
+}
+
+/// Adds what a call did to this thread's counters.
+fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong)) {
+    const ENGINES: [Event; EngineKind::ALL.len()] =
+        [Event::DeflateIsal, Event::DeflateLibdeflate, Event::DeflateZlibRs, Event::DeflateOriginal];
+    let slot = slot();
+    let add = |event, n: u64| {
+        if n > 0 {
+            slot.event_n(event, n);
+        }
+    };
+    add(Event::DeflateBytesIn, strm.total_in.wrapping_sub(total_in));
+    add(Event::DeflateBytesOut, strm.total_out.wrapping_sub(total_out));
+    ENGINES.into_iter().zip(tally.engines).for_each(|(event, n)| add(event, n));
+    add(Event::DeflateVerified, tally.verified);
+    add(Event::DeflateBuffered, tally.buffered);
+    add(Event::DeflateSavedNs, tally.saved_ns);
+    if tally.mismatches > 0 {
+        slot.event_n(Event::DeflateMismatch, tally.mismatches);
+        slot.event_n(Event::BreakerOpened, tally.mismatches);
+        slot.bypass_n(Reason::BreakerOpen, tally.mismatches);
+    }
+}
+
+pub(crate) unsafe fn params(
+    original: unsafe extern "C" fn(*mut ZStream, c_int, c_int) -> c_int,
+    strm: *mut ZStream,
+    level: c_int,
+    strategy: c_int,
+) -> c_int {
+    // SAFETY: as `ours`; the buffers are checked before they are used.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, level, strategy) };
+        let asked = parameters(level, 15, 8, strategy);
+        let Some((Settings { level, strategy, .. }, _)) = asked else { return Z_STREAM_ERROR };
+        let strm = &mut *strm;
+        let settings = Settings { level, strategy, ..*state.stream.settings() };
+        if let Some(nested) = &mut state.nested {
+            return nested.params(&mut state.stream, strm, settings);
+        }
+        // With unusable buffers only settings that need no flush can be set, as in zlib.
+        let mut unusable = ZStream::new();
+        let buffers = if has_buffers(strm) { &mut *strm } else { &mut unusable };
+        let mut tally = Tally::default();
+        let before = (buffers.total_in, buffers.total_out);
+        let header = (!state.header.is_null()).then(|| gzip_header(&*state.header));
+        let code =
+            own(buffers, header, &mut state.stream, |stream, io| stream.set_params(settings, io, &mut tally));
+        count(&tally, buffers, before);
+        code
+    }
+}
+
+pub(crate) unsafe fn tune(
+    original: unsafe extern "C" fn(*mut ZStream, c_int, c_int, c_int, c_int) -> c_int,
+    strm: *mut ZStream,
+    good: c_int,
+    lazy: c_int,
+    nice: c_int,
+    chain: c_int,
+) -> c_int {
+    // SAFETY: as `ours`.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, good, lazy, nice, chain) };
+        if let Some(nested) = &mut state.nested {
+            return original(nested.stream(), good, lazy, nice, chain);
+        }
+        let tuning = Tuning { good_length: good, max_lazy: lazy, nice_length: nice, max_chain: chain };
+        state.stream.set_tuning(tuning);
+        Z_OK
+    }
+}
+
+pub(crate) unsafe fn bound(
+    original: unsafe extern "C" fn(*mut ZStream, c_ulong) -> c_ulong,
+    strm: *mut ZStream,
+    len: c_ulong,
+) -> c_ulong {
+    // SAFETY: as `ours`; the header's texts are C strings.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, len) };
+        let wrapping = match state.stream.wrapper() {
+            Wrapper::Raw => 0,
+            Wrapper::Zlib => 6 + if state.stream.has_dictionary() { 4 } else { 0 },
+            Wrapper::Gzip if state.header.is_null() => 18,
+            Wrapper::Gzip => 18 + gzip_header(&*state.header).optional_len() as c_ulong,
+        };
+        // zlib's own formulas, which leave room for stored blocks whatever their size.
+        let Settings { window_bits, mem_level, .. } = *state.stream.settings();
+        let blocks = match (window_bits, mem_level + 7) {
+            (15, 15) => len + (len >> 12) + (len >> 14) + (len >> 25) + 7,
+            (window, hash) if window <= hash => len + (len >> 3) + (len >> 8) + (len >> 9) + 4,
+            _ => len + (len >> 5) + (len >> 7) + (len >> 11) + 7,
+        };
+        blocks + wrapping
+    }
+}
+
+pub(crate) unsafe fn pending(
+    original: unsafe extern "C" fn(*mut ZStream, *mut c_uint, *mut c_int) -> c_int,
+    strm: *mut ZStream,
+    pending: *mut c_uint,
+    bits: *mut c_int,
+) -> c_int {
+    // SAFETY: as `ours`; either result may be unwanted.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, pending, bits) };
+        let (bytes, count) = match &mut state.nested {
+            Some(nested) => nested.pending(),
+            None => state.stream.pending(),
+        };
+        if let Some(pending) = pending.as_mut() {
+            *pending = bytes as c_uint;
+        }
+        if let Some(bits) = bits.as_mut() {
+            *bits = count.into();
+        }
+        Z_OK
+    }
+}
+
+pub(crate) unsafe fn prime(
+    original: unsafe extern "C" fn(*mut ZStream, c_int, c_int) -> c_int,
+    strm: *mut ZStream,
+    bits: c_int,
+    value: c_int,
+) -> c_int {
+    // SAFETY: as `ours`.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, bits, value) };
+        if let Some(nested) = &mut state.nested {
+            return original(nested.stream(), bits, value);
+        }
+        match u32::try_from(bits) {
+            Ok(bits) => code(state.stream.prime(value.cast_unsigned(), bits)),
+            Err(_) => Z_BUF_ERROR,
+        }
+    }
+}
+
+pub(crate) unsafe fn set_dictionary(
+    original: unsafe extern "C" fn(*mut ZStream, *const u8, c_uint) -> c_int,
+    strm: *mut ZStream,
+    dictionary: *const u8,
+    len: c_uint,
+) -> c_int {
+    // SAFETY: as `ours`; the dictionary is valid for its length.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, dictionary, len) };
+        if dictionary.is_null() {
+            return Z_STREAM_ERROR;
+        }
+        if let Some(nested) = &mut state.nested {
+            if state.stream.wrapper() != Wrapper::Raw {
+                return Z_STREAM_ERROR;
+            }
+            return original(nested.stream(), dictionary, len);
+        }
+        let outcome = state.stream.set_dictionary(input(dictionary, len));
+        if state.stream.wrapper() == Wrapper::Zlib {
+            (*strm).adler = state.stream.check().into();
+        }
+        code(outcome)
+    }
+}
+
+pub(crate) unsafe fn get_dictionary(
+    original: unsafe extern "C" fn(*mut ZStream, *mut u8, *mut c_uint) -> c_int,
+    strm: *mut ZStream,
+    dictionary: *mut u8,
+    len: *mut c_uint,
+) -> c_int {
+    // SAFETY: as `ours`; the caller's buffer has room for a window.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, dictionary, len) };
+        if let Some(nested) = &mut state.nested {
+            return original(nested.stream(), dictionary, len);
+        }
+        let size = state.stream.dictionary(None);
+        if !dictionary.is_null() {
+            state.stream.dictionary(Some(output(dictionary, size as c_uint)));
+        }
+        if let Some(len) = len.as_mut() {
+            *len = size as c_uint;
+        }
+        Z_OK
+    }
+}
+
+pub(crate) unsafe fn set_header(
+    original: unsafe extern "C" fn(*mut ZStream, *mut GzHeader) -> c_int,
+    strm: *mut ZStream,
+    header: *mut GzHeader,
+) -> c_int {
+    // SAFETY: as `ours`. The header stays valid until it is written: zlib demands that, too.
+    unsafe {
+        let Some(state) = ours(strm) else { return original(strm, header) };
+        if state.stream.wrapper() != Wrapper::Gzip {
+            return Z_STREAM_ERROR;
+        }
+        state.header = header;
+        Z_OK
+    }
+}
+
+/// What the caller filled in.
+///
+/// # Safety
+///
+/// Its texts are C strings, and `extra` is as long as it says.
+unsafe fn gzip_header(header: &GzHeader) -> GzipHeader<'_> {
+    // SAFETY: the caller's promise.
+    let text =
+        |address: *mut u8| (!address.is_null()).then(|| unsafe { CStr::from_ptr(address.cast()) }.to_bytes());
+    // The format has 16 bits for the length, and zlib takes the lower ones.
+    let extra_len = header.extra_len & 0xffff;
+    GzipHeader {
+        text: header.text != 0,
+        time: header.time as u32,
+        os: header.os as u8,
+        // SAFETY: as above.
+        extra: (!header.extra.is_null()).then(|| unsafe { input(header.extra, extra_len) }),
+        name: text(header.name),
+        comment: text(header.comment),
+        check: header.hcrc != 0,
+    }
+}
+
+pub(crate) unsafe fn copy(
+    original: unsafe extern "C" fn(*mut ZStream, *mut ZStream) -> c_int,
+    dest: *mut ZStream,
+    source: *mut ZStream,
+) -> c_int {
+    // SAFETY: as `ours`; the copy gets regions of its own, from the same allocator.
+    unsafe {
+        let Some(state) = ours(source) else { return original(dest, source) };
+        if dest.is_null() {
+            return Z_STREAM_ERROR;
+        }
+        ptr::copy_nonoverlapping(source, dest, 1);
+        let dest = &mut *dest;
+        let alloc = dest.zalloc.unwrap_or(allocation::default_alloc);
+        let free = dest.zfree.unwrap_or(allocation::default_free);
+        let Some(regions) = state.pattern.allocate(alloc, free, dest.opaque) else { return Z_MEM_ERROR };
+        let head = size_of::<State>().next_multiple_of(64);
+        let Some((first, pieces)) = state.pattern.pieces(&regions, head) else { return Z_MEM_ERROR };
+        let stream = state.stream.copy_to(Store::new(pieces.iter()));
+        let copy = allocation::put(
+            first,
+            State {
+                mark: &raw const MARK,
+                strm: dest,
+                header: state.header,
+                pattern: state.pattern,
+                regions,
+                stream,
+                nested: None,
+                stays: state.stays,
+            },
+        );
+        dest.state = copy.cast();
+        if let Some(nested) = &mut state.nested {
+            let copy = &mut *copy;
+            copy.nested = nested.copy_into(&mut copy.stream);
+            if copy.nested.is_none() {
+                end(original::deflateEnd.get(), dest);
+                return Z_MEM_ERROR;
+            }
+        }
+        slot().event(Event::DeflateStreams);
+        Z_OK
+    }
+}

@@ -1,0 +1,48 @@
+//! Starting: at load time what needs no zlib, at the first stream the rest.
+
+use std::sync::OnceLock;
+
+use hasten_deflate::engine::zlib::ZlibApi;
+
+use crate::config;
+use crate::hooks::original;
+
+/// Run by the dynamic linker, before the program's own constructors.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = load;
+
+extern "C" fn load() {
+    if !config::init() {
+        return;
+    }
+    hasten_hook::exec::init();
+    hasten_telemetry::init("gzip");
+    // SAFETY: the handler only touches this thread's counter slot.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// The counters need a slot of their own in a child.
+extern "C" fn in_child() {
+    hasten_telemetry::after_fork_child();
+}
+
+/// Lets the engines fall back to the program's own zlib.
+pub(crate) fn make_original_known() {
+    static KNOWN: OnceLock<()> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let api = ZlibApi {
+            init2: original::deflateInit2_.get(),
+            deflate: original::deflate.get(),
+            reset: original::deflateReset.get(),
+            params: original::deflateParams.get(),
+            tune: original::deflateTune.get(),
+            prime: original::deflatePrime.get(),
+            pending: original::deflatePending.get(),
+            set_dictionary: original::deflateSetDictionary.get(),
+            end: original::deflateEnd.get(),
+        };
+        // SAFETY: zlib's own functions by zlib's own names; a library that the program links stays loaded.
+        unsafe { api.set_original() };
+    });
+}
