@@ -54,7 +54,7 @@ impl GzipHeader<'_> {
 
 /// The bytes of a header, in at most ten slices.
 #[derive(Debug)]
-pub struct GzipHeaderBytes<'a> {
+pub(crate) struct GzipHeaderBytes<'a> {
     fixed: [u8; 10],
     extra_len: [u8; 2],
     header: GzipHeader<'a>,
@@ -62,7 +62,7 @@ pub struct GzipHeaderBytes<'a> {
 }
 
 impl<'a> GzipHeaderBytes<'a> {
-    pub fn new(settings: &Settings, header: GzipHeader<'a>) -> Self {
+    pub(crate) fn new(settings: &Settings, header: GzipHeader<'a>) -> Self {
         let flag = |set: bool, bit: u8| u8::from(set) << bit;
         let flags = flag(header.text, 0)
             | flag(header.check, 1)
@@ -79,12 +79,12 @@ impl<'a> GzipHeaderBytes<'a> {
         bytes
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slices().iter().map(|slice| slice.len()).sum()
     }
 
     /// Copies the bytes from `skip` on; how many fitted.
-    pub fn copy(&self, skip: usize, out: &mut [u8]) -> usize {
+    pub(crate) fn copy(&self, skip: usize, out: &mut [u8]) -> usize {
         let (mut skip, mut done) = (skip, 0);
         for slice in self.slices() {
             let rest = &slice[skip.min(slice.len())..];

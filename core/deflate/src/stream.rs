@@ -143,9 +143,15 @@ pub struct Deflate {
 }
 
 impl Deflate {
-    /// `None` if the memory is too small to be of use.
-    pub fn new(settings: Settings, wrapper: Wrapper, store: Store, verifies: bool) -> Option<Self> {
-        let stream = Self {
+    /// How much memory a stream needs to be of use.
+    pub fn least_memory(settings: &Settings) -> usize {
+        settings.window() * 2 + 1024
+    }
+
+    /// `store` has at least [`Self::least_memory`].
+    pub fn new(settings: Settings, wrapper: Wrapper, store: Store, verifies: bool) -> Self {
+        debug_assert!(store.len() >= Self::least_memory(&settings));
+        Self {
             settings,
             wrapper,
             status: Status::Init,
@@ -162,8 +168,7 @@ impl Deflate {
             total_in: 0,
             is_text: None,
             verifies,
-        };
-        (stream.store.len() >= settings.window() * 2 + 1024).then_some(stream)
+        }
     }
 
     /// As after [`Deflate::new`].

@@ -112,15 +112,23 @@ impl Pattern {
         self.calls[index].0 as usize * self.calls[index].1 as usize
     }
 
+    /// What [`Self::pieces`] will have.
+    pub(crate) fn room(&self, head: usize) -> usize {
+        let total: usize = (0..self.count).map(|index| self.size(index)).sum();
+        match self.count {
+            1 => total.saturating_sub(head),
+            _ if self.size(0) < head => 0,
+            _ => total - self.size(0),
+        }
+    }
+
     /// The regions with their sizes. The first is cut in two if it is the only one: `head` bytes, and the rest.
     pub(crate) fn pieces(&self, regions: &Regions, head: usize) -> Option<(NonNull<u8>, Pieces)> {
         let first = NonNull::new(regions.addresses[0].cast::<u8>())?;
-        if self.size(0) < head {
-            return None;
-        }
+        debug_assert!(self.size(0) >= head);
         let mut pieces = Pieces { list: [(first, 0); MAX_CALLS], count: 0 };
         if self.count == 1 {
-            // SAFETY: inside the region, by the comparison above.
+            // SAFETY: inside the region, which has room for more than the head (`room`).
             pieces.push(unsafe { first.add(head) }, self.size(0) - head);
         }
         for index in 1..self.count {

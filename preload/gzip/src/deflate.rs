@@ -3,29 +3,26 @@
 //! Each finds out whose the stream is, turns C's arguments into slices, and leaves the rest to
 //! `hasten_deflate::stream`, or to the original that a stream has been handed to (`nested.rs`).
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
-use core::ptr::{self, null};
-use core::slice;
+mod buffers;
+mod open;
 
-use hasten_deflate::abi::{
-    GzHeader, Z_BUF_ERROR, Z_DATA_ERROR, Z_DEFLATED, Z_MEM_ERROR, Z_OK, Z_STREAM_END, Z_STREAM_ERROR,
-    Z_UNKNOWN, ZStream,
-};
-use hasten_deflate::engine::{EngineKind, Settings, Strategy, Tuning};
+use core::ffi::{CStr, c_int, c_uint, c_ulong};
+use core::ptr;
+
+use hasten_deflate::abi::{GzHeader, Z_BUF_ERROR, Z_DATA_ERROR, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, ZStream};
+use hasten_deflate::engine::{EngineKind, Settings, Tuning};
 use hasten_deflate::header::{GzipHeader, Wrapper};
-use hasten_deflate::store::Store;
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
 use hasten_telemetry::{Event, Reason, slot};
 
+use self::buffers::{gzip_header, has_buffers};
+use self::open::{parameters, restart};
 use crate::allocation::{self, Pattern, Regions};
-use crate::config;
-use crate::hooks::original;
 use crate::nested::Nested;
-use crate::start;
 
-type Init = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
-type Init2 =
-    unsafe extern "C" fn(*mut ZStream, c_int, c_int, c_int, c_int, c_int, *const c_char, c_int) -> c_int;
+pub(crate) use self::buffers::{advance, input, output};
+pub(crate) use self::open::{copy, init, init2};
+
 type OfStream = unsafe extern "C" fn(*mut ZStream) -> c_int;
 
 /// Marks our streams: `z_stream.state` points to a [`State`], which begins with the address of this. The states of
@@ -61,167 +58,6 @@ unsafe fn ours<'a>(strm: *mut ZStream) -> Option<&'a mut State> {
         }
         Some(&mut *state)
     }
-}
-
-pub(crate) unsafe fn init(
-    _: Init,
-    strm: *mut ZStream,
-    level: c_int,
-    version: *const c_char,
-    size: c_int,
-) -> c_int {
-    // SAFETY: zlib defines it so.
-    unsafe { init2(original::deflateInit2_.get(), strm, level, Z_DEFLATED, 15, 8, 0, version, size) }
-}
-
-#[allow(clippy::too_many_arguments)] // zlib's prototype
-pub(crate) unsafe fn init2(
-    original: Init2,
-    strm: *mut ZStream,
-    level: c_int,
-    method: c_int,
-    window: c_int,
-    mem_level: c_int,
-    strategy: c_int,
-    version: *const c_char,
-    size: c_int,
-) -> c_int {
-    // SAFETY: the original gets what its caller passed; `open` a stream and a version that are as they should be.
-    unsafe {
-        let asked = if is_known(strm, method, version, size) {
-            parameters(level, window, mem_level, strategy)
-        } else {
-            None
-        };
-        if let Some((settings, wrapper)) = asked
-            && let Some(pattern) = suits(&settings)
-        {
-            return open(strm, settings, wrapper, pattern);
-        }
-        original(strm, level, method, window, mem_level, strategy, version, size)
-    }
-}
-
-/// What zlib refuses is left to zlib.
-unsafe fn is_known(strm: *mut ZStream, method: c_int, version: *const c_char, size: c_int) -> bool {
-    // SAFETY: a version is a C string if it is there at all.
-    let is_version_1 = !version.is_null() && unsafe { *version } == b'1' as c_char;
-    !strm.is_null() && method == Z_DEFLATED && is_version_1 && size == size_of::<ZStream>() as c_int
-}
-
-/// Settings that zlib accepts.
-fn parameters(level: c_int, window: c_int, mem_level: c_int, strategy: c_int) -> Option<(Settings, Wrapper)> {
-    let (wrapper, window) = match window {
-        -15..=-9 => (Wrapper::Raw, -window),
-        // A window of 256 bytes is 512 to zlib, too.
-        8 => (Wrapper::Zlib, 9),
-        9..=15 => (Wrapper::Zlib, window),
-        25..=31 => (Wrapper::Gzip, window - 16),
-        _ => return None,
-    };
-    let settings = Settings {
-        level: if level == -1 { 6 } else { u8::try_from(level).ok().filter(|level| *level <= 9)? },
-        window_bits: window as u8,
-        mem_level: u8::try_from(mem_level).ok().filter(|level| (1..=9).contains(level))?,
-        strategy: Strategy::from_number(strategy)?,
-        tuning: None,
-    };
-    Some((settings, wrapper))
-}
-
-/// Whether an engine may do better than the original, and the memory that it would ask for.
-fn suits(settings: &Settings) -> Option<&'static Pattern> {
-    let reason = match settings {
-        Settings { level: 0, .. } => Reason::StoredLevel,
-        Settings { strategy: Strategy::HuffmanOnly | Strategy::Rle | Strategy::Fixed, .. } => {
-            Reason::UnusualStrategy
-        }
-        _ => match Pattern::of(settings) {
-            Some(pattern) => {
-                start::make_original_known();
-                return Some(pattern);
-            }
-            None => Reason::UnknownAllocation,
-        },
-    };
-    slot().bypass(reason);
-    None
-}
-
-/// Opens a stream of our own.
-unsafe fn open(strm: *mut ZStream, settings: Settings, wrapper: Wrapper, pattern: &Pattern) -> c_int {
-    // SAFETY: the caller vouches for `strm`; the regions are as large as they were asked for.
-    unsafe {
-        let strm = &mut *strm;
-        strm.msg = null();
-        let mut pattern = *pattern;
-        if strm.zalloc.is_none() {
-            strm.zalloc = Some(allocation::default_alloc);
-            strm.opaque = ptr::null_mut();
-            pattern = pattern.merged();
-        }
-        let free = *strm.zfree.get_or_insert(allocation::default_free);
-        let alloc = strm.zalloc.unwrap_or(allocation::default_alloc);
-        let Some(regions) = pattern.allocate(alloc, free, strm.opaque) else {
-            strm.msg = c"insufficient memory".as_ptr();
-            return Z_MEM_ERROR;
-        };
-        let stream =
-            pattern.pieces(&regions, size_of::<State>().next_multiple_of(64)).and_then(|(first, pieces)| {
-                let stream =
-                    Deflate::new(settings, wrapper, Store::new(pieces.iter()), config::get().verify)?;
-                Some((first, stream))
-            });
-        let Some((first, stream)) = stream else {
-            regions.free(free, strm.opaque);
-            slot().bypass(Reason::UnknownAllocation);
-            let (window, level) = (window_argument(&settings, wrapper), settings.level.into());
-            let (mem_level, strategy) = (settings.mem_level.into(), settings.strategy as c_int);
-            let size = size_of::<ZStream>() as c_int;
-            return original::deflateInit2_.get()(
-                strm,
-                level,
-                Z_DEFLATED,
-                window,
-                mem_level,
-                strategy,
-                c"1.2.13".as_ptr(),
-                size,
-            );
-        };
-        let state = State {
-            mark: &raw const MARK,
-            strm,
-            header: null(),
-            pattern,
-            regions,
-            stream,
-            nested: None,
-            stays: false,
-        };
-        strm.state = allocation::put(first, state).cast::<c_void>();
-        restart(strm, &mut *strm.state.cast());
-        Z_OK
-    }
-}
-
-fn window_argument(settings: &Settings, wrapper: Wrapper) -> c_int {
-    let bits = c_int::from(settings.window_bits);
-    match wrapper {
-        Wrapper::Raw => -bits,
-        Wrapper::Zlib => bits,
-        Wrapper::Gzip => bits + 16,
-    }
-}
-
-/// The public fields of a stream at its beginning.
-fn restart(strm: &mut ZStream, state: &mut State) {
-    strm.total_in = 0;
-    strm.total_out = 0;
-    strm.msg = null();
-    strm.data_type = Z_UNKNOWN;
-    strm.adler = state.stream.check().into();
-    slot().event(Event::DeflateStreams);
 }
 
 pub(crate) unsafe fn end(original: OfStream, strm: *mut ZStream) -> c_int {
@@ -320,36 +156,6 @@ unsafe fn own(
         strm.data_type = is_text.into();
     }
     code(outcome)
-}
-
-/// Moves the buffers' beginnings.
-pub(crate) fn advance(strm: &mut ZStream, consumed: c_uint, produced: c_uint) {
-    strm.next_in = strm.next_in.wrapping_add(consumed as usize);
-    strm.avail_in -= consumed;
-    strm.total_in = strm.total_in.wrapping_add(consumed.into());
-    strm.next_out = strm.next_out.wrapping_add(produced as usize);
-    strm.avail_out -= produced;
-    strm.total_out = strm.total_out.wrapping_add(produced.into());
-}
-
-fn has_buffers(strm: &ZStream) -> bool {
-    !strm.next_out.is_null() && (strm.avail_in == 0 || !strm.next_in.is_null())
-}
-
-/// # Safety
-///
-/// `next` is valid for `len` bytes.
-pub(crate) unsafe fn input<'a>(next: *const u8, len: c_uint) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    if len == 0 { &[] } else { unsafe { slice::from_raw_parts(next, len as usize) } }
-}
-
-/// # Safety
-///
-/// `next` is valid for `len` bytes.
-pub(crate) unsafe fn output<'a>(next: *mut u8, len: c_uint) -> &'a mut [u8] {
-    // SAFETY: the caller's promise. The bytes may never have been written; they are not read before they are.
-    if len == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(next, len as usize) } }
 }
 
 fn code(outcome: Outcome) -> c_int {
@@ -575,75 +381,6 @@ pub(crate) unsafe fn set_header(
             return Z_STREAM_ERROR;
         }
         state.header = header;
-        Z_OK
-    }
-}
-
-/// What the caller filled in.
-///
-/// # Safety
-///
-/// Its texts are C strings, and `extra` is as long as it says.
-unsafe fn gzip_header(header: &GzHeader) -> GzipHeader<'_> {
-    // SAFETY: the caller's promise.
-    let text =
-        |address: *mut u8| (!address.is_null()).then(|| unsafe { CStr::from_ptr(address.cast()) }.to_bytes());
-    // The format has 16 bits for the length, and zlib takes the lower ones.
-    let extra_len = header.extra_len & 0xffff;
-    GzipHeader {
-        text: header.text != 0,
-        time: header.time as u32,
-        os: header.os as u8,
-        // SAFETY: as above.
-        extra: (!header.extra.is_null()).then(|| unsafe { input(header.extra, extra_len) }),
-        name: text(header.name),
-        comment: text(header.comment),
-        check: header.hcrc != 0,
-    }
-}
-
-pub(crate) unsafe fn copy(
-    original: unsafe extern "C" fn(*mut ZStream, *mut ZStream) -> c_int,
-    dest: *mut ZStream,
-    source: *mut ZStream,
-) -> c_int {
-    // SAFETY: as `ours`; the copy gets regions of its own, from the same allocator.
-    unsafe {
-        let Some(state) = ours(source) else { return original(dest, source) };
-        if dest.is_null() {
-            return Z_STREAM_ERROR;
-        }
-        ptr::copy_nonoverlapping(source, dest, 1);
-        let dest = &mut *dest;
-        let alloc = dest.zalloc.unwrap_or(allocation::default_alloc);
-        let free = dest.zfree.unwrap_or(allocation::default_free);
-        let Some(regions) = state.pattern.allocate(alloc, free, dest.opaque) else { return Z_MEM_ERROR };
-        let head = size_of::<State>().next_multiple_of(64);
-        let Some((first, pieces)) = state.pattern.pieces(&regions, head) else { return Z_MEM_ERROR };
-        let stream = state.stream.copy_to(Store::new(pieces.iter()));
-        let copy = allocation::put(
-            first,
-            State {
-                mark: &raw const MARK,
-                strm: dest,
-                header: state.header,
-                pattern: state.pattern,
-                regions,
-                stream,
-                nested: None,
-                stays: state.stays,
-            },
-        );
-        dest.state = copy.cast();
-        if let Some(nested) = &mut state.nested {
-            let copy = &mut *copy;
-            copy.nested = nested.copy_into(&mut copy.stream);
-            if copy.nested.is_none() {
-                end(original::deflateEnd.get(), dest);
-                return Z_MEM_ERROR;
-            }
-        }
-        slot().event(Event::DeflateStreams);
         Z_OK
     }
 }

@@ -8,7 +8,15 @@ use crate::stored::{self, BitWriter};
 use crate::{breaker, savings, select, verify};
 
 /// Flushes with fewer bytes than this are cheaper for the original, which need not learn the window again each time.
-const SMALL_FLUSH: usize = 4096;
+/// Measured with text and a full window.
+const fn small_flush(level: u8) -> usize {
+    match level {
+        0..=2 => 7 << 10,
+        3 => 20 << 10,
+        4..=8 => 12 << 10,
+        _ => 16 << 10,
+    }
+}
 
 impl Deflate {
     /// Takes input and writes blocks, until there is no input left, or no room for output.
@@ -146,7 +154,9 @@ impl Deflate {
 
     pub(super) fn note_flush(&mut self, len: usize, ending: Ending) {
         self.small_flushes = match ending {
-            Ending::Flush(_) if len < SMALL_FLUSH => self.small_flushes.saturating_add(1),
+            Ending::Flush(_) if len < small_flush(self.settings.level) => {
+                self.small_flushes.saturating_add(1)
+            }
             _ => 0,
         };
     }

@@ -21,7 +21,7 @@ impl Owned {
             memory.iter_mut().map(|piece| (NonNull::from(&mut piece[0]), piece.len())).collect();
         // SAFETY: the memory stays where it is, and nobody else touches it.
         let store = unsafe { Store::new(regions) };
-        Self { stream: Deflate::new(settings, wrapper, store, verifies).expect("room enough"), memory }
+        Self { stream: Deflate::new(settings, wrapper, store, verifies), memory }
     }
 
     /// One call with so much room; what came out, and how much went in.
