@@ -57,13 +57,14 @@ profile: build ## Sample where the CPU time of a handshake goes (needs linux-per
 	@cargo xtask results
 
 build: deps ## The command and its libraries, in release mode
-	@cargo build --release --locked --package hasten --package hasten-tls
+	@cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip
 
-deps: ## What the build needs: Debian packages, the pinned crypto_mb and ISA-L, a check of the Rust tool chain
+deps: ## What the build needs: Debian packages, the pinned engines, a check of the Rust tool chain
 	@scripts/rust.sh
 	@scripts/packages.sh build
 	@scripts/crypto-mb.sh
 	@scripts/isal.sh
+	@scripts/libdeflate.sh
 
 # Without cargo (`sudo make install`), what has been built is installed.
 install: $(if $(shell command -v cargo),dist) ## Into PREFIX=/usr/local

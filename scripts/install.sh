@@ -10,6 +10,7 @@ files() {
     cat <<-'LIST'
 		755 release/hasten                         bin/hasten
 		644 release/libhasten_tls.so               lib/hasten/libhasten_tls.so
+		644 release/libhasten_gzip.so              lib/hasten/libhasten_gzip.so
 		644 release/dist/completions/hasten        share/bash-completion/completions/hasten
 		644 release/dist/completions/_hasten       share/zsh/site-functions/_hasten
 		644 release/dist/completions/hasten.fish   share/fish/vendor_completions.d/hasten.fish

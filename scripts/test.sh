@@ -4,6 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 scripts/crypto-mb.sh
 scripts/isal.sh
+scripts/libdeflate.sh
 scripts/tools.sh cargo-deny
 PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
 
@@ -37,7 +38,7 @@ tests() {
 }
 
 check "Format" format
-check "Release build" cargo build --release --locked --package hasten --package hasten-tls
+check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
 check "Fuzz targets" cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -- \
     --deny warnings

@@ -1,4 +1,4 @@
-//! The product under test: release builds of the command and the preload library.
+//! The product under test: release builds of the command and the preload libraries.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use hasten_bench::server::Launcher;
 
-/// The `hasten` command, built once per test run; the library is where the command looks for it.
+/// The `hasten` command, built once per test run; the libraries are where the command looks for them.
 #[must_use]
 pub fn hasten() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -19,10 +19,16 @@ pub fn launcher() -> Launcher {
     Launcher::Hasten { exe: hasten().to_owned() }
 }
 
-/// The preload library beside the command.
+/// The preload library for TLS, beside the command.
 #[must_use]
 pub fn library() -> PathBuf {
     hasten().with_file_name("libhasten_tls.so")
+}
+
+/// The one for compression.
+#[must_use]
+pub fn gzip_library() -> PathBuf {
+    hasten().with_file_name("libhasten_gzip.so")
 }
 
 /// `HASTEN_TEST_BIN` tests what is installed instead of what this tree builds.
@@ -34,14 +40,15 @@ fn installed() -> Option<PathBuf> {
 fn build() -> PathBuf {
     let target = target_directory();
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--release", "--package", "hasten", "--package", "hasten-tls"]);
+    cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
+    cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip"]);
     cargo.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR"));
     let built = cargo.status().is_ok_and(|status| status.success());
     let command = target.join("release/hasten");
     assert!(
         built && command.is_file(),
         "cannot build the product that is to be tested: run `make build`, or set HASTEN_TEST_BIN to a directory \
-         with hasten and libhasten_tls.so"
+         with hasten and its libraries"
     );
     command
 }

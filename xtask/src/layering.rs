@@ -17,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("hasten-probe", &[]),
     ("hasten-telemetry", &[]),
     ("hasten-plan", &["hasten-probe"]),
-    ("hasten-bench", &["hasten-evidence"]),
+    ("hasten-bench", &["hasten-deflate", "hasten-evidence"]),
     ("hasten-gzip", &["hasten-deflate", "hasten-hook", "hasten-telemetry"]),
     ("hasten-tls", &["hasten-crypto", "hasten-hook", "hasten-telemetry"]),
     (
@@ -37,6 +37,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
         &[
             "hasten-bench",
             "hasten-crypto",
+            "hasten-deflate",
             "hasten-evidence",
             "hasten-plan",
             "hasten-probe",
@@ -47,11 +48,18 @@ const LAYERS: [(&str, &[&str]); 14] = [
 ];
 
 /// Where `unsafe` may be written.
-const UNSAFE: [&str; 7] = [
+const UNSAFE: [&str; 14] = [
     "core/crypto/src/ecdhe.rs", // marks a type as plain bytes for the wiping container
     "core/crypto/src/ecdsa.rs", // the same
     "core/crypto/src/memory.rs",
     "core/crypto/src/multibuffer/",
+    "core/deflate/src/abi.rs", // the types of zlib's callbacks
+    "core/deflate/src/checksum.rs",
+    "core/deflate/src/engine/",
+    "core/deflate/src/inflate", // zlib-rs by its C interface: the file and its folder
+    "core/deflate/src/pool.rs",
+    "core/deflate/src/store.rs",
+    "core/deflate/src/verify.rs",
     "core/exec/",
     "core/hook/",
     "core/telemetry/src/",
@@ -99,7 +107,7 @@ fn unsafe_code(workspace: &Workspace, package: &Package) -> Result<Vec<String>, 
     let mut broken = Vec::new();
     for file in rust_files(&package.directory().join("src"))? {
         let name = workspace.relative(&file).to_string_lossy();
-        if UNSAFE.iter().any(|allowed| name.starts_with(allowed)) {
+        if UNSAFE.iter().any(|allowed| name.starts_with(allowed)) || name.ends_with("/tests.rs") {
             continue;
         }
         let lines = lines_with_word(&Source::product(&read(&file)?).code, "unsafe");

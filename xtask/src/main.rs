@@ -30,13 +30,13 @@ struct Args {
 enum Task {
     /// Check that dependencies point one way, that only probe knows servers, and that unsafe stays where it belongs
     Layering,
-    /// Compare what the preload library exports and links with the golden list
+    /// Compare what the preload libraries export and link with the golden lists
     Symbols {
-        /// Accept what is there now as the golden list
+        /// Accept what is there now as the golden lists
         #[arg(long)]
         bless: bool,
     },
-    /// Write docs/hooks.md from the hook table inside the preload library
+    /// Write docs/hooks.md from the hook tables inside the preload libraries
     Hooks {
         /// Only check that it is up to date
         #[arg(long)]

@@ -1,4 +1,4 @@
-//! What the preload library shows to the process it is loaded into: exported symbols, and the libraries it needs.
+//! What a preload library shows to the process it is loaded into: exported symbols, and the libraries it needs.
 //!
 //! A symbol too many interposes on something of the server's; one too few switches a hook off without a word.
 
@@ -10,24 +10,29 @@ use object::read::elf::{Dyn, ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
 
 use crate::error::Error;
-use crate::workspace::Workspace;
+use crate::workspace::{LIBRARIES, Workspace};
 
-const GOLDEN: &str = "xtask/golden/libhasten_tls.symbols";
 const BLESS: &str = "cargo xtask symbols --bless";
 
 pub(crate) fn run(workspace: &Workspace, bless: bool) -> Result<(), Error> {
-    let path = workspace.tls_library()?;
+    workspace.build_libraries()?;
+    LIBRARIES.into_iter().try_for_each(|library| compare(workspace, library, bless))
+}
+
+fn compare(workspace: &Workspace, library: &str, bless: bool) -> Result<(), Error> {
+    let golden_file = format!("xtask/golden/{}", library.replace(".so", ".symbols"));
+    let path = workspace.library(library);
     let bytes = fs::read(&path).map_err(|source| Error::File { path: path.clone(), source })?;
     let found = lines(&bytes).map_err(|error| Error::Content { path, why: error.to_string() })?;
     if bless {
-        return workspace.generate(GOLDEN, &found.into_iter().collect::<String>(), false, BLESS);
+        return workspace.generate(&golden_file, &found.into_iter().collect::<String>(), false, BLESS);
     }
-    let golden = workspace.read(GOLDEN)?;
+    let golden = workspace.read(&golden_file)?;
     let golden: BTreeSet<String> = golden.lines().map(|line| format!("{line}\n")).collect();
     match difference(&golden, &found) {
         difference if difference.is_empty() => Ok(()),
         difference => Err(Error::Symbols(format!(
-            "libhasten_tls.so is not what {GOLDEN} says:\n{difference}\
+            "{library} is not what {golden_file} says:\n{difference}\
              If that is meant, run `{BLESS}` and commit the result."
         ))),
     }

@@ -9,6 +9,9 @@ use serde::Deserialize;
 
 use crate::error::Error;
 
+/// The preload libraries, in the order in which they are documented.
+pub(crate) const LIBRARIES: [&str; 2] = ["libhasten_tls.so", "libhasten_gzip.so"];
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Workspace {
     #[serde(rename = "workspace_root")]
@@ -135,19 +138,22 @@ impl Workspace {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The TLS library as it is shipped, built now: with the command, as everywhere, because cargo chooses the
+    /// The preload libraries as they are shipped, built now: all together, as everywhere, because cargo chooses the
     /// features of common dependencies by what is built together.
-    pub(crate) fn tls_library(&self) -> Result<PathBuf, Error> {
+    pub(crate) fn build_libraries(&self) -> Result<(), Error> {
         const COMMAND: &str = "make build";
         let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "--package", "hasten", "--package", "hasten-tls"])
+            .args(["build", "--quiet", "--release", "--package", "hasten"])
+            .args(["--package", "hasten-tls", "--package", "hasten-gzip"])
             .current_dir(&self.root)
             .status()
             .map_err(|error| Error::Start(COMMAND, error))?;
-        if !status.success() {
-            return Err(Error::Command(COMMAND));
-        }
-        Ok(self.target.join("release/libhasten_tls.so"))
+        if status.success() { Ok(()) } else { Err(Error::Command(COMMAND)) }
+    }
+
+    /// Where one of them is, once it is built.
+    pub(crate) fn library(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
     }
 
     pub(crate) fn read(&self, path: &str) -> Result<String, Error> {
