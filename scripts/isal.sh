@@ -24,7 +24,7 @@ main() {
     say "Building ISA-L ($(sed -n 's/^\(isal==[0-9.]*\).*/from \1/p' "$pin"))"
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
-    fetch_source
+    fetch_source "$pin" "$scratch" setuptools/build_meta
     compile "$scratch"/isal-*/src/isal/isa-l
     mkdir -p "$target"
     install -m 644 "$scratch/libisal.a" "$target/libisal.a"
@@ -32,29 +32,7 @@ main() {
     printf '%s\n' "$inputs" >"$target/inputs.txt"
 }
 
-# pip downloads a source distribution only together with a build of its metadata, for which it would want the newest
-# build tools. The metadata is in the archive already; this build backend hands it over.
-fetch_source() {
-    mkdir -p "$scratch/backend/setuptools" "$scratch/download"
-    : >"$scratch/backend/setuptools/__init__.py"
-    cat >"$scratch/backend/setuptools/build_meta.py" <<-'PYTHON'
-		from email.parser import Parser
-		from pathlib import Path
-
-
-		def prepare_metadata_for_build_wheel(directory, config_settings=None):
-		    text = Path("PKG-INFO").read_text(encoding="utf-8")
-		    fields = Parser().parsestr(text)
-		    info = Path(directory, f"{fields['Name']}-{fields['Version']}.dist-info")
-		    info.mkdir()
-		    info.joinpath("METADATA").write_text(text, encoding="utf-8")
-		    return info.name
-	PYTHON
-    PYTHONPATH=$scratch/backend fetch "$pin" "$scratch/download" --no-binary :all: --no-build-isolation
-    tar --extract --gzip --file "$scratch"/download/isal-*.tar.gz --directory "$scratch"
-}
-
-# compile SOURCE: one object of everything, with none of its names visible but the interface.
+# compile SOURCE: the compressor, without ISA-L's inflate, CRCs and erasure codes.
 compile() {
     local source=$1 name objects=() include
     include=("-I$source/include/" "-I$source/igzip/")
@@ -70,9 +48,7 @@ compile() {
         nasm -f elf64 -DPIC "${include[@]}" -o "$scratch/$name.asm.o" "$source/igzip/$name.asm"
         objects+=("$scratch/$name.asm.o")
     done
-    ld -r -o "$scratch/isal.o" "${objects[@]}"
-    objcopy "${interface[@]/#/--keep-global-symbol=}" "$scratch/isal.o"
-    ar rcsD "$scratch/libisal.a" "$scratch/isal.o"
+    archive "$scratch/libisal.a" "${objects[@]}" -- "${interface[@]}"
 }
 
 compile_c() {

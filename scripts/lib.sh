@@ -39,3 +39,38 @@ fetch() {
         die "PyPI serves something else than $1 pins: do not use it; see whether a proxy changes downloads"
     die "cannot fetch what $1 names from PyPI (${log##*$'\n'}): check the network, or set HTTPS_PROXY or PIP_INDEX_URL"
 }
+
+# fetch_source REQUIREMENTS DIRECTORY BACKEND: a source distribution from PyPI, unpacked. pip downloads one only together
+# with a build of its metadata, for which it would want the newest build tools. The metadata is in the archive already,
+# and this stand-in for its build BACKEND (a module's file) hands it over.
+fetch_source() {
+    local backend=$2/backend/$3.py
+    mkdir -p "$(dirname "$backend")" "$2/download"
+    : >"$(dirname "$backend")/__init__.py"
+    cat >"$backend" <<-'PYTHON'
+		from email.parser import Parser
+		from pathlib import Path
+
+
+		def prepare_metadata_for_build_wheel(directory, config_settings=None):
+		    text = Path("PKG-INFO").read_text(encoding="utf-8")
+		    fields = Parser().parsestr(text)
+		    info = Path(directory, f"{fields['Name']}-{fields['Version']}.dist-info")
+		    info.mkdir()
+		    info.joinpath("METADATA").write_text(text, encoding="utf-8")
+		    return info.name
+	PYTHON
+    PYTHONPATH=$2/backend fetch "$1" "$2/download" --no-binary :all: --no-build-isolation
+    tar --extract --gzip --file "$2"/download/*.tar.gz --directory "$2"
+}
+
+# archive LIBRARY OBJECT… -- NAME…: a static library of one object, in which nothing is visible but the names.
+archive() {
+    local library=$1 objects=()
+    shift
+    while [[ $1 != -- ]]; do objects+=("$1") && shift; done
+    shift
+    ld -r -o "${library%.a}.o" "${objects[@]}"
+    objcopy "${@/#/--keep-global-symbol=}" "${library%.a}.o"
+    ar rcsD "$library" "${library%.a}.o"
+}

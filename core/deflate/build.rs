@@ -1,24 +1,30 @@
-//! Links the compressor of ISA-L that `scripts/isal.sh` has built.
+//! Links the compressors that `scripts/isal.sh` and `scripts/libdeflate.sh` have built.
 
 use std::env;
 use std::path::Path;
 use std::process::exit;
 
 fn main() {
-    println!("cargo:rerun-if-env-changed=HASTEN_ISAL");
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
         fail("hasten-deflate needs an x86-64 target: its fastest engine is built for it");
     }
-    let Some(directory) = env::var_os("HASTEN_ISAL") else {
-        fail("HASTEN_ISAL is not set: build inside the repository, whose .cargo/config.toml sets it");
+    link("HASTEN_ISAL", "isal");
+    link("HASTEN_LIBDEFLATE", "hasten_libdeflate");
+}
+
+/// Links the static library `name` in the directory that `variable` names.
+fn link(variable: &str, name: &str) {
+    println!("cargo:rerun-if-env-changed={variable}");
+    let Some(directory) = env::var_os(variable) else {
+        fail(&format!("{variable} is not set: build inside the repository, whose .cargo/config.toml sets it"));
     };
-    let archive = Path::new(&directory).join("libisal.a");
+    let archive = Path::new(&directory).join(format!("lib{name}.a"));
     if !archive.is_file() {
-        fail(&format!("{} is missing: run `make deps` to build the pinned ISA-L", archive.display()));
+        fail(&format!("{} is missing: run `make deps` to build it from pinned source", archive.display()));
     }
     println!("cargo:rerun-if-changed={}", archive.display());
     println!("cargo:rustc-link-search=native={}", Path::new(&directory).display());
-    println!("cargo:rustc-link-lib=static=isal");
+    println!("cargo:rustc-link-lib=static={name}");
 }
 
 fn fail(why: &str) -> ! {

@@ -18,7 +18,7 @@ use std::fmt;
 pub enum EngineKind {
     /// Intel's ISA-L: the fastest by far, for the lowest levels.
     Isal,
-    /// libdeflate: whole streams at once.
+    /// libdeflate: the smallest output for the time.
     Libdeflate,
     /// zlib-rs: everything zlib can do.
     ZlibRs,
@@ -170,11 +170,12 @@ pub trait Engine: Send {
 pub fn serves(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> bool {
     let plain = settings.strategy == Strategy::Default && settings.tuning.is_none() && settings.level > 0;
     match kind {
-        EngineKind::Isal => plain && chunk.before.is_empty(),
-        // It always starts afresh, and its window is 32 KiB whatever the stream's is.
+        EngineKind::Isal => plain,
+        // Its window is 32 KiB whatever the stream's is.
         EngineKind::Libdeflate => {
-            let reachable = settings.window_bits == 15 || chunk.input.len() <= settings.window();
-            plain && chunk.before.is_empty() && chunk.history.is_empty() && chunk.last && reachable
+            let is_within = chunk.history.len() + chunk.input.len() <= settings.window();
+            let starts = !chunk.input.is_empty() || (chunk.history.is_empty() && chunk.before.is_empty());
+            plain && starts && (settings.window_bits == 15 || is_within)
         }
         EngineKind::ZlibRs | EngineKind::Original => true,
     }

@@ -1,0 +1,89 @@
+/* libdeflate's compressor for parts of a stream: it starts behind a history and an unfinished byte, and may end without
+ * ending the stream. scripts/libdeflate.sh puts the two macros into it. */
+#include <stddef.h>
+
+#include "lib_common.h"
+
+struct deflate_output_bitstream;
+
+static size_t
+history_of(const struct deflate_output_bitstream *os);
+static bool
+is_last(const struct deflate_output_bitstream *os);
+
+/* Where matches may come from: positions are remembered, but nothing is written for them. */
+#define SKIP_HISTORY(kind, matchfinder)                                                                 \
+        do {                                                                                            \
+                const size_t history = history_of(os);                                                  \
+                if (history > 0)                                                                        \
+                        kind##_matchfinder_skip_bytes(matchfinder, &in_cur_base, in_next, in_end,        \
+                                                      history, HASHES_##kind);                          \
+                in_next += history;                                                                     \
+        } while (0)
+#define HASHES_hc next_hashes
+#define HASHES_ht &next_hash
+
+#define IS_LAST is_last(os)
+
+#include "changed_compress.c"
+
+/* libdeflate hands its bit stream to all that write; what they must know besides comes behind it. */
+struct part {
+        struct deflate_output_bitstream os;
+        size_t history;
+        bool last;
+};
+
+static size_t
+history_of(const struct deflate_output_bitstream *os)
+{
+        return ((const struct part *) os)->history;
+}
+
+static bool
+is_last(const struct deflate_output_bitstream *os)
+{
+        return ((const struct part *) os)->last;
+}
+
+struct libdeflate_compressor *
+hasten_libdeflate_new(int level)
+{
+        return libdeflate_alloc_compressor(level);
+}
+
+void
+hasten_libdeflate_free(struct libdeflate_compressor *compressor)
+{
+        libdeflate_free_compressor(compressor);
+}
+
+/* Compresses the `length` bytes behind `history` bytes at `in`. `value` and `count` are the bits of the unfinished byte,
+ * before and after. Returns how many bytes were written. No part is shorter than a byte, for a block alone is longer: 0
+ * says that there was not enough room. */
+size_t
+hasten_libdeflate_compress(struct libdeflate_compressor *compressor, const u8 *in, size_t history, size_t length,
+                           bool last, u8 *out, size_t room, u8 *value, u8 *count)
+{
+        struct part part = { .history = history, .last = last };
+        struct deflate_output_bitstream *os = &part.os;
+
+        if (history == 0 && *count == 0 && last)
+                return libdeflate_deflate_compress(compressor, in, length, out, room);
+
+        os->bitbuf = *value;
+        os->bitcount = *count;
+        os->next = out;
+        os->end = out + room;
+        os->overflow = false;
+        compressor->impl(compressor, in, history + length, os);
+        if (os->overflow || (last && os->bitcount > 0 && os->next == os->end))
+                return 0;
+        if (last && os->bitcount > 0) {
+                *os->next++ = (u8) os->bitbuf;
+                os->bitcount = 0;
+        }
+        *value = (u8) os->bitbuf;
+        *count = (u8) os->bitcount;
+        return (size_t) (os->next - out);
+}
