@@ -7,10 +7,14 @@ const BLOCK: usize = 65_535;
 
 /// How many bytes [`write`] writes.
 pub(crate) fn len(chunk: &Chunk) -> usize {
-    let blocks = chunk.input.len().div_ceil(BLOCK).max(1);
     // Three bits of the first block's header may not fit into the unfinished byte.
     let extra = usize::from(chunk.before.count() > 5);
-    chunk.input.len() + blocks * 5 + extra
+    bound(chunk.input.len()) - 1 + extra
+}
+
+/// The same whatever comes before.
+pub(crate) fn bound(input: usize) -> usize {
+    input + input.div_ceil(BLOCK).max(1) * 5 + 1
 }
 
 /// Compresses nothing: what is left when every engine's output is larger. `out` must have room for [`len`].

@@ -63,7 +63,7 @@ impl Deflate {
 
     /// Whether the output of all the rest surely has a place.
     pub(super) fn fits_whole(&self, len: usize, io: &Io) -> bool {
-        io.output.len() >= engine::bound(len)
+        io.output.len() >= stored::bound(len)
     }
 
     /// The largest chunk whose output, however bad, fits behind the window.
@@ -119,11 +119,10 @@ impl Deflate {
         }
         let chunk =
             Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
-        let need = engine::bound(input.len());
-        if io.output.len() >= need {
+        if io.output.len() >= stored::bound(input.len()) {
             return (best(&self.settings, &chunk, io.output, self.verifies, tally), None);
         }
-        let mut out = pool::scratch(need);
+        let mut out = pool::scratch(engine::bound(input.len()));
         (best(&self.settings, &chunk, &mut out, self.verifies, tally), Some(out))
     }
 
@@ -166,7 +165,13 @@ impl Deflate {
 fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tally: &mut Tally) -> Written {
     let len = chunk.input.len() as u64;
     for (kind, settings) in select::choose(settings, chunk) {
-        let Some(written) = pool::compress(kind, &settings, chunk, out) else { continue };
+        let Some(written) = pool::compress(kind, &settings, chunk, out) else {
+            // Where stored blocks just fit, what does not compress does not fit, whoever tries.
+            if out.len() < engine::bound(chunk.input.len()) {
+                break;
+            }
+            continue;
+        };
         if verifies && kind != EngineKind::Original {
             if !verify::matches(&settings, chunk, &out[..], &written) {
                 breaker::open(kind);
