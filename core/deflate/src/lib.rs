@@ -5,6 +5,7 @@ pub mod breaker;
 pub mod checksum;
 pub mod engine;
 pub mod header;
+pub mod inflate;
 pub mod pool;
 pub mod savings;
 pub mod select;

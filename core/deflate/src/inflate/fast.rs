@@ -1,0 +1,467 @@
+//! The inner loop: whole symbols, as long as there is plenty of input and room.
+//!
+//! It never reports an error. Whatever it cannot finish, be it for want of room or
+//! because the stream is damaged, it leaves as if it had not looked at it, and the
+//! steps of `codes.rs` find out.
+
+use core::ptr::copy_nonoverlapping;
+
+use super::codes::{ZLIB_FAST_INPUT, ZLIB_FAST_ROOM};
+use super::table::Entry;
+use super::window::{PADDING, Window};
+use super::{Call, Mode};
+
+/// A refill reads this many bytes, and takes up to seven of them.
+const WORD: usize = 8;
+/// Input that the refills of a turn can do with.
+const INPUT: usize = 3 * WORD;
+/// A copy may write this much behind the end of a match.
+const OVERRUN: usize = 32;
+/// Room for what one turn can write: two literals, and a match with its overrun.
+const ROOM: usize = 2 + 258 + OVERRUN;
+
+const _: () = assert!(OVERRUN <= PADDING);
+
+/// Why the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Too little input or room.
+    Margin,
+    /// The block is complete.
+    Block,
+    /// The next symbol is not for this loop.
+    Symbol,
+}
+
+/// Decodes symbols from `Mode::Len` on; leaves `Mode::Len`, or `Mode::Type` at the end of the block.
+pub(super) fn run(call: &mut Call) {
+    // Bits that were primed must not be given back as bytes.
+    if call.input.have() < WORD || call.output.left() == 0 || call.input.bits >= 8 {
+        return;
+    }
+    let run = Run::new(call);
+    let start = Cursor {
+        next: call.input.next(),
+        hold: call.input.hold,
+        bits: call.input.bits,
+        put: call.output.next(),
+        counted: None,
+    };
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("bmi2") && std::arch::is_x86_feature_detected!("avx") {
+        // SAFETY: the CPU has these features.
+        let (cursor, end) = unsafe { run.all_avx(start) };
+        return finish(call, cursor, end);
+    }
+    let (cursor, end) = run.all(start);
+    finish(call, cursor, end);
+}
+
+/// Puts back what was taken too much, and brings the call up to date.
+fn finish(call: &mut Call, cursor: Cursor, end: End) {
+    let unused = (cursor.bits >> 3) as usize;
+    let next = cursor.next.wrapping_sub(unused);
+    call.input.bits = cursor.bits & 7;
+    call.input.hold = cursor.hold & ((1 << call.input.bits) - 1);
+    call.input.advance(next as usize - call.input.next() as usize);
+    call.output.advance(cursor.put as usize - call.output.next() as usize);
+    if let Some(bits) = cursor.counted {
+        call.state.back = bits as i32;
+    }
+    if end == End::Block {
+        call.state.back = -1;
+        call.state.mode = Mode::Type;
+    }
+}
+
+/// What changes with every symbol. A value, so that it stays in registers.
+#[derive(Clone, Copy)]
+struct Cursor {
+    next: *const u8,
+    hold: u64,
+    bits: u32,
+    put: *mut u8,
+    /// Bits of the last symbol, if zlib would have counted them.
+    counted: Option<u32>,
+}
+
+impl Cursor {
+    /// # Safety
+    ///
+    /// There must be room for a byte.
+    #[inline(always)]
+    unsafe fn literal(&mut self, entry: Entry) {
+        // SAFETY: the caller's.
+        unsafe {
+            *self.put = entry.value() as u8;
+            self.put = self.put.add(1);
+        }
+        self.drop(entry.total());
+    }
+
+    /// The base and the extra bits.
+    #[inline(always)]
+    fn value(&mut self, entry: Entry) -> usize {
+        let extra = (self.hold & ((1 << entry.total()) - 1)) >> entry.code();
+        self.drop(entry.total());
+        entry.value() + extra as usize
+    }
+
+    #[inline(always)]
+    fn drop(&mut self, count: u32) {
+        self.hold >>= count;
+        self.bits -= count;
+    }
+
+    /// Fills `hold` up to 56 bits or more. What lies above `bits` then is what the next refill
+    /// puts there again.
+    ///
+    /// # Safety
+    ///
+    /// There must be `WORD` bytes of input.
+    #[inline(always)]
+    unsafe fn refill(&mut self) {
+        // SAFETY: the caller's.
+        unsafe {
+            let word = u64::from_le_bytes(*self.next.cast::<[u8; WORD]>());
+            self.hold |= word << self.bits;
+            self.next = self.next.add((63 - self.bits as usize) >> 3);
+        }
+        self.bits |= 56;
+    }
+}
+
+/// What stays the same for all symbols.
+struct Run {
+    input_end: *const u8,
+    begin: *mut u8,
+    room_end: *mut u8,
+    litlen: *const Entry,
+    litlen_mask: u64,
+    dist: *const Entry,
+    dist_mask: u64,
+    window: Window,
+}
+
+impl Run {
+    fn new(call: &Call) -> Self {
+        let (litlen, dist) = call.state.tables();
+        let put = call.output.next();
+        Self {
+            input_end: call.input.next().wrapping_add(call.input.have()),
+            begin: put.wrapping_sub(call.output.written()),
+            room_end: put.wrapping_add(call.output.left()),
+            litlen: litlen.as_ptr(),
+            litlen_mask: (1 << call.state.tables.litlen_root) - 1,
+            dist: dist.as_ptr(),
+            dist_mask: (1 << call.state.tables.dist_root) - 1,
+            window: call.state.window,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi1,bmi2,avx")]
+    fn all_avx(&self, cursor: Cursor) -> (Cursor, End) {
+        self.all(cursor)
+    }
+
+    #[inline(always)]
+    fn all(&self, cursor: Cursor) -> (Cursor, End) {
+        // SAFETY: `new` took ends from the call, whose buffers are valid memory, and tables from the
+        // state, which have an entry for every index below the mask, and behind every link a second
+        // table of the width that it names.
+        unsafe {
+            let (cursor, end) = self.turns(cursor);
+            if end == End::Margin { self.careful_turns(cursor) } else { (cursor, end) }
+        }
+    }
+
+    /// Decodes symbols while there is input and room for any of them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::all`]: the pointers must be a call's, and the tables complete.
+    #[inline(always)]
+    unsafe fn turns(&self, mut c: Cursor) -> (Cursor, End) {
+        if self.input_left(&c) < INPUT || self.room_left(&c) < ROOM {
+            return (c, End::Margin);
+        }
+        // SAFETY: at most three refills read at most `INPUT` bytes between two checks, and what is
+        // written is at most `ROOM` bytes. With 56 bits or more there are enough for two literals and
+        // a look, or for a match.
+        unsafe {
+            c.refill();
+            let mut entry = self.look(&c);
+            loop {
+                if entry.is_literal() {
+                    c.literal(entry);
+                    entry = self.look(&c);
+                    if entry.is_literal() {
+                        c.literal(entry);
+                        entry = self.look(&c);
+                    }
+                    c.refill();
+                }
+                let begun = c;
+                let (len, distance) = match self.symbol(&mut c, entry) {
+                    Symbol::Literal => (0, 0),
+                    Symbol::Match { len, distance } => (len, distance),
+                    Symbol::End => return (c, End::Block),
+                    Symbol::Other => return (begun, End::Symbol),
+                };
+                // The next look waits for memory while the match is copied.
+                c.refill();
+                entry = self.look(&c);
+                if len != 0 {
+                    let written = c.put as usize - self.begin as usize;
+                    if distance <= written {
+                        repeat(c.put, distance, len);
+                    } else if distance - written <= self.window.have {
+                        copy_window(&self.window, c.put, distance - written, distance, len);
+                    } else {
+                        return (begun, End::Symbol);
+                    }
+                    c.put = c.put.add(len);
+                }
+                if self.input_left(&c) < INPUT || self.room_left(&c) < ROOM {
+                    return (c, End::Margin);
+                }
+            }
+        }
+    }
+
+    /// Decodes symbols while there is input for any of them, and room for the very symbol.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::turns`].
+    #[inline(always)]
+    unsafe fn careful_turns(&self, mut c: Cursor) -> (Cursor, End) {
+        loop {
+            let (input, room) = (self.input_left(&c) + (c.bits >> 3) as usize, self.room_left(&c));
+            if self.input_left(&c) < WORD || room == 0 {
+                return (c, End::Margin);
+            }
+            // SAFETY: there is a word of input, and room for a byte, or for the match that is checked.
+            unsafe {
+                c.refill();
+                let begun = c;
+                let entry = self.look(&c);
+                match self.symbol(&mut c, entry) {
+                    Symbol::Literal => {}
+                    Symbol::Match { len, distance } if len <= room => {
+                        let written = c.put as usize - self.begin as usize;
+                        if distance <= written {
+                            repeat_exactly(c.put, distance, len);
+                        } else if distance - written <= self.window.have {
+                            copy_exactly(&self.window, c.put, distance - written, distance, len);
+                        } else {
+                            return (begun, End::Symbol);
+                        }
+                        c.put = c.put.add(len);
+                    }
+                    Symbol::End => return (c, End::Block),
+                    Symbol::Match { .. } | Symbol::Other => return (begun, End::Symbol),
+                }
+                if input < ZLIB_FAST_INPUT || room < ZLIB_FAST_ROOM {
+                    c.counted = Some(begun.bits - c.bits);
+                }
+            }
+        }
+    }
+
+    /// Decodes the symbol that begins with this entry, and writes it if it is a literal.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::turns`], with at least 48 bits in `hold`: 15 + 5 + 15 + 13. There must be room for
+    /// a byte.
+    #[inline(always)]
+    unsafe fn symbol(&self, c: &mut Cursor, mut entry: Entry) -> Symbol {
+        // SAFETY: the caller's.
+        unsafe {
+            if entry.is_literal() {
+                c.literal(entry);
+                return Symbol::Literal;
+            }
+            if entry.is_special() {
+                if entry.is_link() {
+                    entry = follow(c, self.litlen, entry);
+                    if entry.is_literal() {
+                        c.literal(entry);
+                        return Symbol::Literal;
+                    }
+                }
+                if entry.is_special() {
+                    c.drop(entry.total());
+                    return if entry.is_end() { Symbol::End } else { Symbol::Other };
+                }
+            }
+            let len = c.value(entry);
+            entry = *self.dist.add((c.hold & self.dist_mask) as usize);
+            if entry.is_special() {
+                if !entry.is_link() {
+                    return Symbol::Other;
+                }
+                entry = follow(c, self.dist, entry);
+                if entry.is_special() {
+                    return Symbol::Other;
+                }
+            }
+            Symbol::Match { len, distance: c.value(entry) }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The table must be complete.
+    #[inline(always)]
+    unsafe fn look(&self, c: &Cursor) -> Entry {
+        // SAFETY: there is an entry for every index below the mask.
+        unsafe { *self.litlen.add((c.hold & self.litlen_mask) as usize) }
+    }
+
+    #[inline(always)]
+    fn input_left(&self, c: &Cursor) -> usize {
+        self.input_end as usize - c.next as usize
+    }
+
+    #[inline(always)]
+    fn room_left(&self, c: &Cursor) -> usize {
+        self.room_end as usize - c.put as usize
+    }
+}
+
+enum Symbol {
+    Literal,
+    Match {
+        len: usize,
+        distance: usize,
+    },
+    End,
+    /// An error, which this loop does not report.
+    Other,
+}
+
+/// # Safety
+///
+/// `entry` must be a link of this table.
+#[inline(always)]
+unsafe fn follow(c: &mut Cursor, table: *const Entry, entry: Entry) -> Entry {
+    c.drop(entry.total());
+    let index = (c.hold & ((1 << entry.code()) - 1)) as usize;
+    // SAFETY: the second table has an entry for every index of the link's width.
+    unsafe { *table.add(entry.value() + index) }
+}
+
+/// Copies a match that begins `back` bytes before this call's output.
+///
+/// # Safety
+///
+/// `len + OVERRUN` bytes must be writable at `put`; `back` must be at most what the window has.
+#[inline(always)]
+unsafe fn copy_window(window: &Window, put: *mut u8, back: usize, distance: usize, len: usize) {
+    let piece = window.piece(back, len);
+    // SAFETY: behind the piece lie at least `PADDING` readable bytes, apart from the output.
+    unsafe {
+        if piece.len() == len {
+            copy_chunks(piece.as_ptr(), put, len);
+        } else {
+            copy_exactly(window, put, back, distance, len);
+        }
+    }
+}
+
+/// As [`copy_window`], for a match around the end of the ring or out of the window into the output,
+/// and without overrun.
+///
+/// # Safety
+///
+/// `len` bytes must be writable at `put`; `back` must be at most what the window has.
+#[cold]
+#[inline(never)]
+unsafe fn copy_exactly(window: &Window, put: *mut u8, mut back: usize, distance: usize, len: usize) {
+    let mut done = 0;
+    while done < len && back > 0 {
+        let piece = window.piece(back, len - done);
+        // SAFETY: room as the caller says; the window is apart from the output.
+        unsafe { copy_nonoverlapping(piece.as_ptr(), put.add(done), piece.len()) };
+        done += piece.len();
+        back -= piece.len();
+    }
+    if done < len {
+        // SAFETY: the rest begins with the first byte of this call's output.
+        unsafe { repeat_exactly(put.add(done), distance, len - done) };
+    }
+}
+
+/// Writes again what lies `distance` bytes before `put`.
+///
+/// # Safety
+///
+/// `distance` bytes before `put` must be readable, and `len + OVERRUN` bytes at `put` writable.
+#[inline(always)]
+unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
+    // SAFETY: the caller's. No chunk is wider than the distance, so none overlaps itself.
+    unsafe {
+        let from = put.sub(distance).cast_const();
+        if distance >= 16 {
+            copy_chunks(from, put, len);
+        } else if distance >= WORD {
+            let mut at = 0;
+            while at < len {
+                copy_nonoverlapping(from.add(at), put.add(at), WORD);
+                at += WORD;
+            }
+        } else if distance == 1 {
+            put.write_bytes(*from, len);
+        } else {
+            // A word at a time, of which the first `distance` bytes are right.
+            let mut at = 0;
+            while at < len {
+                let word = from.add(at).cast::<u64>().read_unaligned();
+                put.add(at).cast::<u64>().write_unaligned(word);
+                at += distance;
+            }
+        }
+    }
+}
+
+/// As [`repeat`], without overrun.
+///
+/// # Safety
+///
+/// `distance` bytes before `put` must be readable, and `len` bytes at `put` writable.
+#[inline(always)]
+unsafe fn repeat_exactly(put: *mut u8, distance: usize, len: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        let from = put.sub(distance).cast_const();
+        if distance >= len {
+            copy_nonoverlapping(from, put, len);
+        } else {
+            for at in 0..len {
+                *put.add(at) = *from.add(at);
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// `len + OVERRUN` bytes must be readable at `from` and writable at `put`, at least 16 bytes apart.
+#[inline(always)]
+unsafe fn copy_chunks(from: *const u8, put: *mut u8, len: usize) {
+    // SAFETY: the caller's. Nearly all matches are done with the first two copies, so they are made
+    // before anything is asked.
+    unsafe {
+        copy_nonoverlapping(from, put, 16);
+        copy_nonoverlapping(from.add(16), put.add(16), 16);
+        let mut at = 32;
+        while at < len {
+            copy_nonoverlapping(from.add(at), put.add(at), 16);
+            copy_nonoverlapping(from.add(at + 16), put.add(at + 16), 16);
+            at += 32;
+        }
+    }
+}

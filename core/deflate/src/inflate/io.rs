@@ -1,0 +1,198 @@
+//! The two ends of a call: the bits that come in, the bytes that go out.
+
+use core::ffi::c_int;
+
+use crate::abi::Z_OK;
+
+/// Why a call ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// With this result, after the stream's fields are brought up to date.
+    Leave(c_int),
+    /// With this result at once: zlib leaves its totals as they are.
+    Return(c_int),
+}
+
+pub(super) type Step = Result<(), Exit>;
+
+/// The caller's input, and the bits that were taken from it and not used yet.
+///
+/// No more bytes are taken than are needed, so that the caller sees exactly how far the stream got.
+#[derive(Debug)]
+pub(super) struct Input {
+    /// Valid for reads of `have` bytes.
+    next: *const u8,
+    have: usize,
+    /// `bits` bits, and zeros above them.
+    pub(super) hold: u64,
+    pub(super) bits: u32,
+}
+
+impl Input {
+    /// # Safety
+    ///
+    /// `next` must be valid for reads of `have` bytes for as long as this lives.
+    pub(super) unsafe fn new(next: *const u8, have: usize, hold: u64, bits: u32) -> Self {
+        Self { next, have, hold, bits }
+    }
+
+    pub(super) fn next(&self) -> *const u8 {
+        self.next
+    }
+
+    pub(super) fn have(&self) -> usize {
+        self.have
+    }
+
+    /// What was not taken yet.
+    pub(super) fn rest(&self) -> &[u8] {
+        if self.have == 0 {
+            return &[];
+        }
+        // SAFETY: `new`'s caller vouches for `have` bytes at `next`.
+        unsafe { core::slice::from_raw_parts(self.next, self.have) }
+    }
+
+    /// Passes over bytes that were used as they are.
+    pub(super) fn advance(&mut self, count: usize) {
+        assert!(count <= self.have);
+        // SAFETY: `count` bytes are there.
+        self.next = unsafe { self.next.add(count) };
+        self.have -= count;
+    }
+
+    /// One more byte, or the end of the call.
+    #[inline]
+    pub(super) fn pull(&mut self) -> Step {
+        if self.have == 0 {
+            return Err(Exit::Leave(Z_OK));
+        }
+        // SAFETY: at least one byte is there.
+        self.hold += u64::from(unsafe { *self.next }) << self.bits;
+        self.bits += 8;
+        self.advance(1);
+        Ok(())
+    }
+
+    /// At least `count` bits, or the end of the call.
+    #[inline]
+    pub(super) fn need(&mut self, count: u32) -> Step {
+        while self.bits < count {
+            self.pull()?;
+        }
+        Ok(())
+    }
+
+    /// The next `count` bits, at most 31; zeros where there are none yet.
+    #[inline]
+    pub(super) fn peek(&self, count: u32) -> usize {
+        (self.hold & ((1 << count) - 1)) as usize
+    }
+
+    #[inline]
+    pub(super) fn drop(&mut self, count: u32) {
+        self.hold >>= count;
+        self.bits -= count;
+    }
+
+    /// The next `count` bits, which `need` has made sure of.
+    pub(super) fn take(&mut self, count: u32) -> usize {
+        let value = self.peek(count);
+        self.drop(count);
+        value
+    }
+
+    /// Drops all bits.
+    pub(super) fn clear(&mut self) {
+        self.hold = 0;
+        self.bits = 0;
+    }
+
+    /// Drops the rest of a byte.
+    pub(super) fn align(&mut self) {
+        self.drop(self.bits & 7);
+    }
+}
+
+/// Room for the output of a call.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// Valid for writes of `left` bytes; `begun - left` bytes before it were written by this call.
+    put: *mut u8,
+    left: usize,
+    /// How much room there was when the call, or the trailer, began.
+    begun: usize,
+}
+
+impl Output {
+    /// # Safety
+    ///
+    /// `put` must be valid for reads and writes of `left` bytes for as long as this lives.
+    pub(super) unsafe fn new(put: *mut u8, left: usize) -> Self {
+        Self { put, left, begun: left }
+    }
+
+    pub(super) fn next(&self) -> *mut u8 {
+        self.put
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// How far back a match may reach within the output of this call.
+    pub(super) fn written(&self) -> usize {
+        self.begun - self.left
+    }
+
+    /// What this call has written, as far as it is not accounted for.
+    pub(super) fn fresh(&self) -> &[u8] {
+        let len = self.written();
+        if len == 0 {
+            return &[];
+        }
+        // SAFETY: these bytes were written, in the caller's memory, before `put`.
+        unsafe { core::slice::from_raw_parts(self.put.sub(len), len) }
+    }
+
+    /// Takes what was written as accounted for.
+    pub(super) fn settle(&mut self) {
+        self.begun = self.left;
+    }
+
+    pub(super) fn push(&mut self, byte: u8) {
+        assert!(self.left > 0);
+        // SAFETY: there is room for one byte.
+        unsafe {
+            *self.put = byte;
+            self.put = self.put.add(1);
+        }
+        self.left -= 1;
+    }
+
+    /// Writes bytes that do not lie in the output itself.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.left);
+        // SAFETY: there is room. A C program may decompress in place, so the two may overlap.
+        unsafe { core::ptr::copy(bytes.as_ptr(), self.put, bytes.len()) };
+        self.advance(bytes.len());
+    }
+
+    /// Repeats what was written `distance` bytes ago.
+    pub(super) fn repeat(&mut self, distance: usize, len: usize) {
+        assert!(distance <= self.written() && len <= self.left);
+        for i in 0..len {
+            // SAFETY: read behind, write ahead, both within this call's output.
+            unsafe { *self.put.add(i) = *self.put.add(i).sub(distance) };
+        }
+        self.advance(len);
+    }
+
+    /// Passes over bytes that were written elsewhere.
+    pub(super) fn advance(&mut self, count: usize) {
+        assert!(count <= self.left);
+        // SAFETY: within the room, or at its end.
+        self.put = unsafe { self.put.add(count) };
+        self.left -= count;
+    }
+}
