@@ -68,8 +68,9 @@ hasten_libdeflate_compress(struct libdeflate_compressor *compressor, const u8 *i
         struct part part = { .history = history, .last = last };
         struct deflate_output_bitstream *os = &part.os;
 
-        if (history == 0 && *count == 0 && last)
-                return libdeflate_deflate_compress(compressor, in, length, out, room);
+        /* As libdeflate does for whole streams that are too short to gain anything. */
+        if (history == 0 && *count == 0 && last && length <= compressor->max_passthrough_size)
+                return deflate_compress_none(in, length, out, room);
 
         os->bitbuf = *value;
         os->bitcount = *count;
