@@ -1,6 +1,7 @@
 //! The result of a benchmark: data first, a table and a page as views of it.
 
 mod charts;
+mod frontier;
 mod html;
 mod remarks;
 mod terminal;
@@ -25,11 +26,28 @@ pub trait Case: Serialize {
     /// One value for each column.
     fn cells(&self) -> Vec<String>;
 
+    /// What the latency of an operation is measured from and to.
+    const LATENCY: &'static str = "From connect to the last byte";
+
     /// The case where it stands alone.
     fn title(&self) -> String {
         self.cells().join(" · ")
     }
+
+    /// Whether the row says what the product gains. Others are there to compare with: they have no part in the
+    /// headline, and no bar.
+    fn is_claim(&self) -> bool {
+        true
+    }
+
+    /// A curve of the plot of speed and compression, and the place on it; the stock side has a curve of its own.
+    fn curve(&self) -> Option<(String, u8)> {
+        None
+    }
 }
+
+/// The name of the stock side where it stands beside others.
+pub(crate) const STOCK: &str = "stock";
 
 /// A whole benchmark.
 #[derive(Clone, Debug, Serialize)]
@@ -79,6 +97,8 @@ pub struct Row<C> {
     /// Stock by hasten: above 1 hasten needs less.
     pub cpu_ratio: Estimate,
     pub verdict: Verdict,
+    #[serde(flatten)]
+    pub sizes: Option<Sizes>,
     /// Server CPU µs per operation, in the order of measurement.
     pub pairs: Vec<Pair>,
     pub warnings: Vec<Warning>,
@@ -100,6 +120,34 @@ pub struct Side {
     pub failure_details: Vec<String>,
     /// Latency in µs at rising percentiles, for a curve.
     pub latency: Vec<(f64, u64)>,
+    #[serde(flatten)]
+    pub bytes: Option<Bytes>,
+}
+
+/// Of work that turns bytes into fewer bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bytes {
+    pub wire_bytes_per_op: f64,
+    /// Millions of uncompressed bytes per second of CPU time.
+    pub mb_per_cpu_s: f64,
+    /// Uncompressed bytes for one compressed.
+    pub compression: f64,
+}
+
+/// What the two sides made of the same bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sizes {
+    /// Hasten by stock: above 1 hasten's output is larger.
+    pub wire_bytes_ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worst_file: Option<WorstFile>,
+}
+
+/// The file that grew most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorstFile {
+    pub name: String,
+    pub wire_bytes_ratio: f64,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -139,9 +187,9 @@ impl<C: Case> Report<C> {
     /// What the run shows, in one sentence.
     #[must_use]
     pub fn headline(&self) -> String {
-        let count = |verdict| self.rows.iter().filter(|row| row.verdict == verdict).count();
-        let (rows, unit) = (self.rows.len(), &self.text.unit);
-        let best = self.rows.iter().max_by(|a, b| a.cpu_ratio.value.total_cmp(&b.cpu_ratio.value));
+        let count = |verdict| self.claims().filter(|row| row.verdict == verdict).count();
+        let (rows, unit) = (self.claims().count(), &self.text.unit);
+        let best = self.claims().max_by(|a, b| a.cpu_ratio.value.total_cmp(&b.cpu_ratio.value));
         match best {
             None => "Nothing was measured".to_owned(),
             Some(_) if count(Verdict::Failed) > 0 => {
@@ -162,11 +210,17 @@ impl<C: Case> Report<C> {
     pub fn tally(&self) -> String {
         let parts =
             [Verdict::Faster, Verdict::NoDifference, Verdict::Slower, Verdict::Failed].map(|verdict| {
-                let count = self.rows.iter().filter(|row| row.verdict == verdict).count();
+                let count = self.claims().filter(|row| row.verdict == verdict).count();
                 format!("{count} {verdict}")
             });
-        let cases = if self.rows.len() == 1 { "case" } else { "cases" };
-        format!("{} {cases}: {}", self.rows.len(), parts.join(", "))
+        let rows = self.claims().count();
+        let cases = if rows == 1 { "case" } else { "cases" };
+        format!("{rows} {cases}: {}", parts.join(", "))
+    }
+
+    /// The rows that say what the product gains.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = &Row<C>> {
+        self.rows.iter().filter(|row| row.case.is_claim())
     }
 
     /// Writes `hasten-report.json` and `hasten-report.html`; a reader never sees half a file.

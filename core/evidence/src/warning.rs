@@ -26,6 +26,10 @@ pub enum Warning {
     SharedCore,
     /// No hasten library is loaded in the accelerated server.
     NotAccelerated { server: String },
+    /// The output is larger than the rules about sizes allow: all of it, or one file.
+    Larger { what: String, percent: f64 },
+    /// Something to compare with is not there.
+    Missing { what: String, why: String },
 }
 
 impl Warning {
@@ -36,9 +40,10 @@ impl Warning {
             | Self::Neighbours { percent }
             | Self::Drift { percent }
             | Self::Wide { percent }
-            | Self::DriverLimit { percent } => percent.abs(),
+            | Self::DriverLimit { percent }
+            | Self::Larger { percent, .. } => percent.abs(),
             Self::Outliers { count, pairs } => *count as f64 / *pairs as f64,
-            Self::SharedCore | Self::NotAccelerated { .. } => 0.0,
+            Self::SharedCore | Self::NotAccelerated { .. } | Self::Missing { .. } => 0.0,
         }
     }
 
@@ -46,6 +51,8 @@ impl Warning {
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::NotAccelerated { server }, Self::NotAccelerated { server: other }) => server == other,
+            (Self::Larger { what, .. }, Self::Larger { what: other, .. }) => what == other,
+            (Self::Missing { what, .. }, Self::Missing { what: other, .. }) => what == other,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -113,6 +120,12 @@ impl fmt::Display for Warning {
                 "{server} runs without a hasten library, so both sides are the same: \
                  `hasten run --dry-run -- {server}` says why"
             ),
+            Self::Larger { what, percent } => write!(
+                f,
+                "{what} became {percent:.1} % larger than the original's output, more than the rules allow: please \
+                 report it"
+            ),
+            Self::Missing { what, why } => write!(f, "{what} is not compared: {why}"),
         }
     }
 }

@@ -37,6 +37,7 @@ fn side(cpu: f64, failures: u64) -> Side {
             Vec::new()
         },
         latency: latency.map(|(percentile, factor)| (percentile, (cpu * factor) as u64)).to_vec(),
+        bytes: None,
     }
 }
 
@@ -50,6 +51,7 @@ fn row(server: &'static str, concurrency: usize, stock: f64, hasten: f64, failur
         hasten: side(hasten, failures),
         cpu_ratio,
         verdict: Verdict::of(cpu_ratio, failures),
+        sizes: None,
         pairs,
         warnings: Vec::new(),
     }

@@ -85,7 +85,7 @@ fn x(percentile: f64) -> f64 {
 }
 
 /// A step of 1, 2 or 5 times a power of ten that makes two to five ticks.
-fn nice_step(top: f64) -> f64 {
+pub(super) fn nice_step(top: f64) -> f64 {
     let rough = top / 4.0;
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -105,7 +105,7 @@ fn duration(us: f64) -> String {
     }
 }
 
-fn round(value: f64) -> f64 {
+pub(super) fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 

@@ -6,8 +6,9 @@ use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 
 use super::charts::{HEIGHT, LatencyChart, RatioAxis, Tick, WIDTH};
+use super::frontier::Frontier;
 use super::remarks::remarks;
-use super::terminal::ms;
+use super::terminal::{ms, size};
 use super::{Case, Report, ReportError, Row, Side};
 use crate::verdict::Verdict;
 
@@ -21,7 +22,7 @@ pub(super) fn render<C: Case>(report: &Report<C>) -> Result<String, ReportError>
 
     let axis = RatioAxis::of(report);
     let costs =
-        report.rows.iter().flat_map(|row| [&row.stock, &row.hasten]).map(|side| side.server_cpu_us_per_op);
+        report.claims().flat_map(|row| [&row.stock, &row.hasten]).map(|side| side.server_cpu_us_per_op);
     let dearest = costs.fold(f64::MIN_POSITIVE, f64::max);
     let page = Page {
         title: &report.text.title,
@@ -36,6 +37,9 @@ pub(super) fn render<C: Case>(report: &Report<C>) -> Result<String, ReportError>
         tally: report.tally(),
         tone: tone(report),
         columns: C::COLUMNS,
+        latency: C::LATENCY,
+        sizes: report.rows.iter().any(|row| row.sizes.is_some()),
+        frontier: Frontier::of(report),
         rows: report.rows.iter().map(|row| View::new(row, axis, dearest)).collect(),
         ticks: axis.ticks(),
         one: axis.position(1.0),
@@ -60,6 +64,10 @@ struct Page<'a> {
     tally: String,
     tone: &'static str,
     columns: &'static [&'static str],
+    latency: &'static str,
+    /// Whether any row compares sizes.
+    sizes: bool,
+    frontier: Option<Frontier>,
     rows: Vec<View>,
     ticks: Vec<Tick>,
     one: f64,
@@ -68,7 +76,7 @@ struct Page<'a> {
 
 /// The page's first colour.
 fn tone<C: Case>(report: &Report<C>) -> &'static str {
-    let any = |verdict| report.rows.iter().any(|row| row.verdict == verdict);
+    let any = |verdict| report.claims().any(|row| row.verdict == verdict);
     match () {
         () if any(Verdict::Failed) => class(Verdict::Failed),
         () if any(Verdict::Slower) => class(Verdict::Slower),
@@ -101,6 +109,10 @@ struct View {
     stock: SideView,
     hasten: SideView,
     latency: LatencyChart,
+    /// Bytes of hasten by bytes of stock.
+    size: String,
+    claim: bool,
+    timed: bool,
     pairs: usize,
 }
 
@@ -114,6 +126,7 @@ struct SideView {
     p99: String,
     p999: String,
     failures: u64,
+    speed: String,
 }
 
 impl View {
@@ -132,6 +145,9 @@ impl View {
             stock: SideView::new(&row.stock, dearest),
             hasten: SideView::new(&row.hasten, dearest),
             latency: LatencyChart::new(&row.stock, &row.hasten),
+            size: row.sizes.as_ref().map_or_else(String::new, |sizes| size(sizes.wire_bytes_ratio)),
+            claim: row.case.is_claim(),
+            timed: !(row.stock.latency.is_empty() && row.hasten.latency.is_empty()),
             pairs: row.pairs.len(),
         }
     }
@@ -147,6 +163,7 @@ impl SideView {
             p99: ms(side.p99_us),
             p999: ms(side.p999_us),
             failures: side.failures,
+            speed: side.bytes.map_or_else(String::new, |bytes| format!("{:.0}", bytes.mb_per_cpu_s)),
         }
     }
 }

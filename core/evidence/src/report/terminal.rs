@@ -4,7 +4,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::remarks::remarks;
-use super::{Case, Report, Row};
+use super::{Case, Report, Row, Side};
 use crate::verdict::Verdict;
 
 /// What the terminal can show.
@@ -33,9 +33,10 @@ pub(super) fn table<C: Case>(report: &Report<C>, style: Style) -> String {
         table.force_no_tty();
     }
     let layout = Layout::for_width(style.width);
-    table.set_header(layout.header::<C>());
+    let sizes = report.rows.iter().any(|row| row.sizes.is_some());
+    table.set_header(layout.header::<C>(sizes));
     for row in &report.rows {
-        table.add_row(layout.cells(row));
+        table.add_row(layout.cells(row, sizes));
     }
     let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
     for remark in remarks(report) {
@@ -64,25 +65,29 @@ impl Layout {
         }
     }
 
-    fn header<C: Case>(self) -> Vec<Cell> {
+    /// With columns for `sizes` if any row compares them.
+    fn header<C: Case>(self, sizes: bool) -> Vec<Cell> {
         let case = match self {
             Self::Wide => C::COLUMNS.to_vec(),
             Self::Narrow | Self::Medium => vec!["case"],
         };
         let change = |head: &str| format!("{head}\nstock → hasten");
-        let numbers = [
-            (Self::Narrow, change("CPU µs/op")),
-            (Self::Narrow, "CPU ratio\n95 % interval".to_owned()),
+        let of_sizes = [(Self::Narrow, "bytes\nratio".to_owned()), (Self::Medium, change("MB/CPU s"))];
+        let numbers =
+            [(Self::Narrow, change("CPU µs/op")), (Self::Narrow, "CPU ratio\n95 % interval".to_owned())];
+        let rest = [
             (Self::Wide, change("ops/s")),
             (Self::Medium, change("p50 ms")),
             (Self::Medium, change("p99 ms")),
             (Self::Wide, "failures".to_owned()),
             (Self::Narrow, "verdict".to_owned()),
         ];
-        case.into_iter().map(Cell::new).chain(self.fitting(numbers).map(right)).collect()
+        let of_sizes = of_sizes.into_iter().filter(|_| sizes);
+        let numbers = self.fitting(numbers.into_iter().chain(of_sizes).chain(rest));
+        case.into_iter().map(Cell::new).chain(numbers.map(right)).collect()
     }
 
-    fn cells<C: Case>(self, row: &Row<C>) -> Vec<Cell> {
+    fn cells<C: Case>(self, row: &Row<C>, sizes: bool) -> Vec<Cell> {
         let case = match self {
             Self::Wide => row.case.cells(),
             Self::Narrow | Self::Medium => vec![row.case.cells().join(" ")],
@@ -93,17 +98,24 @@ impl Layout {
         let numbers = [
             (Self::Narrow, change(whole(stock.server_cpu_us_per_op), whole(hasten.server_cpu_us_per_op))),
             (Self::Narrow, format!("{:.2} [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high)),
+        ];
+        let bytes_ratio = row.sizes.as_ref().map_or_else(String::new, |sizes| size(sizes.wire_bytes_ratio));
+        let speed =
+            |side: &Side| side.bytes.map_or_else(|| "–".to_owned(), |bytes| whole(bytes.mb_per_cpu_s));
+        let of_sizes = [(Self::Narrow, bytes_ratio), (Self::Medium, change(speed(stock), speed(hasten)))];
+        let rest = [
             (Self::Wide, change(whole(stock.ops_per_s), whole(hasten.ops_per_s))),
             (Self::Medium, change(ms(stock.p50_us), ms(hasten.p50_us))),
             (Self::Medium, change(ms(stock.p99_us), ms(hasten.p99_us))),
             (Self::Wide, change(stock.failures.to_string(), hasten.failures.to_string())),
         ];
-        let numbers = self.fitting(numbers).map(right);
+        let of_sizes = of_sizes.into_iter().filter(|_| sizes);
+        let numbers = self.fitting(numbers.into_iter().chain(of_sizes).chain(rest)).map(right);
         case.into_iter().map(Cell::new).chain(numbers).chain([verdict(row.verdict)]).collect()
     }
 
-    fn fitting<const N: usize>(self, columns: [(Self, String); N]) -> impl Iterator<Item = String> {
-        columns.into_iter().filter(move |&(from, _)| from as u8 <= self as u8).map(|(_, text)| text)
+    fn fitting(self, columns: impl Iterator<Item = (Self, String)>) -> impl Iterator<Item = String> {
+        columns.filter(move |&(from, _)| from as u8 <= self as u8).map(|(_, text)| text)
     }
 }
 
@@ -119,6 +131,11 @@ pub(super) fn ms(us: u64) -> String {
         _ => 0,
     };
     format!("{:.decimals$}", us as f64 / 1000.0)
+}
+
+/// A tenth of a per cent is the least that the rules about sizes speak of.
+pub(super) fn size(ratio: f64) -> String {
+    format!("{ratio:.3}")
 }
 
 fn verdict(verdict: Verdict) -> Cell {
