@@ -11,6 +11,7 @@ needs() {
 		build program objcopy         binutils
 		build program nasm            nasm
 		build file    /usr/include/stdio.h libc6-dev
+		build program cmake           cmake
 		build program python3         python3
 		build module  pip             python3-pip
 		build file    /etc/ssl/certs/ca-certificates.crt ca-certificates

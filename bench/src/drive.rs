@@ -9,14 +9,14 @@ mod client;
 mod connection;
 mod event_loop;
 mod failure;
+pub mod requests;
 mod response;
+mod threads;
 mod verifier;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Barrier;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rustls::pki_types::CertificateDer;
@@ -78,6 +78,10 @@ pub struct Outcome {
     /// Microseconds from connect to the last byte of the answer.
     pub latency: Histogram<u64>,
     pub failures: Failures,
+    /// Bytes that came over the wire for right answers; only counted where they are compared.
+    pub received: u64,
+    /// Bytes that those were for the reader.
+    pub content: u64,
     /// What the driver's own threads cost; near `elapsed` the driver, not the server, is the limit.
     pub driver_cpu: Duration,
 }
@@ -89,6 +93,8 @@ impl Default for Outcome {
             elapsed: Duration::ZERO,
             latency: new_histogram(),
             failures: Failures::default(),
+            received: 0,
+            content: 0,
             driver_cpu: Duration::ZERO,
         }
     }
@@ -111,6 +117,8 @@ impl Outcome {
         self.ops += other.ops;
         self.latency += &other.latency;
         self.failures.merge(&other.failures);
+        self.received += other.received;
+        self.content += other.content;
         self.driver_cpu += other.driver_cpu;
     }
 }
@@ -120,9 +128,8 @@ impl Outcome {
 /// Every operation is paid for within the run, so server CPU time divided by [`Outcome::ops`] is exact.
 pub fn run(target: &Target, load: &Load) -> io::Result<Outcome> {
     let tls = ClientTls::new(target, load);
-    let mut loops = event_loops(target, load, &tls)?;
-    let mut total =
-        if loops.len() == 1 { run_here(loops.remove(0), &tls)? } else { run_in_threads(loops, &tls)? };
+    let loops = event_loops(target, load, &tls)?;
+    let mut total = threads::run(loops, &|| tls.warm_up(), &EventLoop::run)?;
     // An operation whose signature was wrong was counted as right when its answer arrived.
     let wrong = tls.wrong_signatures();
     total.ops = total.ops.saturating_sub(wrong.total());
@@ -132,41 +139,9 @@ pub fn run(target: &Target, load: &Load) -> io::Result<Outcome> {
 
 /// Splits the connections among the threads.
 fn event_loops<'a>(target: &'a Target, load: &'a Load, tls: &ClientTls) -> io::Result<Vec<EventLoop<'a>>> {
-    let threads = load.threads.clamp(1, load.concurrency.max(1));
-    let share = |index| load.concurrency / threads + usize::from(index < load.concurrency % threads);
-    (0..threads).map(|index| EventLoop::new(target, load, tls, index, share(index))).collect()
-}
-
-/// The calling thread is warm after its first run, so rounds need no threads of their own.
-fn run_here(driver: EventLoop<'_>, tls: &ClientTls) -> io::Result<Outcome> {
-    tls.warm_up();
-    let started = Instant::now();
-    let mut outcome = driver.run()?;
-    outcome.elapsed = started.elapsed();
-    Ok(outcome)
-}
-
-fn run_in_threads(loops: Vec<EventLoop<'_>>, tls: &ClientTls) -> io::Result<Outcome> {
-    let start = Barrier::new(loops.len() + 1);
-    thread::scope(|scope| {
-        let start = &start;
-        let mut handles = Vec::with_capacity(loops.len());
-        for driver in loops {
-            handles.push(scope.spawn(move || {
-                tls.warm_up();
-                start.wait();
-                driver.run()
-            }));
-        }
-        start.wait();
-        let started = Instant::now();
-        let mut total = Outcome::default();
-        for handle in handles {
-            total.merge(&handle.join().map_err(|_| io::Error::other("a driver thread panicked"))??);
-        }
-        total.elapsed = started.elapsed();
-        Ok(total)
-    })
+    let shares = threads::shares(load.concurrency, load.threads);
+    let event_loop = |(index, connections)| EventLoop::new(target, load, tls, index, connections);
+    shares.enumerate().map(event_loop).collect()
 }
 
 /// One microsecond to two minutes, three significant digits.

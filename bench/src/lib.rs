@@ -1,18 +1,28 @@
 //! Workloads and load drivers.
 //!
-//! [`tls`] compares stock and accelerated servers. Its parts stand alone: [`drive`] makes full TLS handshakes as fast
-//! as a server answers them and counts every one that is not perfect, [`cpu`] says what they cost the server,
-//! [`server`] starts real servers with [`certificates`] like those of public ones.
+//! [`tls`] and [`gzip`] compare stock and accelerated programs. Their parts stand alone: [`drive`] makes full TLS
+//! handshakes, or asks for compressed bodies, as fast as a server answers and counts every answer that is not perfect,
+//! [`cpu`] says what they cost the server, [`server`] starts real servers with [`certificates`] like those of public
+//! ones.
 
-#![forbid(unsafe_code)]
+// One file calls zlib's C functions.
+#![deny(unsafe_code)]
 
 pub mod affinity;
 pub mod certificates;
 pub mod cpu;
 pub mod drive;
+mod duel;
+mod error;
+pub mod gzip;
 pub mod host;
 pub mod interrupt;
 pub mod noise;
+mod pace;
 pub mod progress;
 pub mod server;
+mod summary;
 pub mod tls;
+
+pub use error::BenchError;
+pub use pace::Pace;

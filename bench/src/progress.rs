@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use hasten_evidence::paired::Estimate;
-use hasten_evidence::verdict::Verdict;
+use hasten_evidence::report::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Follows a run. It draws only between rounds, when no server is measured.
@@ -43,11 +43,16 @@ impl Progress {
         }
     }
 
-    pub fn finish_row(&self, ratio: Estimate, verdict: Verdict) {
-        let Estimate { value, low, high } = ratio;
+    pub fn finish_row<C>(&self, row: &Row<C>) {
+        let (Estimate { value, low, high }, verdict) = (row.cpu_ratio, row.verdict);
         let line =
             format!("[{}/{}] {}: {value:.2} [{low:.2}, {high:.2}] {verdict}", self.row, self.rows, self.name);
         self.line(&line);
+        for (name, side) in [("stock", &row.stock), ("hasten", &row.hasten)] {
+            for detail in &side.failure_details {
+                self.line(&format!("      failed ({name}): {detail}"));
+            }
+        }
         if let Some(bar) = &self.bar {
             bar.inc(1);
         }

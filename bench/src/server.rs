@@ -132,9 +132,15 @@ impl ServerSpec {
     /// One worker, one port, `GET /` answered with a short text.
     #[must_use]
     pub fn new(kind: ServerKind, certificate: Certificate) -> Self {
+        Self { certificates: vec![certificate], ..Self::plain(kind) }
+    }
+
+    /// The same without TLS.
+    #[must_use]
+    pub fn plain(kind: ServerKind) -> Self {
         Self {
             kind,
-            certificates: vec![certificate],
+            certificates: Vec::new(),
             launcher: Launcher::Stock,
             workers: 1,
             connections: 4096,
@@ -242,7 +248,7 @@ impl ServerSpec {
         .map_err(prepare)?;
         let target = Target {
             address,
-            certificate: Some(self.certificates[0].leaf.clone()),
+            certificate: self.certificates.first().map(|certificate| certificate.leaf.clone()),
             body: Some(self.body.clone().into_bytes()),
         };
         let command = program::command(&self.launcher, program, &arguments, &self.env);

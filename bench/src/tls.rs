@@ -3,28 +3,26 @@
 //! Both servers run all the time, on the same CPU, idle while the other one is driven. Rounds go A B B A …, so that
 //! a slow change of the machine falls on both sides alike.
 
-mod duel;
-mod summary;
+mod servers;
 
 use std::fmt::Display;
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use hasten_evidence::report::{Case, Report, ReportError, Row, Saved, Text};
-use hasten_evidence::stop::StopRule;
+use hasten_evidence::report::{Case, Report, Saved, Text};
 use hasten_evidence::warning::Warning;
 use serde::{Serialize, Serializer};
 
 use crate::affinity::Placement;
-use crate::certificates::{Certificate, CertificateError, KeyKind};
+use crate::certificates::{Certificate, KeyKind};
 use crate::drive::Protocol;
 use crate::host;
 use crate::progress::Progress;
-use crate::server::{ServerError, ServerKind};
+use crate::server::ServerKind;
 
-use self::duel::Duel;
+pub use crate::{BenchError, Pace};
+
+use self::servers::Servers;
 
 /// One row of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -103,47 +101,6 @@ impl Matrix {
     }
 }
 
-/// How long a row takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
-    /// Discarded at the start of every row: caches, pools and the acceleration's own measurements settle.
-    pub warm_up: Duration,
-    pub round: Duration,
-    pub rule: StopRule,
-    /// A row that has enough pairs for an interval ends here, however wide that is.
-    pub limit: Duration,
-}
-
-impl Pace {
-    #[must_use]
-    pub fn quick() -> Self {
-        Self {
-            warm_up: Duration::from_millis(300),
-            round: Duration::from_millis(400),
-            rule: StopRule { min_pairs: 6, max_pairs: 10, uncertainty: 0.01 },
-            limit: Duration::from_secs(11),
-        }
-    }
-
-    #[must_use]
-    pub fn full() -> Self {
-        Self {
-            warm_up: Duration::from_secs(1),
-            round: Duration::from_millis(800),
-            rule: StopRule { min_pairs: 8, max_pairs: 20, uncertainty: 0.005 },
-            limit: Duration::from_secs(45),
-        }
-    }
-
-    /// About how long one row takes.
-    fn estimate(&self) -> Duration {
-        // A round ends when its last operation has, and its signatures are verified after that.
-        const TAIL: Duration = Duration::from_millis(250);
-        let pairs = u32::try_from((self.rule.min_pairs + self.rule.max_pairs) / 2).unwrap_or(u32::MAX);
-        (self.warm_up + TAIL) * 2 + (self.round + TAIL) * 2 * pairs
-    }
-}
-
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -157,35 +114,6 @@ pub struct Options {
     pub command: String,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    #[error("the load driver cannot run: {0}")]
-    Driver(io::Error),
-    #[error("cannot make a directory for the certificates: {0}")]
-    Directory(io::Error),
-}
-
-impl BenchError {
-    /// What to do about it.
-    #[must_use]
-    pub fn fix(&self) -> String {
-        match self {
-            Self::Server(error) => error.fix(),
-            Self::Report(_) => "choose another directory with --out".to_owned(),
-            Self::Driver(_) => "see that `ulimit -n` is above the number of connections".to_owned(),
-            Self::Certificate(_) | Self::Directory(_) => {
-                "see that the directory for temporary files (TMPDIR) exists and has room".to_owned()
-            }
-        }
-    }
-}
-
 /// Runs all rows, or as many as finish before `interrupted`; the report is saved after each.
 pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCase>, Saved), BenchError> {
     let placement = Placement::of_this_machine();
@@ -196,41 +124,32 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCas
     let estimate = options.pace.estimate() * u32::try_from(cases.len()).unwrap_or(u32::MAX);
     let mut progress = Progress::start(cases.len(), estimate);
 
-    let mut duel: Option<Duel> = None;
+    let mut servers: Option<Servers> = None;
     for case in cases {
         let stopped = || interrupted.load(Ordering::Relaxed);
         if stopped() {
             break;
         }
-        let mut current = match duel.take().and_then(|duel| duel.reuse(case)) {
-            Some(duel) => duel,
+        let mut current = match servers.take().and_then(|servers| servers.reuse(case)) {
+            Some(servers) => servers,
             None => {
                 let certificate = Certificate::create(certificates.path(), case.cert)?;
-                let new = Duel::start(case, certificate, &options.hasten, &placement)?;
+                let new = Servers::start(case, certificate, &options.hasten, &placement)?;
                 add_once(&mut report.warnings, new.warning());
                 new
             }
         };
         progress.row(&case.cells().join(" "));
         let Some(row) = current.row(case, &options.pace, &progress, &stopped)? else { break };
-        progress.finish_row(row.cpu_ratio, row.verdict);
-        show_failures(&row, &progress);
+        progress.finish_row(&row);
         report.rows.push(row);
         saved = report.save(&options.out)?;
-        duel = Some(current);
+        servers = Some(current);
     }
     progress.finish();
     report.complete = report.rows.len() == options.matrix.cases().len();
     saved = report.save(&options.out).unwrap_or(saved);
     Ok((report, saved))
-}
-
-fn show_failures(row: &Row<TlsCase>, progress: &Progress) {
-    for (name, side) in [("stock", &row.stock), ("hasten", &row.hasten)] {
-        for detail in &side.failure_details {
-            progress.line(&format!("      failed ({name}): {detail}"));
-        }
-    }
 }
 
 fn add_once(warnings: &mut Vec<Warning>, warning: Option<Warning>) {
@@ -266,6 +185,8 @@ fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -135,7 +135,7 @@ impl Connection {
 }
 
 /// A non-blocking socket on its way to `address`.
-fn connect_socket(address: SocketAddr) -> io::Result<TcpStream> {
+pub(super) fn connect_socket(address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;

@@ -16,7 +16,7 @@ use crate::affinity::Pinned;
 use crate::cpu;
 
 /// How often operations are checked against their time limit.
-const SWEEP: Duration = Duration::from_millis(100);
+pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 pub(super) struct EventLoop<'a> {
     target: &'a Target,
@@ -74,7 +74,7 @@ impl<'a> EventLoop<'a> {
                 next_sweep = now + SWEEP;
                 self.sweep(now, more)?;
             }
-            self.wait(&mut events)?;
+            wait(&self.epoll, &mut events)?;
             let more = Instant::now() < end;
             for event in events.drain(..) {
                 self.handle(event.data.u64() as usize, more)?;
@@ -82,14 +82,6 @@ impl<'a> EventLoop<'a> {
         }
         self.outcome.driver_cpu = cpu::of_this_thread().saturating_sub(cpu_before);
         Ok(self.outcome)
-    }
-
-    fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-        let timeout = Timespec::try_from(SWEEP).expect("a short duration");
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
     }
 
     fn handle(&mut self, index: usize, more: bool) -> io::Result<()> {
@@ -161,7 +153,16 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-fn interest(progress: Progress) -> EventFlags {
+/// Waits for events, or until it is time to sweep.
+pub(super) fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+    let timeout = Timespec::try_from(SWEEP).expect("a short duration");
+    match epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn interest(progress: Progress) -> EventFlags {
     match progress {
         Progress::ReadOrWrite => EventFlags::IN | EventFlags::OUT,
         Progress::Read | Progress::Done => EventFlags::IN,

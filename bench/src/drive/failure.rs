@@ -16,6 +16,8 @@ pub enum FailureKind {
     ClosedEarly,
     /// A status other than 200, or something that is not HTTP.
     Status,
+    /// The answer is not compressed as asked.
+    Encoding,
     /// The answer's body is not the expected one.
     Body,
     /// The operation took longer than the limit.
@@ -23,13 +25,14 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Connect,
         Self::Certificate,
         Self::Signature,
         Self::Tls,
         Self::ClosedEarly,
         Self::Status,
+        Self::Encoding,
         Self::Body,
         Self::Timeout,
     ];
@@ -43,6 +46,7 @@ impl FailureKind {
             Self::Tls => "tls",
             Self::ClosedEarly => "closed-early",
             Self::Status => "status",
+            Self::Encoding => "encoding",
             Self::Body => "body",
             Self::Timeout => "timeout",
         }
@@ -89,6 +93,11 @@ impl Failures {
         }
     }
 
+    /// For work that is not done over a connection.
+    pub(crate) fn wrong_content(&mut self, why: String) {
+        self.record(&Failure::Content(why));
+    }
+
     pub(super) fn record(&mut self, failure: &Failure) {
         let index = failure.kind() as usize;
         self.counts[index] += 1;
@@ -120,8 +129,12 @@ pub(super) enum Failure {
     ClosedEarly,
     #[error("the answer begins with {0:?} instead of status 200")]
     Status(String),
+    #[error("the answer's content encoding is {0} instead of gzip")]
+    Encoding(String),
     #[error("the answer's body differs from the expected one")]
     Body,
+    #[error("{0}")]
+    Content(String),
     #[error("no answer within the time limit ({0})")]
     Timeout(&'static str),
 }
@@ -137,7 +150,8 @@ impl Failure {
             Self::Tls(_) => FailureKind::Tls,
             Self::Broken(_) | Self::ClosedEarly => FailureKind::ClosedEarly,
             Self::Status(_) => FailureKind::Status,
-            Self::Body => FailureKind::Body,
+            Self::Encoding(_) => FailureKind::Encoding,
+            Self::Body | Self::Content(_) => FailureKind::Body,
             Self::Timeout(_) => FailureKind::Timeout,
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn prepare(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> io:
 }
 
 fn configuration(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> String {
-    let mut certificates = String::new();
+    let mut certificates = String::from(if spec.certificates.is_empty() { "" } else { " ssl" });
     for certificate in &spec.certificates {
         let _ = write!(certificates, " crt {}", certificate.bundle.display());
     }
@@ -41,7 +41,7 @@ defaults
     {http_lines}
 
 frontend fixture
-    bind {address} ssl{certificates} {server_lines}
+    bind {address}{certificates} {server_lines}
     http-request return status 200 content-type text/plain file {dir}/body
 "
     )

@@ -32,6 +32,7 @@ fn configuration(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> String {
         let _ =
             writeln!(certificates, "        ssl_certificate {chain};\n        ssl_certificate_key {key};");
     }
+    let ssl = if spec.certificates.is_empty() { "" } else { " ssl" };
     let ServerSpec { workers, connections, main_lines, server_lines, .. } = spec;
     let http_lines = with_address(&spec.http_lines, address);
     let dir = dir.display();
@@ -55,7 +56,7 @@ http {{
     ssl_protocols TLSv1.2 TLSv1.3;
     {http_lines}
     server {{
-        listen {address} ssl;
+        listen {address}{ssl};
         server_name localhost;
 {certificates}        {server_lines}
         location = / {{

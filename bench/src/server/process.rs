@@ -108,6 +108,11 @@ impl Server {
         self.child.try_wait()
     }
 
+    #[must_use]
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.exit_status(), Ok(None))
+    }
+
     /// Ends the server as its administrator would and waits for it; `None` if it had to be killed.
     pub fn stop(mut self) -> io::Result<Option<ExitStatus>> {
         self.terminate()

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use hasten_evidence::paired::{Estimate, Pair, ratio};
-use hasten_evidence::report::{Row, Side};
+use hasten_evidence::report::{Bytes, Row, Side, Sizes};
 use hasten_evidence::statistics::trimmed_mean;
 use hasten_evidence::verdict::Verdict;
 use hasten_evidence::warning::Warning;
 
-use super::TlsCase;
-use super::duel::Round;
 use crate::drive::Outcome;
+use crate::duel::{Measured, Round};
 
 /// Half an interval's width, in per cent, above which the reader is warned.
 const WIDE: f64 = 5.0;
@@ -19,30 +18,30 @@ const CURVE: [f64; 14] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 9
 
 /// All rounds of one side.
 #[derive(Default)]
-pub(super) struct SideTotals {
+pub(crate) struct SideTotals {
     cpu: Duration,
     outcome: Outcome,
 }
 
 impl SideTotals {
     /// Adds a round; returns what an operation cost the server in it, in microseconds.
-    pub(super) fn add(&mut self, round: &Round) -> f64 {
+    pub(crate) fn add(&mut self, round: &Round) -> f64 {
         self.cpu += round.cpu;
         self.outcome.append(&round.outcome);
         us_per_op(round.cpu, round.outcome.ops)
     }
 
-    pub(super) fn failures(&self) -> u64 {
+    pub(crate) fn failures(&self) -> u64 {
         self.outcome.failures.total()
     }
 
     /// The server's CPU time.
-    pub(super) fn cpu(&self) -> Duration {
+    pub(crate) fn cpu(&self) -> Duration {
         self.cpu
     }
 
     /// How busy the driver's threads were.
-    pub(super) fn driver_percent(&self, threads: usize) -> f64 {
+    pub(crate) fn driver_percent(&self, threads: usize) -> f64 {
         let available = self.outcome.elapsed.as_secs_f64() * threads as f64;
         if available > 0.0 { self.outcome.driver_cpu.as_secs_f64() / available * 100.0 } else { 0.0 }
     }
@@ -62,17 +61,23 @@ impl SideTotals {
             driver_cpu_us_per_op: rounded(us_per_op(outcome.driver_cpu, outcome.ops)),
             failure_details: outcome.failures.details().collect(),
             latency: curve.iter().map(|&percentile| (percentile, at(percentile))).collect(),
+            bytes: self.bytes(trimmed_mean(costs)),
         }
+    }
+
+    /// For work that turns bytes into fewer bytes, of which an operation costs `us_per_op`.
+    fn bytes(&self, us_per_op: f64) -> Option<Bytes> {
+        let Outcome { ops, content, received, .. } = self.outcome;
+        (ops > 0 && received > 0 && content > 0).then(|| Bytes {
+            wire_bytes_per_op: rounded(received as f64 / ops as f64),
+            mb_per_cpu_s: rounded(content as f64 / ops as f64 / us_per_op),
+            compression: ratio_of(content, received),
+        })
     }
 }
 
-pub(super) fn row(
-    case: TlsCase,
-    stock: &SideTotals,
-    hasten: &SideTotals,
-    mut pairs: Vec<Pair>,
-    mut warnings: Vec<Warning>,
-) -> Row<TlsCase> {
+pub(crate) fn row<C>(case: C, measured: Measured) -> Row<C> {
+    let Measured { stock, hasten, mut pairs, mut warnings } = measured;
     // Only a row that failed has less than two pairs; it has a cost, but no interval.
     let single = || {
         let value = pairs.first().map_or(1.0, |pair| pair.ratio());
@@ -96,9 +101,24 @@ pub(super) fn row(
         hasten: hasten.side(&hasten_costs),
         cpu_ratio: Estimate { value, low, high },
         verdict: Verdict::of(cpu_ratio, stock.failures() + hasten.failures()),
+        sizes: sizes(&stock.outcome, &hasten.outcome),
         pairs,
         warnings,
     }
+}
+
+/// Both sides did the same work, but not equally often.
+fn sizes(stock: &Outcome, hasten: &Outcome) -> Option<Sizes> {
+    let per_op = |outcome: &Outcome| outcome.received as f64 / outcome.ops.max(1) as f64;
+    let comparable = stock.received > 0 && hasten.received > 0;
+    comparable.then(|| Sizes {
+        wire_bytes_ratio: (per_op(hasten) / per_op(stock) * 1e4).round() / 1e4,
+        worst_file: None,
+    })
+}
+
+fn ratio_of(bytes: u64, by: u64) -> f64 {
+    (bytes as f64 / by as f64 * 1e3).round() / 1e3
 }
 
 fn us_per_op(time: Duration, ops: u64) -> f64 {

@@ -1,0 +1,55 @@
+//! The load driver for plain HTTP: requests for compressed answers on connections that stay open, in a closed loop.
+//!
+//! Like the one for handshakes it gives up nothing that could hide a fault: every answer must be complete, compressed
+//! as asked, and exactly the expected body.
+
+mod answer;
+mod channel;
+mod content;
+mod event_loop;
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub use self::content::Content;
+
+use self::event_loop::EventLoop;
+use super::{Outcome, threads};
+
+/// What to ask for, and what a correct answer is.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    pub address: SocketAddr,
+    /// With the leading slash.
+    pub path: &'a str,
+    pub content: &'a Content,
+}
+
+/// How hard and how long to drive.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Connections; each has one request on its way at a time.
+    pub concurrency: usize,
+    pub threads: usize,
+    pub duration: Duration,
+    /// A single request that takes longer has failed.
+    pub timeout: Duration,
+    /// The CPUs of the driver's threads, used in turn; empty leaves them where they are.
+    pub cpus: Vec<usize>,
+}
+
+/// Drives `target` until the time is up and every request that was sent is answered.
+///
+/// Every answer is paid for within the run, so server CPU time divided by [`Outcome::ops`] is exact.
+pub fn run(target: &Target<'_>, load: &Load) -> io::Result<Outcome> {
+    let request = format!(
+        "GET {} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n",
+        target.path
+    );
+    let shares = threads::shares(load.concurrency, load.threads);
+    let event_loop =
+        |(index, connections)| EventLoop::new(target, load, request.as_bytes(), index, connections);
+    let loops = shares.enumerate().map(event_loop).collect::<io::Result<Vec<_>>>()?;
+    threads::run(loops, &|| {}, &EventLoop::run)
+}

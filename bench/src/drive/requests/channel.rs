@@ -1,0 +1,89 @@
+//! One connection: a request, its answer, and the next request.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use super::answer::Answer;
+use crate::drive::connection::{Progress, connect_socket};
+use crate::drive::failure::Failure;
+
+#[derive(Debug)]
+pub(super) struct Channel {
+    socket: TcpStream,
+    /// Bytes of the request that the kernel has taken.
+    sent: usize,
+    started: Instant,
+    pub(super) answer: Answer,
+}
+
+impl Channel {
+    /// Starts to connect, for the first request.
+    pub(super) fn open(address: SocketAddr) -> Result<Self, Failure> {
+        let started = Instant::now();
+        let socket = connect_socket(address).map_err(Failure::Connect)?;
+        Ok(Self { socket, sent: 0, started, answer: Answer::default() })
+    }
+
+    /// Makes ready for the next request.
+    pub(super) fn renew(&mut self) {
+        self.sent = 0;
+        self.answer.clear();
+        self.started = Instant::now();
+    }
+
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(super) fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started)
+    }
+
+    pub(super) fn stage(&self) -> &'static str {
+        if self.sent == 0 { "connecting" } else { "waiting for the answer" }
+    }
+
+    /// Sends what is left of `request`.
+    pub(super) fn write(&mut self, request: &[u8]) -> Result<Progress, Failure> {
+        while self.sent < request.len() {
+            match self.socket.write(&request[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::ReadOrWrite),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(broken(error)),
+            }
+        }
+        Ok(Progress::Read)
+    }
+
+    /// Takes what has arrived.
+    pub(super) fn advance(&mut self, request: &[u8], buffer: &mut [u8]) -> Result<Progress, Failure> {
+        let progress = self.write(request)?;
+        loop {
+            match self.socket.read(buffer) {
+                Ok(0) => return Err(Failure::ClosedEarly),
+                Ok(count) => {
+                    if self.answer.push(&buffer[..count])? {
+                        return Ok(Progress::Done);
+                    }
+                    // Less than there was room for: the kernel has no more at the moment.
+                    if count < buffer.len() {
+                        return Ok(progress);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(progress),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(broken(error)),
+            }
+        }
+    }
+}
+
+fn broken(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Failure::Connect(error),
+        _ => Failure::Broken(error),
+    }
+}

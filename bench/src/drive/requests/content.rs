@@ -1,0 +1,96 @@
+use std::io::Read;
+use std::sync::{PoisonError, RwLock};
+
+use flate2::bufread::GzDecoder;
+
+use crate::drive::failure::Failure;
+
+/// More different encodings of one body than any server makes; what is not among them is decompressed again.
+const MAX_KNOWN: usize = 32;
+
+/// The body that an answer must have, and the compressed forms of it that were seen.
+///
+/// A server compresses a body the same way again and again. Each form is decompressed once, with a decoder that
+/// shares no code with what is measured; after that, equal bytes are enough.
+#[derive(Debug)]
+pub struct Content {
+    body: Vec<u8>,
+    known: RwLock<Vec<Box<[u8]>>>,
+}
+
+impl Content {
+    #[must_use]
+    pub fn new(body: Vec<u8>) -> Self {
+        Self { body, known: RwLock::default() }
+    }
+
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    pub(super) fn check(&self, compressed: &[u8]) -> Result<(), Failure> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if known.iter().any(|known| **known == *compressed) {
+            return Ok(());
+        }
+        drop(known);
+        if !self.is_encoded_by(compressed) {
+            return Err(Failure::Body);
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MAX_KNOWN {
+            known.push(compressed.into());
+        }
+        Ok(())
+    }
+
+    /// Whether `compressed` is one gzip member with this body, and nothing behind it.
+    fn is_encoded_by(&self, compressed: &[u8]) -> bool {
+        let mut decoder = GzDecoder::new(compressed);
+        let mut body = Vec::with_capacity(self.body.len());
+        // One byte more than expected is enough to know: a bomb must not eat the driver's memory.
+        let limit = self.body.len() as u64 + 1;
+        let complete = decoder.by_ref().take(limit).read_to_end(&mut body).is_ok();
+        complete && body == self.body && decoder.into_inner().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8], level: u32) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn every_right_encoding_is_known_after_its_first_time() {
+        let content = Content::new(b"a body, a body, a body".to_vec());
+        for level in [0, 1, 9, 1] {
+            content.check(&gzip(content.body(), level)).unwrap();
+        }
+        assert!((2..=3).contains(&content.known.read().unwrap().len()));
+    }
+
+    #[test]
+    fn other_bodies_damage_and_trailing_bytes_are_failures() {
+        let content = Content::new(b"a body".to_vec());
+        let right = gzip(content.body(), 6);
+        let mut damaged = right.clone();
+        damaged[right.len() - 5] ^= 1;
+        let longer = [&right[..], b"x"].concat();
+        for wrong in [&gzip(b"another", 6), &gzip(b"a body and more", 6), &damaged, &longer] {
+            assert!(matches!(content.check(wrong), Err(Failure::Body)), "{wrong:?}");
+        }
+        assert!(content.check(&right[..right.len() - 1]).is_err(), "truncated");
+        assert!(content.known.read().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,256 @@
+//! Libraries side by side: a worker process for each engine, all on one CPU.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use hasten_evidence::report::{Row, Sizes, WorstFile};
+use hasten_evidence::warning::Warning;
+use tempfile::TempDir;
+
+use super::worker::{Done, Reply, Task, Timed, Work};
+use super::{Engine, GzipCase, LibraryCase, LibraryWork, Options};
+use crate::affinity::{Pinned, Placement};
+use crate::drive::Outcome;
+use crate::duel::{Duel, Round, Which, has_library};
+use crate::error::BenchError;
+use crate::pace::Pace;
+use crate::progress::Progress;
+use crate::summary::row;
+
+/// The hidden command of `hasten` that calls [`super::worker::serve`].
+pub const WORKER: &str = "gzip-worker";
+
+/// How much larger the output may be than the original's at the same level: over the corpus, and for one file.
+const CORPUS_LIMIT: f64 = 1.01;
+const FILE_LIMIT: f64 = 1.03;
+
+/// As much as a server such as nginx hands over at a time.
+const PIECE: usize = 8 << 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    #[error("cannot start {program} as a worker: {source}")]
+    Spawn { program: PathBuf, source: io::Error },
+    #[error("the worker for {engine} has ended: {source}")]
+    Ended { engine: Engine, source: io::Error },
+    #[error("cannot make a directory for compressed files: {0}")]
+    Directory(io::Error),
+    #[error("the original zlib cannot compress the corpus: {0}")]
+    Original(String),
+}
+
+impl LibraryError {
+    /// What to do about it.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Spawn { .. } => "call hasten by its full path".to_owned(),
+            Self::Ended { .. } => "the lines above say why, if it could; please report it".to_owned(),
+            Self::Directory(_) => {
+                "see that the directory for temporary files (TMPDIR) exists and has room".to_owned()
+            }
+            Self::Original(_) => "see whether the package zlib1g is intact".to_owned(),
+        }
+    }
+}
+
+/// The original, and the engine that is compared with it.
+pub(super) struct Workers {
+    stock: Worker,
+    other: Worker,
+    /// The corpus as the original compresses it, by level.
+    kept: Vec<(u8, TempDir)>,
+}
+
+impl Workers {
+    pub(super) fn start(
+        engine: Engine,
+        options: &Options,
+        placement: &Placement,
+    ) -> Result<Self, BenchError> {
+        Ok(Self {
+            stock: Worker::start(Engine::Original, options, placement)?,
+            other: Worker::start(engine, options, placement)?,
+            kept: Vec::new(),
+        })
+    }
+
+    /// The same processes, if they suit `case`.
+    pub(super) fn reuse(self, case: &LibraryCase) -> Option<Self> {
+        (self.other.engine == case.engine).then_some(self)
+    }
+
+    /// Both sides being the same is not an error, but the reader must know.
+    pub(super) fn warning(&self) -> Option<Warning> {
+        let stock =
+            self.other.engine == Engine::Hasten && !has_library(self.other.process.id(), "/libhasten_gzip");
+        stock.then(|| Warning::NotAccelerated { server: "a program that calls zlib".to_owned() })
+    }
+
+    /// `None` if the user did not want to wait.
+    pub(super) fn row(
+        &mut self,
+        case: LibraryCase,
+        pace: &Pace,
+        progress: &Progress,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Row<GzipCase>>, BenchError> {
+        let work = self.work(&case)?;
+        let warm_up = Task { work: work.clone(), at_least: Duration::ZERO };
+        self.stock.round(&warm_up)?;
+        self.other.round(&warm_up)?;
+
+        let task = Task { work, at_least: pace.round };
+        let (mut stock_files, mut other_files) = (Vec::new(), Vec::new());
+        let duel = Duel { pace, progress, stopped, driver_threads: 0 };
+        let measured = duel.measure(|which| {
+            let (worker, files) = match which {
+                Which::Stock => (&mut self.stock, &mut stock_files),
+                Which::Hasten => (&mut self.other, &mut other_files),
+            };
+            let (round, of_round) = worker.round(&task)?;
+            *files = of_round;
+            Ok(round)
+        })?;
+        let Some(measured) = measured else { return Ok(None) };
+        let mut row = row(GzipCase::Library(case), measured);
+        // Files of all sizes: their times are no distribution to draw.
+        row.stock.latency.clear();
+        row.hasten.latency.clear();
+        if case.work != LibraryWork::Inflate {
+            compare_sizes(&mut row, &stock_files, &other_files);
+        } else {
+            // Both read the same bytes.
+            row.sizes = None;
+        }
+        Ok(Some(row))
+    }
+
+    fn work(&mut self, case: &LibraryCase) -> Result<Work, BenchError> {
+        let level = case.level;
+        Ok(match case.work {
+            LibraryWork::Deflate => Work::Deflate { level, piece: usize::MAX },
+            LibraryWork::Stream => Work::Deflate { level, piece: PIECE },
+            LibraryWork::Inflate => Work::Inflate { directory: self.kept(level)?.to_owned() },
+        })
+    }
+
+    fn kept(&mut self, level: u8) -> Result<&Path, BenchError> {
+        let index = match self.kept.iter().position(|(known, _)| *known == level) {
+            Some(index) => index,
+            None => {
+                let directory = tempfile::tempdir().map_err(LibraryError::Directory)?;
+                let work = Work::Keep { level, directory: directory.path().to_owned() };
+                let task = Task { work, at_least: Duration::ZERO };
+                if let Reply::Failed(why) = self.stock.ask(&task)? {
+                    return Err(LibraryError::Original(why).into());
+                }
+                self.kept.push((level, directory));
+                self.kept.len() - 1
+            }
+        };
+        Ok(self.kept[index].1.path())
+    }
+}
+
+/// The file that grew most, and whether that is within the rules.
+fn compare_sizes(row: &mut Row<GzipCase>, stock: &[Timed], other: &[Timed]) {
+    let Some(Sizes { wire_bytes_ratio, worst_file }) = &mut row.sizes else { return };
+    let growth = stock.iter().zip(other).map(|(stock, other)| {
+        // Rounds differ in the number of passes.
+        let size = |file: &Timed| file.compressed as f64 / file.passes.max(1) as f64;
+        (&stock.name, size(other) / size(stock))
+    });
+    let worst = growth.filter(|(_, ratio)| ratio.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1));
+    *worst_file = worst
+        .map(|(name, ratio)| WorstFile { name: name.clone(), wire_bytes_ratio: (ratio * 1e4).round() / 1e4 });
+    // The rules are hasten's; the engines are shown as they are.
+    if !matches!(&row.case, GzipCase::Library(case) if case.engine == Engine::Hasten) {
+        return;
+    }
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    if *wire_bytes_ratio > CORPUS_LIMIT {
+        let what = "the corpus".to_owned();
+        row.warnings.push(Warning::Larger { what, percent: percent(*wire_bytes_ratio) });
+    }
+    if let Some(WorstFile { name, wire_bytes_ratio }) = worst_file
+        && *wire_bytes_ratio > FILE_LIMIT
+    {
+        let percent = percent(*wire_bytes_ratio);
+        row.warnings.push(Warning::Larger { what: name.clone(), percent });
+    }
+}
+
+/// A process that runs one engine.
+struct Worker {
+    engine: Engine,
+    process: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Worker {
+    fn start(engine: Engine, options: &Options, placement: &Placement) -> Result<Self, LibraryError> {
+        let spawn = |source| LibraryError::Spawn { program: options.hasten.clone(), source };
+        let mut command = Command::new(&options.hasten);
+        command.args(["bench", WORKER, engine.as_str()]).env_remove("LD_PRELOAD");
+        if let (Engine::Hasten, Some(library)) = (engine, &options.library) {
+            command.env("LD_PRELOAD", library);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let pinned = placement.server.map(Pinned::to).transpose().map_err(spawn)?;
+        let mut process = command.spawn().map_err(spawn)?;
+        drop(pinned);
+        let input = process.stdin.take();
+        let output = process.stdout.take().ok_or_else(|| spawn(io::ErrorKind::BrokenPipe.into()))?;
+        Ok(Self { engine, process, input, output: BufReader::new(output) })
+    }
+
+    /// Performs a task; what went wrong in it is a failure of the round.
+    fn round(&mut self, task: &Task) -> Result<(Round, Vec<Timed>), LibraryError> {
+        let mut outcome = Outcome::default();
+        match self.ask(task)? {
+            Reply::Failed(why) => {
+                outcome.failures.wrong_content(why);
+                Ok((Round { cpu: Duration::ZERO, outcome }, Vec::new()))
+            }
+            Reply::Done(Done { cpu, elapsed, files }) => {
+                for file in &files {
+                    outcome.ops += file.passes;
+                    outcome.content += file.content * file.passes;
+                    outcome.received += file.compressed;
+                    let each = file.elapsed.as_micros() / u128::from(file.passes.max(1));
+                    let micros = u64::try_from(each).unwrap_or(u64::MAX).max(1);
+                    outcome.latency.saturating_record_n(micros, file.passes);
+                }
+                outcome.elapsed = elapsed;
+                Ok((Round { cpu, outcome }, files))
+            }
+        }
+    }
+
+    fn ask(&mut self, task: &Task) -> Result<Reply, LibraryError> {
+        self.exchange(task).map_err(|source| LibraryError::Ended { engine: self.engine, source })
+    }
+
+    fn exchange(&mut self, task: &Task) -> io::Result<Reply> {
+        let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(input, "{}", serde_json::to_string(task)?)?;
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // The end of its input ends it; should it hang, it is ended.
+        drop(self.input.take());
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

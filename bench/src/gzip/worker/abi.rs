@@ -1,0 +1,229 @@
+//! zlib's functions, of whichever library: the only unsafe code of the benches.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::{offset_of, transmute_copy};
+
+use hasten_deflate::abi::{Z_DEFLATED, Z_FINISH, Z_NO_FLUSH, Z_OK, Z_STREAM_END, ZStream};
+use libz_ng_sys as ng;
+
+/// gzip, not zlib's own wrapper, with the largest window.
+const GZIP_WINDOW: c_int = 15 + 16;
+const DEFAULT_MEMORY: c_int = 8;
+const DEFAULT_STRATEGY: c_int = 0;
+
+/// What the headers of zlib 1.2.13 pass on behalf of the program that was built with them.
+const VERSION: &CStr = c"1.2.13";
+const STREAM_SIZE: c_int = size_of::<ZStream>() as c_int;
+
+type DeflateInit =
+    unsafe extern "C" fn(*mut ZStream, c_int, c_int, c_int, c_int, c_int, *const c_char, c_int) -> c_int;
+type InflateInit = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
+type Run = unsafe extern "C" fn(*mut ZStream, c_int) -> c_int;
+type End = unsafe extern "C" fn(*mut ZStream) -> c_int;
+
+/// A library with zlib's interface.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zlib {
+    deflate_init: DeflateInit,
+    deflate: Run,
+    deflate_end: End,
+    inflate_init: InflateInit,
+    inflate: Run,
+    inflate_end: End,
+}
+
+/// What a call of zlib answered instead of success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call} returned {code}")]
+pub(super) struct ZlibError {
+    call: &'static str,
+    code: c_int,
+}
+
+impl Zlib {
+    /// What a program linked with libz calls: the functions of a preloaded library, if there is one, before the system's.
+    pub(super) fn of_this_process() -> Result<Self, String> {
+        // SAFETY: the name is a C string. Constructors of libz are harmless, and it stays for good.
+        let library = unsafe { libc::dlopen(c"libz.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        if library.is_null() {
+            return Err("libz.so.1 cannot be loaded".to_owned());
+        }
+        // SAFETY: each name has this prototype in zlib.h, in every library that stands in for libz.
+        unsafe {
+            Ok(Self {
+                deflate_init: symbol(c"deflateInit2_")?,
+                deflate: symbol(c"deflate")?,
+                deflate_end: symbol(c"deflateEnd")?,
+                inflate_init: symbol(c"inflateInit2_")?,
+                inflate: symbol(c"inflate")?,
+                inflate_end: symbol(c"inflateEnd")?,
+            })
+        }
+    }
+
+    /// The zlib-ng that is part of this program.
+    pub(super) fn ng() -> Self {
+        Self {
+            deflate_init: ng_deflate_init,
+            deflate: ng_deflate,
+            deflate_end: ng_deflate_end,
+            inflate_init: ng_inflate_init,
+            inflate: ng_inflate,
+            inflate_end: ng_inflate_end,
+        }
+    }
+
+    /// A gzip stream of `input`, which is handed over in pieces of at most `piece` bytes; returns its length.
+    pub(super) fn compress(
+        &self,
+        level: u8,
+        input: &[u8],
+        piece: usize,
+        output: &mut [u8],
+    ) -> Result<usize, ZlibError> {
+        let mut stream = ZStream::new();
+        let (level, method) = (c_int::from(level), Z_DEFLATED);
+        // SAFETY: the stream is as zlib.h wants it before this call, and lives until `deflate_end`.
+        let code = unsafe {
+            (self.deflate_init)(
+                &mut stream,
+                level,
+                method,
+                GZIP_WINDOW,
+                DEFAULT_MEMORY,
+                DEFAULT_STRATEGY,
+                VERSION.as_ptr(),
+                STREAM_SIZE,
+            )
+        };
+        expect("deflateInit2_", code, Z_OK)?;
+        // SAFETY: initialised by this library a moment ago.
+        let result = unsafe { run(self.deflate, &mut stream, input, piece, output) };
+        // SAFETY: the stream is initialised, and not used any more.
+        unsafe { (self.deflate_end)(&mut stream) };
+        expect("deflate", result?, Z_STREAM_END)?;
+        Ok(stream.total_out as usize)
+    }
+
+    /// The content of a gzip stream, in one call; returns its length.
+    pub(super) fn decompress(&self, input: &[u8], output: &mut [u8]) -> Result<usize, ZlibError> {
+        let mut stream = ZStream::new();
+        // SAFETY: as in `compress`.
+        let code = unsafe { (self.inflate_init)(&mut stream, GZIP_WINDOW, VERSION.as_ptr(), STREAM_SIZE) };
+        expect("inflateInit2_", code, Z_OK)?;
+        // SAFETY: initialised by this library a moment ago.
+        let result = unsafe { run(self.inflate, &mut stream, input, input.len(), output) };
+        // SAFETY: the stream is initialised, and not used any more.
+        unsafe { (self.inflate_end)(&mut stream) };
+        expect("inflate", result?, Z_STREAM_END)?;
+        Ok(stream.total_out as usize)
+    }
+}
+
+/// Calls `function` until the stream ends; returns its last code.
+///
+/// # Safety
+///
+/// `function` is `deflate` or `inflate` of the library that initialised `stream` for it.
+unsafe fn run(
+    function: Run,
+    stream: &mut ZStream,
+    input: &[u8],
+    piece: usize,
+    output: &mut [u8],
+) -> Result<c_int, ZlibError> {
+    let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("files are at most 1 MiB");
+    stream.next_out = output.as_mut_ptr();
+    stream.avail_out = length(output);
+    let mut pieces = input.chunks(piece.max(1)).peekable();
+    while let Some(piece) = pieces.next() {
+        stream.next_in = piece.as_ptr();
+        stream.avail_in = length(piece);
+        let flush = if pieces.peek().is_some() { Z_NO_FLUSH } else { Z_FINISH };
+        // SAFETY: the caller vouches for function and stream; both buffers are as long as the stream says, and are
+        // borrowed until the stream ends.
+        let code = unsafe { function(stream, flush) };
+        if flush == Z_FINISH {
+            return Ok(code);
+        }
+        expect("deflate", code, Z_OK)?;
+    }
+    Ok(Z_OK)
+}
+
+fn expect(call: &'static str, code: c_int, wanted: c_int) -> Result<(), ZlibError> {
+    if code == wanted { Ok(()) } else { Err(ZlibError { call, code }) }
+}
+
+/// A function by its name, as the dynamic linker would bind it.
+///
+/// # Safety
+///
+/// `F` is a function pointer of the prototype under which the name is known.
+unsafe fn symbol<F: Copy>(name: &CStr) -> Result<F, String> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: the name is a C string.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() {
+        return Err(format!("no library has {}", name.to_string_lossy()));
+    }
+    // SAFETY: not null and of the same size; the caller vouches for the type.
+    Ok(unsafe { transmute_copy(&address) })
+}
+
+// zlib-ng's own stream begins with the same fields and is no larger, so what is initialised for zlib serves it.
+const _: () = {
+    assert!(size_of::<ng::z_stream>() <= size_of::<ZStream>());
+    assert!(offset_of!(ng::z_stream, avail_in) == offset_of!(ZStream, avail_in));
+    assert!(offset_of!(ng::z_stream, next_out) == offset_of!(ZStream, next_out));
+    assert!(offset_of!(ng::z_stream, avail_out) == offset_of!(ZStream, avail_out));
+    assert!(offset_of!(ng::z_stream, total_out) == offset_of!(ZStream, total_out));
+    assert!(offset_of!(ng::z_stream, state) == offset_of!(ZStream, state));
+    assert!(offset_of!(ng::z_stream, zalloc) == offset_of!(ZStream, zalloc));
+    assert!(offset_of!(ng::z_stream, opaque) == offset_of!(ZStream, opaque));
+};
+
+unsafe extern "C" fn ng_deflate_init(
+    stream: *mut ZStream,
+    level: c_int,
+    method: c_int,
+    window: c_int,
+    memory: c_int,
+    strategy: c_int,
+    _version: *const c_char,
+    _size: c_int,
+) -> c_int {
+    // SAFETY: the caller's contract; the streams agree, see above.
+    unsafe { ng::zng_deflateInit2(stream.cast(), level, method, window, memory, strategy) }
+}
+
+unsafe extern "C" fn ng_deflate(stream: *mut ZStream, flush: c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe { ng::deflate(stream.cast(), flush) }
+}
+
+unsafe extern "C" fn ng_deflate_end(stream: *mut ZStream) -> c_int {
+    // SAFETY: as above.
+    unsafe { ng::deflateEnd(stream.cast()) }
+}
+
+unsafe extern "C" fn ng_inflate_init(
+    stream: *mut ZStream,
+    window: c_int,
+    _version: *const c_char,
+    _size: c_int,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe { ng::zng_inflateInit2(stream.cast(), window) }
+}
+
+unsafe extern "C" fn ng_inflate(stream: *mut ZStream, flush: c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe { ng::inflate(stream.cast(), flush) }
+}
+
+unsafe extern "C" fn ng_inflate_end(stream: *mut ZStream) -> c_int {
+    // SAFETY: as above.
+    unsafe { ng::inflateEnd(stream.cast()) }
+}
