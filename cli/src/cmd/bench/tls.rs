@@ -1,0 +1,135 @@
+//! `hasten bench tls`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hasten_bench::certificates::KeyKind;
+use hasten_bench::drive::Protocol;
+use hasten_bench::interrupt;
+use hasten_bench::server::ServerKind;
+use hasten_bench::tls::{self, Matrix, Options, Pace};
+
+use super::{Output, finish, list, own_program, texts};
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten bench tls --quick                              nginx on TLS 1.3, about a minute
+  hasten bench tls                                      everything, HAProxy too if it is installed
+  hasten bench tls --cert p-256 --concurrency 1,8,64    a matrix of your own
+  hasten bench tls --quick --json | jq '.rows[] | {cert, concurrency, ratio: .cpu_ratio.value, verdict}'
+
+Nothing is changed on this machine: the servers run from a temporary directory on loopback ports. Use a machine at
+rest; what disturbs the measurement is named in the result.
+
+The exit code is 1 when any operation failed, and 130 after Ctrl-C; finished rows are kept.
+";
+
+/// Full TLS handshakes against nginx and HAProxy
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, long_about = "\
+Starts the distribution's own servers twice, stock and behind `hasten run`, drives both in turn with full TLS \
+handshakes, and compares the CPU time that a handshake costs them. The result is a table, and hasten-report.html and \
+hasten-report.json beside it.")]
+pub(super) struct TlsArgs {
+    /// Only nginx on TLS 1.3 with 1 and 256 connections, in shorter rounds
+    #[arg(long)]
+    quick: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    /// Only these servers
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = server_parser())]
+    server: Option<Vec<ServerKind>>,
+
+    /// Only these certificates
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = cert_parser())]
+    cert: Option<Vec<KeyKind>>,
+
+    /// Only these protocols
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol_parser())]
+    protocol: Option<Vec<Protocol>>,
+
+    /// Only these numbers of connections
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = connections)]
+    concurrency: Option<Vec<usize>>,
+}
+
+pub(super) fn run(args: &TlsArgs) -> Result<ExitCode, Failure> {
+    let interrupted = interrupt::flag()
+        .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "try again"))?;
+    let options = Options {
+        matrix: args.matrix()?,
+        pace: if args.quick { Pace::quick() } else { Pace::full() },
+        hasten: own_program()?,
+        out: args.output.out.clone(),
+        command: args.command_line(),
+    };
+    let (report, saved) = tls::run(&options, &interrupted)?;
+    finish(&args.output, &report, &saved, &interrupted)
+}
+
+impl TlsArgs {
+    fn matrix(&self) -> Result<Matrix, Failure> {
+        let preset = if self.quick { Matrix::quick() } else { Matrix::full() };
+        let servers = match &self.server {
+            Some(servers) => servers.clone(),
+            None => installed(preset.servers),
+        };
+        for server in &servers {
+            server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
+        }
+        Ok(Matrix {
+            servers,
+            certs: self.cert.clone().unwrap_or(preset.certs),
+            protocols: self.protocol.clone().unwrap_or(preset.protocols),
+            concurrencies: self.concurrency.clone().unwrap_or(preset.concurrencies),
+        })
+    }
+
+    /// What the reader types to repeat this run.
+    fn command_line(&self) -> String {
+        let mut line = "hasten bench tls".to_owned();
+        if self.quick {
+            line += " --quick";
+        }
+        line + &list("server", texts(self.server.as_deref()))
+            + &list("cert", texts(self.cert.as_deref()))
+            + &list("protocol", texts(self.protocol.as_deref()))
+            + &list("concurrency", texts(self.concurrency.as_deref()))
+    }
+}
+
+/// All servers of a preset but the optional ones that are missing.
+fn installed(servers: Vec<ServerKind>) -> Vec<ServerKind> {
+    let wanted = |server: &ServerKind| match server.program() {
+        Err(missing) if *server != ServerKind::Nginx => {
+            eprintln!("{missing} and is left out; {} to include it", missing.fix());
+            false
+        }
+        _ => true,
+    };
+    servers.into_iter().filter(wanted).collect()
+}
+
+fn server_parser() -> impl TypedValueParser<Value = ServerKind> {
+    PossibleValuesParser::new(ServerKind::ALL.map(ServerKind::as_str)).try_map(|name| name.parse())
+}
+
+fn cert_parser() -> impl TypedValueParser<Value = KeyKind> {
+    PossibleValuesParser::new(KeyKind::ALL.map(KeyKind::as_str)).try_map(|name| name.parse())
+}
+
+fn protocol_parser() -> impl TypedValueParser<Value = Protocol> {
+    PossibleValuesParser::new(["tls1.3", "tls1.2"]).try_map(|name| name.parse())
+}
+
+/// More than that needs more ports and descriptors than a loopback pair has.
+fn connections(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(connections @ 1..=4000) => Ok(connections),
+        _ => Err("use a number from 1 to 4000".to_owned()),
+    }
+}
