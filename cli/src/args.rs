@@ -12,9 +12,10 @@ use crate::cmd;
 const EXAMPLES: &str = "\
 Examples:
   hasten check -- nginx               what would be done to nginx, and why
-  hasten run -- nginx                 start nginx with its TLS handshakes accelerated
+  hasten run -- nginx                 start nginx with TLS and gzip accelerated
   hasten top                          watch what it gains
   hasten bench tls --quick            measure the gain on this machine, in about a minute
+  hasten bench gzip --quick           the same for compression
 ";
 
 #[derive(Debug, Parser)]

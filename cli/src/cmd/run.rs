@@ -20,7 +20,7 @@ Examples:
   hasten run -- nginx -g 'daemon off;'
   hasten run --dry-run -- haproxy -f /etc/haproxy/haproxy.cfg
   hasten run --strict --only tls -- nginx
-  hasten run --verify -- nginx                  check every compressed byte, at some of the gain
+  hasten run --verify -- nginx                  check every compressed byte; costs some of the gain
   HASTEN_DISABLE=tls hasten run -- nginx        the kill switch: everything else stays as it is
 ";
 

@@ -37,7 +37,7 @@ Keys:
 The exit code is 1 when no accelerated process is found.
 ";
 
-/// Watch accelerated processes: operations, batches, CPU saved, warnings
+/// Watch accelerated processes: handshakes, compression, CPU saved, warnings
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TopArgs {

@@ -121,7 +121,7 @@ fn carried(code: Option<&Carried>, name: &str) -> Reason {
             "{name} compresses with libslz inside it and never calls zlib"
         ))
         .fix(
-            "nothing to do: libslz costs little; for smaller output let nginx compress, behind or before it",
+            "nothing to do: libslz costs little CPU; for smaller output let the servers behind it compress",
         ),
         None => zlib("zlib"),
     }
