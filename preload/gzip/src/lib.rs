@@ -12,8 +12,12 @@
 compile_error!("a panic must not unwind through a program's C frames: build with panic = \"abort\"");
 
 mod allocation;
+mod checksum;
 mod config;
 mod deflate;
 mod hooks;
+mod inflate;
+mod namesake;
 mod nested;
+mod oneshot;
 mod start;
