@@ -220,15 +220,19 @@ pub(crate) unsafe fn params(
         if let Some(nested) = &mut state.nested {
             return nested.params(&mut state.stream, strm, settings);
         }
-        // With unusable buffers only settings that need no flush can be set, as in zlib.
-        let mut unusable = ZStream::new();
-        let buffers = if has_buffers(strm) { &mut *strm } else { &mut unusable };
+        if !state.stream.must_flush_for(&settings) {
+            state.stream.note_settings(settings);
+            return Z_OK;
+        }
+        if !has_buffers(strm) {
+            return fail(strm, Z_STREAM_ERROR);
+        }
         let mut tally = Tally::default();
-        let before = (buffers.total_in, buffers.total_out);
+        let before = (strm.total_in, strm.total_out);
         let header = (!state.header.is_null()).then(|| gzip_header(&*state.header));
         let code =
-            own(buffers, header, &mut state.stream, |stream, io| stream.set_params(settings, io, &mut tally));
-        count(&tally, buffers, before);
+            own(strm, header, &mut state.stream, |stream, io| stream.set_params(settings, io, &mut tally));
+        count(&tally, strm, before);
         code
     }
 }

@@ -12,8 +12,7 @@ const HABIT: u8 = 2;
 impl Deflate {
     /// zlib's `deflateParams`: what came before is compressed with the old settings.
     pub fn set_params(&mut self, settings: Settings, io: &mut Io, tally: &mut Tally) -> Outcome {
-        let differs = class(&settings) != class(&self.settings);
-        if differs && self.has_seen_data() {
+        if self.must_flush_for(&settings) {
             match self.deflate(io, Flush::Block, tally) {
                 Outcome::StreamError => return Outcome::StreamError,
                 _ if !io.input.is_empty() || self.gathered > 0 => return Outcome::BufError,
@@ -22,6 +21,11 @@ impl Deflate {
         }
         self.settings = settings;
         Outcome::Ok
+    }
+
+    /// Whether these settings begin with a new block, so that what came before must be compressed first.
+    pub fn must_flush_for(&self, settings: &Settings) -> bool {
+        class(settings) != class(&self.settings) && self.has_seen_data()
     }
 
     /// Whether `deflate` was called since the reset.
