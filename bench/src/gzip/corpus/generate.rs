@@ -91,54 +91,61 @@ impl Writer {
         }
     }
 
-    /// A section of a page: an article, a list of links, a table.
+    /// A section of a page.
     fn html(&mut self) {
+        match self.random.below(4) {
+            0 | 1 => self.article(),
+            2 => self.links(),
+            _ => self.table(),
+        }
+    }
+
+    fn article(&mut self) {
         let Self { random, prose, text } = self;
-        let slug = prose.slug(random);
+        let (id, slug) = (random.below(100_000), prose.slug(random));
         let words = random.between(3, 7);
         let title = prose.phrase(random, words);
-        match random.below(4) {
-            0 | 1 => {
-                let id = random.below(100_000);
-                let _ = write!(
-                    text,
-                    "<article class=\"post post--{}\" id=\"post-{id}\">\n  <header class=\"post__header\">\n    \
-                     <h2 class=\"post__title\"><a href=\"/articles/{id}/{slug}\">{title}</a></h2>\n    \
-                     <time datetime=\"2026-{:02}-{:02}\">{} days ago</time>\n  </header>\n",
-                    random.pick(&["news", "guide", "review", "note"]),
-                    random.between(1, 12),
-                    random.between(1, 28),
-                    random.between(2, 300)
-                );
-                for _ in 0..random.between(1, 4) {
-                    let _ = writeln!(text, "  <p>{}</p>", prose.paragraph(random));
-                }
-                text.push_str("</article>\n");
-            }
-            2 => {
-                let _ = writeln!(text, "<nav class=\"links\" aria-label=\"{title}\">\n  <ul>");
-                for _ in 0..random.between(3, 9) {
-                    let (slug, label) = (prose.slug(random), prose.phrase(random, 3));
-                    let _ =
-                        writeln!(text, "    <li class=\"links__item\"><a href=\"/{slug}\">{label}</a></li>");
-                }
-                text.push_str("  </ul>\n</nav>\n");
-            }
-            _ => {
-                let _ = writeln!(text, "<table class=\"data\">\n  <caption>{title}</caption>");
-                for _ in 0..random.between(3, 10) {
-                    let label = prose.phrase(random, 2);
-                    let (count, price) = (random.below(900), random.below(100_000));
-                    let _ = writeln!(
-                        text,
-                        "  <tr><td>{label}</td><td class=\"num\">{count}</td><td class=\"num\">€ {}.{:02}</td></tr>",
-                        price / 100,
-                        price % 100
-                    );
-                }
-                text.push_str("</table>\n");
-            }
+        let _ = write!(
+            text,
+            "<article class=\"post post--{}\" id=\"post-{id}\">\n  <header class=\"post__header\">\n    \
+             <h2 class=\"post__title\"><a href=\"/articles/{id}/{slug}\">{title}</a></h2>\n    \
+             <time datetime=\"2026-{:02}-{:02}\">{} days ago</time>\n  </header>\n",
+            random.pick(&["news", "guide", "review", "note"]),
+            random.between(1, 12),
+            random.between(1, 28),
+            random.between(2, 300)
+        );
+        for _ in 0..random.between(1, 4) {
+            let _ = writeln!(text, "  <p>{}</p>", prose.paragraph(random));
         }
+        text.push_str("</article>\n");
+    }
+
+    fn links(&mut self) {
+        let Self { random, prose, text } = self;
+        let title = prose.phrase(random, 3);
+        let _ = writeln!(text, "<nav class=\"links\" aria-label=\"{title}\">\n  <ul>");
+        for _ in 0..random.between(3, 9) {
+            let (slug, label) = (prose.slug(random), prose.phrase(random, 3));
+            let _ = writeln!(text, "    <li class=\"links__item\"><a href=\"/{slug}\">{label}</a></li>");
+        }
+        text.push_str("  </ul>\n</nav>\n");
+    }
+
+    fn table(&mut self) {
+        let Self { random, prose, text } = self;
+        let title = prose.phrase(random, 4);
+        let _ = writeln!(text, "<table class=\"data\">\n  <caption>{title}</caption>");
+        for _ in 0..random.between(3, 10) {
+            let label = prose.phrase(random, 2);
+            let (count, price) = (random.below(900), random.below(100_000));
+            let (euros, cents) = (price / 100, price % 100);
+            let _ = writeln!(
+                text,
+                "  <tr><td>{label}</td><td class=\"num\">{count}</td><td class=\"num\">€ {euros}.{cents:02}</td></tr>"
+            );
+        }
+        text.push_str("</table>\n");
     }
 
     fn json(&mut self) {
