@@ -1,6 +1,9 @@
 //! The measured tables of README.md and docs/performance.md: no number in them is typed by hand.
 //!
-//! `docs/results/tls-*.json` are reports of `hasten bench tls`, kept as they were written.
+//! `docs/results/tls-*.json` and `gzip-*.json` are reports of `hasten bench`, kept as they were written.
+
+mod gzip;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::profile;
@@ -21,6 +25,7 @@ const PERFORMANCE: &str = "docs/performance.md";
 type Marks = (&'static str, &'static str);
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
+const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
 const PROFILE: Marks =
     ("<!-- profile: begin (written by `cargo xtask results`) -->\n", "<!-- profile: end -->\n");
 const NONE_YET: &str =
@@ -42,11 +47,13 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     if let Some(path) = &args.add {
         keep(path, &directory)?;
     }
-    let results = load_all(&directory)?;
-    for (document, tables) in
-        [("README.md", join(&results, summary)), (PERFORMANCE, join(&results, everything))]
-    {
-        let text = mark(RESULTS, &workspace.read(document)?, document, &tables)?;
+    let (tls, gzip) = (load_all::<tls::Row>("tls", &directory)?, load_all::<gzip::Row>("gzip", &directory)?);
+    for (document, of_tls, of_gzip) in [
+        ("README.md", join(&tls, tls::summary), join(&gzip, gzip::summary)),
+        (PERFORMANCE, join(&tls, tls::everything), join(&gzip, gzip::everything)),
+    ] {
+        let text = mark(RESULTS, &workspace.read(document)?, document, &of_tls)?;
+        let text = mark(GZIP, &text, document, &of_gzip)?;
         let text = match document {
             PERFORMANCE => mark(PROFILE, &text, document, &profile::table(workspace)?)?,
             _ => text,
@@ -65,23 +72,11 @@ fn mark(marks: Marks, text: &str, document: &str, table: &str) -> Result<String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Results {
+struct Results<R> {
     host: BTreeMap<String, String>,
     workload: String,
     complete: bool,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Row {
-    server: String,
-    cert: String,
-    protocol: String,
-    concurrency: u32,
-    stock: Side,
-    hasten: Side,
-    cpu_ratio: Ratio,
-    verdict: String,
+    rows: Vec<R>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -90,6 +85,8 @@ struct Side {
     ops_per_s: f64,
     p50_us: u64,
     p99_us: u64,
+    mb_per_cpu_s: Option<f64>,
+    compression: Option<f64>,
     failures: u64,
 }
 
@@ -103,11 +100,22 @@ struct Ratio {
 /// Copies a report under the name of its machine. What is unfinished or failed is no result.
 fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
     let refuse = |why: &str| Err(Error::Result { path: path.to_owned(), why: why.to_owned() });
-    let results = load(path)?;
-    if results.workload != "tls" || !results.complete {
-        return refuse("it is not a complete report of `hasten bench tls`");
+    let results = load::<serde_json::Value>(path)?;
+    let is_right = match results.workload.as_str() {
+        "tls" => load::<tls::Row>(path)?.rows.iter().all(|row| are_right(&row.stock, &row.hasten)),
+        "gzip" => {
+            let rows = load::<gzip::Row>(path)?.rows;
+            if !rows.iter().all(gzip::Row::keeps_sizes) {
+                return refuse("the accelerated output is larger than the rules allow");
+            }
+            rows.iter().all(|row| are_right(&row.stock, &row.hasten))
+        }
+        _ => return refuse("it is not a report of `hasten bench`"),
+    };
+    if !results.complete {
+        return refuse("it is not a complete report: the run was stopped early");
     }
-    if results.rows.iter().any(|row| row.stock.failures + row.hasten.failures > 0) {
+    if !is_right {
         return refuse("operations failed while it was measured");
     }
     let copy = directory.join(results.file_name());
@@ -117,27 +125,32 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn load_all(directory: &Path) -> Result<Vec<Results>, Error> {
+fn are_right(stock: &Side, hasten: &Side) -> bool {
+    stock.failures + hasten.failures == 0
+}
+
+fn load_all<R: DeserializeOwned>(workload: &str, directory: &Path) -> Result<Vec<Results<R>>, Error> {
     let mut paths: Vec<PathBuf> = match fs::read_dir(directory) {
         Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
         Err(_) => Vec::new(),
     };
+    let prefix = format!("{workload}-");
     paths.retain(|path| {
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
-            name.starts_with("tls-") && path.extension().is_some_and(|extension| extension == "json")
+            name.starts_with(&prefix) && path.extension().is_some_and(|extension| extension == "json")
         })
     });
     paths.sort();
     paths.iter().map(|path| load(path)).collect()
 }
 
-fn load(path: &Path) -> Result<Results, Error> {
+fn load<R: DeserializeOwned>(path: &Path) -> Result<Results<R>, Error> {
     let text = fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
     serde_json::from_slice(&text)
         .map_err(|error| Error::Content { path: path.to_owned(), why: error.to_string() })
 }
 
-impl Results {
+impl<R> Results<R> {
     fn fact(&self, name: &str) -> &str {
         self.host.get(name).map_or("unknown", String::as_str)
     }
@@ -146,16 +159,16 @@ impl Results {
         let words = self.fact("cpu").to_lowercase();
         let words: Vec<_> =
             words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-        format!("tls-{}-{}-cores.json", words.join("-"), self.fact("cores"))
+        format!("{}-{}-{}-cores.json", self.workload, words.join("-"), self.fact("cores"))
     }
 
     /// Machine, programs and day, in one sentence.
     fn circumstances(&self) -> String {
-        let mut programs = vec![format!(
-            "nginx {} with OpenSSL {}",
-            self.fact("nginx"),
-            self.fact("openssl").trim_start_matches("OpenSSL ")
-        )];
+        let library = match self.host.get("zlib") {
+            Some(version) => format!("zlib {version}"),
+            None => format!("OpenSSL {}", self.fact("openssl").trim_start_matches("OpenSSL ")),
+        };
+        let mut programs = vec![format!("nginx {} with {library}", self.fact("nginx"))];
         if self.host.contains_key("haproxy") {
             programs.push(format!("HAProxy {}", self.fact("haproxy")));
         }
@@ -169,83 +182,9 @@ impl Results {
             programs.join("; ")
         )
     }
-
-    fn find(&self, like: &Row, concurrency: u32) -> Option<&Row> {
-        self.rows.iter().find(|row| {
-            (&row.server, &row.cert, &row.protocol, row.concurrency)
-                == (&like.server, &like.cert, &like.protocol, concurrency)
-        })
-    }
 }
 
-/// TLS 1.3 under the highest load measured, and beside it what one connection alone sees.
-fn summary(results: &Results) -> String {
-    let busiest = results.rows.iter().map(|row| row.concurrency).max().unwrap_or_default();
-    let mut text = format!(
-        "Server CPU per full TLS 1.3 handshake with one request, stock and behind `hasten run`. {}.\n\n\
-         | server | certificate | stock | hasten | **stock ÷ hasten**, {busiest} connections | 1 connection |\n\
-         |---|---|---:|---:|---:|---:|\n",
-        results.circumstances()
-    );
-    for row in results.rows.iter().filter(|row| row.concurrency == busiest && row.protocol == "tls1.3") {
-        text += &format!(
-            "| {} | {} | {:.0} µs | {:.0} µs | **{:.2}** [{:.2}, {:.2}] | {} |\n",
-            row.server,
-            row.cert.to_uppercase(),
-            row.stock.server_cpu_us_per_op,
-            row.hasten.server_cpu_us_per_op,
-            row.cpu_ratio.value,
-            row.cpu_ratio.low,
-            row.cpu_ratio.high,
-            results.find(row, 1).map_or_else(|| "not measured".to_owned(), alone),
-        );
-    }
-    text
-}
-
-/// A ratio within the noise is not printed as one.
-fn alone(row: &Row) -> String {
-    match row.verdict.as_str() {
-        "no difference" => row.verdict.clone(),
-        _ => format!("{:.2} [{:.2}, {:.2}]", row.cpu_ratio.value, row.cpu_ratio.low, row.cpu_ratio.high),
-    }
-}
-
-/// Every row of the report.
-fn everything(results: &Results) -> String {
-    let mut text = format!(
-        "{}. Stock → hasten; the interval holds the ratio in 95 of 100 repetitions.\n\n\
-         | server | certificate | protocol | conn. | CPU µs | stock ÷ hasten | handshakes/s | p50 ms | p99 ms | verdict |\n\
-         |---|---|---|---:|---:|---:|---:|---:|---:|---|\n",
-        results.circumstances()
-    );
-    for row in &results.rows {
-        let (stock, hasten) = (&row.stock, &row.hasten);
-        let ms = |us: u64| us as f64 / 1000.0;
-        text += &format!(
-            "| {} | {} | {} | {} | {:.0} → {:.0} | {:.2} [{:.2}, {:.2}] | {:.0} → {:.0} | {:.2} → {:.2} | {:.2} → {:.2} | {} |\n",
-            row.server,
-            row.cert.to_uppercase(),
-            row.protocol.replace("tls", "TLS "),
-            row.concurrency,
-            stock.server_cpu_us_per_op,
-            hasten.server_cpu_us_per_op,
-            row.cpu_ratio.value,
-            row.cpu_ratio.low,
-            row.cpu_ratio.high,
-            stock.ops_per_s,
-            hasten.ops_per_s,
-            ms(stock.p50_us),
-            ms(hasten.p50_us),
-            ms(stock.p99_us),
-            ms(hasten.p99_us),
-            row.verdict,
-        );
-    }
-    text
-}
-
-fn join(results: &[Results], table: fn(&Results) -> String) -> String {
+fn join<R>(results: &[Results<R>], table: fn(&Results<R>) -> String) -> String {
     match results {
         [] => NONE_YET.to_owned(),
         _ => results.iter().map(table).collect::<Vec<_>>().join("\n"),
@@ -290,15 +229,15 @@ mod tests {
         keep(&source, directory.path()).unwrap();
         assert!(directory.path().join("tls-example-r-cpu-9-2-cores.json").is_file());
 
-        let results = load_all(directory.path()).unwrap();
-        let summary = join(&results, summary);
+        let results = load_all("tls", directory.path()).unwrap();
+        let summary = join(&results, tls::summary);
         assert!(
             summary
                 .contains("| nginx | RSA-2048 | 570 µs | 260 µs | **2.19** [2.15, 2.24] | no difference |\n"),
             "{summary}"
         );
         assert!(summary.contains("nginx 1.22.1 with OpenSSL 3.0.15; 2026-01-02."), "{summary}");
-        let everything = join(&results, everything);
+        let everything = join(&results, tls::everything);
         assert_eq!(everything.matches("\n| nginx | RSA-2048 | TLS 1.3 |").count(), 2);
     }
 
@@ -308,7 +247,7 @@ mod tests {
         let source = directory.path().join("hasten-report.json");
         fs::write(&source, report(false)).unwrap();
         assert!(matches!(keep(&source, directory.path()), Err(Error::Result { .. })));
-        assert!(load_all(directory.path()).unwrap().is_empty());
+        assert!(load_all::<tls::Row>("tls", directory.path()).unwrap().is_empty());
     }
 
     #[test]
@@ -320,5 +259,60 @@ mod tests {
         assert_eq!(replace(&replaced, RESULTS, "new\n").unwrap(), replaced);
         assert_eq!(replace("no marks", RESULTS, "new"), None);
         assert_eq!(replace(&document, PROFILE, "new"), None, "other marks");
+    }
+
+    /// A library row, a server row; `worst` is the growth of the worst file.
+    fn gzip_report(worst: f64) -> String {
+        let side = |cpu: f64, speed: f64| {
+            format!(
+                r#"{{"server_cpu_us_per_op": {cpu}, "ops_per_s": 900, "p50_us": 900, "p99_us": 2000, "failures": 0,
+                    "wire_bytes_per_op": 1000, "mb_per_cpu_s": {speed}, "compression": 4.2}}"#
+            )
+        };
+        let (stock, hasten) = (side(570.4, 40.0), side(260.0, 90.0));
+        let both = format!(
+            r#""level": 6, "stock": {stock}, "hasten": {hasten}, "wire_bytes_ratio": 1.004, "verdict": "faster",
+                "cpu_ratio": {{"value": 2.194, "low": 2.15, "high": 2.24}}"#
+        );
+        format!(
+            r#"{{"host": {{"cpu": "Example", "cores": "2", "os": "Debian", "kernel": "6.1", "nginx": "1.22.1",
+                "openssl": "3.0.15", "date": "2026-01-02T03:04:05Z"}}, "workload": "gzip", "complete": true, "rows": [
+                {{"engine": "hasten", "work": "deflate", {both}, "worst_file": {{"name": "css/4KB", "wire_bytes_ratio": {worst}}}}},
+                {{"engine": "isal", "work": "deflate", {both}, "worst_file": {{"name": "x", "wire_bytes_ratio": 1.2}}}},
+                {{"server": "nginx", "size": "100KB", {both}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn a_report_of_compression_fills_its_tables() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("hasten-report.json");
+        fs::write(&source, gzip_report(1.021)).unwrap();
+        keep(&source, directory.path()).unwrap();
+        assert!(directory.path().join("gzip-example-2-cores.json").is_file());
+
+        let results = load_all("gzip", directory.path()).unwrap();
+        let summary = join(&results, gzip::summary);
+        assert!(
+            summary.contains("| 100KB | 6 | 570 µs | 260 µs | **2.19** [2.15, 2.24] | +0.4 % |\n"),
+            "{summary}"
+        );
+        assert!(
+            summary.contains("| deflate, level 6 | 40 | 90 | **2.19** [2.15, 2.24] | +0.4 % |\n"),
+            "{summary}"
+        );
+        let everything = join(&results, gzip::everything);
+        assert!(everything.contains("| +2.1 % (css/4KB) | faster |\n"), "{everything}");
+        assert_eq!(everything.matches("\n| isal |").count(), 1);
+    }
+
+    #[test]
+    fn output_that_breaks_the_rules_is_no_result() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("hasten-report.json");
+        fs::write(&source, gzip_report(1.031)).unwrap();
+        assert!(
+            matches!(keep(&source, directory.path()), Err(Error::Result { why, .. }) if why.contains("larger"))
+        );
     }
 }
