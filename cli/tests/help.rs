@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 5] = ["bench tls", "check", "completions", "run", "top"];
+const COMMANDS: [&str; 6] = ["bench gzip", "bench tls", "check", "completions", "run", "top"];
 
 #[test]
 fn the_overview_reads_well() {

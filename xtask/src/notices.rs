@@ -7,8 +7,14 @@ use std::path::Path;
 use crate::error::Error;
 use crate::workspace::{Package, Workspace};
 
-const SHIPPED: [&str; 2] = ["hasten", "hasten-tls"];
-const CRYPTO_MB: &str = ".deps/crypto_mb";
+const SHIPPED: [&str; 3] = ["hasten", "hasten-tls", "hasten-gzip"];
+
+/// What the build links that is no crate: where its licence is, and what it is.
+const ARCHIVES: [(&str, &str); 3] = [
+    (".deps/crypto_mb/LICENSE", "Intel Cryptography Primitives, crypto_mb (Apache-2.0)"),
+    (".deps/isal/LICENSE", "Intel Intelligent Storage Acceleration Library, igzip (BSD-3-Clause)"),
+    (".deps/libdeflate/LICENSE", "libdeflate, changed where scripts/libdeflate.sh says (MIT)"),
+];
 
 const HEAD: &str = "\
 hasten is licensed under the Apache License 2.0, see the file LICENSE.
@@ -25,11 +31,9 @@ pub(crate) fn print(workspace: &Workspace) -> Result<(), Error> {
             covers.entry(text).or_default().push(format!("{} {} ({license})", package.name, package.version));
         }
     }
-    let crypto_mb = workspace.read(&format!("{CRYPTO_MB}/LICENSE"))?;
-    covers
-        .entry(normal(&crypto_mb))
-        .or_default()
-        .push("Intel Cryptography Primitives, crypto_mb (Apache-2.0)".into());
+    for (license, name) in ARCHIVES {
+        covers.entry(normal(&workspace.read(license)?)).or_default().push(name.to_owned());
+    }
 
     println!("{HEAD}");
     for (text, names) in covers {

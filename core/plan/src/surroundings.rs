@@ -31,7 +31,7 @@ const VARIABLES: [&str; 14] = [
 ];
 
 /// What only our build reads: everything that cargo starts has them.
-const OF_THE_BUILD: [&str; 2] = ["HASTEN_CRYPTO_MB", "HASTEN_ISAL"];
+const OF_THE_BUILD: [&str; 3] = ["HASTEN_CRYPTO_MB", "HASTEN_ISAL", "HASTEN_LIBDEFLATE"];
 
 /// The known variable that `name` looks like a misspelling of. Others with our prefix are none of our business.
 pub fn misspelt_variable(name: &str) -> Option<&'static str> {

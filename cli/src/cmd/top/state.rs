@@ -101,6 +101,22 @@ mod tests {
     }
 
     #[test]
+    fn the_accelerators_of_a_process_stand_together() {
+        let page = |inode, process, accelerator: &str| {
+            let mut sample = fixture::idle(process);
+            sample.inode = inode;
+            sample.snapshot.as_mut().unwrap().accelerator = accelerator.to_owned();
+            sample
+        };
+        let mut state = State::default();
+        let samples = vec![page(1, 20, "gzip"), page(2, 10, "gzip"), page(3, 20, "tls"), page(4, 30, "tls")];
+        state.update(Instant::now(), samples);
+        let groups: Vec<Vec<u64>> =
+            state.by_process().map(|pages| pages.iter().map(Program::inode).collect()).collect();
+        assert_eq!(groups, [vec![2], vec![3, 1], vec![4]]);
+    }
+
+    #[test]
     fn a_program_that_ends_leaves_and_the_choice_moves_on() {
         let mut state = state(&[10, 20]);
         state.update(Instant::now() + Duration::from_secs(1), vec![fixture::idle(20)]);

@@ -120,9 +120,7 @@ fn carried(code: Option<&Carried>, name: &str) -> Reason {
         Some(Carried::Slz) => Reason::against(format!(
             "{name} compresses with libslz inside it and never calls zlib"
         ))
-        .fix(
-            "nothing to do: libslz costs little CPU; for smaller output let the servers behind it compress",
-        ),
+        .fix("nothing to do: libslz costs little CPU; for smaller output let the servers behind it compress"),
         None => zlib("zlib"),
     }
 }
