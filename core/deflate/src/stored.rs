@@ -6,7 +6,7 @@ use crate::engine::{Bits, Chunk, Written};
 const BLOCK: usize = 65_535;
 
 /// How many bytes [`write`] writes.
-pub(crate) fn len(chunk: &Chunk) -> usize {
+fn len(chunk: &Chunk) -> usize {
     // Three bits of the first block's header may not fit into the unfinished byte.
     let extra = usize::from(chunk.before.count() > 5);
     bound(chunk.input.len()) - 1 + extra
@@ -17,8 +17,58 @@ pub(crate) fn bound(input: usize) -> usize {
     input + input.div_ceil(BLOCK).max(1) * 5 + 1
 }
 
+/// Inputs up to this may be smaller as literals of the fixed codes than with the header of a stored block.
+const TINY: usize = 64;
+
+/// The smaller of the two ways to write a chunk without looking for matches: how many bytes it takes.
+pub(crate) fn plain_len(chunk: &Chunk) -> usize {
+    len(chunk).min(literals_len(chunk).unwrap_or(usize::MAX))
+}
+
+/// Writes it; `out` must have room for [`plain_len`].
+pub(crate) fn write_plain(chunk: &Chunk, out: &mut [u8]) -> Written {
+    match literals_len(chunk) {
+        Some(literals) if literals < len(chunk) => write_literals(chunk, out),
+        _ => write(chunk, out),
+    }
+}
+
+/// The size of one block with fixed codes and no match, if that is worth a thought.
+fn literals_len(chunk: &Chunk) -> Option<usize> {
+    let bits = |byte: &u8| if *byte < 144 { 8 } else { 9 };
+    let body: usize = chunk.input.iter().map(bits).sum();
+    (chunk.input.len() <= TINY).then(|| (usize::from(chunk.before.count()) + 3 + body + 7).div_ceil(8))
+}
+
+fn write_literals(chunk: &Chunk, out: &mut [u8]) -> Written {
+    let mut writer = BitWriter::after(chunk.before);
+    writer.push(u32::from(chunk.last), 1);
+    writer.push(1, 2);
+    let mut at = 0;
+    let mut take = |writer: &mut BitWriter| {
+        let bytes = writer.bytes();
+        out[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+        *writer = BitWriter::after(writer.rest());
+    };
+    for byte in chunk.input.iter().copied() {
+        // Codes have their first bit highest, the stream has it lowest.
+        match byte {
+            0..144 => writer.push(u32::from((0x30 + byte).reverse_bits()), 8),
+            _ => writer.push(u32::from((0x190 + u16::from(byte - 144)).reverse_bits() >> 7), 9),
+        }
+        take(&mut writer);
+    }
+    writer.push(0, 7);
+    if chunk.last {
+        writer.align();
+    }
+    take(&mut writer);
+    Written { bytes: at, after: writer.rest(), synced: false }
+}
+
 /// Compresses nothing: what is left when every engine's output is larger. `out` must have room for [`len`].
-pub(crate) fn write(chunk: &Chunk, out: &mut [u8]) -> Written {
+fn write(chunk: &Chunk, out: &mut [u8]) -> Written {
     let mut at = 0;
     let mut before = chunk.before;
     let mut rest = chunk.input;

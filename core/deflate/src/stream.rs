@@ -39,6 +39,11 @@ impl Flush {
         })
     }
 
+    /// Whether, without input, it has nothing to do after `last`.
+    fn repeats(self, last: Option<Self>) -> bool {
+        self != Self::Finish && last.is_some_and(|last| self.rank() <= last.rank())
+    }
+
     /// How much is flushed: `Block` is less than `Partial`.
     const fn rank(self) -> i32 {
         self as i32 * 2 - if self as i32 > 4 { 9 } else { 0 }
@@ -61,6 +66,8 @@ pub struct Io<'a> {
     pub output: &'a mut [u8],
     /// What `deflateSetHeader` was given.
     pub header: Option<GzipHeader<'a>>,
+    /// Why `deflate` refused to go on, also where the caller is told something else.
+    pub complaint: Option<Outcome>,
 }
 
 impl Io<'_> {
@@ -100,6 +107,7 @@ enum Status {
     /// Somewhere in the header, which a caller may have made long.
     Header {
         done: usize,
+        left: usize,
     },
     Busy,
     /// The last block is written, or at least pending.
@@ -213,11 +221,22 @@ impl Deflate {
 
     /// Whether ending the stream now would lose something.
     pub fn is_unfinished(&self) -> bool {
-        self.status == Status::Busy
+        matches!(self.status, Status::Header { .. } | Status::Busy)
+    }
+
+    /// Whether the trailer is written.
+    pub fn has_ended(&self) -> bool {
+        self.status == Status::End
     }
 
     /// zlib's `deflate`.
     pub fn deflate(&mut self, io: &mut Io, flush: Flush, tally: &mut Tally) -> Outcome {
+        let outcome = self.progress(io, flush, tally);
+        io.complaint = matches!(outcome, Outcome::StreamError | Outcome::BufError).then_some(outcome);
+        outcome
+    }
+
+    fn progress(&mut self, io: &mut Io, flush: Flush, tally: &mut Tally) -> Outcome {
         if self.is_finished() && flush != Flush::Finish {
             return Outcome::StreamError;
         }
@@ -230,10 +249,7 @@ impl Deflate {
             if io.is_full() {
                 return self.out_of_room();
             }
-        } else if io.input.is_empty()
-            && last_flush.is_some_and(|last| flush.rank() <= last.rank())
-            && flush != Flush::Finish
-        {
+        } else if io.input.is_empty() && flush.repeats(last_flush) {
             return Outcome::BufError;
         }
         if self.is_finished() && !io.input.is_empty() {
@@ -278,15 +294,16 @@ impl Deflate {
                 Wrapper::Gzip if io.header.is_none() => {
                     self.emit(&header::plain_gzip(&self.settings), io);
                 }
-                Wrapper::Gzip => self.status = Status::Header { done: 0 },
+                Wrapper::Gzip => self.status = Status::Header { done: 0, left: 0 },
             }
         }
-        if let Status::Header { done } = self.status {
+        if let Status::Header { done, .. } = self.status {
             let header = GzipHeaderBytes::new(&self.settings, io.header.unwrap_or_default());
             let now = header.copy(done, io.output);
             io.take_output(now);
-            if done + now < header.len() {
-                self.status = Status::Header { done: done + now };
+            let left = header.len() - done - now;
+            if left > 0 {
+                self.status = Status::Header { done: done + now, left };
                 return false;
             }
             self.status = Status::Busy;

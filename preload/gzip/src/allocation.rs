@@ -4,7 +4,7 @@
 //! drop the arena without ending the stream. Whoever asks for other memory than zlib does is found out by them, or
 //! leaks. So the original is asked once, for each window and memory level, what it would allocate.
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -26,7 +26,7 @@ pub(crate) struct Pattern {
 /// What was got for a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Regions {
-    addresses: [*mut c_void; MAX_CALLS],
+    addresses: [Option<NonNull<c_void>>; MAX_CALLS],
     count: usize,
 }
 
@@ -81,31 +81,34 @@ impl Pattern {
         if notes.count > MAX_CALLS { Self::default() } else { notes }
     }
 
-    /// Makes the calls, to the stream's own allocator. Like zlib, all of them, even after one has failed.
+    /// Makes the calls, to the stream's own allocator. Like zlib, all of them, even after one has failed; unless it is
+    /// the first, about which zlib does not leave a message either.
     ///
     /// # Safety
     ///
     /// `alloc` and `free` are an allocator as zlib.h defines it.
-    pub(crate) unsafe fn allocate(&self, alloc: Alloc, free: Free, opaque: *mut c_void) -> Option<Regions> {
-        let mut regions = Regions { addresses: [null_mut(); MAX_CALLS], count: 0 };
-        let mut is_complete = true;
+    pub(crate) unsafe fn allocate(
+        &self,
+        alloc: Alloc,
+        free: Free,
+        opaque: *mut c_void,
+    ) -> Result<Regions, &'static CStr> {
+        let mut regions = Regions { addresses: [None; MAX_CALLS], count: 0 };
         for (items, size) in self.calls[..self.count].iter().copied() {
             // SAFETY: the caller's promise.
-            let address = unsafe { alloc(opaque, items, size) };
-            // Without the first there is nothing that could be ended.
-            if address.is_null() && regions.count == 0 {
-                return None;
+            let address = NonNull::new(unsafe { alloc(opaque, items, size) });
+            if address.is_none() && regions.count == 0 {
+                return Err(c"");
             }
-            is_complete &= !address.is_null();
             regions.addresses[regions.count] = address;
             regions.count += 1;
         }
-        if !is_complete {
-            // SAFETY: from this allocator, and in use by nobody.
-            unsafe { regions.free(free, opaque) };
-            return None;
+        if regions.addresses[..regions.count].iter().all(Option::is_some) {
+            return Ok(regions);
         }
-        Some(regions)
+        // SAFETY: from this allocator, and in use by nobody.
+        unsafe { regions.free(free, opaque) };
+        Err(c"insufficient memory")
     }
 
     fn size(&self, index: usize) -> usize {
@@ -124,7 +127,7 @@ impl Pattern {
 
     /// The regions with their sizes. The first is cut in two if it is the only one: `head` bytes, and the rest.
     pub(crate) fn pieces(&self, regions: &Regions, head: usize) -> Option<(NonNull<u8>, Pieces)> {
-        let first = NonNull::new(regions.addresses[0].cast::<u8>())?;
+        let first = regions.addresses[0]?.cast::<u8>();
         debug_assert!(self.size(0) >= head);
         let mut pieces = Pieces { list: [(first, 0); MAX_CALLS], count: 0 };
         if self.count == 1 {
@@ -132,7 +135,7 @@ impl Pattern {
             pieces.push(unsafe { first.add(head) }, self.size(0) - head);
         }
         for index in 1..self.count {
-            pieces.push(NonNull::new(regions.addresses[index].cast())?, self.size(index));
+            pieces.push(regions.addresses[index]?.cast(), self.size(index));
         }
         Some((first, pieces))
     }
@@ -171,9 +174,9 @@ impl Regions {
     ///
     /// `free` belongs to the allocator that the regions came from; nobody uses them any more.
     pub(crate) unsafe fn free(&self, free: Free, opaque: *mut c_void) {
-        for address in self.addresses[..self.count].iter().rev().filter(|address| !address.is_null()) {
+        for address in self.addresses[..self.count].iter().rev().flatten() {
             // SAFETY: the caller's promise.
-            unsafe { free(opaque, *address) };
+            unsafe { free(opaque, address.as_ptr()) };
         }
     }
 }

@@ -116,6 +116,9 @@ pub(crate) unsafe fn deflate(
         let before = (strm.total_in, strm.total_out);
         let code = if let Some(nested) = &mut state.nested {
             let code = nested.deflate(&mut state.stream, strm, flush);
+            if code < 0 {
+                fail(strm, code);
+            }
             tally.engines[EngineKind::Original as usize] += strm.total_in.wrapping_sub(before.0);
             code
         } else {
@@ -127,7 +130,7 @@ pub(crate) unsafe fn deflate(
             state.nested = Nested::take_over(&mut state.stream);
             state.stays = state.nested.is_none();
         }
-        if code < 0 { fail(strm, code) } else { code }
+        code
     }
 }
 
@@ -145,8 +148,9 @@ unsafe fn own(
     // SAFETY: the caller's promise; an empty buffer may be null.
     let (input, output) =
         unsafe { (input(strm.next_in, strm.avail_in), output(strm.next_out, strm.avail_out)) };
-    let mut io = Io { input, output, header };
+    let mut io = Io { input, output, header, complaint: None };
     let outcome = work(stream, &mut io);
+    let complaint = io.complaint;
     let (left, room) = (io.input.len() as c_uint, io.output.len() as c_uint);
     advance(strm, strm.avail_in - left, strm.avail_out - room);
     if stream.wrapper() != Wrapper::Raw {
@@ -154,6 +158,9 @@ unsafe fn own(
     }
     if let Some(is_text) = stream.is_text() {
         strm.data_type = is_text.into();
+    }
+    if let Some(complaint) = complaint {
+        fail(strm, code(complaint));
     }
     code(outcome)
 }
@@ -342,9 +349,15 @@ pub(crate) unsafe fn set_dictionary(
             }
             return original(nested.stream(), dictionary, len);
         }
+        let strm = &mut *strm;
         let outcome = state.stream.set_dictionary(input(dictionary, len));
+        if outcome == Outcome::Ok {
+            // zlib takes the dictionary in as if it were input, and counts what it keeps of it.
+            let window = state.stream.settings().window() as c_uint;
+            strm.total_in = strm.total_in.wrapping_add(len.min(window).into());
+        }
         if state.stream.wrapper() == Wrapper::Zlib {
-            (*strm).adler = state.stream.check().into();
+            strm.adler = state.stream.check().into();
         }
         code(outcome)
     }
@@ -381,7 +394,7 @@ pub(crate) unsafe fn set_header(
     // SAFETY: as `ours`. The header stays valid until it is written: zlib demands that, too.
     unsafe {
         let Some(state) = ours(strm) else { return original(strm, header) };
-        if state.stream.wrapper() != Wrapper::Gzip {
+        if state.stream.wrapper() != Wrapper::Gzip || state.stream.has_ended() {
             return Z_STREAM_ERROR;
         }
         state.header = header;

@@ -25,6 +25,8 @@ use crate::hooks::original;
 pub(crate) struct Nested {
     /// In the stream's memory, since the original's state points back to it.
     inner: NonNull<Inner>,
+    /// Whether the original was not called yet, and does not know what the outer stream did last.
+    is_fresh: bool,
     /// What follows the last block, once there is one.
     trailer: Option<Trailer>,
 }
@@ -107,7 +109,7 @@ impl Nested {
                 version,
                 size,
             );
-            (code == Z_OK).then_some(Self { inner, trailer: None })
+            (code == Z_OK).then_some(Self { inner, is_fresh: true, trailer: None })
         }
     }
 
@@ -126,6 +128,9 @@ impl Nested {
     /// The buffers of `strm` are valid; `outer` is the stream that this one is nested in.
     pub(crate) unsafe fn deflate(&mut self, outer: &mut Deflate, strm: &mut ZStream, flush: Flush) -> c_int {
         if self.trailer.is_none() {
+            if self.is_fresh && strm.avail_in == 0 && outer.repeats(flush) {
+                return Z_BUF_ERROR;
+            }
             // SAFETY: the caller's promise.
             let code =
                 unsafe { self.pass(outer, strm, |strm| original::deflate.get()(strm, flush as c_int)) };
@@ -165,6 +170,7 @@ impl Nested {
     ) -> c_int {
         // SAFETY: the buffers are the caller's; the inner stream is ours.
         unsafe {
+            self.is_fresh = false;
             let inner = &mut *self.stream();
             (inner.next_in, inner.avail_in) = (strm.next_in, strm.avail_in);
             (inner.next_out, inner.avail_out) = (strm.next_out, strm.avail_out);
@@ -189,6 +195,11 @@ impl Nested {
         settings: Settings,
     ) -> c_int {
         let (level, strategy) = (settings.level.into(), settings.strategy as c_int);
+        if self.is_fresh && outer.must_flush_for(&settings) {
+            // The original would not flush: to it, the stream has just begun.
+            // SAFETY: the caller's promise.
+            unsafe { self.pass(outer, strm, |strm| original::deflate.get()(strm, Flush::Block as c_int)) };
+        }
         // SAFETY: the caller's promise.
         let code =
             unsafe { self.pass(outer, strm, |strm| original::deflateParams.get()(strm, level, strategy)) };
@@ -231,7 +242,7 @@ impl Nested {
             (*source).opaque = (&raw mut (*copy).arena).cast();
             let code = original::deflateCopy.get()(&raw mut (*copy).strm, source);
             (*source).opaque = arena;
-            (code == Z_OK).then_some(Self { inner: NonNull::new(copy)?, trailer: self.trailer })
+            (code == Z_OK).then_some(Self { inner: NonNull::new(copy)?, ..*self })
         }
     }
 }

@@ -84,12 +84,12 @@ impl Deflate {
         if let Some(len) = direct {
             let input = io.input;
             self.count_input(&input[..len]);
-            self.remember(&input[..len], ending);
+            self.remember(&input[..len]);
             io.take_input(len);
         } else {
             self.remember_gathered();
         }
-        if matches!(ending, Ending::Last | Ending::Flush(Flush::Full)) {
+        if ending == Ending::Flush(Flush::Full) {
             self.history = 0;
         }
         match overflow {
@@ -133,6 +133,8 @@ impl Deflate {
             Ending::Last if len == 0 => {
                 tail.push_empty(true);
                 tail.align();
+                // To zlib, nothing is binary.
+                self.is_text = self.is_text.or((self.settings.level > 0).then_some(false));
             }
             Ending::Last | Ending::More => {}
             Ending::Flush(_) if written.synced => {}
@@ -180,14 +182,14 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
             }
             tally.verified += len;
         }
-        if written.bytes > stored::len(chunk) {
+        if written.bytes > stored::plain_len(chunk) {
             break;
         }
         tally.engines[kind as usize] += len;
         tally.saved_ns += savings::deflate_ns(kind, settings.level, chunk.input.len());
         return written;
     }
-    stored::write(chunk, out)
+    stored::write_plain(chunk, out)
 }
 
 /// zlib's guess, which it makes from the literals of the first block: text has no control characters that text files

@@ -1,6 +1,6 @@
 //! zlib's other functions on a deflate stream, and handing the stream to somebody else.
 
-use super::{Deflate, Ending, Flush, Io, Outcome, Status, Tally};
+use super::{Deflate, Flush, Io, Outcome, Status, Tally};
 use crate::engine::{Bits, Settings, Strategy, Tuning};
 use crate::header::{self, Wrapper};
 use crate::store::Store;
@@ -40,7 +40,11 @@ impl Deflate {
 
     /// zlib's `deflatePending`: bytes and bits that were not written for want of room.
     pub fn pending(&self) -> (usize, u8) {
-        (self.pending.1, self.bits.count())
+        let header = match self.status {
+            Status::Header { left, .. } => left,
+            _ => 0,
+        };
+        (self.pending.1 + header, self.bits.count())
     }
 
     /// zlib's `deflatePrime`: inserts bits before the next block.
@@ -58,7 +62,9 @@ impl Deflate {
 
     /// zlib's `deflateSetDictionary`.
     pub fn set_dictionary(&mut self, dictionary: &[u8]) -> Outcome {
-        let refused = match self.wrapper {
+        // Once its trailer is written, a stream is a raw one to zlib.
+        let wrapper = if self.has_ended() { Wrapper::Raw } else { self.wrapper };
+        let refused = match wrapper {
             Wrapper::Gzip => true,
             Wrapper::Zlib => self.status != Status::Init,
             Wrapper::Raw => false,
@@ -66,11 +72,11 @@ impl Deflate {
         if refused || self.gathered > 0 || self.pending.1 > 0 {
             return Outcome::StreamError;
         }
-        if self.wrapper == Wrapper::Zlib {
+        if wrapper == Wrapper::Zlib {
             self.check = Wrapper::Zlib.check(self.check, dictionary);
             self.dictionary = Some(self.check);
         }
-        self.remember(dictionary, Ending::More);
+        self.remember(dictionary);
         Outcome::Ok
     }
 
@@ -120,6 +126,11 @@ impl Deflate {
         self.store.write(0, window);
         self.history = window.len();
         self.bits = bits;
+    }
+
+    /// Whether a call without input would have nothing to do.
+    pub fn repeats(&self, flush: Flush) -> bool {
+        flush.repeats(self.last_flush)
     }
 
     /// Notes input that somebody else has compressed.

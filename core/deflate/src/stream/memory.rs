@@ -1,6 +1,6 @@
 //! What is where in a stream's memory: `[history][gathered input][pending output]`.
 
-use super::{Deflate, Ending, Io, Tally};
+use super::{Deflate, Io, Tally};
 
 impl Deflate {
     /// Puts input aside until there is enough of it.
@@ -15,10 +15,7 @@ impl Deflate {
     }
 
     /// Keeps the end of `input`, which the caller holds, as history.
-    pub(super) fn remember(&mut self, input: &[u8], ending: Ending) {
-        if ending == Ending::Last {
-            return;
-        }
+    pub(super) fn remember(&mut self, input: &[u8]) {
         let window = self.settings.window();
         if input.len() >= window {
             self.store.write(0, &input[input.len() - window..]);

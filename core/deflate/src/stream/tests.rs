@@ -27,7 +27,7 @@ impl Owned {
     /// One call with so much room; what came out, and how much went in.
     fn call(&mut self, input: &[u8], room: usize, flush: Flush) -> (Outcome, Vec<u8>, usize) {
         let mut out = vec![0x5a; room];
-        let mut io = Io { input, output: &mut out, header: None };
+        let mut io = Io { input, output: &mut out, header: None, complaint: None };
         let outcome = self.stream.deflate(&mut io, flush, &mut Tally::default());
         let (left, taken) = (io.output.len(), input.len() - io.input.len());
         out.truncate(room - left);

@@ -1,6 +1,6 @@
 //! Opening streams of our own, and duplicating them.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use core::ptr::{self, null};
 
 use hasten_deflate::abi::{Z_DEFLATED, Z_MEM_ERROR, Z_OK, Z_STREAM_ERROR, Z_UNKNOWN, ZStream};
@@ -132,12 +132,12 @@ unsafe fn open(strm: *mut ZStream, settings: Settings, wrapper: Wrapper, pattern
         let opened =
             settle(strm, pattern, |store| Deflate::new(settings, wrapper, store, config::get().verify));
         match opened {
-            Some(state) => {
+            Ok(state) => {
                 restart(strm, state);
                 Z_OK
             }
-            None => {
-                strm.msg = c"insufficient memory".as_ptr();
+            Err(why) => {
+                strm.msg = if why.is_empty() { null() } else { why.as_ptr() };
                 Z_MEM_ERROR
             }
         }
@@ -153,20 +153,20 @@ unsafe fn settle(
     strm: &mut ZStream,
     pattern: Pattern,
     make: impl FnOnce(Store) -> Deflate,
-) -> Option<&'static mut State> {
+) -> Result<&'static mut State, &'static CStr> {
     let alloc = strm.zalloc.unwrap_or(allocation::default_alloc);
     let free = strm.zfree.unwrap_or(allocation::default_free);
     // SAFETY: the regions are as large as they were asked for, and nobody else has them.
     unsafe {
         let regions = pattern.allocate(alloc, free, strm.opaque)?;
-        let (first, pieces) = pattern.pieces(&regions, HEAD)?;
+        let (first, pieces) = pattern.pieces(&regions, HEAD).ok_or(c"insufficient memory")?;
         let stream = make(Store::new(pieces.iter()));
         let mark = &raw const MARK;
         let state =
             State { mark, strm, header: null(), pattern, regions, stream, nested: None, stays: false };
         let state = allocation::put(first, state);
         strm.state = state.cast();
-        Some(&mut *state)
+        Ok(&mut *state)
     }
 }
 
@@ -195,7 +195,7 @@ pub(crate) unsafe fn copy(
         let strm = &mut *dest;
         strm.state = ptr::null_mut();
         let copied = settle(strm, state.pattern, |store| state.stream.copy_to(store));
-        let Some(copy) = copied else { return Z_MEM_ERROR };
+        let Ok(copy) = copied else { return Z_MEM_ERROR };
         (copy.header, copy.stays) = (state.header, state.stays);
         if let Some(nested) = &mut state.nested {
             copy.nested = nested.copy_into(&mut copy.stream);
