@@ -28,15 +28,21 @@ pub struct Daemon {
 impl Daemon {
     #[must_use]
     pub fn accelerated(certificate: &Certificate, workers: usize) -> Self {
+        Self::under("tls", certificate, workers, "")
+    }
+
+    /// Under these accelerators, with these lines in the `http` context.
+    #[must_use]
+    pub fn under(only: &str, certificate: &Certificate, workers: usize, http_lines: &str) -> Self {
         let dir = tempfile::Builder::new().prefix("hasten-daemon-").tempdir().unwrap();
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let config = dir.path().join("nginx.conf");
-        fs::write(&config, configuration(dir.path(), address, certificate, workers)).unwrap();
+        fs::write(&config, configuration(dir.path(), address, certificate, workers, http_lines)).unwrap();
         let nginx =
             ServerKind::Nginx.program().unwrap_or_else(|missing| panic!("{missing}: {}", missing.fix()));
         let mut command = Command::new(product::hasten());
         command
-            .args(["run", "--quiet", "--"])
+            .args(["run", "--quiet", "--only", only, "--"])
             .arg(nginx)
             .arg("-p")
             .arg(dir.path())
@@ -102,6 +108,7 @@ fn configuration(
     address: SocketAddr,
     certificate: &Certificate,
     workers: usize,
+    http_lines: &str,
 ) -> String {
     let (chain, key, dir) = (certificate.chain.display(), certificate.key.display(), dir.display());
     format!(
@@ -117,6 +124,7 @@ http {{
     uwsgi_temp_path {dir}/uwsgi;
     scgi_temp_path {dir}/scgi;
     ssl_protocols TLSv1.2 TLSv1.3;
+    {http_lines}
     server {{
         listen {address} ssl;
         ssl_certificate {chain};

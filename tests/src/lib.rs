@@ -6,18 +6,22 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bodies;
 pub mod client;
 pub mod daemon;
 pub mod footprint;
 pub mod hello;
+pub mod http;
 pub mod openssl;
 pub mod parallel;
 pub mod pki;
 pub mod product;
 pub mod program;
+pub mod site;
 pub mod subject;
 pub mod tools;
 pub mod traffic;
+pub mod upstream;
 pub mod wait;
 
 pub use subject::{Side, Subject, same_as_stock};
