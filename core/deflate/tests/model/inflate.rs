@@ -17,7 +17,8 @@ pub(crate) fn check(data: &[u8]) -> Vec<c_int> {
     } else {
         stream.window_bits
     };
-    let counters = [Counter::default(), Counter::default()];
+    let allocations = if choices.one_in(8) { u32::from(choices.byte() % 4) } else { u32::MAX };
+    let counters = [Counter::new(allocations), Counter::new(allocations)];
     let mut pair = Pair::new(&stream, &counters, bits);
     let mut results = vec![];
     for _ in 0..400 {
@@ -114,7 +115,7 @@ impl<'a> Pair<'a> {
 /// What can be seen of a stream.
 #[derive(Debug, PartialEq)]
 struct Look {
-    fields: [u64; 8],
+    fields: [u64; 9],
     message: Option<&'static CStr>,
     mark: i64,
     sync_point: c_int,
@@ -126,6 +127,7 @@ struct Look {
 
 struct Side<'a> {
     zlib: &'static Inflate,
+    counter: &'a Counter,
     strm: Box<ZStream>,
     input: &'a [u8],
     at: usize,
@@ -143,7 +145,7 @@ impl<'a> Side<'a> {
         strm.opaque = (&raw const *counter).cast_mut().cast();
         // SAFETY: a fresh stream with an allocator.
         unsafe { (zlib.init2)(&mut *strm, bits, VERSION.as_ptr(), size_of::<ZStream>() as c_int) };
-        Self { zlib, strm, input: &stream.bytes, at: 0, out: vec![], written: 0, header: None }
+        Self { zlib, counter, strm, input: &stream.bytes, at: 0, out: vec![], written: 0, header: None }
     }
 
     fn at_end(&self) -> bool {
@@ -260,6 +262,7 @@ impl<'a> Side<'a> {
                 strm_fields.adler,
                 strm_fields.data_type as u64,
                 u64::from(strm_fields.state.is_null()),
+                self.counter.live.get() as u64,
             ],
             message: message(strm_fields.msg),
             mark,
@@ -303,14 +306,23 @@ impl Drop for Side<'_> {
 }
 
 /// What an allocator has given and not got back.
-#[derive(Default)]
 struct Counter {
     live: Cell<i64>,
+    /// How often it gives any more.
+    left: Cell<u32>,
+}
+
+impl Counter {
+    fn new(allocations: u32) -> Self {
+        Self { live: Cell::new(0), left: Cell::new(allocations) }
+    }
 }
 
 unsafe extern "C" fn count_alloc(opaque: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: the tests' streams have a counter as opaque.
     let counter = unsafe { &*opaque.cast::<Counter>() };
+    let Some(left) = counter.left.get().checked_sub(1) else { return core::ptr::null_mut() };
+    counter.left.set(left);
     counter.live.set(counter.live.get() + 1);
     // SAFETY: any size may be asked for.
     let memory = unsafe { libc::malloc(items as usize * size as usize) };
