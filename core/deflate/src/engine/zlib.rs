@@ -64,6 +64,18 @@ impl Zlib {
         self.tune(settings.tuning)
     }
 
+    /// What the engine is told instead of the stream's settings.
+    ///
+    /// Its memory is not the stream's, so there is no reason to save any. And the lowest level of zlib-rs is left out: it
+    /// can run out of the room that it has for its own output, which ends the process.
+    fn adapted(&self, settings: &Settings) -> Settings {
+        let level = match (self.kind, settings.level) {
+            (EngineKind::ZlibRs, 1) => 2,
+            (_, level) => level,
+        };
+        Settings { level, mem_level: settings.mem_level.max(8), ..*settings }
+    }
+
     fn init(&mut self, settings: &Settings) -> Option<()> {
         self.end();
         let init2 = self.api.init2;
@@ -198,7 +210,7 @@ impl Engine for Zlib {
     }
 
     fn compress(&mut self, settings: &Settings, chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
-        self.prepare(settings)?;
+        self.prepare(&self.adapted(settings))?;
         self.continue_from(chunk.before, chunk.history)?;
         self.set_buffers(chunk.input, out)?;
         let written = if chunk.last { self.finish() } else { self.end_block() };
