@@ -32,8 +32,8 @@ pub(super) fn table<C: Case>(report: &Report<C>, style: Style) -> String {
     } else {
         table.force_no_tty();
     }
-    let layout = Layout::for_width(style.width);
     let sizes = report.rows.iter().any(|row| row.sizes.is_some());
+    let layout = Layout::for_width(style.width, sizes);
     table.set_header(layout.header::<C>(sizes));
     for row in &report.rows {
         table.add_row(layout.cells(row, sizes));
@@ -57,11 +57,12 @@ enum Layout {
 }
 
 impl Layout {
-    fn for_width(width: Option<u16>) -> Self {
+    fn for_width(width: Option<u16>, sizes: bool) -> Self {
+        let more = if sizes { 27 } else { 0 };
         match width {
-            Some(..116) => Self::Narrow,
-            Some(116..158) => Self::Medium,
-            Some(158..) | None => Self::Wide,
+            Some(width) if width < 116 + more => Self::Narrow,
+            Some(width) if width < 158 + more => Self::Medium,
+            _ => Self::Wide,
         }
     }
 
