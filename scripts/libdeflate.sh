@@ -8,7 +8,7 @@ part=core/deflate/src/engine/libdeflate/part.c
 target=.deps/libdeflate
 
 # What core/deflate calls. Everything else stays inside the library.
-interface=(hasten_libdeflate_new hasten_libdeflate_free hasten_libdeflate_compress)
+interface=(hasten_libdeflate_new hasten_libdeflate_free hasten_libdeflate_tune hasten_libdeflate_compress)
 
 main() {
     # What went in is kept with what came out, so a new pin means a new library.

@@ -16,7 +16,9 @@ fn main() {
 fn link(variable: &str, name: &str) {
     println!("cargo:rerun-if-env-changed={variable}");
     let Some(directory) = env::var_os(variable) else {
-        fail(&format!("{variable} is not set: build inside the repository, whose .cargo/config.toml sets it"));
+        fail(&format!(
+            "{variable} is not set: build inside the repository, whose .cargo/config.toml sets it"
+        ));
     };
     let archive = Path::new(&directory).join(format!("lib{name}.a"));
     if !archive.is_file() {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::breaker;
-use crate::engine::{Chunk, EngineKind, Settings, serves};
+use crate::engine::{Chunk, EngineKind, Settings, Strategy, serves};
 
 /// The engines that may be used, a bit for each.
 static ALLOWED: AtomicU8 = AtomicU8::new(u8::MAX);
@@ -14,33 +14,43 @@ pub fn allow(kinds: &[EngineKind]) {
     ALLOWED.store(bits, Ordering::Relaxed);
 }
 
+/// zlib's level to zlib-rs's, by `examples/measure.rs`: its lowest levels do less than zlib's.
+const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
+
+/// Behind a history, a chunk shorter than this takes more time for the history than for itself, least of all with zlib.
+const SHORT: usize = 12 << 10;
+
 /// The engines for `chunk`, best first. Each comes with the settings to call it with, which may differ from the stream's.
-/// The original always ends the list: what nobody else
-/// can do, it can.
+/// The original always ends the list: what nobody else can do, it can.
 pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = (EngineKind, Settings)> {
     let (settings, allowed) = (*settings, ALLOWED.load(Ordering::Relaxed));
-    order(&settings)
+    order(&settings, chunk)
         .into_iter()
         .filter(move |kind| is_usable(*kind, allowed) && serves(*kind, &settings, chunk))
-        .map(move |kind| (kind, settings))
+        .map(move |kind| (kind, translate(kind, settings)))
 }
 
-/// How much CPU time, in nanoseconds, the original would have needed more for such a chunk, by the measured table.
-pub fn saved_ns(kind: EngineKind, level: u8, length: usize) -> u64 {
-    let _ = (kind, level, length);
-    0
+fn order(settings: &Settings, chunk: &Chunk) -> [EngineKind; 4] {
+    use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
+    if !chunk.history.is_empty() && chunk.input.len() < SHORT {
+        return [ZlibRs, Libdeflate, Isal, Original];
+    }
+    match settings.level {
+        0 | 1 => [Isal, Libdeflate, ZlibRs, Original],
+        _ => [Libdeflate, ZlibRs, Isal, Original],
+    }
+}
+
+fn translate(kind: EngineKind, settings: Settings) -> Settings {
+    let is_plain = settings.strategy == Strategy::Default && settings.tuning.is_none();
+    match ZLIB_RS_LEVELS.get(usize::from(settings.level)) {
+        Some(level) if kind == EngineKind::ZlibRs && is_plain => Settings { level: *level, ..settings },
+        _ => settings,
+    }
 }
 
 fn is_usable(kind: EngineKind, allowed: u8) -> bool {
     kind == EngineKind::Original || (allowed & bit(kind) != 0 && !breaker::is_open(kind))
-}
-
-fn order(settings: &Settings) -> [EngineKind; 4] {
-    use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
-    match settings.level {
-        0..=3 => [Isal, Libdeflate, ZlibRs, Original],
-        _ => [Libdeflate, ZlibRs, Isal, Original],
-    }
 }
 
 const fn bit(kind: EngineKind) -> u8 {

@@ -7,7 +7,7 @@ use std::alloc::{self, Layout};
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
 
 /// zlib's level to ISA-L's, by `examples/measure.rs`. Level 0 is never asked for.
-const LEVELS: [u32; 10] = [1, 1, 2, 3, 3, 3, 3, 3, 3, 3];
+const LEVELS: [u32; 10] = [2, 2, 3, 3, 3, 3, 3, 3, 3, 3];
 
 /// `ISAL_DEF_LVL3_EXTRA_LARGE`: hash table, matches and the symbols of a block. What a level does not need for its table
 /// makes its blocks larger.

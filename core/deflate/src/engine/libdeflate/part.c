@@ -46,10 +46,29 @@ is_last(const struct deflate_output_bitstream *os)
         return ((const struct part *) os)->last;
 }
 
+/* A compressor for the fastest parsing alone, or with chains for all the others. */
 struct libdeflate_compressor *
-hasten_libdeflate_new(int level)
+hasten_libdeflate_new(bool chains)
 {
-        return libdeflate_alloc_compressor(level);
+        return libdeflate_alloc_compressor(chains ? 6 : 1);
+}
+
+/* How hard to look: libdeflate's levels are no more than this. The parsing is 0 for the fastest, which only a compressor
+ * without chains can do, then greedy, lazy and lazy over two positions. */
+void
+hasten_libdeflate_tune(struct libdeflate_compressor *compressor, u32 parsing, u32 depth, u32 nice_length)
+{
+        static void (*const parsers[])(struct libdeflate_compressor * restrict, const u8 *, size_t,
+                                       struct deflate_output_bitstream *) = {
+                deflate_compress_fastest,
+                deflate_compress_greedy,
+                deflate_compress_lazy,
+                deflate_compress_lazy2,
+        };
+
+        compressor->impl = parsers[parsing];
+        compressor->max_search_depth = depth;
+        compressor->nice_match_length = nice_length;
 }
 
 void
