@@ -1,0 +1,50 @@
+//! Who is asked, in which order. What is allowed and what is broken holds for the process, so this is one test.
+
+use hasten_deflate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, Tuning};
+use hasten_deflate::{breaker, select};
+
+use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
+
+fn kinds(settings: &Settings, history: usize, length: usize) -> Vec<EngineKind> {
+    let bytes = vec![0; history + length];
+    let (history, input) = bytes.split_at(history);
+    let chunk = Chunk { before: Bits::NONE, history, input, last: true };
+    select::choose(settings, &chunk).map(|(kind, _)| kind).collect()
+}
+
+fn level(level: u8) -> Settings {
+    Settings { level, ..Settings::default() }
+}
+
+#[test]
+fn order() {
+    assert_eq!(kinds(&level(1), 0, 10_000), [Isal, Libdeflate, ZlibRs, Original]);
+    for high in 2..=9 {
+        assert_eq!(kinds(&level(high), 0, 10_000), [Libdeflate, ZlibRs, Isal, Original]);
+        assert_eq!(kinds(&level(high), 32_768, 100_000)[0], Libdeflate);
+        assert_eq!(kinds(&level(high), 32_768, 100)[0], ZlibRs);
+    }
+
+    // What only zlib can do.
+    assert_eq!(kinds(&level(0), 0, 10_000), [ZlibRs, Original]);
+    assert_eq!(kinds(&Settings { strategy: Strategy::Rle, ..level(6) }, 0, 10_000), [ZlibRs, Original]);
+    let tuning = Some(Tuning { good_length: 4, max_lazy: 4, nice_length: 8, max_chain: 4 });
+    assert_eq!(kinds(&Settings { tuning, ..level(6) }, 0, 10_000), [ZlibRs, Original]);
+    // A window that libdeflate might exceed.
+    assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 10_000), [ZlibRs, Isal, Original]);
+    assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 4_000)[0], Libdeflate);
+
+    assert!(breaker::open(Libdeflate), "it was closed");
+    assert!(!breaker::open(Libdeflate), "it was open");
+    assert_eq!(kinds(&level(6), 0, 10_000), [ZlibRs, Isal, Original]);
+    breaker::open(Original);
+    assert_eq!(kinds(&level(6), 0, 10_000).last(), Some(&Original), "there is nobody behind the original");
+    breaker::reset();
+
+    select::allow(&[Libdeflate]);
+    assert_eq!(kinds(&level(1), 0, 10_000), [Libdeflate, Original]);
+    select::allow(&[]);
+    assert_eq!(kinds(&level(1), 0, 10_000), [Original]);
+    select::allow(&EngineKind::ALL);
+    assert_eq!(kinds(&level(1), 0, 10_000).len(), 4);
+}
