@@ -344,10 +344,14 @@ pub(crate) unsafe fn set_dictionary(
             return Z_STREAM_ERROR;
         }
         if let Some(nested) = &mut state.nested {
-            if state.stream.wrapper() != Wrapper::Raw {
+            if state.stream.wrapper() != Wrapper::Raw && nested.is_unfinished() {
                 return Z_STREAM_ERROR;
             }
-            return original(nested.stream(), dictionary, len);
+            let inner = nested.stream();
+            let before = (*inner).total_in;
+            let code = original(inner, dictionary, len);
+            (*strm).total_in = (*strm).total_in.wrapping_add((*inner).total_in.wrapping_sub(before));
+            return code;
         }
         let strm = &mut *strm;
         let outcome = state.stream.set_dictionary(input(dictionary, len));
@@ -394,7 +398,11 @@ pub(crate) unsafe fn set_header(
     // SAFETY: as `ours`. The header stays valid until it is written: zlib demands that, too.
     unsafe {
         let Some(state) = ours(strm) else { return original(strm, header) };
-        if state.stream.wrapper() != Wrapper::Gzip || state.stream.has_ended() {
+        let has_ended = match &state.nested {
+            Some(nested) => !nested.is_unfinished(),
+            None => state.stream.has_ended(),
+        };
+        if state.stream.wrapper() != Wrapper::Gzip || has_ended {
             return Z_STREAM_ERROR;
         }
         state.header = header;

@@ -6,9 +6,9 @@
 //! unfinished byte. Header, checksum and trailer remain ours.
 
 use core::ffi::{c_int, c_uint, c_void};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null, null_mut};
 
-use hasten_deflate::abi::{Z_BUF_ERROR, Z_DEFLATED, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, ZStream};
+use hasten_deflate::abi::{Z_BUF_ERROR, Z_DEFLATED, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, Z_UNKNOWN, ZStream};
 use hasten_deflate::engine::Settings;
 use hasten_deflate::header::Wrapper;
 use hasten_deflate::pool;
@@ -128,7 +128,7 @@ impl Nested {
     /// The buffers of `strm` are valid; `outer` is the stream that this one is nested in.
     pub(crate) unsafe fn deflate(&mut self, outer: &mut Deflate, strm: &mut ZStream, flush: Flush) -> c_int {
         if self.trailer.is_none() {
-            if self.is_fresh && strm.avail_in == 0 && outer.repeats(flush) {
+            if self.is_fresh && strm.avail_in == 0 && outer.repeats(flush) && self.pending().0 == 0 {
                 return Z_BUF_ERROR;
             }
             // SAFETY: the caller's promise.
@@ -161,6 +161,14 @@ impl Nested {
         if is_done { Z_STREAM_END } else { Z_OK }
     }
 
+    /// Lets the original compress what is in the caller's buffers.
+    unsafe fn pass_flush(&mut self, outer: &mut Deflate, strm: &mut ZStream, flush: Flush) -> c_int {
+        // SAFETY: as `pass`.
+        let code = unsafe { self.pass(outer, strm, |strm| original::deflate.get()(strm, flush as c_int)) };
+        self.is_fresh &= code < 0;
+        code
+    }
+
     /// Lets the original work on the caller's buffers.
     unsafe fn pass(
         &mut self,
@@ -170,11 +178,17 @@ impl Nested {
     ) -> c_int {
         // SAFETY: the buffers are the caller's; the inner stream is ours.
         unsafe {
-            self.is_fresh = false;
             let inner = &mut *self.stream();
+            inner.msg = null();
             (inner.next_in, inner.avail_in) = (strm.next_in, strm.avail_in);
             (inner.next_out, inner.avail_out) = (strm.next_out, strm.avail_out);
             let code = call(inner);
+            if !inner.msg.is_null() {
+                strm.msg = inner.msg;
+            }
+            if strm.data_type == Z_UNKNOWN {
+                strm.data_type = inner.data_type;
+            }
             let (consumed, produced) = (strm.avail_in - inner.avail_in, strm.avail_out - inner.avail_out);
             outer.account(input(strm.next_in, consumed));
             advance(strm, consumed, produced);
@@ -198,7 +212,7 @@ impl Nested {
         if self.is_fresh && outer.must_flush_for(&settings) {
             // The original would not flush: to it, the stream has just begun.
             // SAFETY: the caller's promise.
-            unsafe { self.pass(outer, strm, |strm| original::deflate.get()(strm, Flush::Block as c_int)) };
+            unsafe { self.pass_flush(outer, strm, Flush::Block) };
         }
         // SAFETY: the caller's promise.
         let code =

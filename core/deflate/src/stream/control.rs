@@ -3,6 +3,7 @@
 use super::{Deflate, Flush, Io, Outcome, Status, Tally};
 use crate::engine::{Bits, Settings, Strategy, Tuning};
 use crate::header::{self, Wrapper};
+use crate::pool;
 use crate::store::Store;
 use crate::stored::BitWriter;
 
@@ -69,14 +70,20 @@ impl Deflate {
             Wrapper::Zlib => self.status != Status::Init,
             Wrapper::Raw => false,
         };
-        if refused || self.gathered > 0 || self.pending.1 > 0 {
+        if refused || self.gathered > 0 {
             return Outcome::StreamError;
         }
         if wrapper == Wrapper::Zlib {
             self.check = Wrapper::Zlib.check(self.check, dictionary);
-            self.dictionary = Some(self.check);
+            let is_set = !dictionary.is_empty() || self.has_dictionary();
+            self.dictionary = is_set.then_some(self.check);
         }
+        // What is pending lies where the window grows.
+        let (start, len) = core::mem::take(&mut self.pending);
+        let mut pending = pool::scratch(len);
+        self.store.read(start, &mut pending[..len]);
         self.remember(dictionary);
+        self.push_pending(&pending[..len]);
         Outcome::Ok
     }
 
