@@ -1,5 +1,6 @@
 //! What every engine writes is a part of a deflate stream that stands for its input, whatever its settings.
 
+mod guard;
 mod inflate;
 mod original;
 mod pool;
