@@ -68,3 +68,50 @@ unsafe fn adler32_of(start: c_ulong, bytes: *const u8, len: usize) -> Option<c_u
     // SAFETY: the caller's.
     Some(checksum::adler32(start, unsafe { core::slice::from_raw_parts(bytes, len) }).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hooks::original;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// All four, of a buffer that may be null.
+    fn sums(start: c_ulong, bytes: *const u8, len: usize) -> [(c_ulong, c_ulong); 4] {
+        let (crc, crc_long) = (original::crc32.get(), original::crc32_z.get());
+        let (adler, adler_long) = (original::adler32.get(), original::adler32_z.get());
+        let short = len as c_uint;
+        // SAFETY: a buffer of the tests, of `len` bytes or null.
+        unsafe {
+            [
+                (crc32(crc, start, bytes, short), crc(start, bytes, short)),
+                (crc32_z(crc_long, start, bytes, len), crc_long(start, bytes, len)),
+                (adler32(adler, start, bytes, short), adler(start, bytes, short)),
+                (adler32_z(adler_long, start, bytes, len), adler_long(start, bytes, len)),
+            ]
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn checksums_are_the_originals(
+            start in prop_oneof![Just(0), Just(1), any::<u32>().prop_map(c_ulong::from), any::<c_ulong>()],
+            bytes in vec(any::<u8>(), 0..6000),
+        ) {
+            for (ours, theirs) in sums(start, bytes.as_ptr(), bytes.len()) {
+                prop_assert_eq!(ours, theirs);
+            }
+            for (ours, theirs) in sums(start, core::ptr::null(), bytes.len()) {
+                prop_assert_eq!(ours, theirs);
+            }
+        }
+    }
+
+    /// Or the originals would be compared with themselves.
+    #[test]
+    fn the_names_are_zlibs() {
+        assert!(namesake::are_zlibs());
+    }
+}

@@ -111,3 +111,88 @@ pub(crate) unsafe fn copy(
     // SAFETY: the program's call.
     unsafe { if ours::is_ours(source) { ours::copy(dest, source) } else { original(dest, source) } }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hooks::original;
+    use core::ffi::{CStr, c_char};
+    use core::ptr::null_mut;
+    use hasten_deflate::abi::{Z_FINISH, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, Z_VERSION_ERROR};
+
+    const SIZE: c_int = size_of::<ZStream>() as c_int;
+    /// `compress` of "hasten hasten hasten".
+    const PACKED: [u8; 17] = [
+        0x78, 0x9c, 0xcb, 0x48, 0x2c, 0x2e, 0x49, 0xcd, 0x53, 0xc8, 0x40, 0xa6, 0x00, 0x51, 0x92, 0x07, 0xca,
+    ];
+    const PLAIN: &[u8] = b"hasten hasten hasten";
+
+    fn open(strm: *mut ZStream, version: *const c_char, size: c_int) -> c_int {
+        // SAFETY: what `inflateInit_` takes, or refuses.
+        unsafe { init(original::inflateInit_.get(), strm, version, size) }
+    }
+
+    fn unpack(strm: &mut ZStream) -> Vec<u8> {
+        let mut out = vec![0; 100];
+        (strm.next_in, strm.avail_in) = (PACKED.as_ptr(), PACKED.len() as c_uint);
+        (strm.next_out, strm.avail_out) = (out.as_mut_ptr(), out.len() as c_uint);
+        // SAFETY: an open stream with buffers.
+        let result = unsafe { inflate(original::inflate.get(), strm, Z_FINISH) };
+        assert_eq!(result, Z_STREAM_END);
+        out.truncate(strm.total_out as usize);
+        out
+    }
+
+    #[test]
+    fn our_streams_have_an_allocator_as_zlibs_have() {
+        let mut strm = ZStream::new();
+        assert_eq!(open(&mut strm, c"1.2.13".as_ptr(), SIZE), Z_OK);
+        assert!(strm.zalloc.is_some() && strm.zfree.is_some());
+        // SAFETY: open streams.
+        unsafe {
+            assert!(ours::is_ours(&strm));
+            assert_eq!(unpack(&mut strm), PLAIN);
+            assert_eq!(end(original::inflateEnd.get(), &mut strm), Z_OK);
+            assert!(strm.state.is_null());
+            assert_eq!(end(original::inflateEnd.get(), &mut strm), Z_STREAM_ERROR);
+        }
+    }
+
+    #[test]
+    fn streams_of_the_original_stay_its_own() {
+        let mut strm = ZStream::new();
+        // SAFETY: zlib's documented calls.
+        unsafe {
+            assert_eq!(original::inflateInit_.get()(&mut strm, c"1.2.13".as_ptr(), SIZE), Z_OK);
+            assert!(!ours::is_ours(&strm));
+            assert_eq!(unpack(&mut strm), PLAIN);
+            let mut copied = ZStream::new();
+            assert_eq!(copy(original::inflateCopy.get(), &mut copied, &mut strm), Z_OK);
+            assert!(!ours::is_ours(&copied));
+            assert_eq!(reset2(original::inflateReset2.get(), &mut strm, 15), Z_OK);
+            assert_eq!(unpack(&mut strm), PLAIN);
+            for strm in [&mut copied, &mut strm] {
+                assert_eq!(end(original::inflateEnd.get(), strm), Z_OK);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused_as_zlib_refuses_it() {
+        let mut strm = ZStream::new();
+        let version: &CStr = c"1.2.13";
+        assert_eq!(open(&mut strm, core::ptr::null(), SIZE), Z_VERSION_ERROR);
+        assert_eq!(open(&mut strm, c"2.0".as_ptr(), SIZE), Z_VERSION_ERROR);
+        assert_eq!(open(&mut strm, version.as_ptr(), SIZE - 8), Z_VERSION_ERROR);
+        assert_eq!(open(null_mut(), version.as_ptr(), SIZE), Z_STREAM_ERROR);
+        // SAFETY: null and a stream without a state, which zlib refuses.
+        unsafe {
+            for strm in [null_mut(), &raw mut strm] {
+                assert_eq!(inflate(original::inflate.get(), strm, 0), Z_STREAM_ERROR);
+                assert_eq!(reset(original::inflateReset.get(), strm), Z_STREAM_ERROR);
+                assert_eq!(mark(original::inflateMark.get(), strm), -65536);
+                assert_eq!(codes_used(original::inflateCodesUsed.get(), strm), c_ulong::MAX);
+            }
+        }
+    }
+}

@@ -143,3 +143,118 @@ fn supply(available: &mut c_uint, rest: &mut c_ulong) {
         *rest -= c_ulong::from(*available);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hasten_deflate::abi::Z_STREAM_ERROR;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// What a call has done: result, lengths, output.
+    type Done = (c_int, c_ulong, c_ulong, Vec<u8>);
+
+    fn uncompress_with(
+        function: impl Fn(*mut u8, *mut c_ulong, *const u8, *mut c_ulong) -> c_int,
+        source: &[u8],
+        room: usize,
+    ) -> Done {
+        let mut out = vec![0xa5; room + 64];
+        let (mut len, mut source_len) = (room as c_ulong, source.len() as c_ulong);
+        let result = function(out.as_mut_ptr(), &mut len, source.as_ptr(), &mut source_len);
+        assert!(out[room..].iter().all(|byte| *byte == 0xa5), "written behind the room");
+        out.truncate(len as usize);
+        (result, len, source_len, out)
+    }
+
+    fn compress_with(
+        function: impl Fn(*mut u8, *mut c_ulong, *const u8, c_ulong) -> c_int,
+        source: &[u8],
+        room: usize,
+    ) -> (c_int, Vec<u8>) {
+        let mut out = vec![0; room];
+        let mut len = room as c_ulong;
+        let result = function(out.as_mut_ptr(), &mut len, source.as_ptr(), source.len() as c_ulong);
+        out.truncate(len as usize);
+        (result, out)
+    }
+
+    fn ours2(dest: *mut u8, dest_len: *mut c_ulong, source: *const u8, source_len: *mut c_ulong) -> c_int {
+        // SAFETY: buffers of the tests.
+        unsafe { uncompress2(original::uncompress2.get(), dest, dest_len, source, source_len) }
+    }
+
+    fn theirs2(dest: *mut u8, dest_len: *mut c_ulong, source: *const u8, source_len: *mut c_ulong) -> c_int {
+        // SAFETY: buffers of the tests.
+        unsafe { original::uncompress2.get()(dest, dest_len, source, source_len) }
+    }
+
+    fn compressed_by_original(source: &[u8], level: c_int) -> Vec<u8> {
+        let room = source.len() + source.len() / 8 + 64;
+        // SAFETY: buffers of the tests.
+        let call = |dest, len, from, from_len| unsafe {
+            original::compress2.get()(dest, len, from, from_len, level)
+        };
+        let (result, out) = compress_with(call, source, room);
+        assert_eq!(result, Z_OK);
+        out
+    }
+
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        (vec(any::<u8>(), 0..150), 1..20usize).prop_map(|(bytes, times)| bytes.repeat(times))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn uncompress2_does_what_the_originals_does(
+            input in text(),
+            level in 0..10,
+            room in 0..4000usize,
+            exact in any::<bool>(),
+            cut in prop_oneof![3 => Just(0usize), 1 => 1..200usize],
+            flip in proptest::option::weighted(0.3, (any::<prop::sample::Index>(), 0..8u8)),
+            tail in vec(any::<u8>(), 0..5),
+        ) {
+            let mut source = compressed_by_original(&input, level);
+            if let Some((at, bit)) = flip {
+                let at = at.index(source.len());
+                source[at] ^= 1 << bit;
+            }
+            source.truncate(source.len().saturating_sub(cut));
+            source.extend(tail);
+            let room = if exact { input.len() } else { room };
+            prop_assert_eq!(uncompress_with(ours2, &source, room), uncompress_with(theirs2, &source, room));
+        }
+
+        #[test]
+        fn what_compress2_makes_is_what_it_was_made_of(input in text(), level in -1..10, short in 0..3000usize) {
+            // SAFETY: buffers of the tests.
+            let ours = |dest, len, from, from_len| unsafe {
+                compress2(original::compress2.get(), dest, len, from, from_len, level)
+            };
+            // zlib's compressBound.
+            let bound = input.len() + (input.len() >> 12) + (input.len() >> 14) + (input.len() >> 25) + 13;
+            let (result, out) = compress_with(ours, &input, bound);
+            prop_assert_eq!(result, Z_OK);
+            let whole = uncompress_with(theirs2, &out, input.len() + 1);
+            prop_assert_eq!((whole.0, whole.2 as usize, &whole.3), (Z_OK, out.len(), &input));
+
+            let room = short.min(out.len());
+            let (result, part) = compress_with(ours, &input, room);
+            let fits = room == out.len();
+            prop_assert_eq!(result, if fits { Z_OK } else { Z_BUF_ERROR });
+            prop_assert!(part.len() <= room);
+        }
+    }
+
+    #[test]
+    fn a_level_that_is_none_is_refused() {
+        // SAFETY: buffers of the tests.
+        let ours = |dest, len, from, from_len| unsafe {
+            compress2(original::compress2.get(), dest, len, from, from_len, 10)
+        };
+        assert_eq!(compress_with(ours, b"text", 100), (Z_STREAM_ERROR, vec![]));
+    }
+}
