@@ -132,8 +132,7 @@ impl Nested {
                 return Z_BUF_ERROR;
             }
             // SAFETY: the caller's promise.
-            let code =
-                unsafe { self.pass(outer, strm, |strm| original::deflate.get()(strm, flush as c_int)) };
+            let code = unsafe { self.pass_flush(outer, strm, flush) };
             if code != Z_STREAM_END {
                 return code;
             }
