@@ -50,8 +50,8 @@ const LAYERS: [(&str, &[&str]); 14] = [
 /// Where `unsafe` may be written.
 const UNSAFE: [&str; 15] = [
     "bench/src/gzip/worker/abi.rs", // calls zlib as a C program does
-    "core/crypto/src/ecdhe.rs", // marks a type as plain bytes for the wiping container
-    "core/crypto/src/ecdsa.rs", // the same
+    "core/crypto/src/ecdhe.rs",     // marks a type as plain bytes for the wiping container
+    "core/crypto/src/ecdsa.rs",     // the same
     "core/crypto/src/memory.rs",
     "core/crypto/src/multibuffer/",
     "core/deflate/src/abi.rs", // the types of zlib's callbacks

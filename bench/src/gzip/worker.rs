@@ -113,23 +113,18 @@ impl Worker {
 
     fn perform(&mut self, task: &Task) -> Result<Done, String> {
         match &task.work {
-            Work::Deflate { level, piece } => self.repeat(task, &|compressor, file, output| {
-                compressor.compress(*level, &file.bytes, *piece, output)
-            }),
+            Work::Deflate { level, piece } => self.deflate(task, *level, *piece),
             Work::Inflate { directory } => self.inflate(task, directory),
             Work::Keep { level, directory } => self.keep(*level, directory),
         }
     }
 
     /// Passes over the corpus until enough time was used.
-    fn repeat(
-        &mut self,
-        task: &Task,
-        compress: &dyn Fn(Compressor, &File, &mut [u8]) -> Result<usize, String>,
-    ) -> Result<Done, String> {
+    fn deflate(&mut self, task: &Task, level: u8, piece: usize) -> Result<Done, String> {
         let Self { compressor, corpus, checked, output } = self;
         let run = |file: &File, output: &mut [u8]| {
-            compress(*compressor, file, output).map_err(|why| format!("{}: {why}", file.name))
+            let length = compressor.compress(level, &file.bytes, piece, output);
+            length.map_err(|why| format!("{}: {why}", file.name))
         };
         if !checked.knows(&task.work) {
             for file in &corpus.0 {

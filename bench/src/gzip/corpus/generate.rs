@@ -211,7 +211,7 @@ impl Writer {
         let Self { random, prose, text } = self;
         let (block, element) = (prose.word(random), prose.word(random));
         let state = random.pick(&["", "", ":hover", "--active", "::before", " > li"]);
-        let _ = write!(text, ".{block}__{element}{state} {{\n");
+        let _ = writeln!(text, ".{block}__{element}{state} {{");
         for _ in 0..random.between(2, 6) {
             let (size, color) = (random.below(64), random.next() & 0xff_ffff);
             let property = random.pick(&["margin", "padding", "top", "width", "gap", "border-radius"]);
