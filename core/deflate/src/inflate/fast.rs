@@ -40,7 +40,7 @@ pub(super) fn run(call: &mut Call) {
         return;
     }
     let run = Run::new(call);
-    let start = Cursor {
+    let mut cursor = Cursor {
         next: call.input.next(),
         hold: call.input.hold,
         bits: call.input.bits,
@@ -50,10 +50,10 @@ pub(super) fn run(call: &mut Call) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("bmi2") && std::arch::is_x86_feature_detected!("avx") {
         // SAFETY: the CPU has these features.
-        let (cursor, end) = unsafe { run.all_avx(start) };
+        let end = unsafe { run.all_avx(&mut cursor) };
         return finish(call, cursor, end);
     }
-    let (cursor, end) = run.all(start);
+    let end = run.all(&mut cursor);
     finish(call, cursor, end);
 }
 
@@ -86,6 +86,17 @@ struct Cursor {
 }
 
 impl Cursor {
+    #[inline(always)]
+    fn place(&self) -> Place {
+        Place { next: self.next, hold: self.hold, bits: self.bits }
+    }
+
+    /// As before a symbol of which nothing was written.
+    #[inline(always)]
+    fn back_to(self, place: Place) -> Self {
+        Self { next: place.next, hold: place.hold, bits: place.bits, ..self }
+    }
+
     /// # Safety
     ///
     /// There must be room for a byte.
@@ -131,6 +142,14 @@ impl Cursor {
     }
 }
 
+/// Where in the input a symbol begins.
+#[derive(Clone, Copy)]
+struct Place {
+    next: *const u8,
+    hold: u64,
+    bits: u32,
+}
+
 /// What stays the same for all symbols.
 struct Run {
     input_end: *const u8,
@@ -161,19 +180,23 @@ impl Run {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "bmi1,bmi2,avx")]
-    fn all_avx(&self, cursor: Cursor) -> (Cursor, End) {
+    fn all_avx(&self, cursor: &mut Cursor) -> End {
         self.all(cursor)
     }
 
     #[inline(always)]
-    fn all(&self, cursor: Cursor) -> (Cursor, End) {
+    fn all(&self, cursor: &mut Cursor) -> End {
+        let Cursor { next, hold, bits, put, counted } = *cursor;
+        let local = Cursor { next, hold, bits, put, counted };
         // SAFETY: `new` took ends from the call, whose buffers are valid memory, and tables from the
         // state, which have an entry for every index below the mask, and behind every link a second
         // table of the width that it names.
-        unsafe {
-            let (cursor, end) = self.turns(cursor);
-            if end == End::Margin { self.careful_turns(cursor) } else { (cursor, end) }
-        }
+        let (local, end) = unsafe {
+            let (local, end) = self.turns(local);
+            if end == End::Margin { self.careful_turns(local) } else { (local, end) }
+        };
+        *cursor = local;
+        end
     }
 
     /// Decodes symbols while there is input and room for any of them.
@@ -202,12 +225,12 @@ impl Run {
                     }
                     c.refill();
                 }
-                let begun = c;
+                let begun = c.place();
                 let (len, distance) = match self.symbol(&mut c, entry) {
                     Symbol::Literal => (0, 0),
                     Symbol::Match { len, distance } => (len, distance),
                     Symbol::End => return (c, End::Block),
-                    Symbol::Other => return (begun, End::Symbol),
+                    Symbol::Other => return (c.back_to(begun), End::Symbol),
                 };
                 // The next look waits for memory while the match is copied.
                 c.refill();
@@ -219,7 +242,7 @@ impl Run {
                     } else if distance - written <= self.window.have {
                         copy_window(&self.window, c.put, distance - written, distance, len);
                     } else {
-                        return (begun, End::Symbol);
+                        return (c.back_to(begun), End::Symbol);
                     }
                     c.put = c.put.add(len);
                 }
@@ -245,7 +268,7 @@ impl Run {
             // SAFETY: there is a word of input, and room for a byte, or for the match that is checked.
             unsafe {
                 c.refill();
-                let begun = c;
+                let begun = c.place();
                 let entry = self.look(&c);
                 match self.symbol(&mut c, entry) {
                     Symbol::Literal => {}
@@ -256,12 +279,12 @@ impl Run {
                         } else if distance - written <= self.window.have {
                             copy_exactly(&self.window, c.put, distance - written, distance, len);
                         } else {
-                            return (begun, End::Symbol);
+                            return (c.back_to(begun), End::Symbol);
                         }
                         c.put = c.put.add(len);
                     }
                     Symbol::End => return (c, End::Block),
-                    Symbol::Match { .. } | Symbol::Other => return (begun, End::Symbol),
+                    Symbol::Match { .. } | Symbol::Other => return (c.back_to(begun), End::Symbol),
                 }
                 if input < ZLIB_FAST_INPUT || room < ZLIB_FAST_ROOM {
                     c.counted = Some(begun.bits - c.bits);
