@@ -1,6 +1,7 @@
 //! Libraries side by side: a worker process for each engine, all on one CPU.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -86,7 +87,11 @@ impl Workers {
     pub(super) fn warning(&self) -> Option<Warning> {
         let stock =
             self.other.engine == Engine::Hasten && !has_library(self.other.process.id(), "/libhasten_gzip");
-        stock.then(|| Warning::NotAccelerated { server: "a program that calls zlib".to_owned() })
+        stock.then(|| Warning::Missing {
+            what: "libhasten_gzip.so".to_owned(),
+            why: "it is not loaded, so the rows of hasten compare the original with itself; `hasten check` says why"
+                .to_owned(),
+        })
     }
 
     /// `None` if the user did not want to wait.
@@ -199,7 +204,8 @@ impl Worker {
         if let (Engine::Hasten, Some(library)) = (engine, &options.library) {
             command.env("LD_PRELOAD", library);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        // A group of its own: Ctrl-C at the terminal is noticed here, between two rounds.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let pinned = placement.server.map(Pinned::to).transpose().map_err(spawn)?;
         let mut process = command.spawn().map_err(spawn)?;
         drop(pinned);

@@ -28,7 +28,7 @@ pub enum Warning {
     NotAccelerated { server: String },
     /// The output is larger than the rules about sizes allow: all of it, or one file.
     Larger { what: String, percent: f64 },
-    /// Something to compare with is not there.
+    /// Something that was to be measured is not there.
     Missing { what: String, why: String },
 }
 
@@ -125,7 +125,7 @@ impl fmt::Display for Warning {
                 "{what} became {percent:.1} % larger than the original's output, more than the rules allow: please \
                  report it"
             ),
-            Self::Missing { what, why } => write!(f, "{what} is not compared: {why}"),
+            Self::Missing { what, why } => write!(f, "{what} is not measured: {why}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hasten_bench::gzip::{self, Engine, Matrix, Options, Paces};
 use hasten_bench::interrupt;
 use hasten_bench::server::ServerKind;
-use hasten_plan::{Config, Surroundings, host_verdicts};
+use hasten_plan::{Config, Decision, Surroundings, host_verdicts};
 use hasten_probe::Probe;
 
 use super::{Output, finish, list, own_program, texts};
@@ -136,7 +136,8 @@ impl GzipArgs {
 fn library() -> Option<PathBuf> {
     let config = Config::load(None).unwrap_or_default();
     let verdicts = host_verdicts(&Probe::new().cpu(), &config, &Surroundings::current());
-    verdicts.into_iter().find(|verdict| verdict.name == "gzip").and_then(|verdict| verdict.library)
+    let ours = verdicts.into_iter().find(|verdict| verdict.name == "gzip");
+    ours.filter(|verdict| verdict.decision != Decision::Skip).and_then(|verdict| verdict.library)
 }
 
 fn engine_parser() -> impl TypedValueParser<Value = Engine> {
