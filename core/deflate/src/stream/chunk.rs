@@ -115,7 +115,7 @@ impl Deflate {
             None => self.store.get(self.history, self.gathered),
         };
         if self.is_text.is_none() && self.settings.level > 0 {
-            self.is_text = Some(is_text(&input));
+            self.is_text = Some(is_text(&input, self.settings.mem_level));
         }
         let chunk =
             Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
@@ -194,11 +194,12 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
 
 /// zlib's guess, which it makes from the literals of the first block: text has no control characters that text files
 /// do not have, and at least one printable one.
-fn is_text(input: &[u8]) -> bool {
+///
+/// How far a block reaches depends on the matches in it; this looks at as much as surely is in the first.
+fn is_text(input: &[u8], mem_level: u8) -> bool {
     // Bits of the bytes 0..=6, 14..=25 and 28..=31.
     const BINARY: u32 = 0xf3ff_c07f;
-    const FIRST_BLOCK: usize = 16_383;
-    let first = &input[..input.len().min(FIRST_BLOCK)];
+    let first = &input[..input.len().min((64 << mem_level) - 1)];
     let is_binary = |&byte: &u8| byte < 32 && BINARY >> byte & 1 == 1;
     !first.iter().any(is_binary)
         && first.iter().any(|&byte| matches!(byte, b'\t' | b'\n' | b'\r') || byte >= 32)
