@@ -181,16 +181,40 @@ impl Regions {
     }
 }
 
-/// What a stream without an allocator of its own gets, as from zlib.
+/// What a stream without an allocator of its own gets.
+///
+/// Blocks of the usual size are kept when they are freed: to get one from the kernel, and to give it back, takes longer
+/// than to compress a short text.
 pub(crate) unsafe extern "C" fn default_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
-    // SAFETY: malloc takes any size.
-    unsafe { libc::malloc(items as usize * size as usize) }
+    let size = items as usize * size as usize;
+    if !(USUAL / 4..=USUAL).contains(&size) {
+        // SAFETY: malloc takes any size.
+        return unsafe { libc::malloc(size) };
+    }
+    let kept =
+        KEPT.iter().map(|slot| slot.swap(null_mut(), Ordering::Acquire)).find(|block| !block.is_null());
+    // SAFETY: as above.
+    kept.unwrap_or_else(|| unsafe { libc::malloc(USUAL) })
 }
 
 pub(crate) unsafe extern "C" fn default_free(_: *mut c_void, address: *mut c_void) {
-    // SAFETY: `address` came from `default_alloc`.
-    unsafe { libc::free(address) }
+    // SAFETY: `address` came from `default_alloc`, and so from malloc.
+    unsafe {
+        let is_usual = libc::malloc_usable_size(address) >= USUAL;
+        let keep = |slot: &AtomicPtr<c_void>| {
+            slot.compare_exchange(null_mut(), address, Ordering::Release, Ordering::Relaxed).is_ok()
+        };
+        if address.is_null() || !is_usual || !KEPT.iter().any(keep) {
+            libc::free(address);
+        }
+    }
 }
+
+/// A little more than zlib takes with its default parameters.
+const USUAL: usize = 272 << 10;
+
+/// Blocks of that size, or more, that nobody uses.
+static KEPT: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
 unsafe extern "C" fn note(notes: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: `opaque` of the stream in `learn`, which is alive during the call.
