@@ -6,7 +6,7 @@ use hasten_deflate::{breaker, select};
 use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
 
 fn kinds(settings: &Settings, history: usize, length: usize) -> Vec<EngineKind> {
-    let bytes = vec![0; history + length];
+    let bytes: Vec<u8> = (0..history + length).map(|i| b'a' + (i % 26) as u8).collect();
     let (history, input) = bytes.split_at(history);
     let chunk = Chunk { before: Bits::NONE, history, input, last: true };
     select::choose(settings, &chunk).map(|(kind, _)| kind).collect()
@@ -24,6 +24,14 @@ fn order() {
         assert_eq!(kinds(&level(high), 32_768, 100_000)[0], Libdeflate);
         assert_eq!(kinds(&level(high), 32_768, 100)[0], ZlibRs);
     }
+
+    // What zlib is so fast at that only ISA-L is faster, and what ISA-L is worse at than zlib.
+    let holes = Chunk { before: Bits::NONE, history: &[], input: &[0; 10_000], last: true };
+    assert_eq!(select::choose(&level(6), &holes).next().map(|(kind, _)| kind), Some(Isal));
+
+    let program: Vec<u8> = (0..10_000_u32).flat_map(u32::to_le_bytes).collect();
+    let chunk = Chunk { input: &program, ..holes };
+    assert_eq!(select::choose(&level(1), &chunk).next().map(|(kind, _)| kind), Some(Libdeflate));
 
     // What only zlib can do.
     assert_eq!(kinds(&level(0), 0, 10_000), [ZlibRs, Original]);
