@@ -1,8 +1,9 @@
 //! Inside a block: literals and matches, one step at a time.
 //!
-//! Every step may be the last of a call, for want of input or of room, and is
-//! gone on with in the next. `fast.rs` does the same for as long as there is
-//! plenty of both; whatever it cannot finish it leaves untouched for here.
+//! Each step goes on with the next, and any may be the last of a call, for want
+//! of input or of room; the next call goes on from there. `fast.rs` does the same
+//! for as long as there is enough of both, and leaves to these steps what it
+//! cannot finish.
 
 use super::fast;
 use super::io::{Exit, Step};
@@ -35,7 +36,7 @@ impl Call<'_> {
         self.state.length = entry.value();
         if entry.is_literal() {
             self.state.mode = Mode::Lit;
-            return Ok(());
+            return self.literal();
         }
         if entry.is_special() {
             if !entry.is_end() {
@@ -47,7 +48,7 @@ impl Call<'_> {
         }
         self.state.extra = entry.total() - entry.code();
         self.state.mode = Mode::LenExtra;
-        Ok(())
+        self.len_extra()
     }
 
     /// Whether zlib would not count the bits of a symbol that begins here.
@@ -60,7 +61,7 @@ impl Call<'_> {
         self.state.length += extra;
         self.state.was = self.state.length;
         self.state.mode = Mode::Dist;
-        Ok(())
+        self.dist()
     }
 
     pub(super) fn dist(&mut self) -> Step {
@@ -71,14 +72,14 @@ impl Call<'_> {
         self.state.offset = entry.value();
         self.state.extra = entry.total() - entry.code();
         self.state.mode = Mode::DistExtra;
-        Ok(())
+        self.dist_extra()
     }
 
     pub(super) fn dist_extra(&mut self) -> Step {
         let extra = self.extra_bits()?;
         self.state.offset += extra;
         self.state.mode = Mode::Match;
-        Ok(())
+        self.copy_match()
     }
 
     pub(super) fn copy_match(&mut self) -> Step {
@@ -117,6 +118,7 @@ impl Call<'_> {
     }
 
     /// The next code, without its extra bits.
+    #[inline(always)]
     fn decode(&mut self, code: Code) -> Result<Entry, Exit> {
         loop {
             let (entry, bits) = self.look(code);

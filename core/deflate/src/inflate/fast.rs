@@ -7,6 +7,7 @@
 use core::ptr::copy_nonoverlapping;
 
 use super::codes::{ZLIB_FAST_INPUT, ZLIB_FAST_ROOM};
+use super::io::repeat_exactly;
 use super::table::Entry;
 use super::window::{PADDING, Window};
 use super::{Call, Mode};
@@ -445,26 +446,6 @@ unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
                 let word = from.add(at).cast::<u64>().read_unaligned();
                 put.add(at).cast::<u64>().write_unaligned(word);
                 at += distance;
-            }
-        }
-    }
-}
-
-/// As [`repeat`], without overrun.
-///
-/// # Safety
-///
-/// `distance` bytes before `put` must be readable, and `len` bytes at `put` writable.
-#[inline(always)]
-unsafe fn repeat_exactly(put: *mut u8, distance: usize, len: usize) {
-    // SAFETY: the caller's.
-    unsafe {
-        let from = put.sub(distance).cast_const();
-        if distance >= len {
-            copy_nonoverlapping(from, put, len);
-        } else {
-            for at in 0..len {
-                *put.add(at) = *from.add(at);
             }
         }
     }

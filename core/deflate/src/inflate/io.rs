@@ -1,6 +1,7 @@
 //! The two ends of a call: the bits that come in, the bytes that go out.
 
 use core::ffi::c_int;
+use core::ptr::copy_nonoverlapping;
 
 use crate::abi::Z_OK;
 
@@ -160,6 +161,7 @@ impl Output {
         self.begun = self.left;
     }
 
+    #[inline]
     pub(super) fn push(&mut self, byte: u8) {
         assert!(self.left > 0);
         // SAFETY: there is room for one byte.
@@ -180,11 +182,9 @@ impl Output {
 
     /// Repeats what was written `distance` bytes ago.
     pub(super) fn repeat(&mut self, distance: usize, len: usize) {
-        assert!(distance <= self.written() && len <= self.left);
-        for i in 0..len {
-            // SAFETY: read behind, write ahead, both within this call's output.
-            unsafe { *self.put.add(i) = *self.put.add(i).sub(distance) };
-        }
+        assert!(distance >= 1 && distance <= self.written() && len <= self.left);
+        // SAFETY: read behind, write ahead, both within this call's output.
+        unsafe { repeat_exactly(self.put, distance, len) };
         self.advance(len);
     }
 
@@ -194,5 +194,27 @@ impl Output {
         // SAFETY: within the room, or at its end.
         self.put = unsafe { self.put.add(count) };
         self.left -= count;
+    }
+}
+
+/// Writes again what lies `distance` bytes before `put`.
+///
+/// # Safety
+///
+/// `distance` bytes before `put` must be readable, and `len` bytes at `put` writable.
+#[inline(always)]
+pub(super) unsafe fn repeat_exactly(put: *mut u8, distance: usize, len: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        let from = put.sub(distance).cast_const();
+        if distance >= len {
+            copy_nonoverlapping(from, put, len);
+        } else if distance == 1 {
+            put.write_bytes(*from, len);
+        } else {
+            for at in 0..len {
+                *put.add(at) = *from.add(at);
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ pub(super) const PADDING: usize = 64;
 pub(super) struct Window {
     /// `1 << bits` bytes and the padding, from the stream's allocator; null until one is needed.
     pub(super) base: *mut u8,
-    /// Zero until something was kept since the last reset.
+    /// A power of two; zero until something was kept since the last reset.
     pub(super) size: usize,
     /// How many bytes are kept.
     pub(super) have: usize,
@@ -33,7 +33,7 @@ impl Window {
         self.write(self.next, head);
         self.write(0, tail);
         self.have = (self.have + bytes.len()).min(self.size);
-        self.next = (self.next + bytes.len()) % self.size;
+        self.next = (self.next + bytes.len()) & (self.size - 1);
     }
 
     fn write(&mut self, at: usize, bytes: &[u8]) {
