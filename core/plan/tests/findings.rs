@@ -49,6 +49,15 @@ fn every_feature_that_the_tls_engine_needs_is_shown_as_used_by_it() {
 }
 
 #[test]
+fn what_makes_compression_faster_is_shown_as_used_by_it() {
+    let findings = findings(&Probe::new().host());
+    let used_by = |id: &str| findings.iter().find(|finding| finding.id == id).unwrap().used_by.clone();
+    assert_eq!(used_by("cpu.avx2"), ["gzip"]);
+    assert_eq!(used_by("cpu.bmi2"), ["tls", "gzip"]);
+    assert_eq!(used_by("cpu.avx512ifma"), ["tls"]);
+}
+
+#[test]
 fn a_host_that_tells_nothing_is_unknown_or_absent_but_never_available() {
     for finding in findings(&Host::default()) {
         // "No limit" is what the absence of a limit means.

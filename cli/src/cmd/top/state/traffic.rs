@@ -2,8 +2,8 @@
 
 use hasten_telemetry::{Counters, Event};
 
-/// The engines by the names that `HASTEN_GZIP_ENGINES` has for them, fastest first.
-pub(in crate::cmd::top) const ENGINES: [&str; 4] = ["isal", "libdeflate", "zlib-rs", "original"];
+/// The engines by the names that `HASTEN_GZIP_ENGINES` has for them, fastest first; `hasten` is our own inflate.
+pub(in crate::cmd::top) const ENGINES: [&str; 5] = ["isal", "libdeflate", "hasten", "zlib-rs", "original"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cmd::top) enum Direction {
@@ -42,6 +42,7 @@ impl Direction {
                 by_engine: [
                     counters[Event::DeflateIsal],
                     counters[Event::DeflateLibdeflate],
+                    0,
                     counters[Event::DeflateZlibRs],
                     counters[Event::DeflateOriginal],
                 ],
@@ -52,18 +53,22 @@ impl Direction {
                 streams: counters[Event::InflateStreams],
                 bytes_in: counters[Event::InflateBytesIn],
                 bytes_out: counters[Event::InflateBytesOut],
-                // ISA-L only compresses, and there is nothing to verify.
-                by_engine: [
-                    0,
-                    counters[Event::InflateLibdeflate],
-                    counters[Event::InflateZlibRs],
-                    counters[Event::InflateOriginal],
-                ],
+                by_engine: inflated(counters),
+                // There is nothing to verify.
                 verified: 0,
                 saved_ns: counters[Event::InflateSavedNs],
             },
         }
     }
+}
+
+/// ISA-L only compresses, and what no other engine has counted is our own's.
+fn inflated(counters: &Counters) -> [u64; ENGINES.len()] {
+    let others =
+        [Event::InflateLibdeflate, Event::InflateZlibRs, Event::InflateOriginal].map(|event| counters[event]);
+    let own = others.iter().fold(counters[Event::InflateBytesOut], |left, one| left.saturating_sub(*one));
+    let [libdeflate, zlib_rs, original] = others;
+    [0, libdeflate, own, zlib_rs, original]
 }
 
 impl Traffic {
@@ -115,7 +120,7 @@ mod tests {
             (Event::DeflateOriginal, 200),
             (Event::InflateBytesIn, 100),
             (Event::InflateBytesOut, 400),
-            (Event::InflateZlibRs, 400),
+            (Event::InflateZlibRs, 100),
         ] {
             counters[event] = count;
         }
@@ -133,7 +138,9 @@ mod tests {
     #[test]
     fn shares_are_of_what_engines_did_not_of_what_is_still_gathered() {
         let deflate = Direction::Deflate.of(&counters());
-        assert_eq!((deflate.share(0), deflate.share(3)), (Some(0.75), Some(0.25)));
+        assert_eq!((deflate.share(0), deflate.share(4)), (Some(0.75), Some(0.25)));
+        let inflate = Direction::Inflate.of(&counters());
+        assert_eq!(inflate.by_engine, [0, 0, 300, 100, 0], "the rest is our own engine's");
         assert_eq!(Direction::Inflate.of(&Counters::default()).share(1), None);
         assert_eq!(accelerated(&counters()), Some(1000.0 / 1200.0));
         assert_eq!(accelerated(&Counters::default()), None);
