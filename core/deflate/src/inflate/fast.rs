@@ -14,6 +14,8 @@ use super::{Call, Mode};
 
 /// A refill reads this many bytes, and takes up to seven of them.
 const WORD: usize = 8;
+/// With less input or room than this it is not worth the while to begin.
+const LITTLE: usize = 4;
 /// Input that the refills of a turn can do with.
 const INPUT: usize = 3 * WORD;
 /// A copy may write this much behind the end of a match.
@@ -37,7 +39,7 @@ enum End {
 /// Decodes symbols from `Mode::Len` on; leaves `Mode::Len`, or `Mode::Type` at the end of the block.
 pub(super) fn run(call: &mut Call) {
     // Bits that were primed must not be given back as bytes.
-    if call.input.have() < WORD || call.output.left() == 0 || call.input.bits >= 8 {
+    if call.input.have() < LITTLE || call.output.left() < LITTLE || call.input.bits >= 8 {
         return;
     }
     let run = Run::new(call);
@@ -122,7 +124,36 @@ impl Cursor {
     #[inline(always)]
     fn drop(&mut self, count: u32) {
         self.hold >>= count;
-        self.bits -= count;
+        self.bits = self.bits.wrapping_sub(count);
+    }
+
+    /// Whether there are fewer bits than that, or more were dropped than there were.
+    #[inline(always)]
+    fn lacks(&self, count: u32) -> bool {
+        (self.bits as i32) < count as i32
+    }
+
+    /// As [`Self::refill`], with `left` bytes of input: if they are less than a word, all of them.
+    ///
+    /// # Safety
+    ///
+    /// There must be `left` bytes of input.
+    #[inline(always)]
+    unsafe fn refill_from(&mut self, left: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            if left >= WORD {
+                return self.refill();
+            }
+            for _ in 0..left {
+                if self.bits >= 56 {
+                    break;
+                }
+                self.hold |= u64::from(*self.next) << self.bits;
+                self.next = self.next.add(1);
+                self.bits += 8;
+            }
+        }
     }
 
     /// Fills `hold` up to 56 bits or more. What lies above `bits` then is what the next refill
@@ -227,7 +258,7 @@ impl Run {
                     c.refill();
                 }
                 let begun = c.place();
-                let (len, distance) = match self.symbol(&mut c, entry) {
+                let (len, distance) = match self.symbol::<false>(&mut c, entry) {
                     Symbol::Literal => (0, 0),
                     Symbol::Match { len, distance } => (len, distance),
                     Symbol::End => return (c, End::Block),
@@ -254,7 +285,7 @@ impl Run {
         }
     }
 
-    /// Decodes symbols while there is input for any of them, and room for the very symbol.
+    /// Decodes symbols while there is input and room for the very symbol.
     ///
     /// # Safety
     ///
@@ -262,16 +293,17 @@ impl Run {
     #[inline(always)]
     unsafe fn careful_turns(&self, mut c: Cursor) -> (Cursor, End) {
         loop {
-            let (input, room) = (self.input_left(&c) + (c.bits >> 3) as usize, self.room_left(&c));
-            if self.input_left(&c) < WORD || room == 0 {
+            let (left, room) = (self.input_left(&c), self.room_left(&c));
+            let have = left + (c.bits >> 3) as usize;
+            if room == 0 {
                 return (c, End::Margin);
             }
-            // SAFETY: there is a word of input, and room for a byte, or for the match that is checked.
+            // SAFETY: there is room for a byte, or for the match that is checked.
             unsafe {
-                c.refill();
+                c.refill_from(left);
                 let begun = c.place();
                 let entry = self.look(&c);
-                match self.symbol(&mut c, entry) {
+                match self.symbol::<true>(&mut c, entry) {
                     Symbol::Literal => {}
                     Symbol::Match { len, distance } if len <= room => {
                         let written = c.put as usize - self.begin as usize;
@@ -287,7 +319,7 @@ impl Run {
                     Symbol::End => return (c, End::Block),
                     Symbol::Match { .. } | Symbol::Other => return (c.back_to(begun), End::Symbol),
                 }
-                if input < ZLIB_FAST_INPUT || room < ZLIB_FAST_ROOM {
+                if have < ZLIB_FAST_INPUT || room < ZLIB_FAST_ROOM {
                     c.counted = Some(begun.bits - c.bits);
                 }
             }
@@ -298,28 +330,25 @@ impl Run {
     ///
     /// # Safety
     ///
-    /// As [`Self::turns`], with at least 48 bits in `hold`: 15 + 5 + 15 + 13. There must be room for
-    /// a byte.
+    /// As [`Self::turns`], with at least 48 bits in `hold`, 15 + 5 + 15 + 13, unless `CHECKED`. There
+    /// must be room for a byte.
     #[inline(always)]
-    unsafe fn symbol(&self, c: &mut Cursor, mut entry: Entry) -> Symbol {
+    unsafe fn symbol<const CHECKED: bool>(&self, c: &mut Cursor, mut entry: Entry) -> Symbol {
         // SAFETY: the caller's.
         unsafe {
+            if entry.is_special() && entry.is_link() {
+                entry = follow(c, self.litlen, entry);
+            }
+            if CHECKED && c.lacks(entry.total()) {
+                return Symbol::Other;
+            }
             if entry.is_literal() {
                 c.literal(entry);
                 return Symbol::Literal;
             }
             if entry.is_special() {
-                if entry.is_link() {
-                    entry = follow(c, self.litlen, entry);
-                    if entry.is_literal() {
-                        c.literal(entry);
-                        return Symbol::Literal;
-                    }
-                }
-                if entry.is_special() {
-                    c.drop(entry.total());
-                    return if entry.is_end() { Symbol::End } else { Symbol::Other };
-                }
+                c.drop(entry.total());
+                return if entry.is_end() { Symbol::End } else { Symbol::Other };
             }
             let len = c.value(entry);
             entry = *self.dist.add((c.hold & self.dist_mask) as usize);
@@ -331,6 +360,9 @@ impl Run {
                 if entry.is_special() {
                     return Symbol::Other;
                 }
+            }
+            if CHECKED && c.lacks(entry.total()) {
+                return Symbol::Other;
             }
             Symbol::Match { len, distance: c.value(entry) }
         }

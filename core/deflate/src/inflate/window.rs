@@ -31,7 +31,9 @@ impl Window {
         }
         let (head, tail) = bytes.split_at(bytes.len().min(self.size - self.next));
         self.write(self.next, head);
-        self.write(0, tail);
+        if !tail.is_empty() {
+            self.write(0, tail);
+        }
         self.have = (self.have + bytes.len()).min(self.size);
         self.next = (self.next + bytes.len()) & (self.size - 1);
     }
