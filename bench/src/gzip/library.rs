@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -26,6 +26,9 @@ pub const WORKER: &str = "gzip-worker";
 /// How much larger the output may be than the original's at the same level: over the corpus, and for one file.
 const CORPUS_LIMIT: f64 = 1.01;
 const FILE_LIMIT: f64 = 1.03;
+
+/// Of each engine; as many as the fewest pairs of a row.
+const PROCESSES: usize = 6;
 
 /// As much as a server such as nginx hands over at a time.
 const PIECE: usize = 8 << 10;
@@ -59,10 +62,10 @@ impl LibraryError {
 
 /// The original, and the engine that is compared with it.
 pub(super) struct Workers {
-    stock: Worker,
-    other: Worker,
-    /// The corpus as the original compresses it, by level.
-    kept: Vec<(u8, TempDir)>,
+    stock: Side,
+    other: Side,
+    /// The corpus as the original compresses it.
+    kept: Option<TempDir>,
 }
 
 impl Workers {
@@ -72,9 +75,9 @@ impl Workers {
         placement: &Placement,
     ) -> Result<Self, BenchError> {
         Ok(Self {
-            stock: Worker::start(Engine::Original, options, placement)?,
-            other: Worker::start(engine, options, placement)?,
-            kept: Vec::new(),
+            stock: Side::start(Engine::Original, options, placement)?,
+            other: Side::start(engine, options, placement)?,
+            kept: None,
         })
     }
 
@@ -85,8 +88,8 @@ impl Workers {
 
     /// Both sides being the same is not an error, but the reader must know.
     pub(super) fn warning(&self) -> Option<Warning> {
-        let stock =
-            self.other.engine == Engine::Hasten && !has_library(self.other.process.id(), "/libhasten_gzip");
+        let loaded = |worker: &Worker| has_library(worker.process.id(), "/libhasten_gzip");
+        let stock = self.other.engine == Engine::Hasten && !self.other.workers.iter().all(loaded);
         stock.then(|| Warning::Missing {
             what: "libhasten_gzip.so".to_owned(),
             why: "it is not loaded, so the rows of hasten compare the original with itself; `hasten check` says why"
@@ -103,21 +106,14 @@ impl Workers {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Row<GzipCase>>, BenchError> {
         let work = self.work(&case)?;
-        let warm_up = Task { work: work.clone(), at_least: Duration::ZERO };
-        self.stock.round(&warm_up)?;
-        self.other.round(&warm_up)?;
+        let (stock_files, other_files) = (self.stock.check(&work)?, self.other.check(&work)?);
+        let stock_task = Task { work: work.clone(), at_least: pace.round, known: lengths(&stock_files) };
+        let other_task = Task { work, at_least: pace.round, known: lengths(&other_files) };
 
-        let task = Task { work, at_least: pace.round };
-        let (mut stock_files, mut other_files) = (Vec::new(), Vec::new());
         let duel = Duel { pace, progress, stopped, driver_threads: 0 };
-        let measured = duel.measure(|which| {
-            let (worker, files) = match which {
-                Which::Stock => (&mut self.stock, &mut stock_files),
-                Which::Hasten => (&mut self.other, &mut other_files),
-            };
-            let (round, of_round) = worker.round(&task)?;
-            *files = of_round;
-            Ok(round)
+        let measured = duel.measure(|which| match which {
+            Which::Stock => Ok(self.stock.round(&stock_task)?),
+            Which::Hasten => Ok(self.other.round(&other_task)?),
         })?;
         let Some(measured) = measured else { return Ok(None) };
         let mut row = row(GzipCase::Library(case), measured);
@@ -138,26 +134,58 @@ impl Workers {
         Ok(match case.work {
             LibraryWork::Deflate => Work::Deflate { level, piece: usize::MAX },
             LibraryWork::Stream => Work::Deflate { level, piece: PIECE },
-            LibraryWork::Inflate => Work::Inflate { directory: self.kept(level)?.to_owned() },
+            LibraryWork::Inflate => Work::Inflate { directory: self.keep(level)? },
         })
     }
 
-    fn kept(&mut self, level: u8) -> Result<&Path, BenchError> {
-        let index = match self.kept.iter().position(|(known, _)| *known == level) {
-            Some(index) => index,
-            None => {
-                let directory = tempfile::tempdir().map_err(LibraryError::Directory)?;
-                let work = Work::Keep { level, directory: directory.path().to_owned() };
-                let task = Task { work, at_least: Duration::ZERO };
-                if let Reply::Failed(why) = self.stock.ask(&task)? {
-                    return Err(LibraryError::Original(why).into());
-                }
-                self.kept.push((level, directory));
-                self.kept.len() - 1
-            }
-        };
-        Ok(self.kept[index].1.path())
+    /// The directory with what the original compressed.
+    fn keep(&mut self, level: u8) -> Result<PathBuf, LibraryError> {
+        let directory = tempfile::tempdir().map_err(LibraryError::Directory)?;
+        let path = directory.path().to_owned();
+        let work = Work::Keep { level, directory: path.clone() };
+        let task = Task { work, at_least: Duration::ZERO, known: Vec::new() };
+        if let Reply::Failed(why) = self.stock.workers[0].ask(&task)? {
+            return Err(LibraryError::Original(why));
+        }
+        self.kept = Some(directory);
+        Ok(path)
     }
+}
+
+/// One engine, in several processes that take turns.
+///
+/// Where a process happens to have its memory makes it faster or slower by a few per cent for as long as it lives. With
+/// one process for each side that would pass for a difference between the engines.
+struct Side {
+    engine: Engine,
+    workers: Vec<Worker>,
+    turn: usize,
+}
+
+impl Side {
+    fn start(engine: Engine, options: &Options, placement: &Placement) -> Result<Self, LibraryError> {
+        let workers = (0..PROCESSES).map(|_| Worker::start(engine, options, placement));
+        Ok(Self { engine, workers: workers.collect::<Result<_, _>>()?, turn: 0 })
+    }
+
+    /// One pass in which every output is checked; nothing comes back if one is wrong, which the rounds then find again.
+    fn check(&mut self, work: &Work) -> Result<Vec<Timed>, LibraryError> {
+        let task = Task { work: work.clone(), at_least: Duration::ZERO, known: Vec::new() };
+        Ok(match self.workers[0].ask(&task)? {
+            Reply::Done(done) => done.files,
+            Reply::Failed(_) => Vec::new(),
+        })
+    }
+
+    fn round(&mut self, task: &Task) -> Result<Round, LibraryError> {
+        self.turn = (self.turn + 1) % self.workers.len();
+        self.workers[self.turn].round(task)
+    }
+}
+
+/// How long each file became.
+fn lengths(files: &[Timed]) -> Vec<u64> {
+    files.iter().map(|file| file.compressed / file.passes.max(1)).collect()
 }
 
 /// The file that grew most, and whether that is within the rules.
@@ -215,12 +243,12 @@ impl Worker {
     }
 
     /// Performs a task; what went wrong in it is a failure of the round.
-    fn round(&mut self, task: &Task) -> Result<(Round, Vec<Timed>), LibraryError> {
+    fn round(&mut self, task: &Task) -> Result<Round, LibraryError> {
         let mut outcome = Outcome::default();
         match self.ask(task)? {
             Reply::Failed(why) => {
                 outcome.failures.wrong_content(why);
-                Ok((Round { cpu: Duration::ZERO, outcome }, Vec::new()))
+                Ok(Round { cpu: Duration::ZERO, outcome })
             }
             Reply::Done(Done { cpu, elapsed, files }) => {
                 for file in &files {
@@ -232,7 +260,7 @@ impl Worker {
                     outcome.latency.saturating_record_n(micros, file.passes);
                 }
                 outcome.elapsed = elapsed;
-                Ok((Round { cpu, outcome }, files))
+                Ok(Round { cpu, outcome })
             }
         }
     }
