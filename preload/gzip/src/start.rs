@@ -18,6 +18,9 @@ extern "C" fn load() {
     }
     hasten_hook::exec::init();
     hasten_telemetry::init("gzip");
+    if config::get().verify {
+        hasten_telemetry::page().set_note("every result is inflated again and compared");
+    }
     // SAFETY: the handler only touches this thread's counter slot.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
 }
