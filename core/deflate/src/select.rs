@@ -36,7 +36,7 @@ fn order(settings: &Settings, chunk: &Chunk) -> [EngineKind; 4] {
         return [ZlibRs, Libdeflate, Isal, Original];
     }
     match settings.level {
-        1..=9 if is_one_byte(chunk.input) || is_noise(chunk.input) => [Isal, Libdeflate, ZlibRs, Original],
+        1..=9 if is_one_byte(chunk.input) => [Isal, Libdeflate, ZlibRs, Original],
         // ISA-L is made for text: of programs and images it makes more than zlib does.
         0 | 1 if is_binary(chunk.input) => [Libdeflate, Isal, ZlibRs, Original],
         0 | 1 => [Isal, Libdeflate, ZlibRs, Original],
@@ -55,28 +55,6 @@ fn is_binary(input: &[u8]) -> bool {
 fn is_one_byte(input: &[u8]) -> bool {
     // Nearly always the first comparison says no.
     input.len() > 1 && input[1..] == input[..input.len() - 1]
-}
-
-/// What was compressed before, and comes out as stored blocks whoever tries: ISA-L sees that twenty times sooner. In a
-/// sample from all over it nearly every byte occurs, and none often.
-fn is_noise(input: &[u8]) -> bool {
-    const SAMPLE: usize = 1024;
-    const STRETCH: usize = 32;
-    // A sample of random bytes has 251 of them, give or take 2, and the commonest about 13 times.
-    const DIFFERENT: usize = 240;
-    const COMMONEST: u8 = 24;
-    if input.len() < 4 * SAMPLE {
-        return false;
-    }
-    let mut counts = [0_u8; 256];
-    for stretch in input.chunks(input.len() / (SAMPLE / STRETCH)) {
-        stretch
-            .iter()
-            .take(STRETCH)
-            .for_each(|byte| counts[usize::from(*byte)] = counts[usize::from(*byte)].saturating_add(1));
-    }
-    counts.iter().filter(|count| **count > 0).count() >= DIFFERENT
-        && counts.iter().all(|count| *count <= COMMONEST)
 }
 
 fn translate(kind: EngineKind, settings: Settings) -> Settings {
