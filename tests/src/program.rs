@@ -24,13 +24,24 @@ pub const SUSPEND_ONLY: (&str, &str) = ("HASTEN_TLS_SUSPEND_ONLY", "1");
 /// OpenSSL's frameworks are left alone, and with them everything else.
 pub const NO_SHORTCUTS: (&str, &str) = ("HASTEN_TLS_NO_SHORTCUTS", "1");
 
+/// For programs of our own.
+const STRICT: &[&str] = &["-Wall", "-Wextra", "-Werror"];
+
 /// Variables of the environment.
 pub type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// The preload library that a program is tried with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Library {
+    Tls,
+    Gzip,
+}
 
 /// A compiled program.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
+    library: Library,
 }
 
 /// How a run went.
@@ -44,6 +55,37 @@ pub struct Run {
     pub errors: String,
 }
 
+impl Library {
+    fn path(self) -> PathBuf {
+        match self {
+            Self::Tls => product::library(),
+            Self::Gzip => product::gzip_library(),
+        }
+    }
+
+    /// Puts the library under test, and nothing of the caller's own settings, into a command's environment.
+    pub fn preload(self, command: &mut Command, variables: Variables) {
+        without_library(command);
+        command.env("LD_PRELOAD", self.path()).envs(variables.iter().copied());
+    }
+
+    /// What its programs are linked with.
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Tls => &["-lssl", "-lcrypto", "-lpthread", "-ldl"],
+            Self::Gzip => &["-lz", "-lpthread", "-ldl"],
+        }
+    }
+
+    /// The header without which they cannot be compiled, and the package that has it.
+    fn header(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Tls => ("/usr/include/openssl/ssl.h", "libssl-dev"),
+            Self::Gzip => ("/usr/include/zlib.h", "zlib1g-dev"),
+        }
+    }
+}
+
 impl Program {
     /// Compiles `tests/preload/NAME.c`, or takes what another test of this process has compiled.
     #[must_use]
@@ -53,12 +95,26 @@ impl Program {
 
     #[must_use]
     pub fn with_flags(name: &str, flags: &[&str]) -> Self {
+        Self::of(Library::Tls, &sources().join(format!("{name}.c")), &[STRICT, flags].concat())
+    }
+
+    /// As [`named`](Self::named), for a program that uses zlib.
+    #[must_use]
+    pub fn using_zlib(name: &str) -> Self {
+        Self::of(Library::Gzip, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
+    }
+
+    /// Compiles a program from wherever its source is.
+    #[must_use]
+    pub fn of(library: Library, source: &Path, flags: &[&str]) -> Self {
         static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
         let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = format!("{name}{}", flags.concat());
-        let path =
-            compiled.get_or_insert_default().entry(key).or_insert_with_key(|key| compile(name, key, flags));
-        Self { path: path.clone() }
+        let key = format!("{}{}", source.file_stem().expect("a file").display(), flags.concat());
+        let path = compiled
+            .get_or_insert_default()
+            .entry(key)
+            .or_insert_with_key(|key| compile(library, source, key, flags));
+        Self { path: path.clone(), library }
     }
 
     #[must_use]
@@ -76,7 +132,7 @@ impl Program {
     #[must_use]
     pub fn preloaded(&self, arguments: &[&str], variables: Variables) -> Run {
         let mut command = self.command(arguments);
-        preload(&mut command, variables);
+        self.library.preload(&mut command, variables);
         Run::of(command, true)
     }
 
@@ -96,29 +152,30 @@ impl Program {
     }
 }
 
-/// Puts the library under test, and nothing of the caller's own settings, into a command's environment.
+/// Puts the TLS library into a command's environment.
 pub fn preload(command: &mut Command, variables: Variables) {
-    without_library(command);
-    command.env("LD_PRELOAD", product::library()).envs(variables.iter().copied());
+    Library::Tls.preload(command, variables);
 }
 
-fn without_library(command: &mut Command) {
+/// Takes every setting of the caller's out of a command's environment.
+pub fn without_library(command: &mut Command) {
     let ours = |name: &OsStr| name == "LD_PRELOAD" || name.as_encoded_bytes().starts_with(b"HASTEN_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
     }
 }
 
-fn compile(name: &str, key: &str, flags: &[&str]) -> PathBuf {
+fn compile(library: Library, source: &Path, key: &str, flags: &[&str]) -> PathBuf {
     let directory = product::target_directory().join("preload-programs");
     fs::create_dir_all(&directory).expect("a directory for programs");
     let file: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     // Two test processes may compile the same program at the same time.
     let (program, fresh) = (directory.join(&file), directory.join(format!("{file}.{}", std::process::id())));
-    tools::file_of("/usr/include/openssl/ssl.h", "libssl-dev");
+    let (header, package) = library.header();
+    tools::file_of(header, package);
     let mut command = Command::new(tools::tool("cc", "gcc"));
-    command.args(["-g", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-o").arg(&fresh);
-    command.arg(sources().join(format!("{name}.c"))).args(["-lssl", "-lcrypto", "-lpthread", "-ldl"]);
+    command.arg("-g").args(flags).arg("-o").arg(&fresh);
+    command.arg(source).args(library.flags());
     tools::run(&mut command);
     fs::rename(&fresh, &program).expect("a program in its place");
     program

@@ -1,0 +1,88 @@
+//! Calls of zlib's deflate in any order, with any arguments: what a program can see is what the original shows it.
+//!
+//! The scripts are random bytes, which `preload/deflate_script.c` plays on both; a script that makes a difference is
+//! made shorter until every byte of it counts.
+
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use hasten_tests::program::{Library, Program, without_library};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::prop_oneof;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+/// The program that plays scripts, started anew after a difference.
+struct Player {
+    preloaded: bool,
+    running: Option<Child>,
+}
+
+impl Player {
+    fn new(preloaded: bool) -> RefCell<Self> {
+        RefCell::new(Self { preloaded, running: None })
+    }
+
+    fn play(&mut self, script: &[u8]) -> Result<(), TestCaseError> {
+        let preloaded = self.preloaded;
+        let child = self.running.get_or_insert_with(|| start(preloaded));
+        let verdict = ask(child, script).unwrap_or_default();
+        if verdict == "ok\n" {
+            return Ok(());
+        }
+        let status = self.end();
+        Err(TestCaseError::fail(if verdict.is_empty() { format!("it ends with {status}") } else { verdict }))
+    }
+
+    fn end(&mut self) -> String {
+        let Some(mut child) = self.running.take() else { return String::new() };
+        drop(child.stdin.take());
+        child.wait().expect("a player ends").to_string()
+    }
+}
+
+fn start(preloaded: bool) -> Child {
+    let mut command = Command::new(Program::using_zlib("deflate_script").path());
+    if preloaded {
+        Library::Gzip.preload(&mut command, &[]);
+    } else {
+        without_library(&mut command);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a player")
+}
+
+fn ask(child: &mut Child, script: &[u8]) -> std::io::Result<String> {
+    let length = u32::try_from(script.len()).expect("a short script");
+    let stdin = child.stdin.as_mut().expect("stdin is a pipe");
+    stdin.write_all(&[&length.to_le_bytes(), script].concat())?;
+    let mut line = String::new();
+    BufReader::with_capacity(1, child.stdout.as_mut().expect("stdout is a pipe")).read_line(&mut line)?;
+    Ok(line)
+}
+
+/// Short ones, where nothing but the first calls matters, and long ones.
+fn scripts() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![Just(30usize), Just(100), Just(400)].prop_flat_map(|length| vec(any::<u8>(), 8..length))
+}
+
+fn play(preloaded: bool, cases: u32) {
+    let player = Player::new(preloaded);
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let result = TestRunner::new(config).run(&scripts(), |script| player.borrow_mut().play(&script));
+    assert_eq!(player.borrow_mut().end(), "exit status: 0");
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// The player must find nothing where there is nothing to find.
+#[test]
+fn the_original_agrees_with_itself() {
+    play(false, 200);
+}
+
+#[test]
+fn deflate_in_any_order() {
+    play(true, 1500);
+}
