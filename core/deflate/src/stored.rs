@@ -35,9 +35,11 @@ pub(crate) fn write_plain(chunk: &Chunk, out: &mut [u8]) -> Written {
 
 /// The size of one block with fixed codes and no match, if that is worth a thought.
 fn literals_len(chunk: &Chunk) -> Option<usize> {
-    let bits = |byte: &u8| if *byte < 144 { 8 } else { 9 };
-    let body: usize = chunk.input.iter().map(bits).sum();
-    (chunk.input.len() <= TINY).then(|| (usize::from(chunk.before.count()) + 3 + body + 7).div_ceil(8))
+    if chunk.input.len() > TINY {
+        return None;
+    }
+    let body: usize = chunk.input.iter().map(|byte| if *byte < 144 { 8 } else { 9 }).sum();
+    Some((usize::from(chunk.before.count()) + 3 + body + 7).div_ceil(8))
 }
 
 fn write_literals(chunk: &Chunk, out: &mut [u8]) -> Written {
