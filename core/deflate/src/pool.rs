@@ -9,10 +9,10 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+pub use crate::engine::bound;
 use crate::engine::isal::Isal;
 use crate::engine::libdeflate::Libdeflate;
 use crate::engine::zlib::Zlib;
-pub use crate::engine::bound;
 use crate::engine::{Chunk, Engine, EngineKind, Settings, Written};
 
 /// How many are kept of each kind. Whoever comes with none left makes one, and frees one too many afterwards.
