@@ -197,10 +197,10 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
 ///
 /// How far a block reaches depends on the matches in it; this looks at as much as surely is in the first.
 fn is_text(input: &[u8], mem_level: u8) -> bool {
-    // Bits of the bytes 0..=6, 14..=25 and 28..=31.
-    const BINARY: u32 = 0xf3ff_c07f;
     let first = &input[..input.len().min((64 << mem_level) - 1)];
-    let is_binary = |&byte: &u8| byte < 32 && BINARY >> byte & 1 == 1;
-    !first.iter().any(is_binary)
+    // Whole pieces without a way out of the loop are what vector units are good at.
+    let is_binary = |byte: &u8| matches!(byte, 0..=6 | 14..=25 | 28..=31);
+    let has_binary = |piece: &[u8]| piece.iter().fold(false, |any, byte| any | is_binary(byte));
+    !first.chunks(1024).any(has_binary)
         && first.iter().any(|&byte| matches!(byte, b'\t' | b'\n' | b'\r') || byte >= 32)
 }

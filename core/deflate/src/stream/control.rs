@@ -135,9 +135,9 @@ impl Deflate {
         self.bits = bits;
     }
 
-    /// Whether a call without input would have nothing to do.
-    pub fn repeats(&self, flush: Flush) -> bool {
-        flush.repeats(self.last_flush)
+    /// Whether a call without input has nothing to do. The flush is remembered, as zlib does before it finds out.
+    pub fn repeats(&mut self, flush: Flush) -> bool {
+        flush.repeats(self.last_flush.replace(flush))
     }
 
     /// Notes input that somebody else has compressed.
