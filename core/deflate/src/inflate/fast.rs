@@ -43,6 +43,11 @@ pub(super) fn run(call: &mut Call) {
         return;
     }
     let run = Run::new(call);
+    // A program that decompresses in place: nothing may be written but the output, and no input
+    // looked at before its time.
+    if call.output.next().cast_const() < run.input_end && call.input.next() < run.room_end.cast_const() {
+        return;
+    }
     let mut cursor = Cursor {
         next: call.input.next(),
         hold: call.input.hold,
@@ -197,11 +202,13 @@ struct Run {
 impl Run {
     fn new(call: &Call) -> Self {
         let (litlen, dist) = call.state.tables();
-        let put = call.output.next();
+        let (next, put) = (call.input.next(), call.output.next());
+        let input_end = next.wrapping_add(call.input.have());
+        let room_end = put.wrapping_add(call.output.left());
         Self {
-            input_end: call.input.next().wrapping_add(call.input.have()),
+            input_end,
             begin: put.wrapping_sub(call.output.written()),
-            room_end: put.wrapping_add(call.output.left()),
+            room_end,
             litlen: litlen.as_ptr(),
             litlen_mask: (1 << call.state.tables.litlen_root) - 1,
             dist: dist.as_ptr(),
