@@ -166,8 +166,8 @@ impl Deflate {
 /// The engine's output, or stored blocks where that is smaller or no engine will do.
 fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tally: &mut Tally) -> Written {
     let len = chunk.input.len() as u64;
-    for (kind, settings) in select::choose(settings, chunk) {
-        let Some(written) = pool::compress(kind, &settings, chunk, out) else {
+    for (kind, engine_settings) in select::choose(settings, chunk) {
+        let Some(written) = pool::compress(kind, &engine_settings, chunk, out) else {
             // Where stored blocks just fit, what does not compress does not fit, whoever tries.
             if out.len() < engine::bound(chunk.input.len()) {
                 break;
@@ -175,7 +175,7 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
             continue;
         };
         if verifies && kind != EngineKind::Original {
-            if !verify::matches(&settings, chunk, &out[..], &written) {
+            if !verify::matches(settings, chunk, &out[..], &written) {
                 breaker::open(kind);
                 tally.mismatches += 1;
                 continue;
