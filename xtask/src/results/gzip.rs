@@ -70,6 +70,10 @@ impl Side {
 
 /// What nginx gains, and what any program that calls zlib gains.
 pub(super) fn summary(results: &Results<Row>) -> String {
+    servers_in_short(results) + &libraries_in_short(results)
+}
+
+fn servers_in_short(results: &Results<Row>) -> String {
     let mut text = format!(
         "Server CPU per request, nginx compressing pages with `gzip on`, stock and behind `hasten run`. {}.\n\n\
          | body | level | stock | hasten | **stock ÷ hasten** | bytes |\n|---|---:|---:|---:|---:|---:|\n",
@@ -88,8 +92,13 @@ pub(super) fn summary(results: &Results<Row>) -> String {
             row.size_change(),
         );
     }
-    text += "\nAny other program that calls zlib, over a corpus of files from 1 KB to 1 MB, in megabytes per second of CPU:\n\n\
-             | zlib | stock | hasten | **stock ÷ hasten** | bytes |\n|---|---:|---:|---:|---:|\n";
+    text
+}
+
+fn libraries_in_short(results: &Results<Row>) -> String {
+    let mut text = "\nAny other program that calls zlib, over a corpus of files from 1 KB to 1 MB, in megabytes per second of CPU:\n\n\
+             | zlib | stock | hasten | **stock ÷ hasten** | bytes |\n|---|---:|---:|---:|---:|\n"
+        .to_owned();
     let hasten = |row: &&Row| row.engine.as_deref() == Some("hasten");
     let works = ["deflate", "inflate"];
     for row in results
@@ -115,6 +124,10 @@ pub(super) fn summary(results: &Results<Row>) -> String {
 
 /// Every row of the report.
 pub(super) fn everything(results: &Results<Row>) -> String {
+    servers_in_full(results) + &libraries_in_full(results)
+}
+
+fn servers_in_full(results: &Results<Row>) -> String {
     let mut text = format!(
         "{}. Stock → hasten, or the engine; the interval holds the ratio in 95 of 100 repetitions.\n\n",
         results.circumstances()
@@ -141,8 +154,13 @@ pub(super) fn everything(results: &Results<Row>) -> String {
             row.verdict,
         );
     }
-    text += "\n| engine | work | level | MB per CPU s | stock ÷ engine | compression | bytes | worst file | verdict |\n\
-             |---|---|---:|---:|---:|---:|---:|---|---|\n";
+    text
+}
+
+fn libraries_in_full(results: &Results<Row>) -> String {
+    let mut text = "\n| engine | work | level | MB per CPU s | stock ÷ engine | compression | bytes | worst file | verdict |\n\
+             |---|---|---:|---:|---:|---:|---:|---|---|\n"
+        .to_owned();
     for row in &results.rows {
         let (Some(engine), Some(work)) = (&row.engine, &row.work) else { continue };
         text += &format!(
