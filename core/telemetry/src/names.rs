@@ -244,10 +244,8 @@ names! {
         InflateBytesIn => "inflate-bytes-in",
         /// Bytes that went out decompressed.
         InflateBytesOut => "inflate-bytes-out",
-        /// Bytes decompressed by libdeflate.
-        InflateLibdeflate => "inflate-libdeflate-bytes",
-        /// Bytes decompressed by zlib-rs.
-        InflateZlibRs => "inflate-zlib-rs-bytes",
+        /// Bytes decompressed by hasten's own inflate.
+        InflateHasten => "inflate-hasten-bytes",
         /// Bytes decompressed by the original zlib.
         InflateOriginal => "inflate-original-bytes",
         /// Estimated CPU time saved by decompressing with another engine, in nanoseconds.

@@ -166,7 +166,12 @@ impl Deflate {
 /// The engine's output, or stored blocks where that is smaller or no engine will do.
 fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tally: &mut Tally) -> Written {
     let len = chunk.input.len() as u64;
+    let mut was_wrong = false;
     for (kind, engine_settings) in select::choose(settings, chunk) {
+        // Who repairs what an engine did wrong is not another engine.
+        if was_wrong && kind != EngineKind::Original {
+            continue;
+        }
         let Some(written) = pool::compress(kind, &engine_settings, chunk, out) else {
             // Where stored blocks just fit, what does not compress does not fit, whoever tries.
             if out.len() < engine::bound(chunk.input.len()) {
@@ -174,10 +179,13 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
             }
             continue;
         };
+        #[cfg(test)]
+        super::tests::maybe_damage(kind, &mut out[..written.bytes]);
         if verifies && kind != EngineKind::Original {
-            if !verify::matches(settings, chunk, &out[..], &written) {
+            if !verify::matches(settings, chunk, out, &written) {
                 breaker::open(kind);
                 tally.mismatches += 1;
+                was_wrong = true;
                 continue;
             }
             tally.verified += len;
