@@ -33,6 +33,11 @@ needs() {
 		test  program valgrind        valgrind
 		test  program go              golang-go
 		test  program node            nodejs
+		test  file    /usr/include/zlib.h zlib1g-dev
+		test  file    /usr/lib/python3.11/test/test_zlib.py libpython3.11-testsuite
+		test  program perl            perl
+		test  program rsync           rsync
+		test  program dpkg-scanpackages dpkg-dev
 	LIST
 }
 

@@ -43,6 +43,9 @@ const ALL_BYTES: u64 = {
     4 * sum
 };
 
+/// What the smallest bodies have together.
+const SMALLEST: u64 = 4 * LENGTHS[0] as u64;
+
 #[test]
 fn everything_is_counted() {
     use Event::{DeflateIsal, DeflateLibdeflate, DeflateOriginal, DeflateZlibRs};
@@ -51,7 +54,8 @@ fn everything_is_counted() {
     assert_eq!(counters[Event::DeflateBytesIn], ALL_BYTES);
     let engines: u64 =
         [DeflateIsal, DeflateLibdeflate, DeflateOriginal, DeflateZlibRs].iter().map(|e| counters[*e]).sum();
-    assert_eq!(engines, ALL_BYTES, "every byte is some engine's");
+    // What would only grow is stored, by none of them.
+    assert!((ALL_BYTES - SMALLEST..=ALL_BYTES).contains(&engines), "{engines} of {ALL_BYTES}");
     assert!(counters[DeflateIsal] + counters[DeflateLibdeflate] + counters[DeflateZlibRs] > ALL_BYTES / 2);
     assert!((1..ALL_BYTES).contains(&counters[Event::DeflateBytesOut]));
     assert_eq!(counters[Event::DeflateVerified], 0);
@@ -80,7 +84,8 @@ fn one_engine_at_a_time() {
         let others = [DeflateIsal, DeflateLibdeflate, DeflateZlibRs].iter().filter(|other| **other != event);
         assert!(others.map(|other| counters[*other]).sum::<u64>() == 0, "others than {engines}");
         // What an engine cannot do is the original's.
-        assert!(counters[event] + counters[Event::DeflateOriginal] == ALL_BYTES, "{engines}");
+        let all = counters[event] + counters[Event::DeflateOriginal];
+        assert!((ALL_BYTES - SMALLEST..=ALL_BYTES).contains(&all), "{engines}: {all} of {ALL_BYTES}");
     }
     assert_eq!(counted("HASTEN_GZIP_ENGINES", "original"), Counters::default());
 }
