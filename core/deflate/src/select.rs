@@ -20,28 +20,91 @@ const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
 /// Behind a history, a chunk shorter than this takes more time for the history than for itself, least of all with zlib.
 const SHORT: usize = 12 << 10;
 
-/// The engines for `chunk`, best first. Each comes with the settings to call it with, which may differ from the stream's.
-/// The original always ends the list: what nobody else can do, it can.
-pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = (EngineKind, Settings)> {
-    let (settings, allowed) = (*settings, ALLOWED.load(Ordering::Relaxed));
-    order(&settings, chunk)
-        .into_iter()
-        .filter(move |kind| is_usable(*kind, allowed) && serves(*kind, &settings, chunk))
-        .map(move |kind| (kind, translate(kind, settings)))
+/// Programs and the like from this size on are faster with ISA-L at its best than with libdeflate at its fastest.
+const LARGE_BINARY: usize = 24 << 10;
+
+/// A candidate for a chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    pub kind: EngineKind,
+    /// What to call it with, which may differ from the stream's settings.
+    pub settings: Settings,
+    /// An output shorter than this says that another engine would have made it shorter still.
+    pub least: usize,
 }
 
-fn order(settings: &Settings, chunk: &Chunk) -> [EngineKind; 4] {
+/// The engines for `chunk`, best first. The original always ends the list: what nobody else can do, it can.
+pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice> {
+    let (settings, allowed) = (*settings, ALLOWED.load(Ordering::Relaxed));
+    let serves = move |kind: &EngineKind| is_usable(*kind, allowed) && serves(*kind, &settings, chunk);
+    let nature = Nature::of(chunk.input, settings.level);
+    let length = chunk.input.len();
+    order(&settings, chunk, nature).into_iter().filter(serves).map(move |kind| Choice {
+        kind,
+        settings: translate(kind, settings, nature),
+        least: if kind == EngineKind::Isal && nature == Nature::Noise { length - length / 50 } else { 0 },
+    })
+}
+
+fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] {
     use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
-    if !chunk.history.is_empty() && chunk.input.len() < SHORT {
+    let is_low = settings.level <= 1;
+    if !chunk.history.is_empty() && chunk.input.len() < if is_low { SHORT / 3 } else { SHORT } {
         return [ZlibRs, Libdeflate, Isal, Original];
     }
-    match settings.level {
-        1..=9 if is_one_byte(chunk.input) => [Isal, Libdeflate, ZlibRs, Original],
-        // ISA-L is made for text: of programs and images it makes more than zlib does.
-        0 | 1 if is_binary(chunk.input) => [Libdeflate, Isal, ZlibRs, Original],
-        0 | 1 => [Isal, Libdeflate, ZlibRs, Original],
+    match nature {
+        Nature::OneByte | Nature::Noise => [Isal, Libdeflate, ZlibRs, Original],
+        Nature::Binary if is_low && chunk.input.len() < LARGE_BINARY => [Libdeflate, Isal, ZlibRs, Original],
+        _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
     }
+}
+
+/// What kind of data it is, as far as a look tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nature {
+    Text,
+    /// Programs, tables: ISA-L at its fastest makes more of it than zlib does.
+    Binary,
+    /// Images, archives, secrets: nothing to gain, and many an engine takes its time to find out. ISA-L does not.
+    Noise,
+    /// Nothing but one byte, over and over, as in files with holes: zlib's fast levels leap over it, libdeflate does not.
+    OneByte,
+}
+
+impl Nature {
+    fn of(input: &[u8], level: u8) -> Self {
+        // Nearly always the first comparison says no.
+        if level > 0 && input.len() > 1 && input[1..] == input[..input.len() - 1] {
+            Self::OneByte
+        } else if is_noise(input) {
+            Self::Noise
+        } else if level <= 1 && is_binary(input) {
+            Self::Binary
+        } else {
+            Self::Text
+        }
+    }
+}
+
+/// Whether a piece of the middle has nearly all bytes that there are.
+fn is_noise(input: &[u8]) -> bool {
+    const SAMPLE: usize = 1024;
+    if input.len() < SAMPLE * 4 {
+        return false;
+    }
+    let sample = &input[input.len() / 2..][..SAMPLE];
+    // Of 64 random bytes some 57 differ, of 64 bytes of text some 25.
+    distinct(&sample[..64]) > 48 && distinct(sample) > 232
+}
+
+/// How many different bytes there are.
+fn distinct(bytes: &[u8]) -> u32 {
+    let mut seen = [0_u64; 4];
+    for byte in bytes.iter().copied() {
+        seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+    seen.iter().map(|word| word.count_ones()).sum()
 }
 
 /// A look at the beginning and the middle for bytes that no text has.
@@ -51,18 +114,16 @@ fn is_binary(input: &[u8]) -> bool {
     at(0).chain(at(input.len() / 2)).any(|byte| matches!(byte, 0..=6 | 14..=25 | 28..=31))
 }
 
-/// Nothing but one byte, over and over, as in files with holes: zlib's fast levels leap over it, libdeflate does not.
-fn is_one_byte(input: &[u8]) -> bool {
-    // Nearly always the first comparison says no.
-    input.len() > 1 && input[1..] == input[..input.len() - 1]
-}
-
-fn translate(kind: EngineKind, settings: Settings) -> Settings {
+fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {
     let is_plain = settings.strategy == Strategy::Default && settings.tuning.is_none();
-    match ZLIB_RS_LEVELS.get(usize::from(settings.level)) {
-        Some(level) if kind == EngineKind::ZlibRs && is_plain => Settings { level: *level, ..settings },
-        _ => settings,
-    }
+    let level = match (kind, nature) {
+        (EngineKind::ZlibRs, _) if is_plain => ZLIB_RS_LEVELS[usize::from(settings.level.min(9))],
+        (EngineKind::Isal, Nature::Noise) => 1,
+        // ISA-L has more to give than its fastest level.
+        (EngineKind::Isal, Nature::Binary) => settings.level.max(2),
+        _ => settings.level,
+    };
+    Settings { level, ..settings }
 }
 
 fn is_usable(kind: EngineKind, allowed: u8) -> bool {

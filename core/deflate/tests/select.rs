@@ -9,7 +9,7 @@ fn kinds(settings: &Settings, history: usize, length: usize) -> Vec<EngineKind> 
     let bytes: Vec<u8> = (0..history + length).map(|i| b'a' + (i % 26) as u8).collect();
     let (history, input) = bytes.split_at(history);
     let chunk = Chunk { before: Bits::NONE, history, input, last: true };
-    select::choose(settings, &chunk).map(|(kind, _)| kind).collect()
+    select::choose(settings, &chunk).map(|choice| choice.kind).collect()
 }
 
 fn level(level: u8) -> Settings {
@@ -27,11 +27,25 @@ fn order() {
 
     // What zlib is so fast at that only ISA-L is faster, and what ISA-L is worse at than zlib.
     let holes = Chunk { before: Bits::NONE, history: &[], input: &[0; 10_000], last: true };
-    assert_eq!(select::choose(&level(6), &holes).next().map(|(kind, _)| kind), Some(Isal));
+    assert_eq!(select::choose(&level(6), &holes).next().map(|choice| choice.kind), Some(Isal));
 
     let program: Vec<u8> = (0..10_000_u32).flat_map(u32::to_le_bytes).collect();
-    let chunk = Chunk { input: &program, ..holes };
-    assert_eq!(select::choose(&level(1), &chunk).next().map(|(kind, _)| kind), Some(Libdeflate));
+    for (length, expected) in [(10_000, (Libdeflate, 1)), (40_000, (Isal, 2))] {
+        let first = select::choose(&level(1), &Chunk { input: &program[..length], ..holes }).next();
+        assert_eq!(first.map(|choice| (choice.kind, choice.settings.level)), Some(expected));
+    }
+
+    // Noise is tried with ISA-L, whose output is taken only if it really does not compress.
+    let mut state = 1_u32;
+    let mut random = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    let noise: Vec<u8> = (0..10_000).map(|_| random()).collect();
+    for level in [1, 6, 9].map(level) {
+        let first = select::choose(&level, &Chunk { input: &noise, ..holes }).next();
+        assert_eq!(first.map(|choice| (choice.kind, choice.least)), Some((Isal, 9_800)));
+    }
 
     // What only zlib can do.
     assert_eq!(kinds(&level(0), 0, 10_000), [ZlibRs, Original]);

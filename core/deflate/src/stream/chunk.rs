@@ -3,6 +3,7 @@
 use super::{Deflate, Ending, Flush, Io, Status, Tally};
 use crate::engine::{self, Chunk, EngineKind, Settings, Written};
 use crate::pool::{self, Scratch};
+use crate::select::Choice;
 use crate::store::Bytes;
 use crate::stored::{self, BitWriter};
 use crate::{breaker, savings, select, verify};
@@ -167,7 +168,7 @@ impl Deflate {
 fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tally: &mut Tally) -> Written {
     let len = chunk.input.len() as u64;
     let mut was_wrong = false;
-    for (kind, engine_settings) in select::choose(settings, chunk) {
+    for Choice { kind, settings: engine_settings, least } in select::choose(settings, chunk) {
         // Who repairs what an engine did wrong is not another engine.
         if was_wrong && kind != EngineKind::Original {
             continue;
@@ -179,6 +180,9 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
             }
             continue;
         };
+        if written.bytes < least {
+            continue;
+        }
         #[cfg(test)]
         super::tests::maybe_damage(kind, &mut out[..written.bytes]);
         if verifies && kind != EngineKind::Original {
