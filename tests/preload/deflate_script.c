@@ -541,6 +541,11 @@ static void same_wrapper(struct game *game) {
         if (a->at[i] != b->at[i]) differ(game, "byte %zu of the header is %02x, not %02x", i, a->at[i], b->at[i]);
 }
 
+/* Nobody looks at the message of a call that went well. */
+static void forget_messages(struct game *game) {
+    for (int i = 0; i < 2; i++) game->sides[i].strm->msg = NULL;
+}
+
 static void play_one(struct game *game) {
     static void (*const acts[])(struct game *) = {
         play_deflate, play_deflate, play_deflate, play_deflate, play_starved, play_starved, play_params,
@@ -549,8 +554,7 @@ static void play_one(struct game *game) {
     };
     void (*act)(struct game *) = acts[next(game->script) % (sizeof acts / sizeof *acts)];
     if (act != play_reset && act != play_copy && act != play_at_once) settle(game);
-    /* Nobody looks at the message of a call that went well, and of one before that. */
-    for (int i = 0; i < 2; i++) game->sides[i].strm->msg = NULL;
+    forget_messages(game);
     act(game);
     same_wrapper(game);
 }
@@ -589,6 +593,7 @@ static void finish(struct game *game) {
     for (int i = 0; i < 2; i++) codes[i] = game->sides[i].z->deflateEnd(game->sides[i].strm);
     if (codes[0] != codes[1] && !owed_finish) differ(game, "deflateEnd gives %d, not %d", codes[0], codes[1]);
     same_requests(game, "deflateEnd");
+    forget_messages(game);
     tell(game->script, " deflateEnd again");
     BOTH(game, deflateEnd, side->strm);
 }
