@@ -92,6 +92,8 @@ impl Io<'_> {
 pub struct Tally {
     /// Bytes compressed, by engine.
     pub engines: [u64; EngineKind::ALL.len()],
+    /// Bytes of which no engine made less.
+    pub plain: u64,
     pub verified: u64,
     pub mismatches: u64,
     /// Bytes that were copied to wait for more.

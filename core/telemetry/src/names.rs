@@ -252,6 +252,8 @@ names! {
         InflateSavedNs => "inflate-saved-ns",
         /// An engine's breaker opened.
         BreakerOpened => "breaker-opened",
+        /// Bytes written by hasten itself, where no engine made less of them.
+        DeflateHasten => "deflate-hasten-bytes",
     }
 }
 

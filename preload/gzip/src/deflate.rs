@@ -201,6 +201,7 @@ fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong
     add(Event::DeflateBytesIn, strm.total_in.wrapping_sub(total_in));
     add(Event::DeflateBytesOut, strm.total_out.wrapping_sub(total_out));
     ENGINES.into_iter().zip(tally.engines).for_each(|(event, n)| add(event, n));
+    add(Event::DeflateHasten, tally.plain);
     add(Event::DeflateVerified, tally.verified);
     add(Event::DeflateBuffered, tally.buffered);
     add(Event::DeflateSavedNs, tally.saved_ns);

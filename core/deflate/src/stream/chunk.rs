@@ -201,6 +201,7 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         tally.saved_ns += savings::deflate_ns(kind, settings.level, chunk.input.len());
         return written;
     }
+    tally.plain += len;
     stored::write_plain(chunk, out)
 }
 

@@ -42,7 +42,7 @@ impl Direction {
                 by_engine: [
                     counters[Event::DeflateIsal],
                     counters[Event::DeflateLibdeflate],
-                    0,
+                    counters[Event::DeflateHasten],
                     counters[Event::DeflateZlibRs],
                     counters[Event::DeflateOriginal],
                 ],
