@@ -141,3 +141,10 @@ fn filter(program: &Program, arguments: &[&str], preloaded: bool, input: &[u8]) 
     }
     tools::run(command.args(arguments).stdin(Stdio::from(file))).stdout
 }
+
+#[test]
+fn threads_and_forks() {
+    let counters = Program::using_zlib("zlib_threads").same_as_stock(&[], &[]);
+    assert_worked(&counters);
+    assert!(counters[Event::DeflateStreams] >= 8 * 24 + 9);
+}
