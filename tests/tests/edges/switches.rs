@@ -22,11 +22,15 @@ fn spec(pki: &Pki, kind: ServerKind) -> ServerSpec {
 fn the_kill_switch_leaves_servers_as_they_are() {
     let pki = Pki::new();
     for kind in ServerKind::ALL {
-        let server = Subject::accelerated(&spec(&pki, kind).env("HASTEN_DISABLE", "tls"));
-        serve_a_crowd(&server);
-        let pages = hasten_telemetry::pages_of(server.pid());
-        assert!(pages.is_err(), "{kind} counts although it is switched off");
-        server.finish();
+        for (switch, left) in [("tls", "gzip"), ("all", "")] {
+            let server = Subject::accelerated(&spec(&pki, kind).env("HASTEN_DISABLE", switch));
+            serve_a_crowd(&server);
+            for page in hasten_telemetry::pages_of(server.pid()).unwrap_or_default() {
+                let accelerator = page.read().expect("a readable counter page").accelerator;
+                assert_eq!(accelerator, left, "{kind} counts although HASTEN_DISABLE={switch}");
+            }
+            server.finish();
+        }
     }
 }
 
