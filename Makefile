@@ -14,7 +14,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HASTEN := $(TARGET)/release/hasten
 CARGO_DEB := 3.8.0
-FUZZ_SECONDS ?= 60
+FUZZ_SECONDS ?= 600
 
 .PHONY: help demo test bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
 

@@ -7,8 +7,8 @@ pin=packaging/requirements/libdeflate.txt
 part=core/deflate/src/engine/libdeflate/part.c
 target=.deps/libdeflate
 
-# What core/deflate calls. Everything else stays inside the library.
-interface=(hasten_libdeflate_new hasten_libdeflate_free hasten_libdeflate_tune hasten_libdeflate_compress)
+# What core/deflate calls, of the compressor and of one with small tables. Everything else stays inside the library.
+functions=(new free tune compress)
 
 main() {
     # What went in is kept with what came out, so a new pin means a new library.
@@ -28,11 +28,29 @@ main() {
 
 # compile SOURCE: part.c includes the changed compressor.
 compile() {
-    local flags=(-O3 -g0 -fPIC -fvisibility=hidden -fstack-protector-strong -I "$1" -I "$1/lib" -I "$scratch")
+    local flags=(-O3 -g0 -fPIC -fvisibility=hidden -fstack-protector-strong)
+    local paths=(-I "$1" -I "$1/lib" -I "$scratch") name
+    local all=("${functions[@]/#/hasten_libdeflate_}") small=("${functions[@]/#/hasten_libdeflate_small_}") renames=()
     change "$1/lib/deflate_compress.c" >"$scratch/changed_compress.c"
-    cc "${flags[@]}" -Wall -Werror -Wno-unused-function -c -o "$scratch/part.o" "$part"
-    cc "${flags[@]}" -c -o "$scratch/utils.o" "$1/lib/utils.c"
-    archive "$scratch/libhasten_libdeflate.a" "$scratch/part.o" "$scratch/utils.o" -- "${interface[@]}"
+    cc "${flags[@]}" "${paths[@]}" -Wall -Werror -Wno-unused-function -c -o "$scratch/part.o" "$part"
+    # To clear the tables takes longer than to compress a short text, so there is a compressor with fewer of them.
+    mkdir "$scratch/small"
+    shrink "$1/lib" "$scratch/small"
+    for name in "${functions[@]}"; do renames+=("-Dhasten_libdeflate_$name=hasten_libdeflate_small_$name"); done
+    cc "${flags[@]}" -I "$scratch/small" "${paths[@]}" "${renames[@]}" -Wall -Werror -Wno-unused-function -c \
+        -o "$scratch/small.o" "$part"
+    objcopy "${small[@]/#/--keep-global-symbol=}" "$scratch/small.o"
+    cc "${flags[@]}" "${paths[@]}" -c -o "$scratch/utils.o" "$1/lib/utils.c"
+    archive "$scratch/libhasten_libdeflate.a" "$scratch/part.o" "$scratch/small.o" "$scratch/utils.o" -- "${all[@]}" "${small[@]}"
+}
+
+# shrink SOURCE TARGET: the matchfinders with hash tables of 10 KiB in place of 192, and of 8 in place of 128.
+shrink() {
+    sed -e 's/^\(#define HC_MATCHFINDER_HASH3_ORDER\)\t15$/\1 10/' -e 's/^\(#define HC_MATCHFINDER_HASH4_ORDER\)\t16$/\1 12/' \
+        "$1/hc_matchfinder.h" >"$2/hc_matchfinder.h"
+    sed -e 's/^\(#define HT_MATCHFINDER_HASH_ORDER\)\t15$/\1 11/' "$1/ht_matchfinder.h" >"$2/ht_matchfinder.h"
+    (($(cat "$2"/*.h | grep -cE '^#define H._MATCHFINDER_HASH[34]?_ORDER 1[012]$') == 3)) ||
+        die "libdeflate's matchfinders have changed: see what has become of the sizes that scripts/libdeflate.sh changes"
 }
 
 # change FILE: after each initialization of a matchfinder the history is skipped, and the last block is final only if

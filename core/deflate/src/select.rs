@@ -20,6 +20,9 @@ const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
 /// Behind a history, a chunk shorter than this takes more time for the history than for itself, least of all with zlib.
 const SHORT: usize = 12 << 10;
 
+/// Up to here libdeflate, with small tables, is done before ISA-L is.
+const TINY: usize = 1200;
+
 /// Programs and the like from this size on are faster with ISA-L at its best than with libdeflate at its fastest.
 const LARGE_BINARY: usize = 24 << 10;
 
@@ -55,6 +58,7 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
     match nature {
         Nature::OneByte | Nature::Noise => [Isal, Libdeflate, ZlibRs, Original],
         Nature::Binary if is_low && chunk.input.len() < LARGE_BINARY => [Libdeflate, Isal, ZlibRs, Original],
+        _ if chunk.input.len() <= TINY => [Libdeflate, Isal, ZlibRs, Original],
         _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
     }

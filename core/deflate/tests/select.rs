@@ -19,6 +19,7 @@ fn level(level: u8) -> Settings {
 #[test]
 fn order() {
     assert_eq!(kinds(&level(1), 0, 10_000), [Isal, Libdeflate, ZlibRs, Original]);
+    assert_eq!(kinds(&level(1), 0, 1000), [Libdeflate, Isal, ZlibRs, Original]);
     for high in 2..=9 {
         assert_eq!(kinds(&level(high), 0, 10_000), [Libdeflate, ZlibRs, Isal, Original]);
         assert_eq!(kinds(&level(high), 32_768, 100_000)[0], Libdeflate);

@@ -57,11 +57,13 @@ impl Effort {
     }
 }
 
-/// Tables for the fastest parsing and for all others, made when they are first asked for.
+/// Up to here small tables are enough, and to clear large ones takes longer than to compress.
+const SMALL: usize = 4 << 10;
+
+/// Tables for the fastest parsing and for all others, small and large, made when they are first asked for.
 #[derive(Debug, Default)]
 pub struct Libdeflate {
-    fastest: Option<Compressor>,
-    chains: Option<Compressor>,
+    compressors: [Option<Compressor>; 4],
 }
 
 impl Libdeflate {
@@ -69,11 +71,11 @@ impl Libdeflate {
         Self::default()
     }
 
-    fn compressor(&mut self, effort: Effort) -> Option<&mut Compressor> {
-        let has_chains = effort.parsing != Parsing::Fastest;
-        let slot = if has_chains { &mut self.chains } else { &mut self.fastest };
+    fn compressor(&mut self, effort: Effort, length: usize) -> Option<&mut Compressor> {
+        let (has_chains, is_small) = (effort.parsing != Parsing::Fastest, length <= SMALL);
+        let slot = &mut self.compressors[usize::from(has_chains) * 2 + usize::from(is_small)];
         if slot.is_none() {
-            *slot = Compressor::new(has_chains);
+            *slot = Compressor::new(if is_small { &ffi::SMALL } else { &ffi::LARGE }, has_chains);
         }
         let compressor = slot.as_mut()?;
         compressor.tune(effort);
@@ -93,7 +95,8 @@ impl Engine for Libdeflate {
         if chunk.input.is_empty() && !chunk.last {
             return Some(Written { bytes: 0, after: chunk.before, synced: false });
         }
-        let compressor = self.compressor(Effort::of(settings.level, chunk.input.len())?)?;
+        let effort = Effort::of(settings.level, chunk.input.len())?;
+        let compressor = self.compressor(effort, chunk.history.len() + chunk.input.len())?;
         if chunk.history.is_empty() {
             return compressor.compress(chunk.before, chunk.input, 0, chunk.last, out);
         }
@@ -107,21 +110,24 @@ impl Engine for Libdeflate {
 }
 
 #[derive(Debug)]
-struct Compressor(NonNull<ffi::Compressor>);
+struct Compressor {
+    api: &'static ffi::Api,
+    tables: NonNull<ffi::Compressor>,
+}
 
 // SAFETY: a compressor is memory that belongs to no thread, and nobody else has a pointer to this one.
 unsafe impl Send for Compressor {}
 
 impl Compressor {
-    fn new(has_chains: bool) -> Option<Self> {
+    fn new(api: &'static ffi::Api, has_chains: bool) -> Option<Self> {
         // SAFETY: the function has no precondition.
-        NonNull::new(unsafe { ffi::hasten_libdeflate_new(has_chains) }).map(Self)
+        NonNull::new(unsafe { (api.new)(has_chains) }).map(|tables| Self { api, tables })
     }
 
     fn tune(&mut self, effort: Effort) {
         let Effort { parsing, depth, nice_length } = effort;
         // SAFETY: the compressor is alive and ours alone, and has the tables for this parsing (`Libdeflate::compressor`).
-        unsafe { ffi::hasten_libdeflate_tune(self.0.as_ptr(), parsing as u32, depth, nice_length) }
+        unsafe { (self.api.tune)(self.tables.as_ptr(), parsing as u32, depth, nice_length) }
     }
 
     /// Compresses what is in `bytes` behind its first `history`.
@@ -138,8 +144,8 @@ impl Compressor {
         // the first, and there is input behind it unless the whole stream is empty (`serves`). Fewer than eight bits come
         // before.
         let written = unsafe {
-            ffi::hasten_libdeflate_compress(
-                self.0.as_ptr(),
+            (self.api.compress)(
+                self.tables.as_ptr(),
                 bytes.as_ptr(),
                 history,
                 bytes.len() - history,
@@ -158,6 +164,6 @@ impl Compressor {
 impl Drop for Compressor {
     fn drop(&mut self) {
         // SAFETY: the compressor is alive, and nobody uses it afterwards.
-        unsafe { ffi::hasten_libdeflate_free(self.0.as_ptr()) }
+        unsafe { (self.api.free)(self.tables.as_ptr()) }
     }
 }
