@@ -99,14 +99,14 @@ fn libraries_in_short(results: &Results<Row>) -> String {
     let mut text = "\nAny other program that calls zlib, over a corpus of files from 1 KB to 1 MB, in megabytes per second of CPU:\n\n\
              | zlib | stock | hasten | **stock ÷ hasten** | bytes |\n|---|---:|---:|---:|---:|\n"
         .to_owned();
-    let hasten = |row: &&Row| row.engine.as_deref() == Some("hasten");
-    let works = ["deflate", "inflate"];
-    for row in results
-        .rows
-        .iter()
-        .filter(hasten)
-        .filter(|row| row.work.as_deref().is_some_and(|work| works.contains(&work)))
-    {
+    // One direction after the other, whatever the order of the measurement.
+    let of = |work: &'static str| {
+        results
+            .rows
+            .iter()
+            .filter(move |row| row.engine.as_deref() == Some("hasten") && row.work.as_deref() == Some(work))
+    };
+    for row in of("deflate").chain(of("inflate")) {
         let work = row.work.as_deref().unwrap_or_default();
         let what = if work == "inflate" { work.to_owned() } else { format!("{work}, level {}", row.level) };
         text += &format!(
