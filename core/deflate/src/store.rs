@@ -34,7 +34,6 @@ impl Store {
         let mut store = Self::default();
         let mut count = 0_usize;
         for (address, len) in regions.into_iter().take(MAX_REGIONS) {
-            // Never initialised memory must not be read: a page that is new from the kernel is zero anyway.
             store.len += len;
             match count.checked_sub(1).and_then(|last| store.regions[last].as_mut()) {
                 Some(last) if last.address.as_ptr().wrapping_add(last.len) == address.as_ptr() => {
@@ -78,7 +77,8 @@ impl Store {
         });
     }
 
-    /// The bytes from `offset`, where they lie if they lie together, else as a copy.
+    /// The bytes from `offset`, where they lie if they lie together, else as a copy. They must have been written: what an
+    /// allocator gives is not initialised.
     pub fn get(&self, offset: usize, len: usize) -> Bytes<'_> {
         let mut whole = None;
         self.pieces(offset, len, |address, piece| {

@@ -4,12 +4,14 @@
 //! an exported C function of ten lines or fewer: it fetches the original,
 //! and hands it with the arguments to a function of the library that may do
 //! the work itself or call the original. Nothing here logs, and only
-//! [`exec`] allocates.
+//! [`exec`] and [`Switch::init`] allocate.
 
 pub mod exec;
 mod original;
+mod switch;
 
 pub use original::{Library, Original};
+pub use switch::Switch;
 
 /// Declares hooks: exported function, typed original, and table line.
 ///

@@ -3,13 +3,11 @@
 
 use std::env;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use hasten_deflate::engine::EngineKind;
 use hasten_deflate::select;
+use hasten_hook::Switch;
 
-/// Read by every hasten library: a list of accelerators to leave out, or `all`.
-const DISABLE: &str = "HASTEN_DISABLE";
 /// `1`: inflate again whatever an engine has deflated, and compare, before it leaves.
 const VERIFY: &str = "HASTEN_GZIP_VERIFY";
 /// The engines that may be used, such as `isal,libdeflate`; the original always may.
@@ -23,7 +21,7 @@ pub(crate) struct Config {
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
-static ENABLED: AtomicBool = AtomicBool::new(false);
+static SWITCH: Switch = Switch::new("gzip");
 
 pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
@@ -32,18 +30,12 @@ pub(crate) fn get() -> &'static Config {
 /// Whether hooks do anything; false until the constructor has run.
 #[inline]
 pub(crate) fn is_enabled() -> bool {
-    ENABLED.load(Ordering::Relaxed)
+    SWITCH.is_on()
 }
 
 /// Reads the environment; whether the library is to do anything.
 pub(crate) fn init() -> bool {
-    let enabled = !is_disabled(&env::var(DISABLE).unwrap_or_default()) && get().engines;
-    ENABLED.store(enabled, Ordering::Relaxed);
-    enabled
-}
-
-fn is_disabled(list: &str) -> bool {
-    list.split(',').map(str::trim).any(|name| matches!(name, "gzip" | "all" | "1"))
+    SWITCH.init(get().engines)
 }
 
 impl Config {
@@ -68,16 +60,6 @@ fn engines(list: Option<&str>) -> Vec<EngineKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_kill_switch_is_a_list() {
-        for list in ["gzip", "gzip, tls", "all", "1"] {
-            assert!(is_disabled(list), "{list}");
-        }
-        for list in ["", "tls", "gzipx", "0"] {
-            assert!(!is_disabled(list), "{list}");
-        }
-    }
 
     #[test]
     fn engines_are_chosen_by_name() {

@@ -3,12 +3,10 @@
 
 use std::env;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use hasten_crypto::{Ifma, Overrides};
+use hasten_hook::Switch;
 
-/// Read by every hasten library: a list of accelerators to leave out, or `all`.
-const DISABLE: &str = "HASTEN_DISABLE";
 /// `1`: suspend every operation but answer it with the original, to test the
 /// machinery where the engine cannot run (valgrind, CPUs without IFMA).
 const SUSPEND_ONLY: &str = "HASTEN_TLS_SUSPEND_ONLY";
@@ -28,7 +26,7 @@ pub(crate) struct Config {
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
-static ENABLED: AtomicBool = AtomicBool::new(false);
+static SWITCH: Switch = Switch::new("tls");
 
 pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
@@ -37,19 +35,13 @@ pub(crate) fn get() -> &'static Config {
 /// Whether hooks do anything; false until the constructor has run.
 #[inline]
 pub(crate) fn is_enabled() -> bool {
-    ENABLED.load(Ordering::Relaxed)
+    SWITCH.is_on()
 }
 
 /// Reads the environment; whether the library is to do anything.
 pub(crate) fn init() -> bool {
-    let enabled = !is_disabled(&env::var(DISABLE).unwrap_or_default());
     get();
-    ENABLED.store(enabled, Ordering::Relaxed);
-    enabled
-}
-
-fn is_disabled(list: &str) -> bool {
-    list.split(',').map(str::trim).any(|name| matches!(name, "tls" | "all" | "1"))
+    SWITCH.init(true)
 }
 
 impl Config {
@@ -65,21 +57,6 @@ impl Config {
                 .ok()
                 .and_then(|list| list.parse().ok())
                 .unwrap_or_default(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_disabled;
-
-    #[test]
-    fn the_kill_switch_is_a_list() {
-        for list in ["tls", "gzip, tls", "all", "1"] {
-            assert!(is_disabled(list), "{list}");
-        }
-        for list in ["", "gzip", "tlsx", "0"] {
-            assert!(!is_disabled(list), "{list}");
         }
     }
 }
