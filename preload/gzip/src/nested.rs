@@ -128,7 +128,9 @@ impl Nested {
     /// The buffers of `strm` are valid; `outer` is the stream that this one is nested in.
     pub(crate) unsafe fn deflate(&mut self, outer: &mut Deflate, strm: &mut ZStream, flush: Flush) -> c_int {
         if self.trailer.is_none() {
-            if self.is_fresh && strm.avail_in == 0 && self.pending().0 == 0 && outer.repeats(flush) {
+            // Without room, zlib refuses before it remembers the flush.
+            let is_idle = strm.avail_in == 0 && strm.avail_out > 0 && self.pending().0 == 0;
+            if self.is_fresh && is_idle && outer.repeats(flush) {
                 return Z_BUF_ERROR;
             }
             // SAFETY: the caller's promise.
