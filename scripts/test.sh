@@ -11,6 +11,8 @@ PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
 # What the caller's shell says about hasten must not reach the tests.
 unset "${!HASTEN_@}" LD_PRELOAD
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
+# The same random inputs in every run, so that the same tree gets the same verdict. New ones: PROPTEST_RNG_SEED=$RANDOM.
+export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261122}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0

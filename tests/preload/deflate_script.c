@@ -38,6 +38,8 @@ struct game {
     struct bytes dictionary;  /* set before the first byte */
     int owed;                 /* the flush that was begun but not drained, or -1 */
     bool begun, finished, at_byte;
+    bool mixed;  /* whether a dictionary was set, or the settings changed in between */
+    bool stores; /* whether the level was changed to 0 */
     gz_header header;
     unsigned char extra[64];
 };
@@ -274,9 +276,12 @@ static void drain_both(struct game *game, int flush, unsigned chunk) {
     cut_plain(game);
     if (codes[0] == Z_OK) game->at_byte = flush == Z_SYNC_FLUSH || flush == Z_FULL_FLUSH;
     bool flushed = game->at_byte || game->finished;
-    /* A guess that zlib makes from the first block, whose end is its own affair: they agree where there is only one. */
+    /*
+     * A guess that zlib makes from the literals of the first block it compresses, whose end is its own affair: they
+     * agree where there is only one block, and nothing before it to be referred to instead.
+     */
     enum { ONE_BLOCK = 120 };
-    bool guessed_alike = flushed && game->length <= ONE_BLOCK;
+    bool guessed_alike = flushed && game->length <= ONE_BLOCK && !game->mixed;
     const z_stream *a = game->sides[0].strm, *b = game->sides[1].strm;
     if (guessed_alike && a->data_type != b->data_type) differ(game, "data_type is %d, not %d", a->data_type, b->data_type);
     decode_both(game, flushed);
@@ -344,7 +349,8 @@ static void play_wrong_arguments(struct game *game) {
 static void play_params(struct game *game) {
     int level = PICK(game->script, 6, 1, 2, 3, 4, 5, 7, 8, 9, 0, -1, 10, -2);
     int strategy = PICK(game->script, 0, 0, 0, 0, 1, 2, 3, 4, 5, -1);
-    bool no_room = one_in(game->script, 8);
+    /* What is stored is on its way at once with the original, so that it needs no room; that is nothing to rely on. */
+    bool no_room = one_in(game->script, 8) && !game->stores;
     size_t length = no_room ? 0 : more_plain(game);
     tell(game->script, " deflateParams(%d, %d)%s with %zu bytes", level, strategy, no_room ? " without room" : "", length);
     int codes[2];
@@ -361,6 +367,9 @@ static void play_params(struct game *game) {
     tell(game->script, " -> %d;", codes[0]);
     cut_plain(game);
     game->at_byte = false;
+    if (codes[0] != Z_OK) return;
+    game->mixed = true;
+    game->stores = level == 0;
 }
 
 static void play_tune(struct game *game) {
@@ -401,6 +410,7 @@ static void play_set_dictionary(struct game *game) {
     const unsigned char *given = one_in(game->script, 9) ? NULL : dictionary;
     int code = BOTH(game, deflateSetDictionary, side->strm, given, (unsigned)length);
     if (code != Z_OK) return;
+    game->mixed = true;
     if (!game->begun) {
         append(&game->dictionary, dictionary, length);
         return;
@@ -510,7 +520,7 @@ static void start_over(struct game *game) {
     }
     game->length = game->dictionary.length = 0;
     game->owed = NOTHING_OWED;
-    game->begun = game->finished = game->at_byte = false;
+    game->begun = game->finished = game->at_byte = game->mixed = false;
 }
 
 static void play_reset(struct game *game) {
@@ -608,6 +618,7 @@ static void play(const unsigned char *bytes, size_t length) {
         *side = (struct side){.z = i == 0 ? &linked : &original, .out = side->out, .decoder.decoded = side->decoder.decoded};
     }
     start_over(&game);
+    game.stores = false;
     if (start(&game) != Z_OK) return;
     for (int acts = 0; acts < 40 && script.at < script.end; acts++) play_one(&game);
     finish(&game);

@@ -70,10 +70,10 @@ fn play(preloaded: bool, cases: u32) {
     let player = Player::new(preloaded);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let result = TestRunner::new(config).run(&scripts(), |script| player.borrow_mut().play(&script));
-    assert_eq!(player.borrow_mut().end(), "exit status: 0");
     if let Err(error) = result {
         panic!("{error}");
     }
+    assert_eq!(player.borrow_mut().end(), "exit status: 0");
 }
 
 /// The player must find nothing where there is nothing to find.
