@@ -16,6 +16,10 @@ const ARCHIVES: [(&str, &str); 3] = [
     (".deps/libdeflate/LICENSE", "libdeflate, changed where scripts/libdeflate.sh says (MIT)"),
 ];
 
+/// Code of others inside a crate, whose own licence file is not at the crate's top.
+const BUNDLED: [(&str, &str, &str); 1] =
+    [("libz-ng-sys", "src/zlib-ng/LICENSE.md", "zlib-ng, which `hasten bench gzip` compares with (Zlib)")];
+
 const HEAD: &str = "\
 hasten is licensed under the Apache License 2.0, see the file LICENSE.
 It contains the work of others, under the licences below.
@@ -29,6 +33,11 @@ pub(crate) fn print(workspace: &Workspace) -> Result<(), Error> {
         let license = package.license.as_deref().unwrap_or("see its text");
         for text in texts(package)? {
             covers.entry(text).or_default().push(format!("{} {} ({license})", package.name, package.version));
+        }
+        for (_, path, name) in BUNDLED.into_iter().filter(|(krate, ..)| *krate == package.name) {
+            let path = package.directory().join(path);
+            let text = fs::read_to_string(&path).map_err(|source| Error::File { path, source })?;
+            covers.entry(normal(&text)).or_default().push(name.to_owned());
         }
     }
     for (license, name) in ARCHIVES {
