@@ -127,7 +127,7 @@ static unsigned char *room_in(struct bytes *bytes, size_t length) {
     return bytes->at + bytes->length;
 }
 
-static void append(struct bytes *bytes, const void *from, size_t length) {
+static inline void append(struct bytes *bytes, const void *from, size_t length) {
     if (length == 0) return;
     memcpy(room_in(bytes, length), from, length);
     bytes->length += length;

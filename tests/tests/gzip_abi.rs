@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
 use hasten_tests::program::{Library, Program, without_library};
+use hasten_tests::tools;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
@@ -85,4 +86,25 @@ fn the_original_agrees_with_itself() {
 #[test]
 fn deflate_in_any_order() {
     play(true, 4000);
+}
+
+/// Deflate's allocations are compared by the player, one by one; an inflate stream may take up to twice as much.
+#[test]
+fn memory_of_inflate_streams() {
+    let program = Program::using_zlib("inflate_memory");
+    let mut command = Command::new(program.path());
+    Library::Gzip.preload(&mut command, &[]);
+    let output = String::from_utf8(tools::run(&mut command).stdout).expect("text");
+    let rows: Vec<Vec<i64>> = output
+        .lines()
+        .map(|line| line.split(' ').map(|word| word.parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(rows.len(), 7, "{output}");
+    for row in rows {
+        let [window_bits, ours, original] = row[..] else { panic!("{output}") };
+        assert!(
+            original > 0 && ours > 0 && ours <= 2 * original,
+            "window bits {window_bits}: {ours} bytes, not {original}"
+        );
+    }
 }
