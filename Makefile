@@ -51,11 +51,14 @@ results: build ## Measure everything, keep it in docs/results and put it into RE
 	    cargo xtask results --add $(TARGET)/results/hasten-report.json || exit 1; \
 	done
 
-profile: build ## Sample where the CPU time of a handshake goes (needs linux-perf), into docs/performance.md
+profile: build ## Sample where the CPU time goes (needs linux-perf), into docs/performance.md
 	@scripts/packages.sh demo
 	@mkdir -p $(TARGET)/results docs/results
-	@cargo run --release --locked --package hasten-bench --example profile -- $(HASTEN) >$(TARGET)/results/profile.json
-	@cp $(TARGET)/results/profile.json docs/results/profile.json
+	@for workload in tls gzip; do \
+	    cargo run --release --locked --package hasten-bench --example profile -- $$workload $(HASTEN) \
+	        >$(TARGET)/results/profile-$$workload.json && \
+	    cp $(TARGET)/results/profile-$$workload.json docs/results/ || exit 1; \
+	done
 	@cargo xtask results
 
 build: deps ## The command and its libraries, in release mode

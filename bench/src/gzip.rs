@@ -26,6 +26,7 @@ use crate::server::ServerKind;
 pub use self::case::{Engine, GzipCase, LibraryCase, LibraryWork, ServerCase, UnknownEngine};
 pub use self::library::{LibraryError, WORKER};
 pub use self::matrix::{Matrix, Paces};
+pub use self::nginx::Site;
 
 use self::corpus::Corpus;
 

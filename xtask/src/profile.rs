@@ -1,4 +1,4 @@
-//! The table of docs/performance.md that says where the time goes, from docs/results/profile.json.
+//! The tables of docs/performance.md that say where the time goes, from docs/results/profile-*.json.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,11 +8,37 @@ use serde::Deserialize;
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-const FILE: &str = "docs/results/profile.json";
+/// What was profiled, and the columns of its table in the order in which an operation meets them.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    file: &'static str,
+    what: &'static str,
+    case: &'static str,
+    parts: &'static [&'static str],
+}
 
-/// Columns of the table, in the order in which a handshake meets them.
-const PARTS: [&str; 8] =
-    ["kernel", "nginx", "libssl", "libcrypto", "libc", "hasten: hooks", "hasten: lanes", "other"];
+pub(crate) const HANDSHAKE: Subject = Subject {
+    file: "docs/results/profile-tls.json",
+    what: "handshake and request, nginx, TLS 1.3",
+    case: "certificate",
+    parts: &["kernel", "nginx", "libssl", "libcrypto", "libc", "hasten: hooks", "hasten: lanes", "other"],
+};
+
+pub(crate) const RESPONSE: Subject = Subject {
+    file: "docs/results/profile-gzip.json",
+    what: "response of 100 KB of HTML, nginx",
+    case: "case",
+    parts: &[
+        "kernel",
+        "nginx",
+        "libz",
+        "libc",
+        "hasten: streams",
+        "hasten: checksum",
+        "hasten: engine",
+        "other",
+    ],
+};
 
 #[derive(Debug, Deserialize)]
 struct Profile {
@@ -22,37 +48,47 @@ struct Profile {
 
 #[derive(Debug, Deserialize)]
 struct Row {
-    cert: String,
+    case: String,
     side: String,
     server_cpu_us_per_op: f64,
     parts: BTreeMap<String, f64>,
 }
 
-/// The table, or a sentence that says how to get it.
-pub(crate) fn table(workspace: &Workspace) -> Result<String, Error> {
-    let path = workspace.root.join(FILE);
-    let Ok(text) = fs::read(&path) else {
-        return Ok(format!("No profile is kept in {FILE} yet: `make profile` takes one.\n"));
-    };
-    let profile: Profile =
-        serde_json::from_slice(&text).map_err(|error| Error::Content { path, why: error.to_string() })?;
-    Ok(render(&profile))
+impl Subject {
+    /// The table, or a sentence that says how to get it.
+    pub(crate) fn table(&self, workspace: &Workspace) -> Result<String, Error> {
+        let path = workspace.root.join(self.file);
+        let Ok(text) = fs::read(&path) else {
+            return Ok(format!("No profile is kept in {} yet: `make profile` takes one.\n", self.file));
+        };
+        let profile: Profile =
+            serde_json::from_slice(&text).map_err(|error| Error::Content { path, why: error.to_string() })?;
+        Ok(self.render(&profile))
+    }
+
+    fn render(&self, profile: &Profile) -> String {
+        let mut text = format!(
+            "Microseconds of server CPU per {}, {} connections, by samples of perf.\n\n\
+             | {} | side | total | {} |\n|---|---|---:|{}\n",
+            self.what,
+            profile.concurrency,
+            self.case,
+            self.parts.join(" | "),
+            "---:|".repeat(self.parts.len())
+        );
+        for row in &profile.rows {
+            let part = |part: &&str| format!("{:.1}", row.parts.get(*part).copied().unwrap_or_default());
+            let parts: Vec<_> = self.parts.iter().map(part).collect();
+            let total = row.server_cpu_us_per_op;
+            text += &format!("| {} | {} | {total:.0} | {} |\n", case(&row.case), row.side, parts.join(" | "));
+        }
+        text
+    }
 }
 
-fn render(profile: &Profile) -> String {
-    let mut text = format!(
-        "Microseconds of server CPU per handshake and request, nginx, TLS 1.3, {} connections, by samples of perf.\n\n\
-         | certificate | side | total | {} |\n|---|---|---:|{}\n",
-        profile.concurrency,
-        PARTS.join(" | "),
-        "---:|".repeat(PARTS.len())
-    );
-    for row in &profile.rows {
-        let parts = PARTS.map(|part| format!("{:.1}", row.parts.get(part).copied().unwrap_or_default()));
-        let (cert, total) = (row.cert.to_uppercase(), row.server_cpu_us_per_op);
-        text += &format!("| {cert} | {} | {total:.0} | {} |\n", row.side, parts.join(" | "));
-    }
-    text
+/// Names of algorithms are written large.
+fn case(case: &str) -> String {
+    if case.starts_with("level") { case.to_owned() } else { case.to_uppercase() }
 }
 
 #[cfg(test)]
@@ -62,11 +98,11 @@ mod tests {
     #[test]
     fn every_part_has_its_column() {
         let profile: Profile = serde_json::from_str(
-            r#"{"concurrency": 256, "rows": [{"cert": "p-256", "side": "hasten", "server_cpu_us_per_op": 140.4,
+            r#"{"concurrency": 256, "rows": [{"case": "p-256", "side": "hasten", "server_cpu_us_per_op": 140.4,
                 "parts": {"kernel": 60.25, "hasten: lanes": 17.0}}]}"#,
         )
         .unwrap();
-        let table = render(&profile);
+        let table = HANDSHAKE.render(&profile);
         assert!(
             table.ends_with("| P-256 | hasten | 140 | 60.2 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 17.0 | 0.0 |\n"),
             "{table}"

@@ -26,8 +26,10 @@ type Marks = (&'static str, &'static str);
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
-const PROFILE: Marks =
-    ("<!-- profile: begin (written by `cargo xtask results`) -->\n", "<!-- profile: end -->\n");
+const PROFILE_TLS: Marks =
+    ("<!-- profile-tls: begin (written by `cargo xtask results`) -->\n", "<!-- profile-tls: end -->\n");
+const PROFILE_GZIP: Marks =
+    ("<!-- profile-gzip: begin (written by `cargo xtask results`) -->\n", "<!-- profile-gzip: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
 
@@ -55,7 +57,10 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
         let text = mark(RESULTS, &workspace.read(document)?, document, &of_tls)?;
         let text = mark(GZIP, &text, document, &of_gzip)?;
         let text = match document {
-            PERFORMANCE => mark(PROFILE, &text, document, &profile::table(workspace)?)?,
+            PERFORMANCE => {
+                let text = mark(PROFILE_TLS, &text, document, &profile::HANDSHAKE.table(workspace)?)?;
+                mark(PROFILE_GZIP, &text, document, &profile::RESPONSE.table(workspace)?)?
+            }
             _ => text,
         };
         workspace.generate(document, &text, args.check, COMMAND)?;
@@ -258,7 +263,7 @@ mod tests {
         assert_eq!(replaced, format!("a\n{begin}\nnew\n\n{end}b\n"));
         assert_eq!(replace(&replaced, RESULTS, "new\n").unwrap(), replaced);
         assert_eq!(replace("no marks", RESULTS, "new"), None);
-        assert_eq!(replace(&document, PROFILE, "new"), None, "other marks");
+        assert_eq!(replace(&document, PROFILE_TLS, "new"), None, "other marks");
     }
 
     /// A library row, a server row; `worst` is the growth of the worst file.

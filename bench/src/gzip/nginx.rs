@@ -102,6 +102,39 @@ impl Servers {
     }
 }
 
+/// One nginx that serves one page at one level, to be looked at from outside.
+#[derive(Debug)]
+pub struct Site {
+    server: Server,
+    path: String,
+    content: Content,
+    _root: TempDir,
+}
+
+impl Site {
+    pub fn start(level: u8, size: usize, launcher: Launcher, cpu: Option<usize>) -> Result<Self, BenchError> {
+        let contents = [(size, Content::new(page(size)))];
+        let root = write_files(&contents).map_err(BenchError::Bodies)?;
+        let spec = ServerSpec::plain(ServerKind::Nginx)
+            .cpu(cpu)
+            .http_lines(HTTP_LINES)
+            .server_lines(&locations(&[level], root.path()))
+            .launcher(launcher)
+            .env("HASTEN_ONLY", "gzip");
+        let [(_, content)] = contents;
+        let path = format!("/{level}/{}", file_name(size));
+        Ok(Self { server: spec.start()?, path, content, _root: root })
+    }
+
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    pub fn target(&self) -> Target<'_> {
+        Target { address: self.server.address(), path: &self.path, content: &self.content }
+    }
+}
+
 /// As Debian's nginx.conf, with compression for every size and type, and connections that stay open for a round.
 const HTTP_LINES: &str = "sendfile on;
     tcp_nopush on;
