@@ -74,3 +74,18 @@ archive() {
     objcopy "${@/#/--keep-global-symbol=}" "${library%.a}.o"
     ar rcsD "$library" "${library%.a}.o"
 }
+
+# npm_install SOURCE TARGET: what SOURCE/package-lock.json pins, installed in TARGET, without running anybody's scripts.
+npm_install() {
+    local source=$1 target=$2 log
+    # The lock is kept with what it brought, so a new lock means a new installation.
+    if [[ -d $target/node_modules ]] && cmp -s "$source/package-lock.json" "$target/installed.json"; then
+        return
+    fi
+    say "Fetching the npm packages of $source"
+    mkdir -p "$target"
+    cp "$source/package.json" "$source/package-lock.json" "$target/"
+    log=$(cd "$target" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error 2>&1) ||
+        die "cannot install what $source/package-lock.json names (${log##*$'\n'}): check the network, or npm's configuration"
+    cp "$source/package-lock.json" "$target/installed.json"
+}

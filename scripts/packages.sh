@@ -14,6 +14,8 @@ needs() {
 		build program cmake           cmake
 		build program python3         python3
 		build module  pip             python3-pip
+		build program node            nodejs
+		build program npm             npm
 		build file    /etc/ssl/certs/ca-certificates.crt ca-certificates
 		demo  program nginx           nginx
 		demo  program haproxy         haproxy
@@ -32,11 +34,11 @@ needs() {
 		test  file    /usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so libengine-pkcs11-openssl
 		test  program valgrind        valgrind
 		test  program go              golang-go
-		test  program node            nodejs
 		test  file    /usr/include/zlib.h zlib1g-dev
 		test  file    /usr/lib/python3.11/test/test_zlib.py libpython3.11-testsuite
 		test  program perl            perl
 		test  program rsync           rsync
+		test  program chromium        chromium
 		test  program dpkg-scanpackages dpkg-dev
 	LIST
 }

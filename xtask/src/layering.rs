@@ -8,7 +8,8 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 16] = [
+    ("hasten-charts", &[]),
     ("hasten-crypto", &[]),
     ("hasten-deflate", &[]),
     ("hasten-evidence", &[]),
@@ -17,7 +18,8 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("hasten-probe", &[]),
     ("hasten-telemetry", &[]),
     ("hasten-plan", &["hasten-probe"]),
-    ("hasten-bench", &["hasten-deflate", "hasten-evidence"]),
+    ("hasten-v8", &["hasten-charts"]),
+    ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
     ("hasten-gzip", &["hasten-deflate", "hasten-hook", "hasten-telemetry"]),
     ("hasten-tls", &["hasten-crypto", "hasten-hook", "hasten-telemetry"]),
     (
@@ -29,6 +31,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",
+            "hasten-v8",
         ],
     ),
     // Nothing is built from these two, so they may use anything.
@@ -42,6 +45,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",
+            "hasten-v8",
         ],
     ),
     ("xtask", &["hasten-plan"]),

@@ -1,0 +1,9 @@
+//! Garbage collection of V8: traces in, a summary, a model and advice out.
+//!
+//! [`event`] is what one collection was, whatever wrote it down; [`summary`] is what a whole trace shows, in bounded
+//! memory.
+
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod summary;

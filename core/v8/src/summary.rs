@@ -1,0 +1,156 @@
+//! What a trace shows, in memory that does not grow with it. Serialized, it is the data of `hasten gc --json` and of the page.
+
+use serde::Serialize;
+
+use crate::event::{Isolate, Kind, Reason};
+
+/// A whole trace: one file, or standard input.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The file, or `-`.
+    pub source: String,
+    pub lines: Lines,
+    /// In the order of their pauses' total, longest first.
+    pub isolates: Vec<IsolateSummary>,
+}
+
+/// What became of every line; the counts add up to `total`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lines {
+    pub bytes: u64,
+    pub total: u64,
+    /// A collection, or a part of the report of one.
+    pub understood: u64,
+    /// The program's own output.
+    pub other: u64,
+    /// V8's, and not understood: a release that hasten does not know, or a line cut in two.
+    pub unknown: u64,
+    /// The first few of `unknown`, shortened.
+    pub samples: Vec<String>,
+}
+
+/// What wrote a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    TraceGc,
+    TraceGcNvp,
+    /// `--trace-gc-nvp` of Node 26.
+    TraceGcJson,
+    TraceGcVerbose,
+    Recorder,
+}
+
+/// One heap.
+#[derive(Clone, Debug, Serialize)]
+pub struct IsolateSummary {
+    pub isolate: Isolate,
+    /// Every format that told of this heap.
+    pub formats: Vec<Format>,
+    /// The releases of Node whose traces look like this one, such as `22, 24`.
+    pub node: Option<String>,
+    /// From the first collection's end to the last one's, in milliseconds.
+    pub first_ms: f64,
+    pub last_ms: f64,
+    pub by_kind: Vec<KindSummary>,
+    pub pauses: Pauses,
+    /// Of wall time between the first and the last collection, 0 to 1.
+    pub pause_share: Option<f64>,
+    pub longest: Vec<LongPause>,
+    pub young: YoungSummary,
+    pub heap: HeapSummary,
+    pub timeline: Timeline,
+}
+
+/// Pauses of one kind, or of all; milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Pauses {
+    pub count: u64,
+    pub total_ms: f64,
+    pub mean_ms: f64,
+    pub p50_ms: f64,
+    pub p90_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct KindSummary {
+    pub kind: Kind,
+    #[serde(flatten)]
+    pub pauses: Pauses,
+    /// How often for which reason, most frequent first.
+    pub reasons: Vec<(Reason, u64)>,
+    /// How many pauses were as long: upper edge of the bucket in milliseconds, and the count.
+    pub histogram: Vec<(f64, u64)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LongPause {
+    pub at_ms: f64,
+    pub kind: Kind,
+    pub pause_ms: f64,
+    pub reason: Reason,
+}
+
+/// Allocation and survival; rates are bytes per second of wall time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct YoungSummary {
+    pub allocated_bytes: Option<u64>,
+    pub allocation_rate: Option<f64>,
+    pub promoted_bytes: Option<u64>,
+    pub promotion_rate: Option<f64>,
+    /// Of the bytes that a scavenge looked at, those that it kept, 0 to 1.
+    pub survival: Option<f64>,
+    /// The largest semi-space that was seen or follows from what a scavenge freed, in bytes.
+    pub semi_space: Option<u64>,
+    /// Whether a source says so, or hasten concludes it.
+    pub is_measured: bool,
+}
+
+/// The heap behind full collections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HeapSummary {
+    pub peak_used: u64,
+    pub peak_committed: u64,
+    /// Milliseconds and bytes, thinned out evenly if there are many.
+    pub after_full: Vec<(f64, u64)>,
+    pub trend: Option<Trend>,
+}
+
+/// A straight line through the heap behind full collections, start-up left out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Trend {
+    pub bytes_per_hour: f64,
+    /// The interval at 95 %.
+    pub low: f64,
+    pub high: f64,
+    pub collections: u64,
+    /// The slope is certainly above zero, and large enough to matter.
+    pub is_suspicious: bool,
+}
+
+/// For charts: at most a few thousand entries, however long the trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Timeline {
+    /// The pauses; where there are too many, the longest of each kind in each slice of time.
+    pub pauses: Vec<(f64, Kind, f64)>,
+    /// Whether every pause is in `pauses`.
+    pub is_complete: bool,
+    pub slices: Vec<Slice>,
+}
+
+/// A slice of wall time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Slice {
+    pub from_ms: f64,
+    pub to_ms: f64,
+    pub allocated: u64,
+    pub promoted: u64,
+    pub pause_ms: f64,
+    pub used_min: u64,
+    pub used_max: u64,
+    pub committed_max: u64,
+    /// The last state of the spaces in it, where the source tells.
+    pub spaces: Option<crate::event::Spaces>,
+}

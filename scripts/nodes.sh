@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# nodes.sh: the Node.js releases that tests and benches run, from the npm registry, pinned by hash:
+# .deps/nodes/node_modules/node{18,20,22,24,26}/bin/node.
+source "$(dirname "$0")/lib.sh"
+
+npm_install packaging/node .deps/nodes
