@@ -31,6 +31,7 @@ pub(crate) enum Command {
     Run(cmd::run::RunArgs),
     Top(cmd::top::TopArgs),
     Bench(cmd::bench::BenchArgs),
+    Gc(cmd::gc::GcArgs),
     Completions(cmd::completions::CompletionsArgs),
     #[command(hide = true)]
     Man(cmd::man::ManArgs),

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(&args),
         Command::Top(args) => cmd::top::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
+        Command::Gc(args) => cmd::gc::run(&args),
         Command::Completions(args) => Ok(cmd::completions::run(&args)),
         Command::Man(args) => cmd::man::run(&args),
     };
