@@ -6,4 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod event;
+pub mod model;
 pub mod summary;

@@ -1,0 +1,166 @@
+//! What the model needs of a trace, in bounded memory: fill it with every collection of one heap, in the order of time.
+
+use std::collections::VecDeque;
+
+use crate::event::{Collection, Kind};
+
+/// Collections kept from the beginning of a trace: the growth of the young generation is seen there and nowhere else.
+const FIRST: usize = 1024;
+
+/// Collections kept from its end; those in between only count in the totals.
+const LAST: usize = 16 * 1024;
+
+/// The collections of one heap. Its size is bounded by some 1.5 MB; a short trace takes little.
+#[derive(Clone, Debug, Default)]
+pub struct ModelInput {
+    first: Vec<Sample>,
+    last: VecDeque<Sample>,
+    totals: Totals,
+    first_ms: Option<f64>,
+    last_ms: f64,
+}
+
+/// One collection, as the model sees it; bytes and milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sample {
+    pub kind: Kind,
+    pub at_ms: f64,
+    pub pause_ms: f64,
+    pub used_before: u64,
+    pub used_after: u64,
+    pub allocated: Option<u64>,
+    pub copied: Option<u64>,
+    pub promoted: Option<u64>,
+    /// One semi-space.
+    pub capacity: Option<u64>,
+    /// Behind the collection: young objects, and those in the spaces that a scavenge promotes into.
+    pub young_after: Option<u64>,
+}
+
+/// Of all collections, also of those that are not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    pub scavenges: u64,
+    pub scavenge_pause_ms: f64,
+    pub fulls: u64,
+    pub full_pause_ms: f64,
+}
+
+impl ModelInput {
+    pub fn push(&mut self, collection: &Collection) {
+        let sample = Sample::from(collection);
+        self.first_ms.get_or_insert(sample.at_ms - sample.pause_ms);
+        self.last_ms = sample.at_ms;
+        match sample.kind {
+            Kind::MarkCompact => {
+                self.totals.fulls += 1;
+                self.totals.full_pause_ms += sample.pause_ms;
+            }
+            Kind::Scavenge | Kind::MinorMarkSweep => {
+                self.totals.scavenges += 1;
+                self.totals.scavenge_pause_ms += sample.pause_ms;
+            }
+        }
+        if self.first.len() < FIRST {
+            self.first.push(sample);
+            return;
+        }
+        if self.last.len() == LAST {
+            self.last.pop_front();
+        }
+        self.last.push_back(sample);
+    }
+
+    /// From the beginning of the first pause to the end of the last one.
+    pub(crate) fn wall_ms(&self) -> f64 {
+        (self.last_ms - self.first_ms.unwrap_or(self.last_ms)).max(0.0)
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// What is kept, in the order of time; where something is missing in between, there are two parts.
+    pub(crate) fn parts(&self) -> Vec<Vec<Sample>> {
+        let kept = (self.first.len() + self.last.len()) as u64;
+        let last = self.last.iter().copied();
+        if kept == self.totals.scavenges + self.totals.fulls {
+            return vec![self.first.iter().copied().chain(last).collect()];
+        }
+        vec![self.first.clone(), last.collect()]
+    }
+}
+
+impl<'a> FromIterator<&'a Collection> for ModelInput {
+    fn from_iter<I: IntoIterator<Item = &'a Collection>>(collections: I) -> Self {
+        let mut input = ModelInput::default();
+        for collection in collections {
+            input.push(collection);
+        }
+        input
+    }
+}
+
+impl From<&Collection> for Sample {
+    fn from(collection: &Collection) -> Sample {
+        let young = collection.young.unwrap_or_default();
+        Sample {
+            kind: collection.kind,
+            at_ms: collection.at_ms,
+            pause_ms: collection.pause_ms,
+            used_before: collection.used_before,
+            used_after: collection.used_after,
+            allocated: young.allocated,
+            copied: young.copied,
+            promoted: young.promoted,
+            capacity: young.capacity,
+            young_after: collection.spaces.map(|spaces| spaces.new + spaces.new_large),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::{Isolate, Reason};
+
+    fn collection(at_ms: f64) -> Collection {
+        Collection {
+            isolate: Isolate { pid: 1, address: 0 },
+            at_ms,
+            kind: Kind::Scavenge,
+            pause_ms: 1.0,
+            used_before: 3 << 20,
+            used_after: 2 << 20,
+            committed_before: 4 << 20,
+            committed_after: 4 << 20,
+            reason: Reason(Arc::from("allocation failure")),
+            last_resort: false,
+            young: None,
+            spaces: None,
+        }
+    }
+
+    #[test]
+    fn a_long_trace_keeps_its_two_ends_and_its_totals() {
+        let count = FIRST + LAST + 500;
+        let collections: Vec<_> = (1..=count).map(|n| collection(n as f64 * 10.0)).collect();
+        let input: ModelInput = collections.iter().collect();
+        assert_eq!(input.totals().scavenges, count as u64);
+        assert_eq!(input.totals().scavenge_pause_ms, count as f64);
+        assert_eq!(input.wall_ms(), count as f64 * 10.0 - 9.0);
+        let parts = input.parts();
+        assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [FIRST, LAST]);
+        assert_eq!(parts[1].last().map(|sample| sample.at_ms), Some(count as f64 * 10.0));
+    }
+
+    #[test]
+    fn a_short_trace_is_one_part() {
+        let collections: Vec<_> = (1..=FIRST + 2).map(|n| collection(n as f64)).collect();
+        let input: ModelInput = collections.iter().collect();
+        assert_eq!(input.parts().iter().map(Vec::len).collect::<Vec<_>>(), [FIRST + 2]);
+        assert_eq!(ModelInput::default().wall_ms(), 0.0);
+    }
+}
