@@ -25,13 +25,14 @@ check() {
     if "$@"; then passed=$((passed + 1)); else failed+=("$name"); fi
 }
 
+plugin() { scripts/node-plugin.sh "${CARGO_TARGET_DIR:-target}" && .deps/node-plugin/node_modules/.bin/tsc --project plugins/node; }
 format() { cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check; }
 
-# Counts what the test programs say of themselves. Tests that did not even build count as one failure.
+# tests NAME COMMAND…: counts what the test programs say of themselves. Tests that did not even build count as one failure.
 tests() {
     local status=0 ok bad before=${#failed[@]}
-    say "Tests"
-    cargo test --locked --workspace --no-fail-fast 2>&1 </dev/null | tee "$log" || status=$?
+    say "$1"
+    "${@:2}" 2>&1 </dev/null | tee "$log" || status=$?
     read -r ok bad < <(awk '/^test result: / { ok += $4; bad += $6 } END { print ok + 0, bad + 0 }' "$log")
     passed=$((passed + ok))
     ((bad == 0 && status != 0)) && bad=1
@@ -41,6 +42,7 @@ tests() {
 
 check "Format" format
 check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip
+check "Node.js plugin" plugin
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
 check "Fuzz targets" cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -- \
     --deny warnings
@@ -49,7 +51,10 @@ check "Layering" cargo xtask layering
 check "Exported symbols" cargo xtask symbols
 check "docs/hooks.md" cargo xtask hooks --check
 check "Measured tables" cargo xtask results --check
-[[ ${1:-} == --no-tests ]] || tests
+if [[ ${1:-} != --no-tests ]]; then
+    tests "Tests" cargo test --locked --workspace --no-fail-fast
+    tests "Tests of the Node.js plugin" scripts/node-test.sh
+fi
 
 ((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[@]}" >&2
 echo "$passed passed, ${#failed[@]} failed"

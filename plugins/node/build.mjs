@@ -1,0 +1,66 @@
+// node build.mjs plugin|tests OUT: bundles the package, or its tests, into OUT. The tools are in .deps/node-plugin (scripts/node-plugin.sh).
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const root = path.resolve(here, '../..');
+const { build } = createRequire(path.join(root, '.deps/node-plugin/'))('esbuild');
+
+// One file for each moment in the life of a process: a short one reads no more than it uses.
+const entries = {
+  register: 'src/register.ts',
+  record: 'src/cache/record.ts',
+  gc: 'src/gc/gc.ts',
+  esm: 'src/esm/esm.ts',
+};
+
+const common = {
+  absWorkingDir: here,
+  bundle: true,
+  charset: 'utf8',
+  format: 'cjs',
+  logLevel: 'warning',
+  platform: 'node',
+  target: 'node18',
+};
+
+const [what, out] = process.argv.slice(2);
+if (what === 'plugin') await plugin(path.resolve(out));
+else if (what === 'tests') await tests(path.resolve(out));
+else throw new Error('usage: node build.mjs plugin|tests OUT');
+
+async function plugin(outdir) {
+  const present = Object.entries(entries).filter(([, source]) => fs.existsSync(path.join(here, source)));
+  await build({
+    ...common,
+    entryPoints: Object.fromEntries(present),
+    // Lazily required from beside the file that asks.
+    external: Object.keys(entries).map((name) => `./${name}.js`),
+    outdir,
+  });
+  fs.mkdirSync(outdir, { recursive: true });
+  fs.writeFileSync(path.join(outdir, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
+  fs.copyFileSync(path.join(here, 'README.md'), path.join(outdir, 'README.md'));
+}
+
+// The package is what has been built: no tools, and the version of the workspace.
+function manifest() {
+  const { private: _, devDependencies: __, name, ...rest } = JSON.parse(fs.readFileSync(path.join(here, 'package.json'), 'utf8'));
+  const [, version] = fs.readFileSync(path.join(root, 'Cargo.toml'), 'utf8').match(/^version = "(.+)"$/m);
+  return { name, version, ...rest };
+}
+
+async function tests(outdir) {
+  const sources = fs.readdirSync(path.join(here, 'test'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts'));
+  fs.rmSync(outdir, { recursive: true, force: true });
+  await build({
+    ...common,
+    entryPoints: sources.map((file) => path.join('test', file)),
+    outbase: 'test',
+    outdir,
+    sourcemap: 'inline',
+    define: { HASTEN_ROOT: JSON.stringify(root), HASTEN_PLUGIN: JSON.stringify(path.join(path.dirname(outdir), 'plugin')) },
+  });
+}

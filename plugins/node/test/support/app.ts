@@ -1,0 +1,122 @@
+// A program to be run as a subject: a folder of its own, with its own cache, home and runtime folder, gone after the test.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { packages, register } from './places';
+import type { Release } from './releases';
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  /** Preload the plugin, as `hasten run` does; true unless said otherwise. */
+  plugin?: boolean;
+  /** On top of a small environment that has nothing of the caller's but PATH. */
+  env?: Record<string, string | undefined>;
+  /** Relative to the app's folder. */
+  cwd?: string;
+  input?: string;
+}
+
+// Far more than anything needs on a busy machine.
+const LIMIT_MS = 120_000;
+
+export class App {
+  /** The app's folder, without symlinks. */
+  readonly folder: string;
+  readonly cache: string;
+  readonly runtime: string;
+  readonly #home: string;
+
+  private constructor(scratch: string) {
+    this.folder = path.join(scratch, 'app');
+    this.cache = path.join(scratch, 'cache');
+    this.runtime = path.join(scratch, 'runtime');
+    this.#home = path.join(scratch, 'home');
+    for (const folder of [this.folder, this.runtime, this.#home]) fs.mkdirSync(folder, { mode: 0o700 });
+  }
+
+  /** With these files; the values that are not text are written as JSON. */
+  static create(t: TestContext, files: Record<string, unknown>): App {
+    const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'hasten-test-')));
+    t.after(() => fs.rmSync(scratch, { recursive: true, force: true }));
+    const app = new App(scratch);
+    for (const [name, content] of Object.entries(files)) app.write(name, content);
+    return app;
+  }
+
+  path(name: string): string {
+    return path.join(this.folder, name);
+  }
+
+  write(name: string, content: unknown): void {
+    fs.mkdirSync(path.dirname(this.path(name)), { recursive: true });
+    fs.writeFileSync(this.path(name), typeof content === 'string' ? content : JSON.stringify(content));
+  }
+
+  /** Makes all packages of test/packages requirable, by a symlink. */
+  usePackages(): this {
+    fs.symlinkSync(packages, this.path('node_modules'));
+    return this;
+  }
+
+  /** Runs `node ARGS…` in the app's folder to its end. */
+  async run(release: Release, args: string[], options: RunOptions = {}): Promise<Outcome> {
+    return this.exec(release, release.node, args, options);
+  }
+
+  /** Runs any program to its end; `node` on its PATH is the release. */
+  async exec(release: Release, program: string, args: string[], options: RunOptions = {}): Promise<Outcome> {
+    const child = this.spawn(release, program, args, options);
+    const output = { stdout: '', stderr: '' };
+    for (const stream of ['stdout', 'stderr'] as const) {
+      child[stream].setEncoding('utf8').on('data', (chunk: string) => (output[stream] += chunk));
+    }
+    child.stdin.on('error', () => {}).end(options.input ?? '');
+    const overdue = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+    return new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code, signal) => {
+        clearTimeout(overdue);
+        resolve({ code, signal, ...output });
+      });
+    });
+  }
+
+  /** Starts a program that the test talks to, and ends itself. */
+  spawn(release: Release, program: string, args: string[], options: RunOptions = {}) {
+    return spawn(program, args, { cwd: this.path(options.cwd ?? '.'), env: this.#environment(release, options), stdio: 'pipe' });
+  }
+
+  /** What the plugin said of the runs so far, one object for each process that ended. */
+  stats(): Record<string, unknown>[] {
+    if (!fs.existsSync(this.#stats)) return [];
+    const lines = fs.readFileSync(this.#stats, 'utf8').trimEnd().split('\n');
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  get #stats(): string {
+    return path.join(this.#home, 'stats.jsonl');
+  }
+
+  #environment(release: Release, options: RunOptions): NodeJS.ProcessEnv {
+    const own = options.env ?? {};
+    const env: NodeJS.ProcessEnv = {
+      PATH: [path.dirname(release.node), process.env['PATH']].join(':'),
+      HOME: this.#home,
+      TMPDIR: os.tmpdir(),
+      HASTEN_CACHE_DIR: this.cache,
+      HASTEN_RUNTIME_DIR: this.runtime,
+      HASTEN_NODE_STATS: this.#stats,
+      ...own,
+    };
+    if (options.plugin ?? true) env['NODE_OPTIONS'] = [`--require=${register}`, own['NODE_OPTIONS']].filter(Boolean).join(' ');
+    return env;
+  }
+}

@@ -1,0 +1,34 @@
+// The plugin must not be noticed: every program runs without it, with it and an empty cache, and with it and a full one.
+import assert from 'node:assert/strict';
+import type { App, Outcome, RunOptions } from './app';
+import type { Release } from './releases';
+
+export interface Comparison {
+  readonly plain: Outcome;
+  /** What the plugin said of each start with it: the first has no cache, the last is served from it. */
+  readonly stats: Record<string, unknown>[];
+}
+
+export interface CompareOptions extends RunOptions {
+  /** Another program than node. */
+  program?: string;
+  /** Starts with the plugin: what the first could not record within its budget, the next ones do. */
+  starts?: number;
+  /** Puts what differs from run to run (a time, a port) out of the way. */
+  normalize?: (text: string) => string;
+}
+
+/** Fails unless output and exit code are the same in all runs. */
+export async function sameAsPlain(app: App, release: Release, args: string[], options: CompareOptions = {}): Promise<Comparison> {
+  const run = async (plugin: boolean): Promise<Outcome> => {
+    const outcome = await app.exec(release, options.program ?? release.node, args, { ...options, plugin });
+    const normalize = options.normalize ?? ((text) => text);
+    return { ...outcome, stdout: normalize(outcome.stdout), stderr: normalize(outcome.stderr) };
+  };
+  const plain = await run(false);
+  const before = app.stats().length;
+  for (let start = 1; start <= (options.starts ?? 3); start += 1) {
+    assert.deepEqual(await run(true), plain, `start ${start} with the plugin is not as without it`);
+  }
+  return { plain, stats: app.stats().slice(before) };
+}

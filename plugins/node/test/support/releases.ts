@@ -1,0 +1,40 @@
+// The releases of Node.js that the plugin is tested with.
+import fs from 'node:fs';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { root } from './places';
+
+export interface Release {
+  readonly major: number;
+  /** The program. */
+  readonly node: string;
+}
+
+const folder = path.join(root, '.deps/nodes/node_modules');
+const wanted = process.env['HASTEN_TEST_NODES']?.split(' ').map(Number);
+
+/** The oldest first. */
+export const releases: readonly Release[] = fs
+  .readdirSync(folder)
+  .flatMap((name) => (/^node\d+$/.test(name) ? [Number(name.slice(4))] : []))
+  .sort((a, b) => a - b)
+  .filter((major) => !wanted || wanted.includes(major))
+  .map((major) => ({ major, node: path.join(folder, `node${major}/bin/node`) }));
+
+export interface Range {
+  /** The first release that the test is about. */
+  from?: number;
+  /** The last one. */
+  to?: number;
+  /** Exactly these. */
+  only?: number[];
+}
+
+/** One test for each release: "NAME (node 20)". */
+export function onEach(name: string, body: (release: Release, t: TestContext) => Promise<void> | void, range: Range = {}): void {
+  for (const release of releases) {
+    const { major } = release;
+    if (major < (range.from ?? 0) || major > (range.to ?? Infinity) || range.only?.includes(major) === false) continue;
+    test(`${name} (node ${major})`, async (t) => body(release, t));
+  }
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# node-test.sh [FILE [NAME]]: the tests of the Node.js plugin; only those in files, and of a name, that contain these words.
+# HASTEN_TEST_NODES='20 24' restricts the releases that they run.
+source "$(dirname "$0")/lib.sh"
+
+scratch=${CARGO_TARGET_DIR:-target}/node-test
+mkdir -p "$scratch"
+
+scripts/nodes.sh
+npm_install plugins/node .deps/node-plugin
+npm_install plugins/node/test/packages .deps/node-test-packages
+node plugins/node/build.mjs plugin "$scratch/plugin"
+node plugins/node/build.mjs tests "$scratch/tests"
+unset "${!HASTEN_DIS@}" "${!HASTEN_NODE_@}" HASTEN_CACHE_DIR HASTEN_RUNTIME_DIR "${!NODE_@}" LD_PRELOAD
+exec node --enable-source-maps plugins/node/test/run.mjs "$scratch/tests" "$@"
