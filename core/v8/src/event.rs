@@ -32,15 +32,19 @@ pub struct Collection {
     pub kind: Kind,
     /// How long the program stood still, in milliseconds.
     pub pause_ms: f64,
+    /// Incremental marking before the pause, on the program's own thread, in milliseconds.
+    pub steps_ms: f64,
     /// Bytes in objects, dead ones included, in the whole heap.
     pub used_before: u64,
     pub used_after: u64,
-    /// Bytes that the heap had from the system.
+    /// Bytes that the heap had from the system; 0 where the source does not tell.
     pub committed_before: u64,
     pub committed_after: u64,
-    /// V8's word for why, such as `allocation failure`.
+    /// Bytes outside of the heap that objects keep alive, such as buffers, where the source tells.
+    pub external_after: Option<u64>,
+    /// V8's word for why, such as `allocation failure`; empty where the source does not tell.
     pub reason: Reason,
-    /// Started because memory was short, or somebody asked: V8 calls these last resort.
+    /// Memory was short, or somebody asked (`global.gc()`, a heap snapshot): the program did not come to it by itself.
     pub last_resort: bool,
     /// What became of young objects, where the source tells.
     pub young: Option<Young>,
@@ -51,6 +55,8 @@ pub struct Collection {
 /// The young generation in one collection; bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Young {
+    /// What the collection looked at: young objects before it, dead ones included.
+    pub examined: Option<u64>,
     /// Allocated since the collection before, in the young generation or the whole heap, as the source has it.
     pub allocated: Option<u64>,
     /// Survived and stayed young.

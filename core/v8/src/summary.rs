@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::event::{Isolate, Kind, Reason};
+use crate::model::ModelInput;
 
 /// A whole trace: one file, or standard input.
 #[derive(Clone, Debug, Serialize)]
@@ -10,8 +11,22 @@ pub struct Summary {
     /// The file, or `-`.
     pub source: String,
     pub lines: Lines,
+    /// Why the source was not read to its end, such as a damaged gzip file; what came before is here.
+    pub incomplete: Option<String>,
+    /// How many times a process reported that its heap was full, and ended.
+    pub out_of_memory: u64,
     /// In the order of their pauses' total, longest first.
     pub isolates: Vec<IsolateSummary>,
+    /// Heaps beyond those that fit into bounded memory: the ones whose pauses were the shortest in all.
+    pub rest: Option<Rest>,
+}
+
+/// Heaps that are only counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Rest {
+    pub isolates: u64,
+    pub collections: u64,
+    pub pause_ms: f64,
 }
 
 /// What became of every line; the counts add up to `total`.
@@ -47,8 +62,10 @@ pub struct IsolateSummary {
     pub isolate: Isolate,
     /// Every format that told of this heap.
     pub formats: Vec<Format>,
-    /// The releases of Node whose traces look like this one, such as `22, 24`.
+    /// The releases of Node whose traces look like this one, such as `22, 24`; the exact one where the source says it.
     pub node: Option<String>,
+    /// What the recorder says of the process.
+    pub process: Option<Process>,
     /// From the first collection's end to the last one's, in milliseconds.
     pub first_ms: f64,
     pub last_ms: f64,
@@ -59,7 +76,23 @@ pub struct IsolateSummary {
     pub longest: Vec<LongPause>,
     pub young: YoungSummary,
     pub heap: HeapSummary,
+    /// V8 reported that this heap was full, and the process ended.
+    pub ran_out_of_memory: bool,
     pub timeline: Timeline,
+    #[serde(skip)]
+    pub model: ModelInput,
+}
+
+/// The first line of a recording; bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Process {
+    pub node: Option<String>,
+    pub script: Option<String>,
+    /// The largest size of one semi-space that V8 may choose.
+    pub semi_space_max: Option<u64>,
+    pub heap_limit: Option<u64>,
+    /// What the container may use.
+    pub memory_limit: Option<u64>,
 }
 
 /// Pauses of one kind, or of all; milliseconds.
@@ -79,6 +112,8 @@ pub struct KindSummary {
     pub kind: Kind,
     #[serde(flatten)]
     pub pauses: Pauses,
+    /// Incremental marking before these pauses, on the program's own thread.
+    pub steps_ms: f64,
     /// How often for which reason, most frequent first.
     pub reasons: Vec<(Reason, u64)>,
     /// How many pauses were as long: upper edge of the bucket in milliseconds, and the count.
@@ -93,7 +128,7 @@ pub struct LongPause {
     pub reason: Reason,
 }
 
-/// Allocation and survival; rates are bytes per second of wall time.
+/// Allocation and survival since the first collection; rates are bytes per second of wall time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct YoungSummary {
     pub allocated_bytes: Option<u64>,
@@ -104,15 +139,19 @@ pub struct YoungSummary {
     pub survival: Option<f64>,
     /// The largest semi-space that was seen or follows from what a scavenge freed, in bytes.
     pub semi_space: Option<u64>,
-    /// Whether a source says so, or hasten concludes it.
+    /// Whether the source tells promotion and survival, or hasten concludes them from the size of the heap.
     pub is_measured: bool,
+    /// The same of the semi-space.
+    pub is_semi_space_measured: bool,
 }
 
 /// The heap behind full collections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HeapSummary {
     pub peak_used: u64,
+    /// 0 where the source does not tell.
     pub peak_committed: u64,
+    pub peak_external: Option<u64>,
     /// Milliseconds and bytes, thinned out evenly if there are many.
     pub after_full: Vec<(f64, u64)>,
     pub trend: Option<Trend>,
@@ -150,7 +189,9 @@ pub struct Slice {
     pub pause_ms: f64,
     pub used_min: u64,
     pub used_max: u64,
+    /// 0 where the source does not tell.
     pub committed_max: u64,
+    pub external_max: Option<u64>,
     /// The last state of the spaces in it, where the source tells.
     pub spaces: Option<crate::event::Spaces>,
 }
