@@ -1,0 +1,178 @@
+// Where the start-up cache has no business. Every start pays for this file: it loads nothing, and does without regular expressions, whose first use
+// takes 100 µs.
+import fs = require('node:fs');
+
+/** Why Node's own loader is left alone. */
+export type Reason =
+  | 'coverage'
+  | 'debugger'
+  | 'frozen intrinsics'
+  | 'module debugging'
+  | 'module hooks'
+  | 'no script'
+  | 'not Node.js on Linux'
+  | 'permission model'
+  | 'policy'
+  | 'profiler'
+  | 'setuid'
+  | 'single executable'
+  | 'snapshot'
+  | 'source maps'
+  | 'unknown experiment'
+  | 'watch mode';
+
+/** Why the start-up cache must not be used in this process; null where it may be. */
+export function standAside(): Reason | null {
+  return foreign() ?? privileged() ?? environment() ?? options() ?? script();
+}
+
+/** Whether Node's own compile cache may be used where the start-up cache stands aside. */
+export function allowsCompileCache(reason: Reason): boolean {
+  return reason === 'module hooks' || reason === 'source maps' || reason === 'watch mode';
+}
+
+/** Whether this is a worker thread. worker_threads would tell, too, but takes 1.5 ms to load. */
+export function isWorker(): boolean {
+  return (process.chdir as { disabled?: boolean }).disabled === true;
+}
+
+const OLDEST = 18;
+
+// Runtimes that only look like Node, and programs that carry one with files of their own inside.
+function foreign(): Reason | null {
+  const { bun, deno, electron, node, nw } = process.versions;
+  const packed = (process as { pkg?: unknown }).pkg;
+  const other = bun ?? deno ?? electron ?? nw ?? packed;
+  if (other !== undefined || process.platform !== 'linux' || parseInt(node ?? '0', 10) < OLDEST) return 'not Node.js on Linux';
+  return process.argv[1] === process.execPath ? 'single executable' : null;
+}
+
+// The cache belongs to one user; a process that acts for two must not mix them.
+function privileged(): Reason | null {
+  const { getuid, geteuid, getgid, getegid } = process;
+  return getuid?.() === geteuid?.() && getgid?.() === getegid?.() ? null : 'setuid';
+}
+
+function environment(): Reason | null {
+  const { env } = process;
+  if (env['NODE_V8_COVERAGE']) return 'coverage';
+  if (env['WATCH_REPORT_DEPENDENCIES']) return 'watch mode';
+  // Visual Studio Code opens the inspector from a preload of its own.
+  if (env['VSCODE_INSPECTOR_OPTIONS']) return 'debugger';
+  const debug = env['NODE_DEBUG']?.toLowerCase();
+  return debug && ['module', 'esm', '*'].some((section) => debug.includes(section)) ? 'module debugging' : null;
+}
+
+function options(): Reason | null {
+  // Not an option with everybody: 20.7 and later say here what was switched on, however that was done.
+  if ((process as { sourceMapsEnabled?: boolean }).sourceMapsEnabled) return 'source maps';
+  if ((process as { permission?: unknown }).permission !== undefined) return 'permission model';
+  for (const option of process.execArgv) {
+    const reason = meaning(option);
+    if (reason) return reason;
+  }
+  for (const option of nodeOptions().replaceAll('"', '').split(' ')) {
+    const reason = meaning(option);
+    if (reason) return reason;
+  }
+  return null;
+}
+
+// A worker may have been given any environment, but it has the options of the process.
+function nodeOptions(): string {
+  const given = process.env['NODE_OPTIONS'] ?? '';
+  if (!isWorker()) return given;
+  try {
+    const initial = fs.readFileSync('/proc/self/environ', 'latin1').split('\0');
+    return `${given} ${initial.find((line) => line.startsWith('NODE_OPTIONS='))?.slice('NODE_OPTIONS='.length) ?? ''}`;
+  } catch {
+    return given;
+  }
+}
+
+// A word that is the value of another option may be taken for one: then we stand aside once more than necessary.
+function meaning(option: string): Reason | null {
+  if (!option.startsWith('-') || option.startsWith('--require') || option === '-r') return null;
+  const end = option.indexOf('=');
+  const name = (end < 0 ? option : option.slice(0, end)).replaceAll('_', '-');
+  const known = MEANINGS[name];
+  if (known) return known;
+  if (name.startsWith('--inspect')) return 'debugger';
+  if (name.startsWith('--allow-')) return 'permission model';
+  if (name.startsWith('--perf-') || name.startsWith('--log-')) return 'profiler';
+  if (name.startsWith('--vfs-')) return 'module hooks';
+  if (name.startsWith('--experimental-')) return HARMLESS.has(name.slice('--experimental-'.length)) ? null : 'unknown experiment';
+  return null;
+}
+
+const MEANINGS: Readonly<Record<string, Reason>> = {
+  '-c': 'no script',
+  '-i': 'no script',
+  '--bench': 'no script',
+  '--build-sea': 'no script',
+  '--build-snapshot': 'snapshot',
+  '--build-snapshot-config': 'snapshot',
+  '--check': 'no script',
+  '--cpu-prof': 'profiler',
+  '--enable-source-maps': 'source maps',
+  '--entry-url': 'module hooks',
+  '--experimental-default-type': 'module hooks',
+  '--experimental-loader': 'module hooks',
+  '--experimental-permission': 'permission model',
+  '--experimental-policy': 'policy',
+  '--experimental-test-coverage': 'coverage',
+  '--experimental-transform-types': 'source maps',
+  '--frozen-intrinsics': 'frozen intrinsics',
+  '--heap-prof': 'profiler',
+  '--import': 'module hooks',
+  '--interactive': 'no script',
+  '--interpreted-frames-native-stack': 'profiler',
+  '--ll-prof': 'profiler',
+  '--loader': 'module hooks',
+  '--no-global-search-paths': 'module hooks',
+  '--permission': 'permission model',
+  '--permission-audit': 'permission model',
+  '--policy-integrity': 'policy',
+  '--prof': 'profiler',
+  '--run': 'no script',
+  '--snapshot-blob': 'snapshot',
+  '--test': 'no script',
+};
+
+// Experiments that do not touch how CommonJS is found, read or compiled. Those of the future are assumed to.
+const HARMLESS: ReadonlySet<string> = new Set([
+  'abortcontroller',
+  'async-context-frame',
+  'detect-module',
+  'eventsource',
+  'fetch',
+  'ffi',
+  'global-customevent',
+  'global-navigator',
+  'global-webcrypto',
+  'import-meta-resolve',
+  'json-modules',
+  'network-inspection',
+  'print-required-tla',
+  'repl-await',
+  'report',
+  'require-module',
+  'shadow-realm',
+  'sqlite',
+  'stream-iter',
+  'strip-types',
+  'test-isolation',
+  'top-level-await',
+  'vm-modules',
+  'wasm-modules',
+  'websocket',
+  'webstorage',
+  'worker',
+]);
+
+function script(): Reason | null {
+  const main = process.argv[1];
+  const evaluated = (process as { _eval?: string })._eval !== undefined;
+  if (main === undefined || main === '-' || evaluated) return 'no script';
+  return main === 'inspect' || main === 'debug' ? 'debugger' : null;
+}
