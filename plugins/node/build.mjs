@@ -53,7 +53,8 @@ function manifest() {
 }
 
 async function tests(outdir) {
-  const sources = fs.readdirSync(path.join(here, 'test'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts'));
+  const files = fs.readdirSync(path.join(here, 'test'), { recursive: true, encoding: 'utf8' });
+  const sources = files.filter((file) => /\.(test|subject)\.ts$/.test(file));
   fs.rmSync(outdir, { recursive: true, force: true });
   await build({
     ...common,
@@ -61,6 +62,10 @@ async function tests(outdir) {
     outbase: 'test',
     outdir,
     sourcemap: 'inline',
-    define: { HASTEN_ROOT: JSON.stringify(root), HASTEN_PLUGIN: JSON.stringify(path.join(path.dirname(outdir), 'plugin')) },
+    define: {
+      HASTEN_ROOT: JSON.stringify(root),
+      HASTEN_PLUGIN: JSON.stringify(path.join(path.dirname(outdir), 'plugin')),
+      HASTEN_TESTS: JSON.stringify(outdir),
+    },
   });
 }

@@ -171,6 +171,8 @@ const HARMLESS: ReadonlySet<string> = new Set([
 ]);
 
 function script(): Reason | null {
+  // A worker's script is not in argv before it runs.
+  if (isWorker()) return null;
   const main = process.argv[1];
   const evaluated = (process as { _eval?: string })._eval !== undefined;
   if (main === undefined || main === '-' || evaluated) return 'no script';

@@ -1,8 +1,9 @@
-// Where things are: build.mjs puts these two into the bundle.
+// Where things are: build.mjs puts these into the bundle.
 import path from 'node:path';
 
 declare const HASTEN_ROOT: string;
 declare const HASTEN_PLUGIN: string;
+declare const HASTEN_TESTS: string;
 
 export const root = HASTEN_ROOT;
 
@@ -14,3 +15,8 @@ export const register = path.join(plugin, 'register.js');
 
 /** The packages of test/packages. */
 export const packages = path.join(root, '.deps/node-test-packages/node_modules');
+
+/** A built `test/NAME.subject.ts`: code that runs inside a subject. */
+export function subject(name: string): string {
+  return path.join(HASTEN_TESTS, `${name}.subject.js`);
+}
