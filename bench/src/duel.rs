@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hasten_evidence::paired::{Pair, ratio};
 use hasten_evidence::warning::Warning;
 
-use crate::cpu;
+use crate::cpu::{self, CpuTimes};
 use crate::drive::Outcome;
 use crate::error::BenchError;
 use crate::noise::MachineTimes;
@@ -33,6 +33,17 @@ pub(crate) enum Which {
 pub(crate) struct Round {
     pub(crate) cpu: Duration,
     pub(crate) outcome: Outcome,
+    /// Where it was asked for.
+    pub(crate) memory: Option<Resident>,
+}
+
+/// Resident memory of a program, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Resident {
+    /// The most that it ever had.
+    pub(crate) peak: u64,
+    /// At the end of the round.
+    pub(crate) now: u64,
 }
 
 /// How long to go on, and who watches.
@@ -105,16 +116,16 @@ fn pair(
     }
 }
 
-/// What `drive` costs a server.
+/// What `drive` costs the processes whose `times` are given.
 pub(crate) fn cost_of(
-    server: &Server,
+    times: &dyn Fn() -> CpuTimes,
     drive: impl FnOnce() -> std::io::Result<Outcome>,
 ) -> Result<Round, BenchError> {
     thread::sleep(SETTLE);
-    let before = server.cpu_times();
+    let before = times();
     let outcome = drive().map_err(BenchError::Driver)?;
     thread::sleep(SETTLE);
-    Ok(Round { cpu: server.cpu_times().since(&before), outcome })
+    Ok(Round { cpu: times().since(&before), outcome, memory: None })
 }
 
 /// Both sides being the same is not an error, but the reader must know.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use hasten_evidence::paired::{Estimate, Pair, ratio};
-use hasten_evidence::report::{Bytes, Row, Side, Sizes};
-use hasten_evidence::statistics::trimmed_mean;
+use hasten_evidence::report::{Bytes, Memory, Row, Side, Sizes};
+use hasten_evidence::statistics::{median, trimmed_mean};
 use hasten_evidence::verdict::Verdict;
 use hasten_evidence::warning::Warning;
 
 use crate::drive::Outcome;
-use crate::duel::{Measured, Round};
+use crate::duel::{Measured, Resident, Round};
 
 /// Half an interval's width, in per cent, above which the reader is warned.
 const WIDE: f64 = 5.0;
@@ -21,6 +21,7 @@ const CURVE: [f64; 14] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 9
 pub(crate) struct SideTotals {
     cpu: Duration,
     outcome: Outcome,
+    memory: Vec<Resident>,
 }
 
 impl SideTotals {
@@ -28,6 +29,7 @@ impl SideTotals {
     pub(crate) fn add(&mut self, round: &Round) -> f64 {
         self.cpu += round.cpu;
         self.outcome.append(&round.outcome);
+        self.memory.extend(round.memory);
         us_per_op(round.cpu, round.outcome.ops)
     }
 
@@ -62,7 +64,15 @@ impl SideTotals {
             failure_details: outcome.failures.details().collect(),
             latency: curve.iter().map(|&percentile| (percentile, at(percentile))).collect(),
             bytes: self.bytes(trimmed_mean(costs)),
+            memory: self.memory(),
         }
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        let megabytes = |bytes: u64| bytes as f64 / 1e6;
+        let now: Vec<f64> = self.memory.iter().map(|memory| megabytes(memory.now)).collect();
+        let peak = self.memory.iter().map(|memory| memory.peak).max()?;
+        Some(Memory { rss_mb: rounded(median(&now)), rss_peak_mb: rounded(megabytes(peak)) })
     }
 
     /// For work that turns bytes into fewer bytes, of which an operation costs `us_per_op`.

@@ -129,8 +129,8 @@ pub(super) enum Failure {
     ClosedEarly,
     #[error("the answer begins with {0:?} instead of status 200")]
     Status(String),
-    #[error("the answer's content encoding is {0} instead of gzip")]
-    Encoding(String),
+    #[error("the answer's content encoding is {found} instead of {wanted}")]
+    Encoding { found: String, wanted: &'static str },
     #[error("the answer's body differs from the expected one")]
     Body,
     #[error("{0}")]
@@ -150,7 +150,7 @@ impl Failure {
             Self::Tls(_) => FailureKind::Tls,
             Self::Broken(_) | Self::ClosedEarly => FailureKind::ClosedEarly,
             Self::Status(_) => FailureKind::Status,
-            Self::Encoding(_) => FailureKind::Encoding,
+            Self::Encoding { .. } => FailureKind::Encoding,
             Self::Body | Self::Content(_) => FailureKind::Body,
             Self::Timeout(_) => FailureKind::Timeout,
         }

@@ -1,19 +1,21 @@
-//! The load driver for plain HTTP: requests for compressed answers on connections that stay open, in a closed loop.
+//! The load driver for plain HTTP: requests on connections that stay open, in a closed loop.
 //!
 //! Like the one for handshakes it gives up nothing that could hide a fault: every answer must be complete, compressed
-//! as asked, and exactly the expected body.
+//! or not as asked, and exactly the expected body.
 
 mod answer;
 mod channel;
 mod content;
 mod event_loop;
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 pub use self::content::Content;
 
+use self::answer::Answer;
+use self::content::Encoding;
 use self::event_loop::EventLoop;
 use super::{Outcome, threads};
 
@@ -43,13 +45,35 @@ pub struct Load {
 ///
 /// Every answer is paid for within the run, so server CPU time divided by [`Outcome::ops`] is exact.
 pub fn run(target: &Target<'_>, load: &Load) -> io::Result<Outcome> {
-    let request = format!(
-        "GET {} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n",
-        target.path
-    );
+    let request = request(target.path, target.content.encoding(), "keep-alive");
     let shares = threads::shares(load.concurrency, load.threads);
     let event_loop =
         |(index, connections)| EventLoop::new(target, load, request.as_bytes(), index, connections);
     let loops = shares.enumerate().map(event_loop).collect::<io::Result<Vec<_>>>()?;
     threads::run(loops, &|| {}, &EventLoop::run)
+}
+
+/// The body of a page as a server sends it now, without compression.
+pub fn fetch(address: SocketAddr, path: &str, timeout: Duration) -> io::Result<Vec<u8>> {
+    let mut socket = TcpStream::connect_timeout(&address, timeout)?;
+    socket.set_read_timeout(Some(timeout))?;
+    socket.write_all(request(path, Encoding::Identity, "close").as_bytes())?;
+    let mut answer = Answer::new(Encoding::Identity);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let count = socket.read(&mut buffer)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if answer.push(&buffer[..count]).map_err(io::Error::other)? {
+            return Ok(answer.body().to_vec());
+        }
+    }
+}
+
+fn request(path: &str, encoding: Encoding, connection: &str) -> String {
+    let encoding = encoding.as_str();
+    format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {encoding}\r\nConnection: {connection}\r\n\r\n"
+    )
 }

@@ -248,7 +248,7 @@ impl Worker {
         match self.ask(task)? {
             Reply::Failed(why) => {
                 outcome.failures.wrong_content(why);
-                Ok(Round { cpu: Duration::ZERO, outcome })
+                Ok(Round { cpu: Duration::ZERO, outcome, memory: None })
             }
             Reply::Done(Done { cpu, elapsed, files }) => {
                 for file in &files {
@@ -260,7 +260,7 @@ impl Worker {
                     outcome.latency.saturating_record_n(micros, file.passes);
                 }
                 outcome.elapsed = elapsed;
-                Ok(Round { cpu, outcome })
+                Ok(Round { cpu, outcome, memory: None })
             }
         }
     }

@@ -88,7 +88,7 @@ impl Servers {
         let (_, content) = content.expect("there is a body for every size of the matrix");
         let path = format!("/{}/{}", case.level, file_name(case.size));
         let target = Target { address: server.address(), path: &path, content };
-        cost_of(server, || requests::run(&target, load))
+        cost_of(&|| server.cpu_times(), || requests::run(&target, load))
     }
 
     fn load(&self, duration: Duration) -> Load {

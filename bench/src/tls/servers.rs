@@ -74,7 +74,7 @@ impl Servers {
             Which::Stock => &self.stock,
             Which::Hasten => &self.hasten,
         };
-        cost_of(server, || drive::run(server.target(), load))
+        cost_of(&|| server.cpu_times(), || drive::run(server.target(), load))
     }
 
     fn load(&self, case: TlsCase, duration: Duration) -> Load {

@@ -122,6 +122,17 @@ pub struct Side {
     pub latency: Vec<(f64, u64)>,
     #[serde(flatten)]
     pub bytes: Option<Bytes>,
+    #[serde(flatten)]
+    pub memory: Option<Memory>,
+}
+
+/// Resident memory, in millions of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Memory {
+    /// At the end of a round, the median of all.
+    pub rss_mb: f64,
+    /// The most there ever was.
+    pub rss_peak_mb: f64,
 }
 
 /// Of work that turns bytes into fewer bytes.

@@ -41,6 +41,7 @@ fn side(speed: f64, compression: f64) -> Side {
         failure_details: Vec::new(),
         latency: Vec::new(),
         bytes: Some(Bytes { wire_bytes_per_op: 1e5 / compression, mb_per_cpu_s: speed, compression }),
+        memory: None,
     }
 }
 

@@ -38,6 +38,7 @@ fn side(cpu: f64, failures: u64) -> Side {
         },
         latency: latency.map(|(percentile, factor)| (percentile, (cpu * factor) as u64)).to_vec(),
         bytes: None,
+        memory: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! An HTTP/1.1 answer with a length or in chunks, as it arrives.
 
+use super::content::Encoding;
 use crate::drive::failure::Failure;
 
 /// More than any fixture sends: an endless head must not eat the driver's memory.
@@ -23,6 +24,7 @@ enum Part {
 
 #[derive(Debug, Default)]
 pub(super) struct Answer {
+    encoding: Encoding,
     part: Part,
     /// The head, then each line between two chunks.
     line: Vec<u8>,
@@ -31,6 +33,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    pub(super) fn new(encoding: Encoding) -> Self {
+        Self { encoding, ..Self::default() }
+    }
+
     /// Takes more bytes; returns whether the answer is complete.
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<bool, Failure> {
         self.received += bytes.len() as u64;
@@ -75,7 +81,7 @@ impl Answer {
             return if self.line.len() < MAX_HEAD { Ok(&[]) } else { Err(not_http(&self.line)) };
         };
         let end = from + blank;
-        self.part = parse_head(&self.line[..end])?;
+        self.part = parse_head(&self.line[..end], self.encoding)?;
         self.line.clear();
         Ok(&bytes[end + 4 - before..])
     }
@@ -109,7 +115,7 @@ impl Answer {
     }
 }
 
-fn parse_head(head: &[u8]) -> Result<Part, Failure> {
+fn parse_head(head: &[u8], encoding: Encoding) -> Result<Part, Failure> {
     let text = std::str::from_utf8(head).map_err(|_| not_http(head))?;
     let mut lines = text.split("\r\n");
     if !lines.next().is_some_and(|status| status.starts_with("HTTP/1.1 200")) {
@@ -119,8 +125,9 @@ fn parse_head(head: &[u8]) -> Result<Part, Failure> {
         let mut fields = lines.clone().filter_map(|line| line.split_once(':'));
         fields.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim())
     };
-    if field("content-encoding") != Some("gzip") {
-        return Err(Failure::Encoding(field("content-encoding").unwrap_or("none").to_owned()));
+    let found = field("content-encoding").unwrap_or(Encoding::Identity.as_str());
+    if found != encoding.as_str() {
+        return Err(Failure::Encoding { found: found.to_owned(), wanted: encoding.as_str() });
     }
     if field("transfer-encoding") == Some("chunked") {
         return Ok(Part::ChunkSize);
@@ -184,7 +191,9 @@ mod tests {
     #[test]
     fn whatever_is_not_a_compressed_answer_is_named() {
         let plain = failure(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
-        assert!(matches!(plain, Failure::Encoding(name) if name == "none"));
+        assert!(matches!(plain, Failure::Encoding { found, wanted: "gzip" } if found == "identity"));
+        let unwanted = Answer::new(Encoding::Identity).push(SIZED);
+        assert!(matches!(unwanted, Err(Failure::Encoding { found, wanted: "identity" }) if found == "gzip"));
         let status = failure(b"HTTP/1.1 502 Bad Gateway\r\n\r\n");
         assert!(matches!(status, Failure::Status(line) if line == "HTTP/1.1 502 Bad Gateway"));
         assert!(matches!(failure(&[b'x'; MAX_HEAD + 1]), Failure::Status(_)));

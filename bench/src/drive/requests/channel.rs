@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use super::answer::Answer;
+use super::content::Encoding;
 use crate::drive::connection::{Progress, connect_socket};
 use crate::drive::failure::Failure;
 
@@ -20,10 +21,10 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Starts to connect, for the first request.
-    pub(super) fn open(address: SocketAddr) -> Result<Self, Failure> {
+    pub(super) fn open(address: SocketAddr, encoding: Encoding) -> Result<Self, Failure> {
         let started = Instant::now();
         let socket = connect_socket(address).map_err(Failure::Connect)?;
-        Ok(Self { socket, sent: 0, started, answer: Answer::default() })
+        Ok(Self { socket, sent: 0, started, answer: Answer::new(encoding) })
     }
 
     /// Makes ready for the next request.

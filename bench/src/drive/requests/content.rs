@@ -8,6 +8,25 @@ use crate::drive::failure::Failure;
 /// More different encodings of one body than any server makes; what is not among them is decompressed again.
 const MAX_KNOWN: usize = 32;
 
+/// How a body comes over the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Encoding {
+    #[default]
+    Gzip,
+    /// As it is.
+    Identity,
+}
+
+impl Encoding {
+    /// Its name in a request and in an answer.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Identity => "identity",
+        }
+    }
+}
+
 /// The body that an answer must have, and the compressed forms of it that were seen.
 ///
 /// A server compresses a body the same way again and again. Each form is decompressed once, with a decoder that
@@ -15,13 +34,20 @@ const MAX_KNOWN: usize = 32;
 #[derive(Debug)]
 pub struct Content {
     body: Vec<u8>,
+    encoding: Encoding,
     known: RwLock<Vec<Box<[u8]>>>,
 }
 
 impl Content {
     #[must_use]
     pub fn new(body: Vec<u8>) -> Self {
-        Self { body, known: RwLock::default() }
+        Self { body, encoding: Encoding::Gzip, known: RwLock::default() }
+    }
+
+    /// A body that must come as it is.
+    #[must_use]
+    pub fn plain(body: Vec<u8>) -> Self {
+        Self { encoding: Encoding::Identity, ..Self::new(body) }
     }
 
     #[must_use]
@@ -29,7 +55,19 @@ impl Content {
         &self.body
     }
 
-    pub(super) fn check(&self, compressed: &[u8]) -> Result<(), Failure> {
+    pub(super) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    pub(super) fn check(&self, received: &[u8]) -> Result<(), Failure> {
+        match self.encoding {
+            Encoding::Gzip => self.check_compressed(received),
+            Encoding::Identity if self.body == received => Ok(()),
+            Encoding::Identity => Err(Failure::Body),
+        }
+    }
+
+    fn check_compressed(&self, compressed: &[u8]) -> Result<(), Failure> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if known.iter().any(|known| **known == *compressed) {
             return Ok(());
@@ -78,6 +116,15 @@ mod tests {
             content.check(&gzip(content.body(), level)).unwrap();
         }
         assert!((2..=3).contains(&content.known.read().unwrap().len()));
+    }
+
+    #[test]
+    fn a_plain_body_is_compared_as_it_is() {
+        let content = Content::plain(b"a body".to_vec());
+        content.check(b"a body").unwrap();
+        for wrong in [&b"a bod"[..], b"a body and more", b"", &gzip(b"a body", 6)] {
+            assert!(matches!(content.check(wrong), Err(Failure::Body)), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -145,10 +145,11 @@ impl<'a> EventLoop<'a> {
     }
 
     fn open(&mut self, index: usize) -> io::Result<()> {
-        let opened = Channel::open(self.target.address).and_then(|mut channel| {
-            let watched = channel.write(self.request)?;
-            Ok(Slot { channel, watched })
-        });
+        let opened =
+            Channel::open(self.target.address, self.target.content.encoding()).and_then(|mut channel| {
+                let watched = channel.write(self.request)?;
+                Ok(Slot { channel, watched })
+            });
         match opened {
             Ok(slot) => {
                 let data = EventData::new_u64(index as u64);
