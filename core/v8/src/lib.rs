@@ -5,6 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod event;
 pub mod model;
+pub mod parse;
+mod summarize;
 pub mod summary;
+pub mod units;
+pub mod verdict;
+pub mod words;
