@@ -184,6 +184,9 @@ pub struct Timeline {
 pub struct Slice {
     pub from_ms: f64,
     pub to_ms: f64,
+    /// Without any, `used_min` and `used_max` say nothing.
+    pub collections: u64,
+    /// Spread evenly over the time between collections.
     pub allocated: u64,
     pub promoted: u64,
     pub pause_ms: f64,

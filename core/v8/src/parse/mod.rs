@@ -1,0 +1,106 @@
+//! Traces in: bytes to lines, lines to events, events to collections.
+
+pub(crate) mod assemble;
+mod cursor;
+pub(crate) mod event;
+mod line;
+mod lines;
+mod pairs;
+mod plain;
+mod prefix;
+mod reasons;
+mod recorder;
+mod source;
+mod table;
+
+use std::io::{self, Read};
+
+use crate::event::Collection;
+use crate::summarize::Summarizer;
+use crate::summary::{Lines, Summary};
+use assemble::{Assembler, Fact};
+use line::Fate;
+use source::Counted;
+
+/// So many lines that were not understood are shown, and so much of each.
+const SAMPLES: usize = 5;
+const SAMPLE: usize = 160;
+
+/// Why there is no summary.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    #[error("cannot read it: {source}")]
+    Read { source: io::Error },
+    #[error("it is packed by {format}, which hasten does not unpack: `{command} {name} | hasten gc -`")]
+    Packed { name: String, format: &'static str, command: &'static str },
+}
+
+/// Reads a trace to its end: a file of V8's output and whatever else a program wrote, packed by gzip or not.
+///
+/// `progress` is told how many bytes of `source` have been read. What breaks off in the middle is still summed up, and
+/// [`Summary::incomplete`] says why; a source of which nothing can be read is an error.
+pub fn read(source: impl Read, name: &str, progress: &mut dyn FnMut(u64)) -> Result<Summary, TraceError> {
+    let source = Counted { source, bytes: 0, progress };
+    source::unpacked(source, name, |source| {
+        let mut summarizer = Summarizer::default();
+        let (lines, end) = facts(source, &mut |fact| summarizer.push(fact));
+        match end {
+            Err(source) if lines.total == 0 => Err(TraceError::Read { source }),
+            end => Ok(summarizer.finish(name, lines, end.err().map(|error| error.to_string()))),
+        }
+    })?
+}
+
+/// Every collection in `text`.
+#[must_use]
+pub fn collections(text: &[u8]) -> Vec<Collection> {
+    let mut collections = Vec::new();
+    let _ = facts(text, &mut |fact| {
+        if let Fact::Collection(collection, _) = fact {
+            collections.push(collection);
+        }
+    });
+    collections
+}
+
+/// Tells `fact` everything that `source` holds, and says what became of its lines.
+fn facts(source: impl Read, fact: &mut impl FnMut(Fact)) -> (Lines, io::Result<()>) {
+    let mut lines = Lines::default();
+    let mut parser = line::Lines::new();
+    let mut assembler = Assembler::default();
+    // A line that is too long comes in pieces.
+    let mut fate = Fate::Other;
+    let end = lines::for_each(source, |piece| {
+        let piece_fate = parser.read(piece.text, &mut |event| assembler.push(event, fact));
+        if piece_fate == Fate::Unknown && fate != Fate::Unknown && lines.samples.len() < SAMPLES {
+            lines.samples.push(sample(piece.text));
+        }
+        fate = fate.max(piece_fate);
+        if piece.is_last {
+            lines.count(std::mem::replace(&mut fate, Fate::Other));
+        }
+        lines.bytes += piece.text.len() as u64 + u64::from(piece.has_newline);
+    });
+    assembler.flush(fact);
+    (lines, end)
+}
+
+impl Lines {
+    fn count(&mut self, fate: Fate) {
+        self.total += 1;
+        *match fate {
+            Fate::Understood => &mut self.understood,
+            Fate::Other => &mut self.other,
+            Fate::Unknown => &mut self.unknown,
+        } += 1;
+    }
+}
+
+/// The beginning of a line, fit to be printed.
+fn sample(line: &[u8]) -> String {
+    let is_long = line.len() > SAMPLE;
+    let text = String::from_utf8_lossy(&line[..line.len().min(SAMPLE)]);
+    let printable =
+        text.trim_end().chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter });
+    printable.chain(is_long.then_some('…')).collect()
+}

@@ -1,0 +1,141 @@
+//! What the recorder of `plugins/node` writes: JSON lines, the first of which says of which process.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::event::{Isolate, Kind, Spaces, Young};
+use crate::summary::Process;
+
+/// `{"hasten_gc":1,…}`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Header<'a> {
+    hasten_gc: u32,
+    pid: u32,
+    #[serde(borrow)]
+    node: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    script: Option<Cow<'a, str>>,
+    semi_space_max: Option<u64>,
+    heap_limit: Option<u64>,
+    memory_limit: Option<u64>,
+}
+
+/// `{"gc":"scavenge",…}`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Entry<'a> {
+    #[serde(borrow)]
+    gc: Cow<'a, str>,
+    pub at_ms: f64,
+    pub pause_ms: f64,
+    #[serde(borrow, default)]
+    pub flags: Cow<'a, str>,
+    pub before: Heap,
+    pub after: Heap,
+    new_before: Option<u64>,
+    spaces: Option<Sizes>,
+    spaces_before: Option<Sizes>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Heap {
+    pub used: u64,
+    pub committed: u64,
+    #[serde(default)]
+    pub external: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Sizes {
+    new: u64,
+    old: u64,
+    code: u64,
+    map: u64,
+    large: u64,
+    new_large: u64,
+    read_only: u64,
+    other: u64,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Collection(Kind),
+    /// A step of marking: it belongs to the next collection of the whole heap.
+    Step,
+    Callbacks,
+}
+
+impl<'a> Header<'a> {
+    pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok().filter(|header: &Header| header.hasten_gc == 1)
+    }
+
+    pub(super) fn isolate(&self) -> Isolate {
+        Isolate { pid: self.pid, address: 0 }
+    }
+
+    pub(super) fn process(&self) -> Process {
+        let version = |node: &Cow<str>| node.strip_prefix('v').unwrap_or(node).to_owned();
+        Process {
+            node: self.node.as_ref().map(version),
+            script: self.script.as_deref().map(str::to_owned),
+            semi_space_max: self.semi_space_max,
+            heap_limit: self.heap_limit,
+            memory_limit: self.memory_limit,
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
+        let entry: Self = serde_json::from_slice(line).ok()?;
+        let is_time = |ms: f64| (0.0..1e13).contains(&ms);
+        (is_time(entry.at_ms) && is_time(entry.pause_ms)).then_some(entry)
+    }
+
+    pub(super) fn what(&self) -> Option<What> {
+        match &*self.gc {
+            "scavenge" => Some(What::Collection(Kind::Scavenge)),
+            "minor-mark-sweep" => Some(What::Collection(Kind::MinorMarkSweep)),
+            "mark-compact" => Some(What::Collection(Kind::MarkCompact)),
+            "incremental-marking" => Some(What::Step),
+            "weak-callbacks" => Some(What::Callbacks),
+            _ => None,
+        }
+    }
+
+    pub(super) fn spaces(&self) -> Option<Spaces> {
+        let Sizes { new, old, code, map, large, new_large, read_only, other } = self.spaces?;
+        Some(Spaces { new, old, code, map, large, new_large, read_only, other })
+    }
+
+    /// The spaces on both sides of a pause tell what became of young objects: the young spaces before it are what it
+    /// looked at, the ones behind it what it copied, and by what the others grew is what it promoted.
+    pub(super) fn young(&self, kind: Kind) -> Option<Young> {
+        if kind == Kind::MarkCompact {
+            return None;
+        }
+        let after = self.spaces?;
+        let before = self.spaces_before;
+        let promoted = before.map(|before| after.elder().saturating_sub(before.elder()));
+        let new_large = before.map_or(0, |before| before.new_large);
+        Some(Young {
+            examined: self
+                .new_before
+                .or(before.map(|before| before.new))
+                .map(|new| new.saturating_add(new_large)),
+            allocated: None,
+            copied: Some(after.new.saturating_add(after.new_large)),
+            promoted,
+            capacity: None,
+        })
+    }
+}
+
+impl Sizes {
+    fn elder(&self) -> u64 {
+        [self.old, self.code, self.map, self.large, self.other].into_iter().fold(0, u64::saturating_add)
+    }
+}

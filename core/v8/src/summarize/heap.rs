@@ -1,0 +1,140 @@
+//! One heap.
+
+use super::pauses::Record;
+use super::timeline::Slices;
+use super::trend::AfterFull;
+use super::young::Nursery;
+use crate::event::{Collection, Isolate, Kind};
+use crate::model::ModelInput;
+use crate::parse::assemble::Formats;
+use crate::parse::event::Releases;
+use crate::summary::{Format, HeapSummary, IsolateSummary, Process};
+
+/// Times are whole milliseconds in most formats.
+const CLOCK_MS: f64 = 1.0;
+
+pub(super) struct Heap {
+    pub(super) isolate: Isolate,
+    pub(super) process: Option<Process>,
+    pub(super) ran_out_of_memory: bool,
+    formats: Vec<Format>,
+    releases: Releases,
+    /// The ends of the first and the last pause, and how long the first one was.
+    first: Option<(f64, f64)>,
+    last_ms: f64,
+    /// In use behind the last collection.
+    used: u64,
+    pauses: Record,
+    nursery: Nursery,
+    peak_used: u64,
+    peak_committed: u64,
+    peak_external: Option<u64>,
+    after_full: AfterFull,
+    slices: Slices,
+    model: ModelInput,
+}
+
+impl Heap {
+    pub(super) fn new(isolate: Isolate) -> Self {
+        Self {
+            isolate,
+            process: None,
+            ran_out_of_memory: false,
+            formats: Vec::new(),
+            releases: Releases::ALL,
+            first: None,
+            last_ms: 0.0,
+            used: 0,
+            pauses: Record::new(),
+            nursery: Nursery::default(),
+            peak_used: 0,
+            peak_committed: 0,
+            peak_external: None,
+            after_full: AfterFull::default(),
+            slices: Slices::default(),
+            model: ModelInput::default(),
+        }
+    }
+
+    /// Whether `next` is another heap's, to which the system gave the same name: its clock is younger.
+    pub(super) fn is_over(&self, next: &Collection) -> bool {
+        self.first.is_some() && next.at_ms + CLOCK_MS < self.last_ms
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    pub(super) fn pause_ms(&self) -> f64 {
+        self.pauses.total_ms()
+    }
+
+    pub(super) fn collections(&self) -> u64 {
+        self.pauses.count()
+    }
+
+    pub(super) fn narrow(&mut self, releases: Releases) {
+        self.releases = self.releases & releases;
+    }
+
+    pub(super) fn push(&mut self, collection: &Collection, formats: Formats) {
+        self.narrow(formats.releases);
+        let table = formats.has_table.then_some(Format::TraceGcVerbose);
+        for format in [Some(formats.first), formats.second, table].into_iter().flatten() {
+            if !self.formats.contains(&format) {
+                self.formats.push(format);
+            }
+        }
+        let since = self.first.map(|_| (self.last_ms, self.used));
+        self.first.get_or_insert((collection.at_ms, collection.pause_ms));
+        self.pauses.push(collection);
+        let flow = self.nursery.push(collection, since.map(|(_, used)| used));
+        self.slices.push(collection, since.map(|(last_ms, _)| last_ms), flow);
+        if collection.kind == Kind::MarkCompact {
+            self.after_full.push(collection.at_ms, collection.used_after);
+        }
+        self.peaks(collection);
+        self.model.push(collection);
+        self.last_ms = collection.at_ms;
+        self.used = collection.used_after;
+    }
+
+    fn peaks(&mut self, collection: &Collection) {
+        let committed = collection.committed_before.max(collection.committed_after);
+        self.peak_used = self.peak_used.max(collection.used_before).max(collection.used_after);
+        self.peak_committed = self.peak_committed.max(committed);
+        self.peak_external = self.peak_external.max(collection.external_after);
+    }
+
+    pub(super) fn finish(self) -> IsolateSummary {
+        let (first_ms, first_pause_ms) = self.first.unwrap_or_default();
+        let wall_ms = self.last_ms - first_ms;
+        let total_ms = self.pauses.total_ms();
+        let heap = HeapSummary {
+            peak_used: self.peak_used,
+            peak_committed: self.peak_committed,
+            peak_external: self.peak_external,
+            trend: self.after_full.trend(first_ms, self.last_ms),
+            after_full: self.after_full.points(),
+        };
+        let exact = self.process.as_ref().and_then(|process| process.node.clone());
+        IsolateSummary {
+            isolate: self.isolate,
+            formats: self.formats,
+            node: exact.or_else(|| self.releases.names()),
+            process: self.process,
+            first_ms,
+            last_ms: self.last_ms,
+            by_kind: self.pauses.by_kind(),
+            pauses: self.pauses.all(),
+            // Rounded times may make pauses longer than the time they are in.
+            pause_share: (wall_ms > 0.0).then(|| ((total_ms - first_pause_ms) / wall_ms).clamp(0.0, 1.0)),
+            longest: self.pauses.longest(),
+            young: self.nursery.finish(wall_ms),
+            heap,
+            ran_out_of_memory: self.ran_out_of_memory,
+            timeline: self.slices.finish(),
+            model: self.model,
+        }
+    }
+}
