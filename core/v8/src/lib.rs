@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod compare;
 pub mod event;
 pub mod model;

@@ -1,0 +1,224 @@
+//! From samples to what the young generation did: how much was allocated between two collections, how much of it was
+//! copied and promoted, and how large a semi-space was. What a source does not tell follows from what it does tell.
+
+use super::Unfit;
+use super::input::{ModelInput, Sample};
+use crate::event::Kind;
+
+pub(crate) const MB: f64 = 1024.0 * 1024.0;
+
+/// V8 begins with a semi-space of this size and doubles it.
+pub(crate) const SMALLEST: f64 = MB;
+
+/// `--max-semi-space-size` beyond this is no young generation any more.
+pub(crate) const LARGEST: f64 = 1024.0 * MB;
+
+/// A trace of fewer scavenges tells of start-up and chance alone.
+const FEWEST: usize = 12;
+
+/// Scavenges behind a full collection, which begin with an empty semi-space, that say how full one may become.
+const FEWEST_EMPTY: usize = 2;
+
+/// The bytes between two collections that fill a semi-space, in semi-spaces, where the trace does not say: V8 starts
+/// between 80 % and full, and some objects are born old.
+const USUAL_OCCUPANCY: f64 = 0.97;
+
+/// One collection in a run of consecutive ones; bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub is_full: bool,
+    pub pause_ms: f64,
+    /// In the whole heap, since the collection before.
+    pub allocated: f64,
+    /// Young objects that the collection before left behind.
+    pub kept: f64,
+    pub copied: f64,
+    pub promoted: f64,
+    /// One semi-space when the collection began.
+    pub capacity: f64,
+    pub used_after: f64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Observed {
+    /// Each run is free of gaps.
+    pub runs: Vec<Vec<Step>>,
+    /// The largest semi-space that was in use.
+    pub semi_space: f64,
+    /// `(allocated + kept) / capacity` of a scavenge.
+    pub occupancy: f64,
+    /// V8 decides about growth behind a scavenge (24 and later), not before the next one.
+    pub grows_at_once: bool,
+    /// Copied and promoted bytes are the source's, not conclusions.
+    pub is_measured: bool,
+}
+
+impl Observed {
+    pub(crate) fn of(input: &ModelInput, limit: Option<u64>) -> Result<Observed, Unfit> {
+        let parts = input.parts();
+        let scavenges = || parts.iter().flatten().filter(|sample| sample.kind != Kind::MarkCompact);
+        if scavenges().any(|sample| sample.kind == Kind::MinorMarkSweep) {
+            return Err(Unfit::MinorMarkSweep);
+        }
+        let count = scavenges().count();
+        if count < FEWEST {
+            return Err(Unfit::TooFew { scavenges: count, needed: FEWEST });
+        }
+        let is_measured = scavenges().filter(|sample| told(sample).is_some()).count() * 10 >= count * 9;
+        let grows_at_once = scavenges().filter(|sample| sample.capacity.is_some()).count() * 2 >= count;
+        let mut runs: Vec<Vec<Step>> =
+            parts.iter().enumerate().map(|(n, part)| steps(part, n == 0 && starts(part))).collect();
+        capacities(&mut runs, limit);
+        if !is_measured {
+            conclude(&mut runs);
+        }
+        let semi_space = largest_capacity(&runs).ok_or(Unfit::NoAllocation)?;
+        let observed = Observed { occupancy: occupancy(&runs), runs, semi_space, grows_at_once, is_measured };
+        observed.checked()
+    }
+
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.runs.iter().flatten()
+    }
+
+    pub(crate) fn scavenges(&self) -> impl Iterator<Item = &Step> {
+        self.steps().filter(|step| !step.is_full)
+    }
+
+    fn checked(self) -> Result<Observed, Unfit> {
+        let allocated: f64 = self.steps().map(|step| step.allocated).sum();
+        if allocated < SMALLEST {
+            return Err(Unfit::NoAllocation);
+        }
+        match self.occupancy {
+            occupancy if (0.4..=2.5).contains(&occupancy) => Ok(self),
+            occupancy => Err(Unfit::Irregular { occupancy }),
+        }
+    }
+}
+
+/// Copied and promoted bytes, where the source tells.
+fn told(sample: &Sample) -> Option<(u64, u64)> {
+    Some((sample.copied?, sample.promoted?))
+}
+
+/// Whether a trace is one from the start of a process: its first collection finds a heap that nothing was collected from.
+fn starts(part: &[Sample]) -> bool {
+    part.first().is_some_and(|sample| (sample.used_before as f64) < 8.0 * MB)
+}
+
+fn steps(samples: &[Sample], is_start: bool) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::with_capacity(samples.len());
+    let mut before: Option<(&Sample, f64, Option<u64>)> = None;
+    for sample in samples {
+        let (used, copied, capacity) = match before {
+            Some((last, copied, capacity)) => (last.used_after as f64, copied, capacity),
+            // At the start of a process, the heap that V8 begins with is not young.
+            None if is_start => (sample.used_before as f64 - SMALLEST, 0.0, None),
+            None => {
+                before = Some((sample, sample.copied.unwrap_or(0) as f64, sample.capacity));
+                continue;
+            }
+        };
+        let is_full = sample.kind == Kind::MarkCompact;
+        let (survived, promoted) = told(sample).unwrap_or((0, 0));
+        let survived = if is_full { 0.0 } else { survived as f64 };
+        steps.push(Step {
+            is_full,
+            pause_ms: sample.pause_ms,
+            allocated: (sample.used_before as f64 - used).max(0.0),
+            kept: copied,
+            copied: survived,
+            promoted: promoted as f64,
+            capacity: capacity.map_or(0.0, |bytes| bytes as f64),
+            used_after: sample.used_after as f64,
+        });
+        before = Some((sample, survived, sample.capacity));
+    }
+    steps
+}
+
+/// Where the source does not tell: V8 doubles a semi-space and never shrinks that of a busy program, so it is the
+/// power of two that what was in it comes closest to, and at least what it was before.
+fn capacities(runs: &mut [Vec<Step>], limit: Option<u64>) {
+    let mut fills: Vec<f64> =
+        runs.iter().flatten().filter(|step| !step.is_full).map(|step| step.allocated + step.kept).collect();
+    fills.sort_by(f64::total_cmp);
+    // A large array may be born old; a single one says nothing of the semi-space.
+    let usual = fills.get(fills.len().saturating_sub(1) * 19 / 20).copied().unwrap_or(0.0);
+    let ceiling = limit.map_or_else(|| power_of_two(usual), |bytes| power_of_two(bytes as f64));
+    for run in runs {
+        let mut capacity = SMALLEST;
+        for step in run {
+            if !step.is_full {
+                capacity =
+                    power_of_two(step.allocated + step.kept).max(capacity).min(capacity * 2.0).min(ceiling);
+            }
+            if step.capacity < SMALLEST {
+                step.capacity = capacity;
+            }
+        }
+    }
+}
+
+/// The nearest power of two, within what V8 accepts.
+fn power_of_two(bytes: f64) -> f64 {
+    bytes.clamp(SMALLEST, LARGEST).log2().round().exp2()
+}
+
+/// A trace that tells only of the heap: a scavenge came when the semi-space was full, so what was not allocated since
+/// had been kept. The heap grew by what was promoted, and by the difference of what was kept.
+fn conclude(runs: &mut [Vec<Step>]) {
+    let empty = ratios(runs, |before| before.is_full);
+    let full = if empty.len() < FEWEST_EMPTY { USUAL_OCCUPANCY } else { median(empty) };
+    for run in runs {
+        for at in 1..run.len() {
+            let kept = match (run[at - 1].is_full, run[at].is_full) {
+                (true, _) => 0.0,
+                (false, false) => (full * run[at].capacity - run[at].allocated).max(0.0),
+                // A full collection comes at any time.
+                (false, true) => run[at - 1].kept,
+            };
+            run[at].kept = kept;
+            run[at - 1].copied = if run[at - 1].is_full { 0.0 } else { kept };
+        }
+        for at in 1..run.len() {
+            let (step, before) = (run[at], run[at - 1]);
+            if !step.is_full {
+                let growth = step.used_after - before.used_after - step.copied + step.kept;
+                run[at].promoted = growth.clamp(0.0, step.kept);
+            }
+        }
+    }
+}
+
+/// `(allocated + kept) / capacity` of scavenges in a large enough semi-space, by what came before.
+fn ratios(runs: &[Vec<Step>], is_wanted: fn(&Step) -> bool) -> Vec<f64> {
+    let largest = largest_capacity(runs).unwrap_or(SMALLEST);
+    runs.iter()
+        .flat_map(|run| run.windows(2))
+        .filter(|pair| !pair[1].is_full && is_wanted(&pair[0]) && pair[1].capacity >= largest)
+        .map(|pair| (pair[1].allocated + pair[1].kept) / pair[1].capacity)
+        .collect()
+}
+
+fn largest_capacity(runs: &[Vec<Step>]) -> Option<f64> {
+    runs.iter().flatten().filter(|step| !step.is_full).map(|step| step.capacity).max_by(f64::total_cmp)
+}
+
+fn occupancy(runs: &[Vec<Step>]) -> f64 {
+    let all = ratios(runs, |_| true);
+    if all.is_empty() { USUAL_OCCUPANCY } else { median(all) }
+}
+
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        0 => (values[middle - 1] + values[middle]) / 2.0,
+        _ => values[middle],
+    }
+}
