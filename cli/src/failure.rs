@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use hasten_plan::ConfigError;
+use hasten_plan::{AdviceError, ConfigError};
 use hasten_probe::ProgramError;
 
 use crate::render::say;
@@ -50,6 +50,12 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
+        Self { what: error.to_string(), fix: Some(error.fix()), code: USAGE }
+    }
+}
+
+impl From<AdviceError> for Failure {
+    fn from(error: AdviceError) -> Self {
         Self { what: error.to_string(), fix: Some(error.fix()), code: USAGE }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
-use hasten_plan::{Decision, Reason, Side, Verdict};
+use hasten_plan::{AdvisedOption, Config, Decision, Plan, Reason, Side, Verdict};
 
 /// Wide enough for most tables, narrow enough for a page; for output that is not a terminal.
 const DEFAULT_WIDTH: u16 = 120;
@@ -80,4 +80,20 @@ pub(crate) fn reason(reason: &Reason) -> String {
 pub(crate) fn verdict(verdict: &Verdict) -> String {
     let lines = [format!("{} {}: {}", verdict.name, decision(verdict), verdict.summary)].into_iter();
     lines.chain(verdict.reasons.iter().map(reason)).collect::<Vec<_>>().join("\n")
+}
+
+/// What becomes of the advice about garbage collection, a line for each option.
+pub(crate) fn gc_advice(plan: &Plan, config: &Config) -> Vec<String> {
+    let Some(advice) = &config.gc_advice else { return Vec::new() };
+    let file = advice.file.display();
+    if advice.settings.is_empty() {
+        let remarks = advice.remarks.join("; ");
+        let remarks = if remarks.is_empty() { "it is empty".to_owned() } else { remarks };
+        return vec![format!("gc advice in {file} sets nothing: {remarks}")];
+    }
+    let line = |advised: &AdvisedOption| match &advised.left_out {
+        None => format!("gc advice {}: {} ({file})", advised.setting.option, advised.setting.because),
+        Some(why) => format!("gc advice {} left out: {why}", advised.setting.option),
+    };
+    plan.gc_advice.iter().map(line).collect()
 }

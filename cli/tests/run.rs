@@ -17,6 +17,7 @@ fn a_server_is_accelerated_and_told_so_on_stderr_only() {
     insta::assert_snapshot!(place.stderr(&assert), @"
     hasten: tls on for server: TLS handshakes in batches of eight (RSA, ECDSA, ECDHE); watch it with `hasten top`
     hasten: gzip on standby: server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
+    hasten: node on standby: server is not Node.js: the plugin waits in NODE_OPTIONS for one that server starts
     ");
 }
 
@@ -124,8 +125,14 @@ fn dry_run_shows_every_reason_and_starts_nothing() {
       ~ server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
       + the library is [PLACE]/libhasten_gzip.so
 
+    node standby: start-up from a cache of resolved and compiled modules, garbage collections recorded on request
+      + on by default
+      + its cache is in /home/user/.cache/hasten/node, 256 MiB at most
+      ~ server is not Node.js: the plugin waits in NODE_OPTIONS for one that server starts
+      + the plugin is [PLACE]/node/register.js
+
     the same by hand:
-      LD_PRELOAD=[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so ./server 7 'two words' 'it'\''s'
+      LD_PRELOAD=[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so NODE_OPTIONS=--require=[PLACE]/node/register.js ./server 7 'two words' 'it'\''s'
     "#);
 }
 
@@ -154,6 +161,7 @@ fn programs_started_by_the_command_inherit_the_library() {
     insta::assert_snapshot!(place.stderr(&assert), @"
     hasten: tls on standby: dash does not link libssl.so.3: the library stays idle until dash, or a program that it starts, loads it
     hasten: gzip on standby: dash does not link libz.so.1: the library stays idle until dash, or a program that it starts, loads it
+    hasten: node on standby: dash is not Node.js: the plugin waits in NODE_OPTIONS for one that dash starts
     ");
 }
 
@@ -184,8 +192,9 @@ fn without_ifma_tls_is_not_preloaded_and_the_reason_is_given() {
     hasten: tls off: HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA
       fix: unset HASTEN_CPU_DISABLE_IFMA
     hasten: gzip on standby: server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
+    hasten: node on standby: server is not Node.js: the plugin waits in NODE_OPTIONS for one that server starts
     "#);
-    let assert = command(&["run", "--strict", "--without", "gzip", "--", "./server"]).code(1);
+    let assert = command(&["run", "--strict", "--without", "gzip,node", "--", "./server"]).code(1);
     assert_eq!(place.stdout(&assert), "");
     assert!(place.stderr(&assert).contains("hasten: running server as it is"));
     assert!(place.stderr(&assert).contains("--strict forbids"), "{}", place.stderr(&assert));
@@ -295,8 +304,10 @@ fn programs_that_cannot_be_preloaded_run_as_they_are() {
     hasten: tls off: static is statically linked: there is no loader to preload anything
       fix: use a dynamically linked build; if static only starts the server, put hasten behind it: `static … hasten run -- SERVER`
     hasten: gzip off: static is statically linked: there is no loader to preload anything
-    hasten: running static as it is
+    hasten: node on standby: static is not Node.js: the plugin waits in NODE_OPTIONS for one that static starts
     "#);
+    let assert = place.run(&["run", "--without", "node", "--", "./static"]).code(5);
+    assert!(place.stderr(&assert).ends_with("hasten: running static as it is\n"));
     place.run(&["run", "--strict", "--", "./static"]).code(1);
 }
 

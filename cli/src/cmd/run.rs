@@ -1,14 +1,14 @@
 //! `hasten run`: plan, say so, and become the command.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use hasten_plan::accelerator;
 use hasten_plan::config::Wish;
-use hasten_plan::{Config, Decision, Plan, Side, Surroundings, Verdict, misspelt_variable};
+use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict, misspelt_variable};
 use hasten_probe::{Environment, Probe, Program};
 
 use crate::args::AcceleratorName;
@@ -21,6 +21,8 @@ Examples:
   hasten run --dry-run -- haproxy -f /etc/haproxy/haproxy.cfg
   hasten run --strict --only tls -- nginx
   hasten run --verify -- nginx                  check every compressed byte; costs some of the gain
+  hasten run -- npm start                       the same for Node.js, whoever starts it
+  hasten run --apply-gc-advice advice.json -- node app.js
   HASTEN_DISABLE=tls hasten run -- nginx        the kill switch: everything else stays as it is
 ";
 
@@ -28,8 +30,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "hasten run [OPTIONS] -- COMMAND [ARGUMENT]...", long_about = "\
 Works out which accelerators suit COMMAND, says so on standard error, and becomes COMMAND with their libraries \
-preloaded. It is the same process, so signals, terminal, standard streams and exit code are COMMAND's own. Where \
-nothing can be applied COMMAND runs as it is. Programs that COMMAND starts inherit the preloaded libraries.")]
+preloaded, and with a plugin for Node.js in NODE_OPTIONS. It is the same process, so signals, terminal, standard streams \
+and exit code are COMMAND's own. Where nothing can be applied COMMAND runs as it is. Programs that COMMAND starts inherit \
+both.")]
 pub(crate) struct RunArgs {
     /// Print the whole plan with every reason and do not start anything
     #[arg(long, short = 'n')]
@@ -48,6 +51,10 @@ pub(crate) struct RunArgs {
     /// Decompress everything that the gzip engines compress and compare, before it leaves
     #[arg(long)]
     verify: bool,
+
+    /// Set the options that `hasten gc --json` advises in FILE for Node.js; the user's own win
+    #[arg(long, value_name = "FILE")]
+    apply_gc_advice: Option<PathBuf>,
 
     /// Refuse to start a command that cannot be accelerated
     #[arg(long, env = "HASTEN_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
@@ -68,7 +75,7 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = args.load_config()?;
-    let surroundings = Surroundings::current();
+    let surroundings = Surroundings { arguments: args.command[1..].to_vec(), ..Surroundings::current() };
     surroundings.validate()?;
     let program = Program::inspect(&args.command[0], &Environment::current())?;
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
@@ -77,9 +84,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         print_plan(&plan, &program, &config, &args.command);
     } else if !args.quiet {
-        print_summary(&plan, &program);
+        print_summary(&plan, &program, &config);
     }
-    if config.strict && !plan.applies() {
+    if config.strict && !plan.promises() {
         return Err(Failure::new(
             format!("nothing can be applied to {}, and --strict forbids to run it as it is", program.name()),
             "see the reasons with `hasten run --dry-run`, or drop --strict",
@@ -101,6 +108,7 @@ impl RunArgs {
         let mut config = Config::load(file.map(Path::new))?;
         config.strict |= self.strict;
         config.gzip.verify_always = self.verify;
+        config.gc_advice = self.gc_advice(&config)?;
         config.prefer(Wish {
             only_source: "--only".into(),
             without_source: "--without".into(),
@@ -108,6 +116,14 @@ impl RunArgs {
             without: given(&self.without),
         });
         Ok(config)
+    }
+
+    /// What the named file advises, which must fit the memory that there is.
+    fn gc_advice(&self, config: &Config) -> Result<Option<GcAdvice>, Failure> {
+        let Some(file) = self.apply_gc_advice.as_deref().or(config.node.gc_advice.as_deref()) else {
+            return Ok(None);
+        };
+        Ok(Some(GcAdvice::read(file, Probe::new().memory_limit_bytes())?))
     }
 }
 
@@ -132,12 +148,15 @@ fn warn_of_no_effect(args: &RunArgs, plan: &Plan) {
     if args.verify && plan.accelerators.iter().any(is_off) {
         say("hasten: warning: --verify has no effect: gzip is off");
     }
+    if !plan.gc_advice.is_empty() && plan.gc_advice.iter().all(|advised| advised.left_out.is_some()) {
+        say("hasten: warning: the GC advice has no effect: nothing of it is set");
+    }
 }
 
 /// A line for each accelerator, and the cure for each one that is off.
-fn print_summary(plan: &Plan, program: &Program) {
+fn print_summary(plan: &Plan, program: &Program, config: &Config) {
     let mut said = Vec::new();
-    for verdict in &plan.accelerators {
+    for verdict in plan.accelerators.iter().filter(|verdict| verdict.concerns || verdict.is_loaded()) {
         say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
         for fix in verdict.reasons(Side::Against).filter_map(|reason| reason.fix.as_ref()) {
             // What keeps one accelerator out often keeps out all.
@@ -146,6 +165,9 @@ fn print_summary(plan: &Plan, program: &Program) {
                 said.push(fix);
             }
         }
+    }
+    for line in render::gc_advice(plan, config) {
+        say(format!("hasten: {line}"));
     }
     if !plan.applies() {
         say(format!("hasten: running {} as it is", program.name()));
@@ -157,7 +179,7 @@ fn headline(verdict: &Verdict, program: &Program) -> String {
         |side| verdict.reasons(side).map(|reason| reason.text.as_str()).collect::<Vec<_>>().join("; ");
     match verdict.decision {
         Decision::Apply => {
-            format!("on for {}: {}; watch it with `hasten top`", program.name(), verdict.summary)
+            format!("on for {}: {}; {}", program.name(), verdict.summary, verdict.follow_up)
         }
         Decision::Standby => format!("on standby: {}", texts(Side::Idle)),
         Decision::Skip => format!("off: {}", texts(Side::Against)),
@@ -173,6 +195,9 @@ fn print_plan(plan: &Plan, program: &Program, config: &Config, command: &[OsStri
     say(format!("config   {file}"));
     for verdict in &plan.accelerators {
         say(format!("\n{}", render::verdict(verdict)));
+    }
+    for (at, line) in render::gc_advice(plan, config).into_iter().enumerate() {
+        say(format!("{}{line}", if at == 0 { "\n" } else { "" }));
     }
     say(format!("\nthe same by hand:\n  {}", by_hand(plan, command)));
 }

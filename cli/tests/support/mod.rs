@@ -30,6 +30,9 @@ const PRELOAD_GZIP: &str = r#"
     __attribute__((constructor)) static void loaded(void) { setenv("LOADED_GZIP", "yes", 1); }
 "#;
 
+/// A plugin that says of itself that it was loaded.
+const PLUGIN: &str = "process.env.LOADED_NODE = Number(process.env.LOADED_NODE ?? 0) + 1;";
+
 /// Enough of OpenSSL to be recognised: the names, an edge between the two libraries, a version text.
 const LIBCRYPTO: &str = r#"
     const char version_text[] = "OpenSSL 3.0.99 1 Jan 2030";
@@ -59,6 +62,9 @@ impl Place {
         let arguments = ["-shared", "-fPIC", "-Wl,-soname,libssl.so.3", "@/libcrypto.so.3", "-Wl,-rpath,@"];
         place.cc("libssl.so.3", LIBSSL, &arguments);
         place.cc("server", SERVER, &["@/libssl.so.3", "-Wl,-rpath,@", "-Wl,-rpath-link,@"]);
+        std::fs::create_dir(place.path("node")).expect("writable");
+        place.write("node/register.js", PLUGIN);
+        place.write("node/package.json", r#"{ "name": "hasten" }"#);
         place
     }
 
@@ -112,11 +118,13 @@ impl Place {
         let mut command = Command::new(HASTEN);
         for (name, _) in std::env::vars_os() {
             let known = name.to_string_lossy();
-            if known.starts_with("HASTEN_") || ["LD_PRELOAD", "NO_COLOR", "COLUMNS"].contains(&&*known) {
+            let others = ["LD_PRELOAD", "NO_COLOR", "COLUMNS", "NODE_OPTIONS", "XDG_CACHE_HOME"];
+            if known.starts_with("HASTEN_") || others.contains(&&*known) {
                 command.env_remove(&name);
             }
         }
-        command.args(arguments).current_dir(self.0.path()).env("HASTEN_LIBDIR", self.0.path());
+        command.args(arguments).current_dir(self.0.path());
+        command.env("HASTEN_LIBDIR", self.0.path()).env("HOME", "/home/user");
         command
     }
 

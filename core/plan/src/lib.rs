@@ -7,13 +7,17 @@
 pub mod accelerator;
 pub mod config;
 pub mod findings;
+pub mod gc_advice;
 pub mod hooks;
+mod library;
 mod nearest;
+mod node_options;
 mod plan;
 mod preload;
 mod surroundings;
 
 pub use config::{Config, ConfigError};
+pub use gc_advice::{AdviceError, GcAdvice};
 pub use nearest::{nearest, suggestion};
-pub use plan::{Decision, Plan, Reason, Side, Verdict, host_verdicts};
+pub use plan::{AdvisedOption, Decision, Plan, Reason, Side, Verdict, host_verdicts};
 pub use surroundings::{Surroundings, misspelt_variable};

@@ -1,15 +1,16 @@
 //! The plan itself.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hasten_probe::{Cpu, Program};
 use serde::Serialize;
 
-use crate::accelerator::{ACCELERATORS, Accelerator};
+use crate::accelerator::{ACCELERATORS, Accelerator, Carrier, node};
 use crate::config::Config;
-use crate::preload;
+use crate::gc_advice::Setting;
 use crate::surroundings::Surroundings;
+use crate::{library, node_options, preload};
 
 /// What hasten would do to one process.
 #[derive(Debug, Clone, Serialize)]
@@ -17,7 +18,13 @@ pub struct Plan {
     pub accelerators: Vec<Verdict>,
     /// Libraries to preload, in order.
     pub preload: Vec<PathBuf>,
-    /// Variables to set, `LD_PRELOAD` included; `None` removes a variable.
+    /// The module that Node.js loads first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_plugin: Option<PathBuf>,
+    /// What advice from `hasten gc` comes to here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gc_advice: Vec<AdvisedOption>,
+    /// Variables to set, `LD_PRELOAD` and `NODE_OPTIONS` included; `None` removes a variable.
     #[serde(skip)]
     pub environment: Vec<(&'static str, Option<OsString>)>,
 }
@@ -32,6 +39,22 @@ pub struct Verdict {
     pub reasons: Vec<Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library: Option<PathBuf>,
+    /// Where to see what it does.
+    #[serde(skip)]
+    pub follow_up: String,
+    /// Whether the user of this program expects a word about it when it is left out.
+    #[serde(skip)]
+    pub concerns: bool,
+}
+
+/// An option of Node.js that advice asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AdvisedOption {
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Why it is not set; without a reason it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -71,19 +94,59 @@ impl Plan {
             .map(|accelerator| Verdict::of(*accelerator, cpu, Some(program), config, surroundings))
             .collect();
         let active = || ACCELERATORS.iter().zip(&accelerators).filter(|(_, verdict)| verdict.is_loaded());
-        let preload: Vec<_> = active().filter_map(|(_, verdict)| verdict.library.clone()).collect();
+        let carried = |carrier| {
+            let by = move |(accelerator, _): &(&&dyn Accelerator, _)| accelerator.carrier() == carrier;
+            active().filter(by).filter_map(|(_, verdict)| verdict.library.clone())
+        };
+        let preload: Vec<_> = carried(Carrier::LdPreload).collect();
+        let node_plugin = carried(Carrier::NodeOptions).next();
+        let gc_advice = gc_advice(program, config, surroundings);
         let settings = active().flat_map(|(accelerator, _)| accelerator.environment(config, surroundings));
         let environment = ld_preload(surroundings, &preload)
             .into_iter()
+            .chain(node_options(surroundings, node_plugin.as_deref(), &gc_advice))
             .chain(settings.map(|(name, value)| (name, Some(value))))
             .collect();
-        Self { accelerators, preload, environment }
+        Self { accelerators, preload, node_plugin, gc_advice, environment }
     }
 
     /// Whether any accelerator is loaded at all.
     pub fn applies(&self) -> bool {
         self.accelerators.iter().any(Verdict::is_loaded)
     }
+
+    /// Whether it is of any use, as far as can be told: a plugin that waits for what this program is not known to
+    /// start is not.
+    pub fn promises(&self) -> bool {
+        self.accelerators.iter().any(|verdict| verdict.is_loaded() && verdict.concerns)
+    }
+}
+
+/// Each advised option, unless the user has decided the same, or nothing may be changed.
+fn gc_advice(program: &Program, config: &Config, surroundings: &Surroundings) -> Vec<AdvisedOption> {
+    let Some(advice) = &config.gc_advice else { return Vec::new() };
+    let obstacle = surroundings.kill_switch(node::NAME).or_else(|| {
+        let heeds = node::heeds(program);
+        (heeds.side == Side::Against).then_some(heeds)
+    });
+    let advised = |setting: &Setting| {
+        let left_out = obstacle.as_ref().map(|reason| reason.text.clone());
+        AdvisedOption { setting: setting.clone(), left_out: left_out.or_else(|| surroundings.sets(setting)) }
+    };
+    advice.settings.iter().map(advised).collect()
+}
+
+/// The change to `NODE_OPTIONS`, if any.
+fn node_options(
+    surroundings: &Surroundings,
+    plugin: Option<&Path>,
+    advice: &[AdvisedOption],
+) -> Option<(&'static str, Option<OsString>)> {
+    let present = surroundings.node_options.as_deref();
+    let advised = advice.iter().filter(|advised| advised.left_out.is_none());
+    let options: Vec<_> = advised.map(|advised| advised.setting.option.clone()).collect();
+    let value = Some(node_options::compose(present, plugin, &options)).filter(|value| !value.is_empty());
+    (value.as_deref() != present).then_some(("NODE_OPTIONS", value))
 }
 
 /// The change to `LD_PRELOAD`, if any.
@@ -114,21 +177,27 @@ impl Verdict {
     ) -> Self {
         let name = accelerator.name();
         let choice = surroundings.kill_switch(name).unwrap_or_else(|| config.choice(name));
-        let host = accelerator.judge_host(cpu, surroundings);
+        let host = accelerator.judge_host(cpu, config, surroundings);
+        let concerns = program.is_none_or(|program| accelerator.concerns(program));
         let program = program.map(|program| accelerator.judge_program(program)).unwrap_or_default();
-        let (library, found) = match preload::find(accelerator.library(), surroundings) {
+        let (library, found) = match library::find(accelerator, surroundings) {
             Ok(path) => {
-                let reason = Reason::favour(format!("the library is {}", path.display()));
+                let what = match accelerator.carrier() {
+                    Carrier::LdPreload => "library",
+                    Carrier::NodeOptions => "plugin",
+                };
+                let reason = Reason::favour(format!("the {what} is {}", path.display()));
                 (Some(path), reason)
             }
             Err(reason) => (None, reason),
         };
         let reasons: Vec<_> = [choice].into_iter().chain(host).chain(program).chain([found]).collect();
         let decision = Decision::from_reasons(&reasons);
-        Self { name, summary: accelerator.summary(), decision, reasons, library }
+        let follow_up = accelerator.follow_up(config, surroundings);
+        Self { name, summary: accelerator.summary(), decision, reasons, library, follow_up, concerns }
     }
 
-    fn is_loaded(&self) -> bool {
+    pub fn is_loaded(&self) -> bool {
         self.decision != Decision::Skip
     }
 

@@ -1,4 +1,4 @@
-//! Finding preload libraries, composing `LD_PRELOAD`, and whether a program would heed it.
+//! Composing `LD_PRELOAD`, and whether a program would heed it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,50 +8,15 @@ use hasten_probe::Program;
 use hasten_probe::program::elf::Machine;
 use hasten_probe::program::{Libc, Linkage};
 
-use crate::accelerator::ACCELERATORS;
+use crate::accelerator::{self, Carrier};
 use crate::plan::Reason;
-use crate::surroundings::Surroundings;
 
-/// Debian's library directory for this architecture.
-const TRIPLET: &str = "x86_64-linux-gnu";
-
-/// Where a library may be, best first: the override, the build tree, then the layouts of `make install` and of
-/// the Debian package.
-pub(crate) fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
-    let mut directories: Vec<PathBuf> = surroundings.library_directory.iter().cloned().collect();
-    if let Some(beside) = surroundings.executable.as_deref().and_then(Path::parent) {
-        directories.push(beside.to_owned());
-        if let Some(prefix) = beside.parent() {
-            directories.push(prefix.join("lib/hasten"));
-            directories.push(prefix.join("lib").join(TRIPLET).join("hasten"));
-        }
-    }
-    directories
-}
-
-/// The library's path, or a reason against that names every place that was searched.
-pub(crate) fn find(file: &str, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
-    let directories = directories(surroundings);
-    let Some(path) = directories.iter().map(|directory| directory.join(file)).find(|path| path.is_file())
-    else {
-        let searched: Vec<_> = directories.iter().map(|directory| directory.display().to_string()).collect();
-        return Err(Reason::against(format!("{file} is not in {}", searched.join(", ")))
-            .fix("install it with `make install`, or set HASTEN_LIBDIR to its directory"));
-    };
-    if let Err(error) = std::fs::File::open(&path) {
-        return Err(Reason::against(format!("{} cannot be read: {error}", path.display()))
-            .fix(format!("chmod a+r {}", path.display())));
-    }
-    // The child may have another working directory, so the path must be absolute.
-    let path = std::path::absolute(&path).unwrap_or(path);
-    if path.as_os_str().as_bytes().iter().any(|byte| b" :$".contains(byte)) {
-        return Err(Reason::against(format!(
-            "{} holds a character that LD_PRELOAD cannot carry",
-            path.display()
-        ))
-        .fix("move hasten to a path without spaces, colons and dollar signs"));
-    }
-    Ok(path)
+/// Why `LD_PRELOAD` cannot name this path, if it cannot.
+pub(crate) fn cannot_carry(path: &Path) -> Option<Reason> {
+    path.as_os_str().as_bytes().iter().any(|byte| b" :$".contains(byte)).then(|| {
+        Reason::against(format!("{} holds a character that LD_PRELOAD cannot carry", path.display()))
+            .fix("move hasten to a path without spaces, colons and dollar signs")
+    })
 }
 
 /// `LD_PRELOAD` with `libraries` behind what is already there.
@@ -67,7 +32,7 @@ pub(crate) fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsStrin
 
 fn is_ours(entry: &[u8]) -> bool {
     let file = Path::new(OsStr::from_bytes(entry)).file_name();
-    ACCELERATORS.iter().any(|accelerator| file == Some(OsStr::new(accelerator.library())))
+    accelerator::carried_by(Carrier::LdPreload).any(|known| file == Some(OsStr::new(known.library())))
 }
 
 /// Whether the dynamic loader would preload anything into `program`.
@@ -118,7 +83,7 @@ fn linkage(program: &Program, name: &str) -> Reason {
     }
 }
 
-fn gained(program: &Program) -> &'static str {
+pub(crate) fn gained(program: &Program) -> &'static str {
     let privilege = &program.privilege;
     match (privilege.setuid, privilege.setgid) {
         (true, _) => "another user's rights (set-user-ID)",

@@ -2,26 +2,34 @@
 //! its inputs.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::accelerator::{self, gzip, tls};
+use crate::accelerator::{self, gzip, node, tls};
 use crate::config::ConfigError;
-use crate::nearest;
+use crate::gc_advice::Setting;
 use crate::plan::Reason;
+use crate::{nearest, node_options};
 
 /// What the kill switch takes for every accelerator, as the preload libraries themselves do.
 const EVERY: [&str; 2] = ["all", "1"];
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 20] = [
+    "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_IFMA",
     "HASTEN_DISABLE",
     "HASTEN_GZIP_ENGINES",
     "HASTEN_GZIP_VERIFY",
     "HASTEN_LIBDIR",
+    "HASTEN_NODE_CACHE",
+    "HASTEN_NODE_CACHE_LIMIT",
+    "HASTEN_NODE_GC",
+    "HASTEN_NODE_STATS",
     "HASTEN_ONLY",
     "HASTEN_QUIET",
+    "HASTEN_RUNTIME_DIR",
     "HASTEN_STRICT",
     "HASTEN_TLS_BREAK_EVEN",
     "HASTEN_TLS_EAGER",
@@ -39,6 +47,15 @@ pub fn misspelt_variable(name: &str) -> Option<&'static str> {
     (name.starts_with("HASTEN") && !is_known).then(|| nearest(name, VARIABLES)).flatten()
 }
 
+/// As the plugin finds it. The standard for `XDG_CACHE_HOME` has relative paths ignored.
+fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    variable("HASTEN_CACHE_DIR")
+        .map(PathBuf::from)
+        .or_else(|| Some(absolute("XDG_CACHE_HOME")?.join("hasten")))
+        .or_else(|| Some(absolute("HOME")?.join(".cache/hasten")))
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// `HASTEN_DISABLE`: accelerators to leave out, separated by commas; `all` or `1` means every one.
@@ -51,10 +68,22 @@ pub struct Surroundings {
     pub gzip_verify: Option<OsString>,
     /// `HASTEN_GZIP_ENGINES`, which wins over the configuration file.
     pub gzip_engines: Option<OsString>,
+    /// `HASTEN_NODE_CACHE`, which wins over the configuration file.
+    pub node_cache: Option<OsString>,
+    /// `HASTEN_NODE_CACHE_LIMIT`: MiB.
+    pub node_cache_limit: Option<OsString>,
+    /// `HASTEN_NODE_GC`, which wins over the configuration file.
+    pub node_gc: Option<OsString>,
+    /// Where caches of this user are: `HASTEN_CACHE_DIR`, or a place below `XDG_CACHE_HOME` or `HOME`.
+    pub cache_directory: Option<PathBuf>,
     /// `HASTEN_CPU_DISABLE_IFMA`: behave as on a CPU without IFMA.
     pub deny_ifma: bool,
     /// `LD_PRELOAD` as it is now.
     pub ld_preload: Option<OsString>,
+    /// `NODE_OPTIONS` as it is now.
+    pub node_options: Option<OsString>,
+    /// The command's own arguments.
+    pub arguments: Vec<OsString>,
     /// The running `hasten`, beside or near which the libraries are installed.
     pub executable: Option<PathBuf>,
 }
@@ -68,8 +97,14 @@ impl Surroundings {
             tls_break_even: variable("HASTEN_TLS_BREAK_EVEN"),
             gzip_verify: variable(gzip::VERIFY),
             gzip_engines: variable(gzip::ENGINE_LIST),
+            node_cache: variable(node::CACHE),
+            node_cache_limit: variable(node::CACHE_LIMIT),
+            node_gc: variable(node::GC),
+            cache_directory: cache_directory(variable),
             deny_ifma: variable("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value == "1"),
             ld_preload: variable("LD_PRELOAD"),
+            node_options: variable("NODE_OPTIONS"),
+            arguments: Vec::new(),
             executable: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
         }
     }
@@ -77,15 +112,32 @@ impl Surroundings {
     /// Refuses variables that the libraries would ignore in silence.
     pub fn validate(&self) -> Result<(), ConfigError> {
         type Check = fn(&str) -> Result<(), (String, String)>;
-        let checks: [(&'static str, &Option<OsString>, Check); 3] = [
+        let checks: [(&'static str, &Option<OsString>, Check); 6] = [
             ("HASTEN_TLS_BREAK_EVEN", &self.tls_break_even, tls::check_break_even),
             (gzip::VERIFY, &self.gzip_verify, gzip::check_verify),
             (gzip::ENGINE_LIST, &self.gzip_engines, gzip::check_engines),
+            (node::CACHE, &self.node_cache, node::check_cache),
+            (node::CACHE_LIMIT, &self.node_cache_limit, node::check_cache_limit),
+            (node::GC, &self.node_gc, node::check_gc),
         ];
         checks.into_iter().try_for_each(|(variable, value, check)| {
             let value = value.as_deref().unwrap_or_default().to_string_lossy();
             check(&value).map_err(|(problem, fix)| ConfigError::Variable { variable, problem, fix })
         })
+    }
+
+    /// Where the user has decided what an advised option decides, if anywhere.
+    pub(crate) fn sets(&self, setting: &Setting) -> Option<String> {
+        let decides = |word: &[u8]| node_options::sets(word, setting.same());
+        let words = node_options::texts(self.node_options.as_deref().unwrap_or_default());
+        if let Some(word) = words.iter().find(|word| decides(word)) {
+            return Some(format!("NODE_OPTIONS says {} already", String::from_utf8_lossy(word)));
+        }
+        // What follows `--` is the application's.
+        let mut arguments =
+            self.arguments.iter().map(|word| word.as_bytes()).take_while(|word| *word != b"--");
+        let word = arguments.find(|word| decides(word))?;
+        Some(format!("the command line says {} already", String::from_utf8_lossy(word)))
     }
 
     /// The reason against an accelerator that the kill switch names.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hasten_plan::config::NodeCache;
 use hasten_plan::{Config, ConfigError, accelerator};
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -18,14 +19,27 @@ fn complaint(text: &str) -> (String, String) {
 fn accepts_everything_that_is_documented() {
     let config = parse(
         "[run]\nstrict = true\nonly = [\"tls\"]\nwithout = []\n[tls]\nenabled = true\n[tls.break_even]\nrsa-2048-sign = 0x3\n\
-         [gzip]\nenabled = true\nverify = true\nengines = [\"isal\", \"zlib-rs\"]\n",
+         [gzip]\nenabled = true\nverify = true\nengines = [\"isal\", \"zlib-rs\"]\n\
+         [node]\nenabled = true\ncache = \"read\"\ngc_record = true\ngc_advice = \"advice.json\"\n",
     )
     .unwrap();
     assert!(config.strict);
     assert_eq!(config.tls.break_even["rsa-2048-sign"], 3);
     assert!(config.gzip.verify && !config.gzip.verify_always);
     assert_eq!(config.gzip.engines, ["isal", "zlib-rs"]);
+    assert_eq!((config.node.cache, config.node.gc_record), (NodeCache::Read, true));
     assert!(parse("").is_ok());
+}
+
+#[test]
+fn advice_is_looked_for_beside_the_file_that_names_it() {
+    let advice = |value: &str| {
+        let text = format!("[node]\ngc_advice = '{value}'");
+        Config::parse(&text, Path::new("/etc/hasten/hasten.toml")).unwrap().node.gc_advice.unwrap()
+    };
+    assert_eq!(advice("gc.json"), Path::new("/etc/hasten/gc.json"));
+    assert_eq!(advice("/srv/gc.json"), Path::new("/srv/gc.json"));
+    assert_eq!(parse("[node]\ngc_advice = 'gc.json'").unwrap().node.gc_advice.unwrap(), Path::new("gc.json"));
 }
 
 #[test]
@@ -33,8 +47,19 @@ fn the_documentation_names_every_key_and_its_example_is_valid() {
     let page = include_str!("../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     parse(example).unwrap();
-    let keys = ["strict", "only", "without", "enabled", "break_even", "verify", "engines"];
-    let names = [&accelerator::tls::OPERATIONS[..], &accelerator::gzip::ENGINES];
+    let keys = [
+        "strict",
+        "only",
+        "without",
+        "enabled",
+        "break_even",
+        "verify",
+        "engines",
+        "cache",
+        "gc_record",
+        "gc_advice",
+    ];
+    let names = [&accelerator::tls::OPERATIONS[..], &accelerator::gzip::ENGINES, &NodeCache::NAMES];
     for key in keys.into_iter().chain(names.concat()) {
         assert!(page.contains(key), "{key}");
     }
@@ -51,7 +76,16 @@ fn unknown_keys_name_the_line_and_the_nearest_valid_key() {
             "did you mean `break_even`?",
         ),
         ("[run]\nonly = ['tsl']", "hasten.toml:2: unknown accelerator `tsl`", "did you mean `tls`?"),
-        ("[run]\nonly = ['node']", "hasten.toml:2: unknown accelerator `node`", "use one of tls, gzip"),
+        (
+            "[run]\nonly = ['memory']",
+            "hasten.toml:2: unknown accelerator `memory`",
+            "use one of tls, gzip, node",
+        ),
+        (
+            "[node]\ngc_recrod = true",
+            "hasten.toml:2: unknown key `gc_recrod` in [node]",
+            "did you mean `gc_record`?",
+        ),
         ("[gzip]\nverfy = true", "hasten.toml:2: unknown key `verfy` in [gzip]", "did you mean `verify`?"),
         (
             "[gzip]\nengines = ['isal', 'libdflate']",
@@ -78,6 +112,9 @@ fn values_of_the_wrong_kind_say_what_is_expected() {
             "[run]\nonly = 'tls'",
             "hasten.toml:2: `only` must be a list of accelerators, such as [\"tls\"], not 'tls'",
         ),
+        ("[node]\ncache = true", "hasten.toml:2: `cache` must be \"on\", \"read\" or \"off\", not true"),
+        ("[node]\ncache = 'no'", "hasten.toml:2: `cache` must be \"on\", \"read\" or \"off\", not 'no'"),
+        ("[node]\ngc_advice = ''", "hasten.toml:2: `gc_advice` must be the path of a file, not ''"),
         ("[gzip]\nverify = 1", "hasten.toml:2: `verify` must be true or false, not 1"),
         (
             "[gzip]\nengines = []",

@@ -56,7 +56,7 @@ impl Accelerator for Gzip {
         ]
     }
 
-    fn judge_host(&self, cpu: &Cpu, _: &Surroundings) -> Vec<Reason> {
+    fn judge_host(&self, cpu: &Cpu, _: &Config, _: &Surroundings) -> Vec<Reason> {
         let faster: Vec<_> =
             FASTER.into_iter().filter(|feature| cpu.has(*feature)).map(Feature::label).collect();
         let with = if faster.is_empty() {

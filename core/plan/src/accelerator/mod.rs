@@ -1,6 +1,7 @@
 //! The accelerators that hasten knows, one file each.
 
 pub mod gzip;
+pub mod node;
 pub mod tls;
 
 use std::ffi::OsString;
@@ -12,9 +13,18 @@ use crate::plan::Reason;
 use crate::surroundings::Surroundings;
 
 /// Every accelerator, in the order in which plans show them.
-pub const ACCELERATORS: &[&dyn Accelerator] = &[&tls::Tls, &gzip::Gzip];
+pub const ACCELERATORS: &[&dyn Accelerator] = &[&tls::Tls, &gzip::Gzip, &node::Node];
 
-/// One preload library, and the knowledge of when it helps.
+/// How an accelerator gets into a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// A shared library that the dynamic loader maps first.
+    LdPreload,
+    /// A module that Node.js loads first.
+    NodeOptions,
+}
+
+/// One library or plugin, and the knowledge of when it helps.
 pub trait Accelerator: Sync {
     /// The name on the command line, in `HASTEN_DISABLE` and in reports.
     fn name(&self) -> &'static str;
@@ -22,20 +32,39 @@ pub trait Accelerator: Sync {
     /// What it does, in one line.
     fn summary(&self) -> &'static str;
 
-    /// The file name of its preload library.
+    /// The file that the process gets, below the directory of the libraries.
     fn library(&self) -> &'static str;
+
+    fn carrier(&self) -> Carrier {
+        Carrier::LdPreload
+    }
 
     /// The features of the host that it makes use of, by the identifiers of [`crate::findings`].
     fn uses(&self) -> &'static [&'static str];
 
     /// What speaks for or against it on this host.
-    fn judge_host(&self, cpu: &Cpu, surroundings: &Surroundings) -> Vec<Reason>;
+    fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason>;
 
     /// What speaks for or against it in this program; all of it, not just the first hindrance.
     fn judge_program(&self, program: &Program) -> Vec<Reason>;
 
+    /// Whether somebody who starts this program expects a word about it when it is left out.
+    fn concerns(&self, _: &Program) -> bool {
+        true
+    }
+
+    /// Where to see what it does.
+    fn follow_up(&self, _: &Config, _: &Surroundings) -> String {
+        "watch it with `hasten top`".into()
+    }
+
     /// The variables that carry its configuration into the process.
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)>;
+}
+
+/// Those that get into a process in the same way.
+pub(crate) fn carried_by(carrier: Carrier) -> impl Iterator<Item = &'static dyn Accelerator> {
+    ACCELERATORS.iter().copied().filter(move |accelerator| accelerator.carrier() == carrier)
 }
 
 /// The names of all accelerators.

@@ -78,7 +78,7 @@ impl Accelerator for Tls {
         ]
     }
 
-    fn judge_host(&self, cpu: &Cpu, surroundings: &Surroundings) -> Vec<Reason> {
+    fn judge_host(&self, cpu: &Cpu, _: &Config, surroundings: &Surroundings) -> Vec<Reason> {
         vec![engine(cpu, surroundings.deny_ifma)]
     }
 

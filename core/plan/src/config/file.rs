@@ -1,13 +1,13 @@
 //! `hasten.toml`: read by hand rather than derived, so that every complaint has a line and a suggestion.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
-use super::{Config, Wish};
+use super::{Config, NodeCache, Wish};
 use crate::accelerator::{self, gzip, tls};
 use crate::suggestion;
 
@@ -31,7 +31,11 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
             "run" => reader.run(value, &mut config, &mut wish)?,
             "tls" => disabled.extend((!reader.tls(value, &mut config)?).then_some("tls")),
             "gzip" => disabled.extend((!reader.gzip(value, &mut config)?).then_some("gzip")),
-            name => return Err(reader.unknown(key.span(), ("table", ""), name, &["run", "tls", "gzip"])),
+            "node" => disabled.extend((!reader.node(value, &mut config)?).then_some("node")),
+            name => {
+                let valid = ["run", "tls", "gzip", "node"];
+                return Err(reader.unknown(key.span(), ("table", ""), name, &valid));
+            }
         }
     }
     config.wishes.push(wish);
@@ -98,6 +102,36 @@ impl Reader<'_> {
             }
         }
         Ok(enabled)
+    }
+
+    /// Whether the accelerator stays enabled.
+    fn node(&self, table: &Value<'_>, config: &mut Config) -> Result<bool, ConfigError> {
+        let mut enabled = true;
+        for (key, value) in self.table("node", table)? {
+            match key.get_ref().as_ref() {
+                "enabled" => enabled = self.boolean("enabled", value)?,
+                "cache" => config.node.cache = self.node_cache(value)?,
+                "gc_record" => config.node.gc_record = self.boolean("gc_record", value)?,
+                "gc_advice" => config.node.gc_advice = Some(self.file("gc_advice", value)?),
+                name => {
+                    let valid = ["enabled", "cache", "gc_record", "gc_advice"];
+                    return Err(self.unknown(key.span(), ("key", " in [node]"), name, &valid));
+                }
+            }
+        }
+        Ok(enabled)
+    }
+
+    fn node_cache(&self, value: &Value<'_>) -> Result<NodeCache, ConfigError> {
+        let cache = value.get_ref().as_str().and_then(NodeCache::from_name);
+        cache.ok_or_else(|| self.wrong("cache", "\"on\", \"read\" or \"off\"", value))
+    }
+
+    /// A path, relative to the directory of this file.
+    fn file(&self, key: &str, value: &Value<'_>) -> Result<PathBuf, ConfigError> {
+        let path = value.get_ref().as_str().filter(|path| !path.is_empty());
+        let path = path.ok_or_else(|| self.wrong(key, "the path of a file", value))?;
+        Ok(self.path.parent().unwrap_or(Path::new("")).join(path))
     }
 
     fn engines(&self, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {

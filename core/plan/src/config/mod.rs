@@ -6,6 +6,7 @@ mod file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::gc_advice::GcAdvice;
 use crate::plan::Reason;
 
 pub use self::error::{ConfigError, Place};
@@ -22,6 +23,9 @@ pub struct Config {
     pub strict: bool,
     pub tls: TlsConfig,
     pub gzip: GzipConfig,
+    pub node: NodeConfig,
+    /// The options that `node.gc_advice` or the command line brings.
+    pub gc_advice: Option<GcAdvice>,
     /// Who asked for which accelerators, strongest first.
     wishes: Vec<Wish>,
 }
@@ -40,6 +44,25 @@ pub struct GzipConfig {
     pub verify_always: bool,
     /// The engines that may be used; all of them if none is named.
     pub engines: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeConfig {
+    pub cache: NodeCache,
+    /// Record garbage collections from the start.
+    pub gc_record: bool,
+    /// A file that `hasten gc --json` wrote.
+    pub gc_advice: Option<PathBuf>,
+}
+
+/// What the plugin does with the start-up cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NodeCache {
+    #[default]
+    On,
+    /// Use what is there, and record nothing.
+    Read,
+    Off,
 }
 
 /// One source's choice of accelerators.
@@ -80,6 +103,28 @@ impl Config {
             .iter()
             .find_map(|wish| wish.choice(name))
             .unwrap_or_else(|| Reason::favour("on by default"))
+    }
+}
+
+impl NodeCache {
+    /// The names in the configuration file.
+    pub const NAMES: [&str; 3] = ["on", "read", "off"];
+
+    fn from_name(name: &str) -> Option<Self> {
+        let at = Self::NAMES.iter().position(|known| *known == name)?;
+        Some([Self::On, Self::Read, Self::Off][at])
+    }
+
+    pub(crate) fn from_variable(value: &str) -> Option<Self> {
+        [Self::On, Self::Read, Self::Off].into_iter().find(|cache| cache.as_variable() == value)
+    }
+
+    pub(crate) fn as_variable(self) -> &'static str {
+        match self {
+            Self::On => "1",
+            Self::Read => "read",
+            Self::Off => "0",
+        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod memory;
 
 use serde::Serialize;
 
+use self::cgroup::Cgroup;
 use self::cpu::Cpu;
 use self::device::Device;
 use self::kernel::Kernel;
@@ -44,6 +45,12 @@ impl Probe {
     /// Only the CPU, for callers that are about to start a program and have no time to look at every device.
     pub fn cpu(&self) -> Cpu {
         Cpu::read(&self.root)
+    }
+
+    /// What a process started here may use of the memory: the control group's limit, or all that is there.
+    pub fn memory_limit_bytes(&self) -> Option<u64> {
+        let installed = Memory::read(&self.root).total_kib.map(|kib| kib * 1024);
+        Cgroup::read(&self.root).memory_limit_bytes.into_iter().chain(installed).min()
     }
 
     pub fn host(&self) -> Host {

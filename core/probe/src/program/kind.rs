@@ -12,8 +12,41 @@ pub enum Kind {
     Envoy,
     Node,
     Redis,
+    /// Electron, which has a Node.js of its own inside.
+    Electron,
+    /// Another run-time for JavaScript.
+    Bun,
+    Deno,
     Other,
 }
+
+/// Programs whose work is to start others.
+const LAUNCHERS: [&str; 24] = [
+    "ash",
+    "bash",
+    "busybox",
+    "chrt",
+    "dash",
+    "dumb-init",
+    "env",
+    "ionice",
+    "ksh",
+    "ksh93",
+    "make",
+    "mksh",
+    "nice",
+    "nohup",
+    "numactl",
+    "setsid",
+    "sh",
+    "stdbuf",
+    "taskset",
+    "time",
+    "timeout",
+    "tini",
+    "xargs",
+    "zsh",
+];
 
 impl Kind {
     pub(crate) fn of(executable: &Path) -> Self {
@@ -21,8 +54,11 @@ impl Kind {
             "nginx" | "openresty" | "angie" | "tengine" => Self::Nginx,
             "haproxy" => Self::Haproxy,
             "envoy" => Self::Envoy,
-            "node" | "nodejs" => Self::Node,
             "redis-server" | "redis-check-rdb" | "valkey-server" => Self::Redis,
+            "electron" => Self::Electron,
+            "bun" | "bunx" => Self::Bun,
+            "deno" => Self::Deno,
+            name if is_node(name) => Self::Node,
             _ => Self::Other,
         }
     }
@@ -30,5 +66,52 @@ impl Kind {
     /// Whether the usual builds of this server carry a private TLS library instead of the system's.
     pub fn carries_own_tls(self) -> bool {
         matches!(self, Self::Envoy)
+    }
+
+    /// Whether it runs JavaScript by itself.
+    pub fn runs_javascript(self) -> bool {
+        matches!(self, Self::Node | Self::Electron | Self::Bun | Self::Deno)
+    }
+
+    /// Whether it may start programs that do a part of its work. These servers start none but themselves.
+    pub fn may_start_others(self) -> bool {
+        !matches!(self, Self::Nginx | Self::Haproxy | Self::Envoy | Self::Redis)
+    }
+}
+
+pub(super) fn is_launcher(name: &str) -> bool {
+    LAUNCHERS.contains(&name)
+}
+
+/// `node`, `nodejs`, and either with a version: `node20`, `node-22.11`.
+fn is_node(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("node") else { return false };
+    let version = rest.strip_prefix("js").unwrap_or(rest);
+    let digits = version.strip_prefix('-').unwrap_or(version);
+    version.is_empty()
+        || digits.starts_with(|c: char| c.is_ascii_digit())
+            && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_has_many_names_and_others_begin_like_it() {
+        let kind = |name: &str| Kind::of(&Path::new("/usr/bin").join(name));
+        for name in ["node", "nodejs", "node20", "nodejs22", "node-22.11"] {
+            assert_eq!(kind(name), Kind::Node, "{name}");
+        }
+        for name in ["nodemon", "node-gyp", "nodesh", "node-", "node_exporter", "node20x"] {
+            assert_eq!(kind(name), Kind::Other, "{name}");
+        }
+        assert_eq!((kind("bun"), kind("deno"), kind("electron")), (Kind::Bun, Kind::Deno, Kind::Electron));
+    }
+
+    #[test]
+    fn launchers_are_sorted_and_known_by_their_whole_name() {
+        assert!(LAUNCHERS.is_sorted());
+        assert!(is_launcher("sh") && !is_launcher("sha256sum"));
     }
 }

@@ -142,6 +142,11 @@ impl Program {
         self.libraries.iter().find(|library| library.name.starts_with(stem))
     }
 
+    /// Whether starting others is what it is for: a shell, `env`, `make`.
+    pub fn is_launcher(&self) -> bool {
+        kind::is_launcher(&self.name())
+    }
+
     /// Whether the executable itself provides `symbol`, which then wins over any preloaded library.
     pub fn exports(&self, symbol: &str) -> bool {
         elf::with(&self.executable, |data| elf::exports(data, symbol)).unwrap_or(false)

@@ -1,0 +1,159 @@
+//! Node.js: start-up from a cache, and a recorder of garbage collections that can be asked for.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use hasten_probe::program::kind::Kind;
+use hasten_probe::{Cpu, Program};
+
+use super::{Accelerator, Carrier};
+use crate::config::{Config, NodeCache};
+use crate::plan::Reason;
+use crate::surroundings::Surroundings;
+use crate::{node_options, preload};
+
+pub struct Node;
+
+pub(crate) const NAME: &str = "node";
+
+/// Whether start-up is cached: 0, read or 1.
+pub(crate) const CACHE: &str = "HASTEN_NODE_CACHE";
+/// MiB of all caches of a user.
+pub(crate) const CACHE_LIMIT: &str = "HASTEN_NODE_CACHE_LIMIT";
+/// Whether collections are recorded: 0, record, or on request.
+pub(crate) const GC: &str = "HASTEN_NODE_GC";
+
+const DEFAULT_CACHE_LIMIT: &str = "256";
+
+impl Accelerator for Node {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        "start-up from a cache of resolved and compiled modules, garbage collections recorded on request"
+    }
+
+    fn library(&self) -> &'static str {
+        node_options::PLUGIN
+    }
+
+    fn carrier(&self) -> Carrier {
+        Carrier::NodeOptions
+    }
+
+    fn uses(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn judge_host(&self, _: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
+        vec![Reason::favour(cache(config, surroundings))]
+    }
+
+    fn judge_program(&self, program: &Program) -> Vec<Reason> {
+        vec![heeds(program)]
+    }
+
+    fn concerns(&self, program: &Program) -> bool {
+        program.kind.runs_javascript() || program.is_launcher()
+    }
+
+    fn follow_up(&self, config: &Config, surroundings: &Surroundings) -> String {
+        cache(config, surroundings)
+    }
+
+    fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
+        let mut variables = Vec::new();
+        if config.node.cache != NodeCache::On && surroundings.node_cache.is_none() {
+            variables.push((CACHE, config.node.cache.as_variable().into()));
+        }
+        if config.node.gc_record && surroundings.node_gc.is_none() {
+            variables.push((GC, "record".into()));
+        }
+        variables
+    }
+}
+
+/// Whether `NODE_OPTIONS` reaches a Node.js in this program, or in one that it starts.
+pub(crate) fn heeds(program: &Program) -> Reason {
+    let name = program.name();
+    let kind = program.kind;
+    if program.privilege.secure_exec {
+        let gained = preload::gained(program);
+        return Reason::against(format!(
+            "{name} gains {gained} at start; what the caller's environment says is not for it"
+        ))
+        .fix(format!(
+            "start it as the user it becomes, or drop the bit from {}",
+            program.executable.display()
+        ));
+    }
+    if !kind.may_start_others() {
+        return Reason::against(format!("{name} neither is Node.js nor starts it"));
+    }
+    match kind {
+        Kind::Node => Reason::favour(format!("{name} is Node.js and reads NODE_OPTIONS")),
+        Kind::Electron => Reason::against(format!(
+            "{name} is Electron, which takes little of NODE_OPTIONS and has a module loader of its own, with ELECTRON_RUN_AS_NODE, too"
+        ))
+        .fix("run the part that is a server with node"),
+        Kind::Bun | Kind::Deno => {
+            Reason::against(format!("{name} is not Node.js: it loads modules in its own way")).fix("run the application with node")
+        }
+        _ => Reason::idle(format!("{name} is not Node.js: the plugin waits in NODE_OPTIONS for one that {name} starts")),
+    }
+}
+
+/// Where start-up is cached, or why it is not.
+fn cache(config: &Config, surroundings: &Surroundings) -> String {
+    let (mode, source) = match surroundings.node_cache.as_deref().map(|value| value.to_string_lossy()) {
+        Some(value) => (NodeCache::from_variable(&value), format!("{CACHE}={value}")),
+        None => (Some(config.node.cache), "[node] cache".to_owned()),
+    };
+    let Some(directory) = directory(surroundings) else {
+        return "start-up is not cached: HASTEN_CACHE_DIR, XDG_CACHE_HOME and HOME are unset".into();
+    };
+    let directory = directory.display();
+    match mode {
+        Some(NodeCache::Off) => format!("start-up is not cached ({source})"),
+        Some(NodeCache::Read) => format!("its cache in {directory} is used and not written ({source})"),
+        _ => {
+            let limit = surroundings.node_cache_limit.as_deref().map(|value| value.to_string_lossy());
+            format!(
+                "its cache is in {directory}, {} MiB at most",
+                limit.as_deref().unwrap_or(DEFAULT_CACHE_LIMIT)
+            )
+        }
+    }
+}
+
+fn directory(surroundings: &Surroundings) -> Option<PathBuf> {
+    Some(surroundings.cache_directory.as_ref()?.join("node"))
+}
+
+/// Reads the variables as the plugin does, which would take the default for what it does not know.
+pub(crate) fn check_cache(value: &str) -> Result<(), (String, String)> {
+    if value.is_empty() || NodeCache::from_variable(value).is_some() {
+        return Ok(());
+    }
+    let fix = "write 0 (no start-up cache), read (use it, never record) or 1 (both), or unset it";
+    Err((format!("`{value}` is none of 0, read and 1"), fix.into()))
+}
+
+pub(crate) fn check_cache_limit(value: &str) -> Result<(), (String, String)> {
+    if value.is_empty() || value.parse().is_ok_and(|limit: u32| (1..=65536).contains(&limit)) {
+        return Ok(());
+    }
+    Err((
+        format!("`{value}` is no number from 1 to 65536"),
+        "write MiB for all caches together, such as 256".into(),
+    ))
+}
+
+pub(crate) fn check_gc(value: &str) -> Result<(), (String, String)> {
+    if ["", "0", "record"].contains(&value) {
+        return Ok(());
+    }
+    let fix = "write record (from the start) or 0 (not even on request), or unset it for `hasten gc record`";
+    Err((format!("`{value}` is neither record nor 0"), fix.into()))
+}

@@ -1,0 +1,48 @@
+//! Where the preload libraries and the Node.js plugin are.
+
+use std::path::{Path, PathBuf};
+
+use crate::accelerator::{Accelerator, Carrier};
+use crate::plan::Reason;
+use crate::surroundings::Surroundings;
+use crate::{node_options, preload};
+
+/// Debian's library directory for this architecture.
+const TRIPLET: &str = "x86_64-linux-gnu";
+
+/// Where a library may be, best first: the override, the build tree, then the layouts of `make install` and of
+/// the Debian package.
+fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = surroundings.library_directory.iter().cloned().collect();
+    if let Some(beside) = surroundings.executable.as_deref().and_then(Path::parent) {
+        directories.push(beside.to_owned());
+        if let Some(prefix) = beside.parent() {
+            directories.push(prefix.join("lib/hasten"));
+            directories.push(prefix.join("lib").join(TRIPLET).join("hasten"));
+        }
+    }
+    directories
+}
+
+/// What an accelerator puts into a process, or a reason against that names every place that was searched.
+pub(crate) fn find(accelerator: &dyn Accelerator, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
+    let file = accelerator.library();
+    let directories = directories(surroundings);
+    let Some(path) = directories.iter().map(|directory| directory.join(file)).find(|path| path.is_file())
+    else {
+        let searched: Vec<_> = directories.iter().map(|directory| directory.display().to_string()).collect();
+        return Err(Reason::against(format!("{file} is not in {}", searched.join(", ")))
+            .fix("install it with `make install`, or set HASTEN_LIBDIR to its directory"));
+    };
+    if let Err(error) = std::fs::File::open(&path) {
+        return Err(Reason::against(format!("{} cannot be read: {error}", path.display()))
+            .fix(format!("chmod a+r {}", path.display())));
+    }
+    // The child may have another working directory, so the path must be absolute.
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let cannot_carry = match accelerator.carrier() {
+        Carrier::LdPreload => preload::cannot_carry(&path),
+        Carrier::NodeOptions => node_options::cannot_carry(&path),
+    };
+    cannot_carry.map_or(Ok(path), Err)
+}
