@@ -158,3 +158,22 @@ fn variables_that_the_library_would_ignore_are_refused() {
     );
     assert!(complaint(&engines(",")).contains("names no engine"));
 }
+
+#[test]
+fn nothing_is_preloaded_where_only_the_original_is_allowed() {
+    let (_directory, surroundings) = installed(&LIBRARIES);
+    let program = compressor(&shell().name());
+    let decide = |config: &str, variable: &str| {
+        let engines = Some(OsString::from(variable)).filter(|list| !list.is_empty());
+        let surroundings = Surroundings { gzip_engines: engines, ..surroundings.clone() };
+        let plan = plan(&program, config, &surroundings);
+        (gzip(&plan).decision, reasons(&plan, Side::Against))
+    };
+    let only_original = "[gzip]\nengines = ['original']";
+    let reason = |source: &str| (Decision::Skip, format!("{source} allows nothing but the original zlib"));
+    assert_eq!(decide("", "original"), reason("HASTEN_GZIP_ENGINES"));
+    assert_eq!(decide("", " original,"), reason("HASTEN_GZIP_ENGINES"));
+    assert_eq!(decide(only_original, ""), reason("[gzip] engines"));
+    assert_eq!(decide(only_original, "isal").0, Decision::Apply, "the variable wins");
+    assert_eq!(decide("", "isal,original").0, Decision::Apply);
+}

@@ -15,7 +15,8 @@ use crate::surroundings::Surroundings;
 pub struct Gzip;
 
 /// The engines by their names in the configuration; the original zlib always stands behind them.
-pub const ENGINES: [&str; 4] = ["isal", "libdeflate", "zlib-rs", "original"];
+pub const ENGINES: [&str; 4] = ["isal", "libdeflate", "zlib-rs", ORIGINAL];
+const ORIGINAL: &str = "original";
 
 /// Verifies what the engines compress.
 pub(crate) const VERIFY: &str = "HASTEN_GZIP_VERIFY";
@@ -56,7 +57,10 @@ impl Accelerator for Gzip {
         ]
     }
 
-    fn judge_host(&self, cpu: &Cpu, _: &Config, _: &Surroundings) -> Vec<Reason> {
+    fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
+        if let Some(reason) = no_engine(config, surroundings) {
+            return vec![reason];
+        }
         let faster: Vec<_> =
             FASTER.into_iter().filter(|feature| cpu.has(*feature)).map(Feature::label).collect();
         let with = if faster.is_empty() {
@@ -85,6 +89,21 @@ impl Accelerator for Gzip {
         }
         variables
     }
+}
+
+/// The reason against an accelerator that may use no engine but the original: it would only pass every call on.
+fn no_engine(config: &Config, surroundings: &Surroundings) -> Option<Reason> {
+    let variable = surroundings.gzip_engines.as_deref().map(|list| list.to_string_lossy().into_owned());
+    let (source, engines) = match variable {
+        Some(list) => (ENGINE_LIST.to_owned(), list),
+        None => ("[gzip] engines".to_owned(), config.gzip.engines.join(",")),
+    };
+    let mut names = engines.split(',').map(str::trim).filter(|name| !name.is_empty()).peekable();
+    names.peek()?;
+    names.all(|name| name == ORIGINAL).then(|| {
+        Reason::against(format!("{source} allows nothing but the original zlib"))
+            .fix(format!("name another engine in {source}: {}", ENGINES[..3].join(", ")))
+    })
 }
 
 /// Whether the program's compression goes through a zlib that can be interposed.
