@@ -1,0 +1,195 @@
+// The control channel: a socket in the runtime folder, on which `hasten gc record` asks for a recording. One JSON object in each line.
+import fs = require('node:fs');
+import net = require('node:net');
+import path = require('node:path');
+import { performance } from 'node:perf_hooks';
+import type { Recorder } from './recorder';
+import type { Recording } from './recording';
+
+const MOST_CLIENTS = 8;
+const LONGEST_REQUEST = 4096;
+const LONGEST_RECORDING_S = 24 * 3600;
+// A client has asked, or is asking, or is not one.
+const PATIENCE_MS = 10_000;
+// sun_path, with the zero at its end; libuv cuts off what is longer.
+const LONGEST_PATH = 107;
+const SOCKET = /^(\d+)\.sock$/;
+
+export class Channel {
+  readonly #recorder: Recorder;
+  readonly #folder: string;
+  readonly #path: string;
+
+  constructor(recorder: Recorder, folder: string) {
+    this.#recorder = recorder;
+    this.#folder = folder;
+    this.#path = path.join(folder, `${process.pid}.sock`);
+  }
+
+  open(): void {
+    if (Buffer.byteLength(this.#path) > LONGEST_PATH) return;
+    this.#removeStale();
+    this.#listen(() => {
+      // Left behind by another process that had our number, unless somebody answers.
+      ifDead(this.#path, () => {
+        remove(this.#path);
+        this.#listen(() => {});
+      });
+    });
+  }
+
+  #listen(inUse: () => void): void {
+    const server = net.createServer((socket) => this.#serve(socket));
+    server.maxConnections = MOST_CLIENTS;
+    server.on('error', (error: NodeJS.ErrnoException) => error.code === 'EADDRINUSE' && inUse());
+    server.on('listening', () => this.#guard());
+    // Exclusive: in a cluster's worker it would be the primary's socket otherwise.
+    server.listen({ path: this.#path, exclusive: true });
+    server.unref();
+  }
+
+  #guard(): void {
+    try {
+      fs.chmodSync(this.#path, 0o600);
+      const { ino } = fs.lstatSync(this.#path);
+      process.on('exit', () => {
+        if (fs.lstatSync(this.#path, { throwIfNoEntry: false })?.ino === ino) remove(this.#path);
+      });
+    } catch {
+      // Somebody has removed it.
+    }
+  }
+
+  #removeStale(): void {
+    for (const name of fs.readdirSync(this.#folder)) {
+      const pid = Number(SOCKET.exec(name)?.[1] ?? process.pid);
+      if (pid === process.pid || isAlive(pid)) continue;
+      const file = path.join(this.#folder, name);
+      // The process may live where its number means another.
+      ifDead(file, () => remove(file));
+    }
+  }
+
+  #serve(socket: net.Socket): void {
+    const client = new Client(this.#recorder, socket);
+    let request = '';
+    socket.unref();
+    socket.setEncoding('utf8');
+    socket.setTimeout(PATIENCE_MS, () => client.isWatching || socket.destroy());
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => client.leave());
+    socket.on('data', (text: string) => {
+      request += text;
+      const lines = request.split('\n');
+      request = lines.pop() as string;
+      if ([...lines, request].some((line) => line.length > LONGEST_REQUEST)) return client.refuse('the request is too long');
+      for (const line of lines) client.answer(line);
+    });
+  }
+}
+
+class Client {
+  readonly #recorder: Recorder;
+  readonly #socket: net.Socket;
+  #recording: Recording | null = null;
+  readonly #follow = () => this.#report();
+
+  constructor(recorder: Recorder, socket: net.Socket) {
+    this.#recorder = recorder;
+    this.#socket = socket;
+  }
+
+  get isWatching(): boolean {
+    return this.#recording !== null;
+  }
+
+  answer(line: string): void {
+    try {
+      const request = JSON.parse(line) as { op?: unknown; seconds?: unknown } | null;
+      if (request?.op === 'info') this.#inform();
+      else if (request?.op === 'record') this.#record(request.seconds);
+      else if (request?.op === 'stop') this.#stop();
+      else this.refuse('no such request');
+    } catch {
+      this.refuse('not a request');
+    }
+  }
+
+  refuse(error: string): void {
+    this.#send({ ok: false, error });
+    this.#socket.end();
+    // A client that goes on talking is not listened to.
+    this.#socket.pause();
+    this.#socket.removeAllListeners('data');
+    this.#socket.resume();
+  }
+
+  /** A recording goes on without whoever asked for it, to its end. */
+  leave(): void {
+    this.#recorder.unfollow(this.#follow);
+  }
+
+  #inform(): void {
+    const script = process.argv[1] ?? null;
+    this.#send({ ok: true, pid: process.pid, node: process.version, script, recording: this.#recorder.isRecording, at_ms: performance.now() });
+  }
+
+  #record(seconds: unknown): void {
+    if (this.#recording) return this.#send({ ok: false, error: 'this connection has a recording' });
+    if (typeof seconds !== 'number' || !(seconds >= 1 && seconds <= LONGEST_RECORDING_S)) {
+      return this.#send({ ok: false, error: `seconds must be a number from 1 to ${LONGEST_RECORDING_S}` });
+    }
+    const recording = this.#recorder.record(seconds);
+    if (typeof recording === 'string') return this.#send({ ok: false, error: recording });
+    this.#recording = recording;
+    this.#send({ ok: true, file: recording.file, seconds });
+    this.#recorder.follow(this.#follow);
+  }
+
+  #stop(): void {
+    if (this.#recording) this.#recorder.stop(this.#recording, 'asked');
+    else this.#send({ ok: false, error: 'this connection has no recording' });
+  }
+
+  #report(): void {
+    const recording = this.#recording;
+    if (!recording) return;
+    const { bytes, dropped, events, file, why } = recording;
+    if (why) {
+      this.#recording = null;
+      this.#recorder.unfollow(this.#follow);
+      return this.#send({ done: true, why, file, events, dropped, bytes, at_ms: performance.now() });
+    }
+    // A client that does not listen has the last word only.
+    if (this.#socket.writableLength === 0) this.#send({ events: events + this.#recorder.waiting, bytes, at_ms: performance.now() });
+  }
+
+  #send(answer: object): void {
+    if (this.#socket.writable) this.#socket.write(`${JSON.stringify(answer)}\n`);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+// Whether nobody listens on a socket shows when one asks.
+function ifDead(file: string, then: () => void): void {
+  const socket = net.connect({ path: file });
+  socket.unref();
+  socket.on('connect', () => socket.destroy());
+  socket.on('error', (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED' && then());
+}
+
+function remove(file: string): void {
+  try {
+    fs.unlinkSync(file);
+  } catch {
+    // Another was faster.
+  }
+}

@@ -1,0 +1,121 @@
+// Follows the collections of this heap. Kind, flags and pause of each come from a PerformanceObserver; what the heap was before and after comes from
+// profiles, which cost more and are taken as far as the budget goes. docs/gc-recorder.md has the measurements.
+import { PerformanceObserver } from 'node:perf_hooks';
+import v8 = require('node:v8');
+import { Budget } from './budget';
+import { Profiles } from './profiles';
+import { type GcEntry, Kind, type Profile } from './v8';
+
+export interface Collection {
+  readonly kind: Kind;
+  readonly flags: number;
+  /** When the pause began and ended, in milliseconds since the process started. */
+  readonly from: number;
+  readonly to: number;
+  readonly pause: number;
+  readonly profile: Profile | null;
+  /** The heap when the program was back in its event loop: of a full collection without a profile. */
+  readonly late: v8.HeapInfo | null;
+}
+
+export class Collector {
+  readonly #deliver: (collections: Collection[]) => void;
+  readonly #observer = new PerformanceObserver((list) => this.#observed(list.getEntries() as GcEntry[]));
+  readonly #profiles = new Profiles();
+  readonly #budget = new Budget();
+  #isOn = false;
+  // May be on for longer, see #settle.
+  #isObserving = false;
+  // Events whose profile has not been read yet.
+  #waiting: GcEntry[] = [];
+
+  constructor(deliver: (collections: Collection[]) => void) {
+    this.#deliver = deliver;
+  }
+
+  start(): void {
+    if (this.#isOn) return;
+    this.#isOn = true;
+    this.#budget.reset();
+    if (!this.#isObserving) this.#observer.observe({ entryTypes: ['gc'] });
+    this.#isObserving = true;
+    this.#profiles.start();
+  }
+
+  /** Once a second: the recorder gets its share of what the program has spent. */
+  tick(): void {
+    if (!this.#isOn) return;
+    this.#budget.refill();
+    if (this.#budget.allowsRun) this.#profiles.start();
+  }
+
+  /** Delivers what is known by now; the collections of this turn of the event loop are not. */
+  flush(): void {
+    if (!this.#isOn) return;
+    this.#follow((this.#observer as PerformanceObserver & { takeRecords(): GcEntry[] }).takeRecords());
+    this.#read();
+  }
+
+  /** Returns how many collections nobody will hear of any more. */
+  stop(): number {
+    this.flush();
+    this.#isOn = false;
+    this.#settle();
+    return this.#profiles.unheard;
+  }
+
+  /** Collections that wait for their profile. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  #observed(entries: GcEntry[]): void {
+    // The program's handlers of errors must not hear of ours.
+    try {
+      this.#follow(entries);
+      if (!this.#isOn) return this.#settle();
+      if (this.#profiles.isWorthKeeping && this.#budget.isLeft) return;
+      const wasRunning = this.#profiles.isRunning;
+      this.#read();
+      if (wasRunning ? this.#budget.isLeft : this.#budget.allowsRun) this.#profiles.start();
+    } catch {
+      this.#isOn = this.#isObserving = false;
+      this.#observer.disconnect();
+    }
+  }
+
+  #follow(entries: GcEntry[]): void {
+    this.#budget.spend(entries.length, this.#profiles.writing);
+    this.#profiles.follow(entries);
+    if (this.#isOn) this.#waiting.push(...entries);
+  }
+
+  #read(): void {
+    const ready = this.#waiting;
+    this.#waiting = [];
+    const profiles = this.#profiles.read(ready);
+    const last = ready.length - 1;
+    if (last >= 0) this.#deliver(ready.map((entry, index) => collection(entry, profiles[index] ?? null, index === last)));
+  }
+
+  // A profiler that lingers costs until a mark-compact has come, so that one is waited for, and called for if need be.
+  #settle(): void {
+    if (!this.#isObserving || this.#profiles.lingering > 0) return;
+    this.#isObserving = false;
+    this.#observer.disconnect();
+  }
+}
+
+function collection(entry: GcEntry, profile: Profile | null, isLast: boolean): Collection {
+  const { detail, duration, startTime } = entry;
+  return {
+    kind: detail.kind,
+    flags: detail.flags,
+    from: startTime,
+    to: startTime + duration,
+    // The observer's figure includes what the profiler writes.
+    pause: profile ? profile.cost / 1000 : duration,
+    profile,
+    late: !profile && isLast && detail.kind === Kind.MarkCompact ? v8.getHeapStatistics() : null,
+  };
+}

@@ -1,0 +1,127 @@
+// Heap sizes before and after collections, from v8.GCProfiler. It keeps what it has until it is stopped, so it has to be replaced by another again
+// and again. But a profiler that has been stopped goes on writing, 6 KB at each collection, until its own object is collected. It is therefore
+// stopped after one scavenge, when its object is still young and the next scavenge takes it; one that a second scavenge or a full collection
+// has made old is used for longer, and at most two such linger.
+import { performance } from 'node:perf_hooks';
+import v8 = require('node:v8');
+import { type GcEntry, isMoving, isOfKind, Kind, type Profile } from './v8';
+
+// An old profiler is read after so many collections: one megabyte of JSON, about two milliseconds.
+const LONG = 150;
+const LINGERING = 2;
+// So many collections make 12 MB in a profiler that lingers.
+const PATIENCE = 2000;
+// External memory that makes V8 begin to mark, in every release; it is never touched, so it takes none of the system.
+const NUDGE_BYTES = 96 * 1024 * 1024;
+
+interface Running {
+  readonly profiler: { start(): void; stop(): { statistics: Profile[] } | undefined };
+  /** performance.now() around its start. */
+  readonly asked: number;
+  readonly started: number;
+}
+
+const GCProfiler = (v8 as { GCProfiler?: new () => Running['profiler'] }).GCProfiler;
+
+export class Profiles {
+  #running: Running | null = null;
+  // Collections since it was started, and those that made its object older.
+  #seen = 0;
+  #moves = 0;
+  #isOld = false;
+  // Profiles whose events have not come yet; they began before this.
+  #early: Profile[] = [];
+  #earlyUntil = 0;
+  #lingering = 0;
+  #sinceFull = 0;
+  #stopped = 0;
+
+  start(): void {
+    if (this.#running || !GCProfiler || this.#lingering >= LINGERING) return;
+    const asked = performance.now();
+    const profiler = new GCProfiler();
+    profiler.start();
+    this.#running = { profiler, asked, started: performance.now() };
+    this.#seen = this.#moves = 0;
+    this.#isOld = false;
+  }
+
+  /** Takes note of what happened to the profilers. */
+  follow(entries: readonly GcEntry[]): void {
+    for (const { detail, startTime } of entries) {
+      this.#seen += 1;
+      this.#sinceFull += 1;
+      if (isMoving(detail.kind)) this.#moves += 1;
+      if (detail.kind !== Kind.MarkCompact) continue;
+      this.#isOld = this.#running !== null;
+      this.#sinceFull = 0;
+      if (startTime >= this.#stopped) this.#lingering = 0;
+    }
+    this.#isOld ||= this.#moves > 1;
+    if (this.#lingering > 0 && this.#sinceFull > PATIENCE) this.#nudge();
+  }
+
+  /** Whether stopping it now would bring nothing, or leave one more that lingers. */
+  get isWorthKeeping(): boolean {
+    return this.#running !== null && (this.#moves === 0 || (this.#isOld && this.#seen < LONG));
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== null;
+  }
+
+  /** How many write at a collection. */
+  get writing(): number {
+    // A young one has its predecessor beside it.
+    return this.#lingering + (this.#running ? (this.#isOld ? 1 : 2) : 0);
+  }
+
+  get lingering(): number {
+    return this.#lingering;
+  }
+
+  /** Collections that a profile has seen and no event has told of. */
+  get unheard(): number {
+    return this.#early.length;
+  }
+
+  /** Stops the profiler, and finds the profile of each of the events, which are all there were since the last call. */
+  read(entries: readonly GcEntry[]): (Profile | null)[] {
+    const early = { profiles: this.#early, until: this.#earlyUntil };
+    const running = this.#running;
+    const profiles = this.#stop();
+    const found = entries.map((entry) => {
+      if (early.profiles.length > 0 && entry.startTime < early.until) return take(early.profiles, entry);
+      return running && entry.startTime >= running.started ? take(profiles, entry) : null;
+    });
+    // One that began while the profiler was started may be in it or not.
+    const isDoubtful = running && entries.some(({ startTime }) => startTime >= running.asked && startTime < running.started);
+    this.#early = isDoubtful ? [] : profiles;
+    this.#earlyUntil = this.#stopped;
+    return isDoubtful ? entries.map(() => null) : found;
+  }
+
+  #stop(): Profile[] {
+    const running = this.#running;
+    if (!running) return [];
+    this.#running = null;
+    this.#stopped = performance.now();
+    const profiles = running.profiler.stop()?.statistics ?? [];
+    const moves = profiles.filter((profile) => profile.gcType !== 'IncrementalMarking').length;
+    if (this.#isOld || moves > 1 || profiles.some((profile) => profile.gcType === 'MarkSweepCompact')) this.#lingering += 1;
+    return profiles;
+  }
+
+  #nudge(): void {
+    this.#sinceFull = 0;
+    new ArrayBuffer(NUDGE_BYTES);
+  }
+}
+
+// The next profile; if it is not of this kind, the two have lost each other, and no other of them is believed.
+function take(profiles: Profile[], entry: GcEntry): Profile | null {
+  const profile = profiles.shift();
+  if (profile && isOfKind(profile, entry.detail.kind)) return profile;
+  profiles.length = 0;
+  return null;
+}

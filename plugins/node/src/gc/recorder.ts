@@ -1,0 +1,101 @@
+// All recordings of this process: there may be several, of several clients, and the collections are followed once for all of them.
+import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers';
+import { Collector } from './collector';
+import type { End } from './lines';
+import { Recording } from './recording';
+import { openFolder } from './runtime';
+
+const MOST_RECORDINGS = 4;
+
+export class Recorder {
+  readonly #collector = new Collector((collections) => {
+    for (const recording of this.#recordings.keys()) recording.add(collections);
+  });
+  // Each with what ends it.
+  readonly #recordings = new Map<Recording, NodeJS.Timeout | null>();
+  readonly #followers = new Set<() => void>();
+  #clock: NodeJS.Timeout | null = null;
+
+  constructor() {
+    process.on('exit', () => this.#endAll('exit'));
+  }
+
+  get isRecording(): boolean {
+    return this.#recordings.size > 0;
+  }
+
+  /** Collections that are not in the files yet. */
+  get waiting(): number {
+    return this.#collector.waiting;
+  }
+
+  /** Begins a recording of so many seconds, or of the whole life of the process; a text says why that is impossible. */
+  record(seconds: number | null): Recording | string {
+    if (this.#recordings.size >= MOST_RECORDINGS) return `${MOST_RECORDINGS} recordings are under way`;
+    const folder = openFolder('gc');
+    if (!folder) return 'its runtime folder cannot be used';
+    try {
+      const recording = new Recording(folder);
+      const overdue = seconds === null ? null : setTimeout(() => this.stop(recording, 'time'), seconds * 1000).unref();
+      this.#recordings.set(recording, overdue);
+    } catch (error) {
+      return `it cannot write to ${folder}: ${(error as Error).message}`;
+    }
+    this.#collector.start();
+    this.#clock ??= setInterval(() => this.#tick(), 1000).unref();
+    return [...this.#recordings.keys()].at(-1) as Recording;
+  }
+
+  stop(recording: Recording, why: End): void {
+    try {
+      if (this.#recordings.size > 1) this.#collector.flush();
+      else if (this.#recordings.has(recording)) recording.dropped += this.#collector.stop();
+      recording.end(why);
+    } finally {
+      this.#forget(recording);
+    }
+  }
+
+  /** Calls this about once a second while anything is recorded, and when a recording has ended. */
+  follow(follower: () => void): void {
+    this.#followers.add(follower);
+  }
+
+  unfollow(follower: () => void): void {
+    this.#followers.delete(follower);
+  }
+
+  #tick(): void {
+    try {
+      this.#collector.tick();
+      for (const recording of this.#recordings.keys()) {
+        recording.flush();
+        if (recording.why) this.#forget(recording);
+      }
+      this.#tell();
+    } catch {
+      this.#endAll('asked');
+    }
+  }
+
+  #forget(recording: Recording): void {
+    const overdue = this.#recordings.get(recording);
+    if (overdue === undefined) return;
+    if (overdue) clearTimeout(overdue);
+    this.#recordings.delete(recording);
+    if (this.#recordings.size === 0) {
+      this.#collector.stop();
+      if (this.#clock) clearInterval(this.#clock);
+      this.#clock = null;
+    }
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const follower of this.#followers) follower();
+  }
+
+  #endAll(why: End): void {
+    for (const recording of this.#recordings.keys()) this.stop(recording, why);
+  }
+}
