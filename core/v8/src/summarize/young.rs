@@ -74,7 +74,8 @@ impl Nursery {
         let promoted = if is_measured { self.promoted } else { grown };
         let survival = match is_measured {
             true => share(self.kept, self.examined),
-            false => share(grown, self.allocated_for_scavenges),
+            // What was promoted had been copied once, and was looked at twice.
+            false => share(grown.saturating_mul(2), self.allocated_for_scavenges.saturating_add(grown)),
         };
         let has_passed = self.scavenges > 0 && wall_ms > 0.0;
         let rate = |bytes: u64| has_passed.then(|| bytes as f64 / (wall_ms / 1e3));
