@@ -9,6 +9,7 @@ use crate::event::{Isolate, Kind};
 use crate::summary::{IsolateSummary, Pauses, Summary};
 use crate::units;
 use crate::verdict::{Headline, Tone};
+use crate::words::{short_names, shortened};
 
 /// A smaller difference is none.
 const NOISE: f64 = 0.05;
@@ -23,6 +24,8 @@ pub struct Comparison {
 #[derive(Clone, Debug, Serialize)]
 pub struct Column {
     pub source: String,
+    /// As much of the source as tells it from the others.
+    pub name: String,
     pub isolate: Option<Isolate>,
     /// How many heaps the trace has.
     pub heaps: usize,
@@ -117,7 +120,8 @@ impl Comparison {
         if traces.len() < 2 {
             return None;
         }
-        let columns = traces.iter().map(Column::of).collect();
+        let columns =
+            traces.iter().zip(short_names(traces)).map(|(trace, name)| Column::of(trace, name)).collect();
         let heaps: Vec<_> = traces.iter().map(Summary::busiest).collect();
         let rows =
             MEASURES.iter().map(|measure| Row::of(measure, &heaps)).filter(Row::says_something).collect();
@@ -127,34 +131,66 @@ impl Comparison {
     /// The trace with the least time in pauses, in a sentence.
     #[must_use]
     pub fn headline(&self) -> Headline {
-        let row = ["pause_ms_per_gib", "pause_share"]
-            .iter()
-            .filter_map(|id| self.rows.iter().find(|row| row.id == *id))
-            .find(|row| row.values.iter().all(Option::is_some));
-        let Some((row, values)) = row.and_then(|row| Some((row, row.all()?))) else {
-            return Headline::new(Tone::Unknown, "These traces have too little in common to compare");
-        };
-        let what = if row.id == "pause_share" { "of its time" } else { "per GiB allocated" };
-        let (best, least) = values.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).unwrap_or((0, &0.0));
-        let name = |at: usize| self.columns[at].source.as_str();
-        let first = values[0];
-        if best != 0 && *least < first * (1.0 - NOISE) {
-            let ratio = units::ratio(least / first);
-            let text = format!("{} pauses {ratio} as long as {} {what}", name(best), name(0));
-            return Headline::new(Tone::Good, text);
+        let of_time = self.best("pause_share");
+        let of_work = self.best("pause_ms_per_gib");
+        match (of_work, of_time) {
+            (None, None) => Headline::new(Tone::Unknown, "These traces have too little in common to compare"),
+            // Which of the two counts depends on whether the program had as much to do in both.
+            (Some(work), Some(time)) if work.at != time.at => {
+                let (work, time) = (self.name(work.at), self.name(time.at));
+                let text = format!(
+                    "{time} pauses the smallest part of its time, {work} the least per GiB allocated"
+                );
+                Headline::new(Tone::Unknown, text)
+            }
+            (Some(work), _) => self.tell(&work, "per GiB allocated"),
+            (None, Some(time)) => self.tell(&time, "of its time"),
         }
-        let most = values.iter().copied().fold(first, f64::max);
-        match most <= first * (1.0 + NOISE) {
-            true => Headline::new(Tone::Unknown, format!("No difference in time in pauses {what}")),
-            false => Headline::new(Tone::Notable, format!("{} pauses least {what}", name(0))),
+    }
+
+    fn tell(&self, best: &Best, what: &str) -> Headline {
+        let first = self.name(0);
+        if best.is_same {
+            return Headline::new(Tone::Unknown, format!("No difference in time in pauses {what}"));
         }
+        if best.at == 0 {
+            return Headline::new(Tone::Notable, format!("{first} pauses least {what}"));
+        }
+        let (name, ratio) = (self.name(best.at), units::ratio(best.ratio));
+        Headline::new(Tone::Good, format!("{name} pauses {ratio} as long as {first} {what}"))
+    }
+
+    /// `None` where a trace does not tell.
+    fn best(&self, id: &str) -> Option<Best> {
+        let row = self.rows.iter().find(|row| row.id == id)?;
+        let values: Vec<f64> = row.values.iter().copied().collect::<Option<_>>()?;
+        let (at, least) = values.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let most = values.iter().copied().fold(least, f64::max);
+        // A tie with the first is the first's.
+        let at = if least >= values[0] * (1.0 - NOISE) { 0 } else { at };
+        let ratio = if values[0] > 0.0 { values[at] / values[0] } else { 1.0 };
+        Some(Best { at, ratio, is_same: most - least <= most * NOISE })
+    }
+
+    fn name(&self, at: usize) -> String {
+        shortened(&self.columns[at].name, 60)
     }
 }
 
+/// The trace with the least of something.
+struct Best {
+    at: usize,
+    /// Against the first trace.
+    ratio: f64,
+    /// All traces are within the noise.
+    is_same: bool,
+}
+
 impl Column {
-    fn of(trace: &Summary) -> Self {
+    fn of(trace: &Summary, name: String) -> Self {
         Self {
             source: trace.source.clone(),
+            name,
             isolate: trace.busiest().map(|heap| heap.isolate),
             heaps: trace.isolates.len(),
         }
@@ -177,10 +213,6 @@ impl Row {
 
     fn says_something(&self) -> bool {
         self.values.iter().any(Option::is_some)
-    }
-
-    fn all(&self) -> Option<Vec<f64>> {
-        self.values.iter().copied().collect()
     }
 }
 

@@ -9,6 +9,7 @@ pub mod advice;
 pub mod compare;
 pub mod event;
 pub mod model;
+pub mod page;
 pub mod parse;
 mod summarize;
 pub mod summary;

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn sizes_are_powers_of_two() {
         let mib = f64::from(1 << 20);
-        let texts = [0.0, 980.0, 12_698.0, 3.14 * mib, 16.0 * mib, 1023.9 * mib].map(bytes);
+        let texts = [0.0, 980.0, 12_698.0, 3.13 * mib, 16.0 * mib, 1023.9 * mib].map(bytes);
         assert_eq!(texts, ["0 B", "980 B", "12.4 KiB", "3.1 MiB", "16 MiB", "1 GiB"]);
         assert_eq!(rate(120.0 * mib), "120 MiB/s");
         assert_eq!([trend(3.0 * mib), trend(-3.0 * mib)], ["+3 MiB/h", "−3 MiB/h"]);

@@ -96,10 +96,7 @@ impl fmt::Display for Lines {
         let Self { total, understood, other, unknown, .. } = self;
         let noun = if *total == 1 { "line" } else { "lines" };
         write!(f, "{total} {noun}: {understood} of V8, {other} of the program")?;
-        match unknown {
-            0 => write!(f, ", none that was not understood"),
-            unknown => write!(f, ", {unknown} of V8 not understood"),
-        }
+        if *unknown > 0 { write!(f, ", {unknown} of V8 not understood") } else { Ok(()) }
     }
 }
 
@@ -115,7 +112,11 @@ impl HeapSummary {
         };
         let interval = format!("95 %: {} to {}", units::trend(trend.low), units::trend(trend.high));
         let slope = units::trend(trend.bytes_per_hour);
-        let verdict = if trend.is_suspicious { "perhaps a leak" } else { "no sign of a leak" };
+        let verdict = match trend {
+            trend if trend.is_suspicious => "perhaps a leak",
+            trend if trend.low > 0.0 => "it grows, but too little or for too short a time to call it a leak",
+            _ => "no sign of a leak",
+        };
         format!("{slope} over {} full collections ({interval}): {verdict}", trend.collections)
     }
 }
