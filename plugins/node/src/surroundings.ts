@@ -97,7 +97,8 @@ function meaning(option: string): Reason | null {
   const name = (end < 0 ? option : option.slice(0, end)).replaceAll('_', '-');
   const known = MEANINGS[name];
   if (known) return known;
-  if (name.startsWith('--inspect')) return 'debugger';
+  // The port alone starts nothing.
+  if (name.startsWith('--inspect') && name !== '--inspect-port') return 'debugger';
   if (name.startsWith('--allow-')) return 'permission model';
   if (name.startsWith('--perf-') || name.startsWith('--log-')) return 'profiler';
   if (name.startsWith('--vfs-')) return 'module hooks';

@@ -47,7 +47,7 @@ cases('serves', [
   { args: ['main.js'], reason: 'null' },
   { args: ['main.mjs', '--inspect'], reason: 'null' },
   { args: ['-r', './other.js', '--max-old-space-size=100', 'my --inspect.js'], reason: 'null' },
-  { args: ['--experimental-vm-modules', 'main.js'], reason: 'null' },
+  { args: ['--experimental-vm-modules', '--inspect-port=0', 'main.js'], reason: 'null' },
   { args: ['main.js'], env: { NODE_OPTIONS: '--stack-trace-limit=50', NODE_DEBUG: 'http', NODE_V8_COVERAGE: '' }, reason: 'null' },
 ]);
 

@@ -60,6 +60,12 @@ export class App {
     fs.writeFileSync(this.path(name), typeof content === 'string' ? content : JSON.stringify(content));
   }
 
+  /** A symlink to another file or folder of the app. */
+  link(target: string, name: string): void {
+    fs.mkdirSync(path.dirname(this.path(name)), { recursive: true });
+    fs.symlinkSync(this.path(target), this.path(name));
+  }
+
   /** Makes all packages of test/packages requirable, by a symlink. */
   usePackages(): this {
     fs.symlinkSync(packages, this.path('node_modules'));

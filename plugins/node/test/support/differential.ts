@@ -23,7 +23,7 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
   const run = async (plugin: boolean): Promise<Outcome> => {
     const outcome = await app.exec(release, options.program ?? release.node, args, { ...options, plugin });
     const normalize = options.normalize ?? ((text) => text);
-    return { ...outcome, stdout: normalize(outcome.stdout), stderr: normalize(outcome.stderr) };
+    return { ...outcome, stdout: normalize(outcome.stdout), stderr: normalize(withoutPid(outcome.stderr)) };
   };
   const plain = await run(false);
   const before = app.stats().length;
@@ -31,4 +31,9 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
     assert.deepEqual(await run(true), plain, `start ${start} with the plugin is not as without it`);
   }
   return { plain, stats: app.stats().slice(before) };
+}
+
+// Node's warnings begin with it.
+function withoutPid(text: string): string {
+  return text.replace(/^\(node:\d+\)/gm, '(node)');
 }
