@@ -46,6 +46,7 @@ export class Collector {
   tick(): void {
     if (!this.#isOn) return;
     this.#budget.refill();
+    if (this.#waiting.length > 0) this.#observed([]);
     if (this.#budget.allowsRun) this.#profiles.start();
   }
 

@@ -1,16 +1,18 @@
 // Heap sizes before and after collections, from v8.GCProfiler. It keeps what it has until it is stopped, so it has to be replaced by another again
 // and again. But a profiler that has been stopped goes on writing, 6 KB at each collection, until its own object is collected. It is therefore
-// stopped after one scavenge, when its object is still young and the next scavenge takes it; one that a second scavenge or a full collection
-// has made old is used for longer, and at most two such linger.
+// stopped after one scavenge, when its object is still young and the next scavenge takes it. One that has become old by a full collection, or by a
+// second scavenge within one turn of the event loop, lingers until the next full collection. After the first such, old ones are used for longer.
 import { performance } from 'node:perf_hooks';
 import v8 = require('node:v8');
 import { type GcEntry, isMoving, isOfKind, Kind, type Profile } from './v8';
 
 // An old profiler is read after so many collections: one megabyte of JSON, about two milliseconds.
 const LONG = 150;
-const LINGERING = 2;
-// So many collections make 12 MB in a profiler that lingers.
-const PATIENCE = 2000;
+// Longer than that no collection waits for its profile: a program that dies takes with it what has not been written.
+const LONG_MS = 5000;
+const MOST_LINGERING = 3;
+// So many reports of profilers that linger are 24 MB.
+const PATIENCE = 4000;
 // External memory that makes V8 begin to mark, in every release; it is never touched, so it takes none of the system.
 const NUDGE_BYTES = 96 * 1024 * 1024;
 
@@ -33,11 +35,11 @@ export class Profiles {
   #early: Profile[] = [];
   #earlyUntil = 0;
   #lingering = 0;
-  #sinceFull = 0;
+  #lingered = 0;
   #stopped = 0;
 
   start(): void {
-    if (this.#running || !GCProfiler || this.#lingering >= LINGERING) return;
+    if (this.#running || !GCProfiler || this.#lingering >= MOST_LINGERING) return;
     const asked = performance.now();
     const profiler = new GCProfiler();
     profiler.start();
@@ -50,20 +52,21 @@ export class Profiles {
   follow(entries: readonly GcEntry[]): void {
     for (const { detail, startTime } of entries) {
       this.#seen += 1;
-      this.#sinceFull += 1;
+      this.#lingered += this.#lingering;
       if (isMoving(detail.kind)) this.#moves += 1;
       if (detail.kind !== Kind.MarkCompact) continue;
       this.#isOld = this.#running !== null;
-      this.#sinceFull = 0;
-      if (startTime >= this.#stopped) this.#lingering = 0;
+      if (startTime >= this.#stopped) this.#lingering = this.#lingered = 0;
     }
     this.#isOld ||= this.#moves > 1;
-    if (this.#lingering > 0 && this.#sinceFull > PATIENCE) this.#nudge();
+    if (this.#lingered > PATIENCE) this.#nudge();
   }
 
   /** Whether stopping it now would bring nothing, or leave one more that lingers. */
   get isWorthKeeping(): boolean {
-    return this.#running !== null && (this.#moves === 0 || (this.#isOld && this.#seen < LONG));
+    if (!this.#running) return false;
+    const isLong = this.#seen >= LONG || performance.now() - this.#running.started > LONG_MS;
+    return this.#moves === 0 || (this.#isOld && this.#lingering > 0 && !isLong);
   }
 
   get isRunning(): boolean {
@@ -113,7 +116,7 @@ export class Profiles {
   }
 
   #nudge(): void {
-    this.#sinceFull = 0;
+    this.#lingered = 0;
     new ArrayBuffer(NUDGE_BYTES);
   }
 }
