@@ -2,7 +2,7 @@
 // later ones are parsed, symbols of all of them for ever.
 'use strict';
 
-const MODULES = Number(process.argv[2] || 2400);
+const MODULES = Number(process.argv[2] || 2000);
 const ALIVE = 24;
 
 function source(seed) {
