@@ -2,9 +2,12 @@
 
 use super::observe::{MB, Observed, median};
 
+/// What a promoted byte costs, in copied ones. It was copied once before, and lies beside its like.
+const PROMOTED: f64 = 0.3;
+
 /// What a scavenge costs by itself, in MB of survivors; where all scavenges of a trace are alike, it cannot be told from
 /// them, and this is what it usually is.
-const USUAL_FIXED: f64 = 0.3;
+const USUAL_FIXED: f64 = 0.2;
 
 /// How strongly the usual shape is wished for, in scavenges.
 const PRIOR: f64 = 4.0;
@@ -25,7 +28,7 @@ impl Cost {
     pub(crate) fn of(observed: &Observed) -> Cost {
         let points: Vec<(f64, f64)> = observed
             .scavenges()
-            .map(|step| ((step.copied + step.promoted) / MB, step.pause_ms))
+            .map(|step| (work(step.copied, step.promoted), step.pause_ms))
             .filter(|(survivors, pause)| survivors.is_finite() && pause.is_finite())
             .collect();
         let total: f64 = points.iter().map(|(_, pause)| pause).sum();
@@ -42,8 +45,13 @@ impl Cost {
     }
 
     pub(crate) fn pause(&self, copied: f64, promoted: f64) -> f64 {
-        self.fixed + self.per_survivor * (copied + promoted) / MB
+        self.fixed + self.per_survivor * work(copied, promoted)
     }
+}
+
+/// In MB of copied bytes.
+fn work(copied: f64, promoted: f64) -> f64 {
+    (copied + PROMOTED * promoted) / MB
 }
 
 /// One round of least squares in relation to the pause expected so far.

@@ -8,8 +8,11 @@ use super::observe::{MB, Observed, Step, median};
 const SHORTEST: f64 = MB / 16.0;
 const LIFETIMES: usize = 16;
 
-/// What a trace leaves open is spread over all lifetimes; the strength of that wish.
-const RIDGE: f64 = 1e-3;
+/// How much a share of such a lifetime has to explain before it is believed; chosen with the traces of bench/gc-model.
+const DOUBT_IMMORTAL: f64 = 1e-3;
+const DOUBT_SHORTER: f64 = 0.03;
+const DOUBT_LONGER: f64 = 1.0;
+
 const SWEEPS: usize = 400;
 
 /// What happens while a program starts says little of what it does afterwards: left out where there is enough behind it.
@@ -55,7 +58,7 @@ fn basis(n: usize, age: f64) -> f64 {
     if n == LIFETIMES { age } else { age.min(SHORTEST * f64::from(1u32 << n)) }
 }
 
-/// First scavenges of objects, and second ones. Equal ages are one row, so that the many scavenges at full size do not
+/// First scavenges of objects, and second ones. The later they are, the less they tell of start-up, and the more they count. Equal ages are one row, so that the many scavenges at full size do not
 /// drown the few that tell of other ages.
 fn rows(observed: &Observed) -> Vec<Row> {
     let all: f64 = observed.steps().map(|step| step.allocated).sum();
@@ -73,7 +76,12 @@ fn rows(observed: &Observed) -> Vec<Row> {
             let age = step.allocated;
             let mut add = |is_second, from, until: f64, alive| {
                 let group = (until.log2() * 4.0).round() as i64;
-                groups.entry((is_second, group)).or_default().push(Row { from, until, alive, weight: 1.0 });
+                groups.entry((is_second, group)).or_default().push(Row {
+                    from,
+                    until,
+                    alive,
+                    weight: clock / all,
+                });
             };
             add(false, 0.0, age, step.copied);
             if let Some(earlier) = earlier.filter(|earlier| !earlier.is_full && earlier.allocated > 0.0) {
@@ -84,12 +92,22 @@ fn rows(observed: &Observed) -> Vec<Row> {
     groups.values().map(|group| typical(group)).collect()
 }
 
+/// What a trace leaves open: longer lives rather than shorter ones, and for ever rather than longer than it shows.
+fn doubt(n: usize, oldest: f64) -> f64 {
+    if n == LIFETIMES {
+        return DOUBT_IMMORTAL;
+    }
+    let lifetime = SHORTEST * f64::from(1u32 << n);
+    if lifetime >= oldest { DOUBT_LONGER } else { DOUBT_SHORTER * oldest / lifetime }
+}
+
 /// The mean of a group. Its weight grows slowly with its size, and errors count in relation to what is alive.
 fn typical(group: &[Row]) -> Row {
     let count = group.len() as f64;
     let mean = |value: fn(&Row) -> f64| group.iter().map(value).sum::<f64>() / count;
+    let trust = mean(|row| row.weight);
     let (from, until, alive) = (mean(|row| row.from), mean(|row| row.until), mean(|row| row.alive));
-    Row { from, until, alive, weight: count.sqrt() / (alive + 0.02 * (until - from)) }
+    Row { from, until, alive, weight: trust * count.sqrt() / (alive + 0.02 * (until - from)) }
 }
 
 /// Behind a full collection the heap holds exactly what is alive. If that is less than what scavenges kept, they keep
@@ -133,8 +151,7 @@ fn solve(rows: &[Row]) -> [f64; LIFETIMES + 1] {
     let mut residual: Vec<f64> = rows.iter().map(|row| row.weight * row.alive).collect();
     for _ in 0..SWEEPS {
         for (n, column) in columns.iter().enumerate() {
-            // The wish is for equal contributions, not for equal shares.
-            let ridge = RIDGE * total * (basis(n, oldest) / oldest).powi(2);
+            let ridge = total * doubt(n, oldest);
             let norm: f64 = column.iter().map(|value| value * value).sum::<f64>() + ridge;
             let slope: f64 = column.iter().zip(&residual).map(|(value, rest)| value * rest).sum::<f64>();
             let share = (shares[n] + (slope - ridge * shares[n]) / norm).clamp(0.0, 1.0);

@@ -14,6 +14,9 @@ const BLOCK: usize = 12;
 /// A block's survivors are believed to differ from the usual by this factor at most.
 const VARIATION: f64 = 4.0;
 
+/// How much of a larger young generation V8 adds to what the old one may grow by.
+const YOUNG_IN_LIMIT: f64 = 0.25;
+
 /// What a run of the young generation came to; bytes and milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
@@ -88,11 +91,13 @@ impl Script {
         state.outcome
     }
 
-    /// How much the old generation may grow before everything is collected. V8 adds the young generation to it.
+    /// How much the old generation may grow before everything is collected.
     fn threshold(&self, state: &State) -> f64 {
         let next = state.outcome.fulls as usize;
         match self.fulls.get(next).or(self.fulls.last()) {
-            Some((growth, capacity)) => (growth + state.capacity - capacity).max(growth / 2.0),
+            Some((growth, capacity)) => {
+                (growth + YOUNG_IN_LIMIT * (state.capacity - capacity)).max(growth / 2.0)
+            }
             None => f64::INFINITY,
         }
     }
