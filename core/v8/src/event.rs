@@ -34,9 +34,10 @@ pub struct Collection {
     pub pause_ms: f64,
     /// Incremental marking before the pause, on the program's own thread, in milliseconds.
     pub steps_ms: f64,
-    /// Bytes in objects, dead ones included, in the whole heap.
-    pub used_before: u64,
-    pub used_after: u64,
+    /// Bytes in objects, dead ones included, in the whole heap. The recorder leaves them out where collections are
+    /// frequent, and knows only the second of some full ones.
+    pub used_before: Option<u64>,
+    pub used_after: Option<u64>,
     /// Bytes that the heap had from the system; 0 where the source does not tell.
     pub committed_before: u64,
     pub committed_after: u64,

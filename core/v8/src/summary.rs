@@ -128,14 +128,16 @@ pub struct LongPause {
     pub reason: Reason,
 }
 
-/// Allocation and survival since the first collection; rates are bytes per second of wall time.
+/// Allocation and survival since the first collection; rates are bytes per second of wall time. Where the recorder tells
+/// the heap of some collections only, sums and rates are of the time that it tells of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct YoungSummary {
     pub allocated_bytes: Option<u64>,
     pub allocation_rate: Option<f64>,
     pub promoted_bytes: Option<u64>,
     pub promotion_rate: Option<f64>,
-    /// Of the bytes that a scavenge looked at, those that it kept, 0 to 1.
+    /// Of the bytes that a scavenge looked at, those that it kept, 0 to 1. Concluded from the size of the heap, it rests
+    /// on every promoted byte having been copied once, and counts what was born old as promoted.
     pub survival: Option<f64>,
     /// The largest semi-space that was seen or follows from what a scavenge freed, in bytes.
     pub semi_space: Option<u64>,
@@ -184,12 +186,12 @@ pub struct Timeline {
 pub struct Slice {
     pub from_ms: f64,
     pub to_ms: f64,
-    /// Without any, `used_min` and `used_max` say nothing.
     pub collections: u64,
     /// Spread evenly over the time between collections.
     pub allocated: u64,
     pub promoted: u64,
     pub pause_ms: f64,
+    /// Both are 0 where no collection in it tells.
     pub used_min: u64,
     pub used_max: u64,
     /// 0 where the source does not tell.

@@ -18,6 +18,10 @@ pub struct ModelInput {
     totals: Totals,
     first_ms: Option<f64>,
     last_ms: f64,
+    /// Samples that were there for `first` and `last`, kept or not.
+    samples: u64,
+    /// The collection before was without the size of the heap.
+    is_gap: bool,
 }
 
 /// One collection, as the model sees it; bytes and milliseconds.
@@ -35,6 +39,8 @@ pub(crate) struct Sample {
     pub capacity: Option<u64>,
     /// Behind the collection: young objects, and those in the spaces that a scavenge promotes into.
     pub young_after: Option<u64>,
+    /// Collections before it are only counted, because the source does not tell the size of the heap.
+    pub is_behind_gap: bool,
 }
 
 /// Of all collections, also of those that are not kept.
@@ -48,19 +54,25 @@ pub(crate) struct Totals {
 
 impl ModelInput {
     pub fn push(&mut self, collection: &Collection) {
-        let sample = Sample::from(collection);
-        self.first_ms.get_or_insert(sample.at_ms - sample.pause_ms);
-        self.last_ms = sample.at_ms;
-        match sample.kind {
+        let Collection { at_ms, pause_ms, .. } = *collection;
+        self.first_ms.get_or_insert(at_ms - pause_ms);
+        self.last_ms = at_ms;
+        match collection.kind {
             Kind::MarkCompact => {
                 self.totals.fulls += 1;
-                self.totals.full_pause_ms += sample.pause_ms;
+                self.totals.full_pause_ms += pause_ms;
             }
             Kind::Scavenge | Kind::MinorMarkSweep => {
                 self.totals.scavenges += 1;
-                self.totals.scavenge_pause_ms += sample.pause_ms;
+                self.totals.scavenge_pause_ms += pause_ms;
             }
         }
+        let Some(mut sample) = Sample::of(collection) else {
+            self.is_gap = true;
+            return;
+        };
+        sample.is_behind_gap = std::mem::take(&mut self.is_gap);
+        self.samples += 1;
         if self.first.len() < FIRST {
             self.first.push(sample);
             return;
@@ -80,14 +92,19 @@ impl ModelInput {
         self.totals
     }
 
-    /// What is kept, in the order of time; where something is missing in between, there are two parts.
+    /// What is kept, in the order of time; where something is missing, a new part begins.
     pub(crate) fn parts(&self) -> Vec<Vec<Sample>> {
-        let kept = (self.first.len() + self.last.len()) as u64;
-        let last = self.last.iter().copied();
-        if kept == self.totals.scavenges + self.totals.fulls {
-            return vec![self.first.iter().copied().chain(last).collect()];
+        let is_whole = (self.first.len() + self.last.len()) as u64 == self.samples;
+        let mut parts: Vec<Vec<Sample>> = Vec::new();
+        for (n, sample) in self.first.iter().chain(&self.last).enumerate() {
+            match parts.last_mut() {
+                Some(part) if !sample.is_behind_gap && (is_whole || n != self.first.len()) => {
+                    part.push(*sample)
+                }
+                _ => parts.push(vec![*sample]),
+            }
         }
-        vec![self.first.clone(), last.collect()]
+        parts
     }
 }
 
@@ -101,21 +118,23 @@ impl<'a> FromIterator<&'a Collection> for ModelInput {
     }
 }
 
-impl From<&Collection> for Sample {
-    fn from(collection: &Collection) -> Sample {
+impl Sample {
+    /// None where the source does not tell the size of the heap.
+    fn of(collection: &Collection) -> Option<Sample> {
         let young = collection.young.unwrap_or_default();
-        Sample {
+        Some(Sample {
             kind: collection.kind,
             at_ms: collection.at_ms,
             pause_ms: collection.pause_ms,
-            used_before: collection.used_before,
-            used_after: collection.used_after,
+            used_before: collection.used_before?,
+            used_after: collection.used_after?,
             allocated: young.allocated,
             copied: young.copied,
             promoted: young.promoted,
             capacity: young.capacity,
             young_after: collection.spaces.map(|spaces| spaces.new + spaces.new_large),
-        }
+            is_behind_gap: false,
+        })
     }
 }
 
@@ -133,8 +152,8 @@ mod tests {
             kind: Kind::Scavenge,
             pause_ms: 1.0,
             steps_ms: 0.0,
-            used_before: 3 << 20,
-            used_after: 2 << 20,
+            used_before: Some(3 << 20),
+            used_after: Some(2 << 20),
             committed_before: 4 << 20,
             committed_after: 4 << 20,
             external_after: None,
@@ -164,5 +183,15 @@ mod tests {
         let input: ModelInput = collections.iter().collect();
         assert_eq!(input.parts().iter().map(Vec::len).collect::<Vec<_>>(), [FIRST + 2]);
         assert_eq!(ModelInput::default().wall_ms(), 0.0);
+    }
+
+    #[test]
+    fn collections_without_a_heap_count_and_part_the_others() {
+        let mut collections: Vec<_> = (1..=6).map(|n| collection(f64::from(n))).collect();
+        collections[2].used_before = None;
+        collections[3].used_after = None;
+        let input: ModelInput = collections.iter().collect();
+        assert_eq!(input.totals().scavenges, 6);
+        assert_eq!(input.parts().iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
     }
 }

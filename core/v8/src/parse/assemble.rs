@@ -50,7 +50,7 @@ struct Key {
     at_ms: f64,
     kind: Kind,
     pause_ms: f64,
-    used_after: u64,
+    used_after: Option<u64>,
 }
 
 impl Assembler {
@@ -153,9 +153,13 @@ impl Formats {
             && pending.kind == next.kind
             && pending.at_ms == next.at_ms
             && (pending.pause_ms - next.pause_ms).abs() < PAUSE_MS
-            && pending.used_before.abs_diff(next.used_before) < BYTES
-            && pending.used_after.abs_diff(next.used_after) < BYTES
+            && is_near(pending.used_before, next.used_before, BYTES)
+            && is_near(pending.used_after, next.used_after, BYTES)
     }
+}
+
+fn is_near(a: Option<u64>, b: Option<u64>, bytes: u64) -> bool {
+    matches!((a, b), (Some(a), Some(b)) if a.abs_diff(b) < bytes)
 }
 
 /// The format that measures the young generation is the more exact one; it knows no reason before Node 26.

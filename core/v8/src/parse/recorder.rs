@@ -30,8 +30,9 @@ pub(super) struct Entry<'a> {
     pub pause_ms: f64,
     #[serde(borrow, default)]
     pub flags: Cow<'a, str>,
-    pub before: Heap,
-    pub after: Heap,
+    /// Where collections are frequent, most entries tell the pause only.
+    pub before: Option<Heap>,
+    pub after: Option<Heap>,
     new_before: Option<u64>,
     spaces: Option<Sizes>,
     spaces_before: Option<Sizes>,

@@ -22,8 +22,8 @@ pub(super) struct Heap {
     /// The ends of the first and the last pause, and how long the first one was.
     first: Option<(f64, f64)>,
     last_ms: f64,
-    /// In use behind the last collection.
-    used: u64,
+    /// In use behind the last collection, where the source tells.
+    used: Option<u64>,
     pauses: Record,
     nursery: Nursery,
     peak_used: u64,
@@ -44,7 +44,7 @@ impl Heap {
             releases: Releases::ALL,
             first: None,
             last_ms: 0.0,
-            used: 0,
+            used: None,
             pauses: Record::new(),
             nursery: Nursery::default(),
             peak_used: 0,
@@ -85,13 +85,13 @@ impl Heap {
                 self.formats.push(format);
             }
         }
-        let since = self.first.map(|_| (self.last_ms, self.used));
+        let since = self.first.map(|_| self.last_ms);
         self.first.get_or_insert((collection.at_ms, collection.pause_ms));
         self.pauses.push(collection);
-        let flow = self.nursery.push(collection, since.map(|(_, used)| used));
-        self.slices.push(collection, since.map(|(last_ms, _)| last_ms), flow);
-        if collection.kind == Kind::MarkCompact {
-            self.after_full.push(collection.at_ms, collection.used_after);
+        let flow = self.nursery.push(collection, since, self.used);
+        self.slices.push(collection, since, flow);
+        if let (Kind::MarkCompact, Some(used)) = (collection.kind, collection.used_after) {
+            self.after_full.push(collection.at_ms, used);
         }
         self.peaks(collection);
         self.model.push(collection);
@@ -101,7 +101,8 @@ impl Heap {
 
     fn peaks(&mut self, collection: &Collection) {
         let committed = collection.committed_before.max(collection.committed_after);
-        self.peak_used = self.peak_used.max(collection.used_before).max(collection.used_after);
+        let used = collection.used_before.max(collection.used_after);
+        self.peak_used = self.peak_used.max(used.unwrap_or(0));
         self.peak_committed = self.peak_committed.max(committed);
         self.peak_external = self.peak_external.max(collection.external_after);
     }
@@ -117,6 +118,7 @@ impl Heap {
             trend: self.after_full.trend(first_ms, self.last_ms),
             after_full: self.after_full.points(),
         };
+        let limit = self.process.as_ref().and_then(|process| process.semi_space_max);
         let exact = self.process.as_ref().and_then(|process| process.node.clone());
         IsolateSummary {
             isolate: self.isolate,
@@ -130,7 +132,7 @@ impl Heap {
             // Rounded times may make pauses longer than the time they are in.
             pause_share: (wall_ms > 0.0).then(|| ((total_ms - first_pause_ms) / wall_ms).clamp(0.0, 1.0)),
             longest: self.pauses.longest(),
-            young: self.nursery.finish(wall_ms),
+            young: self.nursery.finish(limit),
             heap,
             ran_out_of_memory: self.ran_out_of_memory,
             timeline: self.slices.finish(),

@@ -114,11 +114,12 @@ impl Slices {
 impl Part {
     fn push(&mut self, collection: &Collection, flow: Flow) {
         let slice = &mut self.slice;
-        let least = collection.used_before.min(collection.used_after);
         slice.promoted = slice.promoted.saturating_add(flow.promoted);
         slice.pause_ms += collection.pause_ms;
-        slice.used_min = if slice.collections > 0 { slice.used_min.min(least) } else { least };
-        slice.used_max = slice.used_max.max(collection.used_before).max(collection.used_after);
+        for used in [collection.used_before, collection.used_after].into_iter().flatten() {
+            slice.used_min = if slice.used_max > 0 { slice.used_min.min(used) } else { used };
+            slice.used_max = slice.used_max.max(used);
+        }
         slice.committed_max =
             slice.committed_max.max(collection.committed_before).max(collection.committed_after);
         slice.external_max = slice.external_max.max(collection.external_after);
@@ -141,7 +142,7 @@ impl Part {
 
     fn join(self, next: Part) -> Part {
         let (a, b) = (self.slice, next.slice);
-        let used_min = match (a.collections, b.collections) {
+        let used_min = match (a.used_max, b.used_max) {
             (1.., 1..) => a.used_min.min(b.used_min),
             (1.., 0) => a.used_min,
             _ => b.used_min,

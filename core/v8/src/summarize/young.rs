@@ -1,13 +1,19 @@
 //! What was allocated and what became of it, as far as the source tells or the size of the heap shows.
 
+use std::collections::VecDeque;
+
 use crate::event::{Collection, Kind};
 use crate::summary::YoungSummary;
+
+/// Scavenges behind a full collection that are remembered for what they say of the semi-space.
+const EMPTY: usize = 64;
 
 /// Sums over everything behind the first collection: what that one looked at is older than the trace.
 #[derive(Default)]
 pub(super) struct Nursery {
-    allocated: u64,
-    promoted: u64,
+    flow: Flow,
+    /// The time over which it is known what was allocated.
+    told_ms: f64,
     /// By how much the heap grew over scavenges, each with what was allocated before it.
     growth: i64,
     allocated_for_scavenges: u64,
@@ -19,9 +25,7 @@ pub(super) struct Nursery {
     scavenges: u64,
     /// Scavenges that tell what they promoted.
     measured: u64,
-    capacity: Option<u64>,
-    largest_examined: u64,
-    largest_freed: u64,
+    semi_space: SemiSpace,
 }
 
 /// What one collection adds.
@@ -32,74 +36,127 @@ pub(super) struct Flow {
 }
 
 impl Nursery {
-    /// `used` is what was in use behind the collection before.
-    pub(super) fn push(&mut self, collection: &Collection, used: Option<u64>) -> Flow {
+    /// `since` is the end of the collection before, and `used` what was in use behind it.
+    pub(super) fn push(&mut self, collection: &Collection, since: Option<f64>, used: Option<u64>) -> Flow {
         let young = collection.young.unwrap_or_default();
-        self.capacity = self.capacity.max(young.capacity);
-        let is_scavenge = collection.kind != Kind::MarkCompact;
-        if is_scavenge {
-            self.largest_freed =
-                self.largest_freed.max(collection.used_before.saturating_sub(collection.used_after));
-        }
-        let copied = self.copied.take();
-        self.copied = young.copied;
-        let Some(used) = used else { return Flow::default() };
-        let allocated = young.allocated.unwrap_or_else(|| collection.used_before.saturating_sub(used));
-        let growth = collection.used_after as i64 - used as i64;
-        let promoted = young.promoted.unwrap_or(0);
-        self.allocated = self.allocated.saturating_add(allocated);
-        self.promoted = self.promoted.saturating_add(promoted);
-        if is_scavenge {
+        let copied = std::mem::replace(&mut self.copied, young.copied);
+        let grown = collection.used_before.zip(used).map(|(before, used)| before.saturating_sub(used));
+        self.semi_space.push(collection, grown);
+        let (Some(since), Some(allocated)) = (since, young.allocated.or(grown)) else {
+            return Flow::default();
+        };
+        self.told_ms += (collection.at_ms - since).max(0.0);
+        let mut flow = Flow { allocated, promoted: young.promoted.unwrap_or(0) };
+        self.flow.add(flow);
+        if collection.kind != Kind::MarkCompact {
+            let growth =
+                collection.used_after.zip(used).map_or(0, |(after, used)| after as i64 - used as i64);
             self.scavenges += 1;
             self.measured += u64::from(young.promoted.is_some());
             self.growth = self.growth.saturating_add(growth);
             self.allocated_for_scavenges = self.allocated_for_scavenges.saturating_add(allocated);
             let examined = young.examined.or_else(|| Some(allocated.saturating_add(copied?)));
             self.survivors(examined, young.copied, young.promoted);
+            flow.promoted = young.promoted.unwrap_or(growth.max(0).unsigned_abs());
         }
-        let concluded = if is_scavenge { growth.max(0).unsigned_abs() } else { 0 };
-        Flow { allocated, promoted: young.promoted.unwrap_or(concluded) }
+        flow
     }
 
     fn survivors(&mut self, examined: Option<u64>, copied: Option<u64>, promoted: Option<u64>) {
         let (Some(examined), Some(copied), Some(promoted)) = (examined, copied, promoted) else { return };
         self.examined = self.examined.saturating_add(examined);
         self.kept = self.kept.saturating_add(copied.saturating_add(promoted).min(examined));
-        self.largest_examined = self.largest_examined.max(examined);
+        self.semi_space.examined = self.semi_space.examined.max(examined);
     }
 
-    pub(super) fn finish(&self, wall_ms: f64) -> YoungSummary {
+    /// `limit` is the largest size that V8 may choose, where somebody says it.
+    pub(super) fn finish(&self, limit: Option<u64>) -> YoungSummary {
         let is_measured = self.measured > 0 && self.measured == self.scavenges;
         let grown = u64::try_from(self.growth).unwrap_or(0);
-        let promoted = if is_measured { self.promoted } else { grown };
+        let Flow { allocated, promoted } = self.flow;
+        let promoted = if is_measured { promoted } else { grown };
         let survival = match is_measured {
             true => share(self.kept, self.examined),
             // What was promoted had been copied once, and was looked at twice.
             false => share(grown.saturating_mul(2), self.allocated_for_scavenges.saturating_add(grown)),
         };
-        let has_passed = self.scavenges > 0 && wall_ms > 0.0;
-        let rate = |bytes: u64| has_passed.then(|| bytes as f64 / (wall_ms / 1e3));
+        let is_told = self.scavenges > 0 && self.told_ms > 0.0;
+        let concluded = self.semi_space.concluded();
+        let rate = |bytes: u64| is_told.then(|| bytes as f64 / (self.told_ms / 1e3));
         YoungSummary {
-            allocated_bytes: has_passed.then_some(self.allocated),
-            allocation_rate: rate(self.allocated),
-            promoted_bytes: has_passed.then_some(promoted),
+            allocated_bytes: is_told.then_some(allocated),
+            allocation_rate: rate(allocated),
+            promoted_bytes: is_told.then_some(promoted),
             promotion_rate: rate(promoted),
             survival,
-            semi_space: self.capacity.or_else(|| self.concluded_semi_space()),
+            semi_space: self
+                .semi_space
+                .capacity
+                .or_else(|| concluded.map(|size| size.min(limit.unwrap_or(size)))),
             is_measured,
-            is_semi_space_measured: self.capacity.is_some(),
+            is_semi_space_measured: self.semi_space.capacity.is_some(),
         }
     }
+}
 
-    /// A scavenge cannot look at more than a semi-space holds, nor free more; sizes are powers of two.
-    fn concluded_semi_space(&self) -> Option<u64> {
-        /// Objects too large for a page of their own kind count as young since Node 18, beside the semi-space.
-        const BESIDE: u64 = 50;
-        let most = self.largest_examined.max(self.largest_freed);
-        (most > 0).then(|| (most - most / BESIDE).next_power_of_two())
+impl Flow {
+    fn add(&mut self, other: Flow) {
+        self.allocated = self.allocated.saturating_add(other.allocated);
+        self.promoted = self.promoted.saturating_add(other.promoted);
     }
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64).clamp(0.0, 1.0))
+}
+
+/// How large a semi-space was, or must have been.
+#[derive(Default)]
+struct SemiSpace {
+    capacity: Option<u64>,
+    /// The most that a scavenge looked at, and freed.
+    examined: u64,
+    freed: u64,
+    is_empty: bool,
+    /// What was allocated before scavenges that began with an empty semi-space.
+    fillings: VecDeque<u64>,
+}
+
+impl SemiSpace {
+    fn push(&mut self, collection: &Collection, grown: Option<u64>) {
+        self.capacity = self.capacity.max(collection.young.and_then(|young| young.capacity));
+        let was_empty = std::mem::replace(&mut self.is_empty, collection.kind == Kind::MarkCompact);
+        if self.is_empty {
+            return;
+        }
+        let freed = collection
+            .used_before
+            .zip(collection.used_after)
+            .map(|(before, after)| before.saturating_sub(after));
+        self.freed = self.freed.max(freed.unwrap_or(0));
+        if let Some(filling) = grown.filter(|_| was_empty) {
+            if self.fillings.len() == EMPTY {
+                self.fillings.pop_front();
+            }
+            self.fillings.push_back(filling);
+        }
+    }
+
+    /// Sizes are powers of two. What a scavenge looked at is less than one; where that is not told, what it freed is,
+    /// and a full collection leaves a semi-space empty: what is allocated until the next scavenge nearly fills it, if
+    /// it was born young. They grow at the beginning, so it is the later ones that count.
+    fn concluded(&self) -> Option<u64> {
+        /// What else may be counted: roundings, and objects beside the semi-space.
+        const BESIDE: u64 = 50;
+        /// Hardly a scavenge keeps more than two thirds; what was allocated beyond was born old.
+        const KEPT: u64 = 3;
+        let mut later: Vec<u64> = self.fillings.iter().skip(self.fillings.len() / 2).copied().collect();
+        later.sort_unstable();
+        let filling = later.get(later.len() / 2).copied().unwrap_or(0);
+        let most = match self.examined {
+            0 => filling.min(self.freed.saturating_mul(KEPT)).max(self.freed),
+            examined => examined,
+        };
+        (most > 0).then(|| (most - most / BESIDE).checked_next_power_of_two()).flatten()
+    }
 }
