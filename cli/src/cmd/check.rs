@@ -1,5 +1,7 @@
 //! `hasten check`: what this host offers, and what would be done to a program.
 
+mod node;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,6 +15,7 @@ use hasten_probe::program::{Libc, Linkage};
 use hasten_probe::{Environment, Host, Probe, Program};
 use serde::Serialize;
 
+use self::node::NodeReport;
 use crate::failure::Failure;
 use crate::render::{self, Style};
 
@@ -23,6 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   hasten check                        what this host offers
   hasten check -- nginx               what would be done to nginx, and which hooks it would use
+  hasten check -- node                the same for Node.js, and which tunings it can have
   hasten check --json | jq '.features[] | select(.state != \"available\")'
 ";
 
@@ -31,7 +35,9 @@ Examples:
 #[command(after_help = EXAMPLES, override_usage = "hasten check [OPTIONS] [-- PROGRAM]", long_about = "\
 Lists the CPU features, memory, devices and kernel facilities that matter, with their state, why they matter and how to \
 get them, and which accelerators can use them. With PROGRAM it tells how the program is linked, which TLS and \
-compression libraries it loads, and which hooks would apply. Nothing is started or changed.")]
+compression libraries it loads, and which hooks would apply; with a Node.js also the state of eleven tunings, for which \
+it is run for a moment, with an empty environment, to be asked how it was built. Nothing else is started, and nothing is \
+changed.")]
 pub(crate) struct CheckArgs {
     /// Print JSON (its names are stable; see docs/cli.md)
     #[arg(long)]
@@ -64,6 +70,8 @@ struct ProgramReport {
     /// What the executable itself takes from libssl.
     libssl_imports: Vec<String>,
     accelerators: Vec<ProgramVerdict>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<NodeReport>,
 }
 
 #[derive(Serialize)]
@@ -97,7 +105,8 @@ impl Report {
             Some(program) => {
                 let program = Program::inspect(program, &Environment::current()).map_err(Failure::lookup)?;
                 let plan = Plan::new(&host.cpu, &program, &config, &surroundings);
-                Some(ProgramReport::new(program, plan))
+                let node = NodeReport::new(&program, &host, &plan, &surroundings);
+                Some(ProgramReport::new(program, plan, node))
             }
         };
         Ok(Self {
@@ -126,7 +135,7 @@ impl Report {
 }
 
 impl ProgramReport {
-    fn new(program: Program, plan: Plan) -> Self {
+    fn new(program: Program, plan: Plan, node: Option<NodeReport>) -> Self {
         let imports = program.imports();
         let hooks = |verdict: &Verdict| {
             let table = verdict.library.as_deref().and_then(|library| hooks::read(library).ok());
@@ -135,7 +144,7 @@ impl ProgramReport {
         let with_hooks = |verdict: Verdict| ProgramVerdict { hooks: hooks(&verdict), verdict };
         let accelerators = plan.accelerators.into_iter().map(with_hooks).collect();
         let libssl_imports = imports.of_executable("libssl.so").map(str::to_owned).collect();
-        Self { accelerators, libssl_imports, program }
+        Self { accelerators, libssl_imports, program, node }
     }
 
     fn print(&self, style: Style) {
@@ -145,6 +154,9 @@ impl ProgramReport {
             if !hooks.is_empty() {
                 println!("\n{}", hook_table(hooks, style).trim_fmt());
             }
+        }
+        if let Some(node) = &self.node {
+            node.print(style);
         }
     }
 
@@ -156,6 +168,9 @@ impl ProgramReport {
         };
         for script in &program.scripts {
             row("script", script.display().to_string());
+        }
+        if let Some(node) = &self.node {
+            row("build", node.build());
         }
         row("linkage", linkage(program));
         row("privilege", privilege(program));

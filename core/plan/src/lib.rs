@@ -15,6 +15,7 @@ mod node_options;
 mod plan;
 mod preload;
 mod surroundings;
+pub mod tunings;
 
 pub use config::{Config, ConfigError};
 pub use gc_advice::{AdviceError, GcAdvice};

@@ -80,6 +80,8 @@ pub struct Surroundings {
     pub deny_ifma: bool,
     /// `LD_PRELOAD` as it is now.
     pub ld_preload: Option<OsString>,
+    /// `NODE_COMPILE_CACHE`: Node's own cache of compiled code.
+    pub node_compile_cache: Option<OsString>,
     /// `NODE_OPTIONS` as it is now.
     pub node_options: Option<OsString>,
     /// The command's own arguments.
@@ -103,6 +105,7 @@ impl Surroundings {
             cache_directory: cache_directory(variable),
             deny_ifma: variable("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value == "1"),
             ld_preload: variable("LD_PRELOAD"),
+            node_compile_cache: variable("NODE_COMPILE_CACHE"),
             node_options: variable("NODE_OPTIONS"),
             arguments: Vec::new(),
             executable: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),

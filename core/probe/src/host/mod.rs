@@ -53,6 +53,14 @@ impl Probe {
         Cgroup::read(&self.root).memory_limit_bytes.into_iter().chain(installed).min()
     }
 
+    /// How many CPUs this process, and so what it starts, may run on.
+    pub fn cpus_allowed(&self) -> Option<usize> {
+        let status = self.root.text("proc/self/status")?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?;
+        let words = mask.trim().split(',').map(|word| u32::from_str_radix(word, 16));
+        words.map(|word| word.ok().map(|word| word.count_ones() as usize)).sum()
+    }
+
     pub fn host(&self) -> Host {
         Host {
             cpu: self.cpu(),

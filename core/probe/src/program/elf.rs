@@ -188,6 +188,15 @@ pub fn section(path: &Path, name: &str) -> Result<Option<Vec<u8>>, ElfError> {
     })
 }
 
+/// Whether a file has a section of this name.
+pub fn has_section(path: &Path, name: &str) -> Result<bool, ElfError> {
+    with(path, |data| {
+        let header = Header::parse(data)?;
+        let endian = header.endian()?;
+        Ok(header.sections(endian, data)?.section_by_name(endian, name.as_bytes()).is_some())
+    })
+}
+
 /// `None` if it is no ELF file at all.
 fn machine<'data, R: ReadRef<'data>>(data: R) -> Option<Machine> {
     let head = data.read_bytes_at(0, 20).ok()?;

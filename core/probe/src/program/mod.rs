@@ -6,6 +6,7 @@ pub mod elf;
 pub mod kind;
 pub mod ldcache;
 pub mod loader;
+pub mod node;
 pub mod privilege;
 pub mod resolve;
 pub mod script;
