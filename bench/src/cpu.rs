@@ -40,6 +40,13 @@ impl CpuTimes {
         Duration::from_nanos(self.threads.iter().map(used).sum())
     }
 
+    /// Both trees together.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.threads.extend(other.threads);
+        self
+    }
+
     /// Whether there is no thread at all: the root does not exist or may not be read.
     #[must_use]
     pub fn is_empty(&self) -> bool {

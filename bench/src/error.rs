@@ -4,6 +4,7 @@ use hasten_evidence::report::ReportError;
 
 use crate::certificates::CertificateError;
 use crate::gzip::LibraryError;
+use crate::node::NodeError;
 use crate::server::ServerError;
 
 /// Why a benchmark cannot go on.
@@ -15,6 +16,8 @@ pub enum BenchError {
     Certificate(#[from] CertificateError),
     #[error(transparent)]
     Library(#[from] LibraryError),
+    #[error(transparent)]
+    Node(#[from] NodeError),
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error("the load driver cannot run: {0}")]
@@ -32,6 +35,7 @@ impl BenchError {
         match self {
             Self::Server(error) => error.fix(),
             Self::Library(error) => error.fix(),
+            Self::Node(error) => error.fix(),
             Self::Report(_) => "choose another directory with --out".to_owned(),
             Self::Driver(_) => "see that `ulimit -n` is above the number of connections".to_owned(),
             Self::Certificate(_) | Self::Directory(_) | Self::Bodies(_) => {

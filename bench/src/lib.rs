@@ -1,11 +1,11 @@
 //! Workloads and load drivers.
 //!
-//! [`tls`] and [`gzip`] compare stock and accelerated programs. Their parts stand alone: [`drive`] makes full TLS
+//! [`tls`], [`gzip`] and [`node`] compare stock and accelerated programs. Their parts stand alone: [`drive`] makes full TLS
 //! handshakes, or asks for compressed bodies, as fast as a server answers and counts every answer that is not perfect,
 //! [`cpu`] says what they cost the server, [`server`] starts real servers with [`certificates`] like those of public
 //! ones.
 
-// One file calls zlib's C functions.
+// One file calls zlib's C functions, one wait4.
 #![deny(unsafe_code)]
 
 pub mod affinity;
@@ -17,6 +17,7 @@ mod error;
 pub mod gzip;
 pub mod host;
 pub mod interrupt;
+pub mod node;
 pub mod noise;
 mod pace;
 pub mod progress;

@@ -1,6 +1,7 @@
 //! `hasten bench`: stock against accelerated, measured on this machine.
 
 mod gzip;
+mod node;
 mod tls;
 
 use std::io::IsTerminal;
@@ -29,6 +30,7 @@ pub(crate) struct BenchArgs {
 enum Workload {
     Tls(tls::TlsArgs),
     Gzip(gzip::GzipArgs),
+    Node(node::NodeArgs),
     #[command(name = hasten_bench::gzip::WORKER, hide = true)]
     GzipWorker(gzip::WorkerArgs),
 }
@@ -49,6 +51,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     match &args.workload {
         Workload::Tls(args) => tls::run(args),
         Workload::Gzip(args) => gzip::run(args),
+        Workload::Node(args) => node::run(args),
         Workload::GzipWorker(args) => gzip::work(args),
     }
 }

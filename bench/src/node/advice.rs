@@ -1,0 +1,44 @@
+//! From the trace of a warm-up to options: what `hasten gc` would say about it.
+
+use std::fs::File;
+use std::path::Path;
+
+use hasten_v8::advice::{Facts, Id, advise};
+use hasten_v8::parse;
+use rustix::system::sysinfo;
+
+use super::runtime::Version;
+
+/// What makes a server write the trace that advice is made from.
+pub(super) const FLAG: &str = "--trace-gc-nvp";
+
+/// What the advice for the trace in `log` adds to `NODE_OPTIONS`; nothing if there is no reason to change anything.
+pub(super) fn of_log(log: &Path, version: Version) -> Vec<String> {
+    let Ok(file) = File::open(log) else { return Vec::new() };
+    let Ok(summary) = parse::read(file, "trace", &mut |_| {}) else { return Vec::new() };
+    let facts = Facts {
+        memory_limit_bytes: Some(sysinfo().totalram),
+        node_version: Some(version.to_string()),
+        // Both sides are to be the same Node.js.
+        installed: Vec::new(),
+        semi_space_max: None,
+    };
+    // The old space's limit is a question of the container, which is the same for both sides.
+    let advice = advise(&[summary], &facts).into_iter().find(|advice| advice.id == Id::SemiSpace);
+    advice.map(|advice| advice.node_options).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_without_collections_is_no_reason_for_anything() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("log");
+        let version = Version { major: 20, minor: 20, patch: 2 };
+        assert_eq!(of_log(&log, version), [""; 0]);
+        std::fs::write(&log, "listening\n").unwrap();
+        assert_eq!(of_log(&log, version), [""; 0]);
+    }
+}

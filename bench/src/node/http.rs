@@ -1,0 +1,169 @@
+//! Workloads that are servers: a pair of them, driven in turn.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::advice;
+use super::case::Workload;
+use super::error::NodeError;
+use super::ghost::Database;
+use super::recipe::Recipe;
+use super::runtime::Version;
+use super::server::{NodeServer, Start, written_port};
+use crate::affinity::Placement;
+use crate::cpu::CpuTimes;
+use crate::drive::requests::{self, Content};
+use crate::drive::{self, Load, Target};
+use crate::duel::{Round, Which, cost_of};
+use crate::error::BenchError;
+use crate::server::Server;
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What one side consists of.
+pub(super) struct Side {
+    pub(super) app: NodeServer,
+    /// nginx before it, if the workload has one.
+    pub(super) front: Option<Server>,
+}
+
+/// What the driver asks for.
+pub(super) enum Request {
+    /// On connections that stay open.
+    Plain { path: &'static str, content: Content },
+    /// With a handshake for each.
+    Tls { targets: [Target; 2] },
+}
+
+pub(super) struct Pair {
+    pub(super) stock: Side,
+    pub(super) hasten: Side,
+    pub(super) request: Request,
+    pub(super) concurrency: usize,
+    pub(super) driver_cpus: Vec<usize>,
+    /// Go when the servers have gone: the database, the cache folder, certificates.
+    pub(super) _database: Option<Database>,
+    pub(super) _directories: Vec<TempDir>,
+}
+
+impl Pair {
+    pub(super) fn round(&self, which: Which, duration: Duration) -> Result<Round, BenchError> {
+        let side = match which {
+            Which::Stock => &self.stock,
+            Which::Hasten => &self.hasten,
+        };
+        let mut round = cost_of(&|| side.cpu_times(), || self.drive(which, side, duration))?;
+        round.memory = side.app.resident();
+        Ok(round)
+    }
+
+    pub(super) fn driver_threads(&self) -> usize {
+        self.driver_cpus.len().clamp(1, self.concurrency)
+    }
+
+    fn drive(&self, which: Which, side: &Side, duration: Duration) -> std::io::Result<drive::Outcome> {
+        let (concurrency, threads) = (self.concurrency, self.driver_threads());
+        match &self.request {
+            Request::Plain { path, content } => {
+                let address = side.front.as_ref().map_or(side.app.address(), Server::address);
+                let cpus = self.driver_cpus.clone();
+                let load = requests::Load { concurrency, threads, duration, timeout: TIMEOUT, cpus };
+                requests::run(&requests::Target { address, path, content }, &load)
+            }
+            Request::Tls { targets } => {
+                let cpus = self.driver_cpus.clone();
+                let load = Load { concurrency, threads, duration, timeout: TIMEOUT, cpus, ..Load::default() };
+                drive::run(&targets[usize::from(which == Which::Hasten)], &load)
+            }
+        }
+    }
+}
+
+impl Side {
+    /// Of all processes of the side.
+    fn cpu_times(&self) -> CpuTimes {
+        let app = self.app.cpu_times();
+        match &self.front {
+            Some(front) => app.and(front.cpu_times()),
+            None => app,
+        }
+    }
+}
+
+/// One of the workloads that are a script of ours.
+pub(super) struct AppWorkload {
+    pub(super) workload: Workload,
+    pub(super) directory: PathBuf,
+    pub(super) version: Version,
+}
+
+impl AppWorkload {
+    pub(super) fn path(&self) -> &'static str {
+        match self.workload {
+            Workload::JsonApi => "/customers/3",
+            _ => "/",
+        }
+    }
+
+    /// Enough on their way that the main thread always has the next one; the API's requests wait 5 ms each.
+    pub(super) fn concurrency(&self) -> usize {
+        if self.workload == Workload::JsonApi { 64 } else { 16 }
+    }
+
+    pub(super) fn start(&self, recipe: &Recipe, stopped: &dyn Fn() -> bool) -> Result<NodeServer, NodeError> {
+        let start = Start {
+            what: self.workload.as_str(),
+            directory: &self.directory,
+            script: "app.js",
+            limit: START_LIMIT,
+            ready: &written_port,
+        };
+        NodeServer::start(recipe, &start, stopped)
+    }
+
+    /// What the stock server answers, which must look like the workload.
+    pub(super) fn content(&self, stock: &NodeServer) -> Result<Content, NodeError> {
+        let marker: &[u8] = match self.workload {
+            Workload::JsonApi => b"{\"rows\":300,",
+            _ => b"id=\"product-99\"",
+        };
+        body(stock, self.path(), marker, self.workload.as_str()).map(Content::plain)
+    }
+
+    /// Drives a server that writes a trace, and returns what the advice for it adds to `NODE_OPTIONS`.
+    pub(super) fn advice(
+        &self,
+        recipe: &Recipe,
+        duration: Duration,
+        placement: &Placement,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<String>, BenchError> {
+        let traced = recipe.clone().flag(advice::FLAG);
+        let mut server = self.start(&traced, stopped)?;
+        let content = self.content(&server)?;
+        let target = requests::Target { address: server.address(), path: self.path(), content: &content };
+        let load = requests::Load {
+            concurrency: self.concurrency(),
+            threads: 1,
+            duration,
+            timeout: TIMEOUT,
+            cpus: placement.driver.clone(),
+        };
+        requests::run(&target, &load).map_err(BenchError::Driver)?;
+        server.stop();
+        Ok(advice::of_log(&server.log(), self.version))
+    }
+}
+
+/// The page that `server` sends, if it has `marker` in it.
+pub(super) fn body(server: &NodeServer, path: &str, marker: &[u8], what: &str) -> Result<Vec<u8>, NodeError> {
+    let wrong = |why: String| NodeError::Answer { what: what.to_owned(), why };
+    let body = requests::fetch(server.address(), path, TIMEOUT).map_err(|error| wrong(error.to_string()))?;
+    if !body.windows(marker.len()).any(|window| window == marker) {
+        return Err(wrong(format!("there is no {:?} in its page", String::from_utf8_lossy(marker))));
+    }
+    Ok(body)
+}

@@ -1,0 +1,99 @@
+//! Workloads that are whole processes: they start, work, and end.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::error::NodeError;
+use super::recipe::Recipe;
+use super::wait::{Ended, wait};
+use crate::drive::Outcome;
+use crate::duel::{Resident, Round, Which};
+use crate::error::BenchError;
+
+/// No workload takes as long on any machine.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// How often the second side is started before it is measured: a cache may need several starts to be complete.
+const RECORDINGS: usize = 4;
+
+pub(super) struct Programs {
+    pub(super) stock: Recipe,
+    pub(super) hasten: Recipe,
+    pub(super) directory: PathBuf,
+    pub(super) arguments: Vec<&'static str>,
+    /// How its output begins when all went well.
+    pub(super) expected: &'static str,
+    /// Processes of a round.
+    pub(super) count: usize,
+    /// Where output goes.
+    pub(super) scratch: TempDir,
+}
+
+impl Programs {
+    /// Starts the second side until its cache is complete; returns whether the plugin was there.
+    pub(super) fn record(&self, stopped: &dyn Fn() -> bool) -> Result<bool, BenchError> {
+        let statistics = self.scratch.path().join("statistics");
+        let recipe = self.hasten.clone().env("HASTEN_NODE_STATS", &statistics);
+        for _ in 0..RECORDINGS {
+            self.run(&recipe, stopped)?;
+        }
+        Ok(fs::metadata(&statistics).is_ok_and(|statistics| statistics.len() > 0))
+    }
+
+    pub(super) fn round(&self, which: Which, stopped: &dyn Fn() -> bool) -> Result<Round, BenchError> {
+        let recipe = match which {
+            Which::Stock => &self.stock,
+            Which::Hasten => &self.hasten,
+        };
+        let mut round = Round { cpu: Duration::ZERO, outcome: Outcome::default(), memory: None };
+        let begun = Instant::now();
+        for _ in 0..self.count {
+            let started = Instant::now();
+            let ended = self.run(recipe, stopped)?;
+            let latency = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+            match ended {
+                None if stopped() => break,
+                None => round.outcome.failures.wrong_content("it did not end".to_owned()),
+                Some((ended, output)) => self.book(&mut round, &ended, &output, latency),
+            }
+        }
+        round.outcome.elapsed = begun.elapsed();
+        Ok(round)
+    }
+
+    fn book(&self, round: &mut Round, ended: &Ended, output: &str, latency: u64) {
+        round.cpu += ended.cpu;
+        let memory = round.memory.get_or_insert_default();
+        *memory = Resident { peak: memory.peak.max(ended.peak_rss), now: memory.now.max(ended.peak_rss) };
+        if ended.status.success() && output.starts_with(self.expected) {
+            round.outcome.ops += 1;
+            round.outcome.latency.saturating_record(latency.max(1));
+        } else {
+            let complaints = fs::read_to_string(self.complaints()).unwrap_or_default();
+            let why = complaints.lines().find(|line| line.contains("Error")).unwrap_or("no error is shown");
+            round.outcome.failures.wrong_content(format!("{}, output {output:?}: {why}", ended.status));
+        }
+    }
+
+    /// `None` if it had to be ended.
+    fn run(&self, recipe: &Recipe, stopped: &dyn Fn() -> bool) -> Result<Option<(Ended, String)>, NodeError> {
+        let output = self.scratch.path().join("output");
+        let create = |path: &Path| File::create(path).map(Stdio::from).map_err(NodeError::Wait);
+        let mut script: Vec<&OsStr> = vec!["app.js".as_ref()];
+        script.extend(self.arguments.iter().map(OsStr::new));
+        let mut child =
+            recipe.spawn(&self.directory, &script, create(&output)?, create(&self.complaints())?)?;
+        let ended = wait(&mut child, LIMIT, stopped).map_err(NodeError::Wait)?;
+        let text = fs::read(&output).unwrap_or_default();
+        Ok(ended.map(|ended| (ended, String::from_utf8_lossy(&text).chars().take(80).collect())))
+    }
+
+    fn complaints(&self) -> PathBuf {
+        self.scratch.path().join("complaints")
+    }
+}
