@@ -1,0 +1,102 @@
+//! What /proc tells of a process that has no control channel, or none yet.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use super::error::RecordError;
+
+/// The plugin opens its channel a second after the start; a busy machine takes longer for that.
+const YOUNG_SECONDS: f64 = 3.0;
+
+pub(super) fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The environment that a process was started with; nothing where it may not be read.
+pub(super) fn environment(pid: u32) -> Option<HashMap<OsString, OsString>> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variables = bytes.split(|&byte| byte == 0).filter_map(|variable| {
+        let equals = variable.iter().position(|&byte| byte == b'=')?;
+        let (name, value) = (&variable[..equals], &variable[equals + 1..]);
+        Some((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
+    });
+    Some(variables.collect())
+}
+
+/// Why there is no socket of this process.
+pub(super) fn why_not(pid: u32) -> RecordError {
+    let Ok(metadata) = fs::metadata(format!("/proc/{pid}")) else {
+        return RecordError::NoProcess(pid);
+    };
+    if metadata.uid() != own_user() {
+        return RecordError::OtherUser { pid, uid: metadata.uid() };
+    }
+    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    if !is_node(&program) {
+        let program = program.file_name().unwrap_or(OsStr::new("something else"));
+        return RecordError::NotNode { pid, program: program.display().to_string() };
+    }
+    match plugin(pid) {
+        Plugin::Absent => RecordError::NoPlugin(pid),
+        Plugin::Off => RecordError::SwitchedOff(pid),
+        Plugin::Present if age(pid).is_some_and(|age| age < YOUNG_SECONDS) => RecordError::TooYoung(pid),
+        Plugin::Present => RecordError::NoChannel(pid),
+    }
+}
+
+/// Distributions call it nodejs, version managers node-22.
+fn is_node(program: &PathBuf) -> bool {
+    program.file_name().is_some_and(|name| name.as_bytes().starts_with(b"node"))
+}
+
+enum Plugin {
+    Absent,
+    Off,
+    Present,
+}
+
+/// Whether it was asked for, in the environment or on the command line.
+fn plugin(pid: u32) -> Plugin {
+    let environment = environment(pid).unwrap_or_default();
+    let variable = |name: &str| environment.get(OsStr::new(name)).map(|value| value.to_string_lossy());
+    let options = variable("NODE_OPTIONS").unwrap_or_default().into_owned();
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).into_owned();
+    let disabled = variable("HASTEN_DISABLE").unwrap_or_default().into_owned();
+    let is_off = disabled.split(',').any(|name| ["node", "all", "1"].contains(&name.trim()));
+    match () {
+        () if ![options, command].iter().any(|text| text.contains("register")) => Plugin::Absent,
+        () if is_off || variable("HASTEN_NODE_GC").as_deref() == Some("0") => Plugin::Off,
+        () => Plugin::Present,
+    }
+}
+
+/// Seconds since the process was started.
+fn age(pid: u32) -> Option<f64> {
+    /// What the kernel reports to programs, whatever it uses itself.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may contain anything; the start is the 20th field behind it.
+    let start: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    Some(uptime - start / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_of_this_process_what_it_is() {
+        let pid = std::process::id();
+        assert!(age(pid).is_some_and(|age| age >= 0.0));
+        assert!(environment(pid).is_some_and(|environment| environment.contains_key(OsStr::new("PATH"))));
+        assert!(matches!(why_not(pid), RecordError::NotNode { .. }));
+        assert!(matches!(why_not(u32::MAX / 2), RecordError::NoProcess(_)));
+    }
+}
