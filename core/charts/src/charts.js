@@ -6,7 +6,10 @@ window.hastenCharts = (function () {
   const charts = [];
   const KEY = uPlot.sync('time');
 
-  /** A chart in `figure`; `make(colours)` answers with uPlot's options and data, and is asked again when colours change. */
+  /**
+   * A chart in `figure`. `make(colours)` answers with uPlot's options and data, or `dataOf(window)` where the data
+   * depend on the window of time; it is asked again when colours change.
+   */
   function add(figure, make) {
     const chart = { figure, make, plot: null, isTimed: false };
     charts.push(chart);
@@ -17,7 +20,8 @@ window.hastenCharts = (function () {
   function draw(chart) {
     const range = chart.plot && chart.isTimed ? time.window() : null;
     if (chart.plot) chart.plot.destroy();
-    const { options, data } = chart.make(colours());
+    const { options, data, dataOf } = chart.make(colours());
+    chart.dataOf = dataOf;
     const look = dressed(options, chart.figure.clientWidth);
     chart.isTimed = Boolean(options.timed);
     if (chart.isTimed) {
@@ -26,7 +30,7 @@ window.hastenCharts = (function () {
       look.hooks.ready = [(plot) => plot.over.addEventListener('dblclick', () => time.show(null))];
       look.scales.x = { time: false, range: () => limits(time.window() || time.all()) };
     }
-    chart.plot = new uPlot(look, data, chart.figure);
+    chart.plot = new uPlot(look, data || dataOf(limits(range || time.all())), chart.figure);
     legendByKeys(chart.plot);
     if (range) chart.plot.setScale('x', { min: range[0], max: range[1] });
   }
@@ -40,11 +44,13 @@ window.hastenCharts = (function () {
       width: Math.max(width, 120),
       height: options.height || (width < 480 ? 200 : 240),
       padding: [8, 8, 0, 0],
-      axes: (options.axes || [{}, {}]).map((one, at) => ({ ...axis, size: at === 0 ? 30 : 58, ...one })),
+      axes: (options.axes || [{}, {}]).map(({ gridFilter, ...one }, at) => ({
+        ...axis, size: at === 0 ? 30 : 58, ...one, ...(gridFilter && { grid: { ...axis.grid, filter: gridFilter }, ticks: { show: false } }),
+      })),
       scales: { ...options.scales },
       hooks: { ...options.hooks },
       cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { size: 7 }, ...options.cursor },
-      legend: { live: true, ...options.legend },
+      legend: { live: true, markers: { width: 0, fill: (plot, at) => plot.series[at].colour || c.soft }, ...options.legend },
     };
   }
 
@@ -74,7 +80,10 @@ window.hastenCharts = (function () {
     const show = (range) => {
       shown = range && clamp(range);
       const [min, max] = limits(shown || extent);
-      for (const chart of charts) if (chart.isTimed) chart.plot.setScale('x', { min, max });
+      for (const chart of charts.filter((one) => one.isTimed)) {
+        if (chart.dataOf) chart.plot.setData(chart.dataOf([min, max]), false);
+        chart.plot.setScale('x', { min, max });
+      }
       listeners.forEach((listener) => listener(shown));
     };
     const clamp = ([from, to]) => {

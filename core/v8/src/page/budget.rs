@@ -44,12 +44,13 @@ impl Budget {
 }
 
 fn longest(pauses: &[(f64, Kind, f64)], stretches: usize) -> Vec<(f64, Kind, f64)> {
+    let stretches = stretches.max(1);
     let times = || pauses.iter().map(|pause| pause.0);
     let (from, to) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
-    let stretch = ((to - from) / stretches.max(1) as f64).max(f64::MIN_POSITIVE);
+    let stretch = ((to - from) / stretches as f64).max(f64::MIN_POSITIVE);
     let mut best = std::collections::BTreeMap::new();
     for pause in pauses {
-        let at = ((pause.0 - from) / stretch) as u64;
+        let at = (((pause.0 - from) / stretch) as usize).min(stretches - 1);
         let longest = best.entry((at, pause.1)).or_insert(*pause);
         if pause.2 > longest.2 {
             *longest = *pause;

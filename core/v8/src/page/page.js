@@ -49,7 +49,9 @@
 
   const timeAxis = { values: (_, splits) => splits.map(format.clock), space: 70 };
   const timeSeries = { label: 'at', value: (_, at) => format.clock(at) };
-  const bytesAxis = { values: (_, splits) => splits.map((kib) => format.bytes(kib * KIB)), size: 66 };
+  // Bytes are told in powers of two, so they are marked there, too.
+  const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** (at - 6));
+  const bytesAxis = { incrs: POWERS, values: (_, splits) => splits.map((kib) => format.bytes(kib * KIB)), size: 66 };
   const bytesValue = (_, kib) => format.bytes(kib == null ? null : kib * KIB);
   const rateValue = (_, kib) => kib == null ? '–' : format.bytes(kib * KIB) + '/s';
   const fromZero = (_, min, max) => [0, max > 0 ? max * 1.08 : 1];
@@ -79,13 +81,14 @@
     const series = kinds.map((name) => {
       const colour = c.curves[KIND_COLOUR[name]];
       const size = name === 'mark-compact' ? 9 : heap.pauses.at.length > 2000 ? 4 : 6;
-      return { label: name, stroke: colour, paths: () => null, value: (_, v) => format.pause(v),
+      return { label: name, colour, stroke: colour, paths: () => null, value: (_, v) => format.pause(v),
         points: { show: true, size, width: 1, stroke: faint(colour, 0.9), fill: faint(colour, 0.45) } };
     });
     return { data: [at, ...columns], options: {
       timed: true, height: isSingle() ? 280 : 170,
       scales: { y: { distr: 3, log: 10, range: () => range } },
-      axes: [timeAxis, { values: (_, splits) => splits.map((v) => v == null ? '' : decade(v)), size: 66 }],
+      axes: [timeAxis, { values: (_, splits) => splits.map((v) => v == null ? '' : decade(v)), size: 66,
+        gridFilter: (_, splits) => splits.map((v) => v != null && decade(v) ? v : null) }],
       series: [timeSeries, ...series],
     } };
   }
@@ -97,31 +100,50 @@
     return ms >= 1000 ? ms / 1000 + ' s' : ms + ' ms';
   }
 
-  // Lines over slices of time: each heap has times of its own, so a common axis is made of all of them.
-  function lines(heaps, columns, options) {
-    const tables = heaps.map(({ heap }, at) => [middles(heap.slices), ...columns.map((column) => column.of(heap, at))]);
-    return { data: tables.length > 1 ? uPlot.join(tables) : tables[0], options };
-  }
-
   const middles = (slices) => slices.from.map((from, i) => (from + slices.to[i]) / 2);
-  const perSecond = (slices, column) => column.map((value, i) => value / Math.max(slices.to[i] - slices.from[i], 1e-3));
   const known = (column) => column.map((value) => value > 0 ? value : null);
 
   function line(label, colour, more) {
-    return { label, stroke: colour, width: 2, points: { show: false }, spanGaps: true, ...more };
+    return { label, colour, stroke: colour, width: 2, points: { show: false }, spanGaps: true, ...more };
   }
 
+  // Rates are told for stretches of what is shown, not for slices of the trace: a pause would fill a slice of its length.
+  const STRETCHES = traces.length > 1 ? 45 : 90;
+
+  /** What `column` says of each second of each stretch of `window`. */
+  function perSecond(slices, column, [from, to]) {
+    const length = (to - from) / STRETCHES;
+    const sums = new Array(STRETCHES).fill(0);
+    for (let i = 0; i < slices.from.length; i++) {
+      const [begin, end] = [slices.from[i], slices.to[i]];
+      const first = Math.max(Math.floor((begin - from) / length), 0);
+      const last = Math.min(Math.floor((end - from) / length), STRETCHES - 1);
+      for (let at = first; at <= last; at++) {
+        const overlap = Math.min(end, from + (at + 1) * length) - Math.max(begin, from + at * length);
+        sums[at] += column[i] * (end > begin ? Math.max(overlap, 0) / (end - begin) : 1);
+      }
+    }
+    const isTold = (at) => slices.from[0] < from + (at + 1) * length && slices.to[slices.to.length - 1] > from + at * length;
+    return sums.map((sum, at) => isTold(at) ? sum / length : null);
+  }
+
+  const stretches = ([from, to]) => Array.from({ length: STRETCHES }, (_, at) => from + (at + 0.5) * (to - from) / STRETCHES);
+
   function drawShare(heaps) {
-    const of = ({ slices }) => perSecond(slices, slices.pause).map((ms) => Math.min(ms / 1e3, 1));
-    chart(place('share'), 'Share of time in pauses', '', (c) => lines(heaps, [{ of }], {
-      timed: true, height: 150,
-      scales: { y: { range: (_, min, max) => [0, max > 0 ? Math.min(max * 1.08, 1) : 0.01] } },
-      axes: [timeAxis, { values: (_, splits) => splits.map((v) => +(v * 100).toFixed(2) + ' %'), size: 66 }],
-      series: [timeSeries, ...heaps.map(({ at, name }) => {
-        const colour = isSingle() ? c.failed : colourOf(c, at);
-        return line(isSingle() ? 'in pauses' : name, colour,
-          { value: (_, v) => format.percent(v), fill: isSingle() ? faint(colour, 0.15) : undefined });
-      })],
+    const share = ({ slices }, window) => perSecond(slices, slices.pause, window)
+      .map((ms) => ms == null ? null : Math.min(ms / 1e3, 1));
+    chart(place('share'), 'Share of time in pauses', '', (c) => ({
+      dataOf: (window) => [stretches(window), ...heaps.map(({ heap }) => share(heap, window))],
+      options: {
+        timed: true, height: 150,
+        scales: { y: { range: (_, min, max) => [0, max > 0 ? Math.min(max * 1.08, 1) : 0.01] } },
+        axes: [timeAxis, { values: (_, splits) => splits.map((v) => +(v * 100).toFixed(2) + ' %'), size: 66 }],
+        series: [timeSeries, ...heaps.map(({ at, name }) => {
+          const colour = isSingle() ? c.failed : colourOf(c, at);
+          return line(isSingle() ? 'in pauses' : name, colour,
+            { value: (_, v) => format.percent(v), fill: isSingle() ? faint(colour, 0.15) : undefined });
+        })],
+      },
     }));
   }
 
@@ -198,8 +220,9 @@
   }
 
   function drawAllocation(heaps) {
-    const panel = (title, read, colour) => chart(place('allocation'), title + ' over time', title, (c) => lines(heaps,
-      [{ of: ({ slices }) => perSecond(slices, slices[read]) }], {
+    const panel = (title, read, colour) => chart(place('allocation'), title + ' over time', title, (c) => ({
+      dataOf: (window) => [stretches(window), ...heaps.map(({ heap }) => perSecond(heap.slices, heap.slices[read], window))],
+      options: {
         timed: true, height: 180, scales: { y: { range: fromZero } },
         axes: [timeAxis, { ...bytesAxis, values: (_, splits) => splits.map((kib) => rateValue(_, kib)), size: 76 }],
         series: [timeSeries, ...heaps.map(({ at, name }) => {
@@ -207,7 +230,8 @@
           return line(isSingle() ? title.toLowerCase() : name, own,
             { value: rateValue, fill: isSingle() ? faint(own, 0.15) : undefined });
         })],
-      }));
+      },
+    }));
     panel('Allocated', 'allocated', 0);
     panel('Promoted', 'promoted', 1);
   }
@@ -232,9 +256,9 @@
       const colour = isSingle() ? c.curves[KIND_COLOUR[kind]] : colourOf(c, at);
       const value = (_, v) => v == null ? '–' : isSingle() ? String(v) : format.percent(v);
       return isSingle()
-        ? { label: 'pauses', stroke: colour, fill: faint(colour, 0.6), value, points: { show: false },
+        ? { label: 'pauses', colour, stroke: colour, fill: faint(colour, 0.6), value, points: { show: false },
           paths: uPlot.paths.bars({ size: [0.9, 60] }) }
-        : { label: name, stroke: colour, width: 2, fill: faint(colour, 0.08), value, points: { show: false },
+        : { label: name, colour, stroke: colour, width: 2, fill: faint(colour, 0.08), value, points: { show: false },
           paths: uPlot.paths.stepped({ align: 0 }) };
     });
     const length = (at) => edges[Math.round(at)] === undefined ? '' : format.pause(edges[Math.round(at)]);

@@ -14,6 +14,7 @@ use crate::words::{short_names, shortened};
 
 /// Rows of a table that stands for a chart.
 const ROWS: usize = 24;
+const LONGEST: usize = 10;
 /// Heaps in the table of heaps.
 const HEAPS: usize = 60;
 
@@ -75,6 +76,9 @@ pub(super) struct Numbers {
     name: String,
     kinds: Vec<KindRow>,
     longest: Vec<[String; 4]>,
+    /// Whether the source told any.
+    has_reasons: bool,
+    growth: String,
     slices: Vec<[String; 7]>,
     histograms: Vec<(String, Vec<(String, String)>)>,
     full: Vec<[String; 2]>,
@@ -175,7 +179,9 @@ fn memory_tiles(heap: &IsolateSummary) -> Vec<Tile> {
         Tile {
             name: "Heap behind full collections",
             value: heap.heap.after_full.last().map_or_else(unknown, |last| units::bytes(last.1 as f64)),
-            note: heap.heap.growth(),
+            note: trend.map_or(String::new(), |trend| {
+                format!("{} over {} of them", units::trend(trend.bytes_per_hour), trend.collections)
+            }),
             tone: if trend.is_some_and(|trend| trend.is_suspicious) { "bad" } else { "" },
         },
     ]
@@ -253,7 +259,7 @@ pub(super) fn numbers(traces: &[Summary], budget: &Budget) -> Vec<Numbers> {
 
 impl Numbers {
     fn of(heap: &IsolateSummary, name: &str) -> Self {
-        let longest = heap.longest.iter().take(ROWS).map(|one| {
+        let longest = heap.longest.iter().take(LONGEST).map(|one| {
             let reason = shortened(&one.reason.0, 100);
             [units::at(one.at_ms), one.kind.word().to_owned(), units::pause(one.pause_ms), reason]
         });
@@ -263,6 +269,8 @@ impl Numbers {
             name: name.to_owned(),
             kinds: heap.by_kind.iter().map(KindRow::of).collect(),
             longest: longest.collect(),
+            has_reasons: heap.longest.iter().any(|one| !one.reason.0.is_empty()),
+            growth: heap.heap.growth(),
             slices: merged(&heap.timeline.slices, ROWS).iter().map(slice_row).collect(),
             histograms: heap.by_kind.iter().map(histogram).collect(),
             full: full.map(|(at, bytes)| [units::at(at), units::bytes(bytes as f64)]).collect(),
