@@ -118,7 +118,12 @@ impl Plan {
     /// Whether it is of any use, as far as can be told: a plugin that waits for what this program is not known to
     /// start is not.
     pub fn promises(&self) -> bool {
-        self.accelerators.iter().any(|verdict| verdict.is_loaded() && verdict.concerns)
+        let promises = |verdict: &Verdict| match verdict.decision {
+            Decision::Apply => true,
+            Decision::Standby => verdict.concerns,
+            Decision::Skip => false,
+        };
+        self.accelerators.iter().any(promises)
     }
 }
 
@@ -178,7 +183,7 @@ impl Verdict {
         let name = accelerator.name();
         let choice = surroundings.kill_switch(name).unwrap_or_else(|| config.choice(name));
         let host = accelerator.judge_host(cpu, config, surroundings);
-        let concerns = program.is_none_or(|program| accelerator.concerns(program));
+        let concerns = config.asks_for(name) || program.is_none_or(|program| accelerator.concerns(program));
         let program = program.map(|program| accelerator.judge_program(program)).unwrap_or_default();
         let (library, found) = match library::find(accelerator, surroundings) {
             Ok(path) => {

@@ -47,11 +47,10 @@ pub fn misspelt_variable(name: &str) -> Option<&'static str> {
     (name.starts_with("HASTEN") && !is_known).then(|| nearest(name, VARIABLES)).flatten()
 }
 
-/// As the plugin finds it. The standard for `XDG_CACHE_HOME` has relative paths ignored.
+/// As the plugin finds it, which ignores relative paths, as the standard for `XDG_CACHE_HOME` has it.
 fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    variable("HASTEN_CACHE_DIR")
-        .map(PathBuf::from)
+    absolute("HASTEN_CACHE_DIR")
         .or_else(|| Some(absolute("XDG_CACHE_HOME")?.join("hasten")))
         .or_else(|| Some(absolute("HOME")?.join(".cache/hasten")))
 }

@@ -280,3 +280,26 @@ fn advice_needs_no_plugin_but_the_kill_switch_and_a_foreign_program_stop_it() {
     assert_eq!(other.environment, []);
     assert_eq!(other.gc_advice[0].left_out.as_deref(), Some("nginx neither is Node.js nor starts it"));
 }
+
+#[test]
+fn what_node_carries_inside_is_mentioned_only_to_those_who_ask() {
+    let place = Place::new();
+    let mentioned = |config: &str| {
+        let plan = place.plan_with("node", config, &place.surroundings);
+        let verdicts = plan.accelerators.iter().filter(|verdict| verdict.concerns);
+        verdicts.map(|verdict| verdict.name).collect::<Vec<_>>()
+    };
+    assert_eq!(mentioned(""), ["node"]);
+    assert_eq!(mentioned("[run]\nonly = ['tls']"), ["tls", "node"]);
+}
+
+#[test]
+fn what_node_carries_inside_is_not_searched_for() {
+    let place = Place::new();
+    let plan = place.plan("node");
+    for (name, why) in [("tls", "does not link libssl.so.3"), ("gzip", "does not link libz.so.1")] {
+        let verdict = plan.accelerators.iter().find(|verdict| verdict.name == name).unwrap();
+        assert_eq!(verdict.decision, Decision::Skip, "{name}");
+        assert!(verdict.reasons(Side::Against).any(|reason| reason.text.contains(why)), "{verdict:?}");
+    }
+}

@@ -78,6 +78,11 @@ impl Accelerator for Gzip {
         [accepts].into_iter().chain(zlib).collect()
     }
 
+    fn concerns(&self, program: &Program) -> bool {
+        // Official builds carry their own copy; it is not for this that they are started by hasten.
+        !program.kind.runs_javascript()
+    }
+
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
         let mut variables = Vec::new();
         let by_file = config.gzip.verify && surroundings.gzip_verify.is_none();
@@ -109,6 +114,13 @@ fn no_engine(config: &Config, surroundings: &Surroundings) -> Option<Reason> {
 /// Whether the program's compression goes through a zlib that can be interposed.
 fn zlib(program: &Program) -> Reason {
     let name = program.name();
+    if program.kind.runs_javascript() && program.library("libz.so.1").is_none() {
+        // Looking into such a file would take longer than its start.
+        return Reason::against(format!(
+            "{name} does not link libz.so.1, and no preload can reach a zlib inside it"
+        ))
+        .fix("use a build that links the system's libz.so.1, such as the distribution's package");
+    }
     // The executable's own functions win over preloaded ones, in all of its libraries, too.
     if program.exports("deflate") {
         return carried(program.carried_compression().as_ref(), &name);

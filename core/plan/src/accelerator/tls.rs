@@ -89,6 +89,11 @@ impl Accelerator for Tls {
         [accepts].into_iter().chain(openssl).collect()
     }
 
+    fn concerns(&self, program: &Program) -> bool {
+        // Official builds carry their own copy; it is not for this that they are started by hasten.
+        !program.kind.runs_javascript()
+    }
+
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
         let table = &config.tls.break_even;
         if table.is_empty() || surroundings.tls_break_even.is_some() {
@@ -127,6 +132,13 @@ fn engine(cpu: &Cpu, denied: bool) -> Reason {
 /// Whether the program's TLS goes through an OpenSSL that can be interposed.
 fn openssl(program: &Program) -> Reason {
     let name = program.name();
+    if program.kind.runs_javascript() && program.library("libssl.so").is_none() {
+        // Looking into such a file would take longer than its start.
+        return Reason::against(format!(
+            "{name} does not link libssl.so.3, and no preload can reach an OpenSSL inside it"
+        ))
+        .fix("let nginx or HAProxy end TLS in front of it");
+    }
     if program.exports("SSL_do_handshake") {
         return Reason::against(format!("{name} carries its own OpenSSL inside, which no preload can reach"))
             .fix("use a build that links the system's libssl, such as the distribution's package");

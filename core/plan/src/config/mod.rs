@@ -97,6 +97,11 @@ impl Config {
         self.wishes.insert(0, wish);
     }
 
+    /// Whether somebody names an accelerator as one to apply.
+    pub(crate) fn asks_for(&self, name: &str) -> bool {
+        self.wishes.iter().flat_map(|wish| wish.only.iter().flatten()).any(|listed| listed == name)
+    }
+
     /// Whether an accelerator is wanted: the strongest source that says anything decides.
     pub(crate) fn choice(&self, name: &str) -> Reason {
         self.wishes
