@@ -45,7 +45,11 @@ impl Summarizer {
         }
     }
 
-    pub(crate) fn finish(self, source: &str, lines: Lines, incomplete: Option<String>) -> Summary {
+    pub(crate) fn finish(mut self, source: &str, lines: Lines, incomplete: Option<String>) -> Summary {
+        // With --trace-gc-nvp the report of a full heap names none; a single one it must have been.
+        if let [heap] = &mut self.heaps[..] {
+            heap.ran_out_of_memory |= self.out_of_memory > 0;
+        }
         let mut isolates: Vec<_> =
             self.heaps.into_iter().filter(|heap| !heap.is_empty()).map(Heap::finish).collect();
         isolates.sort_by(|a, b| b.pauses.total_ms.total_cmp(&a.pauses.total_ms));
