@@ -99,7 +99,7 @@ impl ModelInput {
         for (n, sample) in self.first.iter().chain(&self.last).enumerate() {
             match parts.last_mut() {
                 Some(part) if !sample.is_behind_gap && (is_whole || n != self.first.len()) => {
-                    part.push(*sample)
+                    part.push(*sample);
                 }
                 _ => parts.push(vec![*sample]),
             }
