@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 6] = ["bench gzip", "bench tls", "check", "completions", "run", "top"];
+const COMMANDS: [&str; 9] =
+    ["bench gzip", "bench node", "bench tls", "check", "completions", "gc", "gc record", "run", "top"];
 
 #[test]
 fn the_overview_reads_well() {

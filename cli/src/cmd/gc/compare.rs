@@ -4,14 +4,14 @@ use hasten_v8::compare::{Comparison, Row};
 use hasten_v8::units;
 
 use super::Findings;
-use super::report::{line, lines_read};
+use super::report::{heading, line, lines_read};
 use super::screen::{Screen, harmless};
 
 /// What each trace is, then a column for each.
 pub(super) fn render(text: &mut String, findings: &Findings, comparison: &Comparison, screen: Screen) {
     let names: Vec<_> = comparison.columns.iter().map(|column| harmless(&column.name)).collect();
     for (trace, name) in findings.traces.iter().zip(&names) {
-        line(text, &format!("{}  {}", screen.bold(name), screen.soft(&trace.description())));
+        heading(text, trace, name, screen);
     }
     let headline = comparison.headline();
     line(text, &format!("\n{}.\n", screen.toned(headline.tone, &harmless(&headline.text))));

@@ -28,8 +28,7 @@ pub(super) fn render(findings: &Findings, files: &[PathBuf], screen: Screen) -> 
 }
 
 fn one(text: &mut String, trace: &Summary, screen: Screen) {
-    let source = harmless(&trace.source);
-    line(text, &format!("{}  {}", screen.bold(&source), screen.soft(&harmless(&trace.description()))));
+    heading(text, trace, &harmless(&trace.source), screen);
     let headline = Headline::of(trace);
     line(text, &format!("\n{}.\n", screen.toned(headline.tone, &harmless(&headline.text))));
     if trace.isolates.len() > 1 {
@@ -41,7 +40,19 @@ fn one(text: &mut String, trace: &Summary, screen: Screen) {
         memory(text, heap, screen);
         charts(text, heap, screen);
     }
+    line(text, "");
     lines_read(text, trace, screen);
+}
+
+/// The name, and what it is on the same line if there is room.
+pub(super) fn heading(text: &mut String, trace: &Summary, name: &str, screen: Screen) {
+    let description = harmless(&trace.description());
+    if name.chars().count() + 2 + description.chars().count() <= screen.width {
+        line(text, &format!("{}  {}", screen.bold(name), screen.soft(&description)));
+    } else {
+        line(text, &screen.bold(name));
+        line(text, &screen.wrapped("  ", &description));
+    }
 }
 
 fn heaps(text: &mut String, trace: &Summary, screen: Screen) {
@@ -180,7 +191,7 @@ fn histograms(text: &mut String, heap: &IsolateSummary) {
 
 /// What was read, and what of it was not understood.
 pub(super) fn lines_read(text: &mut String, trace: &Summary, screen: Screen) {
-    line(text, &format!("\n{}", screen.soft(&format!("{}: {}", harmless(&trace.source), trace.lines))));
+    line(text, &screen.soft(&format!("{}: {}", harmless(&trace.source), trace.lines)));
     for sample in trace.lines.samples.iter().take(SAMPLES) {
         line(text, &format!("  {}", harmless(&shortened(sample, screen.width.saturating_sub(4)))));
     }

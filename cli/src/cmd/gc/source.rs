@@ -68,17 +68,12 @@ fn bar(bytes: u64, path: &Path) -> ProgressBar {
 }
 
 fn nothing_in(lines: &Lines) -> String {
-    match (lines.unknown, lines.samples.first()) {
-        (0, _) => format!("none of its {} lines tells of a collection", lines.total),
-        (unknown, None) => {
-            format!("{unknown} of its {} lines look like V8's, and none is understood", lines.total)
-        }
-        (unknown, Some(sample)) => format!(
-            "{unknown} of its {} lines look like V8's, and none is understood, such as: {}",
-            lines.total,
-            harmless(sample)
-        ),
+    if lines.unknown == 0 {
+        return format!("none of its {} lines tells of a collection", lines.total);
     }
+    let sample = lines.samples.first().map(|sample| format!(", such as: {}", harmless(sample)));
+    let Lines { total, unknown, .. } = lines;
+    format!("lines of V8: {unknown} of {total}, and none is understood{}", sample.unwrap_or_default())
 }
 
 fn is_stdin(path: &Path) -> bool {
