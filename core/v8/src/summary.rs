@@ -32,6 +32,7 @@ pub struct Rest {
 /// What became of every line; the counts add up to `total`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lines {
+    /// Unpacked.
     pub bytes: u64,
     pub total: u64,
     /// A collection, or a part of the report of one.
@@ -95,7 +96,7 @@ pub struct Process {
     pub memory_limit: Option<u64>,
 }
 
-/// Pauses of one kind, or of all; milliseconds.
+/// Pauses of one kind, or of all; milliseconds. Percentiles are right to 1 %, the others exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pauses {
     pub count: u64,
