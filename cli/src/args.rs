@@ -16,7 +16,7 @@ Examples:
   hasten top                          watch what it gains
   hasten bench tls --quick            measure the gain on this machine, in about a minute
   hasten bench gzip --quick           the same for compression
-  hasten gc gc.log                    what a Node.js program's garbage collection costs, and what to do
+  hasten gc gc.log                    what garbage collection costs, and what to do about it
 ";
 
 #[derive(Debug, Parser)]
