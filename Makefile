@@ -39,14 +39,16 @@ test: ## All checks and all tests, with the set-up they need
 	@scripts/packages.sh test
 	@scripts/test.sh
 
-bench: build ## Everything, about three quarters of an hour on a machine at rest; BENCH='gzip --quick' narrows it
+bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo
-	@$(if $(BENCH),$(HASTEN) bench $(BENCH),$(HASTEN) bench tls --out $(TARGET)/bench/tls && $(HASTEN) bench gzip --out $(TARGET)/bench/gzip)
+	@$(if $(BENCH),$(HASTEN) bench $(BENCH),$(HASTEN) bench tls --out $(TARGET)/bench/tls && $(HASTEN) bench gzip --out $(TARGET)/bench/gzip && $(HASTEN) bench node --out $(TARGET)/bench/node)
 
 results: build ## Measure everything, keep it in docs/results and put it into README.md
 	@scripts/packages.sh demo
+	@scripts/nodes.sh
 	@mkdir -p $(TARGET)/results
-	@for workload in tls gzip; do \
+	@nodes=$$(printf ',.deps/nodes/node_modules/node%s/bin/node' 20 22 24 26) && \
+	for workload in tls gzip "node --node $${nodes#,}" "node --tunings --node $${nodes#,}"; do \
 	    $(HASTEN) bench $$workload --out $(TARGET)/results && \
 	    cargo xtask results --add $(TARGET)/results/hasten-report.json || exit 1; \
 	done

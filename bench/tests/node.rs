@@ -39,6 +39,7 @@ fn options(dir: &Path, script: &str, workload: Workload) -> Options {
             startup: pace,
             server: pace,
             tooling: pace,
+            ghost: pace,
             short: true,
             trace: Duration::from_millis(300),
         },

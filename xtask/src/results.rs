@@ -1,8 +1,9 @@
 //! The measured tables of README.md and docs/performance.md: no number in them is typed by hand.
 //!
-//! `docs/results/tls-*.json` and `gzip-*.json` are reports of `hasten bench`, kept as they were written.
+//! `docs/results/tls-*.json`, `gzip-*.json` and `node-*.json` are reports of `hasten bench`, kept as they were written.
 
 mod gzip;
+mod node;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ type Marks = (&'static str, &'static str);
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
+const NODE: Marks = ("<!-- node: begin (written by `cargo xtask results`) -->\n", "<!-- node: end -->\n");
 const PROFILE_TLS: Marks =
     ("<!-- profile-tls: begin (written by `cargo xtask results`) -->\n", "<!-- profile-tls: end -->\n");
 const PROFILE_GZIP: Marks =
@@ -50,12 +52,19 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
         keep(path, &directory)?;
     }
     let (tls, gzip) = (load_all::<tls::Row>("tls", &directory)?, load_all::<gzip::Row>("gzip", &directory)?);
-    for (document, of_tls, of_gzip) in [
-        ("README.md", join(&tls, tls::summary), join(&gzip, gzip::summary)),
-        (PERFORMANCE, join(&tls, tls::everything), join(&gzip, gzip::everything)),
+    let node = load_all::<node::Row>("node", &directory)?;
+    for (document, of_tls, of_gzip, of_node) in [
+        ("README.md", join(&tls, tls::summary), join(&gzip, gzip::summary), join(&node, node::summary)),
+        (
+            PERFORMANCE,
+            join(&tls, tls::everything),
+            join(&gzip, gzip::everything),
+            join(&node, node::everything),
+        ),
     ] {
         let text = mark(RESULTS, &workspace.read(document)?, document, &of_tls)?;
         let text = mark(GZIP, &text, document, &of_gzip)?;
+        let text = mark(NODE, &text, document, &of_node)?;
         let text = match document {
             PERFORMANCE => {
                 let text = mark(PROFILE_TLS, &text, document, &profile::HANDSHAKE.table(workspace)?)?;
@@ -92,6 +101,7 @@ struct Side {
     p99_us: u64,
     mb_per_cpu_s: Option<f64>,
     compression: Option<f64>,
+    rss_mb: Option<f64>,
     failures: u64,
 }
 
@@ -114,6 +124,9 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
                 return refuse("the accelerated output is larger than the rules allow");
             }
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
+        }
+        "node" | node::TUNINGS => {
+            load::<node::Row>(path)?.rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
         _ => return refuse("it is not a report of `hasten bench`"),
     };
@@ -192,7 +205,10 @@ impl<R> Results<R> {
 fn join<R>(results: &[Results<R>], table: fn(&Results<R>) -> String) -> String {
     match results {
         [] => NONE_YET.to_owned(),
-        _ => results.iter().map(table).collect::<Vec<_>>().join("\n"),
+        _ => {
+            let tables = results.iter().map(table).filter(|table| !table.is_empty());
+            tables.collect::<Vec<_>>().join("\n")
+        }
     }
 }
 

@@ -69,6 +69,8 @@ pub struct Paces {
     pub server: Pace,
     /// Rounds are one run of the tests.
     pub tooling: Pace,
+    /// A request takes a hundred times as long as those of the other servers, and a compiler longer to warm up.
+    pub ghost: Pace,
     /// Whether the quicker half of the tests, once, is enough.
     pub short: bool,
     /// How long a server writes the trace that advice is made from.
@@ -85,7 +87,8 @@ impl Paces {
             limit: Duration::from_secs(seconds),
         };
         let (startup, server, tooling) = (pace(16, 12), pace(14, 12), pace(40, 8));
-        Self { startup, server, tooling, short: true, trace: Duration::from_secs(3) }
+        let ghost = Pace { warm_up: Duration::from_secs(10), round: Duration::from_secs(2), ..pace(60, 12) };
+        Self { startup, server, tooling, ghost, short: true, trace: Duration::from_secs(3) }
     }
 
     #[must_use]
@@ -97,14 +100,16 @@ impl Paces {
             limit: Duration::from_secs(seconds),
         };
         let (startup, server, tooling) = (pace(60, 30), pace(60, 30), pace(240, 12));
-        Self { startup, server, tooling, short: false, trace: Duration::from_secs(8) }
+        let ghost = Pace { warm_up: Duration::from_secs(20), round: Duration::from_secs(3), ..pace(120, 20) };
+        Self { startup, server, tooling, ghost, short: false, trace: Duration::from_secs(8) }
     }
 
     pub(super) fn of(&self, workload: Workload) -> &Pace {
         match workload {
             Workload::FaasStartup => &self.startup,
             Workload::WebTooling => &self.tooling,
-            _ => &self.server,
+            Workload::ReactSsr | Workload::JsonApi => &self.server,
+            Workload::GhostHttp | Workload::GhostHttps => &self.ghost,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The three views of a report: golden texts, and what must hold for any of them.
 
 use hasten_evidence::paired::{Pair, ratio};
-use hasten_evidence::report::{Case, Host, Report, Row, Side, Style, Text};
+use hasten_evidence::report::{Case, Host, Memory, Report, Row, Side, Style, Text};
 use hasten_evidence::verdict::Verdict;
 use hasten_evidence::warning::Warning;
 use serde::Serialize;
@@ -88,6 +88,23 @@ fn example() -> Report<Example> {
 #[test]
 fn table_is_golden() {
     insta::assert_snapshot!("table", example().table(Style::PLAIN));
+}
+
+#[test]
+fn memory_is_shown_where_it_is_known() {
+    let mut report = example();
+    assert!(!report.table(Style::PLAIN).contains("RSS") && !report.html().unwrap().contains("RSS"));
+    for row in &mut report.rows {
+        row.stock.memory = Some(Memory { rss_mb: 175.4, rss_peak_mb: 180.0 });
+        row.hasten.memory = Some(Memory { rss_mb: 268.6, rss_peak_mb: 270.0 });
+    }
+    let table = report.table(Style::PLAIN);
+    assert!(table.contains("RSS MB") && table.contains("175 → 269"), "{table}");
+    assert!(report.html().unwrap().contains("<td>269</td>"));
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    assert_eq!(json["rows"][0]["hasten"]["rss_peak_mb"], 270.0);
+    let narrow = report.table(Style { color: false, width: Some(100) });
+    assert!(!narrow.contains("RSS"), "{narrow}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Instant;
 use rustix::event::epoll::{self, CreateFlags, EventData};
 
 use super::channel::Channel;
+use super::content::Encoding;
 use super::{Load, Target};
 use crate::affinity::Pinned;
 use crate::cpu;
@@ -103,11 +104,14 @@ impl<'a> EventLoop<'a> {
     fn complete(&mut self, index: usize, more: bool) -> Result<Progress, Failure> {
         let Some(Slot { channel, .. }) = self.slots[index].as_mut() else { return Ok(Progress::Done) };
         let latency = channel.age(Instant::now());
-        self.target.content.check(channel.answer.body())?;
+        let content = self.target.content;
+        content.check(channel.answer.body())?;
         let outcome = &mut self.outcome;
         outcome.ops += 1;
-        outcome.received += channel.answer.received();
-        outcome.content += self.target.content.body().len() as u64;
+        if content.encoding() != Encoding::Identity {
+            outcome.received += channel.answer.received();
+            outcome.content += content.body().len() as u64;
+        }
         outcome.latency.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
         if more {
             channel.renew();

@@ -39,6 +39,7 @@ pub(super) fn render<C: Case>(report: &Report<C>) -> Result<String, ReportError>
         columns: C::COLUMNS,
         latency: C::LATENCY,
         sizes: report.rows.iter().any(|row| row.sizes.is_some()),
+        memory: report.rows.iter().any(|row| row.stock.memory.is_some()),
         frontier: Frontier::of(report),
         rows: report.rows.iter().map(|row| View::new(row, axis, dearest)).collect(),
         ticks: axis.ticks(),
@@ -67,6 +68,8 @@ struct Page<'a> {
     latency: &'static str,
     /// Whether any row compares sizes.
     sizes: bool,
+    /// Whether any row knows about memory.
+    memory: bool,
     frontier: Option<Frontier>,
     rows: Vec<View>,
     ticks: Vec<Tick>,
@@ -127,6 +130,7 @@ struct SideView {
     p999: String,
     failures: u64,
     speed: String,
+    rss: String,
 }
 
 impl View {
@@ -163,6 +167,7 @@ impl SideView {
             p99: ms(side.p99_us),
             p999: ms(side.p999_us),
             failures: side.failures,
+            rss: side.memory.map_or_else(String::new, |memory| format!("{:.0}", memory.rss_mb)),
             speed: side.bytes.map_or_else(String::new, |bytes| format!("{:.0}", bytes.mb_per_cpu_s)),
         }
     }

@@ -32,17 +32,33 @@ pub(super) fn table<C: Case>(report: &Report<C>, style: Style) -> String {
     } else {
         table.force_no_tty();
     }
-    let sizes = report.rows.iter().any(|row| row.sizes.is_some());
-    let layout = Layout::for_width(style.width, sizes);
-    table.set_header(layout.header::<C>(sizes));
+    let optional = Optional::of(report);
+    let layout = Layout::for_width(style.width, optional);
+    table.set_header(layout.header::<C>(optional));
     for row in &report.rows {
-        table.add_row(layout.cells(row, sizes));
+        table.add_row(layout.cells(row, optional));
     }
     let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
     for remark in remarks(report) {
         text += &format!("{remark}\n");
     }
     text
+}
+
+/// Columns that only some benches fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Optional {
+    sizes: bool,
+    memory: bool,
+}
+
+impl Optional {
+    fn of<C: Case>(report: &Report<C>) -> Self {
+        Self {
+            sizes: report.rows.iter().any(|row| row.sizes.is_some()),
+            memory: report.rows.iter().any(|row| row.stock.memory.is_some()),
+        }
+    }
 }
 
 /// Which columns there is room for. Failures never hide: the remarks below the table name them.
@@ -57,8 +73,8 @@ enum Layout {
 }
 
 impl Layout {
-    fn for_width(width: Option<u16>, sizes: bool) -> Self {
-        let more = if sizes { 27 } else { 0 };
+    fn for_width(width: Option<u16>, optional: Optional) -> Self {
+        let more = if optional.sizes { 27 } else { 0 } + if optional.memory { 17 } else { 0 };
         match width {
             Some(width) if width < 116 + more => Self::Narrow,
             Some(width) if width < 158 + more => Self::Medium,
@@ -66,8 +82,7 @@ impl Layout {
         }
     }
 
-    /// With columns for `sizes` if any row compares them.
-    fn header<C: Case>(self, sizes: bool) -> Vec<Cell> {
+    fn header<C: Case>(self, optional: Optional) -> Vec<Cell> {
         let case = match self {
             Self::Wide => C::COLUMNS.to_vec(),
             Self::Narrow | Self::Medium => vec!["case"],
@@ -83,12 +98,13 @@ impl Layout {
             (Self::Wide, "failures".to_owned()),
             (Self::Narrow, "verdict".to_owned()),
         ];
-        let of_sizes = of_sizes.into_iter().filter(|_| sizes);
-        let numbers = self.fitting(numbers.into_iter().chain(of_sizes).chain(rest));
+        let of_sizes = of_sizes.into_iter().filter(|_| optional.sizes);
+        let of_memory = optional.memory.then(|| (Self::Medium, change("RSS MB")));
+        let numbers = self.fitting(numbers.into_iter().chain(of_sizes).chain(of_memory).chain(rest));
         case.into_iter().map(Cell::new).chain(numbers.map(right)).collect()
     }
 
-    fn cells<C: Case>(self, row: &Row<C>, sizes: bool) -> Vec<Cell> {
+    fn cells<C: Case>(self, row: &Row<C>, optional: Optional) -> Vec<Cell> {
         let case = match self {
             Self::Wide => row.case.cells(),
             Self::Narrow | Self::Medium => vec![row.case.cells().join(" ")],
@@ -110,8 +126,11 @@ impl Layout {
             (Self::Medium, change(ms(stock.p99_us), ms(hasten.p99_us))),
             (Self::Wide, change(stock.failures.to_string(), hasten.failures.to_string())),
         ];
-        let of_sizes = of_sizes.into_iter().filter(|_| sizes);
-        let numbers = self.fitting(numbers.into_iter().chain(of_sizes).chain(rest)).map(right);
+        let of_sizes = of_sizes.into_iter().filter(|_| optional.sizes);
+        let rss = |side: &Side| side.memory.map_or_else(|| "–".to_owned(), |memory| whole(memory.rss_mb));
+        let of_memory = optional.memory.then(|| (Self::Medium, change(rss(stock), rss(hasten))));
+        let numbers = numbers.into_iter().chain(of_sizes).chain(of_memory).chain(rest);
+        let numbers = self.fitting(numbers).map(right);
         case.into_iter().map(Cell::new).chain(numbers).chain([verdict(row.verdict)]).collect()
     }
 

@@ -1,0 +1,170 @@
+//! The tables of `hasten bench node`, and of its tunings.
+
+use serde::Deserialize;
+
+use super::{Ratio, Results, Side};
+
+/// The report of tunings lies beside the other one.
+pub(super) const TUNINGS: &str = "node-tunings";
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Row {
+    workload: String,
+    node: String,
+    tuning: Option<String>,
+    #[serde(default)]
+    advice: Vec<String>,
+    pub(super) stock: Side,
+    pub(super) hasten: Side,
+    cpu_ratio: Ratio,
+    verdict: String,
+}
+
+impl Row {
+    fn ratio(&self) -> String {
+        let Ratio { value, low, high } = &self.cpu_ratio;
+        format!("**{value:.2}** [{low:.2}, {high:.2}]")
+    }
+
+    fn cpu(&self) -> String {
+        let (stock, hasten) = (self.stock.server_cpu_us_per_op, self.hasten.server_cpu_us_per_op);
+        format!("{} → {}", time(stock), time(hasten))
+    }
+
+    fn rss(&self) -> String {
+        let megabytes = |side: &Side| side.rss_mb.map_or_else(|| "–".to_owned(), |rss| format!("{rss:.0}"));
+        format!("{} → {}", megabytes(&self.stock), megabytes(&self.hasten))
+    }
+
+    fn advice(&self) -> String {
+        if self.advice.is_empty() { "–".to_owned() } else { format!("`{}`", self.advice.join(" ")) }
+    }
+}
+
+/// What a program of this kind gains.
+pub(super) fn summary(results: &Results<Row>) -> String {
+    if results.workload == TUNINGS {
+        return String::new();
+    }
+    let mut text = format!(
+        "CPU of a start, a request or a run on the same Node.js, stock and behind `hasten run`. {}.\n\n\
+         | workload | Node.js | stock → hasten | **stock ÷ hasten** | verdict |\n|---|---|---:|---:|---|\n",
+        results.place()
+    );
+    for row in &results.rows {
+        let Row { workload, node, verdict, .. } = row;
+        text += &format!("| {workload} | {node} | {} | {} | {verdict} |\n", row.cpu(), row.ratio());
+    }
+    text
+}
+
+/// Every row of the report.
+pub(super) fn everything(results: &Results<Row>) -> String {
+    if results.workload == TUNINGS { tunings(results) } else { whole(results) }
+}
+
+fn whole(results: &Results<Row>) -> String {
+    let mut text = format!(
+        "{}. Stock → hasten; the interval holds the ratio in 95 of 100 repetitions. Latency is that of a request, or \
+         the life of a process.\n\n\
+         | workload | Node.js | advice | CPU | stock ÷ hasten | RSS MB | p50 ms | p99 ms | verdict |\n\
+         |---|---|---|---:|---:|---:|---:|---:|---|\n",
+        results.place()
+    );
+    for row in &results.rows {
+        let Row { workload, node, stock, hasten, verdict, .. } = row;
+        let ms = |us: u64| us as f64 / 1000.0;
+        text += &format!(
+            "| {workload} | {node} | {} | {} | {} | {} | {:.1} → {:.1} | {:.1} → {:.1} | {verdict} |\n",
+            row.advice(),
+            row.cpu(),
+            row.ratio(),
+            row.rss(),
+            ms(stock.p50_us),
+            ms(hasten.p50_us),
+            ms(stock.p99_us),
+            ms(hasten.p99_us),
+        );
+    }
+    text
+}
+
+fn tunings(results: &Results<Row>) -> String {
+    let mut text = format!(
+        "Tunings one by one, without `hasten run` except for the bytecode cache. {}. Without → with; of \
+         short-builtin-calls, which is on by default, off → on.\n\n\
+         | tuning | workload | Node.js | CPU | without ÷ with | RSS MB | verdict |\n|---|---|---|---:|---:|---:|---|\n",
+        results.place()
+    );
+    for row in &results.rows {
+        let Row { workload, node, verdict, .. } = row;
+        let tuning = row.tuning.as_deref().unwrap_or_default();
+        let tuning = [&[tuning.to_owned()], &row.advice[..]].concat().join(" ");
+        text += &format!(
+            "| {tuning} | {workload} | {node} | {} | {} | {} | {verdict} |\n",
+            row.cpu(),
+            row.ratio(),
+            row.rss()
+        );
+    }
+    text
+}
+
+/// A request is a matter of microseconds, a process one of milliseconds.
+fn time(us: f64) -> String {
+    match us {
+        ..20_000.0 => format!("{us:.0} µs"),
+        ..2_000_000.0 => format!("{:.0} ms", us / 1e3),
+        _ => format!("{:.1} s", us / 1e6),
+    }
+}
+
+impl<R> Results<R> {
+    /// Machine and day; each row names its program.
+    fn place(&self) -> String {
+        let day = self.fact("date").split('T').next().unwrap_or_default();
+        let [cpu, cores, os, kernel] = ["cpu", "cores", "os", "kernel"].map(|name| self.fact(name));
+        format!("{cpu}, {cores} cores, {os}, kernel {kernel}; {day}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(workload: &str, row: &str) -> Results<Row> {
+        let side = |cpu: f64, rss: f64| {
+            format!(
+                r#"{{"server_cpu_us_per_op": {cpu}, "ops_per_s": 9, "p50_us": 9000, "p99_us": 20000, "failures": 0, "rss_mb": {rss}}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"host": {{"cpu": "Example", "cores": "2", "os": "Debian", "kernel": "6.1", "date": "2026-01-02T03:04:05Z"}},
+                "workload": "{workload}", "complete": true, "rows": [{{{row}, "node": "20.20.2",
+                "stock": {}, "hasten": {}, "cpu_ratio": {{"value": 1.66, "low": 1.6, "high": 1.7}}, "verdict": "faster"}}]}}"#,
+            side(380_000.0, 90.0),
+            side(229_000.0, 95.4)
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_row_says_what_it_gains_and_what_it_takes() {
+        let row = r#""workload": "faas-startup", "advice": ["--max-semi-space-size=32"]"#;
+        let results = report("node", row);
+        let expected = "| faas-startup | 20.20.2 | 380 ms → 229 ms | **1.66** [1.60, 1.70] | faster |\n";
+        assert!(summary(&results).contains(expected), "{}", summary(&results));
+        assert!(summary(&results).contains("Example, 2 cores, Debian, kernel 6.1; 2026-01-02."));
+        let everything = everything(&results);
+        assert!(everything.contains("| `--max-semi-space-size=32` |"), "{everything}");
+        assert!(everything.contains("| 90 → 95 | 9.0 → 9.0 | 20.0 → 20.0 | faster |"), "{everything}");
+    }
+
+    #[test]
+    fn tunings_have_a_table_of_their_own() {
+        let results = report(TUNINGS, r#""workload": "json-api", "tuning": "huge-pages""#);
+        assert_eq!(summary(&results), "");
+        let everything = everything(&results);
+        assert!(everything.contains("| huge-pages | json-api | 20.20.2 | 380 ms → 229 ms |"), "{everything}");
+    }
+}
