@@ -1,0 +1,124 @@
+// What is recorded is what V8 says of itself, in every release.
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { App } from '../support/app';
+import { onEach, type Release } from '../support/releases';
+import { ALONE, isCollection, type Line, preload, recorded, withRecorder } from './recorded';
+
+// A while behind the start and before the end, so that nobody can doubt which collections belong to the recording. Some of it lives for long.
+const WORK = `
+const kept = [];
+const turn = (n) => {
+  const rows = [];
+  for (let i = 0; i < 40000; i += 1) rows.push({ id: i, name: 'row ' + i, tags: [n, i] });
+  kept[n % 8] = rows;
+  if (n < 60) setImmediate(turn, n + 1);
+  else setTimeout(() => {}, 1000);
+};
+setTimeout(turn, 500, 0);
+`;
+
+const TRACE = /^\[\d+:0x[0-9a-f]+(?::\d+)?\]\s+(\d+) ms: (?:Scavenge|Mark-|Incremental Mark-).* MB, (?:pooled: [\d.]+ MB, )?([\d.]+) \//;
+
+interface Traced {
+  readonly at: number;
+  readonly pause: number;
+}
+
+function traced(output: string): Traced[] {
+  return output.split('\n').flatMap((line) => {
+    const [, at, pause] = TRACE.exec(line) ?? [];
+    return at && pause ? [{ at: Number(at), pause: Number(pause) }] : [];
+  });
+}
+
+async function run(release: Release, t: TestContext, script: string, options: string[] = []): Promise<{ output: string; lines: Line[] }> {
+  const app = withRecorder(App.create(t, { 'main.js': script }));
+  const args = [...options, ...preload(app), 'main.js'];
+  const { code, stderr, stdout } = await app.run(release, args, { ...ALONE, env: { HASTEN_NODE_GC: 'record' } });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  return { output: stdout, lines: recorded(app) };
+}
+
+const total = (pauses: number[]): number => pauses.reduce((sum, pause) => sum + pause, 0);
+
+// How far the pauses differ in total. A machine that is busy takes the processor away now and then where one of the two measures and the other does
+// not, so the quarter of the pairs that differ most is left out; what is wrong with all of them shows in the others.
+function difference(found: number[], expected: number[]): number {
+  const pairs = found.map((pause, index) => [pause, expected[index] ?? 0] as const);
+  pairs.sort(([a, b], [c, d]) => Math.abs(a / b - 1) - Math.abs(c / d - 1));
+  const ordinary = pairs.slice(0, Math.ceil(pairs.length * 0.75));
+  return Math.abs(total(ordinary.map(([pause]) => pause)) / total(ordinary.map(([, pause]) => pause)) - 1);
+}
+
+onEach('as many collections and as long as V8 traces', async (release, t) => {
+  const { lines, output } = await run(release, t, WORK, ['--trace-gc']);
+  const begin = lines[0]?.['at_ms'] as number;
+  const expected = traced(output).filter(({ at }) => at > begin);
+  const found = lines.filter(isCollection);
+  const last = lines.at(-1);
+  assert.ok(expected.length > 10, output);
+  // One that happens while the program ends is counted, but no event tells of it.
+  assert.equal(found.length + last?.['dropped'], expected.length, output);
+  assert.equal(last?.['events'], lines.length - 2);
+  const off = difference(found.map((line) => line['pause_ms']), expected.map(({ pause }) => pause));
+  assert.ok(off <= 0.02, `pauses differ by ${off}`);
+});
+
+onEach('the heap before and after is the sum of its spaces', async (release, t) => {
+  const { lines } = await run(release, t, WORK);
+  const measured = lines.filter((line) => line['before']);
+  const last = lines.at(-1);
+  assert.ok(measured.length > 10);
+  assert.equal(measured.length, last?.['detailed']);
+  for (const line of measured) {
+    const sum = (spaces: Record<string, number>) => total(Object.values(spaces));
+    assert.equal(sum(line['spaces_before']), line['before'].used);
+    assert.equal(sum(line['spaces']), line['after'].used);
+    assert.equal(line['new_before'], line['spaces_before'].new);
+    assert.ok(line['before'].committed >= line['before'].used);
+    if (line['gc'] === 'scavenge') assert.ok(line['after'].used <= line['before'].used);
+  }
+  // Neighbours fit: what is there before a collection was there after the one before it, or has been allocated since.
+  const times = lines.filter((line) => line['gc']).map((line) => line['at_ms'] as number);
+  assert.deepEqual(times, times.slice().sort((a, b) => a - b));
+  const young = measured.filter((line) => line['gc'] === 'scavenge');
+  for (const [index, line] of young.slice(1).entries()) assert.ok(line['new_before'] >= young[index]?.['spaces'].new);
+});
+
+onEach('the first line says what was recorded', async (release, t) => {
+  const { lines } = await run(release, t, 'globalThis.gc({ type: "major" });', ['--expose-gc', '--max-semi-space-size=8']);
+  const [head, ...rest] = lines as [Line, ...Line[]];
+  assert.equal(head['hasten_gc'], 1);
+  assert.match(head['node'], new RegExp(`^v${release.major}\\.`));
+  assert.match(head['script'], /\/main\.js$/);
+  assert.equal(head['semi_space_max'], 8 * 1024 * 1024);
+  assert.ok(head['heap_limit'] > 1e8 && Number.isInteger(head['pid']) && typeof head['v8'] === 'string');
+  assert.ok(Math.abs(Date.parse(head['time']) - Date.now()) < 3_600_000);
+  assert.deepEqual([rest.at(-1)?.['end'], rest.at(-1)?.['why']], [true, 'exit']);
+});
+
+onEach('a collection that was asked for says so', async (release, t) => {
+  const { lines } = await run(release, t, 'globalThis.gc(); setTimeout(() => {}, 100);', ['--expose-gc']);
+  const full = lines.find((line) => line['gc'] === 'mark-compact');
+  assert.ok(full?.['flags'].split(',').includes('forced'), JSON.stringify(lines));
+}, { only: [18, 26] });
+
+// A profiler that has been stopped writes 6 KB at each collection until a full one comes, and here none comes by itself. Without a bound the first of
+// these programs would grow by gigabytes: every second scavenge would leave one more.
+for (const [name, perTurn] of [['one scavenge', 1], ['several scavenges', 5]] as const) {
+  onEach(`the recorder's own memory is bounded with ${name} in each turn`, async (release, t) => {
+    const script = `
+      let left = 9000;
+      const turn = () => {
+        for (let i = 0; i < ${perTurn}; i += 1) globalThis.gc({ type: 'minor' });
+        if ((left -= ${perTurn}) > 0) setImmediate(turn);
+        else console.log(process.memoryUsage().rss >> 20);
+      };
+      turn();`;
+    const { lines, output } = await run(release, t, script, ['--expose-gc']);
+    assert.ok(lines.length > 9000);
+    assert.ok(lines.at(-1)?.['detailed'] > 20);
+    assert.ok(Number(output) < 250, `${output} MB`);
+  }, { only: [20, 24] });
+}
