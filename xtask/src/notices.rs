@@ -9,8 +9,9 @@ use crate::workspace::{Package, Workspace};
 
 const SHIPPED: [&str; 3] = ["hasten", "hasten-tls", "hasten-gzip"];
 
-/// What the build links that is no crate: where its licence is, and what it is.
-const ARCHIVES: [(&str, &str); 3] = [
+/// What the build links or embeds that is no crate: where its licence is, and what it is.
+const ARCHIVES: [(&str, &str); 4] = [
+    ("core/charts/vendor/LICENSE", "uPlot, in the pages of `hasten gc --html` (MIT)"),
     (".deps/crypto_mb/LICENSE", "Intel Cryptography Primitives, crypto_mb (Apache-2.0)"),
     (".deps/isal/LICENSE", "Intel Intelligent Storage Acceleration Library, igzip (BSD-3-Clause)"),
     (".deps/libdeflate/LICENSE", "libdeflate, changed where scripts/libdeflate.sh says (MIT)"),
