@@ -1,0 +1,156 @@
+// What the file system says now, in the terms of a cache: the names that were looked at, and the directories that hold them.
+import fs = require('node:fs');
+import path = require('node:path');
+import { entryOf } from './catalog';
+import type { Entry } from './format';
+
+/** Device, inode, modification and change time; NaN where they say nothing because they are too young. */
+export type DirectoryNumbers = readonly [number, number, number, number];
+/** The same and the size. */
+export type FileNumbers = readonly [number, number, number, number, number];
+
+/** Where a path leads, and what that rests on. */
+export interface Place {
+  /** The path without links; null where there is nothing. */
+  readonly real: string | null;
+  readonly kind: 'file' | 'directory' | 'nothing';
+  /** The directory in which the last name was looked up, and those that hold the links on the way. */
+  readonly rests: readonly string[];
+}
+
+export interface PackageFile {
+  readonly path: string;
+  readonly numbers: FileNumbers;
+  readonly data: { readonly name?: unknown; readonly main?: unknown; readonly exports?: unknown; readonly type?: unknown };
+  readonly text: string;
+}
+
+export interface DirectoryFacts {
+  readonly numbers: DirectoryNumbers;
+  readonly entries: Map<string, Entry>;
+}
+
+// Links that lead to each other.
+const MAX_LINKS = 40;
+const ROOT: Place = { real: '/', kind: 'directory', rests: [] };
+
+export class Facts {
+  readonly directories = new Map<string, DirectoryFacts>();
+  private readonly places = new Map<string, Place>([['/', ROOT]]);
+  private readonly packages = new Map<string, PackageFile | null>();
+
+  /** What changed at or after `young` (milliseconds) may change once more without a trace. */
+  constructor(private readonly young: number) {}
+
+  /** Where an absolute, normalized path leads. */
+  walk(target: string, links = 0): Place {
+    const known = this.places.get(target);
+    if (known) return known;
+    const place = this.step(target, links);
+    this.places.set(target, place);
+    return place;
+  }
+
+  /** The package.json of a directory; null if it has none, undefined if it cannot be relied on. */
+  packageOf(directory: string): PackageFile | null | undefined {
+    const { real, kind } = this.walk(join(directory, 'package.json'));
+    if (kind !== 'file') return null;
+    let found = this.packages.get(real!);
+    if (found === undefined) this.packages.set(real!, (found = this.readPackage(real!)));
+    return found ?? undefined;
+  }
+
+  /** The package.json that applies to the files of a directory without links; null if there is none, undefined if it cannot be relied on. */
+  scopeOf(directory: string): PackageFile | null | undefined {
+    for (let at = directory; ; at = path.dirname(at)) {
+      if (at.endsWith('/node_modules')) return null;
+      const found = this.packageOf(at);
+      // A package.json that is a link would rest on directories that nobody asks for here.
+      if (found !== null) return found?.path === join(at, 'package.json') ? found : undefined;
+      if (at === '/') return null;
+    }
+  }
+
+  /** Facts of a directory without links. */
+  directory(real: string): DirectoryFacts {
+    const known = this.directories.get(real);
+    if (known) return known;
+    const stats = fs.statSync(real);
+    const old = stats.mtimeMs < this.young && stats.ctimeMs < this.young;
+    const numbers: DirectoryNumbers = old ? [stats.dev, stats.ino, stats.mtimeMs, stats.ctimeMs] : [NaN, NaN, NaN, NaN];
+    const facts = { numbers, entries: new Map<string, Entry>() };
+    this.directories.set(real, facts);
+    // That it is a directory, and not a link to one, is a fact of the one above.
+    if (real !== '/') this.entry(path.dirname(real), path.basename(real));
+    return facts;
+  }
+
+  /** Whether a directory is as it was; its names are remembered as they are now. */
+  agree(real: string, entries: readonly string[], numbers: ArrayLike<number>): boolean {
+    try {
+      const facts = this.directory(real);
+      const same = facts.numbers.every((number, i) => number === numbers[i]);
+      for (let i = 0; i < entries.length; i += 2) {
+        const [name, entry] = [entries[i]!, entries[i + 1] as Entry];
+        if (same && !facts.entries.has(name)) facts.entries.set(name, entry);
+        else if (this.entry(real, name) !== entry) return false;
+      }
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  isYoung(stats: fs.Stats): boolean {
+    return stats.mtimeMs >= this.young || stats.ctimeMs >= this.young;
+  }
+
+  private entry(real: string, name: string): Entry {
+    const { entries } = this.directory(real);
+    let found = entries.get(name);
+    if (found === undefined) entries.set(name, (found = entryOf(join(real, name))));
+    return found;
+  }
+
+  private step(target: string, links: number): Place {
+    const parent = this.walk(path.dirname(target), links);
+    if (parent.kind !== 'directory') return { real: null, kind: 'nothing', rests: parent.rests };
+    const real = parent.real!;
+    const entry = this.entry(real, path.basename(target));
+    // Whatever is above `real` is verified together with it; only links lead elsewhere.
+    const rests = parent.rests.length > 0 ? [...this.linked(parent), real] : [real];
+    if (entry === 'f' || entry === 'd') return { real: join(real, path.basename(target)), kind: entry === 'f' ? 'file' : 'directory', rests };
+    if (!entry.startsWith('l:') || links >= MAX_LINKS) return { real: null, kind: 'nothing', rests };
+    const end = this.walk(path.resolve(real, entry.slice(2)), links + 1);
+    return { ...end, rests: [...rests, ...end.rests] };
+  }
+
+  private linked(place: Place): readonly string[] {
+    return place.rests.filter((directory) => !isWithin(place.real!, directory));
+  }
+
+  private readPackage(file: string): PackageFile | null {
+    try {
+      const stats = fs.statSync(file);
+      if (this.isYoung(stats)) return null;
+      const text = fs.readFileSync(file, 'utf8');
+      const data = JSON.parse(text) as PackageFile['data'] | null;
+      return typeof data === 'object' && data ? { path: file, numbers: numbersOf(stats), data, text } : null;
+    } catch {
+      return null;
+    }
+  }
+}
+
+export function numbersOf(stats: fs.Stats): FileNumbers {
+  return [stats.dev, stats.ino, stats.mtimeMs, stats.ctimeMs, stats.size];
+}
+
+/** Whether a path is that directory, or in it. */
+export function isWithin(inner: string, directory: string): boolean {
+  return inner === directory || directory === '/' || inner.startsWith(`${directory}/`);
+}
+
+export function join(directory: string, name: string): string {
+  return directory === '/' ? `/${name}` : `${directory}/${name}`;
+}

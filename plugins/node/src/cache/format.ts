@@ -1,0 +1,132 @@
+// The layout of a cache file, for its reader and its writer. docs/node-cache.md shows it in one picture.
+
+/**
+ * Header, then the index (tables, then two texts), then segments. All numbers are little-endian; every part begins at a multiple of eight,
+ * which V8 wants of cached data and typed arrays of their buffer.
+ */
+export const HEADER_BYTES = 96;
+export const MAGIC = 0x54534148; // "HAST"
+export const MAX_BYTES = 192 * 1024 * 1024;
+export const MAX_SEGMENTS = 2;
+
+/** Places in the header, as indices of 32-bit words. */
+export const enum Word {
+  Magic = 0,
+  Version = 1,
+  /** Checksum of the words after this one. */
+  Checksum = 2,
+  FileBytes = 3,
+  Directories = 4,
+  Packages = 5,
+  Files = 6,
+  Origins = 7,
+  Requests = 8,
+  Dependencies = 9,
+  IndexText = 10,
+  EntriesText = 11,
+  IndexChecksum = 12,
+  Segments = 13,
+  /** Four words for each segment: see SegmentWord. */
+  FirstSegment = 14,
+}
+
+export const enum SegmentWord {
+  Latin1Bytes = 0,
+  TwoByteBytes = 1,
+  CodeBytes = 2,
+  Checksum = 3,
+  Count = 4,
+}
+
+/** What is known of a directory: device, inode, modification and change time. */
+export const DIRECTORY_NUMBERS = 4;
+/** What is known of a file: the same and its size. */
+export const FILE_NUMBERS = 5;
+
+/** One row for each directory: the one above it (-1 for the root), and the end of its part of the text of entries. */
+export const enum DirectoryWord {
+  Parent = 0,
+  EntriesEnd = 1,
+  Count = 2,
+}
+
+/** One row for each module file. */
+export const enum FileWord {
+  Directory = 0,
+  /** The package.json that says what a .js file is; -1 where there is none. */
+  Package = 1,
+  Flags = 2,
+  Segment = 3,
+  SourceOffset = 4,
+  SourceUnits = 5,
+  CodeOffset = 6,
+  CodeBytes = 7,
+  Count = 8,
+}
+
+export const enum Flag {
+  TwoByte = 1,
+  Json = 2,
+  /** Changed shortly before it was recorded: its time says nothing, its content is compared. */
+  Young = 4,
+  /** Has a dynamic import, or text that looks like one. */
+  Import = 8,
+}
+
+/** One row for each request of a directory: the file it leads to, and the end of its dependencies (they begin where those of the row before end). */
+export const enum RequestWord {
+  File = 0,
+  DependenciesEnd = 1,
+  Count = 2,
+}
+
+/** One row for each directory that requests come from: which, and the end of its requests. */
+export const enum OriginWord {
+  Directory = 0,
+  RequestsEnd = 1,
+  Count = 2,
+}
+
+export interface IndexText {
+  readonly key: string;
+  /** Absolute paths without links, parents before children. */
+  readonly directories: readonly string[];
+  readonly packages: readonly string[];
+  readonly files: readonly string[];
+  readonly requests: readonly string[];
+}
+
+/** The names that mattered in a directory, each followed by what it was. Read only when the directory has changed. */
+export type EntriesText = readonly string[];
+
+/** Nothing, a file, a directory, something else, or a link to what follows the colon. */
+export type Entry = '-' | 'f' | 'd' | '?' | `l:${string}`;
+
+export function aligned(bytes: number): number {
+  return (bytes + 7) & ~7;
+}
+
+export interface Layout {
+  readonly numbers: number;
+  readonly words: number;
+  readonly indexText: number;
+  readonly entriesText: number;
+  readonly segments: number;
+}
+
+/** Where the parts of a file begin. `words` are those of its header. */
+export function layout(words: Uint32Array): Layout {
+  const numbers = HEADER_BYTES;
+  const count = (place: Word): number => words[place] ?? 0;
+  const doubles = count(Word.Directories) * DIRECTORY_NUMBERS + (count(Word.Packages) + count(Word.Files)) * FILE_NUMBERS;
+  const table = numbers + doubles * 8;
+  const rows =
+    count(Word.Directories) * DirectoryWord.Count +
+    count(Word.Files) * FileWord.Count +
+    count(Word.Origins) * OriginWord.Count +
+    count(Word.Requests) * RequestWord.Count +
+    count(Word.Dependencies);
+  const indexText = table + aligned(rows * 4);
+  const entriesText = indexText + aligned(count(Word.IndexText));
+  return { numbers, words: table, indexText, entriesText, segments: entriesText + aligned(count(Word.EntriesText)) };
+}

@@ -1,0 +1,163 @@
+// Recording: what a start has shown is proved, measured against a budget, and written. Loaded only when there is something to record.
+import fs = require('node:fs');
+import path = require('node:path');
+import type { Catalog } from './catalog';
+import { Draft, type DraftFile } from './draft';
+import { Facts, numbersOf } from './facts';
+import { Flag, MAX_BYTES } from './format';
+import { loader } from './loader';
+import { prove } from './resolve';
+import type { Seen, Session } from './serve';
+import { jsonOf, mayImport, wrapped } from './text';
+import { write } from './write';
+
+export interface Job {
+  readonly session: Session;
+  /** The text that the cache is for, and the file it belongs into. */
+  readonly key: string;
+  readonly file: string;
+  /** When the process began, in milliseconds of the clock. */
+  readonly began: number;
+  /** Bytes that all caches together may take. */
+  readonly limit: number;
+  /** The CPU time of the process, in microseconds, at which recording has to be over. */
+  readonly end: number;
+}
+
+export interface Recorded {
+  readonly files: number;
+  readonly bytes: number;
+  /** Files that the budget left to the next start. */
+  readonly left: number;
+}
+
+// Times of files are as coarse as the kernel's clock; what changed within this time may have changed twice.
+const YOUNG_MILLISECONDS = 2000;
+/** What a byte costs from here into the page cache, with its checksum: measured 3 to 6 ms for each megabyte. */
+const MICROSECONDS_PER_BYTE = 5e-3;
+
+/** Writes the cache anew with what this start has shown; null if there was nothing, or no place, to write. */
+export function record(job: Job): Recorded | null {
+  return new Recording(job).run();
+}
+
+type Content = Pick<DraftFile, 'numbers' | 'flags' | 'source' | 'bytecode'>;
+
+class Recording {
+  private readonly facts: Facts;
+  private readonly draft: Draft;
+  private readonly catalog: Catalog | null;
+  private readonly seen: Map<string, Seen>;
+  private readonly lookups = new Map<string, string[]>();
+  /** CPU time that writing will take. */
+  private reserved = 0;
+  private left = 0;
+
+  constructor(private readonly job: Job) {
+    this.facts = new Facts(job.began - YOUNG_MILLISECONDS);
+    this.draft = new Draft(job.key, this.facts);
+    this.catalog = job.session.catalog;
+    // A module that was loaded again after it had been taken out of require.cache counts as it was last.
+    this.seen = new Map((job.session.seen ?? []).map((one) => [one.filename, one]));
+  }
+
+  run(): Recorded | null {
+    if (this.catalog) this.takeOver(this.catalog);
+    const before = this.draft.files.size;
+    for (const [directory, request, answer] of this.job.session.resolutions ?? []) {
+      if (this.isOver() && this.draft.files.size > before) break;
+      this.addRequest(directory, request, answer);
+      this.add(answer);
+    }
+    for (const filename of this.seen.keys()) this.add(filename);
+    if (this.catalog) this.draft.keep(this.catalog);
+    const bytes = write(this.job.file, this.draft, Math.min(this.job.limit, MAX_BYTES), this.job.limit);
+    return bytes === null ? null : { files: this.draft.files.size, bytes, left: this.left };
+  }
+
+  private isOver(): boolean {
+    const { user, system } = process.cpuUsage();
+    return user + system + this.reserved > this.job.end;
+  }
+
+  // What was served has been verified in this process.
+  private takeOver(catalog: Catalog): void {
+    for (const { filename, file, script } of this.seen.values()) {
+      if (file === undefined) continue;
+      const old = catalog.export(file);
+      const content = old && catalog.worn ? this.renewed(filename, file, old) : old;
+      if (!content) continue;
+      this.addFile(filename, content);
+      if (script) this.addBytecode(filename, script);
+    }
+  }
+
+  // Its content was compared; its times are those of now, unless it has changed since.
+  private renewed(filename: string, file: number, old: Content): Content | null {
+    const stats = fs.statSync(filename, { throwIfNoEntry: false });
+    if (!stats) return null;
+    const numbers = numbersOf(stats);
+    if (numbers.every((number, i) => number === old.numbers[i])) return old;
+    if (this.facts.isYoung(stats) || !this.catalog!.load(file)) return old;
+    return { ...old, numbers, flags: old.flags & ~Flag.Young };
+  }
+
+  private addRequest(directory: string, request: string, answer: string): void {
+    let lookup = this.lookups.get(directory);
+    if (!lookup) this.lookups.set(directory, (lookup = [...loader._nodeModulePaths(directory), ...loader.globalPaths]));
+    try {
+      const proof = prove(this.facts, directory, request, answer, lookup);
+      if (proof) this.draft.addRequest(directory, request, answer, proof);
+    } catch {
+      // A directory that went away, or may not be looked into.
+    }
+  }
+
+  private add(filename: string): void {
+    const seen = this.seen.get(filename);
+    if (!seen || seen.file !== undefined || this.draft.files.has(filename)) return;
+    if (this.isOver() && this.draft.files.size > 0) {
+      this.left++;
+      return;
+    }
+    try {
+      const content = this.contentOf(seen);
+      if (content) this.addFile(filename, content);
+      if (seen.script) this.addBytecode(filename, seen.script);
+    } catch {
+      // Not readable any more.
+    }
+  }
+
+  private contentOf(seen: Seen): Content | null {
+    const json = seen.filename.endsWith('.json');
+    const stats = seen.stats ?? fs.statSync(seen.filename);
+    const young = this.facts.isYoung(stats);
+    // JSON is read again here: what is young may not be what was parsed.
+    if (json && young) return null;
+    const content = seen.content ?? fs.readFileSync(seen.filename, 'utf8');
+    const flags = (young ? Flag.Young : 0) | (json ? Flag.Json : mayImport(content) ? Flag.Import : 0);
+    return { numbers: numbersOf(stats), flags, source: json ? jsonOf(content) : wrapped(content), bytecode: null };
+  }
+
+  private addFile(filename: string, content: Content): void {
+    const directory = path.dirname(filename);
+    const place = this.facts.walk(filename);
+    if (place.real !== filename || place.kind !== 'file') return;
+    const scope = filename.endsWith('.js') ? this.facts.scopeOf(directory) : null;
+    if (scope === undefined) return;
+    this.draft.addFile(filename, { ...content, directory, package: scope });
+    this.reserve(content.source.length + (content.bytecode?.length ?? 0));
+  }
+
+  private addBytecode(filename: string, script: NonNullable<Seen['script']>): void {
+    const file = this.draft.files.get(filename);
+    if (!file) return;
+    file.bytecode = script.createCachedData();
+    this.reserve(file.bytecode.length);
+  }
+
+  private reserve(bytes: number): void {
+    this.reserved += bytes * MICROSECONDS_PER_BYTE;
+  }
+}

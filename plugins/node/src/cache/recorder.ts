@@ -1,0 +1,86 @@
+// When to record: at exit, or once a server has started; and only if it is worth it.
+import type * as Record from './record';
+import type { Recorded } from './record';
+import type { Session } from './serve';
+import { limit } from './settings';
+
+/** A program of fewer modules and less text starts no faster from a cache. */
+const WORTH_MODULES = 8;
+const WORTH_CHARACTERS = 64 * 1024;
+/** A cache that few modules are missing from is written again when it is older. */
+const SETTLED_MILLISECONDS = 600_000;
+/** Start-up is over when nothing has been loaded for this long. */
+const QUIET_MILLISECONDS = 5_000;
+
+/** Share of the CPU time so far that recording may take, */
+const SHARE = 0.05;
+/** and what a module and a resolution from the cache have saved at least, in microseconds. */
+const SAVED_BY_HIT = 120;
+const SAVED_BY_RESOLUTION = 30;
+
+export class Recorder {
+  result: Recorded | null = null;
+  private done = false;
+
+  constructor(
+    private readonly session: Session,
+    private readonly key: string,
+    private readonly file: string,
+  ) {
+    session.seen = [];
+    session.resolutions = [];
+    session.onNews = () => {
+      process.on('exit', () => this.finish());
+      this.wait(0);
+    };
+  }
+
+  /** Records what there is, once. */
+  finish(): void {
+    if (this.done) return;
+    this.done = true;
+    try {
+      if (this.isWorthIt()) this.record();
+    } catch {
+      // The next start may succeed.
+    }
+    this.session.seen = null;
+    this.session.resolutions = null;
+  }
+
+  // For programs that do not end. The timer keeps nothing alive.
+  private wait(before: number): void {
+    setTimeout(() => {
+      const now = this.session.seen?.length ?? before;
+      if (now === before) this.finish();
+      else this.wait(now);
+    }, QUIET_MILLISECONDS).unref();
+  }
+
+  private isWorthIt(): boolean {
+    let [modules, characters] = [0, 0];
+    for (const { content, file, script } of this.session.seen ?? []) {
+      if (file !== undefined && !script) continue;
+      modules++;
+      characters += content?.length ?? 0;
+    }
+    const { catalog } = this.session;
+    if (modules >= WORTH_MODULES || characters >= WORTH_CHARACTERS) return true;
+    return modules > 0 && catalog !== null && Math.abs(Date.now() - catalog.stored.modified) > SETTLED_MILLISECONDS;
+  }
+
+  private record(): void {
+    const { hits, resolved } = this.session;
+    const { user, system } = process.cpuUsage();
+    const budget = (user + system) * SHARE + hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION;
+    const { record } = require('./record.js') as typeof Record;
+    this.result = record({
+      session: this.session,
+      key: this.key,
+      file: this.file,
+      began: Date.now() - process.uptime() * 1000,
+      limit: limit(process.env),
+      end: user + system + budget,
+    });
+  }
+}

@@ -1,0 +1,45 @@
+// What the plugin did in a process, as one JSON line for tests and benchmarks (HASTEN_NODE_STATS).
+import fs = require('node:fs');
+import type { Recorder } from './recorder';
+import type { Session } from './serve';
+
+export interface Facts {
+  /** Why Node's own loader was left alone. */
+  aside: string | null;
+  compileCache: boolean;
+  session: Session | null;
+  recorded: Recorder | null;
+  began: [number, number];
+  /** What starting the plugin took. */
+  spent?: [number, number];
+}
+
+/** Appends the line when the process ends. It is asked for before anybody else, but written after what is recorded at exit. */
+export function report(file: string, facts: Facts): void {
+  process.on('exit', () => {
+    facts.recorded?.finish();
+    try {
+      fs.appendFileSync(file, `${JSON.stringify(line(facts))}\n`, { mode: 0o600 });
+    } catch {
+      // Nowhere to write to.
+    }
+  });
+}
+
+function line({ aside, compileCache, session, recorded, spent }: Facts): Record<string, unknown> {
+  return {
+    pid: process.pid,
+    node: process.version,
+    aside,
+    compile_cache: compileCache,
+    hits: session?.hits ?? 0,
+    misses: session?.misses ?? 0,
+    resolved: session?.resolved ?? 0,
+    unresolved: session?.unresolved ?? 0,
+    rejected: session?.rejected ?? 0,
+    recorded_bytes: recorded?.result?.bytes ?? 0,
+    recorded_files: recorded?.result?.files ?? 0,
+    left_files: recorded?.result?.left ?? 0,
+    start_microseconds: spent ? Math.round(spent[0] * 1e6 + spent[1] / 1e3) : 0,
+  };
+}

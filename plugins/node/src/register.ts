@@ -1,0 +1,73 @@
+// `node -r hasten/register app.js`: what every process pays for. It decides, serves the start-up cache, and leaves everything else for later.
+import type * as Esm from './esm/esm';
+import type * as Gc from './gc/gc';
+import { Catalog } from './cache/catalog';
+import { digest, keyText, mainScript } from './cache/key';
+import { learnMarks, watchHooks } from './cache/loader';
+import { Recorder } from './cache/recorder';
+import { install, Session } from './cache/serve';
+import { disabled, limit, settings, type Settings } from './cache/settings';
+import { open } from './cache/store';
+import { report, type Facts } from './cache/stats';
+import { isModule } from './esm/kind';
+import { allowsCompileCache, isWorker, standAside } from './surroundings';
+
+if (!disabled(process.env)) start();
+
+function start(): void {
+  const began = process.hrtime();
+  const facts: Facts = { aside: null, compileCache: false, session: null, recorded: null, began };
+  try {
+    const set = settings(process.env);
+    if (set.stats) report(set.stats, facts);
+    startCache(set, facts);
+    collectLater();
+  } catch {
+    // Whatever it was, the program starts as it always did.
+    facts.aside ??= 'failed';
+  }
+  facts.spent = process.hrtime(began);
+}
+
+function startCache(set: Settings, facts: Facts): void {
+  facts.aside = set.cache === 'off' ? 'switched off' : set.folder === null ? 'no folder' : standAside();
+  const { aside } = facts;
+  if (set.cache === 'off' || set.folder === null) return;
+  const main = mainScript();
+  if (set.cache === 'record' && !isWorker() && (aside === null ? isModule(main) : allowsCompileCache(aside as Parameters<typeof allowsCompileCache>[0]))) {
+    facts.compileCache = (require('./esm.js') as typeof Esm).useCompileCache(set.folder, limit(process.env));
+  }
+  if (aside !== null) return;
+  learnMarks(module);
+  const key = keyText(main);
+  const file = `${set.folder}/${digest(key)}.cache`;
+  const session = new Session(catalogOf(file, key));
+  facts.session = session;
+  if (set.cache === 'record' && !isWorker()) facts.recorded = new Recorder(session, key, file);
+  watchHooks();
+  install(session);
+}
+
+function catalogOf(file: string, key: string): Catalog | null {
+  try {
+    const stored = open(file);
+    return stored && Catalog.of(stored, key);
+  } catch {
+    return null;
+  }
+}
+
+// Most programs end before the recorder of collections is of any use to anybody.
+function collectLater(): void {
+  const wish = process.env['HASTEN_NODE_GC'];
+  if (wish === '0' || isWorker()) return;
+  const collect = (): void => {
+    try {
+      (require('./gc.js') as typeof Gc).start();
+    } catch {
+      // A program without a recorder is as good as it was.
+    }
+  };
+  if (wish === 'record') collect();
+  else setTimeout(collect, 1000).unref();
+}
