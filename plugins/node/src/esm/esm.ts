@@ -1,8 +1,10 @@
-// Programs of ES modules, and those that somebody else's hooks load: Node's own compile cache, in our folder and within our limit.
+// Programs of ES modules: Node's own compile cache, in our folder and within our limit, and a short way to the modules beside a module.
 import fs = require('node:fs');
 import Module = require('node:module');
 import path = require('node:path');
 import { isPrivateFolder } from '../cache/store';
+
+export { goShort } from './short';
 
 // 22.8 and later.
 const { enableCompileCache } = Module as { enableCompileCache?: (folder: string) => { status: number } };
@@ -13,7 +15,7 @@ const DAY_MILLISECONDS = 86_400_000;
  * Uses Node's compile cache below `folder`, which may take `limit` bytes. False where that is not possible, or where the user has decided about that cache:
  * Node itself heeds NODE_COMPILE_CACHE and NODE_DISABLE_COMPILE_CACHE.
  */
-export function start(folder: string, limit: number): boolean {
+export function useCompileCache(folder: string, limit: number): boolean {
   if (!enableCompileCache || process.env['NODE_COMPILE_CACHE']) return false;
   const place = path.join(folder, `compile-${process.version}`);
   try {

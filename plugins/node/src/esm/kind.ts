@@ -10,7 +10,8 @@ export function isModule(script: string): boolean {
   return packageType(path.dirname(script)) === 'module';
 }
 
-function packageType(from: string): unknown {
+/** What the nearest package.json says; undefined if none says anything, or it cannot be read. */
+export function packageType(from: string): unknown {
   for (let folder = from; !folder.endsWith('/node_modules'); folder = path.dirname(folder)) {
     const file = `${folder === '/' ? '' : folder}/package.json`;
     try {
