@@ -1,0 +1,307 @@
+//! `hasten gc record` against real processes of several releases.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
+/// Generous: other tests run at the same time.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const SERVER: &str = "\
+const kept = [];
+let n = 0;
+setInterval(() => {
+  const rows = [];
+  for (let i = 0; i < 5000; i += 1) rows.push({ i, text: 'row ' + i });
+  kept[n++ % 20] = rows;
+}, 2);
+";
+
+/// A runtime folder, and the processes that use it.
+struct Place {
+    folder: TempDir,
+    children: Vec<Child>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::DirBuilder::new().mode(0o700).create(folder.path().join("run")).unwrap();
+        let gc = Path::new(HASTEN).with_file_name("node").join("gc.js");
+        assert!(gc.exists(), "{} is missing: run `scripts/node-plugin.sh target`", gc.display());
+        // The plugin opens the channel after a second; here it is open at once.
+        let register = format!("require({:?}).start();", gc.to_str().unwrap());
+        fs::write(folder.path().join("register.js"), register).unwrap();
+        fs::write(folder.path().join("server.js"), SERVER).unwrap();
+        Self { folder, children: Vec::new() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run_folder(&self, name: &str) -> PathBuf {
+        self.path("run").join(name)
+    }
+
+    fn socket(&self, pid: u32) -> PathBuf {
+        self.run_folder("node").join(format!("{pid}.sock"))
+    }
+
+    fn spawn(&mut self, command: &mut Command) -> u32 {
+        command.env("HASTEN_RUNTIME_DIR", self.path("run")).env_remove("NODE_OPTIONS");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = child.id();
+        self.children.push(child);
+        pid
+    }
+
+    /// A server of this release with an open channel.
+    fn server(&mut self, major: u32) -> u32 {
+        let mut command = Command::new(node(major));
+        command.arg("--require").arg(self.path("register.js")).arg(self.path("server.js"));
+        let pid = self.spawn(&mut command);
+        until(|| self.list().contains(&format!("{pid}")));
+        pid
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(HASTEN);
+        command.args(["gc", "record"]).args(arguments).env("HASTEN_RUNTIME_DIR", self.path("run"));
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    fn record(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn list(&self) -> String {
+        text(&self.record(&["--list"]).stdout)
+    }
+
+    /// What is said on standard error when it does not work.
+    fn failure(&self, arguments: &[&str]) -> String {
+        let output = self.record(arguments);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(output.stdout.is_empty());
+        text(&output.stderr)
+    }
+
+    fn recordings(&self) -> usize {
+        fs::read_dir(self.run_folder("gc")).map_or(0, Iterator::count)
+    }
+
+    fn signal(&self, pid: u32, signal: &str) {
+        assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn node(major: u32) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let node = root.join(format!(".deps/nodes/node_modules/node{major}/bin/node"));
+    assert!(node.exists(), "{} is missing: run `scripts/nodes.sh`", node.display());
+    node
+}
+
+fn until(mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < LIMIT, "it never happened");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Every line of a recording.
+fn lines(file: &Path) -> Vec<Value> {
+    fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn records_a_running_process_into_a_file_that_hasten_gc_reads() {
+    for major in [18, 22, 26] {
+        let mut place = Place::new();
+        let pid = place.server(major);
+        let output = place.record(&[&pid.to_string(), "--for", "2s", "--out", "gc.jsonl"]);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(text(&output.stdout), "hasten gc gc.jsonl\n");
+        assert!(text(&output.stderr).contains(&format!("process {pid}")), "{output:?}");
+        let lines = lines(&place.path("gc.jsonl"));
+        assert_eq!(lines[0]["pid"], pid);
+        assert!(lines[0]["node"].as_str().unwrap().starts_with(&format!("v{major}.")));
+        let last = lines.last().unwrap();
+        assert_eq!((&last["end"], &last["why"]), (&Value::Bool(true), &Value::from("time")));
+        assert!(lines.iter().any(|line| line["gc"] == "scavenge"));
+        // It has been moved, and nothing else is left.
+        assert_eq!(place.recordings(), 0);
+        let mode = fs::metadata(place.path("gc.jsonl")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let summary =
+            Command::new(HASTEN).args(["gc", "--json"]).arg(place.path("gc.jsonl")).output().unwrap();
+        let summary: Value = serde_json::from_slice(&summary.stdout).unwrap();
+        assert_eq!(summary["traces"][0]["isolates"][0]["isolate"]["pid"], pid);
+    }
+}
+
+#[test]
+fn without_a_name_the_recording_stays_in_the_runtime_folder() {
+    let mut place = Place::new();
+    let pid = place.server(20);
+    let output = place.record(&[&pid.to_string(), "--for", "1s"]);
+    let command = text(&output.stdout);
+    let file = command.trim_end().strip_prefix("hasten gc ").unwrap();
+    assert!(Path::new(file).starts_with(place.run_folder("gc")), "{file}");
+    assert_eq!(lines(Path::new(file)).last().unwrap()["end"], true);
+}
+
+#[test]
+fn ctrl_c_ends_a_recording_early_and_keeps_it() {
+    let mut place = Place::new();
+    let pid = place.server(24);
+    let mut command = place.command(&[&pid.to_string(), "--for", "1h", "--out", "gc.jsonl"]);
+    let recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until(|| place.recordings() == 1);
+    // As a terminal does, to a program that watches for it.
+    until(|| watches_for_interrupt(recorder.id()));
+    place.signal(recorder.id(), "-INT");
+    let output = recorder.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(lines(&place.path("gc.jsonl")).last().unwrap()["why"], "asked");
+}
+
+fn watches_for_interrupt(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+    u64::from_str_radix(caught, 16).unwrap() & 2 != 0
+}
+
+#[test]
+fn a_process_that_ends_takes_nothing_with_it() {
+    let mut place = Place::new();
+    let script = format!("{SERVER}\nprocess.on('SIGTERM', () => process.exit(0));");
+    fs::write(place.path("server.js"), script).unwrap();
+    let pid = place.server(22);
+    let mut command = place.command(&[&pid.to_string(), "--for", "1h", "--out", "gc.jsonl"]);
+    let recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until(|| place.recordings() == 1);
+    place.signal(pid, "-TERM");
+    let output = recorder.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stderr).contains("The process has ended"), "{output:?}");
+    assert_eq!(lines(&place.path("gc.jsonl")).last().unwrap()["why"], "exit");
+}
+
+#[test]
+fn lists_what_can_be_recorded() {
+    let mut place = Place::new();
+    assert!(
+        place
+            .failure(&["--list"])
+            .contains("no Node.js process of this user can be recorded\n  fix: start it with")
+    );
+    let (first, second) = (place.server(18), place.server(26));
+    let list = place.list();
+    assert_eq!(list.lines().count(), 3, "{list}");
+    for (pid, node) in [(first, "v18."), (second, "v26.")] {
+        let line = list.lines().find(|line| line.contains(&pid.to_string())).unwrap();
+        assert!(line.contains(node) && line.contains("ready") && line.ends_with("server.js"), "{line}");
+    }
+    // A killed process leaves its socket.
+    place.signal(second, "-KILL");
+    let _ = place.children[1].wait();
+    assert!(place.socket(second).exists());
+    assert_eq!(place.list().lines().count(), 2);
+    assert!(place.failure(&[&second.to_string()]).contains("there is no process"));
+}
+
+#[test]
+fn says_of_a_process_that_cannot_be_recorded_why() {
+    let mut place = Place::new();
+    let sleeper = place.spawn(Command::new("sleep").arg("100"));
+    assert!(
+        place
+            .failure(&[&sleeper.to_string()])
+            .contains("is sleep, not Node.js\n  fix: `hasten gc record --list`")
+    );
+    assert!(place.failure(&["4194304000"]).contains("there is no process 4194304000\n  fix: "));
+
+    let server = place.path("server.js");
+    let plain = place.spawn(Command::new(node(20)).arg(&server));
+    until(|| fs::read_link(format!("/proc/{plain}/exe")).is_ok_and(|exe| exe.ends_with("node")));
+    let said = place.failure(&[&plain.to_string()]);
+    assert!(
+        said.contains("without hasten's plugin") && said.contains("fix: start it with `hasten run -- node"),
+        "{said}"
+    );
+
+    let register = place.path("register.js");
+    let off =
+        place.spawn(Command::new(node(20)).arg("-r").arg(register).arg(&server).env("HASTEN_NODE_GC", "0"));
+    assert!(place.failure(&[&off.to_string()]).contains("HASTEN_NODE_GC=0 switches it off"));
+
+    // Nothing opens a channel here, as in the first second of a process.
+    let late = place.path("register-late.js");
+    fs::write(&late, "").unwrap();
+    let young = place.spawn(Command::new(node(20)).arg("-r").arg(late).arg(&server));
+    assert!(place.failure(&[&young.to_string()]).contains("only just been started"));
+}
+
+#[test]
+fn does_not_believe_a_socket_that_another_process_opened() {
+    let mut place = Place::new();
+    let pid = place.spawn(Command::new("sleep").arg("100"));
+    fs::DirBuilder::new().mode(0o700).create(place.run_folder("node")).unwrap();
+    let _listener = UnixListener::bind(place.socket(pid)).unwrap();
+    let said = place.failure(&[&pid.to_string()]);
+    assert!(said.contains(&format!("was opened by process {}", std::process::id())), "{said}");
+}
+
+#[test]
+fn does_not_look_into_a_folder_that_others_can_use() {
+    let mut place = Place::new();
+    let pid = place.server(20);
+    fs::set_permissions(place.path("run"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(place.failure(&[&pid.to_string()]).contains(&format!("process {pid} has")));
+    assert_eq!(place.list(), "");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_noticed_before_the_recording() {
+    let mut place = Place::new();
+    let pid = place.server(20);
+    for out in ["nowhere/gc.jsonl", "run", "."] {
+        let said = place.failure(&[&pid.to_string(), "--for", "1h", "--out", out]);
+        assert!(said.contains("cannot write") && said.contains("fix: name a file"), "{said}");
+    }
+    assert_eq!(place.recordings(), 0);
+}
+
+#[test]
+fn the_command_line_says_what_is_wrong_with_it() {
+    let place = Place::new();
+    for arguments in [&["1", "--for", "1d"][..], &["0"], &[], &["--list", "1"], &["1", "--for", "0s"]] {
+        let output = place.record(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
