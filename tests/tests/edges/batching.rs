@@ -11,6 +11,9 @@ use hasten_tests::pki::Pki;
 use hasten_tests::subject::{assert_perfect, batched, crowd};
 use hasten_tests::{Subject, wait};
 
+/// What an idle machine does in a fraction of a round.
+const ENOUGH: u64 = 500;
+
 /// A server that never comes to rest must not have to: it may have learned all it needs before its first client.
 #[test]
 fn a_crowd_is_batched_from_the_start() {
@@ -20,11 +23,17 @@ fn a_crowd_is_batched_from_the_start() {
         for workers in [1, 2] {
             let server = Subject::accelerated(&ServerSpec::new(kind, certificate.clone()).workers(workers));
             let load = Load { duration: Duration::from_millis(600), ..crowd() };
-            let outcome = drive::run(server.target(), &load).unwrap();
-            assert_perfect(&outcome, &server.log());
+            let mut handshakes = 0;
+            // On a machine with other things to do, the first round may hold no more than each connection's first
+            // handshake, and the very first are watched, not suspended.
+            while handshakes < ENOUGH {
+                let outcome = drive::run(server.target(), &load).unwrap();
+                assert_perfect(&outcome, &server.log());
+                handshakes += outcome.ops;
+            }
             // A handshake has two operations, and is suspended for each unless it is alone.
             let suspended = server.counters()[Event::Suspended];
-            assert!(suspended > outcome.ops / 2, "{kind}: {suspended} times in {} handshakes", outcome.ops);
+            assert!(suspended > handshakes / 2, "{kind}: {suspended} times in {handshakes} handshakes");
             server.finish();
         }
     }
