@@ -34,10 +34,10 @@ const realpathSync = fs.realpathSync.native;
 export function goShort(): boolean {
   const module = Module as unknown as WithHooks;
   if (!module.registerHooks || preservesSymlinks()) return false;
-  const { deregister } = module.registerHooks({
+  const hooks = module.registerHooks({
     resolve: (specifier, context, next) => resolve(specifier, context) ?? next(specifier, context),
   });
-  giveWay(module, deregister);
+  giveWay(module, () => hooks.deregister());
   return true;
 }
 
