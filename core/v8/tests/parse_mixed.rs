@@ -291,6 +291,15 @@ fn an_entry_without_a_heap_still_counts() {
 }
 
 #[test]
+fn an_entry_that_comes_late_is_the_same_heap_s() {
+    let entry = |at_ms: u32| format!("{{\"gc\":\"scavenge\",\"at_ms\":{at_ms},\"pause_ms\":1.5}}\n");
+    let text = format!("{{\"hasten_gc\":1,\"pid\":9}}\n{}{}{}", entry(100), entry(50), entry(200));
+    let summary = read(text);
+    assert_eq!(summary.isolates.len(), 1);
+    assert_eq!((summary.isolates[0].first_ms, summary.isolates[0].last_ms), (100.0, 200.0));
+}
+
+#[test]
 fn a_program_s_json_is_not_a_recording() {
     let summary = read("{\"gc\":\"scavenge\",\"at_ms\":10,\"pause_ms\":1.5}\n");
     assert_eq!(counts(&summary.lines), [1, 0, 1, 0]);

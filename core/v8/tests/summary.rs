@@ -199,7 +199,7 @@ fn a_long_trace_is_no_larger_than_a_short_one() {
     struct Endless(u64, Vec<u8>);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            while self.1.len() < buffer.len().min(1 << 16) && self.0 < 200_000 {
+            while self.1.len() < buffer.len().min(1 << 16) && self.0 < 100_000 {
                 let kind = if self.0.is_multiple_of(50) { "Mark-Compact" } else { "Scavenge" };
                 self.1.extend(line(self.0 * 13, kind, 9.0, 3.0 + noise(self.0), 1.0 + noise(self.0)).bytes());
                 self.0 += 1;
@@ -211,12 +211,12 @@ fn a_long_trace_is_no_larger_than_a_short_one() {
         }
     }
     let size = |collections: u64| {
-        let source = Endless(200_000 - collections, Vec::new());
+        let source = Endless(100_000 - collections, Vec::new());
         let summary = parse::read(source, "endless", &mut |_| {}).expect("a trace");
         assert_eq!(only(&summary).pauses.count, collections);
         serde_json::to_vec(&summary).expect("JSON").len()
     };
-    let (short, long) = (size(20_000), size(200_000));
+    let (short, long) = (size(10_000), size(100_000));
     assert!(long < short * 2 && long < 400_000, "{short} and {long} bytes");
 }
 
@@ -246,6 +246,27 @@ mod trend {
         let hourly = 60.0 * 1_048_576.0;
         assert!((trend.low..trend.high).contains(&hourly), "{trend:?}");
         assert!((trend.bytes_per_hour / hourly - 1.0).abs() < 0.05, "{trend:?}");
+    }
+
+    /// Servers in miniature under `--trace-gc`: each request leaves something behind, or fills a cache of fixed size.
+    #[test]
+    fn real_leaks_are_told_from_caches_that_fill() {
+        for (name, expected) in [
+            ("v20.leak.txt", true),
+            ("v24.leak.txt", true),
+            ("v20.cache.txt", false),
+            ("v24.cache.txt", false),
+        ] {
+            assert_eq!(is_suspicious(&read(fixture(name))), expected, "{name}");
+        }
+        for name in ["v18.oom.txt", "v22.trace-gc.txt", "recorder-v22.app.jsonl", "recorder-v26.busy.jsonl"] {
+            assert!(
+                !read(fixture(name))
+                    .isolates
+                    .iter()
+                    .any(|heap| heap.heap.trend.is_some_and(|trend| trend.is_suspicious))
+            );
+        }
     }
 
     #[test]

@@ -56,7 +56,8 @@ impl Heap {
         }
     }
 
-    /// Whether `next` is another heap's, to which the system gave the same name: its clock is younger.
+    /// Whether `next` is another heap's, to which the system gave the same name: its clock is younger. V8 writes in the
+    /// order of time; the recorder begins a recording with a line of its own, and may tell of a collection late.
     pub(super) fn is_over(&self, next: &Collection) -> bool {
         self.first.is_some() && next.at_ms + CLOCK_MS < self.last_ms
     }
@@ -95,7 +96,7 @@ impl Heap {
         }
         self.peaks(collection);
         self.model.push(collection);
-        self.last_ms = collection.at_ms;
+        self.last_ms = self.last_ms.max(collection.at_ms);
         self.used = collection.used_after;
     }
 

@@ -8,7 +8,7 @@ mod young;
 
 use crate::event::Isolate;
 use crate::parse::assemble::Fact;
-use crate::summary::{Lines, Rest, Summary};
+use crate::summary::{Format, Lines, Rest, Summary};
 use heap::Heap;
 
 /// More heaps than these are counted only. A heap takes some 250 KB beside what the model keeps of it.
@@ -29,7 +29,7 @@ impl Summarizer {
         match fact {
             Fact::Collection(collection, formats) => {
                 let heap = self.heap(collection.isolate);
-                if heap.is_over(&collection) {
+                if formats.first != Format::Recorder && heap.is_over(&collection) {
                     let isolate = collection.isolate;
                     self.begin(isolate);
                 }
@@ -88,7 +88,7 @@ impl Summarizer {
         let totals = self.heaps.iter().map(Heap::pause_ms).enumerate();
         let Some((least, _)) = totals.min_by(|(_, a), (_, b)| a.total_cmp(b)) else { return };
         let heap = self.heaps.remove(least);
-        self.rest.isolates += 1;
+        self.rest.isolates += u64::from(!heap.is_empty());
         self.rest.collections += heap.collections();
         self.rest.pause_ms += heap.pause_ms();
     }
