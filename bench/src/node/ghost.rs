@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
+use super::advice;
 use super::case::Workload;
 use super::error::NodeError;
-use super::http::{Pair, Request, Side, body};
+use super::http::{Pair, Request, Side, advice_for, body, load};
 use super::recipe::Recipe;
 use super::runtime::Version;
 use super::server::{NodeServer, Start};
@@ -47,16 +48,20 @@ pub(super) struct Ghosts<'a> {
     pub(super) directory: &'a Path,
     pub(super) hasten: &'a Path,
     pub(super) placement: &'a Placement,
+    pub(super) version: Version,
+    /// How long it writes the trace that advice is made from.
+    pub(super) trace: Duration,
     pub(super) stopped: &'a dyn Fn() -> bool,
 }
 
 impl Ghosts<'_> {
-    /// A stock and an accelerated pair of Ghost and nginx.
-    pub(super) fn start(&self, stock: &Recipe, hasten: &Recipe) -> Result<Pair, BenchError> {
+    /// A stock and an accelerated pair of Ghost and nginx, and the options that the second has by advice.
+    pub(super) fn start(&self, stock: &Recipe, hasten: &Recipe) -> Result<(Pair, Vec<String>), BenchError> {
         let database = Database::start(self.stopped)?;
         let stock_app = self.app(stock, &database)?;
         let page = body(&stock_app, "/", MARKER, "Ghost")?;
-        let hasten_app = self.app(hasten, &database)?;
+        let advice = self.advice(hasten, &database, &page)?;
+        let hasten_app = self.app(&hasten.clone().options(&advice), &database)?;
         let certificates = tempfile::tempdir().map_err(BenchError::Directory)?;
         let certificate = match self.workload {
             Workload::GhostHttps => Some(Certificate::create(certificates.path(), KeyKind::P256)?),
@@ -76,7 +81,7 @@ impl Ghosts<'_> {
                 Request::Tls { targets: [target(&stock_front), target(&hasten_front)] }
             }
         };
-        Ok(Pair {
+        let pair = Pair {
             stock: Side { app: stock_app, front: Some(stock_front) },
             hasten: Side { app: hasten_app, front: Some(hasten_front) },
             request,
@@ -84,7 +89,18 @@ impl Ghosts<'_> {
             driver_cpus: self.placement.driver.clone(),
             _database: Some(database),
             _directories: vec![certificates],
-        })
+        };
+        Ok((pair, advice))
+    }
+
+    /// From a trace of the same requests, without nginx.
+    fn advice(&self, recipe: &Recipe, database: &Database, page: &[u8]) -> Result<Vec<String>, BenchError> {
+        let server = self.app(&recipe.clone().flag(advice::FLAG), database)?;
+        let content = Content::plain(page.to_vec());
+        let target = requests::Target { address: server.address(), path: "/", content: &content };
+        let load = load(CONCURRENCY, self.trace, self.placement);
+        requests::run(&target, &load).map_err(BenchError::Driver)?;
+        Ok(advice_for(server, self.version))
     }
 
     fn app(&self, recipe: &Recipe, database: &Database) -> Result<NodeServer, NodeError> {

@@ -141,21 +141,24 @@ impl AppWorkload {
         placement: &Placement,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Vec<String>, BenchError> {
-        let traced = recipe.clone().flag(advice::FLAG);
-        let mut server = self.start(&traced, stopped)?;
+        let server = self.start(&recipe.clone().flag(advice::FLAG), stopped)?;
         let content = self.content(&server)?;
         let target = requests::Target { address: server.address(), path: self.path(), content: &content };
-        let load = requests::Load {
-            concurrency: self.concurrency(),
-            threads: 1,
-            duration,
-            timeout: TIMEOUT,
-            cpus: placement.driver.clone(),
-        };
+        let load = load(self.concurrency(), duration, placement);
         requests::run(&target, &load).map_err(BenchError::Driver)?;
-        server.stop();
-        Ok(advice::of_log(&server.log(), self.version))
+        Ok(advice_for(server, self.version))
     }
+}
+
+/// As much as a server gets while it writes a trace.
+pub(super) fn load(concurrency: usize, duration: Duration, placement: &Placement) -> requests::Load {
+    requests::Load { concurrency, threads: 1, duration, timeout: TIMEOUT, cpus: placement.driver.clone() }
+}
+
+/// What the trace of a server says that has done its work.
+pub(super) fn advice_for(mut server: NodeServer, version: Version) -> Vec<String> {
+    server.stop();
+    advice::of_log(&server.log(), version)
 }
 
 /// The page that `server` sends, if it has `marker` in it.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::error::NodeError;
@@ -18,8 +19,8 @@ use crate::error::BenchError;
 /// No workload takes as long on any machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// How often the second side is started before it is measured: a cache may need several starts to be complete.
-const RECORDINGS: usize = 4;
+/// How often the second side is started before it is measured at most: a start records as much as it may cost.
+const RECORDINGS: usize = 12;
 
 pub(super) struct Programs {
     pub(super) stock: Recipe,
@@ -41,6 +42,9 @@ impl Programs {
         let recipe = self.hasten.clone().env("HASTEN_NODE_STATS", &statistics);
         for _ in 0..RECORDINGS {
             self.run(&recipe, stopped)?;
+            if stopped() || !has_recorded(&fs::read_to_string(&statistics).unwrap_or_default()) {
+                break;
+            }
         }
         Ok(fs::metadata(&statistics).is_ok_and(|statistics| statistics.len() > 0))
     }
@@ -95,5 +99,25 @@ impl Programs {
 
     fn complaints(&self) -> PathBuf {
         self.scratch.path().join("complaints")
+    }
+}
+
+/// Whether the last of the plugin's statistics, a line for each start, is of one that wrote to the cache.
+fn has_recorded(statistics: &str) -> bool {
+    let last = statistics.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    last.is_some_and(|last| last["recorded_bytes"].as_u64().is_some_and(|bytes| bytes > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recording_ends_with_the_first_start_that_had_nothing_to_record() {
+        let (busy, done) = (r#"{"recorded_bytes": 985040}"#, r#"{"recorded_bytes": 0}"#);
+        assert!(has_recorded(&format!("{done}\n{busy}\n")));
+        for statistics in [format!("{busy}\n{done}\n"), "{}\n".to_owned(), "{\n".to_owned(), String::new()] {
+            assert!(!has_recorded(&statistics), "{statistics}");
+        }
     }
 }

@@ -51,7 +51,7 @@ enum Sides {
 }
 
 impl Preparation<'_> {
-    pub(super) fn prepare(&self, case: NodeCase) -> Result<Prepared, BenchError> {
+    pub(super) fn prepare(&self, mut case: NodeCase) -> Result<Prepared, BenchError> {
         let app = App::of(case.workload);
         let directory = install(&app, &self.options.cache, self.runtime, self.stopped)?;
         let cache =
@@ -68,9 +68,12 @@ impl Preparation<'_> {
                     directory: &directory,
                     hasten: &self.options.hasten,
                     placement: self.placement,
+                    version: self.runtime.version,
+                    trace: self.options.paces.ghost.warm_up,
                     stopped: self.stopped,
                 };
-                let mut pair = ghosts.start(&stock, &hasten)?;
+                let (mut pair, advice) = ghosts.start(&stock, &hasten)?;
+                case.advice = advice;
                 pair._directories.push(cache);
                 Ok(self.subject(case, pair))
             }
