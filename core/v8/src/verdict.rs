@@ -52,17 +52,15 @@ impl Headline {
             return Self::new(Tone::Unknown, "Too short a trace to say what collections cost");
         };
         let time = units::percent(share);
+        let stops = format!("Collections stop the program {time} of the time");
+        let at_once = format!("for up to {}", units::pause(longest));
         match (share, longest) {
-            (share, _) if share >= DEAR => {
-                Self::new(Tone::Bad, format!("Collections stop the program {time} of the time"))
-            }
+            (share, _) if share >= DEAR => Self::new(Tone::Bad, format!("{stops}, {at_once}")),
+            (share, _) if share >= CHEAP => Self::new(Tone::Notable, format!("{stops}, {at_once}")),
             (_, longest) if longest >= NOTICED_MS => {
-                Self::new(Tone::Notable, format!("The longest pause is {}", units::pause(longest)))
+                Self::new(Tone::Notable, format!("Collections cost little, but stop the program {at_once}"))
             }
-            (share, _) if share >= CHEAP => {
-                Self::new(Tone::Notable, format!("Collections stop the program {time} of the time"))
-            }
-            _ => Self::new(Tone::Good, format!("Collections cost little: {time} of the time")),
+            _ => Self::new(Tone::Good, format!("Collections cost little: {time} of the time, {at_once}")),
         }
     }
 

@@ -97,11 +97,25 @@ fn names_are_as_long_as_they_must_be() {
 fn the_worst_thing_comes_first() {
     let headline = |summary: &Summary| (Headline::of(summary).tone, Headline::of(summary).text);
     let cheap = steady("gc.log", 1.0, 16.0);
-    assert_eq!(headline(&cheap), (Tone::Good, "Collections cost little: 0.1 % of the time".to_owned()));
+    assert_eq!(
+        headline(&cheap),
+        (Tone::Good, "Collections cost little: 0.1 % of the time, for up to 1.00 ms".to_owned())
+    );
     let (tone, text) = headline(&steady("gc.log", 40.0, 16.0));
-    assert_eq!((tone, text.as_str()), (Tone::Notable, "Collections stop the program 4.0 % of the time"));
+    assert_eq!(
+        (tone, text.as_str()),
+        (Tone::Notable, "Collections stop the program 4.0 % of the time, for up to 40.0 ms")
+    );
     let (tone, text) = headline(&steady("gc.log", 150.0, 16.0));
-    assert_eq!((tone, text.as_str()), (Tone::Bad, "Collections stop the program 15 % of the time"));
+    assert_eq!(
+        (tone, text.as_str()),
+        (Tone::Bad, "Collections stop the program 15 % of the time, for up to 150 ms")
+    );
+
+    let mut seldom = cheap.clone();
+    seldom.isolates[0].pauses.max_ms = 150.0;
+    let text = "Collections cost little, but stop the program for up to 150 ms";
+    assert_eq!(headline(&seldom), (Tone::Notable, text.to_owned()));
 
     let mut leaking = cheap.clone();
     let slope = 64.0 * f64::from(1 << 20);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use hasten_v8::advice::Advice;
-use hasten_v8::summary::{IsolateSummary, Summary, YoungSummary};
+use hasten_v8::summary::{HeapSummary, IsolateSummary, Summary, YoungSummary};
 use hasten_v8::units;
 use hasten_v8::verdict::Headline;
 use hasten_v8::words::shortened;
@@ -122,7 +122,11 @@ fn memory(text: &mut String, heap: &IsolateSummary, screen: Screen) {
     let mut say = |name: &str, what: &str| line(text, &screen.wrapped(&format!("{name:<14}"), what));
     say("allocation", &allocation(&heap.young));
     if let Some(bytes) = heap.young.semi_space {
-        let source = if heap.young.is_measured { "measured" } else { "concluded from what scavenges freed" };
+        let source = if heap.young.is_semi_space_measured {
+            "measured"
+        } else {
+            "concluded from what scavenges freed"
+        };
         say("semi-space", &format!("{} ({source})", units::bytes(bytes as f64)));
     }
     let after = &heap.heap.after_full;
@@ -134,11 +138,26 @@ fn memory(text: &mut String, heap: &IsolateSummary, screen: Screen) {
         _ => String::new(),
     };
     say("behind full", &format!("{from_to}{}", heap.heap.growth()));
-    let committed = match heap.heap.peak_committed {
-        0 => String::new(),
-        bytes => format!(", {} committed", units::bytes(bytes as f64)),
-    };
-    say("peak", &format!("{} used{committed}", units::bytes(heap.heap.peak_used as f64)));
+    say("peak", &peak(&heap.heap));
+    let steps: f64 = heap.by_kind.iter().map(|kind| kind.steps_ms).sum();
+    if steps > 0.0 {
+        say(
+            "marking",
+            &format!("{} more in steps between the pauses, on the program's own thread", units::pause(steps)),
+        );
+    }
+}
+
+fn peak(heap: &HeapSummary) -> String {
+    let mut parts = vec![format!("{} used", units::bytes(heap.peak_used as f64))];
+    parts.extend(
+        (heap.peak_committed > 0).then(|| format!("{} committed", units::bytes(heap.peak_committed as f64))),
+    );
+    parts.extend(
+        heap.peak_external
+            .map(|bytes| format!("{} in buffers outside of the heap", units::bytes(bytes as f64))),
+    );
+    parts.join(", ")
 }
 
 fn allocation(young: &YoungSummary) -> String {
@@ -148,7 +167,9 @@ fn allocation(young: &YoungSummary) -> String {
     parts.extend(
         young.survival.map(|share| format!("a scavenge keeps {} of what it looks at", units::percent(share))),
     );
-    if parts.is_empty() { "unknown".to_owned() } else { parts.join("; ") }
+    let concluded =
+        if young.is_measured || parts.len() < 2 { "" } else { " (concluded from the size of the heap)" };
+    if parts.is_empty() { "unknown".to_owned() } else { parts.join("; ") + concluded }
 }
 
 fn charts(text: &mut String, heap: &IsolateSummary, screen: Screen) {

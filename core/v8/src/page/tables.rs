@@ -156,7 +156,8 @@ fn memory_tiles(heap: &IsolateSummary) -> Vec<Tile> {
     let tile = |name, value, note| Tile { name, value, note, tone: "" };
     let young = &heap.young;
     let unknown = || "–".to_owned();
-    let source = if young.is_measured { "measured" } else { "concluded from what scavenges freed" };
+    let source =
+        if young.is_semi_space_measured { "measured" } else { "concluded from what scavenges freed" };
     let trend = heap.heap.trend;
     vec![
         tile(
@@ -169,7 +170,12 @@ fn memory_tiles(heap: &IsolateSummary) -> Vec<Tile> {
         tile(
             "Survives a scavenge",
             young.survival.map_or_else(unknown, units::percent),
-            "of the bytes that it looked at".to_owned(),
+            if young.is_measured {
+                "of the bytes that it looked at"
+            } else {
+                "concluded from the size of the heap"
+            }
+            .to_owned(),
         ),
         tile(
             "Semi-space",
