@@ -31,6 +31,13 @@ pub fn gzip_library() -> PathBuf {
     hasten().with_file_name("libhasten_gzip.so")
 }
 
+/// Fails if the plugin for Node.js, which cargo does not build, is not beside the command.
+pub fn require_node_plugin() {
+    let plugin = hasten().with_file_name("node").join("register.js");
+    let target = target_directory();
+    assert!(plugin.is_file(), "{plugin:?} is missing: run `scripts/node-plugin.sh {}`", target.display());
+}
+
 /// `HASTEN_TEST_BIN` tests what is installed instead of what this tree builds.
 fn installed() -> Option<PathBuf> {
     env::var_os("HASTEN_TEST_BIN").map(|directory| PathBuf::from(directory).join("hasten"))
