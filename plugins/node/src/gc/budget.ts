@@ -4,13 +4,13 @@
 const SHARE = 0.004;
 const LEAST_SHARE = 0.0008;
 // Microseconds, see bench/recorder.mjs: to notice a collection and write its line; what one profile reports of it; to read that and start another profile.
-const NOTICE_US = 40;
+const NOTICE_US = 45;
 const REPORT_US = 30;
-const READ_US = 25;
-// A program that does next to nothing may be recorded, too: 0.05 % of a CPU.
-const IDLE_US_PER_SECOND = 500;
+const READ_US = 60;
+// A program that does next to nothing may be recorded, too: 0.01 % of a CPU.
+const IDLE_US_PER_SECOND = 100;
 // What a quiet time leaves for a busy one, and what is enough for a run of collections: only neighbours tell what was allocated between them.
-const SAVED_US = 20_000;
+const SAVED_US = 10_000;
 const RUN_US = 2_000;
 
 export class Budget {
@@ -19,7 +19,7 @@ export class Budget {
   #cpu = 0;
 
   reset(): void {
-    this.#left = SAVED_US / 2;
+    this.#left = RUN_US;
     this.#noticed = 0;
     this.#cpu = cpuTime();
   }

@@ -52,9 +52,7 @@ export class Channel {
     try {
       fs.chmodSync(this.#path, 0o600);
       const { ino } = fs.lstatSync(this.#path);
-      process.on('exit', () => {
-        if (fs.lstatSync(this.#path, { throwIfNoEntry: false })?.ino === ino) remove(this.#path);
-      });
+      process.on('exit', () => remove(this.#path, ino));
     } catch {
       // Somebody has removed it.
     }
@@ -186,10 +184,11 @@ function ifDead(file: string, then: () => void): void {
   socket.on('error', (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED' && then());
 }
 
-function remove(file: string): void {
+// Only this very file, if its number is given.
+function remove(file: string, ino?: number): void {
   try {
-    fs.unlinkSync(file);
+    if (ino === undefined || fs.lstatSync(file).ino === ino) fs.unlinkSync(file);
   } catch {
-    // Another was faster.
+    // Another was faster, or the process is no longer who it was.
   }
 }

@@ -38,12 +38,12 @@ export class Recorder {
       const recording = new Recording(folder);
       const overdue = seconds === null ? null : setTimeout(() => this.stop(recording, 'time'), seconds * 1000).unref();
       this.#recordings.set(recording, overdue);
+      this.#collector.start();
+      this.#clock ??= setInterval(() => this.#tick(), 1000).unref();
+      return recording;
     } catch (error) {
       return `it cannot write to ${folder}: ${(error as Error).message}`;
     }
-    this.#collector.start();
-    this.#clock ??= setInterval(() => this.#tick(), 1000).unref();
-    return [...this.#recordings.keys()].at(-1) as Recording;
   }
 
   stop(recording: Recording, why: End): void {
@@ -51,9 +51,10 @@ export class Recorder {
       if (this.#recordings.size > 1) this.#collector.flush();
       else if (this.#recordings.has(recording)) recording.dropped += this.#collector.stop();
       recording.end(why);
-    } finally {
-      this.#forget(recording);
+    } catch {
+      // The program must not hear of it.
     }
+    this.#forget(recording);
   }
 
   /** Calls this about once a second while anything is recorded, and when a recording has ended. */
@@ -74,6 +75,7 @@ export class Recorder {
       }
       this.#tell();
     } catch {
+      // Nor of this.
       this.#endAll('asked');
     }
   }

@@ -41,11 +41,12 @@ export class Recording implements Progress {
   }
 
   add(collections: readonly Collection[]): void {
-    for (const collection of collections) {
-      // It was under way, or another recording has been waiting for it.
-      if (this.why || collection.from < this.#from) continue;
+    // Others were under way, or have been waited for by another recording.
+    const own = collections.filter((collection) => collection.from >= this.#from);
+    for (const [index, collection] of own.entries()) {
+      if (this.why) return;
       const line = event(collection);
-      if (this.#size + line.length + RESERVE > this.#most) return this.end('size', 1);
+      if (this.#size + line.length + RESERVE > this.#most) return this.end('size', own.length - index);
       this.#push(line);
       this.events += 1;
       if (collection.profile) this.detailed += 1;
@@ -94,7 +95,7 @@ export class Recording implements Progress {
       throw error;
     }
     this.bytes += bytes.length;
-    this.#tail = (this.#tail + text).slice(-4 * RESERVE * 4);
+    this.#tail = (this.#tail + text).slice(-16 * RESERVE);
   }
 
   #giveUp(lines: string[]): void {
