@@ -38,6 +38,9 @@ pub(super) fn advise(summary: &Summary, facts: &Facts) -> Advice {
         }
     };
     let now = model.predict(model.semi_space());
+    if !model.is_limited() {
+        return not_limited(heap, &now);
+    }
     let allowed =
         |size: &&Prediction| size.semi_space <= LARGEST && fits(size.semi_space, &model, summary, facts);
     let larger: Vec<&Prediction> = model
@@ -193,6 +196,17 @@ fn no_size(
         }
         None => format!("{now_text}; larger ones do not fit{}.", memory(facts)),
     };
+    nothing(heap, "No change pays", reason)
+}
+
+/// A larger limit is for programs that reach the one they have.
+fn not_limited(heap: &IsolateSummary, now: &Prediction) -> Advice {
+    let reason = format!(
+        "Scavenges stop the program for {} of wall time. Semi-spaces grew to {} in the trace, and too little survived for V8 \
+         to make them larger: their limit is not what costs time.",
+        units::percent(now.scavenge_pause_ms / wall_ms(heap).max(1.0)),
+        size_text(now.semi_space),
+    );
     nothing(heap, "No change pays", reason)
 }
 

@@ -9,8 +9,9 @@ const PROMOTED: f64 = 0.3;
 /// them, and this is what it usually is.
 const USUAL_FIXED: f64 = 0.2;
 
-/// How strongly the usual shape is wished for, in scavenges.
-const PRIOR: f64 = 4.0;
+/// How many scavenges of the usual shape are added for each one of the trace: where all are alike, or are told in tenths
+/// of a millisecond, the line through them says little.
+const PRIOR: f64 = 1.0;
 
 /// Times that errors beyond this many typical errors are held down: a pause during which the machine was busy with
 /// something else is no measure of work.
@@ -74,9 +75,10 @@ fn fitted(points: &[(f64, f64)], cost: Cost, usual: Cost) -> Cost {
     }
     // The usual shape, as scavenges that kept nothing and as ones that kept much.
     let most = points.iter().map(|(survivors, _)| *survivors).fold(1.0, f64::max);
+    let weight = PRIOR * points.len() as f64 / 2.0;
     for survivors in [0.0, 2.0 * most] {
         let pause = usual.fixed + usual.per_survivor * survivors;
-        add(PRIOR / 2.0 / expected(survivors).powi(2), survivors, pause);
+        add(weight / expected(survivors).powi(2), survivors, pause);
     }
     let determinant = one * xx - x * x;
     if determinant.is_nan() || determinant <= 0.0 {

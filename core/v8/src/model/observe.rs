@@ -16,12 +16,21 @@ pub(crate) const LARGEST: f64 = 1024.0 * MB;
 /// A trace of fewer scavenges tells of start-up and chance alone.
 const FEWEST: usize = 12;
 
+/// Scavenges that come without that much allocation between them were asked for.
+const LEAST_ALLOCATION: f64 = SMALLEST / 8.0;
+
 /// Scavenges behind a full collection, which begin with an empty semi-space, that say how full one may become.
-const FEWEST_EMPTY: usize = 2;
+const FEWEST_EMPTY: usize = 4;
 
 /// The bytes between two collections that fill a semi-space, in semi-spaces, where the trace does not say: V8 starts
 /// between 80 % and full, and some objects are born old.
 const USUAL_OCCUPANCY: f64 = 0.97;
+
+/// Allocation fits a semi-space although it is larger by this: some objects are born old.
+const BORN_OLD: f64 = 1.08;
+
+/// V8 doubles a semi-space when as much as it holds has survived, at the next collection; twice that is certain.
+const SURVIVORS_AT_LIMIT: f64 = 3.0;
 
 /// One collection in a run of consecutive ones; bytes.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +54,8 @@ pub(crate) struct Observed {
     pub runs: Vec<Vec<Step>>,
     /// The largest semi-space that was in use.
     pub semi_space: f64,
+    /// Enough survived at that size for V8 to double it, and it did not: that is the limit.
+    pub is_limited: bool,
     /// `(allocated + kept) / capacity` of a scavenge.
     pub occupancy: f64,
     /// V8 decides about growth behind a scavenge (24 and later), not before the next one.
@@ -68,12 +79,19 @@ impl Observed {
         let grows_at_once = scavenges().filter(|sample| sample.capacity.is_some()).count() * 2 >= count;
         let mut runs: Vec<Vec<Step>> =
             parts.iter().enumerate().map(|(n, part)| steps(part, n == 0 && starts(part))).collect();
-        capacities(&mut runs, limit);
+        capacities(&mut runs, limit, is_measured);
         if !is_measured {
             conclude(&mut runs);
         }
         let semi_space = largest_capacity(&runs).ok_or(Unfit::NoAllocation)?;
-        let observed = Observed { occupancy: occupancy(&runs), runs, semi_space, grows_at_once, is_measured };
+        let observed = Observed {
+            is_limited: survivors_at(&runs, semi_space) > SURVIVORS_AT_LIMIT * semi_space,
+            occupancy: occupancy(&runs),
+            runs,
+            semi_space,
+            grows_at_once,
+            is_measured,
+        };
         observed.checked()
     }
 
@@ -87,7 +105,7 @@ impl Observed {
 
     fn checked(self) -> Result<Observed, Unfit> {
         let allocated: f64 = self.steps().map(|step| step.allocated).sum();
-        if allocated < SMALLEST {
+        if allocated < LEAST_ALLOCATION * self.scavenges().count() as f64 {
             return Err(Unfit::NoAllocation);
         }
         match self.occupancy {
@@ -140,7 +158,7 @@ fn steps(samples: &[Sample], is_start: bool) -> Vec<Step> {
 
 /// Where the source does not tell: V8 doubles a semi-space and never shrinks that of a busy program, so it is the
 /// power of two that what was in it comes closest to, and at least what it was before.
-fn capacities(runs: &mut [Vec<Step>], limit: Option<u64>) {
+fn capacities(runs: &mut [Vec<Step>], limit: Option<u64>, is_measured: bool) {
     let mut fills: Vec<f64> =
         runs.iter().flatten().filter(|step| !step.is_full).map(|step| step.allocated + step.kept).collect();
     fills.sort_by(f64::total_cmp);
@@ -151,8 +169,9 @@ fn capacities(runs: &mut [Vec<Step>], limit: Option<u64>) {
         let mut capacity = SMALLEST;
         for step in run {
             if !step.is_full {
-                capacity =
-                    power_of_two(step.allocated + step.kept).max(capacity).min(capacity * 2.0).min(ceiling);
+                let held = step.allocated + step.kept;
+                let size = if is_measured { power_of_two(held) } else { room_for(held) };
+                capacity = size.clamp(capacity, 2.0 * capacity).min(ceiling);
             }
             if step.capacity < SMALLEST {
                 step.capacity = capacity;
@@ -164,6 +183,11 @@ fn capacities(runs: &mut [Vec<Step>], limit: Option<u64>) {
 /// The nearest power of two, within what V8 accepts.
 fn power_of_two(bytes: f64) -> f64 {
     bytes.clamp(SMALLEST, LARGEST).log2().round().exp2()
+}
+
+/// What else was kept is not known: as large as that at least, some of which was born old.
+fn room_for(bytes: f64) -> f64 {
+    (bytes / BORN_OLD).clamp(SMALLEST, LARGEST).log2().ceil().exp2()
 }
 
 /// A trace that tells only of the heap: a scavenge came when the semi-space was full, so what was not allocated since
@@ -204,6 +228,11 @@ fn ratios(runs: &[Vec<Step>], is_wanted: fn(&Step) -> bool) -> Vec<f64> {
 
 fn largest_capacity(runs: &[Vec<Step>]) -> Option<f64> {
     runs.iter().flatten().filter(|step| !step.is_full).map(|step| step.capacity).max_by(f64::total_cmp)
+}
+
+fn survivors_at(runs: &[Vec<Step>], capacity: f64) -> f64 {
+    let steps = runs.iter().flatten().filter(|step| !step.is_full && step.capacity >= capacity);
+    steps.map(|step| step.copied + step.promoted).sum()
 }
 
 fn occupancy(runs: &[Vec<Step>]) -> f64 {
