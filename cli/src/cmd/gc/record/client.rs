@@ -17,6 +17,8 @@ use super::{process, runtime};
 const TURN: Duration = Duration::from_millis(100);
 /// A server may be busy for a while; one that does not come back for so long cannot be recorded usefully.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Hours of recording are not given up as soon as that.
+const LONG_PATIENCE: Duration = Duration::from_secs(120);
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -114,13 +116,13 @@ impl Client {
         interrupted: &AtomicBool,
         mut report: impl FnMut(&State),
     ) -> Result<Outcome, RecordError> {
-        let mut overdue = Instant::now() + duration + PATIENCE;
+        let mut overdue = Instant::now() + duration + LONG_PATIENCE;
         let mut is_asked = false;
         let mut state = State::default();
         while Instant::now() < overdue {
             if !is_asked && interrupted.load(Ordering::Relaxed) {
                 is_asked = true;
-                overdue = Instant::now() + PATIENCE;
+                overdue = Instant::now() + LONG_PATIENCE;
                 // If it is gone, reading tells.
                 let _ = self.send(&json!({ "op": "stop" }));
             }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::error::RecordError;
 
@@ -49,7 +49,7 @@ pub(super) fn why_not(pid: u32) -> RecordError {
 }
 
 /// Distributions call it nodejs, version managers node-22.
-fn is_node(program: &PathBuf) -> bool {
+fn is_node(program: &Path) -> bool {
     program.file_name().is_some_and(|name| name.as_bytes().starts_with(b"node"))
 }
 
