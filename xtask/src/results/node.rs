@@ -7,6 +7,9 @@ use super::{Ratio, Results, Side};
 /// The report of tunings lies beside the other one.
 pub(super) const TUNINGS: &str = "node-tunings";
 
+/// So does one of Ghost alone, which not every machine can run.
+pub(super) const GHOST: &str = "node-ghost";
+
 #[derive(Debug, Deserialize)]
 pub(super) struct Row {
     workload: String,
@@ -21,6 +24,10 @@ pub(super) struct Row {
 }
 
 impl Row {
+    pub(super) fn is_ghost(&self) -> bool {
+        self.workload.starts_with("ghost-")
+    }
+
     fn ratio(&self) -> String {
         let Ratio { value, low, high } = &self.cpu_ratio;
         format!("**{value:.2}** [{low:.2}, {high:.2}]")
@@ -133,19 +140,34 @@ mod tests {
     use super::*;
 
     fn report(workload: &str, row: &str) -> Results<Row> {
+        serde_json::from_str(&text(workload, row)).unwrap()
+    }
+
+    fn text(workload: &str, row: &str) -> String {
         let side = |cpu: f64, rss: f64| {
             format!(
                 r#"{{"server_cpu_us_per_op": {cpu}, "ops_per_s": 9, "p50_us": 9000, "p99_us": 20000, "failures": 0, "rss_mb": {rss}}}"#
             )
         };
-        let text = format!(
+        format!(
             r#"{{"host": {{"cpu": "Example", "cores": "2", "os": "Debian", "kernel": "6.1", "date": "2026-01-02T03:04:05Z"}},
                 "workload": "{workload}", "complete": true, "rows": [{{{row}, "node": "20.20.2",
                 "stock": {}, "hasten": {}, "cpu_ratio": {{"value": 1.66, "low": 1.6, "high": 1.7}}, "verdict": "faster"}}]}}"#,
             side(380_000.0, 90.0),
             side(229_000.0, 95.4)
-        );
-        serde_json::from_str(&text).unwrap()
+        )
+    }
+
+    #[test]
+    fn ghost_alone_does_not_replace_the_other_workloads() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("hasten-report.json");
+        for (workload, kept) in [("json-api", "node-example-2-cores"), ("ghost-http", "node-ghost-example-2-cores")] {
+            std::fs::write(&source, text("node", &format!(r#""workload": "{workload}""#))).unwrap();
+            super::super::keep(&source, directory.path()).unwrap();
+            assert!(directory.path().join(format!("{kept}.json")).is_file(), "{workload}");
+        }
+        assert_eq!(super::super::load_all::<Row>("node", directory.path()).unwrap().len(), 2);
     }
 
     #[test]
