@@ -162,7 +162,9 @@ mod tests {
     fn ghost_alone_does_not_replace_the_other_workloads() {
         let directory = tempfile::tempdir().unwrap();
         let source = directory.path().join("hasten-report.json");
-        for (workload, kept) in [("json-api", "node-example-2-cores"), ("ghost-http", "node-ghost-example-2-cores")] {
+        for (workload, kept) in
+            [("json-api", "node-example-2-cores"), ("ghost-http", "node-ghost-example-2-cores")]
+        {
             std::fs::write(&source, text("node", &format!(r#""workload": "{workload}""#))).unwrap();
             super::super::keep(&source, directory.path()).unwrap();
             assert!(directory.path().join(format!("{kept}.json")).is_file(), "{workload}");
