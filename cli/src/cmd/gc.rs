@@ -95,8 +95,7 @@ fn read(args: &GcArgs) -> Result<ExitCode, GcError> {
     let (files, page) = names(args)?;
     let traces = source::read_all(&files)?;
     let facts = facts::of(&traces, args.memory_limit, args.node.clone());
-    let findings =
-        Findings { comparison: Comparison::of(&traces), advice: advise(&traces, &facts), traces };
+    let findings = Findings { comparison: Comparison::of(&traces), advice: advise(&traces, &facts), traces };
     // The page first: a reader of standard output may have gone when that is written.
     let page = page.map(|path| output::page(&path, &findings)).transpose()?;
     let text = match args.json {

@@ -67,17 +67,17 @@ impl Chromium {
     }
 
     fn attach(&mut self) {
-        let target = self.ask("Target.createTarget", json!({"url": "about:blank"}));
+        let target = self.ask("Target.createTarget", &json!({"url": "about:blank"}));
         let target = json!({"targetId": target["targetId"], "flatten": true});
-        let attached = self.ask("Target.attachToTarget", target);
+        let attached = self.ask("Target.attachToTarget", &target);
         attached["sessionId"].as_str().expect("a session").clone_into(&mut self.session);
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            self.ask(&format!("{domain}.enable"), json!({}));
+            self.ask(&format!("{domain}.enable"), &json!({}));
         }
     }
 
     /// The answer to a command; an error is the test's.
-    pub(crate) fn ask(&mut self, method: &str, parameters: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
         if !self.session.is_empty() {
@@ -109,10 +109,10 @@ impl Chromium {
     pub(crate) fn open(&mut self, url: &str, (width, height): Size, scheme: &str) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500});
-        self.ask("Emulation.setDeviceMetricsOverride", metrics);
+        self.ask("Emulation.setDeviceMetricsOverride", &metrics);
         self.scheme(scheme);
         self.events.clear();
-        self.ask("Page.navigate", json!({"url": url}));
+        self.ask("Page.navigate", &json!({"url": url}));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let event = self.receive("a page to load");
             self.events.push(event);
@@ -122,13 +122,13 @@ impl Chromium {
     /// What the user prefers: `light` or `dark`.
     pub(crate) fn scheme(&mut self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.ask("Emulation.setEmulatedMedia", json!({"features": features}));
+        self.ask("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
     /// The value of an expression, which may be a promise; an exception is the test's.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let mut answer = self.ask("Runtime.evaluate", parameters);
+        let mut answer = self.ask("Runtime.evaluate", &parameters);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].take()
     }
@@ -143,7 +143,7 @@ impl Chromium {
     pub(crate) fn key(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             let text = if key.len() == 1 { key } else { "" };
-            self.ask("Input.dispatchKeyEvent", json!({"type": kind, "key": key, "text": text}));
+            self.ask("Input.dispatchKeyEvent", &json!({"type": kind, "key": key, "text": text}));
         }
     }
 
@@ -158,7 +158,7 @@ impl Chromium {
             let button = if kind == "mouseMoved" { "none" } else { "left" };
             let mouse =
                 json!({"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1});
-            self.ask("Input.dispatchMouseEvent", mouse);
+            self.ask("Input.dispatchMouseEvent", &mouse);
         }
     }
 
@@ -180,7 +180,7 @@ impl Chromium {
     /// A picture of the whole page as base64.
     pub(crate) fn picture(&mut self) -> String {
         let parameters = json!({"format": "png", "captureBeyondViewport": true});
-        let mut answer = self.ask("Page.captureScreenshot", parameters);
+        let mut answer = self.ask("Page.captureScreenshot", &parameters);
         answer["data"].take().as_str().unwrap_or_default().to_owned()
     }
 }
