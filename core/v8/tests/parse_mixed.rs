@@ -208,6 +208,10 @@ fn the_report_of_a_full_heap_repeats_lines_that_count_once() {
         .count();
     assert_eq!(heap.pauses.count, lines as u64);
     assert!(heap.ran_out_of_memory && summary.out_of_memory == 1);
+    // What other processes write behind the report is theirs.
+    let followed = read(format!("{OOM}\n{PLAIN}"));
+    let full: Vec<bool> = followed.isolates.iter().map(|heap| heap.ran_out_of_memory).collect();
+    assert_eq!(full, [true, false]);
     // A process that was not traced still reports its last collections.
     let untraced = &OOM[OOM.find("<--- Last few").expect("a report")..];
     assert_eq!(read(untraced).isolates[0].pauses.count, 2);

@@ -166,6 +166,11 @@ proptest! {
         prop_assert_eq!([young.allocated, young.promoted, young.copied], [Some(allocated), Some(promoted), Some(copied)]);
         prop_assert_eq!(&*read.reason.0, if node == 26 { one.reason } else { "" });
     }
+}
+
+proptest! {
+    // Each case reads a quarter of a megabyte twice.
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn how_bytes_arrive_does_not_matter(

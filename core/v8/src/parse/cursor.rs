@@ -1,5 +1,8 @@
 //! Reading from the front of a line.
 
+/// A petabyte, or thirty thousand years in milliseconds: whoever writes more than that is not V8.
+pub(super) const MOST: f64 = 1e15;
+
 /// What is left of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(pub &'a [u8]);

@@ -7,7 +7,7 @@
 
 use memchr::memchr;
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, MOST};
 use super::event::Releases;
 use crate::event::{Kind, Young};
 
@@ -123,7 +123,7 @@ impl<'a> Pairs<'a> {
             _ => return length(text),
         };
         let mut cursor = Cursor(text);
-        *place = cursor.number();
+        *place = cursor.number().filter(|value| *value <= MOST);
         match *place {
             // The rest may be a unit, or the next name.
             Some(_) => text.len() - cursor.0.len() + usize::from(cursor.0.first() == Some(&b'%')),

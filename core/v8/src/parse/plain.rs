@@ -5,7 +5,7 @@
 //! Scavenge (interleaved) 4.7 (5.8) -> 3.9 (6.8) MB, pooled: 0 MB, 0.83 / 0.00 ms  (average mu = 1.000, …) allocation failure;
 //! ```
 
-use super::cursor::{Cursor, Decimal};
+use super::cursor::{Cursor, Decimal, MOST};
 use super::event::Releases;
 use crate::event::Kind;
 
@@ -57,7 +57,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Plain<'_>> {
     let (used_after, committed_after) = size(&mut line)?;
     line.expect(b" MB, ")?;
     let pooled = pooled(&mut line)?;
-    let pause = line.decimal()?;
+    let pause = line.decimal().filter(|pause| pause.value <= MOST)?;
     line.expect(b" / ")?;
     line.number()?;
     line.expect(b" ms")?;
@@ -92,7 +92,7 @@ fn size(line: &mut Cursor) -> Option<(u64, u64)> {
     line.expect(b" (")?;
     let committed = line.number()?;
     line.expect(b")")?;
-    Some((bytes(used), bytes(committed)))
+    Some((bytes(used)?, bytes(committed)?))
 }
 
 /// `pooled: 0 MB, `, since Node 22.
@@ -129,8 +129,9 @@ fn releases(pooled: Option<Decimal>, pause: Decimal) -> Releases {
     }
 }
 
-fn bytes(mib: f64) -> u64 {
-    (mib * MIB).round() as u64
+fn bytes(mib: f64) -> Option<u64> {
+    let bytes = (mib * MIB).round();
+    (bytes <= MOST).then_some(bytes as u64)
 }
 
 #[cfg(test)]

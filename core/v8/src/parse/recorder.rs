@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+use super::cursor::MOST;
 use crate::event::{Isolate, Kind, Spaces, Young};
 use crate::summary::Process;
 
@@ -92,8 +93,17 @@ impl<'a> Header<'a> {
 impl<'a> Entry<'a> {
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let entry: Self = serde_json::from_slice(line).ok()?;
-        let is_time = |ms: f64| (0.0..1e13).contains(&ms);
-        (is_time(entry.at_ms) && is_time(entry.pause_ms)).then_some(entry)
+        let heaps = [entry.before, entry.after]
+            .into_iter()
+            .flatten()
+            .flat_map(|heap| [heap.used, heap.committed, heap.external]);
+        let spaces = [entry.spaces, entry.spaces_before].into_iter().flatten().flat_map(Sizes::all);
+        let is_size = |bytes: u64| bytes <= MOST as u64;
+        let is_time = |ms: f64| (0.0..=MOST).contains(&ms);
+        let is_sound = heaps.chain(spaces).chain(entry.new_before).all(is_size)
+            && is_time(entry.at_ms)
+            && is_time(entry.pause_ms);
+        is_sound.then_some(entry)
     }
 
     pub(super) fn what(&self) -> Option<What> {
@@ -136,6 +146,11 @@ impl<'a> Entry<'a> {
 }
 
 impl Sizes {
+    fn all(self) -> [u64; 8] {
+        let Self { new, old, code, map, large, new_large, read_only, other } = self;
+        [new, old, code, map, large, new_large, read_only, other]
+    }
+
     fn elder(&self) -> u64 {
         [self.old, self.code, self.map, self.large, self.other].into_iter().fold(0, u64::saturating_add)
     }

@@ -5,7 +5,7 @@
 //! Old space,                  used:   2415 KB, available:*     142 KB, committed:   2608 KB
 //! ```
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, MOST};
 use super::event::Row;
 
 /// What V8 says beside collections and that changes no figure: by `--trace-gc-verbose` and
@@ -84,7 +84,7 @@ fn kilobytes(line: &mut Cursor) -> Option<u64> {
     line.spaces();
     let kilobytes = line.whole()?;
     line.expect(b" KB")?;
-    kilobytes.checked_mul(1024)
+    kilobytes.checked_mul(1024).filter(|bytes| *bytes <= MOST as u64)
 }
 
 /// V8 counts what objects may use of its pages, which is up to 2 % less than a semi-space of a power of two.
