@@ -38,13 +38,15 @@ function startCache(set: Settings, facts: Facts): void {
     facts.compileCache = (require('./esm.js') as typeof Esm).useCompileCache(set.folder, limit(process.env));
   }
   if (aside !== null) return;
-  learnMarks(module);
   const key = keyText(main);
   const file = `${set.folder}/${digest(key)}.cache`;
   const session = new Session(catalogOf(file, key));
   facts.session = session;
   if (set.cache === 'record' && !isWorker()) facts.recorded = new Recorder(session, key, file);
-  watchHooks();
+  if (session.catalog) {
+    learnMarks(module);
+    watchHooks();
+  }
   install(session);
 }
 

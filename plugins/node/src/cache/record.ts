@@ -64,9 +64,10 @@ class Recording {
   run(): Recorded | null {
     if (this.catalog) this.takeOver(this.catalog);
     const before = this.draft.files.size;
-    for (const [directory, request, answer] of this.job.session.resolutions ?? []) {
+    for (const [{ filename }, request, answer] of this.job.session.resolutions ?? []) {
       if (this.isOver() && this.draft.files.size > before) break;
-      this.addRequest(directory, request, answer);
+      if (typeof filename !== 'string' || typeof request !== 'string' || !path.isAbsolute(answer)) continue;
+      this.addRequest(path.dirname(filename), request, answer);
       this.add(answer);
     }
     for (const filename of this.seen.keys()) this.add(filename);
@@ -121,31 +122,29 @@ class Recording {
       return;
     }
     try {
-      const content = this.contentOf(seen);
-      if (content) this.addFile(filename, content);
-      if (seen.script) this.addBytecode(filename, seen.script);
+      this.addFile(filename, this.read(filename));
     } catch {
       // Not readable any more.
     }
   }
 
-  private contentOf(seen: Seen): Content | null {
-    const json = seen.filename.endsWith('.json');
-    const stats = seen.stats ?? fs.statSync(seen.filename);
-    const young = this.facts.isYoung(stats);
-    // JSON is read again here: what is young may not be what was parsed.
-    if (json && young) return null;
-    const content = seen.content ?? fs.readFileSync(seen.filename, 'utf8');
-    const flags = (young ? Flag.Young : 0) | (json ? Flag.Json : mayImport(content) ? Flag.Import : 0);
-    return { numbers: numbersOf(stats), flags, source: json ? jsonOf(content) : wrapped(content), bytecode: null };
+  // What the file is now, whatever it was when it was loaded: that is what the next start will compare it with.
+  private read(filename: string): Content {
+    const json = filename.endsWith('.json');
+    const numbers = numbersOf(fs.statSync(filename));
+    const content = fs.readFileSync(filename, 'utf8');
+    const young = this.facts.isYoung(fs.statSync(filename)) ? Flag.Young : 0;
+    const flags = young | (json ? Flag.Json : mayImport(content) ? Flag.Import : 0);
+    return { numbers, flags, source: json ? jsonOf(content) : wrapped(content), bytecode: null };
   }
 
   private addFile(filename: string, content: Content): void {
     const directory = path.dirname(filename);
     const place = this.facts.walk(filename);
     if (place.real !== filename || place.kind !== 'file') return;
+    if (!/\.(?:c?js|json)$/.test(filename)) return;
     const scope = filename.endsWith('.js') ? this.facts.scopeOf(directory) : null;
-    if (scope === undefined) return;
+    if (scope === undefined || scope?.data.type === 'module') return;
     this.draft.addFile(filename, { ...content, directory, package: scope });
     this.reserve(content.source.length + (content.bytecode?.length ?? 0));
   }

@@ -1,4 +1,5 @@
 // When to record: at exit, or once a server has started; and only if it is worth it.
+import fs = require('node:fs');
 import type * as Record from './record';
 import type { Recorded } from './record';
 import type { Session } from './serve';
@@ -6,15 +7,17 @@ import { limit } from './settings';
 
 /** A program of fewer modules and less text starts no faster from a cache. */
 const WORTH_MODULES = 8;
-const WORTH_CHARACTERS = 64 * 1024;
+const WORTH_BYTES = 64 * 1024;
 /** A cache that few modules are missing from is written again when it is older. */
 const SETTLED_MILLISECONDS = 600_000;
 /** Start-up is over when nothing has been loaded for this long. */
 const QUIET_MILLISECONDS = 5_000;
 
-/** Share of the CPU time so far that recording may take, */
-const SHARE = 0.05;
-/** and what a module and a resolution from the cache have saved at least, in microseconds. */
+/** Share of the CPU time so far that recording may take; the rest of the five per cent is what watching took. */
+const SHARE = 0.035;
+/** Loading the recorder and putting a file in its place, in microseconds. */
+const FIXED = 4000;
+/** What a module and a resolution from the cache have saved at least, in microseconds. */
 const SAVED_BY_HIT = 120;
 const SAVED_BY_RESOLUTION = 30;
 
@@ -58,21 +61,19 @@ export class Recorder {
   }
 
   private isWorthIt(): boolean {
-    let [modules, characters] = [0, 0];
-    for (const { content, file, script } of this.session.seen ?? []) {
-      if (file !== undefined && !script) continue;
-      modules++;
-      characters += content?.length ?? 0;
-    }
+    const news = (this.session.seen ?? []).filter(({ file, script }) => file === undefined || script);
+    if (news.length === 0) return false;
     const { catalog } = this.session;
-    if (modules >= WORTH_MODULES || characters >= WORTH_CHARACTERS) return true;
-    return modules > 0 && catalog !== null && Math.abs(Date.now() - catalog.stored.modified) > SETTLED_MILLISECONDS;
+    if (news.length >= WORTH_MODULES || (catalog && Math.abs(Date.now() - catalog.stored.modified) > SETTLED_MILLISECONDS)) return true;
+    let bytes = 0;
+    for (const { filename } of news) bytes += fs.statSync(filename, { throwIfNoEntry: false })?.size ?? 0;
+    return bytes >= WORTH_BYTES;
   }
 
   private record(): void {
     const { hits, resolved } = this.session;
     const { user, system } = process.cpuUsage();
-    const budget = (user + system) * SHARE + hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION;
+    const budget = (user + system) * SHARE - FIXED + hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION;
     const { record } = require('./record.js') as typeof Record;
     this.result = record({
       session: this.session,

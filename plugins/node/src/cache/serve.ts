@@ -1,26 +1,23 @@
 // The start-up cache at work: answers for Node's loader where the catalog has one that still holds, and Node's own way everywhere else.
-import fs = require('node:fs');
 import path = require('node:path');
-import vm = require('node:vm');
+import type * as Vm from 'node:vm';
 import type { Catalog, Code } from './catalog';
 import { Flag } from './format';
 import { hasOwnPaths, isLoadingPristine, isResolutionPristine, loader, markExecuting, node, type LoadedModule, type ResolveOptions } from './loader';
-import { mayImport, WRAPPER_LENGTH, wrapped } from './text';
 
 type Wrapper = (this: unknown, exports: unknown, require: NodeJS.Require, module: LoadedModule, filename: string, directory: string) => unknown;
 
-/** A module that was compiled or read in this process, for the recorder. */
+/** A module that this process has loaded, for the recorder. */
 export interface Seen {
   readonly filename: string;
-  /** The text as Node gave it to the compiler; undefined if it came from the catalog. */
-  readonly content: string | undefined;
-  /** What the file was before it was read. */
-  readonly stats: fs.Stats | undefined;
-  /** Its place in the catalog, if it was served from there. */
+  /** Its place in the catalog; undefined if it is not there, or not as it is now. */
   readonly file: number | undefined;
-  /** Kept where V8 had to compile: the bytecode is still to be had. */
-  readonly script: vm.Script | undefined;
+  /** Kept where V8 had to compile what the catalog had: the bytecode is still to be had. */
+  readonly script: Vm.Script | undefined;
 }
+
+/** A request that Node answered: by which module, what, and where it led. */
+export type Resolution = readonly [parent: LoadedModule, request: string, filename: string];
 
 /** What happened so far. */
 export class Session {
@@ -31,7 +28,7 @@ export class Session {
   rejected = 0;
   /** For the recorder; null when nothing is recorded (any more). */
   seen: Seen[] | null = null;
-  resolutions: [directory: string, request: string, filename: string][] | null = null;
+  resolutions: Resolution[] | null = null;
   /** Called once, when there is something to record. */
   onNews: (() => void) | undefined;
 
@@ -49,26 +46,30 @@ export function install(given: Session): void {
 }
 
 function resolveFilename(this: unknown, request: string, parent: LoadedModule | undefined, isMain: boolean, options?: ResolveOptions): string {
-  const from = parent?.filename;
-  const plain =
-    typeof from === 'string' &&
-    typeof request === 'string' &&
-    (options === undefined || (options !== null && options.paths === undefined && options.conditions === undefined)) &&
-    !isBuiltin(request) &&
-    isResolutionPristine();
-  if (!plain) return node.resolveFilename.call(this, request, parent, isMain, options);
-  const directory = path.dirname(from);
-  const relative = isRelative(request);
-  if (!relative && !hasOwnPaths(parent as LoadedModule, directory)) return node.resolveFilename.call(this, request, parent, isMain, options);
-  const known = session.catalog?.resolve(directory, request, isLoaded);
-  if (known !== undefined) {
-    session.resolved++;
-    return known;
+  if (BUILTIN.has(request)) return request;
+  const { catalog } = session;
+  if (catalog && parent && (options === undefined || isPlain(options)) && typeof request === 'string' && isResolutionPristine()) {
+    const known = resolveKnown(catalog, request, parent);
+    if (known !== undefined) return known;
   }
   const found = node.resolveFilename.call(this, request, parent, isMain, options);
   session.unresolved++;
-  session.resolutions?.push([directory, request, found]);
+  if (session.resolutions && parent && !isMain) session.resolutions.push([parent, request, found]);
   return found;
+}
+
+function resolveKnown(catalog: Catalog, request: string, parent: LoadedModule): string | undefined {
+  const { filename } = parent;
+  if (typeof filename !== 'string') return undefined;
+  const directory = filename.slice(0, filename.lastIndexOf('/'));
+  if (!isRelative(request) && !hasOwnPaths(parent, directory)) return undefined;
+  const known = catalog.resolve(directory, request, isLoaded);
+  if (known !== undefined) session.resolved++;
+  return known;
+}
+
+function isPlain(options: ResolveOptions | null): boolean {
+  return options !== null && options.paths === undefined && options.conditions === undefined;
 }
 
 function isLoaded(filename: string): boolean {
@@ -76,112 +77,83 @@ function isLoaded(filename: string): boolean {
 }
 
 function loadScript(this: unknown, module: LoadedModule, filename: string): void {
-  if (!(filename.endsWith('.js') || filename.endsWith('.cjs')) || !isLoadingPristine(module)) {
+  const { catalog } = session;
+  const file = catalog?.find(filename);
+  const code = file !== undefined && isLoadingPristine(module) ? catalog!.load(file) : null;
+  const script = code && compile(code, filename);
+  const wrapper = script && wrapperOf(script, code);
+  if (!wrapper) {
+    session.misses++;
+    // A text that V8 did not take is not for us to keep.
+    if (session.seen && !code) note(filename, undefined, undefined);
     node.js.call(this, module, filename);
     return;
   }
-  const { catalog } = session;
-  const file = catalog?.find(filename);
-  const code = file === undefined ? null : catalog!.load(file);
-  if (code) {
-    const script = compile(code, filename);
-    if (script) {
-      session.hits++;
-      if (session.seen) note({ filename, content: undefined, stats: undefined, file, script: script.cachedDataRejected === false ? undefined : script });
-      run(script, module, filename);
-      return;
-    }
-  }
-  session.misses++;
-  if (session.seen) loadAndRecord.call(this, module, filename);
-  else node.js.call(this, module, filename);
-}
-
-// Node decides what the file is and reads it; we look at what it is about to compile.
-function loadAndRecord(this: unknown, module: LoadedModule, filename: string): void {
-  // Before it is read: a change that comes between is seen next time.
-  const stats = fs.statSync(filename, { throwIfNoEntry: false });
-  module._compile = (content, name, format) => {
-    delete (module as { _compile?: unknown })._compile;
-    const script = format === 'module' || name !== filename ? null : compileNew(content, filename);
-    const wrapper = script && functionOf(script, content);
-    if (!wrapper) return node.compile.call(module, content, name, format);
-    note({ filename, content, stats, file: undefined, script: script! });
-    return call(wrapper, module, filename);
-  };
-  try {
-    node.js.call(this, module, filename);
-  } finally {
-    if (Object.hasOwn(module, '_compile')) delete (module as { _compile?: unknown })._compile;
-  }
+  session.hits++;
+  if (session.seen) note(filename, file, code.bytecode && !script.cachedDataRejected ? undefined : script);
+  run(wrapper, module, filename);
 }
 
 function loadJson(this: unknown, module: LoadedModule, filename: string): void {
   const { catalog } = session;
-  const file = isLoadingPristine(module) && filename.endsWith('.json') ? catalog?.find(filename) : undefined;
-  const code = file === undefined || !(catalog!.flags(file) & Flag.Json) ? null : catalog!.load(file);
+  const file = catalog?.find(filename);
+  const code = file !== undefined && isLoadingPristine(module) && catalog!.flags(file) & Flag.Json ? catalog!.load(file) : null;
+  if (session.seen) note(filename, code ? file : undefined, undefined);
   if (code) {
     session.hits++;
-    if (session.seen) note({ filename, content: undefined, stats: undefined, file, script: undefined });
     module.exports = JSON.parse(code.source);
     return;
   }
-  node.json.call(this, module, filename);
   session.misses++;
-  if (session.seen && isLoadingPristine(module) && filename.endsWith('.json')) {
-    note({ filename, content: undefined, stats: undefined, file: undefined, script: undefined });
-  }
+  node.json.call(this, module, filename);
 }
 
-function note(seen: Seen): void {
-  session.seen!.push(seen);
-  if (session.onNews && (seen.file === undefined || seen.script)) {
+function note(filename: string, file: number | undefined, script: Vm.Script | undefined): void {
+  session.seen!.push({ filename, file, script });
+  if (session.onNews && (file === undefined || script)) {
     session.onNews();
     session.onNews = undefined;
   }
 }
 
-const DEFAULT_LOADER = (vm as { constants?: { USE_MAIN_CONTEXT_DEFAULT_LOADER?: symbol } }).constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-
-function compile(code: Code, filename: string): vm.Script | null {
-  if (code.flags & Flag.Import && !allowImport()) return null;
-  const script = newScript(code.source, filename, code.bytecode);
-  if (script?.cachedDataRejected) session.rejected++;
-  return script;
+// A program without a cache does not pay for it.
+function vm(): typeof Vm {
+  return (loadedVm ??= require('node:vm') as typeof Vm);
 }
 
-function compileNew(content: string, filename: string): vm.Script | null {
-  if (mayImport(content) && !allowImport()) return null;
-  return newScript(wrapped(content), filename, undefined);
+let loadedVm: typeof Vm | undefined;
+
+function defaultLoader(): symbol | undefined {
+  return (vm() as { constants?: { USE_MAIN_CONTEXT_DEFAULT_LOADER?: symbol } }).constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 }
 
 // A text that is no CommonJS goes Node's way, which knows what to say about it or what else it may be.
-function newScript(source: string, filename: string, cachedData: Buffer | undefined): vm.Script | null {
+function compile({ source, bytecode, flags }: Code, filename: string): Vm.Script | null {
+  if (flags & Flag.Import && !allowImport()) return null;
   try {
-    return new vm.Script(source, { filename, lineOffset: -1, cachedData, importModuleDynamically: DEFAULT_LOADER } as vm.ScriptOptions);
+    const options = { filename, lineOffset: -1, cachedData: bytecode, importModuleDynamically: defaultLoader() };
+    const script = new (vm().Script)(source, options as Vm.ScriptOptions);
+    if (script.cachedDataRejected) session.rejected++;
+    return script;
   } catch {
     return null;
   }
 }
 
-function run(script: vm.Script, module: LoadedModule, filename: string): void {
-  call(script.runInThisContext() as Wrapper, module, filename);
-}
-
-// `}); f(function () {` in a file would end our function and begin another one.
-function functionOf(script: vm.Script, content: string): Wrapper | null {
+// `}); f(function () {` in a file would end our function and begin another one. Nothing with bytecode is like that: it has been here before.
+function wrapperOf(script: Vm.Script, { source, bytecode }: Code): Wrapper | null {
   const wrapper: unknown = script.runInThisContext();
-  const length = WRAPPER_LENGTH + content.length - '()'.length;
-  return typeof wrapper === 'function' && Function.prototype.toString.call(wrapper).length === length ? (wrapper as Wrapper) : null;
+  if (bytecode) return wrapper as Wrapper;
+  const isWhole = typeof wrapper === 'function' && Function.prototype.toString.call(wrapper).length === source.length - '()'.length;
+  return isWhole ? (wrapper as Wrapper) : null;
 }
 
-function call(wrapper: Wrapper, module: LoadedModule, filename: string): unknown {
+function run(wrapper: Wrapper, module: LoadedModule, filename: string): void {
   const { exports } = module;
   const require = requireOf(module);
   markExecuting(module, true);
-  const result = Reflect.apply(wrapper, exports, [exports, require, module, filename, path.dirname(filename)]);
+  Reflect.apply(wrapper, exports, [exports, require, module, filename, path.dirname(filename)]);
   markExecuting(module, false);
-  return result;
 }
 
 // As Node makes it.
@@ -212,7 +184,7 @@ let importAllowed: boolean | undefined;
 // The loader that Node offers for such scripts is its own, but it warns that offering it is an experiment. The program did not ask for it.
 function allowImport(): boolean {
   if (importAllowed !== undefined) return importAllowed;
-  importAllowed = DEFAULT_LOADER !== undefined;
+  importAllowed = defaultLoader() !== undefined;
   if (!importAllowed) return false;
   const original = process.emitWarning;
   const filter = function emitWarning(this: unknown, ...given: unknown[]): void {
@@ -223,10 +195,6 @@ function allowImport(): boolean {
   };
   process.emitWarning = filter as typeof process.emitWarning;
   return true;
-}
-
-function isBuiltin(request: string): boolean {
-  return BUILTIN.has(request) || request.startsWith('node:');
 }
 
 const BUILTIN: ReadonlySet<string> = new Set((require('node:module') as { builtinModules: string[] }).builtinModules);

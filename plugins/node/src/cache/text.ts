@@ -4,7 +4,7 @@
 const HEAD = '(function (exports, require, module, __filename, __dirname) {\n';
 const TAIL = '\n})';
 
-export const WRAPPER_LENGTH = HEAD.length + TAIL.length;
+const WRAPPER_LENGTH = HEAD.length + TAIL.length;
 
 /** The text that is compiled for a file: a function of what Node gives to modules. */
 export function wrapped(content: string): string {
