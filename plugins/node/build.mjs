@@ -32,15 +32,13 @@ else if (what === 'tests') await tests(path.resolve(out));
 else throw new Error('usage: node build.mjs plugin|tests OUT');
 
 async function plugin(outdir) {
-  const present = Object.entries(entries).filter(([, source]) => fs.existsSync(path.join(here, source)));
   await build({
     ...common,
-    entryPoints: Object.fromEntries(present),
+    entryPoints: entries,
     // Lazily required from beside the file that asks.
     external: Object.keys(entries).map((name) => `./${name}.js`),
     outdir,
   });
-  fs.mkdirSync(outdir, { recursive: true });
   fs.writeFileSync(path.join(outdir, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
   fs.copyFileSync(path.join(here, 'README.md'), path.join(outdir, 'README.md'));
 }

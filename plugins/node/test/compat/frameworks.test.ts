@@ -46,7 +46,7 @@ onEach('fastify answers a request', async (release, t) => {
 }, { from: 20 });
 
 onEach('the compiler of TypeScript checks and prints', async (release, t) => {
-  const app = App.create(t, { 'broken.ts': 'const n: number = "text";\n' }).usePackages();
-  const { plain } = await sameAsPlain(app, release, ['node_modules/typescript/bin/tsc', '--noEmit', '--types', '', '--lib', 'es5', 'broken.ts']);
+  const app = App.create(t, { 'tsconfig.json': { compilerOptions: { noEmit: true, lib: ['es5'], types: [] } }, 'broken.ts': 'const n: number = "text";\n' }).usePackages();
+  const { plain } = await sameAsPlain(app, release, ['node_modules/typescript/bin/tsc', '--project', '.']);
   assert.match(plain.stdout, /TS2322/);
 }, { only: [20, 24] });

@@ -56,7 +56,7 @@ process.on('exit', () => {
   'src/wrapper.js': `exports.fn = function named(a, b) { return a; };
 exports.facts = [arguments.length, this === exports, this === module.exports, __filename, __dirname, typeof require.extensions, require.main.filename, module.parent.id];
 exports.source = exports.fn.toString();
-exports.where = new Error('here').stack.split('\\n').slice(0, 4);
+exports.where = new Error('here').stack.split('\\n').slice(0, 2);
 exports.names = [require.name, require.length, require.resolve.name, typeof require.cache, module.children.length, Object.getPrototypeOf(module).constructor.name];
 exports.caller = arguments.callee.toString().slice(0, 40);`,
   'src/circle-a.js': "exports.early = 1; const b = require('./circle-b'); exports.late = b.seen;",
@@ -141,7 +141,7 @@ const PATCHES: Record<string, string> = {
     fs.readFileSync = (file, ...rest) => String(file).endsWith('a.js') ? "module.exports = 'virtual'" : original(file, ...rest);
     console.log(require('./a.js'));`,
   'Error.prepareStackTrace': `
-    Error.prepareStackTrace = (error, calls) => calls.slice(0, 3).map((call) => [call.getFileName(), call.getLineNumber(), call.getColumnNumber(), call.getFunctionName(), call.getTypeName()].join()).join();
+    Error.prepareStackTrace = (error, calls) => calls.slice(0, 1).map((call) => [call.getFileName(), call.getLineNumber(), call.getColumnNumber(), call.getFunctionName(), call.getTypeName()].join()).join();
     console.log(require('./stack.js'));`,
   'module.createRequire': `
     const own = require('module').createRequire(__dirname + '/inner/none.js');

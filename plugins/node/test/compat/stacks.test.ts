@@ -27,7 +27,7 @@ const cases = Object.keys(FILES).flatMap((name) => /^lib\/((?!fail).*)\.js$/.exe
 
 for (const name of cases) {
   onEach(`the stack of an error: ${name}`, async (release, t) => {
-    const { plain } = await sameAsPlain(App.create(t, FILES), release, ['main.js', name]);
+    const { plain } = await sameAsPlain(App.create(t, FILES), release, ['--stack-trace-limit=50', 'main.js', name]);
     assert.match(plain.stdout + plain.stderr, /lib\/(fail|syntax|broken|typo|evaluated|absent|rejected)\.js/);
   }, { only: [18, 20, 24, 26] });
 }
@@ -56,7 +56,7 @@ const mapped = /dist\/fail\.ts:6:9/;
 
 onEach('source maps by the package source-map-support', async (release, t) => {
   const app = App.create(t, compiled()).usePackages();
-  const { plain } = await sameAsPlain(app, release, ['-r', 'source-map-support/register', 'main.js']);
+  const { plain } = await sameAsPlain(app, release, ['-r', 'source-map-support/register', '--stack-trace-limit=50', 'main.js']);
   assert.match(plain.stderr, mapped);
 }, { only: [18, 22, 26] });
 

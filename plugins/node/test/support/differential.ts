@@ -1,6 +1,7 @@
 // The plugin must not be noticed: every program runs without it, with it and an empty cache, and with it and a full one.
 import assert from 'node:assert/strict';
 import type { App, Outcome, RunOptions } from './app';
+import { plugin } from './places';
 import type { Release } from './releases';
 
 export interface Comparison {
@@ -23,7 +24,7 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
   const run = async (plugin: boolean): Promise<Outcome> => {
     const outcome = await app.exec(release, options.program ?? release.node, args, { ...options, plugin });
     const normalize = options.normalize ?? ((text) => text);
-    return { ...outcome, stdout: normalize(outcome.stdout), stderr: normalize(withoutPid(outcome.stderr)) };
+    return { ...outcome, stdout: normalize(withoutLoader(outcome.stdout)), stderr: normalize(withoutPid(withoutLoader(outcome.stderr))) };
   };
   const plain = await run(false);
   const before = app.stats().length;
@@ -31,6 +32,16 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
     assert.deepEqual(await run(true), plain, `start ${start} with the plugin is not as without it`);
   }
   return { plain, stats: app.stats().slice(before) };
+}
+
+// Which functions of the loader a stack trace shows is the only thing that the plugin changes in it.
+function withoutLoader(text: string): string {
+  return text
+    .split('\n')
+    .filter((line) => !/^\s*at .*(?:node:internal\/|node:diagnostics_channel)/.test(line) && !(line.trimStart().startsWith('at ') && line.includes(plugin)))
+    .join('\n')
+    .replace(/^(\s+at .*) \{$/gm, '$1')
+    .replace(/^\s*\{$/gm, '');
 }
 
 // Node's warnings begin with it.
