@@ -2,6 +2,7 @@
 //!
 //! `docs/results/tls-*.json`, `gzip-*.json` and `node-*.json` are reports of `hasten bench`, kept as they were written.
 
+mod gc_model;
 mod gzip;
 mod node;
 mod tls;
@@ -21,6 +22,7 @@ use crate::workspace::Workspace;
 const DIRECTORY: &str = "docs/results";
 const COMMAND: &str = "cargo xtask results";
 const PERFORMANCE: &str = "docs/performance.md";
+const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 
 /// The lines between which a table is written.
 type Marks = (&'static str, &'static str);
@@ -32,6 +34,8 @@ const PROFILE_TLS: Marks =
     ("<!-- profile-tls: begin (written by `cargo xtask results`) -->\n", "<!-- profile-tls: end -->\n");
 const PROFILE_GZIP: Marks =
     ("<!-- profile-gzip: begin (written by `cargo xtask results`) -->\n", "<!-- profile-gzip: end -->\n");
+const GC_MODEL: Marks =
+    ("<!-- gc-model: begin (written by `cargo xtask results`) -->\n", "<!-- gc-model: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
 
@@ -74,7 +78,9 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
         };
         workspace.generate(document, &text, args.check, COMMAND)?;
     }
-    Ok(())
+    let model = load_json::<gc_model::Report>(&directory.join("gc-model.json"))?;
+    let text = mark(GC_MODEL, &workspace.read(GC_MODEL_PAGE)?, GC_MODEL_PAGE, &gc_model::tables(&model))?;
+    workspace.generate(GC_MODEL_PAGE, &text, args.check, COMMAND)
 }
 
 /// `text` with `table` between the marks of that name.
@@ -115,8 +121,8 @@ struct Ratio {
 /// Copies a report under the name of its machine. What is unfinished or failed is no result.
 fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
     let refuse = |why: &str| Err(Error::Result { path: path.to_owned(), why: why.to_owned() });
-    let results = load::<serde_json::Value>(path)?;
-    let is_right = match results.workload.as_str() {
+    let mut results = load::<serde_json::Value>(path)?;
+    let is_right = match results.workload.clone().as_str() {
         "tls" => load::<tls::Row>(path)?.rows.iter().all(|row| are_right(&row.stock, &row.hasten)),
         "gzip" => {
             let rows = load::<gzip::Row>(path)?.rows;
@@ -126,7 +132,11 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
         "node" | node::TUNINGS => {
-            load::<node::Row>(path)?.rows.iter().all(|row| are_right(&row.stock, &row.hasten))
+            let rows = load::<node::Row>(path)?.rows;
+            if rows.iter().all(node::Row::is_ghost) {
+                results.workload = node::GHOST.to_owned();
+            }
+            rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
         _ => return refuse("it is not a report of `hasten bench`"),
     };
@@ -163,6 +173,10 @@ fn load_all<R: DeserializeOwned>(workload: &str, directory: &Path) -> Result<Vec
 }
 
 fn load<R: DeserializeOwned>(path: &Path) -> Result<Results<R>, Error> {
+    load_json(path)
+}
+
+fn load_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
     serde_json::from_slice(&text)
         .map_err(|error| Error::Content { path: path.to_owned(), why: error.to_string() })

@@ -194,9 +194,9 @@ impl Correction {
 
 /// How far predictions of the total pause are off, from docs/results/gc-model.json: four of five lie within. What is
 /// concluded from the heap's size is further off.
-const FIRST_ERROR: f64 = 1.12;
-const ERROR_PER_DOUBLING: f64 = 1.15;
-const ERROR_OF_CONCLUSIONS: f64 = 1.2;
+const FIRST_ERROR: f64 = 1.1;
+const ERROR_PER_DOUBLING: f64 = 1.12;
+const ERROR_OF_CONCLUSIONS: f64 = 1.12;
 
 /// All collections for each that was kept.
 fn gaps(input: &ModelInput) -> f64 {

@@ -9,7 +9,7 @@ use crate::units;
 const WORTH: f64 = 0.01;
 
 /// A larger size has to bring this part of what the largest one would.
-const MOST_OF_IT: f64 = 0.75;
+const MOST_OF_IT: f64 = 0.85;
 
 /// Beyond this the semi-spaces outgrow the caches of most machines: pauses still fall, CPU time often does not.
 const LARGEST: u64 = 64 * MIB;
@@ -52,8 +52,11 @@ pub(super) fn advise(summary: &Summary, facts: &Facts) -> Advice {
     let wall = wall_ms(heap).max(1.0);
     let saving = |size: &Prediction| (now.scavenge_pause_ms - size.scavenge_pause_ms) / wall;
     let most = larger.iter().map(|size| saving(size)).fold(0.0, f64::max);
-    let is_sure = |size: &&&Prediction| size.scavenge_pause_high_ms < now.scavenge_pause_ms;
-    let best = larger.iter().filter(is_sure).find(|size| saving(size) >= (MOST_OF_IT * most).max(WORTH));
+    // Half way to the bad end of the interval, it is still a gain.
+    let is_likely = |size: &&&Prediction| {
+        (size.scavenge_pause_ms + size.scavenge_pause_high_ms) / 2.0 < now.scavenge_pause_ms
+    };
+    let best = larger.iter().filter(is_likely).find(|size| saving(size) >= (MOST_OF_IT * most).max(WORTH));
     match best {
         Some(best) => size(summary, facts, &model, best),
         None => no_size(heap, &model, &larger, now, facts),
@@ -185,7 +188,7 @@ fn no_size(
     let best = larger.iter().min_by(|a, b| a.scavenge_pause_ms.total_cmp(&b.scavenge_pause_ms));
     let reason = match best {
         Some(best) => format!(
-            "{now_text}; at {} it would be {} (between {} and {}), which is no difference that matters or that is sure.",
+            "{now_text}; at {} it would be {} (between {} and {}), which is no difference that matters, or none that is likely.",
             size_text(best.semi_space),
             share(best.scavenge_pause_ms),
             share(best.scavenge_pause_low_ms),
