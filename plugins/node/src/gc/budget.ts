@@ -19,7 +19,7 @@ export class Budget {
   #cpu = 0;
 
   reset(): void {
-    this.#left = RUN_US;
+    this.#left = SAVED_US / 2;
     this.#noticed = 0;
     this.#cpu = cpuTime();
   }

@@ -180,6 +180,13 @@ onEach('each process of a cluster has its own socket, worker threads have none',
   assert.deepEqual(fs.readdirSync(folder).sort(), expected);
 }, SOME);
 
+onEach('the plugin opens the channel by itself', async (release, t) => {
+  const app = App.create(t, { 'main.js': SERVER });
+  const child = app.spawn(release, release.node, ['main.js']);
+  t.after(() => child.kill('SIGKILL'));
+  await until(() => fs.existsSync(path.join(app.runtime, 'node', `${child.pid}.sock`)));
+}, SOME);
+
 onEach('HASTEN_NODE_GC=0 means no channel', async (release, t) => {
   const app = withRecorder(App.create(t, { 'main.js': 'setTimeout(() => {}, 300);' }));
   await app.run(release, [...preload(app), 'main.js'], { ...ALONE, env: { HASTEN_NODE_GC: '0' } });

@@ -69,7 +69,7 @@ onEach('the heap before and after is the sum of its spaces', async (release, t) 
   const { lines } = await run(release, t, WORK);
   const measured = lines.filter((line) => line['before']);
   const last = lines.at(-1);
-  assert.ok(measured.length > 10);
+  assert.ok(measured.length > 3);
   assert.equal(measured.length, last?.['detailed']);
   for (const line of measured) {
     const sum = (spaces: Record<string, number>) => total(Object.values(spaces));
@@ -118,7 +118,7 @@ for (const [name, perTurn] of [['one scavenge', 1], ['several scavenges', 5]] as
       turn();`;
     const { lines, output } = await run(release, t, script, ['--expose-gc']);
     assert.ok(lines.length > 9000);
-    assert.ok(lines.at(-1)?.['detailed'] > 20);
+    assert.ok(lines.at(-1)?.['detailed'] > 10);
     assert.ok(Number(output) < 250, `${output} MB`);
   }, { only: [20, 24] });
 }
