@@ -1,4 +1,4 @@
-// node build.mjs plugin|tests OUT: bundles the package, or its tests, into OUT. The tools are in .deps/node-plugin (scripts/node-plugin.sh).
+// node build.mjs plugin|eager|tests OUT: bundles the package, one for tests that records whatever it costs, or its tests, into OUT. The tools are in .deps/node-plugin (scripts/node-plugin.sh).
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -26,22 +26,35 @@ const common = {
   target: 'node18',
 };
 
-const [what, out] = process.argv.slice(2);
-if (what === 'plugin') await plugin(path.resolve(out));
-else if (what === 'tests') await tests(path.resolve(out));
-else throw new Error('usage: node build.mjs plugin|tests OUT');
-
-async function plugin(outdir) {
+async function plugin(outdir, plugins = []) {
   await build({
     ...common,
     entryPoints: entries,
     // Lazily required from beside the file that asks.
     external: Object.keys(entries).map((name) => `./${name}.js`),
     outdir,
+    plugins,
   });
   fs.writeFileSync(path.join(outdir, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
   fs.copyFileSync(path.join(here, 'README.md'), path.join(outdir, 'README.md'));
 }
+
+// Small programs are not worth a cache, and large ones get theirs over several starts. Tests want one of every program, at once.
+const POLICY = { WORTH_MODULES: '1', FIXED: '-1e12' };
+
+const eager = {
+  name: 'eager',
+  setup: (building) =>
+    building.onLoad({ filter: /\/cache\/recorder\.ts$/ }, ({ path: file }) => {
+      let contents = fs.readFileSync(file, 'utf8');
+      for (const [name, value] of Object.entries(POLICY)) {
+        const changed = contents.replace(new RegExp(`^const ${name} = .*;$`, 'm'), `const ${name} = ${value};`);
+        if (changed === contents) throw new Error(`recorder.ts has no constant ${name} any more`);
+        contents = changed;
+      }
+      return { contents, loader: 'ts' };
+    }),
+};
 
 // The package is what has been built: no tools, and the version of the workspace.
 function manifest() {
@@ -67,3 +80,9 @@ async function tests(outdir) {
     },
   });
 }
+
+const [what, out] = process.argv.slice(2);
+if (what === 'plugin') await plugin(path.resolve(out));
+else if (what === 'eager') await plugin(path.resolve(out), [eager]);
+else if (what === 'tests') await tests(path.resolve(out));
+else throw new Error('usage: node build.mjs plugin|eager|tests OUT');

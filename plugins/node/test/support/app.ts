@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { packages, register } from './places';
+import { eager, packages, register } from './places';
 import type { Release } from './releases';
 
 export interface Outcome {
@@ -17,6 +17,8 @@ export interface Outcome {
 export interface RunOptions {
   /** Preload the plugin, as `hasten run` does; true unless said otherwise. */
   plugin?: boolean;
+  /** Record the program at its first start, small as it is, and cost what it may. */
+  eager?: boolean;
   /** On top of a small environment that has nothing of the caller's but PATH. */
   env?: Record<string, string | undefined>;
   /** Relative to the app's folder. */
@@ -122,7 +124,8 @@ export class App {
       HASTEN_NODE_STATS: this.#stats,
       ...own,
     };
-    if (options.plugin ?? true) env['NODE_OPTIONS'] = [`--require=${register}`, own['NODE_OPTIONS']].filter(Boolean).join(' ');
+    const preload = options.eager ? path.join(eager, 'register.js') : register;
+    if (options.plugin ?? true) env['NODE_OPTIONS'] = [`--require=${preload}`, own['NODE_OPTIONS']].filter(Boolean).join(' ');
     return env;
   }
 }

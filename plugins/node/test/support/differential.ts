@@ -1,7 +1,7 @@
 // The plugin must not be noticed: every program runs without it, with it and an empty cache, and with it and a full one.
 import assert from 'node:assert/strict';
 import type { App, Outcome, RunOptions } from './app';
-import { plugin } from './places';
+import { eager, plugin } from './places';
 import type { Release } from './releases';
 
 export interface Comparison {
@@ -22,7 +22,7 @@ export interface CompareOptions extends RunOptions {
 /** Fails unless output and exit code are the same in all runs. */
 export async function sameAsPlain(app: App, release: Release, args: string[], options: CompareOptions = {}): Promise<Comparison> {
   const run = async (plugin: boolean): Promise<Outcome> => {
-    const outcome = await app.exec(release, options.program ?? release.node, args, { ...options, plugin });
+    const outcome = await app.exec(release, options.program ?? release.node, args, { eager: true, ...options, plugin });
     const normalize = options.normalize ?? ((text) => text);
     return { ...outcome, stdout: normalize(withoutLoader(outcome.stdout)), stderr: normalize(withoutPid(withoutLoader(outcome.stderr))) };
   };
@@ -38,10 +38,11 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
 function withoutLoader(text: string): string {
   return text
     .split('\n')
-    .filter((line) => !/^\s*at .*(?:node:internal\/|node:diagnostics_channel)/.test(line) && !(line.trimStart().startsWith('at ') && line.includes(plugin)))
+    .filter((line) => !/^\s*at .*(?:node:internal\/|node:diagnostics_channel)/.test(line) && !(line.trimStart().startsWith('at ') && (line.includes(plugin) || line.includes(eager))))
     .join('\n')
     .replace(/^(\s+at .*) \{$/gm, '$1')
-    .replace(/^\s*\{$/gm, '');
+    .replace(/^\s*\{$/gm, '')
+    .replace(/\.\.\. \d+ lines matching/g, '... lines matching');
 }
 
 // Node's warnings begin with it.

@@ -13,6 +13,9 @@ export const plugin = HASTEN_PLUGIN;
 /** What `node -r` gets. */
 export const register = path.join(plugin, 'register.js');
 
+/** The same, but one that records every program at once. */
+export const eager = path.join(path.dirname(plugin), 'eager');
+
 /** The packages of test/packages. */
 export const packages = path.join(root, '.deps/node-test-packages/node_modules');
 
