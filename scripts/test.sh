@@ -9,7 +9,7 @@ scripts/tools.sh cargo-deny
 PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
 
 # What the caller's shell says about hasten must not reach the tests.
-unset "${!HASTEN_@}" LD_PRELOAD
+unset "${!HASTEN_@}" LD_PRELOAD NODE_OPTIONS
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 # The same random inputs in every run, so that the same tree gets the same verdict. New ones: PROPTEST_RNG_SEED=$RANDOM.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261122}
@@ -52,6 +52,7 @@ check "Exported symbols" cargo xtask symbols
 check "docs/hooks.md" cargo xtask hooks --check
 check "Measured tables" cargo xtask results --check
 if [[ ${1:-} != --no-tests ]]; then
+    scripts/nodes.sh
     tests "Tests" cargo test --locked --workspace --no-fail-fast
     tests "Tests of the Node.js plugin" scripts/node-test.sh
 fi
