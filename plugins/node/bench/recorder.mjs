@@ -27,7 +27,7 @@ async function main(plugin, releases) {
     console.log(`  ${UNITS.slice(1).map((unit) => `${unit} +${costs[unit].toFixed(0)}`).join(', ')}`);
     const results = [];
     for (let pair = 0; pair < PAIRS; pair += 1) results.push(await compare(node, gc, costs));
-    report(results);
+    if (PAIRS > 0) report(results);
   }
 }
 
