@@ -305,8 +305,10 @@ fn an_entry_that_comes_late_is_the_same_heap_s() {
 
 #[test]
 fn a_program_s_json_is_not_a_recording() {
-    let summary = read("{\"gc\":\"scavenge\",\"at_ms\":10,\"pause_ms\":1.5}\n");
-    assert_eq!(counts(&summary.lines), [1, 0, 1, 0]);
+    let line = "{\"gc\":\"scavenge\",\"at_ms\":10,\"pause_ms\":1.5}\n";
+    assert_eq!(counts(&read(line).lines), [1, 0, 1, 0]);
+    let behind = read(format!("{RECORDING}{line}"));
+    assert_eq!((behind.lines.other, behind.isolates.len()), (1, 1));
 }
 
 #[test]
