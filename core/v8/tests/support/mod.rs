@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hasten_v8::event::{Collection, Isolate, Kind, Reason, Young};
 
-pub const MB: u64 = 1 << 20;
+pub(crate) const MB: u64 = 1 << 20;
 
 /// Objects are allocated in lumps of that size.
 const LUMP: u64 = 16 << 10;
@@ -18,12 +18,12 @@ const LUMP: u64 = 16 << 10;
 const OLD_GROWTH: u64 = 64 * MB;
 
 /// A program: what it allocates, and how long that lives in bytes allocated meanwhile.
-pub struct Heap {
-    pub allocated: u64,
+pub(crate) struct Heap {
+    pub(crate) allocated: u64,
     /// The share that lives for ever.
-    pub immortal: f64,
+    pub(crate) immortal: f64,
     /// The share that lives for so many bytes.
-    pub window: (f64, u64),
+    pub(crate) window: (f64, u64),
 }
 
 /// A lump on its way through the young generation.
@@ -34,7 +34,7 @@ struct Lump {
 
 impl Heap {
     /// What V8 would write with this limit, if a millisecond passed with each megabyte.
-    pub fn run(&self, limit: u64) -> Vec<Collection> {
+    pub(crate) fn run(&self, limit: u64) -> Vec<Collection> {
         let mut state = State::new();
         let mut now = 0;
         while now < self.allocated {
@@ -148,7 +148,7 @@ impl State {
 }
 
 /// As `--trace-gc` has it: tenths of a megabyte, and nothing of the young generation.
-pub fn only_heap(trace: Vec<Collection>) -> Vec<Collection> {
+pub(crate) fn only_heap(trace: Vec<Collection>) -> Vec<Collection> {
     let tenths = |bytes: u64| (bytes as f64 / MB as f64 * 10.0).round() as u64 * MB / 10;
     let plain = |one: Collection| Collection {
         used_before: one.used_before.map(tenths),
@@ -159,13 +159,13 @@ pub fn only_heap(trace: Vec<Collection>) -> Vec<Collection> {
     trace.into_iter().map(plain).collect()
 }
 
-pub fn fixture(name: &str) -> Vec<u8> {
+pub(crate) fn fixture(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// As `--trace-gc-nvp` of Node 20 has it.
-pub fn text(trace: &[Collection]) -> String {
+pub(crate) fn text(trace: &[Collection]) -> String {
     let line = |one: &Collection| {
         let young = one.young.unwrap_or_default();
         format!(
