@@ -3,7 +3,7 @@ import type * as Esm from './esm/esm';
 import type * as Gc from './gc/gc';
 import { Catalog } from './cache/catalog';
 import { digest, keyText, mainScript } from './cache/key';
-import { learnMarks, watchHooks } from './cache/loader';
+import { isPatched, learnMarks, watchHooks } from './cache/loader';
 import { Recorder } from './cache/recorder';
 import { install, Session } from './cache/serve';
 import { disabled, limit, settings, type Settings } from './cache/settings';
@@ -16,7 +16,7 @@ if (!disabled(process.env)) start();
 
 function start(): void {
   const began = process.hrtime();
-  const facts: Facts = { aside: null, compileCache: false, session: null, recorded: null, began };
+  const facts: Facts = { aside: null, compileCache: false, shortImports: false, session: null, recorded: null, began };
   try {
     const set = settings(process.env);
     if (set.stats) report(set.stats, facts);
@@ -30,14 +30,19 @@ function start(): void {
 }
 
 function startCache(set: Settings, facts: Facts): void {
-  facts.aside = set.cache === 'off' ? 'switched off' : set.folder === null ? 'no folder' : standAside();
-  const { aside } = facts;
-  if (set.cache === 'off' || set.folder === null) return;
-  const main = mainScript();
-  if (set.cache === 'record' && !isWorker() && (aside === null ? isModule(main) : allowsCompileCache(aside as Parameters<typeof allowsCompileCache>[0]))) {
-    facts.compileCache = (require('./esm.js') as typeof Esm).useCompileCache(set.folder, limit(process.env));
+  if (set.cache === 'off' || set.folder === null) {
+    facts.aside = set.cache === 'off' ? 'switched off' : 'no folder';
+    return;
   }
-  if (aside !== null) return;
+  const reason = standAside();
+  facts.aside = reason ?? (isPatched(module) ? 'patched loader' : null);
+  const main = mainScript();
+  const modules = reason === null ? isModule(main) : allowsCompileCache(reason);
+  if (modules && !isWorker()) startModules(set, facts);
+  if (facts.aside === null) serve(set, facts, main);
+}
+
+function serve(set: Settings, facts: Facts, main: string): void {
   const key = keyText(main);
   const file = `${set.folder}/${digest(key)}.cache`;
   const session = new Session(catalogOf(file, key));
@@ -48,6 +53,13 @@ function startCache(set: Settings, facts: Facts): void {
     watchHooks();
   }
   install(session);
+}
+
+// Node's own compile cache is the better choice for ES modules.
+function startModules(set: Settings, facts: Facts): void {
+  const esm = require('./esm.js') as typeof Esm;
+  if (set.cache === 'record') facts.compileCache = esm.useCompileCache(set.folder!, limit(process.env));
+  if (facts.aside === null) facts.shortImports = esm.goShort();
 }
 
 function catalogOf(file: string, key: string): Catalog | null {

@@ -12,12 +12,14 @@ export interface ResolveOptions {
 /** What a module has beyond what its type admits. */
 export interface LoadedModule extends NodeModule {
   _compile(content: string, filename: string, format?: string): unknown;
+  load(filename: string): void;
 }
 
 interface Loader {
   _cache: Record<string, LoadedModule | undefined>;
   _extensions: Record<string, Handler | undefined>;
   _findPath: unknown;
+  _load: unknown;
   _nodeModulePaths(directory: string): string[];
   _pathCache: Record<string, string>;
   _resolveFilename(request: string, parent: LoadedModule | undefined, isMain: boolean, options?: ResolveOptions): string;
@@ -64,6 +66,7 @@ export function isLoadingPristine(module: LoadedModule): boolean {
     module._compile === node.compile &&
     !hooked &&
     fs.readFileSync === readFileSync &&
+    !isInspectorLoaded() &&
     loader.wrap === wrap &&
     loader.wrapper === wrapper &&
     wrapper[0] === head &&
@@ -71,6 +74,44 @@ export function isLoadingPristine(module: LoadedModule): boolean {
     // With these on, Node keeps the source map of everything it compiles.
     (process as { sourceMapsEnabled?: boolean }).sourceMapsEnabled !== true
   );
+}
+
+// A program that looks into itself (coverage, profiles) is shown the text that was compiled: it has to be the file's.
+function isInspectorLoaded(): boolean {
+  const { moduleLoadList } = process as unknown as { moduleLoadList: string[] };
+  for (; listed < moduleLoadList.length; listed++) inspected ||= moduleLoadList[listed] === 'NativeModule inspector';
+  return inspected;
+}
+
+let listed = 0;
+let inspected = false;
+
+/** Whether the loader is not as Node made it already; `own` is the module that asks. */
+export function isPatched(own: NodeModule): boolean {
+  if (isHooked(own)) return true;
+  // Nobody else has run yet.
+  if (Object.keys(loader._cache).every((filename) => filename === own.filename)) return false;
+  const { load, require } = loader.prototype;
+  const parts: [unknown, string][] = [
+    [loader._load, 'relResolveCacheIdentifier'],
+    [loader._resolveFilename, 'normalizeRequirableId'],
+    [loader._resolveLookupPaths, 'normalizeRequirableId'],
+    [loader._findPath, 'absoluteRequest'],
+    [loader._nodeModulePaths, 'nmChars'],
+    [loader._extensions['.js'], '_compile('],
+    [loader._extensions['.json'], 'JSONParse'],
+    [loader.prototype._compile, 'wrapSafe'],
+    [load, 'findLongestRegisteredExtension'],
+    [require, 'requireDepth'],
+  ];
+  return loader.wrapper[0] !== NODE_HEAD || !parts.every(([part, word]) => typeof part === 'function' && Function.prototype.toString.call(part).includes(word));
+}
+
+const NODE_HEAD = '(function (exports, require, module, __filename, __dirname) { ';
+
+// Node notes the URL of a module only where hooks may ask for it.
+function isHooked(own: NodeModule): boolean {
+  return Object.getOwnPropertySymbols(own).some((symbol) => symbol.description === 'kURL' && (own as unknown as Record<symbol, unknown>)[symbol] !== undefined);
 }
 
 /** Whether a module looks for packages where Node told it to. */

@@ -90,7 +90,7 @@ function loadScript(this: unknown, module: LoadedModule, filename: string): void
     return;
   }
   session.hits++;
-  if (session.seen) note(filename, file, code.bytecode && !script.cachedDataRejected ? undefined : script);
+  if (session.seen) note(filename, file, needsBytecode(script, code) ? script : undefined);
   run(wrapper, module, filename);
 }
 
@@ -127,11 +127,19 @@ function defaultLoader(): symbol | undefined {
   return (vm() as { constants?: { USE_MAIN_CONTEXT_DEFAULT_LOADER?: symbol } }).constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 }
 
+function needsBytecode(script: Vm.Script, { bytecode, flags }: Code): boolean {
+  if (flags & Flag.Import && !KEEPS_LOADER) return false;
+  return !bytecode || script.cachedDataRejected === true;
+}
+
+// V8 forgets who may import for a script that comes from its bytecode, until 12.4.
+const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
+
 // A text that is no CommonJS goes Node's way, which knows what to say about it or what else it may be.
 function compile({ source, bytecode, flags }: Code, filename: string): Vm.Script | null {
   if (flags & Flag.Import && !allowImport()) return null;
   try {
-    const options = { filename, lineOffset: -1, cachedData: bytecode, importModuleDynamically: defaultLoader() };
+    const options = { filename, lineOffset: -1, cachedData: flags & Flag.Import && !KEEPS_LOADER ? undefined : bytecode, importModuleDynamically: defaultLoader() };
     const script = new (vm().Script)(source, options as Vm.ScriptOptions);
     if (script.cachedDataRejected) session.rejected++;
     return script;
@@ -158,9 +166,12 @@ function run(wrapper: Wrapper, module: LoadedModule, filename: string): void {
 
 // As Node makes it.
 function requireOf(module: LoadedModule): NodeJS.Require {
-  function require(path: string): unknown {
-    return module.require(path);
-  }
+  // Named by its place: a bundler renames a function of this name.
+  const require = {
+    require: function (path: string): unknown {
+      return module.require(path);
+    },
+  }.require as Requiring;
   function resolve(request: string, options?: ResolveOptions): string {
     if (typeof request !== 'string') nativeRequire.resolve(request);
     return loader._resolveFilename(request, module, false, options);
@@ -175,6 +186,14 @@ function requireOf(module: LoadedModule): NodeJS.Require {
   require.extensions = loader._extensions;
   require.cache = loader._cache;
   return require as unknown as NodeJS.Require;
+}
+
+interface Requiring {
+  (path: string): unknown;
+  resolve: unknown;
+  main: unknown;
+  extensions: unknown;
+  cache: unknown;
 }
 
 const nativeRequire = require;

@@ -7,6 +7,7 @@ export interface Facts {
   /** Why Node's own loader was left alone. */
   aside: string | null;
   compileCache: boolean;
+  shortImports: boolean;
   session: Session | null;
   recorded: Recorder | null;
   began: [number, number];
@@ -26,12 +27,13 @@ export function report(file: string, facts: Facts): void {
   });
 }
 
-function line({ aside, compileCache, session, recorded, spent }: Facts): Record<string, unknown> {
+function line({ aside, compileCache, shortImports, session, recorded, spent }: Facts): Record<string, unknown> {
   return {
     pid: process.pid,
     node: process.version,
     aside,
     compile_cache: compileCache,
+    short_imports: shortImports,
     hits: session?.hits ?? 0,
     misses: session?.misses ?? 0,
     resolved: session?.resolved ?? 0,

@@ -30,11 +30,9 @@ function scriptOf(content: string): string {
 
 /** Whether a text has an `import(`, be it in a comment, or can make one from a string. */
 export function mayImport(content: string): boolean {
-  if (content.includes('eval') || content.includes('Function(')) return true;
-  for (let at = content.indexOf('import'); at >= 0; at = content.indexOf('import', at + 6)) {
-    const next = content.charCodeAt(at + 6);
-    // A parenthesis, a comment, white space, or import.source and its like.
-    if (next === 0x28 || next === 0x2f || next === 0x2e || next <= 0x20 || next > 0x7f) return true;
-  }
-  return false;
+  return IMPORT.test(content) || EVALUATION.test(content);
 }
+
+const IMPORT = /\bimport\b(?=[\s(/.]|$)/;
+// All but the usual way to the global object.
+const EVALUATION = /\beval\s*\(|[,(]\s*eval\b|\bFunction\s*\((?!\s*(["'`])return this;?\1\s*\))/;

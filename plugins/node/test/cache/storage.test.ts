@@ -1,0 +1,142 @@
+// Cache files that are damaged, hostile, or cannot be written: the program does not notice.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { App } from '../support/app';
+import { onEach } from '../support/releases';
+import { agree, cacheFile, oldApp, warm } from './support';
+
+const FILES = {
+  'main.js': "const modules = ['a', 'b', 'ä']; console.log(modules.map((name) => require('./lib/' + name)).join());",
+  'lib/a.js': "module.exports = 'a' + (() => 1)();",
+  'lib/b.js': "module.exports = 'b' + require('./data').data;",
+  'lib/ä.js': "module.exports = 'ä → €';",
+  'lib/data.json': { data: 2 },
+};
+
+onEach('a cache file with any damage', async (release, t) => {
+  const app = await oldApp(t, FILES);
+  await warm(app, release);
+  assert.ok((await agree(app, release)).hits >= 4);
+  const file = cacheFile(app);
+  const whole = fs.readFileSync(file);
+  for (let part = 0; part < 16; part++) {
+    const damaged = Buffer.from(whole);
+    const at = Math.floor((whole.length * part) / 16);
+    damaged[at] = damaged[at]! ^ 0x41;
+    fs.writeFileSync(file, damaged);
+    const { hits } = await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } });
+    assert.equal(hits, 0, `byte ${at} of ${whole.length}`);
+  }
+  for (const length of [0, 1, 95, 96, whole.length >> 1, whole.length - 1]) {
+    fs.writeFileSync(file, whole.subarray(0, length));
+    assert.equal((await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } })).hits, 0);
+  }
+}, { only: [18, 24] });
+
+/** What somebody else may have put in place of a cache file. */
+const impostors: Record<string, (file: string) => void> = {
+  'writable for the group': (file) => fs.chmodSync(file, 0o620),
+  'writable for everybody': (file) => fs.chmodSync(file, 0o602),
+  'a link': (file) => {
+    fs.renameSync(file, `${file}.real`);
+    fs.symlinkSync(`${file}.real`, file);
+  },
+  'one of two names': (file) => fs.linkSync(file, `${file}.second`),
+  'a directory': (file) => {
+    fs.unlinkSync(file);
+    fs.mkdirSync(file);
+  },
+};
+
+for (const [name, disguise] of Object.entries(impostors)) {
+  onEach(`a cache file that is not to be trusted: ${name}`, async (release, t) => {
+    const app = await oldApp(t, FILES);
+    await warm(app, release);
+    disguise(cacheFile(app));
+    assert.equal((await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } })).hits, 0);
+    await agree(app, release);
+  }, { only: [20, 26] });
+}
+
+onEach('a cache file of another user', async (release, t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give files away');
+  const app = await oldApp(t, FILES);
+  await warm(app, release);
+  fs.chownSync(cacheFile(app), 65534, 65534);
+  assert.equal((await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } })).hits, 0);
+}, { only: [22] });
+
+/** Places where nothing can be kept. */
+const places: Record<string, (app: App) => Record<string, string | undefined>> = {
+  'no home': () => ({ HASTEN_CACHE_DIR: undefined, HOME: undefined, XDG_CACHE_HOME: undefined }),
+  'a file in its place': (app) => ({ HASTEN_CACHE_DIR: app.path('main.js') }),
+  'a folder that others can write to': (app) => {
+    fs.mkdirSync(app.path('open/node'), { recursive: true });
+    fs.chmodSync(app.path('open/node'), 0o777);
+    return { HASTEN_CACHE_DIR: app.path('open') };
+  },
+  'a device': () => ({ HASTEN_CACHE_DIR: '/dev/full' }),
+  'a read-only file system': () => ({ HASTEN_CACHE_DIR: '/proc/hasten' }),
+};
+
+for (const [name, environment] of Object.entries(places)) {
+  onEach(`no place for a cache: ${name}`, async (release, t) => {
+    const app = await oldApp(t, FILES);
+    const env = environment(app);
+    for (let start = 0; start < 2; start++) assert.equal((await agree(app, release, ['main.js'], { env })).hits, 0);
+  }, { only: [24] });
+}
+
+onEach('a full disk', async (release, t) => {
+  const app = await oldApp(t, FILES);
+  const limited = async (): Promise<string> => {
+    const { stdout, stderr, code } = await app.exec(release, '/bin/sh', ['-c', 'trap "" XFSZ; ulimit -f 1; exec node main.js'], { eager: true });
+    assert.deepEqual([stderr, code], ['', 0]);
+    return stdout;
+  };
+  const plain = await app.run(release, ['main.js'], { plugin: false });
+  for (let start = 0; start < 2; start++) assert.equal(await limited(), plain.stdout);
+  assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')), []);
+}, { only: [22] });
+
+onEach('twenty starts at once', async (release, t) => {
+  const app = await oldApp(t, FILES);
+  const plain = await app.run(release, ['main.js'], { plugin: false });
+  const all = await Promise.all(Array.from({ length: 20 }, () => app.run(release, ['main.js'], { eager: true })));
+  for (const one of all) assert.deepEqual(one, plain);
+  assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')).map((name) => path.extname(name)), ['.cache']);
+  assert.ok((await agree(app, release)).hits >= 4);
+}, { only: [20, 26] });
+
+onEach('a writer that was killed', async (release, t) => {
+  const app = await oldApp(t, FILES);
+  await warm(app, release);
+  const file = cacheFile(app);
+  fs.unlinkSync(file);
+  fs.writeFileSync(`${file}.tmp`, 'half of it');
+  await agree(app, release);
+  // Somebody may still be writing it; a minute later nobody is.
+  assert.equal(fs.existsSync(file), false);
+  fs.utimesSync(`${file}.tmp`, 1, 1);
+  await agree(app, release);
+  assert.equal(fs.existsSync(file), true);
+}, { only: [22] });
+
+onEach('the limit of all caches', async (release, t) => {
+  const app = await oldApp(t, { ...FILES, 'other.js': FILES['main.js'] });
+  await warm(app, release);
+  const old = cacheFile(app);
+  fs.truncateSync(old, 900_000);
+  fs.utimesSync(old, 1, 1);
+  fs.writeFileSync(path.join(app.cache, 'node', '0123456789abcdef.cache'), Buffer.alloc(200_000));
+  await warm(app, release, ['other.js'], { env: { HASTEN_NODE_CACHE_LIMIT: '1' } });
+  assert.equal(fs.existsSync(old), false);
+  assert.ok(fs.existsSync(path.join(app.cache, 'node', '0123456789abcdef.cache')));
+}, { only: [22] });
+
+onEach('a cache that is only read', async (release, t) => {
+  const app = await oldApp(t, FILES);
+  await warm(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } });
+  assert.equal(fs.existsSync(path.join(app.cache, 'node')), false);
+}, { only: [22] });
