@@ -58,8 +58,8 @@ fn basis(n: usize, age: f64) -> f64 {
     if n == LIFETIMES { age } else { age.min(SHORTEST * f64::from(1u32 << n)) }
 }
 
-/// First scavenges of objects, and second ones. The later they are, the less they tell of start-up, and the more they count. Equal ages are one row, so that the many scavenges at full size do not
-/// drown the few that tell of other ages.
+/// First scavenges of objects, and second ones. The later they are, the less they tell of start-up, and the more they
+/// count. Equal ages are one row, so that the many scavenges at full size do not drown the few that tell of other ages.
 fn rows(observed: &Observed) -> Vec<Row> {
     let all: f64 = observed.steps().map(|step| step.allocated).sum();
     let skipped = START.min(all * START_SHARE);
