@@ -98,14 +98,16 @@ export class Recording implements Progress {
     this.#tail = (this.#tail + text).slice(-16 * RESERVE);
   }
 
+  // What still fits, line by line.
   #giveUp(lines: string[]): void {
     this.why = 'disk';
-    this.#forget(lines);
+    let written = 0;
     try {
-      this.#write(end(performance.now(), 'disk', this));
+      for (; written < lines.length; written += 1) this.#write(lines[written] as string);
     } catch {
-      this.#endFull();
+      this.#forget(lines.slice(written));
     }
+    this.#endFull();
     close(this.#fd);
   }
 
