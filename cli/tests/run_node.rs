@@ -48,6 +48,15 @@ fn servers_do_not_hear_of_it() {
 }
 
 #[test]
+fn an_application_inside_node_is_told_why_it_gains_nothing() {
+    let place = Place::new();
+    let blob = "__attribute__((section(\".note.node.sea\"), used)) static const char blob[] = \"x\";";
+    place.cc("single", &format!("{blob} int main(void) {{ return 0; }}"), &[]);
+    let said = place.stderr(&run(&place, "", &["--", "./single"]).success());
+    assert!(said.contains("hasten: node off: single is a Node.js with its application inside"), "{said}");
+}
+
+#[test]
 fn the_users_options_stay_and_dry_run_can_be_pasted() {
     let place = Place::new();
     let own = r#"--title="a b""#;

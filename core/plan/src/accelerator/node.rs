@@ -55,7 +55,7 @@ impl Accelerator for Node {
     }
 
     fn concerns(&self, program: &Program) -> bool {
-        program.kind.runs_javascript() || program.is_launcher()
+        program.kind.runs_javascript() || program.is_launcher() || program.is_single_executable()
     }
 
     fn follow_up(&self, config: &Config, surroundings: &Surroundings) -> String {
@@ -100,6 +100,10 @@ pub(crate) fn heeds(program: &Program) -> Reason {
         Kind::Bun | Kind::Deno => {
             Reason::against(format!("{name} is not Node.js: it loads modules in its own way")).fix("run the application with node")
         }
+        _ if program.is_single_executable() => Reason::against(format!(
+            "{name} is a Node.js with its application inside, which has no files that could be cached"
+        ))
+        .fix("run the application from its files: `hasten run -- node app.js`"),
         _ => Reason::idle(format!("{name} is not Node.js: the plugin waits in NODE_OPTIONS for one that {name} starts")),
     }
 }

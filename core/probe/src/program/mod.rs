@@ -148,6 +148,13 @@ impl Program {
         kind::is_launcher(&self.name())
     }
 
+    /// Whether it is a Node.js with its application inside (a single executable application).
+    pub fn is_single_executable(&self) -> bool {
+        // What Node.js itself makes, and what tools before it made.
+        let sections = [".note.node.sea", ".note.NODE_SEA_BLOB"];
+        sections.iter().any(|section| elf::has_section(&self.executable, section).unwrap_or(false))
+    }
+
     /// Whether the executable itself provides `symbol`, which then wins over any preloaded library.
     pub fn exports(&self, symbol: &str) -> bool {
         elf::with(&self.executable, |data| elf::exports(data, symbol)).unwrap_or(false)
