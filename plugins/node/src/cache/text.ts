@@ -33,6 +33,6 @@ export function mayImport(content: string): boolean {
   return IMPORT.test(content) || EVALUATION.test(content);
 }
 
-const IMPORT = /\bimport\b(?=[\s(/.]|$)/;
+const IMPORT = /\bimport\s*[(/.]/;
 // All but the usual way to the global object.
 const EVALUATION = /\beval\s*\(|[,(]\s*eval\b|\bFunction\s*\((?!\s*(["'`])return this;?\1\s*\))/;

