@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::advice;
 use super::case::Workload;
 use super::error::NodeError;
-use super::http::{Pair, Request, Side, advice_for, body, load};
+use super::http::{Pair, Request, Side, Turns, advice_for, body, load};
 use super::recipe::Recipe;
 use super::runtime::Version;
 use super::server::{NodeServer, Start};
@@ -82,8 +82,8 @@ impl Ghosts<'_> {
             }
         };
         let pair = Pair {
-            stock: Side { app: stock_app, front: Some(stock_front) },
-            hasten: Side { app: hasten_app, front: Some(hasten_front) },
+            stock: Turns::new(vec![Side { app: stock_app, front: Some(stock_front) }]),
+            hasten: Turns::new(vec![Side { app: hasten_app, front: Some(hasten_front) }]),
             request,
             concurrency: CONCURRENCY,
             driver_cpus: self.placement.driver.clone(),

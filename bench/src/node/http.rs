@@ -38,9 +38,10 @@ pub(super) enum Request {
     Tls { targets: [Target; 2] },
 }
 
+/// Several processes of each side take turns: how a heap has grown differs from process to process, and lasts.
 pub(super) struct Pair {
-    pub(super) stock: Side,
-    pub(super) hasten: Side,
+    pub(super) stock: Turns,
+    pub(super) hasten: Turns,
     pub(super) request: Request,
     pub(super) concurrency: usize,
     pub(super) driver_cpus: Vec<usize>,
@@ -49,13 +50,51 @@ pub(super) struct Pair {
     pub(super) _directories: Vec<TempDir>,
 }
 
+/// Processes of one side, and whose turn it is.
+pub(super) struct Turns {
+    sides: Vec<Side>,
+    next: usize,
+}
+
+impl Turns {
+    pub(super) fn new(sides: Vec<Side>) -> Self {
+        Self { sides, next: 0 }
+    }
+
+    pub(super) fn all(&self) -> &[Side] {
+        &self.sides
+    }
+
+    fn take(&mut self) -> &Side {
+        let index = self.next % self.sides.len();
+        self.next += 1;
+        &self.sides[index]
+    }
+}
+
 impl Pair {
-    pub(super) fn round(&self, which: Which, duration: Duration) -> Result<Round, BenchError> {
-        let side = match which {
-            Which::Stock => &self.stock,
-            Which::Hasten => &self.hasten,
+    /// Every process is driven, so that its code is compiled and its heap has grown.
+    pub(super) fn warm_up(&mut self, duration: Duration) -> Result<(), BenchError> {
+        for _ in 0..self.stock.all().len() {
+            for which in [Which::Stock, Which::Hasten] {
+                self.round(which, duration)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn round(&mut self, which: Which, duration: Duration) -> Result<Round, BenchError> {
+        let driver = Driver {
+            request: &self.request,
+            concurrency: self.concurrency,
+            threads: self.driver_threads(),
+            cpus: &self.driver_cpus,
         };
-        let mut round = cost_of(&|| side.cpu_times(), || self.drive(which, side, duration))?;
+        let side = match which {
+            Which::Stock => self.stock.take(),
+            Which::Hasten => self.hasten.take(),
+        };
+        let mut round = cost_of(&|| side.cpu_times(), || driver.drive(which, side, duration))?;
         round.memory = side.app.resident();
         Ok(round)
     }
@@ -63,18 +102,25 @@ impl Pair {
     pub(super) fn driver_threads(&self) -> usize {
         self.driver_cpus.len().clamp(1, self.concurrency)
     }
+}
 
+struct Driver<'a> {
+    request: &'a Request,
+    concurrency: usize,
+    threads: usize,
+    cpus: &'a [usize],
+}
+
+impl Driver<'_> {
     fn drive(&self, which: Which, side: &Side, duration: Duration) -> std::io::Result<drive::Outcome> {
-        let (concurrency, threads) = (self.concurrency, self.driver_threads());
-        match &self.request {
+        let (concurrency, threads, cpus) = (self.concurrency, self.threads, self.cpus.to_vec());
+        match self.request {
             Request::Plain { path, content } => {
                 let address = side.front.as_ref().map_or(side.app.address(), Server::address);
-                let cpus = self.driver_cpus.clone();
                 let load = requests::Load { concurrency, threads, duration, timeout: TIMEOUT, cpus };
                 requests::run(&requests::Target { address, path, content }, &load)
             }
             Request::Tls { targets } => {
-                let cpus = self.driver_cpus.clone();
                 let load = Load { concurrency, threads, duration, timeout: TIMEOUT, cpus, ..Load::default() };
                 drive::run(&targets[usize::from(which == Which::Hasten)], &load)
             }

@@ -6,6 +6,7 @@ use hasten_evidence::stop::StopRule;
 
 use super::case::{NodeCase, Workload};
 use super::runtime::Runtime;
+use super::subject::SERVERS;
 use super::tuning::Tuning;
 use crate::pace::Pace;
 
@@ -120,7 +121,7 @@ impl Paces {
             Workload::FaasStartup => Duration::from_secs(3),
             Workload::WebTooling => Duration::from_secs(12),
             _ if workload.is_ghost() => Duration::from_secs(90),
-            _ => self.trace + pace.warm_up * 2 + Duration::from_secs(3),
+            _ => self.trace + pace.warm_up * 2 * SERVERS as u32 + Duration::from_secs(4),
         };
         preparation + pace.limit
     }

@@ -11,7 +11,7 @@ use super::app::App;
 use super::case::{NodeCase, Workload};
 use super::error::NodeError;
 use super::ghost::Ghosts;
-use super::http::{AppWorkload, Pair, Request, Side};
+use super::http::{AppWorkload, Pair, Request, Side, Turns};
 use super::install::install;
 use super::matrix::Paces;
 use super::programs::Programs;
@@ -19,13 +19,16 @@ use super::recipe::Recipe;
 use super::runtime::Runtime;
 use super::tuning::Tuning;
 use crate::affinity::Placement;
-use crate::duel::{Duel, Which};
+use crate::duel::Duel;
 use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::summary::row;
 
 /// Of a round that starts programs: each takes a fraction of a second.
 const STARTS: usize = 3;
+
+/// Of each side.
+pub(super) const SERVERS: usize = 3;
 
 pub(super) struct Preparation<'a> {
     pub(super) options: &'a Options,
@@ -138,16 +141,22 @@ impl Preparation<'_> {
             let why = "the advice for a trace of this load is to leave it as it is".to_owned();
             return Ok(Prepared::NothingToMeasure(Warning::Missing { what, why }));
         }
-        let stock = app.start(stock, self.stopped)?;
-        let content = app.content(&stock)?;
-        let hasten = app.start(&hasten.options(&case.advice), self.stopped)?;
+        let start = |recipe: &Recipe| -> Result<Turns, BenchError> {
+            let start = |_| Ok(Side { app: app.start(recipe, self.stopped)?, front: None });
+            (0..SERVERS).map(start).collect::<Result<_, _>>().map(Turns::new)
+        };
+        let stock = start(stock)?;
+        let content = app.content(&stock.all()[0].app)?;
+        let hasten = start(&hasten.options(&case.advice))?;
         if case.tuning == Some(Tuning::MainThreadAffinity) {
             let cpu = self.placement.server.unwrap_or_default();
-            hasten.pin_main_thread(cpu).map_err(NodeError::Wait)?;
+            for side in hasten.all() {
+                side.app.pin_main_thread(cpu).map_err(NodeError::Wait)?;
+            }
         }
         let pair = Pair {
-            stock: Side { app: stock, front: None },
-            hasten: Side { app: hasten, front: None },
+            stock,
+            hasten,
             request: Request::Plain { path: app.path(), content },
             concurrency: app.concurrency(),
             driver_cpus: self.placement.driver.clone(),
@@ -158,7 +167,7 @@ impl Preparation<'_> {
     }
 
     fn subject(&self, case: NodeCase, pair: Pair) -> Prepared {
-        let accelerated = !uses_plugin(&case) || pair.hasten.app.has_plugin();
+        let accelerated = !uses_plugin(&case) || pair.hasten.all().iter().all(|side| side.app.has_plugin());
         let warning = (!accelerated).then(not_accelerated);
         Prepared::Subject(Subject { case, sides: Sides::Servers(Box::new(pair)) }, warning)
     }
@@ -173,15 +182,13 @@ impl Subject {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Row<NodeCase>>, BenchError> {
         let pace = paces.of(self.case.workload);
-        let measured = match &self.sides {
+        let measured = match self.sides {
             Sides::Programs(programs) => {
                 let duel = Duel { pace, progress, stopped, driver_threads: 0 };
                 duel.measure(|which| programs.round(which, stopped))?
             }
-            Sides::Servers(pair) => {
-                for which in [Which::Stock, Which::Hasten] {
-                    pair.round(which, pace.warm_up)?;
-                }
+            Sides::Servers(mut pair) => {
+                pair.warm_up(pace.warm_up)?;
                 let duel = Duel { pace, progress, stopped, driver_threads: pair.driver_threads() };
                 duel.measure(|which| pair.round(which, pace.round))?
             }
