@@ -178,7 +178,23 @@ onEach('each process of a cluster has its own socket, worker threads have none',
   t.after(() => workers.forEach((pid) => process.kill(Number(pid), 'SIGKILL')));
   const expected = [String(subject.child.pid), ...workers].map((pid) => `${pid}.sock`).sort();
   assert.deepEqual(fs.readdirSync(folder).sort(), expected);
+  // It is the worker that listens: a cluster's primary would do so for all of them.
+  for (const pid of [String(subject.child.pid), ...workers]) assert.ok(listens(pid, path.join(folder, `${pid}.sock`)), pid);
 }, SOME);
+
+// Whether one of the process's descriptors is this socket.
+function listens(pid: string, socket: string): boolean {
+  const inode = fs.readFileSync('/proc/net/unix', 'utf8').split('\n').find((line) => line.endsWith(socket))?.split(/\s+/)[6];
+  return fs.readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`);
+}
+
+function linkOf(file: string): string | null {
+  try {
+    return fs.readlinkSync(file);
+  } catch {
+    return null;
+  }
+}
 
 onEach('the plugin opens the channel by itself', async (release, t) => {
   const app = App.create(t, { 'main.js': SERVER });
