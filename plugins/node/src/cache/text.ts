@@ -28,11 +28,18 @@ function scriptOf(content: string): string {
   return content.startsWith('#!') ? `//${content.slice(2)}` : content;
 }
 
-/** Whether a text has an `import(`, be it in a comment, or can make one from a string. */
+/** Whether a text has an `import(`, or can make one from a string. */
 export function mayImport(content: string): boolean {
-  return IMPORT.test(content) || EVALUATION.test(content);
+  if (EVALUATION.test(content)) return true;
+  for (const { index } of content.matchAll(IMPORT)) {
+    const line = content.slice(content.lastIndexOf('\n', index) + 1, index);
+    if (!COMMENT.test(line)) return true;
+  }
+  return false;
 }
 
-const IMPORT = /\bimport\s*[(/.]/;
+const IMPORT = /\bimport\s*[(/.]/g;
+// The types in comments are the most frequent: ` * @param {import('./x').X} x`. Nothing before it may have ended the comment or be in a template.
+const COMMENT = /^\s*(?:\*(?!\/)|\/\*|\/\/)(?![^]*(?:\*\/|\$\{|[\r\u2028\u2029]))/;
 // All but the usual way to the global object.
 const EVALUATION = /\beval\s*\(|[,(]\s*eval\b|\bFunction\s*\((?!\s*(["'`])return this;?\1\s*\))/;
