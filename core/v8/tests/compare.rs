@@ -70,7 +70,7 @@ fn the_headline_names_the_trace_that_pauses_least() {
     let text = "fast.log pauses 0.40× as long as slow.log per GiB allocated";
     assert_eq!(headline(&[slow.clone(), fast.clone()]), Headline { tone: Tone::Good, text: text.to_owned() });
     let text = "fast.log pauses least per GiB allocated".to_owned();
-    assert_eq!(headline(&[fast.clone(), slow.clone()]), Headline { tone: Tone::Notable, text });
+    assert_eq!(headline(&[fast, slow.clone()]), Headline { tone: Tone::Notable, text });
     let same = headline(&[slow.clone(), steady("same.log", 10.1, 16.0)]);
     assert_eq!(
         (same.tone, same.text.as_str()),
@@ -117,7 +117,7 @@ fn the_worst_thing_comes_first() {
     let text = "Collections cost little, but stop the program for up to 150 ms";
     assert_eq!(headline(&seldom), (Tone::Notable, text.to_owned()));
 
-    let mut leaking = cheap.clone();
+    let mut leaking = cheap;
     let slope = 64.0 * f64::from(1 << 20);
     leaking.isolates[0].heap.trend = Some(Trend {
         bytes_per_hour: slope,
