@@ -8,6 +8,7 @@ use serde::Deserialize;
 const WORST: usize = 12;
 
 const NVP: &str = "trace-gc-nvp";
+const PLAIN: &str = "trace-gc";
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Report {
@@ -88,7 +89,7 @@ impl Cell {
 }
 
 pub(super) fn tables(report: &Report) -> String {
-    [summary(report), everything(report), worst(report), loops(report)].join("\n")
+    [summary(report), programs(report), everything(report), worst(report), loops(report)].join("\n")
 }
 
 fn summary(report: &Report) -> String {
@@ -118,6 +119,46 @@ fn summary(report: &Report) -> String {
         );
     }
     text
+}
+
+/// How well each program is predicted: the one that the model has never seen, too.
+fn programs(report: &Report) -> String {
+    let mut text = "Median error by program, from each release's own size:\n\n".to_owned();
+    text += "| program | trace | predictions | scavenges | total pause |\n|---|---|---:|---:|---:|\n";
+    let mut names: Vec<&str> = report.cells.iter().map(|cell| cell.workload.as_str()).collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        for format in [NVP, PLAIN] {
+            let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.is_prediction()).collect();
+            let ours = || cells.iter().filter(|cell| cell.workload == name && cell.format == format);
+            let median_error =
+                |pair: fn(&Cell) -> &Pair| median(ours().map(|cell| pair(cell).error().abs()).collect());
+            if let (Some(scavenges), Some(pause)) =
+                (median_error(|cell| &cell.scavenges), median_error(|cell| &cell.pause_ms))
+            {
+                let count = ours().count();
+                let _ = writeln!(
+                    text,
+                    "| {name} | `--{format}` | {count} | {} | {} |",
+                    percent(scavenges),
+                    percent(pause)
+                );
+            }
+        }
+    }
+    text
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        count if count % 2 == 0 => Some((values[middle - 1] + values[middle]) / 2.0),
+        _ => Some(values[middle]),
+    }
 }
 
 /// Programs and releases by line, sizes by column; what the trace itself was taken at is in italics.

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 pub(crate) const SIZES: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-pub(crate) const WORKLOADS: [&str; 3] = ["api", "ast", "cache"];
+pub(crate) const WORKLOADS: [&str; 4] = ["api", "ast", "cache", "render"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Format {
