@@ -10,6 +10,7 @@ import { disabled, limit, settings, type Settings } from './cache/settings';
 import { open } from './cache/store';
 import { report, type Facts } from './cache/stats';
 import { isModule } from './esm/kind';
+import { loadOwn } from './own';
 import { allowsCompileCache, isWorker, standAside } from './surroundings';
 
 if (!disabled(process.env)) start();
@@ -57,7 +58,7 @@ function serve(set: Settings, facts: Facts, main: string): void {
 
 // Node's own compile cache is the better choice for ES modules.
 function startModules(set: Settings, facts: Facts): void {
-  const esm = require('./esm.js') as typeof Esm;
+  const esm = loadOwn<typeof Esm>('esm');
   if (set.cache === 'record') facts.compileCache = esm.useCompileCache(set.folder!, limit(process.env));
   if (facts.aside === null) facts.shortImports = esm.goShort();
 }
@@ -77,7 +78,7 @@ function collectLater(): void {
   if (wish === '0' || isWorker()) return;
   const collect = (): void => {
     try {
-      (require('./gc.js') as typeof Gc).start();
+      loadOwn<typeof Gc>('gc').start();
     } catch {
       // A program without a recorder is as good as it was.
     }

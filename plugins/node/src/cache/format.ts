@@ -71,6 +71,8 @@ export const enum Flag {
   Young = 4,
   /** Has a dynamic import, or text that looks like one. */
   Import = 8,
+  /** Cannot be served with every position as it is in the file: known, and left to Node. */
+  Odd = 16,
 }
 
 /** One row for each request of a directory: the file it leads to, and the end of its dependencies (they begin where those of the row before end). */

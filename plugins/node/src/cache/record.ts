@@ -8,7 +8,7 @@ import { Flag, MAX_BYTES } from './format';
 import { loader } from './loader';
 import { prove } from './resolve';
 import type { Seen, Session } from './serve';
-import { jsonOf, mayImport, wrapped } from './text';
+import { flagsOf, jsonOf, wrapped } from './text';
 import { write } from './write';
 
 export interface Job {
@@ -134,7 +134,7 @@ class Recording {
     const numbers = numbersOf(fs.statSync(filename));
     const content = fs.readFileSync(filename, 'utf8');
     const young = this.facts.isYoung(fs.statSync(filename)) ? Flag.Young : 0;
-    const flags = young | (json ? Flag.Json : mayImport(content) ? Flag.Import : 0);
+    const flags = young | (json ? Flag.Json : flagsOf(content));
     return { numbers, flags, source: json ? jsonOf(content) : wrapped(content), bytecode: null };
   }
 

@@ -3,6 +3,7 @@ import fs = require('node:fs');
 import type * as Record from './record';
 import type { Recorded } from './record';
 import type { Session } from './serve';
+import { loadOwn } from '../own';
 import { limit } from './settings';
 
 /** A program of fewer modules and less text starts no faster from a cache. */
@@ -74,7 +75,7 @@ export class Recorder {
     const { hits, resolved } = this.session;
     const { user, system } = process.cpuUsage();
     const budget = (user + system) * SHARE - FIXED + hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION;
-    const { record } = require('./record.js') as typeof Record;
+    const { record } = loadOwn<typeof Record>('record');
     this.result = record({
       session: this.session,
       key: this.key,

@@ -3,7 +3,9 @@ import path = require('node:path');
 import type * as Vm from 'node:vm';
 import type { Catalog, Code } from './catalog';
 import { Flag } from './format';
+import { builtin } from '../own';
 import { hasOwnPaths, isLoadingPristine, isResolutionPristine, loader, markExecuting, node, type LoadedModule, type ResolveOptions } from './loader';
+import { offsetOf } from './text';
 
 type Wrapper = (this: unknown, exports: unknown, require: NodeJS.Require, module: LoadedModule, filename: string, directory: string) => unknown;
 
@@ -80,17 +82,18 @@ function loadScript(this: unknown, module: LoadedModule, filename: string): void
   const { catalog } = session;
   const file = catalog?.find(filename);
   const code = file !== undefined && isLoadingPristine(module) ? catalog!.load(file) : null;
-  const script = code && compile(code, filename);
-  const wrapper = script && wrapperOf(script, code);
+  const odd = code !== null && (code.flags & Flag.Odd) !== 0;
+  const script = code && !odd ? compile(code, filename) : null;
+  const wrapper = script && wrapperOf(script, code!);
   if (!wrapper) {
     session.misses++;
     // A text that V8 did not take is not for us to keep.
-    if (session.seen && !code) note(filename, undefined, undefined);
+    if (session.seen && (!code || odd)) note(filename, odd ? file : undefined, undefined);
     node.js.call(this, module, filename);
     return;
   }
   session.hits++;
-  if (session.seen) note(filename, file, needsBytecode(script, code) ? script : undefined);
+  if (session.seen) note(filename, file, needsBytecode(script, code!) ? script : undefined);
   run(wrapper, module, filename);
 }
 
@@ -98,15 +101,27 @@ function loadJson(this: unknown, module: LoadedModule, filename: string): void {
   const { catalog } = session;
   const file = catalog?.find(filename);
   const code = file !== undefined && isLoadingPristine(module) && catalog!.flags(file) & Flag.Json ? catalog!.load(file) : null;
-  if (session.seen) note(filename, code ? file : undefined, undefined);
-  if (code) {
+  const value = code && parsed(code.source);
+  if (value) {
     session.hits++;
-    module.exports = JSON.parse(code.source);
-    return;
+    [module.exports] = value;
+  } else {
+    session.misses++;
+    node.json.call(this, module, filename);
   }
-  session.misses++;
-  node.json.call(this, module, filename);
+  if (session.seen) note(filename, code ? file : undefined, undefined);
 }
+
+// What is wrong with a text, Node says, and where.
+function parsed(source: string): [unknown] | null {
+  try {
+    return [parse(source)];
+  } catch {
+    return null;
+  }
+}
+
+const { parse } = JSON;
 
 function note(filename: string, file: number | undefined, script: Vm.Script | undefined): void {
   session.seen!.push({ filename, file, script });
@@ -118,7 +133,7 @@ function note(filename: string, file: number | undefined, script: Vm.Script | un
 
 // A program without a cache does not pay for it.
 function vm(): typeof Vm {
-  return (loadedVm ??= require('node:vm') as typeof Vm);
+  return (loadedVm ??= builtin<typeof Vm>('node:vm'));
 }
 
 let loadedVm: typeof Vm | undefined;
@@ -139,7 +154,7 @@ const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
 function compile({ source, bytecode, flags }: Code, filename: string): Vm.Script | null {
   if (flags & Flag.Import && !allowImport()) return null;
   try {
-    const options = { filename, lineOffset: -1, cachedData: flags & Flag.Import && !KEEPS_LOADER ? undefined : bytecode, importModuleDynamically: defaultLoader() };
+    const options = { filename, ...offsetOf(source), cachedData: flags & Flag.Import && !KEEPS_LOADER ? undefined : bytecode, importModuleDynamically: defaultLoader() };
     const script = new (vm().Script)(source, options as Vm.ScriptOptions);
     if (script.cachedDataRejected) session.rejected++;
     return script;

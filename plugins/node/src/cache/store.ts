@@ -1,5 +1,6 @@
 // Cache files on disk, believed only when nobody but this user can have written them.
 import fs = require('node:fs');
+import nodePath = require('node:path');
 import { checksum } from './checksum';
 import { aligned, HEADER_BYTES, layout, MAGIC, MAX_BYTES, MAX_SEGMENTS, SegmentWord, Word, type Layout } from './format';
 import { VERSION } from './key';
@@ -62,6 +63,18 @@ export function segment(stored: Stored, number: number): Segment | null {
       code,
     };
   });
+}
+
+/** Makes a folder and those above it, for us alone; throws at the first that cannot be. Node's `recursive` tries for ever in /proc. */
+export function makeFolder(path: string): void {
+  if (fs.lstatSync(path, { throwIfNoEntry: false })) return;
+  makeFolder(nodePath.dirname(path));
+  try {
+    fs.mkdirSync(path, 0o700);
+  } catch (error) {
+    // Another process was faster.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 /** A folder that is ours and that nobody else can write into. */

@@ -1,19 +1,38 @@
 // The text of a file, and the text that V8 compiles for it.
 
-// On lines of their own, so that lines and columns are those of the file.
-const HEAD = '(function (exports, require, module, __filename, __dirname) {\n';
-const TAIL = '\n})';
+import { Flag } from './format';
 
-const WRAPPER_LENGTH = HEAD.length + TAIL.length;
+const HEAD = '(function (exports, require, module, __filename, __dirname) {';
+const TAIL = '\n})';
+// After the head the file begins on a line of its own, or on that of the head. Lines and columns are those of the file either way, once V8 knows how far
+// they are off, but for two: V8 does not count that in for the place of an `eval`, and an error that nobody catches is shown with its whole line.
+const OWN_LINE = '\n';
+const SAME_LINE = ' ';
+
+const BEGIN = HEAD.length + 1;
+const WRAPPER_LENGTH = BEGIN + TAIL.length;
 
 /** The text that is compiled for a file: a function of what Node gives to modules. */
 export function wrapped(content: string): string {
-  return HEAD + scriptOf(content) + TAIL;
+  return HEAD + (QUIET_LINE.test(content) ? SAME_LINE : OWN_LINE) + scriptOf(content) + TAIL;
 }
+
+/** How far the lines, and the columns of the first one, of a compiled text are off. */
+export function offsetOf(text: string): { lineOffset: number; columnOffset: number } {
+  return text.charAt(HEAD.length) === SAME_LINE ? { lineOffset: 0, columnOffset: -BEGIN } : { lineOffset: -1, columnOffset: 0 };
+}
+
+/** What is to be known of a script to serve it. */
+export function flagsOf(content: string): number {
+  return (mayImport(content) ? Flag.Import : 0) | (EVALUATOR.test(content) && !QUIET_LINE.test(content) ? Flag.Odd : 0);
+}
+
+// A first line that nothing can be thrown from: nothing, a comment, or a directive.
+const QUIET_LINE = /^\uFEFF?[ \t]*(?:#!.*|\/\/.*|\/\*(?:(?!\*\/).)*(?:\*\/[ \t]*)?|(["'])use strict\1;?[ \t]*)?(?=[\n\r\u2028\u2029]|$)/;
 
 /** Whether a text is what is compiled for this content. */
 export function wraps(text: string, content: string): boolean {
-  return text.length === content.length + WRAPPER_LENGTH && text.slice(HEAD.length, -TAIL.length) === scriptOf(content);
+  return text.length === content.length + WRAPPER_LENGTH && text.slice(BEGIN, -TAIL.length) === scriptOf(content);
 }
 
 /** The text of a JSON file as it is parsed. */
@@ -43,3 +62,5 @@ const IMPORT = /\bimport\s*[(/.]/g;
 const COMMENT = /^\s*(?:\*(?!\/)|\/\*|\/\/)(?![^]*(?:\*\/|\$\{|[\r\u2028\u2029]))/;
 // All but the usual way to the global object.
 const EVALUATION = /\beval\s*\(|[,(]\s*eval\b|\bFunction\s*\((?!\s*(["'`])return this;?\1\s*\))/;
+// By whatever name it is called then.
+const EVALUATOR = new RegExp(`${EVALUATION.source}|\\beval\\b|[=(,:?]\\s*Function\\b(?!\\s*[.(])`);

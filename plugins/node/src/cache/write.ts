@@ -6,7 +6,7 @@ import type { Draft, DraftFile } from './draft';
 import { evict } from './evict';
 import { aligned, FileWord, Flag, HEADER_BYTES, MAGIC, OriginWord, RequestWord, SegmentWord, Word, type IndexText } from './format';
 import { VERSION } from './key';
-import { isPrivateFolder } from './store';
+import { isPrivateFolder, makeFolder } from './store';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants;
 /** A temporary file that is older was left behind. */
@@ -18,7 +18,7 @@ export function write(file: string, draft: Draft, largest: number, limit: number
   const temporary = `${file}.tmp`;
   let descriptor: number | null = null;
   try {
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     if (!isPrivateFolder(folder)) return null;
     descriptor = create(temporary);
     if (descriptor === null) return null;

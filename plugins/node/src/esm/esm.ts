@@ -2,7 +2,7 @@
 import fs = require('node:fs');
 import Module = require('node:module');
 import path = require('node:path');
-import { isPrivateFolder } from '../cache/store';
+import { isPrivateFolder, makeFolder } from '../cache/store';
 
 export { goShort } from './short';
 
@@ -19,7 +19,7 @@ export function useCompileCache(folder: string, limit: number): boolean {
   if (!enableCompileCache || process.env['NODE_COMPILE_CACHE']) return false;
   const place = path.join(folder, `compile-${process.version}`);
   try {
-    fs.mkdirSync(place, { recursive: true, mode: 0o700 });
+    makeFolder(place);
     // Node believes what it finds there.
     if (![place, folder, path.dirname(folder)].every(isPrivateFolder)) return false;
     if (enableCompileCache(place).status !== ENABLED) return false;

@@ -14,8 +14,7 @@ const FILES = {
   'lib/data.json': { data: 2 },
 };
 
-onEach('a cache file with any damage', async (release, t) => {
-  const app = await oldApp(t, FILES);
+onEachOld('a cache file with any damage', FILES, async (app, release) => {
   await warm(app, release);
   assert.ok((await agree(app, release)).hits >= 4);
   const file = cacheFile(app);
@@ -50,8 +49,7 @@ const impostors: Record<string, (file: string) => void> = {
 };
 
 for (const [name, disguise] of Object.entries(impostors)) {
-  onEach(`a cache file that is not to be trusted: ${name}`, async (release, t) => {
-    const app = await oldApp(t, FILES);
+  onEachOld(`a cache file that is not to be trusted: ${name}`, FILES, async (app, release) => {
     await warm(app, release);
     disguise(cacheFile(app));
     assert.equal((await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } })).hits, 0);
@@ -59,9 +57,8 @@ for (const [name, disguise] of Object.entries(impostors)) {
   }, { only: [20, 26] });
 }
 
-onEach('a cache file of another user', async (release, t) => {
+onEachOld('a cache file of another user', FILES, async (app, release, t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can give files away');
-  const app = await oldApp(t, FILES);
   await warm(app, release);
   fs.chownSync(cacheFile(app), 65534, 65534);
   assert.equal((await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } })).hits, 0);
@@ -77,19 +74,19 @@ const places: Record<string, (app: App) => Record<string, string | undefined>> =
     return { HASTEN_CACHE_DIR: app.path('open') };
   },
   'a device': () => ({ HASTEN_CACHE_DIR: '/dev/full' }),
+  // Everybody may look into it, and making anything there fails as if it were not there.
+  'a home in /proc': () => ({ HASTEN_CACHE_DIR: undefined, XDG_CACHE_HOME: undefined, HOME: '/proc/1' }),
   'a read-only file system': () => ({ HASTEN_CACHE_DIR: '/proc/hasten' }),
 };
 
 for (const [name, environment] of Object.entries(places)) {
-  onEach(`no place for a cache: ${name}`, async (release, t) => {
-    const app = await oldApp(t, FILES);
+  onEachOld(`no place for a cache: ${name}`, FILES, async (app, release) => {
     const env = environment(app);
     for (let start = 0; start < 2; start++) assert.equal((await agree(app, release, ['main.js'], { env })).hits, 0);
   }, { only: [24] });
 }
 
-onEach('a full disk', async (release, t) => {
-  const app = await oldApp(t, FILES);
+onEachOld('a full disk', FILES, async (app, release) => {
   const limited = async (): Promise<string> => {
     const { stdout, stderr, code } = await app.exec(release, '/bin/sh', ['-c', 'trap "" XFSZ; ulimit -f 1; exec node main.js'], { eager: true });
     assert.deepEqual([stderr, code], ['', 0]);
@@ -100,8 +97,7 @@ onEach('a full disk', async (release, t) => {
   assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')), []);
 }, { only: [22] });
 
-onEach('twenty starts at once', async (release, t) => {
-  const app = await oldApp(t, FILES);
+onEachOld('twenty starts at once', FILES, async (app, release) => {
   const plain = await app.run(release, ['main.js'], { plugin: false });
   const all = await Promise.all(Array.from({ length: 20 }, () => app.run(release, ['main.js'], { eager: true })));
   for (const one of all) assert.deepEqual(one, plain);
@@ -109,8 +105,7 @@ onEach('twenty starts at once', async (release, t) => {
   assert.ok((await agree(app, release)).hits >= 4);
 }, { only: [20, 26] });
 
-onEach('a writer that was killed', async (release, t) => {
-  const app = await oldApp(t, FILES);
+onEachOld('a writer that was killed', FILES, async (app, release) => {
   await warm(app, release);
   const file = cacheFile(app);
   fs.unlinkSync(file);
@@ -123,8 +118,7 @@ onEach('a writer that was killed', async (release, t) => {
   assert.equal(fs.existsSync(file), true);
 }, { only: [22] });
 
-onEach('the limit of all caches', async (release, t) => {
-  const app = await oldApp(t, { ...FILES, 'other.js': FILES['main.js'] });
+onEachOld('the limit of all caches', { ...FILES, 'other.js': FILES['main.js'] }, async (app, release) => {
   await warm(app, release);
   const old = cacheFile(app);
   fs.truncateSync(old, 900_000);
@@ -135,8 +129,7 @@ onEach('the limit of all caches', async (release, t) => {
   assert.ok(fs.existsSync(path.join(app.cache, 'node', '0123456789abcdef.cache')));
 }, { only: [22] });
 
-onEach('a cache that is only read', async (release, t) => {
-  const app = await oldApp(t, FILES);
+onEachOld('a cache that is only read', FILES, async (app, release) => {
   await warm(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } });
   assert.equal(fs.existsSync(path.join(app.cache, 'node')), false);
 }, { only: [22] });

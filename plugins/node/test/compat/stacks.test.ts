@@ -18,6 +18,7 @@ const FILES = {
   'lib/broken.json': '{\n  "a": 1,\n  b\n}',
   'lib/typo.js': "\n\n  nothing.at.all();",
   'lib/evaluated.js': "eval('\\n\\n  nothing.at.all()')",
+  'lib/evaluated-later.js': "'use strict';\nconst make = () =>\n  new Function('\\n\\n  nothing.at.all()'); make()();",
   'lib/cause.js': "try { require('./fail').fail() } catch (cause) { throw new TypeError('outer', { cause }) }",
   'lib/absent.js': "\n  require('./is-not-there')",
   'lib/rejected.js': "Promise.reject(new Error('nobody cares'))",
@@ -28,7 +29,7 @@ const cases = Object.keys(FILES).flatMap((name) => /^lib\/((?!fail).*)\.js$/.exe
 for (const name of cases) {
   onEach(`the stack of an error: ${name}`, async (release, t) => {
     const { plain } = await sameAsPlain(App.create(t, FILES), release, ['--stack-trace-limit=50', 'main.js', name]);
-    assert.match(plain.stdout + plain.stderr, /lib\/(fail|syntax|broken|typo|evaluated|absent|rejected)\.js/);
+    assert.match(plain.stdout + plain.stderr, /lib\/(fail|syntax|broken|typo|evaluated|evaluated-later|absent|rejected)\.js/);
   }, { only: [18, 20, 24, 26] });
 }
 
