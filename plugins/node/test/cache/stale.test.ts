@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import type { App } from '../support/app';
-import { onEach } from '../support/releases';
-import { agree, grownOld, oldApp, warm } from './support';
+import { agree, onEachOld, warm } from './support';
 
 const FILES = {
   'main.js': "console.log(require('./lib/one'), require('pkg'), require('dual/part'), require('./lib/data'), require('./linked'));",
@@ -42,36 +41,33 @@ const changes: Record<string, [change: (app: App) => void, said: RegExp]> = {
 };
 
 for (const [name, [change, said]] of Object.entries(changes)) {
-  onEach(`a start after a change: ${name}`, async (release, t) => {
-    const app = await oldApp(t, FILES);
-    app.link('stores/1', 'linked');
-    await grownOld();
+  onEachOld(`a start after a change: ${name}`, FILES, async (app, release) => {
     await warm(app, release);
     const before = await agree(app, release);
     assert.ok(before.hits >= 5, `${before.hits} modules from the cache`);
     change(app);
-    assert.match((await agree(app, release)).stdout, said);
-    assert.match((await agree(app, release)).stdout, said);
-  }, { only: [18, 24] });
+    const { stdout } = await agree(app, release);
+    assert.match(stdout, said);
+    // And once more, with what was recorded since.
+    assert.equal((await app.run(release, ['main.js'], { eager: true })).stdout, stdout);
+  }, { only: [18, 24], links: { linked: 'stores/1' } });
 }
 
-onEach('a module type that changes', async (release, t) => {
-  const app = await oldApp(t, { 'package.json': {}, 'main.js': "try { require('./lib') } catch (error) { console.log(error.code) }", 'lib/index.js': 'console.log(typeof module);' });
+onEachOld('a module type that changes', { 'package.json': {}, 'main.js': "try { require('./lib') } catch (error) { console.log(error.code) }", 'lib/index.js': 'console.log(typeof module);' }, async (app, release) => {
   await warm(app, release);
+  assert.ok(Number(app.stats().at(-1)?.['hits']) >= 2);
   app.write('lib/package.json', { type: 'module' });
   await agree(app, release);
 });
 
-onEach('a nearer node_modules', async (release, t) => {
-  const app = await oldApp(t, { 'lib/main.js': "console.log(require('pkg'));", 'node_modules/pkg/index.js': "module.exports = 'outer';" });
+onEachOld('a nearer node_modules', { 'lib/main.js': "console.log(require('pkg'));", 'node_modules/pkg/index.js': "module.exports = 'outer';" }, async (app, release) => {
   await warm(app, release, ['lib/main.js']);
   assert.ok((await agree(app, release, ['lib/main.js'])).hits >= 2);
   app.write('lib/node_modules/pkg/index.js', "module.exports = 'inner';");
   assert.match((await agree(app, release, ['lib/main.js'])).stdout, /inner/);
 });
 
-onEach('environments have caches of their own', async (release, t) => {
-  const app = await oldApp(t, { 'main.js': "console.log(require('./one'), require('global-one'));", 'one.js': 'module.exports = process.env.NODE_ENV;', 'a/global-one.js': "module.exports = 'a';", 'b/global-one.js': "module.exports = 'b';" });
+onEachOld('environments have caches of their own', { 'main.js': "console.log(require('./one'), require('global-one'));", 'one.js': 'module.exports = process.env.NODE_ENV;', 'a/global-one.js': "module.exports = 'a';", 'b/global-one.js': "module.exports = 'b';" }, async (app, release) => {
   const a = { env: { NODE_PATH: app.path('a') } };
   await warm(app, release, ['main.js'], a);
   assert.match((await agree(app, release, ['main.js'], a)).stdout, /a$/m);
@@ -80,14 +76,13 @@ onEach('environments have caches of their own', async (release, t) => {
   assert.equal(other.hits, 0);
 });
 
-onEach('a program that changes its own files', async (release, t) => {
-  const app = await oldApp(t, {
-    'main.js': `const fs = require('fs'); console.log(require('./one'));
-      fs.writeFileSync(__dirname + '/made.js', 'module.exports = ' + process.hrtime()[1] % 2 + ' < 2;');
-      console.log(require('./made')); delete require.cache[require.resolve('./one')]; console.log(require('./one'), require.resolve('./made') === __dirname + '/made.js');`,
-    'one.js': "module.exports = { loaded: module.loaded, id: module.id === __filename };",
-    'made.js': 'module.exports = true;',
-  });
+onEachOld('a program that changes its own files', {
+  'main.js': `const fs = require('fs'); console.log(require('./one'));
+    fs.writeFileSync(__dirname + '/made.js', 'module.exports = ' + process.hrtime()[1] % 2 + ' < 2;');
+    console.log(require('./made')); delete require.cache[require.resolve('./one')]; console.log(require('./one'), require.resolve('./made') === __dirname + '/made.js');`,
+  'one.js': "module.exports = { loaded: module.loaded, id: module.id === __filename };",
+  'made.js': 'module.exports = true;',
+}, async (app, release) => {
   await warm(app, release);
   assert.ok((await agree(app, release)).hits >= 2);
 });

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { App } from '../support/app';
-import { onEach } from '../support/releases';
-import { agree, cacheFile, oldApp, warm } from './support';
+import { agree, cacheFile, onEachOld, warm } from './support';
 
 const FILES = {
   'main.js': "const modules = ['a', 'b', 'ä']; console.log(modules.map((name) => require('./lib/' + name)).join());",

@@ -2,30 +2,41 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { App, type Outcome, type RunOptions } from '../support/app';
-import type { Release } from '../support/releases';
+import { inRange, onEach, type Range, type Release } from '../support/releases';
 
 // What is younger when a program starts is compared by content instead.
 const OLD_MILLISECONDS = 2500;
 
-/** An app whose files are old enough to be believed by their times. */
-export async function oldApp(t: TestContext, files: Record<string, unknown>): Promise<App> {
-  const app = App.create(t, files);
-  await grownOld();
-  return app;
+// When the youngest of this file's apps was made.
+let youngest = 0;
+
+/** One test for each release, with an app whose files are old enough to be believed by their times: all of a file's tests wait together. */
+export function onEachOld(name: string, files: Record<string, unknown>, body: (app: App, release: Release, t: TestContext) => Promise<void>, range: OldRange = {}): void {
+  const apps = new Map<Release, App>();
+  for (const release of inRange(range)) {
+    const app = App.create({ after }, files);
+    for (const [link, target] of Object.entries(range.links ?? {})) app.link(target, link);
+    apps.set(release, app);
+  }
+  youngest = Date.now();
+  onEach(name, async (release, t) => {
+    await sleep(Math.max(0, youngest + OLD_MILLISECONDS - Date.now()));
+    await body(apps.get(release)!, release, t);
+  }, range);
 }
 
-export async function grownOld(): Promise<void> {
-  await sleep(OLD_MILLISECONDS);
+export interface OldRange extends Range {
+  /** Symlinks, and what they point to. */
+  links?: Record<string, string>;
 }
 
 /** Starts the program until nothing is left to record, and gives the last outcome. */
 export async function warm(app: App, release: Release, args: string[] = ['main.js'], options: RunOptions = {}): Promise<Outcome> {
-  let outcome: Outcome | undefined;
-  for (let start = 0; start < 4; start++) outcome = await app.run(release, args, { eager: true, ...options });
-  return outcome!;
+  await app.run(release, args, { eager: true, ...options });
+  return app.run(release, args, { eager: true, ...options });
 }
 
 /** Runs it plain and with the plugin: both must agree. Gives the output, and how many modules came from the cache. */

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { TestContext } from 'node:test';
 import { eager, packages, register } from './places';
 import type { Release } from './releases';
 
@@ -12,6 +11,11 @@ export interface Outcome {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** A test, or the whole file of tests: what tidies up behind itself. */
+export interface Owner {
+  after(tidy: () => void): void;
 }
 
 export interface RunOptions {
@@ -45,7 +49,7 @@ export class App {
   }
 
   /** With these files; the values that are not text are written as JSON. */
-  static create(t: TestContext, files: Record<string, unknown>): App {
+  static create(t: Owner, files: Record<string, unknown>): App {
     const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'hasten-test-')));
     t.after(() => fs.rmSync(scratch, { recursive: true, force: true }));
     const app = new App(scratch);

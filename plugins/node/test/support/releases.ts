@@ -30,11 +30,11 @@ export interface Range {
   only?: number[];
 }
 
+export function inRange(range: Range): Release[] {
+  return releases.filter(({ major }) => major >= (range.from ?? 0) && major <= (range.to ?? Infinity) && range.only?.includes(major) !== false);
+}
+
 /** One test for each release: "NAME (node 20)". */
 export function onEach(name: string, body: (release: Release, t: TestContext) => Promise<void> | void, range: Range = {}): void {
-  for (const release of releases) {
-    const { major } = release;
-    if (major < (range.from ?? 0) || major > (range.to ?? Infinity) || range.only?.includes(major) === false) continue;
-    test(`${name} (node ${major})`, async (t) => body(release, t));
-  }
+  for (const release of inRange(range)) test(`${name} (node ${release.major})`, async (t) => body(release, t));
 }
