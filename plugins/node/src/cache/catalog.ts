@@ -152,6 +152,11 @@ export class Catalog {
     return (flags & Flag.Json ? code.source === jsonOf(content) : wraps(code.source, content)) ? code : null;
   }
 
+  /** Recordings in a row that added next to nothing. */
+  get futile(): number {
+    return this.stored.words[Word.Futile] ?? 0;
+  }
+
   /** The files of the catalog, and their places. */
   files(): ReadonlyMap<string, number> {
     return this.fileByPath;

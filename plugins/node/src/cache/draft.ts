@@ -27,6 +27,9 @@ export class Draft {
   /** By directory, then by request. */
   readonly requests = new Map<string, Map<string, DraftRequest>>();
 
+  /** Recordings in a row, this one included, that added next to nothing. */
+  futile = 0;
+
   constructor(
     readonly key: string,
     readonly facts: Facts,

@@ -28,6 +28,8 @@ export const enum Word {
   Segments = 13,
   /** Four words for each segment: see SegmentWord. */
   FirstSegment = 14,
+  /** Recordings in a row that added next to nothing. */
+  Futile = 22,
 }
 
 export const enum SegmentWord {

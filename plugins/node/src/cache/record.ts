@@ -22,6 +22,8 @@ export interface Job {
   readonly limit: number;
   /** The CPU time of the process, in microseconds, at which recording has to be over. */
   readonly end: number;
+  /** A recording that adds fewer sources and bytecodes was futile. */
+  readonly worth: number;
 }
 
 export interface Recorded {
@@ -52,6 +54,8 @@ class Recording {
   /** CPU time that writing will take. */
   private reserved = 0;
   private left = 0;
+  /** Sources and bytecodes that no cache had before. */
+  private gained = 0;
 
   constructor(private readonly job: Job) {
     this.facts = new Facts(job.began - YOUNG_MILLISECONDS);
@@ -72,6 +76,7 @@ class Recording {
     }
     for (const filename of this.seen.keys()) this.add(filename);
     if (this.catalog) this.draft.keep(this.catalog);
+    this.draft.futile = this.gained >= this.job.worth ? 0 : (this.catalog?.futile ?? 0) + 1;
     const bytes = write(this.job.file, this.draft, Math.min(this.job.limit, MAX_BYTES), this.job.limit);
     return bytes === null ? null : { files: this.draft.files.size, bytes, left: this.left };
   }
@@ -122,7 +127,7 @@ class Recording {
       return;
     }
     try {
-      this.addFile(filename, this.read(filename));
+      if (this.addFile(filename, this.read(filename))) this.gained++;
     } catch {
       // Not readable any more.
     }
@@ -138,15 +143,16 @@ class Recording {
     return { numbers, flags, source: json ? jsonOf(content) : wrapped(content), bytecode: null };
   }
 
-  private addFile(filename: string, content: Content): void {
+  private addFile(filename: string, content: Content): boolean {
     const directory = path.dirname(filename);
     const place = this.facts.walk(filename);
-    if (place.real !== filename || place.kind !== 'file') return;
-    if (!/\.(?:c?js|json)$/.test(filename)) return;
+    if (place.real !== filename || place.kind !== 'file') return false;
+    if (!/\.(?:c?js|json)$/.test(filename)) return false;
     const scope = filename.endsWith('.js') ? this.facts.scopeOf(directory) : null;
-    if (scope === undefined || scope?.data.type === 'module') return;
+    if (scope === undefined || scope?.data.type === 'module') return false;
     this.draft.addFile(filename, { ...content, directory, package: scope });
     this.reserve(content.source.length + (content.bytecode?.length ?? 0));
+    return true;
   }
 
   private addBytecode(filename: string, script: NonNullable<Seen['script']>): void {
@@ -154,6 +160,7 @@ class Recording {
     if (!file) return;
     file.bytecode = script.createCachedData();
     this.reserve(file.bytecode.length);
+    this.gained++;
   }
 
   private reserve(bytes: number): void {

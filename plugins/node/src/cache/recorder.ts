@@ -9,21 +9,26 @@ import { limit } from './settings';
 /** A program of fewer modules and less text starts no faster from a cache. */
 const WORTH_MODULES = 8;
 const WORTH_BYTES = 64 * 1024;
-/** A cache that few modules are missing from is written again when it is older. */
+/** A cache that is complete is written again for changed files when it is older. */
 const SETTLED_MILLISECONDS = 600_000;
 /** Start-up is over when nothing has been loaded for this long. */
 const QUIET_MILLISECONDS = 5_000;
 
-/** Share of the CPU time so far that recording may take; the rest of the five per cent is what watching took. */
+/** What recording may take of the CPU time so far, and what it may take of a short start: below that, a cache would need dozens of starts. */
 const SHARE = 0.035;
+const LEAST = 14_000;
 /** Loading the recorder and putting a file in its place, in microseconds. */
-const FIXED = 4000;
+const FIXED = 3000;
+/** So many recordings in a row that added next to nothing, and the cache stays as it is until its files change. */
+const FUTILE = 2;
 /** What a module and a resolution from the cache have saved at least, in microseconds. */
 const SAVED_BY_HIT = 120;
 const SAVED_BY_RESOLUTION = 30;
 
 export class Recorder {
   result: Recorded | null = null;
+  /** CPU time that recording took. */
+  microseconds = 0;
   private done = false;
 
   constructor(
@@ -62,10 +67,14 @@ export class Recorder {
   }
 
   private isWorthIt(): boolean {
-    const news = (this.session.seen ?? []).filter(({ file, script }) => file === undefined || script);
-    if (news.length === 0) return false;
     const { catalog } = this.session;
-    if (news.length >= WORTH_MODULES || (catalog && Math.abs(Date.now() - catalog.stored.modified) > SETTLED_MILLISECONDS)) return true;
+    let news = (this.session.seen ?? []).filter(({ file, script }) => file === undefined || script);
+    // What could not be recorded twice cannot be recorded now, but what has changed may be.
+    if (catalog && catalog.futile >= FUTILE) {
+      if (Math.abs(Date.now() - catalog.stored.modified) < SETTLED_MILLISECONDS) return false;
+      news = news.filter(({ filename, file }) => file === undefined && catalog.find(filename) !== undefined);
+    }
+    if (news.length >= WORTH_MODULES) return true;
     let bytes = 0;
     for (const { filename } of news) bytes += fs.statSync(filename, { throwIfNoEntry: false })?.size ?? 0;
     return bytes >= WORTH_BYTES;
@@ -74,7 +83,7 @@ export class Recorder {
   private record(): void {
     const { hits, resolved } = this.session;
     const { user, system } = process.cpuUsage();
-    const budget = (user + system) * SHARE - FIXED + hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION;
+    const budget = Math.max((user + system) * SHARE, LEAST) - FIXED + hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION;
     const { record } = loadOwn<typeof Record>('record');
     this.result = record({
       session: this.session,
@@ -83,6 +92,9 @@ export class Recorder {
       began: Date.now() - process.uptime() * 1000,
       limit: limit(process.env),
       end: user + system + budget,
+      worth: WORTH_MODULES,
     });
+    const after = process.cpuUsage();
+    this.microseconds = after.user + after.system - user - system;
   }
 }

@@ -85,6 +85,7 @@ function image(draft: Draft, largest: number): Uint8Array[] | null {
   header[Word.FileBytes] = all.reduce((sum, part) => sum + part.length, HEADER_BYTES);
   header[Word.IndexChecksum] = checksum(index);
   header[Word.Segments] = segments.length;
+  header[Word.Futile] = draft.futile;
   segments.forEach(({ words }, i) => header.set(words, Word.FirstSegment + i * SegmentWord.Count));
   const bytes = bytesOf(header);
   header[Word.Checksum] = checksum(bytes.subarray((Word.Checksum + 1) * 4));
