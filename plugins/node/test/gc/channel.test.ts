@@ -37,7 +37,7 @@ onEach('a client starts a recording, follows it and gets its end', async (releas
   const info = await client.ask({ op: 'info' });
   assert.equal(info['pid'], subject.child.pid);
   assert.equal(info['recording'], false);
-  const begun = await client.ask({ op: 'record', seconds: 3 });
+  const begun = await client.ask({ op: 'record', seconds: 2 });
   assert.deepEqual([begun['ok'], fs.statSync(begun['file']).mode & 0o777], [true, 0o600]);
   const progress = await client.next();
   assert.ok(progress['bytes'] > 0 && progress['at_ms'] > 0 && 'events' in progress);
@@ -87,7 +87,7 @@ onEach('no more than four recordings at once', async (release, t) => {
 onEach('a recording goes on when its client has vanished', async (release, t) => {
   const subject = await start(release, t);
   const client = await subject.connect();
-  const { file } = await client.ask({ op: 'record', seconds: 2 });
+  const { file } = await client.ask({ op: 'record', seconds: 1 });
   client.vanish();
   await until(() => fs.readFileSync(file, 'utf8').includes('"end":true'));
   assert.equal(recorded(subject.app).at(-1)?.['why'], 'time');
