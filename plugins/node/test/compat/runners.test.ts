@@ -31,7 +31,7 @@ onEach('jest, with mocks, in its own workers', async (release, t) => {
   const sorted = (text: string): string => lines(text).filter((line) => line && !slow.test(line)).sort().join('\n');
   const { plain } = await sameAsPlain(app, release, args, { normalize: sorted, starts: 2 });
   assert.match(plain.stderr, /1 failed, 2 passed/);
-}, { only: [20] });
+}, { only: [20, 26] });
 
 onEach("Node's own runner", async (release, t) => {
   const app = App.create(t, {
