@@ -2,7 +2,7 @@
 import type * as Esm from './esm/esm';
 import type * as Gc from './gc/gc';
 import { Catalog } from './cache/catalog';
-import { digest, keyText, mainScript } from './cache/key';
+import { digest, installation, keyText, mainScript } from './cache/key';
 import { isPatched, learnMarks, watchHooks } from './cache/loader';
 import { Recorder } from './cache/recorder';
 import { install, Session } from './cache/serve';
@@ -46,9 +46,9 @@ function startCache(set: Settings, facts: Facts): void {
 function serve(set: Settings, facts: Facts, main: string): void {
   const key = keyText(main);
   const file = `${set.folder}/${digest(key)}.cache`;
-  const session = new Session(catalogOf(file, key));
+  const session = new Session(catalogOf(file, key, main));
   facts.session = session;
-  if (set.cache === 'record' && !isWorker()) facts.recorded = new Recorder(session, key, file);
+  if (set.cache === 'record' && !isWorker()) facts.recorded = new Recorder(session, () => `${key}\n${installation(main)}`, file);
   if (session.catalog) {
     learnMarks(module);
     watchHooks();
@@ -63,10 +63,10 @@ function startModules(set: Settings, facts: Facts): void {
   if (facts.aside === null) facts.shortImports = esm.goShort();
 }
 
-function catalogOf(file: string, key: string): Catalog | null {
+function catalogOf(file: string, key: string, main: string): Catalog | null {
   try {
     const stored = open(file);
-    return stored && Catalog.of(stored, key);
+    return stored && Catalog.of(stored, `${key}\n${installation(main)}`);
   } catch {
     return null;
   }

@@ -33,7 +33,7 @@ export class Recorder {
 
   constructor(
     private readonly session: Session,
-    private readonly key: string,
+    private readonly key: () => string,
     private readonly file: string,
   ) {
     session.seen = [];
@@ -87,7 +87,7 @@ export class Recorder {
     const { record } = loadOwn<typeof Record>('record');
     this.result = record({
       session: this.session,
-      key: this.key,
+      key: this.key(),
       file: this.file,
       began: Date.now() - process.uptime() * 1000,
       limit: limit(process.env),

@@ -81,9 +81,9 @@ function isLoaded(filename: string): boolean {
 function loadScript(this: unknown, module: LoadedModule, filename: string): void {
   const { catalog } = session;
   const file = catalog?.find(filename);
-  const code = file !== undefined && isLoadingPristine(module) ? catalog!.load(file) : null;
-  const odd = code !== null && (code.flags & Flag.Odd) !== 0;
-  const script = code && !odd ? compile(code, filename) : null;
+  const odd = file !== undefined && isNodes(catalog!.flags(file));
+  const code = file !== undefined && !odd && isLoadingPristine(module) ? catalog!.load(file) : null;
+  const script = code ? compile(code, filename) : null;
   const wrapper = script && wrapperOf(script, code!);
   if (!wrapper) {
     session.misses++;
@@ -142,19 +142,23 @@ function defaultLoader(): symbol | undefined {
   return (vm() as { constants?: { USE_MAIN_CONTEXT_DEFAULT_LOADER?: symbol } }).constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 }
 
-function needsBytecode(script: Vm.Script, { bytecode, flags }: Code): boolean {
-  if (flags & Flag.Import && !KEEPS_LOADER) return false;
+function needsBytecode(script: Vm.Script, { bytecode }: Code): boolean {
   return !bytecode || script.cachedDataRejected === true;
 }
 
-// V8 forgets who may import for a script that comes from its bytecode, until 12.4.
+// Modules that Node reads and compiles itself; only the way to them is worth knowing. Without bytecode a module gains nothing.
+function isNodes(flags: number): boolean {
+  return (flags & Flag.Odd) !== 0 || ((flags & Flag.Import) !== 0 && !KEEPS_LOADER);
+}
+
+// Before 12.4, V8 forgets who may import for a script that comes from its bytecode.
 const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
 
 // A text that is no CommonJS goes Node's way, which knows what to say about it or what else it may be.
 function compile({ source, bytecode, flags }: Code, filename: string): Vm.Script | null {
   if (flags & Flag.Import && !allowImport()) return null;
   try {
-    const options = { filename, ...offsetOf(source), cachedData: flags & Flag.Import && !KEEPS_LOADER ? undefined : bytecode, importModuleDynamically: defaultLoader() };
+    const options = { filename, ...offsetOf(source), cachedData: bytecode, importModuleDynamically: defaultLoader() };
     const script = new (vm().Script)(source, options as Vm.ScriptOptions);
     if (script.cachedDataRejected) session.rejected++;
     return script;

@@ -46,8 +46,11 @@ for (const [name, [change, said]] of Object.entries(changes)) {
     const before = await agree(app, release);
     assert.ok(before.hits >= 5, `${before.hits} modules from the cache`);
     change(app);
-    const { stdout } = await agree(app, release);
+    const { stdout, hits } = await agree(app, release);
     assert.match(stdout, said);
+    if (name === 'nothing') assert.equal(hits, before.hits);
+    // Another installation: nothing of the old one is used.
+    if (name === 'a lock file') assert.equal(hits, 0);
     // And once more, with what was recorded since.
     assert.equal((await app.run(release, ['main.js'], { eager: true })).stdout, stdout);
   }, { only: [18, 24], links: { linked: 'stores/1' } });
