@@ -17,8 +17,7 @@ export function evict(folder: string, limit: number, kept: string): void {
   let total = 0;
   for (const { file, bytes, used } of caches) {
     const abandoned = file.endsWith('.tmp') && Date.now() - used > ABANDONED_MILLISECONDS;
-    if (file !== kept) total += bytes;
-    else total += bytes;
+    total += bytes;
     if (file !== kept && (abandoned || total > limit)) {
       fs.unlinkSync(file);
       total -= bytes;
