@@ -109,6 +109,7 @@ onEachOld('a writer that was killed', FILES, async (app, release) => {
   const file = cacheFile(app);
   fs.unlinkSync(file);
   fs.writeFileSync(`${file}.tmp`, 'half of it');
+  fs.utimesSync(`${file}.tmp`, new Date(), new Date(Date.now() + 50_000));
   await agree(app, release);
   // Somebody may still be writing it; a minute later nobody is.
   assert.equal(fs.existsSync(file), false);

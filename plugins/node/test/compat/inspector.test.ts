@@ -64,8 +64,8 @@ async function debugged(app: App, release: Release, how: 'open' | 'signal', opti
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
         output += text;
         if (output.includes('ready\n') && !output.includes('ws://')) child.kill('SIGUSR1');
-        const found = /ws:\S+/.exec(output);
-        if (found) resolve(found[0]);
+        const found = /(ws:\S+)\n/.exec(output);
+        if (found) resolve(found[1]!);
       });
       child.once('exit', () => reject(new Error(`the program ended: ${output}`)));
     });

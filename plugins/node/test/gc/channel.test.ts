@@ -42,9 +42,11 @@ onEach('a client starts a recording, follows it and gets its end', async (releas
   const progress = await client.next();
   assert.ok(progress['bytes'] > 0 && progress['at_ms'] > 0 && 'events' in progress);
   const done = await client.done();
-  assert.deepEqual([done['why'], done['file'], done['dropped']], ['time', begun['file'], 0]);
+  assert.deepEqual([done['why'], done['file']], ['time', begun['file']]);
   const recording = recorded(subject.app);
   const end = recording.at(-1) as Line;
+  // A collection in the turn of the event loop in which time is up is counted, but no event tells of it any more.
+  assert.equal(done['dropped'], end['dropped']);
   assert.equal(end['events'], recording.length - 2);
   assert.equal(done['events'], end['events']);
   assert.ok(end['events'] > 0);
@@ -79,8 +81,8 @@ onEach('two clients record at once, each its own file', async (release, t) => {
 
 onEach('no more than four recordings at once', async (release, t) => {
   const subject = await start(release, t);
-  for (let i = 0; i < 4; i += 1) assert.equal((await (await subject.connect()).ask({ op: 'record', seconds: 60 }))['ok'], true);
-  const refused = await (await subject.connect()).ask({ op: 'record', seconds: 60 });
+  for (let i = 0; i < 4; i += 1) assert.equal((await (await subject.connect()).ask({ op: 'record', seconds: 3600 }))['ok'], true);
+  const refused = await (await subject.connect()).ask({ op: 'record', seconds: 3600 });
   assert.deepEqual(refused, { ok: false, error: '4 recordings are under way' });
 }, { only: [20] });
 
@@ -113,11 +115,21 @@ onEach('what is not a request is refused, and the program hears nothing of it', 
     other.send('{"op":"info"}\n{"op":"rec');
     other.vanish();
   }
-  assert.equal((await client.ask({ op: 'info' }))['ok'], true);
+  assert.equal((await anybody(subject))['ok'], true);
   assert.deepEqual(recordings(subject.app), []);
   assert.equal(await subject.end(), 0);
   assert.equal(subject.output, '');
 }, SOME);
+
+// A connection is closed while there are too many of them, and one that has been silent for long.
+async function anybody(subject: Subject): Promise<Line> {
+  for (;;) {
+    const client = await subject.connect();
+    client.send({ op: 'info' });
+    await until(() => client.isClosed || client.hasAnswer);
+    if (client.hasAnswer) return client.next();
+  }
+}
 
 onEach('neither channel nor recording nor client keeps a program alive', async (release, t) => {
   const subject = await start(release, t);

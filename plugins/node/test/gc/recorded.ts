@@ -10,7 +10,7 @@ import { App, type RunOptions } from '../support/app';
 import { plugin } from '../support/places';
 import type { Release } from '../support/releases';
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 export type Line = Record<string, any>;
 
@@ -126,8 +126,13 @@ export class Client {
     return this.next();
   }
 
+  get hasAnswer(): boolean {
+    return this.#received.includes('\n');
+  }
+
   async next(): Promise<Line> {
-    await until(() => this.#received.includes('\n'));
+    await until(() => this.hasAnswer || this.isClosed);
+    assert.ok(this.hasAnswer, 'the connection was closed');
     const end = this.#received.indexOf('\n');
     const line = JSON.parse(this.#received.slice(0, end)) as Line;
     this.#received = this.#received.slice(end + 1);

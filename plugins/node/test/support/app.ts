@@ -1,5 +1,6 @@
 // A program to be run as a subject: a folder of its own, with its own cache, home and runtime folder, gone after the test.
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -15,7 +16,7 @@ export interface Outcome {
 
 /** A test, or the whole file of tests: what tidies up behind itself. */
 export interface Owner {
-  after(tidy: () => void): void;
+  after(tidy: () => void | Promise<void>): void;
 }
 
 export interface RunOptions {
@@ -39,6 +40,7 @@ export class App {
   readonly cache: string;
   readonly runtime: string;
   readonly #home: string;
+  readonly #children = new Set<ChildProcessWithoutNullStreams>();
 
   private constructor(scratch: string) {
     this.folder = path.join(scratch, 'app');
@@ -51,8 +53,12 @@ export class App {
   /** With these files; the values that are not text are written as JSON. */
   static create(t: Owner, files: Record<string, unknown>): App {
     const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'hasten-test-')));
-    t.after(() => fs.rmSync(scratch, { recursive: true, force: true }));
     const app = new App(scratch);
+    t.after(async () => {
+      await app.#end();
+      // What they started may still write to it.
+      fs.rmSync(scratch, { recursive: true, force: true, maxRetries: 10 });
+    });
     for (const [name, content] of Object.entries(files)) app.write(name, content);
     return app;
   }
@@ -91,19 +97,30 @@ export class App {
       child[stream].setEncoding('utf8').on('data', (chunk: string) => (output[stream] += chunk));
     }
     child.stdin.on('error', () => {}).end(options.input ?? '');
-    const overdue = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
     return new Promise((resolve, reject) => {
       child.once('error', reject);
-      child.once('close', (code, signal) => {
-        clearTimeout(overdue);
-        resolve({ code, signal, ...output });
-      });
+      child.once('close', (code, signal) => resolve({ code, signal, ...output }));
     });
   }
 
-  /** Starts a program that the test talks to, and ends itself. */
-  spawn(release: Release, program: string, args: string[], options: RunOptions = {}) {
-    return spawn(program, args, { cwd: this.path(options.cwd ?? '.'), env: this.#environment(release, options), stdio: 'pipe' });
+  /** Starts a program that the test talks to; it does not outlive the test. */
+  spawn(release: Release, program: string, args: string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
+    const child = spawn(program, args, { cwd: this.path(options.cwd ?? '.'), env: this.#environment(release, options), stdio: 'pipe' });
+    const overdue = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+    this.#children.add(child);
+    const ended = (): void => {
+      clearTimeout(overdue);
+      this.#children.delete(child);
+    };
+    child.once('exit', ended).once('error', ended);
+    return child;
+  }
+
+  async #end(): Promise<void> {
+    for (const child of this.#children) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
   }
 
   /** What the plugin said of the runs so far, one object for each process that ended. */
