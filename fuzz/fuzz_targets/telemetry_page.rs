@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use hasten_telemetry::{Counters, HEADER_SIZE, MAGIC, SLOT_SIZE, Snapshot, VERSION};
+use hasten_telemetry::{Counters, Engine, EngineReport, HEADER_SIZE, MAGIC, SLOT_SIZE, Snapshot, VERSION};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -19,13 +19,23 @@ fn check(bytes: &[u8]) {
     let mut by_pid = Counters::default();
     snapshot.by_pid().values().for_each(|counters| by_pid += counters);
     assert_eq!(by_pid, total);
+    assert!(snapshot.engines.len() <= Engine::COUNT);
+    assert!(snapshot.engines.iter().all(|info| !info.device.contains(char::is_control)));
+    for engine in Engine::ALL {
+        let reports = snapshot.reports(engine, |_| true);
+        let gravest = EngineReport::gravest(reports.values());
+        assert_eq!(gravest.is_none(), reports.is_empty());
+        assert!(
+            reports.values().all(|report| report.state.gravity() <= gravest.map_or(0, |g| g.state.gravity()))
+        );
+    }
 }
 
 /// A small page that starts well: without the right magic and sizes an input
 /// of a few bytes would never get beyond the first checks.
 fn damaged_page(data: &[u8]) -> Vec<u8> {
     let (keep_sizes, data) = data.split_first().map_or((true, data), |(first, rest)| (first % 4 != 0, rest));
-    let (header, slots) = data.split_at(data.len().min(700));
+    let (header, slots) = data.split_at(data.len().min(900));
     let mut page = vec![0; HEADER_SIZE + 2 * SLOT_SIZE];
     page[12..12 + header.len()].copy_from_slice(header);
     page[..8].copy_from_slice(&MAGIC.to_le_bytes());
@@ -37,5 +47,9 @@ fn damaged_page(data: &[u8]) -> Vec<u8> {
     }
     let length = slots.len().min(2 * SLOT_SIZE);
     page[HEADER_SIZE..HEADER_SIZE + length].copy_from_slice(&slots[..length]);
+    // The same once more where the second slot has its engines, which few inputs would reach.
+    let engines = HEADER_SIZE + SLOT_SIZE + 2880;
+    let length = slots.len().min(16 * 72);
+    page[engines..engines + length].copy_from_slice(&slots[..length]);
     page
 }

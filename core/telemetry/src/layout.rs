@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 pub const PAGE_NAME: &std::ffi::CStr = c"hasten-telemetry";
 /// First eight bytes of a page: `hastenTP`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hastenTP");
+/// First eight bytes of a control page: `hastenCT`.
+pub const MAGIC_CONTROL: u64 = u64::from_le_bytes(*b"hastenCT");
 pub const VERSION: u32 = 1;
 
 /// Lanes of the widest batch.
@@ -18,6 +20,7 @@ pub const LANES: usize = 8;
 pub const ALGORITHM_CAPACITY: usize = 16;
 pub const REASON_CAPACITY: usize = 32;
 pub const EVENT_CAPACITY: usize = 64;
+pub const ENGINE_CAPACITY: usize = 16;
 
 /// A slot fills a memory page: unused slots cost no memory, and two writers
 /// never share a cache line.
@@ -47,11 +50,15 @@ pub(crate) struct Header {
     pub(crate) algorithm_count: AtomicU32,
     pub(crate) reason_count: AtomicU32,
     pub(crate) event_count: AtomicU32,
-    pub(crate) reserved: AtomicU32,
+    /// 0: a writer that had no engine table.
+    pub(crate) engine_count: AtomicU32,
     pub(crate) program: Text<8>,
     pub(crate) accelerator: Text<4>,
     pub(crate) note: Text<16>,
     pub(crate) break_even: [BreakEvenCell; ALGORITHM_CAPACITY],
+    pub(crate) engines: [EngineCell; ENGINE_CAPACITY],
+    /// Inode of the control page that belongs to this page; 0: there is none.
+    pub(crate) control: AtomicU64,
 }
 
 #[repr(C)]
@@ -59,6 +66,19 @@ pub(crate) struct BreakEvenCell {
     pub(crate) lanes: AtomicU64,
     pub(crate) scalar_ns: AtomicU64,
     pub(crate) batch_ns: AtomicU64,
+}
+
+/// What an engine is; how it fares is in the slots.
+#[repr(C)]
+pub(crate) struct EngineCell {
+    pub(crate) name: Text<4>,
+    /// Empty for software.
+    pub(crate) device: Text<4>,
+    pub(crate) class: AtomicU32,
+    /// Not 0: the process has this engine.
+    pub(crate) present: AtomicU32,
+    pub(crate) timeout_ns: AtomicU64,
+    pub(crate) reserved: [AtomicU64; 14],
 }
 
 /// Counters of one writer: a thread of one of the processes that share the
@@ -73,6 +93,7 @@ pub struct Slot {
     pub(crate) algorithms: [AlgorithmCells; ALGORITHM_CAPACITY],
     pub(crate) bypassed: [AtomicU64; REASON_CAPACITY],
     pub(crate) events: [AtomicU64; EVENT_CAPACITY],
+    pub(crate) engines: [EngineCells; ENGINE_CAPACITY],
 }
 
 #[repr(C)]
@@ -86,6 +107,21 @@ pub(crate) struct AlgorithmCells {
     pub(crate) reserved: [AtomicU64; 2],
     /// Batches by number of lanes filled, 1 first.
     pub(crate) lanes: [AtomicU64; LANES],
+}
+
+#[repr(C)]
+pub(crate) struct EngineCells {
+    pub(crate) ok: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) busy_ns: AtomicU64,
+    pub(crate) opened: AtomicU64,
+    /// Byte 0 is a [`crate::BreakerState`], byte 1 the last [`crate::Fault`] and one more.
+    pub(crate) state: AtomicU64,
+    /// `CLOCK_BOOTTIME` of the last change; 0: this writer has not looked at the engine yet.
+    pub(crate) since_ns: AtomicU64,
+    pub(crate) probe_ns: AtomicU64,
 }
 
 /// UTF-8 padded with zeros, in words so that it can be rewritten under a
@@ -133,11 +169,13 @@ impl Header {
             algorithm_count: AtomicU32::new(0),
             reason_count: AtomicU32::new(0),
             event_count: AtomicU32::new(0),
-            reserved: AtomicU32::new(0),
+            engine_count: AtomicU32::new(0),
             program: Text::new(),
             accelerator: Text::new(),
             note: Text::new(),
             break_even: [const { BreakEvenCell::new() }; ALGORITHM_CAPACITY],
+            engines: [const { EngineCell::new() }; ENGINE_CAPACITY],
+            control: AtomicU64::new(0),
         }
     }
 }
@@ -145,6 +183,19 @@ impl Header {
 impl BreakEvenCell {
     const fn new() -> Self {
         Self { lanes: AtomicU64::new(0), scalar_ns: AtomicU64::new(0), batch_ns: AtomicU64::new(0) }
+    }
+}
+
+impl EngineCell {
+    const fn new() -> Self {
+        Self {
+            name: Text::new(),
+            device: Text::new(),
+            class: AtomicU32::new(0),
+            present: AtomicU32::new(0),
+            timeout_ns: AtomicU64::new(0),
+            reserved: [const { AtomicU64::new(0) }; 14],
+        }
     }
 }
 
@@ -157,6 +208,7 @@ impl Slot {
             algorithms: [const { AlgorithmCells::new() }; ALGORITHM_CAPACITY],
             bypassed: [const { AtomicU64::new(0) }; REASON_CAPACITY],
             events: [const { AtomicU64::new(0) }; EVENT_CAPACITY],
+            engines: [const { EngineCells::new() }; ENGINE_CAPACITY],
         }
     }
 }
@@ -176,6 +228,22 @@ impl AlgorithmCells {
     }
 }
 
+impl EngineCells {
+    const fn new() -> Self {
+        Self {
+            ok: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            bytes_in: AtomicU64::new(0),
+            bytes_out: AtomicU64::new(0),
+            busy_ns: AtomicU64::new(0),
+            opened: AtomicU64::new(0),
+            state: AtomicU64::new(0),
+            since_ns: AtomicU64::new(0),
+            probe_ns: AtomicU64::new(0),
+        }
+    }
+}
+
 // The offsets that docs/telemetry.md promises to readers in other languages.
 const _: () = {
     assert!(size_of::<Page>() == PAGE_SIZE);
@@ -188,9 +256,23 @@ const _: () = {
     assert!(offset_of!(Header, program) == 64);
     assert!(offset_of!(Header, accelerator) == 128);
     assert!(offset_of!(Header, note) == 160);
+    assert!(offset_of!(Header, engine_count) == 60);
     assert!(offset_of!(Header, break_even) == 288);
+    assert!(offset_of!(Header, engines) == 672);
+    assert!(offset_of!(Header, control) == 3744);
+    assert!(size_of::<EngineCell>() == 192);
+    assert!(offset_of!(EngineCell, device) == 32);
+    assert!(offset_of!(EngineCell, class) == 64);
+    assert!(offset_of!(EngineCell, present) == 68);
+    assert!(offset_of!(EngineCell, timeout_ns) == 72);
     assert!(offset_of!(Slot, algorithms) == 64);
     assert!(offset_of!(Slot, bypassed) == 2112);
     assert!(offset_of!(Slot, events) == 2368);
+    assert!(offset_of!(Slot, engines) == 2880);
+    assert!(size_of::<EngineCells>() == 72);
+    assert!(offset_of!(EngineCells, opened) == 40);
+    assert!(offset_of!(EngineCells, state) == 48);
+    assert!(offset_of!(EngineCells, since_ns) == 56);
+    assert!(offset_of!(EngineCells, probe_ns) == 64);
     assert!(cfg!(target_endian = "little"), "the page is little endian");
 };

@@ -8,21 +8,26 @@
 //!
 //! The page holds counts, names and times only; no secret ever enters it.
 //! `docs/telemetry.md` gives the layout byte by byte.
+//!
+//! A second page beside it goes the other way: [`is_disabled`] is what an
+//! operator asked of an engine through [`Control`].
 
 mod clock;
+mod control;
 mod layout;
 mod memory;
 mod names;
 mod reader;
 mod writer;
 
+pub use control::{CONTROL_NAME, CONTROL_SIZE, CONTROL_VERSION, is_disabled};
 pub use layout::{
-    ALGORITHM_CAPACITY, EVENT_CAPACITY, HEADER_SIZE, LANES, MAGIC, PAGE_NAME, PAGE_SIZE, Page,
-    REASON_CAPACITY, SLOT_COUNT, SLOT_SIZE, Slot, VERSION,
+    ALGORITHM_CAPACITY, ENGINE_CAPACITY, EVENT_CAPACITY, HEADER_SIZE, LANES, MAGIC, MAGIC_CONTROL, PAGE_NAME,
+    PAGE_SIZE, Page, REASON_CAPACITY, SLOT_COUNT, SLOT_SIZE, Slot, VERSION,
 };
-pub use names::{Algorithm, Event, Reason};
+pub use names::{Algorithm, BreakerState, Engine, EngineClass, Event, Fault, Reason};
 pub use reader::{
-    AlgorithmCounters, BreakEven, Counters, PageError, PageHandle, Process, ProcessError, Scan, Snapshot,
-    Writer, discover, pages_of,
+    AlgorithmCounters, BreakEven, Control, ControlError, Counters, EngineCounters, EngineInfo, EngineReport,
+    PageError, PageHandle, Process, ProcessError, Scan, Snapshot, Writer, boottime, discover, pages_of,
 };
-pub use writer::{after_fork_child, init, page, slot};
+pub use writer::{EngineWork, after_fork_child, init, page, slot};

@@ -1,7 +1,10 @@
 //! The memory behind a page: a sealed memfd, mapped shared.
 
-use crate::layout::{PAGE_NAME, PAGE_SIZE, Page};
+use crate::control::{CONTROL_NAME, ControlPage};
+use crate::layout::{PAGE_NAME, Page};
 use libc::c_int;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
 
 /// Servers count on small descriptors; ours stays out of their way.
 const LOWEST_FD: c_int = 512;
@@ -10,27 +13,57 @@ const LOWEST_FD: c_int = 512;
 /// unsealed.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
+/// What may be mapped shared.
+///
+/// # Safety
+///
+/// All-zero bytes are a valid value, and it consists of atomics alone, without padding: other processes write it, too.
+pub(crate) unsafe trait Shared: Sized + 'static {
+    /// Name of the memfd.
+    const NAME: &'static CStr;
+    /// Whether those who open the file may write it.
+    const WRITABLE: bool;
+}
+
+// SAFETY: atomics only, as the layout's assertions and types say.
+unsafe impl Shared for Page {
+    const NAME: &'static CStr = PAGE_NAME;
+    const WRITABLE: bool = false;
+}
+
+// SAFETY: as above.
+unsafe impl Shared for ControlPage {
+    const NAME: &'static CStr = CONTROL_NAME;
+    const WRITABLE: bool = true;
+}
+
+/// A fresh page, and the inode of its file.
+pub(crate) struct Mapped<T: 'static> {
+    pub(crate) page: &'static T,
+    pub(crate) inode: u64,
+}
+
 /// Maps a new shared page, or `None` where the kernel, a limit or a sandbox
 /// does not allow it. The descriptor stays open: it is how a reader without
 /// root finds the page, in `/proc/PID/fd`.
-pub(crate) fn map_new_page() -> Option<&'static Page> {
-    let fd = move_up(create_memfd()?);
+pub(crate) fn map_new<T: Shared>() -> Option<Mapped<T>> {
+    let fd = move_up(create_memfd(T::NAME)?);
     let page = map(fd);
     match page {
-        Some(_) => seal(fd),
+        Some(_) => seal(fd, T::WRITABLE),
         None => close(fd),
     }
-    page
+    page.map(|page| Mapped { page, inode: inode(fd) })
 }
 
-fn create_memfd() -> Option<c_int> {
+fn create_memfd(name: &'static CStr) -> Option<c_int> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // Hosts with vm.memfd_noexec=2 insist on the flag; kernels before 6.3 do
     // not know it.
     [flags | libc::MFD_NOEXEC_SEAL, flags].into_iter().find_map(|flags| {
-        // SAFETY: PAGE_NAME is a NUL-terminated constant; the call touches no
-        // other memory of ours.
-        let fd = unsafe { libc::memfd_create(PAGE_NAME.as_ptr(), flags) };
+        // SAFETY: the name is NUL-terminated; the call touches no other memory
+        // of ours.
+        let fd = unsafe { libc::memfd_create(name.as_ptr(), flags) };
         (fd >= 0).then_some(fd)
     })
 }
@@ -47,36 +80,48 @@ fn move_up(fd: c_int) -> c_int {
     high
 }
 
-fn map(fd: c_int) -> Option<&'static Page> {
-    const { assert!(align_of::<Page>() <= 4096, "mmap aligns to memory pages only") };
+fn map<T: Shared>(fd: c_int) -> Option<&'static T> {
+    const { assert!(align_of::<T>() <= 4096, "mmap aligns to memory pages only") };
+    let size = size_of::<T>();
     // SAFETY: `fd` is our memfd. The mapping is fresh memory at an address the
     // kernel chooses, so nothing of ours is replaced.
     let address = unsafe {
-        if libc::ftruncate(fd, PAGE_SIZE as libc::off_t) != 0 {
+        if libc::ftruncate(fd, size as libc::off_t) != 0 {
             return None;
         }
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        libc::mmap(std::ptr::null_mut(), PAGE_SIZE, access, libc::MAP_SHARED, fd, 0)
+        libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED, fd, 0)
     };
     if address == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the mapping is PAGE_SIZE == size_of::<Page>() bytes, aligned to
-    // a memory page, zero-filled (a valid Page: atomics only), never unmapped,
-    // and other processes that map it are only ever given atomics as well.
-    Some(unsafe { &*address.cast::<Page>() })
+    // SAFETY: the mapping has the size of T, is aligned to a memory page,
+    // zero-filled (valid, says `Shared`) and never unmapped; other processes
+    // that map it are only ever given atomics as well.
+    Some(unsafe { &*address.cast::<T>() })
 }
 
 /// Best effort: without seals the page still counts, and our reader copies it
 /// with `pread`, which a truncated file cannot hurt.
-fn seal(fd: c_int) {
+fn seal(fd: c_int, writable: bool) {
     // FUTURE_WRITE leaves our mapping (and those inherited through fork)
     // writable and makes the page read-only for everybody who opens it.
-    for seals in [SEALS | libc::F_SEAL_FUTURE_WRITE, SEALS] {
+    let future = if writable { 0 } else { libc::F_SEAL_FUTURE_WRITE };
+    for seals in [SEALS | future, SEALS] {
         // SAFETY: sets seals on a descriptor that we own; no memory is involved.
         if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } == 0 {
             return;
         }
+    }
+}
+
+/// The number by which others find the file; 0 where the kernel does not tell.
+fn inode(fd: c_int) -> u64 {
+    let mut status = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `status` is a place for the answer, and all-zero bytes are one.
+    unsafe {
+        libc::fstat(fd, status.as_mut_ptr());
+        status.assume_init().st_ino
     }
 }
 

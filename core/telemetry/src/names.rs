@@ -257,10 +257,122 @@ names! {
     }
 }
 
+names! {
+    /// Something that does the work of an original function; on the page a process says which it has.
+    Engine {
+        /// Intel's crypto_mb, eight operations at once.
+        Multibuffer => "multibuffer",
+        /// Intel's ISA-L, deflate.
+        Isal => "isal",
+        /// libdeflate.
+        Libdeflate => "libdeflate",
+        /// zlib-rs.
+        ZlibRs => "zlib-rs",
+        /// Asymmetric cryptography by QuickAssist, through qatlib.
+        Qat => "qat",
+        /// Compression by QuickAssist, through QATzip.
+        Qatzip => "qatzip",
+        /// Compression by the In-Memory Analytics Accelerator, through QPL.
+        Qpl => "qpl",
+        /// Copies by the Data Streaming Accelerator, through DML.
+        Dml => "dml",
+        /// Hand-out of connections by the Dynamic Load Balancer.
+        Dlb => "dlb",
+    }
+}
+
+names! {
+    /// What an engine is made of. On the page it is one more than its index here.
+    EngineClass {
+        Software => "software",
+        Device => "device",
+    }
+}
+
+names! {
+    /// Whether an engine is asked.
+    BreakerState {
+        /// In service.
+        Closed => "closed",
+        /// Out of service after a fault, until it is tried again.
+        Open => "open",
+        /// Being tried again.
+        HalfOpen => "half-open",
+        /// Taken out of service by an operator.
+        Disabled => "disabled",
+    }
+}
+
+impl BreakerState {
+    /// How much it wants to be looked at; the highest speaks for several processes.
+    pub const fn gravity(self) -> u8 {
+        match self {
+            Self::Closed => 0,
+            Self::Disabled => 1,
+            Self::HalfOpen => 2,
+            Self::Open => 3,
+        }
+    }
+}
+
+names! {
+    /// Why a breaker opened. On the page it is one more than its index here; 0 is none.
+    Fault {
+        /// The engine said that it failed.
+        Error => "error",
+        /// It did not answer in time.
+        TimedOut => "timed-out",
+        /// It took nothing more for too long.
+        QueueFull => "queue-full",
+        /// Its result was wrong.
+        BadOutput => "bad-output",
+        /// The device's own sign of life stopped.
+        HeartbeatLost => "heartbeat-lost",
+        /// The device is not there any more.
+        Gone => "gone",
+        /// It could not be started.
+        Init => "init",
+        /// It ended in the middle of the work.
+        Crashed => "crashed",
+    }
+}
+
+impl Fault {
+    /// What it means and what to do, in one sentence.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::Error => {
+                "The engine reported an error: look at the kernel log for its device, and report it if there is none."
+            }
+            Self::TimedOut => {
+                "The engine did not answer in time: look whether its device is shared with others that keep it \
+                 busy, and at the kernel log."
+            }
+            Self::QueueFull => {
+                "The device takes no more work: give this program an instance or queue of its own, or fewer workers."
+            }
+            Self::BadOutput => {
+                "The engine gave a wrong result, which was caught and done again by the original: run the host's \
+                 memory and CPU diagnostics, and report the CPU model if it happens on more than one host."
+            }
+            Self::HeartbeatLost => {
+                "The device's firmware stopped giving signs of life: reset the device, or enable its automatic reset."
+            }
+            Self::Gone => {
+                "The device disappeared: look at the kernel log for a reset, an unbound driver or a hardware fault."
+            }
+            Self::Init => "The engine could not be started: `hasten check` says what it lacks.",
+            Self::Crashed => {
+                "The engine ended in the middle of its work: report it with the version of its library."
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ALGORITHM_CAPACITY, EVENT_CAPACITY, REASON_CAPACITY};
+    use crate::{ALGORITHM_CAPACITY, ENGINE_CAPACITY, EVENT_CAPACITY, REASON_CAPACITY};
     use std::collections::HashSet;
 
     #[test]
@@ -277,6 +389,9 @@ mod tests {
         check(&Algorithm::ALL.map(|a| (a.index(), a.as_str())));
         check(&Reason::ALL.map(|r| (r.index(), r.as_str())));
         check(&Event::ALL.map(|e| (e.index(), e.as_str())));
+        check(&Engine::ALL.map(|e| (e.index(), e.as_str())));
+        check(&BreakerState::ALL.map(|s| (s.index(), s.as_str())));
+        check(&Fault::ALL.map(|f| (f.index(), f.as_str())));
         assert!(Algorithm::ALL.iter().all(|a| Algorithm::from_index(a.index()) == Some(*a)));
         assert_eq!(Reason::from_index(Reason::COUNT), None);
     }
@@ -287,6 +402,9 @@ mod tests {
         assert_eq!((Algorithm::Rsa2048Sign.index(), Algorithm::P384Derive.index()), (0, 10));
         assert_eq!((Reason::Disabled.index(), Reason::UnknownLibrary.index()), (0, 12));
         assert_eq!((Event::HandshakeStarted.index(), Event::TurnsBatched.index()), (0, 15));
+        assert_eq!((Engine::Multibuffer.index(), Engine::ZlibRs.index(), Engine::Dlb.index()), (0, 3, 8));
+        assert_eq!((BreakerState::Closed.index(), BreakerState::Disabled.index()), (0, 3));
+        assert_eq!((Fault::Error.index(), Fault::Crashed.index()), (0, 7));
     }
 
     #[test]
@@ -294,6 +412,7 @@ mod tests {
         const { assert!(Algorithm::COUNT <= ALGORITHM_CAPACITY) };
         const { assert!(Reason::COUNT <= REASON_CAPACITY) };
         const { assert!(Event::COUNT <= EVENT_CAPACITY) };
+        const { assert!(Engine::COUNT <= ENGINE_CAPACITY) };
     }
 
     #[test]
@@ -302,7 +421,10 @@ mod tests {
         let row = |index: usize, name: &str| format!("| {index} | `{name}` |");
         let reasons = Reason::ALL.iter().map(|r| row(r.index(), r.as_str()));
         let events = Event::ALL.iter().map(|e| row(e.index(), e.as_str()));
-        for row in reasons.chain(events) {
+        let engines = Engine::ALL.iter().map(|e| row(e.index(), e.as_str()));
+        let faults = Fault::ALL.iter().map(|f| row(f.index() + 1, f.as_str()));
+        let states = BreakerState::ALL.iter().map(|s| row(s.index(), s.as_str()));
+        for row in reasons.chain(events).chain(engines).chain(faults).chain(states) {
             assert!(manual.contains(&row), "{row}");
         }
         let algorithms = Algorithm::ALL.map(|a| format!("`{a}`")).join(", ");
@@ -310,10 +432,14 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_has_a_sentence_of_help() {
+    fn every_reason_and_every_fault_has_a_sentence_of_help() {
         for reason in Reason::ALL {
             let help = reason.help();
             assert!(help.len() > 40 && help.ends_with('.') && !help.contains("  "), "{reason}: {help}");
+        }
+        for fault in Fault::ALL {
+            let help = fault.help();
+            assert!(help.len() > 40 && help.ends_with('.') && !help.contains("  "), "{fault}: {help}");
         }
     }
 }

@@ -2,9 +2,10 @@
 //! failures, because it runs inside other people's servers.
 
 use crate::clock::now_ns;
+use crate::control;
 use crate::layout::{HEADER_SIZE, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
-use crate::memory::map_new_page;
-use crate::{Algorithm, Event, MAGIC, Reason};
+use crate::memory::map_new;
+use crate::{Algorithm, BreakerState, Engine, EngineClass, Event, Fault, MAGIC, Reason};
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
@@ -14,8 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 /// change nothing. Where no shared memory is to be had, counting goes to a
 /// private page that nobody can see, so that callers never have to care.
 pub fn init(accelerator: &str) {
-    let page = PAGE.get_or_init(|| map_new_page().unwrap_or(&PRIVATE));
+    let page = PAGE.get_or_init(|| map_new::<Page>().map_or(&PRIVATE, |mapped| mapped.page));
     if page.header.magic.load(Relaxed) != MAGIC {
+        page.header.control.store(control::init(), Relaxed);
         page.describe(accelerator);
     }
     // A slot claimed before now is on the private page.
@@ -71,6 +73,17 @@ impl Page {
         self.header.note.store(note.as_bytes());
     }
 
+    /// Says that this process has an engine, what it is made of, and how long it may take; no time: as long as it
+    /// likes. `device` is empty for software.
+    pub fn register(&self, engine: Engine, class: EngineClass, device: &str, timeout_ns: u64) {
+        let cell = &self.header.engines[engine.index()];
+        cell.name.store(engine.as_str().as_bytes());
+        cell.device.store(device.as_bytes());
+        cell.class.store(class.index() as u32 + 1, Relaxed);
+        cell.timeout_ns.store(timeout_ns, Relaxed);
+        cell.present.store(1, Release);
+    }
+
     fn describe(&self, accelerator: &str) {
         let header = &self.header;
         header.version.store(VERSION, Relaxed);
@@ -84,6 +97,7 @@ impl Page {
         header.algorithm_count.store(Algorithm::COUNT as u32, Relaxed);
         header.reason_count.store(Reason::COUNT as u32, Relaxed);
         header.event_count.store(Event::COUNT as u32, Relaxed);
+        header.engine_count.store(Engine::COUNT as u32, Relaxed);
         let mut path = [0; 4096];
         header.program.store(program_name(&mut path));
         header.accelerator.store(accelerator.as_bytes());
@@ -96,6 +110,19 @@ impl Page {
     fn claim(&self, writer: u64, is_gone: fn(u64) -> bool) -> &Slot {
         self.slots.iter().find(|slot| slot.try_claim(writer, is_gone)).unwrap_or(&self.slots[SLOT_COUNT - 1])
     }
+}
+
+/// What an engine did, to be added to its counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineWork {
+    pub ok: u64,
+    /// Results that were wrong or did not come; each was done again by another.
+    pub failed: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub busy_ns: u64,
+    /// How often the breaker opened.
+    pub opened: u64,
 }
 
 impl Slot {
@@ -140,6 +167,47 @@ impl Slot {
         add(&self.events[event.index()], n);
     }
 
+    /// Operations of an engine, and how long it was busy with them; bytes where bytes are what it works on.
+    pub fn engine_ran(&self, engine: Engine, work: &EngineWork) {
+        let cells = &self.engines[engine.index()];
+        let add_some = |counter, n| {
+            if n > 0 {
+                add(counter, n);
+            }
+        };
+        add_some(&cells.ok, work.ok);
+        add_some(&cells.failed, work.failed);
+        add_some(&cells.bytes_in, work.bytes_in);
+        add_some(&cells.bytes_out, work.bytes_out);
+        add_some(&cells.busy_ns, work.busy_ns);
+        add_some(&cells.opened, work.opened);
+    }
+
+    /// Whether the engine is asked, as this writer sees it. Called with every operation: while nothing changes it only
+    /// reads. `probe_ns` is when an open breaker will try again, on `CLOCK_BOOTTIME`.
+    #[inline]
+    pub fn engine_state(&self, engine: Engine, state: BreakerState, fault: Option<Fault>, probe_ns: u64) {
+        let cells = &self.engines[engine.index()];
+        let word = state as u64 | fault.map_or(0, |fault| fault as u64 + 1) << 8;
+        // The last word is 0 only until the first report.
+        if cells.state.load(Relaxed) != word
+            || cells.probe_ns.load(Relaxed) != probe_ns
+            || cells.since_ns.load(Relaxed) == 0
+        {
+            self.change_engine_state(engine, word, probe_ns);
+        }
+    }
+
+    #[cold]
+    fn change_engine_state(&self, engine: Engine, word: u64, probe_ns: u64) {
+        let cells = &self.engines[engine.index()];
+        let before = cells.state.swap(word, Relaxed);
+        cells.probe_ns.store(probe_ns, Relaxed);
+        if before & 0xff != word & 0xff || cells.since_ns.load(Relaxed) == 0 {
+            cells.since_ns.store(now_ns(libc::CLOCK_BOOTTIME), Relaxed);
+        }
+    }
+
     fn try_claim(&self, writer: u64, is_gone: fn(u64) -> bool) -> bool {
         let owner = self.owner.load(Relaxed);
         if owner == writer {
@@ -150,6 +218,8 @@ impl Slot {
         }
         match self.owner.compare_exchange(owner, writer, Relaxed, Relaxed) {
             Ok(_) => {
+                // What the last writer thought of the engines went with it.
+                self.engines.iter().for_each(|cells| cells.since_ns.store(0, Relaxed));
                 add(&self.owners, 1);
                 true
             }

@@ -1,6 +1,9 @@
 //! The writer allocates nothing, from the constructor to the last count.
 
-use hasten_telemetry::{Algorithm, Event, LANES, Reason, after_fork_child, init, page, slot};
+use hasten_telemetry::{
+    Algorithm, BreakerState, Engine, EngineClass, EngineWork, Event, Fault, LANES, Reason, after_fork_child,
+    init, is_disabled, page, slot,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -39,6 +42,15 @@ fn count_everything() {
     }
     Reason::ALL.into_iter().for_each(|reason| slot().bypass(reason));
     Event::ALL.into_iter().for_each(|event| slot().event_n(event, 3));
+    for engine in Engine::ALL {
+        page().register(engine, EngineClass::Device, "0000:6b:00.0", 20_000_000);
+        assert!(!is_disabled(engine));
+        slot().engine_ran(
+            engine,
+            &EngineWork { ok: 1, failed: 1, bytes_in: 1, bytes_out: 1, busy_ns: 1, opened: 1 },
+        );
+        slot().engine_state(engine, BreakerState::Open, Some(Fault::TimedOut), 1);
+    }
     after_fork_child();
     slot().event(Event::ForkReset);
 }

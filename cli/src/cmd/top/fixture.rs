@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{Algorithm, BreakEven, Counters, Event, PageError, Process, Reason, Snapshot, Writer};
+use hasten_telemetry::{
+    Algorithm, BreakEven, Counters, Engine, Event, PageError, Process, Reason, Snapshot, Writer,
+};
 
 use super::state::{Sample, State};
 
@@ -26,8 +28,17 @@ pub(super) fn idle(inode: u64) -> Sample {
             program: "nginx".to_owned(),
             accelerator: "tls".to_owned(),
             note: "crypto_mb, AVX-512 IFMA".to_owned(),
-            writers: vec![Writer { slot: 0, pid: WORKER, tid: WORKER, owners: 1, counters }],
+            writers: vec![Writer {
+                slot: 0,
+                pid: WORKER,
+                tid: WORKER,
+                owners: 1,
+                counters,
+                reports: [None; Engine::COUNT],
+            }],
             break_even: break_even(),
+            engines: Vec::new(),
+            control: None,
         }),
     }
 }

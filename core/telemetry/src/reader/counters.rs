@@ -1,15 +1,30 @@
 //! Owned counters: sums and differences of what slots hold.
 
-use crate::{Algorithm, Event, LANES, Reason};
+use crate::{Algorithm, Engine, Event, LANES, Reason};
 use std::ops::{AddAssign, Index, IndexMut};
 
 /// Everything one writer, or several together, counted. Indexed by
-/// [`Algorithm`], [`Reason`] and [`Event`].
+/// [`Algorithm`], [`Reason`], [`Event`] and [`Engine`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
     algorithms: [AlgorithmCounters; Algorithm::COUNT],
     bypassed: [u64; Reason::COUNT],
     events: [u64; Event::COUNT],
+    engines: [EngineCounters; Engine::COUNT],
+}
+
+/// One engine's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineCounters {
+    pub ok: u64,
+    /// Operations whose result was wrong or did not come; each was done again by another.
+    pub failed: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// How long the engine was at work.
+    pub busy_ns: u64,
+    /// How often its breaker opened.
+    pub opened: u64,
 }
 
 /// One algorithm's counters.
@@ -55,6 +70,9 @@ impl Counters {
         }
         subtract(&mut delta.bypassed, &earlier.bypassed);
         subtract(&mut delta.events, &earlier.events);
+        for (new, old) in delta.engines.iter_mut().zip(&earlier.engines) {
+            *new = new.since(old);
+        }
         delta
     }
 }
@@ -85,6 +103,28 @@ impl AlgorithmCounters {
     }
 }
 
+impl EngineCounters {
+    /// All that were asked of it.
+    pub fn operations(&self) -> u64 {
+        self.ok.saturating_add(self.failed)
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    fn with(&self, other: &Self, operation: fn(u64, u64) -> u64) -> Self {
+        Self {
+            ok: operation(self.ok, other.ok),
+            failed: operation(self.failed, other.failed),
+            bytes_in: operation(self.bytes_in, other.bytes_in),
+            bytes_out: operation(self.bytes_out, other.bytes_out),
+            busy_ns: operation(self.busy_ns, other.busy_ns),
+            opened: operation(self.opened, other.opened),
+        }
+    }
+}
+
 // Saturating throughout: a corrupt page may hold any number.
 
 fn subtract(from: &mut [u64], what: &[u64]) {
@@ -111,6 +151,12 @@ impl AddAssign for AlgorithmCounters {
     }
 }
 
+impl AddAssign for EngineCounters {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.with(&other, u64::saturating_add);
+    }
+}
+
 impl AddAssign<&Self> for Counters {
     fn add_assign(&mut self, other: &Self) {
         for (sum, one) in self.algorithms.iter_mut().zip(&other.algorithms) {
@@ -118,6 +164,9 @@ impl AddAssign<&Self> for Counters {
         }
         accumulate(&mut self.bypassed, &other.bypassed);
         accumulate(&mut self.events, &other.events);
+        for (sum, one) in self.engines.iter_mut().zip(&other.engines) {
+            *sum += *one;
+        }
     }
 }
 
@@ -127,6 +176,7 @@ impl Default for Counters {
             algorithms: [AlgorithmCounters::default(); Algorithm::COUNT],
             bypassed: [0; Reason::COUNT],
             events: [0; Event::COUNT],
+            engines: [EngineCounters::default(); Engine::COUNT],
         }
     }
 }
@@ -148,7 +198,12 @@ macro_rules! index {
     )+ };
 }
 
-index!(Algorithm => algorithms: AlgorithmCounters, Reason => bypassed: u64, Event => events: u64);
+index!(
+    Algorithm => algorithms: AlgorithmCounters,
+    Reason => bypassed: u64,
+    Event => events: u64,
+    Engine => engines: EngineCounters
+);
 
 #[cfg(test)]
 mod tests {
@@ -163,6 +218,7 @@ mod tests {
         delta[Algorithm::P256Sign].batched = 5;
         delta[Algorithm::P256Sign].lanes[4] = 1;
         delta[Event::Resumed] = 5;
+        delta[Engine::Isal] = EngineCounters { ok: 3, failed: 1, bytes_in: 9, ..Default::default() };
         let mut after = before.clone();
         after += &delta;
         assert_eq!(after[Algorithm::P256Sign].batched, 13);
@@ -176,6 +232,9 @@ mod tests {
             full[algorithm].batched = u64::MAX;
             full[algorithm].scalar = 1;
         }
+        full[Engine::Qpl].ok = u64::MAX;
+        full[Engine::Qpl].failed = 1;
+        assert_eq!(full[Engine::Qpl].operations(), u64::MAX);
         assert_eq!(full.total().batched, u64::MAX);
         assert_eq!(full.total().queued(), u64::MAX);
         assert_eq!(Counters::default().since(&full), Counters::default());

@@ -127,25 +127,29 @@ impl PageHandle {
     }
 }
 
+fn open(pid: u32, page: &Mapping) -> io::Result<File> {
+    open_one(pid, page, proc::PAGE_LINK, false)
+}
+
 /// `map_files` works when the server has closed the descriptor but needs
 /// privileges; `fd` works for the server's own user.
-fn open(pid: u32, page: &Mapping) -> io::Result<File> {
+pub(super) fn open_one(pid: u32, page: &Mapping, link: &[u8], write: bool) -> io::Result<File> {
     let mapped = format!("/proc/{pid}/map_files/{:x}-{:x}", page.start, page.end);
-    let first = match open_checked(Path::new(&mapped), page.inode) {
+    let first = match open_checked(Path::new(&mapped), page.inode, write) {
         Ok(file) => return Ok(file),
         Err(error) => error,
     };
-    let descriptors: Vec<PathBuf> = proc::page_descriptors(pid)?;
-    descriptors.iter().find_map(|path| open_checked(path, page.inode).ok()).ok_or(first)
+    let descriptors: Vec<PathBuf> = proc::descriptors(pid, link)?;
+    descriptors.iter().find_map(|path| open_checked(path, page.inode, write).ok()).ok_or(first)
 }
 
-/// Opens the file for reading only once it is known to be the page: opening
-/// whatever a hostile process has put there could block or have an effect.
-fn open_checked(path: &Path, inode: u64) -> io::Result<File> {
+/// Opens the file only once it is known to be the page: opening whatever a
+/// hostile process has put there could block or have an effect.
+fn open_checked(path: &Path, inode: u64, write: bool) -> io::Result<File> {
     let handle = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
     let metadata = handle.metadata()?;
     if !metadata.is_file() || metadata.ino() != inode {
         return Err(io::ErrorKind::NotFound.into());
     }
-    File::open(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+    OpenOptions::new().read(true).write(write).open(format!("/proc/self/fd/{}", handle.as_raw_fd()))
 }

@@ -1,13 +1,17 @@
 //! The reader's side. Pages belong to other processes, which may be hostile
 //! or broken: everything is copied first, checked, and never trusted.
 
+mod control;
 mod counters;
 mod discover;
+mod engines;
 mod error;
 mod proc;
 mod snapshot;
 
-pub use counters::{AlgorithmCounters, Counters};
+pub use control::{Control, ControlError};
+pub use counters::{AlgorithmCounters, Counters, EngineCounters};
 pub use discover::{PageHandle, Process, Scan, discover, pages_of};
+pub use engines::{EngineInfo, EngineReport, boottime};
 pub use error::{PageError, ProcessError};
 pub use snapshot::{BreakEven, Snapshot, Writer};

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::{fs, io};
 
 /// How a counter page is named in `/proc/PID/maps` and `/proc/PID/fd`.
-const LINK: &[u8] = b"/memfd:hasten-telemetry (deleted)";
+pub(super) const PAGE_LINK: &[u8] = b"/memfd:hasten-telemetry (deleted)";
+/// The same for a control page.
+pub(super) const CONTROL_LINK: &[u8] = b"/memfd:hasten-control (deleted)";
 
-/// One mapping of a counter page.
+/// One mapping of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) start: u64,
@@ -14,11 +16,12 @@ pub(super) struct Mapping {
     pub(super) inode: u64,
 }
 
-/// The counter pages among a process's mappings, and whether any hasten
+/// The pages of both kinds among a process's mappings, and whether any hasten
 /// library is mapped.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Mappings {
     pub(super) pages: Vec<Mapping>,
+    pub(super) controls: Vec<Mapping>,
     pub(super) has_library: bool,
 }
 
@@ -49,19 +52,22 @@ pub(super) fn namespace_pid(pid: u32) -> u32 {
     numbers.and_then(|numbers| numbers.split_whitespace().last()?.parse().ok()).unwrap_or(pid)
 }
 
-/// Links in `/proc/PID/fd` that look like a counter page.
-pub(super) fn page_descriptors(pid: u32) -> io::Result<Vec<PathBuf>> {
+/// Links in `/proc/PID/fd` that look like such a page.
+pub(super) fn descriptors(pid: u32, link: &[u8]) -> io::Result<Vec<PathBuf>> {
     use std::os::unix::ffi::OsStrExt;
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))?.flatten().map(|entry| entry.path());
-    let is_page = |path: &PathBuf| fs::read_link(path).is_ok_and(|link| link.as_os_str().as_bytes() == LINK);
+    let is_page =
+        |path: &PathBuf| fs::read_link(path).is_ok_and(|found| found.as_os_str().as_bytes() == link);
     Ok(entries.filter(is_page).collect())
 }
 
 fn parse_maps(maps: &[u8]) -> Mappings {
     let mut found = Mappings::default();
     for line in maps.split(|byte| *byte == b'\n') {
-        if line.ends_with(LINK) {
-            found.pages.extend(parse_mapping(line));
+        for (link, mappings) in [(PAGE_LINK, &mut found.pages), (CONTROL_LINK, &mut found.controls)] {
+            if line.ends_with(link) {
+                mappings.extend(parse_mapping(line, link));
+            }
         }
         found.has_library |= line.rsplit(|byte| *byte == b'/').next().is_some_and(is_library);
     }
@@ -73,12 +79,12 @@ fn is_library(name: &[u8]) -> bool {
 }
 
 /// `start-end perms offset major:minor inode   path`.
-fn parse_mapping(line: &[u8]) -> Option<Mapping> {
+fn parse_mapping(line: &[u8], link: &[u8]) -> Option<Mapping> {
     let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let inode = fields.nth(3)?;
     // The path must follow at once: a name with spaces in front of it is not ours.
-    (fields.next()?.as_bytes() == LINK.split(|byte| *byte == b' ').next()?).then_some(())?;
+    (fields.next()?.as_bytes() == link.split(|byte| *byte == b' ').next()?).then_some(())?;
     Some(Mapping {
         start: u64::from_str_radix(start, 16).ok()?,
         end: u64::from_str_radix(end, 16).ok()?,
@@ -94,6 +100,7 @@ mod tests {
 55c0a0000000-55c0a0021000 r--p 00000000 fd:00 1234                       /usr/sbin/nginx
 7f0a3c000000-7f0a3c101000 rw-s 00000000 00:01 2049                       /memfd:hasten-telemetry (deleted)
 7f0a3c200000-7f0a3c301000 rw-s 00000000 00:01 2050                       /memfd:other (deleted)
+7f0a3c102000-7f0a3c103000 rw-s 00000000 00:01 2052                       /memfd:hasten-control (deleted)
 7f0a3c300000-7f0a3c401000 rw-s 00000000 00:01 2051                       /tmp/x /memfd:hasten-telemetry (deleted)
 7ffd4f5c7000-7ffd4f5e8000 rw-p 00000000 00:00 0                          [stack]
 ";
@@ -102,7 +109,8 @@ mod tests {
     fn finds_the_page_and_nothing_that_only_looks_like_it() {
         let found = parse_maps(MAPS.as_bytes());
         let page = Mapping { start: 0x7f0a_3c00_0000, end: 0x7f0a_3c10_1000, inode: 2049 };
-        assert_eq!(found, Mappings { pages: vec![page], has_library: false });
+        let control = Mapping { start: 0x7f0a_3c10_2000, end: 0x7f0a_3c10_3000, inode: 2052 };
+        assert_eq!(found, Mappings { pages: vec![page], controls: vec![control], has_library: false });
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! A checked, owned copy of a page.
 
-use super::{Counters, PageError};
-use crate::clock::now_ns;
-use crate::layout::{ALGORITHM_CAPACITY, AlgorithmCells, BreakEvenCell, Header};
-use crate::{Algorithm, Event, HEADER_SIZE, LANES, MAGIC, REASON_CAPACITY, Reason, Slot, VERSION};
+use super::engines::{EngineInfo, EngineReport, boottime};
+use super::{Counters, EngineCounters, PageError};
+use crate::layout::{ALGORITHM_CAPACITY, AlgorithmCells, BreakEvenCell, EngineCell, EngineCells, Header};
+use crate::{
+    Algorithm, BreakerState, Engine, EngineClass, Event, Fault, HEADER_SIZE, LANES, MAGIC, REASON_CAPACITY,
+    Reason, Slot, VERSION,
+};
 use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::time::Duration;
@@ -27,6 +30,10 @@ pub struct Snapshot {
     pub writers: Vec<Writer>,
     /// By [`Algorithm::index`]; `None` where the writer has not told.
     pub break_even: [Option<BreakEven>; Algorithm::COUNT],
+    /// The engines that the processes of this page have, in page order. None on a page of a version that had no table.
+    pub engines: Vec<EngineInfo>,
+    /// Inode of the control page, if there is one.
+    pub control: Option<u64>,
 }
 
 /// A slot: one thread of one process, and those that had it before.
@@ -41,6 +48,8 @@ pub struct Writer {
     /// Writers so far, this one included: a slot outlives them and goes on.
     pub owners: u64,
     pub counters: Counters,
+    /// By [`Engine::index`]; `None` where this writer has not looked at the engine yet.
+    pub reports: [Option<EngineReport>; Engine::COUNT],
 }
 
 /// What it takes to make a batch pay.
@@ -62,7 +71,8 @@ impl Snapshot {
         if bytes.len() < geometry.total() {
             return Err(PageError::TooShort { have: bytes.len(), need: geometry.total() });
         }
-        let header = Words(bytes);
+        let header = Words(&bytes[..geometry.header_size]);
+        let control = geometry.has_engines().then(|| header.u64(offset_of!(Header, control)));
         let slots = bytes[geometry.header_size..geometry.total()].chunks_exact(geometry.slot_size);
         Ok(Self {
             creator_pid: header.u32(offset_of!(Header, creator_pid)),
@@ -72,6 +82,8 @@ impl Snapshot {
             accelerator: header.text(offset_of!(Header, accelerator), offset_of!(Header, note)),
             note: header.text(offset_of!(Header, note), offset_of!(Header, break_even)),
             break_even: Algorithm::ALL.map(|algorithm| geometry.break_even(&header, algorithm)),
+            engines: geometry.engines(&header),
+            control: control.filter(|inode| *inode != 0),
             writers: slots
                 .enumerate()
                 .filter_map(|(slot, bytes)| geometry.writer(slot, &Words(bytes)))
@@ -113,7 +125,7 @@ impl Snapshot {
 
     /// Time since the page was made; suspend counts.
     pub fn uptime(&self) -> Duration {
-        Duration::from_nanos(now_ns(libc::CLOCK_BOOTTIME)).saturating_sub(self.started_boottime)
+        boottime().saturating_sub(self.started_boottime)
     }
 }
 
@@ -137,6 +149,7 @@ struct Geometry {
     algorithms: usize,
     reasons: usize,
     events: usize,
+    engines: usize,
 }
 
 impl Geometry {
@@ -174,6 +187,7 @@ impl Geometry {
             algorithms: count(offset_of!(Header, algorithm_count), Algorithm::COUNT),
             reasons: count(offset_of!(Header, reason_count), Reason::COUNT),
             events: count(offset_of!(Header, event_count), Event::COUNT),
+            engines: count(offset_of!(Header, engine_count), Engine::COUNT),
         })
     }
 
@@ -191,6 +205,40 @@ impl Geometry {
         })
     }
 
+    fn has_engines(&self) -> bool {
+        self.engines > 0
+    }
+
+    fn engines(&self, header: &Words<'_>) -> Vec<EngineInfo> {
+        let info = |engine: &Engine| {
+            let cell = offset_of!(Header, engines) + engine.index() * size_of::<EngineCell>();
+            let class = header.u32(cell + offset_of!(EngineCell, class)) as usize;
+            let class = EngineClass::from_index(class.checked_sub(1)?)?;
+            let device =
+                header.text(cell + offset_of!(EngineCell, device), cell + offset_of!(EngineCell, class));
+            let timeout = Duration::from_nanos(header.u64(cell + offset_of!(EngineCell, timeout_ns)));
+            let is_present = header.u32(cell + offset_of!(EngineCell, present)) != 0;
+            let timeout = (!timeout.is_zero()).then_some(timeout);
+            is_present.then_some(EngineInfo { engine: *engine, class, device, timeout })
+        };
+        Engine::ALL[..self.engines].iter().filter_map(info).collect()
+    }
+
+    fn report(&self, slot: &Words<'_>, engine: Engine) -> Option<EngineReport> {
+        let cells = offset_of!(Slot, engines) + engine.index() * size_of::<EngineCells>();
+        let word = slot.u64(cells + offset_of!(EngineCells, state));
+        let since = slot.u64(cells + offset_of!(EngineCells, since_ns));
+        let probe = slot.u64(cells + offset_of!(EngineCells, probe_ns));
+        let state = BreakerState::from_index((word & 0xff) as usize)?;
+        let fault = ((word >> 8 & 0xff) as usize).checked_sub(1).and_then(Fault::from_index);
+        (since != 0 && engine.index() < self.engines).then(|| EngineReport {
+            state,
+            fault,
+            since: Duration::from_nanos(since),
+            probe: (probe != 0).then(|| Duration::from_nanos(probe)),
+        })
+    }
+
     fn writer(&self, slot: usize, words: &Words<'_>) -> Option<Writer> {
         let owner = words.u64(offset_of!(Slot, owner));
         (owner != 0).then(|| Writer {
@@ -199,6 +247,7 @@ impl Geometry {
             tid: owner as u32,
             owners: words.u64(offset_of!(Slot, owners)),
             counters: self.counters(words),
+            reports: Engine::ALL.map(|engine| self.report(words, engine)),
         })
     }
 
@@ -221,6 +270,17 @@ impl Geometry {
         }
         for event in &Event::ALL[..self.events] {
             counters[*event] = slot.u64(offset_of!(Slot, events) + event.index() * size_of::<u64>());
+        }
+        for engine in &Engine::ALL[..self.engines] {
+            let cells = offset_of!(Slot, engines) + engine.index() * size_of::<EngineCells>();
+            counters[*engine] = EngineCounters {
+                ok: slot.u64(cells + offset_of!(EngineCells, ok)),
+                failed: slot.u64(cells + offset_of!(EngineCells, failed)),
+                bytes_in: slot.u64(cells + offset_of!(EngineCells, bytes_in)),
+                bytes_out: slot.u64(cells + offset_of!(EngineCells, bytes_out)),
+                busy_ns: slot.u64(cells + offset_of!(EngineCells, busy_ns)),
+                opened: slot.u64(cells + offset_of!(EngineCells, opened)),
+            };
         }
         counters
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::layout::Page;
-use crate::{PAGE_SIZE, SLOT_COUNT, SLOT_SIZE};
+use crate::{EngineWork, PAGE_SIZE, SLOT_COUNT, SLOT_SIZE};
 use proptest::prelude::*;
 use std::mem::offset_of;
 
@@ -17,6 +17,7 @@ fn page() -> Vec<u8> {
         (offset_of!(Header, algorithm_count), Algorithm::COUNT as u32),
         (offset_of!(Header, reason_count), Reason::COUNT as u32),
         (offset_of!(Header, event_count), Event::COUNT as u32),
+        (offset_of!(Header, engine_count), Engine::COUNT as u32),
     ] {
         put(&mut bytes, offset, &value.to_le_bytes());
     }
@@ -146,6 +147,12 @@ fn reads_back_what_the_writer_stored() {
     slot.scalar(Algorithm::Rsa2048Sign, 2);
     slot.bypass(Reason::UnknownLibrary);
     slot.event_n(Event::TurnsBatched, 9);
+    written.register(Engine::Libdeflate, EngineClass::Software, "", 0);
+    written.register(Engine::Qat, EngineClass::Device, "0000:6b:00.0", 20_000_000);
+    let work = EngineWork { ok: 5, failed: 2, bytes_in: 500, bytes_out: 90, busy_ns: 7_000, opened: 1 };
+    slot.engine_ran(Engine::Libdeflate, &work);
+    slot.engine_state(Engine::Libdeflate, BreakerState::Closed, None, 0);
+    slot.engine_state(Engine::Qat, BreakerState::Open, Some(Fault::HeartbeatLost), 99_000_000_000);
 
     let mut bytes = page();
     // SAFETY: Page is PAGE_SIZE bytes without padding (asserted by the layout)
@@ -168,6 +175,81 @@ fn reads_back_what_the_writer_stored() {
     assert_eq!(counters[Algorithm::Rsa2048Sign].scalar, 2);
     assert_eq!(counters[Reason::UnknownLibrary], 1);
     assert_eq!(counters[Event::TurnsBatched], 9);
+
+    let device = EngineInfo {
+        engine: Engine::Qat,
+        class: EngineClass::Device,
+        device: "0000:6b:00.0".to_owned(),
+        timeout: Some(Duration::from_millis(20)),
+    };
+    assert_eq!(snapshot.engines.len(), 2, "those that were registered");
+    assert_eq!(snapshot.engine(Engine::Qat), Some(&device));
+    let software = snapshot.engine(Engine::Libdeflate).unwrap();
+    assert_eq!(
+        (software.class, software.device.as_str(), software.timeout),
+        (EngineClass::Software, "", None)
+    );
+    let done = counters[Engine::Libdeflate];
+    assert_eq!((done.ok, done.failed, done.operations(), done.opened), (5, 2, 7, 1));
+    assert_eq!((done.bytes_in, done.bytes_out, done.busy_ns), (500, 90, 7_000));
+    let report = snapshot.reports(Engine::Qat, |pid| pid == 101)[&101];
+    assert_eq!((report.state, report.fault), (BreakerState::Open, Some(Fault::HeartbeatLost)));
+    assert_eq!(report.probe, Some(Duration::from_secs(99)));
+    assert!(!report.since.is_zero() && report.since <= boottime());
+    assert!(snapshot.reports(Engine::Libdeflate, |_| true)[&101].fault.is_none());
+    assert!(snapshot.reports(Engine::Isal, |_| true).is_empty(), "nobody has looked at it");
+}
+
+/// The state cells of an engine in a slot of `page`.
+fn report(bytes: &mut [u8], slot: usize, engine: Engine, state: u64, since: u64) {
+    let cells = HEADER_SIZE
+        + slot * SLOT_SIZE
+        + offset_of!(Slot, engines)
+        + engine.index() * size_of::<EngineCells>();
+    put(bytes, cells + offset_of!(EngineCells, state), &state.to_le_bytes());
+    put(bytes, cells + offset_of!(EngineCells, since_ns), &since.to_le_bytes());
+}
+
+#[test]
+fn of_the_threads_of_a_process_the_one_that_saw_the_last_change_speaks() {
+    let mut bytes = page();
+    report(&mut bytes, 0, Engine::Isal, 1 | 4 << 8, 1_000);
+    report(&mut bytes, 2, Engine::Isal, 4 << 8, 2_000);
+    let snapshot = Snapshot::parse(&bytes).unwrap();
+    let reports = snapshot.reports(Engine::Isal, |_| true);
+    assert_eq!(reports.len(), 1);
+    assert_eq!((reports[&101].state, reports[&101].fault), (BreakerState::Closed, Some(Fault::BadOutput)));
+    assert!(snapshot.reports(Engine::Isal, |pid| pid != 101).is_empty(), "it has ended");
+}
+
+#[test]
+fn states_and_faults_that_nobody_knows_are_passed_over() {
+    let mut bytes = page();
+    report(&mut bytes, 0, Engine::Isal, 4, 1_000);
+    report(&mut bytes, 0, Engine::Qpl, 1 | 200 << 8, 1_000);
+    report(&mut bytes, 0, Engine::Dml, 1, 0);
+    let snapshot = Snapshot::parse(&bytes).unwrap();
+    assert!(snapshot.reports(Engine::Isal, |_| true).is_empty());
+    assert_eq!(snapshot.reports(Engine::Qpl, |_| true)[&101].fault, None);
+    assert!(snapshot.reports(Engine::Dml, |_| true).is_empty());
+}
+
+#[test]
+fn a_page_without_an_engine_table_has_neither_engines_nor_control() {
+    let mut bytes = with_u32(offset_of!(Header, engine_count), 0);
+    put(&mut bytes, offset_of!(Header, control), &77_u64.to_le_bytes());
+    let cell = offset_of!(Header, engines);
+    put(&mut bytes, cell + offset_of!(EngineCell, class), &1_u32.to_le_bytes());
+    put(&mut bytes, cell + offset_of!(EngineCell, present), &1_u32.to_le_bytes());
+    report(&mut bytes, 0, Engine::Multibuffer, 1, 1_000);
+    let snapshot = Snapshot::parse(&bytes).unwrap();
+    assert!(snapshot.engines.is_empty() && snapshot.control.is_none());
+    assert!(snapshot.reports(Engine::Multibuffer, |_| true).is_empty());
+
+    put(&mut bytes, offset_of!(Header, engine_count), &1_u32.to_le_bytes());
+    let snapshot = Snapshot::parse(&bytes).unwrap();
+    assert_eq!((snapshot.engines.len(), snapshot.control), (1, Some(77)));
+    assert_eq!(snapshot.reports(Engine::Multibuffer, |_| true).len(), 1);
 }
 
 proptest! {

@@ -1,0 +1,54 @@
+//! The control page: a word for each engine by which an operator takes it out
+//! of service while the program runs.
+//!
+//! It lies beside the counter page, but everybody who may open it may write it.
+//! So the program believes nothing of it but one bit for each engine: 0, or not.
+
+use crate::layout::ENGINE_CAPACITY;
+use crate::memory::{Mapped, map_new};
+use crate::{Engine, MAGIC_CONTROL};
+use std::mem::{offset_of, size_of};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+
+/// Name of the memfd; `/proc/PID/maps` shows `/memfd:hasten-control (deleted)`.
+pub const CONTROL_NAME: &std::ffi::CStr = c"hasten-control";
+pub const CONTROL_VERSION: u32 = 1;
+pub const CONTROL_SIZE: usize = 4096;
+
+#[repr(C, align(4096))]
+pub(crate) struct ControlPage {
+    pub(crate) magic: AtomicU64,
+    pub(crate) version: AtomicU32,
+    /// How many of the words are looked at.
+    pub(crate) engine_count: AtomicU32,
+    reserved: [AtomicU64; 6],
+    /// By [`Engine::index`]; anything but 0: disabled by hand.
+    pub(crate) disabled: [AtomicU64; ENGINE_CAPACITY],
+    rest: [AtomicU64; 488],
+}
+
+/// Whether an operator has taken the engine out of service: one load, for every operation.
+#[inline]
+pub fn is_disabled(engine: Engine) -> bool {
+    CONTROL.get().is_some_and(|page| page.disabled[engine.index()].load(Relaxed) != 0)
+}
+
+/// Makes the page and answers its inode; 0 where shared memory is not to be had: nobody can disable anything then.
+pub(crate) fn init() -> u64 {
+    let Some(Mapped { page, inode }) = map_new::<ControlPage>() else { return 0 };
+    page.version.store(CONTROL_VERSION, Relaxed);
+    page.engine_count.store(Engine::COUNT as u32, Relaxed);
+    page.magic.store(MAGIC_CONTROL, Release);
+    CONTROL.get_or_init(|| page);
+    inode
+}
+
+static CONTROL: OnceLock<&'static ControlPage> = OnceLock::new();
+
+const _: () = {
+    assert!(size_of::<ControlPage>() == CONTROL_SIZE);
+    assert!(offset_of!(ControlPage, version) == 8);
+    assert!(offset_of!(ControlPage, engine_count) == 12);
+    assert!(offset_of!(ControlPage, disabled) == 64);
+};

@@ -1,0 +1,89 @@
+//! The engines of a page, and what its processes say about them.
+
+use super::Snapshot;
+use crate::clock::now_ns;
+use crate::{BreakerState, Engine, EngineClass, Fault};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// An engine that the processes of a page have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineInfo {
+    pub engine: Engine,
+    pub class: EngineClass,
+    /// The device it runs on; empty for software.
+    pub device: String,
+    /// How long an operation may take; `None`: as long as it likes.
+    pub timeout: Option<Duration>,
+}
+
+/// What one writer last said about an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineReport {
+    pub state: BreakerState,
+    /// What the breaker last opened for; stays when it closes.
+    pub fault: Option<Fault>,
+    /// Time since boot of the last change; see [`boottime`].
+    pub since: Duration,
+    /// Time since boot at which an open breaker tries the engine again.
+    pub probe: Option<Duration>,
+}
+
+/// Time since boot, suspend included: the clock of a page's times.
+pub fn boottime() -> Duration {
+    Duration::from_nanos(now_ns(libc::CLOCK_BOOTTIME))
+}
+
+impl EngineReport {
+    /// The one that speaks for all of them: what wants to be looked at most, and of those the oldest.
+    pub fn gravest<'a>(reports: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        reports.into_iter().max_by_key(|report| (report.state.gravity(), Reverse(report.since))).copied()
+    }
+}
+
+impl Snapshot {
+    pub fn engine(&self, engine: Engine) -> Option<&EngineInfo> {
+        self.engines.iter().find(|info| info.engine == engine)
+    }
+
+    /// What each process that has looked at the engine says about it, by its number inside its namespace. Processes that
+    /// have ended leave their last word behind, so ask for those alone that are alive.
+    ///
+    /// Threads of a process share a breaker, and the one that saw the last change tells of it.
+    pub fn reports(&self, engine: Engine, is_alive: impl Fn(u32) -> bool) -> BTreeMap<u32, EngineReport> {
+        let mut reports = BTreeMap::<u32, EngineReport>::new();
+        for writer in self.writers.iter().filter(|writer| is_alive(writer.pid)) {
+            if let Some(report) = writer.reports[engine.index()] {
+                let latest = reports.entry(writer.pid).or_insert(report);
+                if report.since > latest.since {
+                    *latest = report;
+                }
+            }
+        }
+        reports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(state: BreakerState, since: u64) -> EngineReport {
+        EngineReport { state, fault: None, since: Duration::from_secs(since), probe: None }
+    }
+
+    #[test]
+    fn the_gravest_speaks_for_all_and_the_oldest_of_equals() {
+        use BreakerState::{Closed, Disabled, HalfOpen, Open};
+        let all =
+            [report(Closed, 1), report(Open, 9), report(Disabled, 2), report(Open, 5), report(HalfOpen, 3)];
+        assert_eq!(EngineReport::gravest(&all), Some(all[3]));
+        assert_eq!(EngineReport::gravest(&all[..1]), Some(all[0]));
+        assert_eq!(
+            EngineReport::gravest(&[report(Closed, 7), report(Disabled, 8)]),
+            Some(report(Disabled, 8))
+        );
+        assert_eq!(EngineReport::gravest(&[]), None);
+    }
+}
