@@ -220,6 +220,7 @@ fn what_is_no_trace_is_answered_with_how_to_make_one() {
     for (arguments, what) in [
         (&["none.log"][..], "cannot read none.log: No such file"),
         (&["empty.log"], "empty.log is empty"),
+        (&[], "no trace is named"),
         (&["app.log"], "app.log is no trace of garbage collection: none of its 2 lines"),
         (&["cut.log"], "lines of V8: 1 of 1, and none is understood, such as: [1:0x1]"),
         (&["before.log", "app.log"], "app.log is no trace"),
@@ -236,8 +237,7 @@ fn what_is_no_trace_is_answered_with_how_to_make_one() {
 fn wrong_arguments_are_a_matter_of_usage() {
     let desk = Desk::new();
     for (arguments, what) in [
-        (&[][..], "<FILE>"),
-        (&["before.log", "--memory-limit", "much"], "write 512M or 2G"),
+        (&["before.log", "--memory-limit", "much"][..], "write 512M or 2G"),
         (&["before.log", "--node", "lts"], "write 20 or 20.20.2"),
     ] {
         let output = desk.run(arguments);

@@ -46,13 +46,13 @@ Traces of Node 18 to 26 are read, mixed with the program's own output, of severa
 
 /// Read traces of V8's garbage collection: pauses, heap, leaks, advice
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct GcArgs {
     #[command(subcommand)]
     command: Option<GcCommand>,
 
     /// Traces; `-` is standard input; the first is what the others are compared with
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// Print JSON instead of the summary
