@@ -11,9 +11,11 @@ const { build } = createRequire(path.join(root, '.deps/node-plugin/'))('esbuild'
 // One file for each moment in the life of a process: a short one reads no more than it uses.
 const entries = {
   register: 'src/register.ts',
+  serve: 'src/cache/serve.ts',
   record: 'src/cache/record.ts',
   gc: 'src/gc/gc.ts',
   esm: 'src/esm/esm.ts',
+  stats: 'src/cache/stats.ts',
 };
 
 const common = {

@@ -1,14 +1,16 @@
-// `node -r hasten/register app.js`: what every process pays for. It decides, serves the start-up cache, and leaves everything else for later.
+// `node -r hasten/register app.js`: what every process pays for. It decides, and leaves everything else to files that are loaded where they are needed.
+import fs = require('node:fs');
+import type * as Serve from './cache/serve';
+import type * as Stats from './cache/stats';
 import type * as Esm from './esm/esm';
 import type * as Gc from './gc/gc';
-import { Catalog } from './cache/catalog';
-import { digest, installation, keyText, mainScript } from './cache/key';
-import { isPatched, learnMarks, watchHooks } from './cache/loader';
+import { digest, keyText, mainScript } from './cache/key';
+import { limit } from './cache/limit';
+import { isPatched } from './cache/loader';
+import { takeNotes } from './cache/notes';
 import { Recorder } from './cache/recorder';
-import { install, Session } from './cache/serve';
-import { disabled, limit, settings, type Settings } from './cache/settings';
-import { open } from './cache/store';
-import { report, type Facts } from './cache/stats';
+import { Session } from './cache/session';
+import { disabled, settings, type Settings } from './cache/settings';
 import { isModule } from './esm/kind';
 import { loadOwn } from './own';
 import { allowsCompileCache, isWorker, standAside } from './surroundings';
@@ -16,21 +18,22 @@ import { allowsCompileCache, isWorker, standAside } from './surroundings';
 if (!disabled(process.env)) start();
 
 function start(): void {
-  const began = process.hrtime();
-  const facts: Facts = { aside: null, compileCache: false, shortImports: false, session: null, recorded: null, began };
+  const facts: Stats.Facts = { aside: null, compileCache: false, shortImports: false, session: null, recorded: null };
   try {
     const set = settings(process.env);
-    if (set.stats) report(set.stats, facts);
+    // Asked for before anybody else asks for the end of the process.
+    if (set.stats) loadOwn<typeof Stats>('stats').report(set.stats, facts);
+    const began = set.stats ? process.hrtime() : undefined;
     startCache(set, facts);
     collectLater();
+    if (began) facts.spent = process.hrtime(began);
   } catch {
     // Whatever it was, the program starts as it always did.
     facts.aside ??= 'failed';
   }
-  facts.spent = process.hrtime(began);
 }
 
-function startCache(set: Settings, facts: Facts): void {
+function startCache(set: Settings, facts: Stats.Facts): void {
   if (set.cache === 'off' || set.folder === null) {
     facts.aside = set.cache === 'off' ? 'switched off' : 'no folder';
     return;
@@ -40,36 +43,26 @@ function startCache(set: Settings, facts: Facts): void {
   const main = mainScript();
   const modules = reason === null ? isModule(main) : allowsCompileCache(reason);
   if (modules && !isWorker()) startModules(set, facts);
-  if (facts.aside === null) serve(set, facts, main);
+  if (facts.aside === null) useCache(set, facts, main);
 }
 
-function serve(set: Settings, facts: Facts, main: string): void {
+function useCache(set: Settings, facts: Stats.Facts, main: string): void {
   const key = keyText(main);
   const file = `${set.folder}/${digest(key)}.cache`;
-  const session = new Session(catalogOf(file, key, main));
+  const session = new Session();
+  const records = set.cache === 'record' && !isWorker();
   facts.session = session;
-  if (set.cache === 'record' && !isWorker()) facts.recorded = new Recorder(session, () => `${key}\n${installation(main)}`, file);
-  if (session.catalog) {
-    learnMarks(module);
-    watchHooks();
-  }
-  install(session);
+  if (records) facts.recorded = new Recorder(session, key, main, file);
+  // Most programs have no cache.
+  const served = fs.existsSync(file) && loadOwn<typeof Serve>('serve').serve(session, { file, key, main, module, require });
+  if (records && !served) takeNotes(session);
 }
 
 // Node's own compile cache is the better choice for ES modules.
-function startModules(set: Settings, facts: Facts): void {
+function startModules(set: Settings, facts: Stats.Facts): void {
   const esm = loadOwn<typeof Esm>('esm');
   if (set.cache === 'record') facts.compileCache = esm.useCompileCache(set.folder!, limit(process.env));
   if (facts.aside === null) facts.shortImports = esm.goShort();
-}
-
-function catalogOf(file: string, key: string, main: string): Catalog | null {
-  try {
-    const stored = open(file);
-    return stored && Catalog.of(stored, `${key}\n${installation(main)}`);
-  } catch {
-    return null;
-  }
 }
 
 // Most programs end before the recorder of collections is of any use to anybody.

@@ -95,18 +95,19 @@ function meaning(option: string): Reason | null {
   if (!option.startsWith('-') || option.startsWith('--require') || option === '-r') return null;
   const end = option.indexOf('=');
   const name = (end < 0 ? option : option.slice(0, end)).replaceAll('_', '-');
-  const known = MEANINGS[name];
+  const known = meanings()[name];
   if (known) return known;
   // The port alone starts nothing.
   if (name.startsWith('--inspect') && name !== '--inspect-port') return 'debugger';
   if (name.startsWith('--allow-')) return 'permission model';
   if (name.startsWith('--perf-') || name.startsWith('--log-')) return 'profiler';
   if (name.startsWith('--vfs-')) return 'module hooks';
-  if (name.startsWith('--experimental-')) return HARMLESS.has(name.slice('--experimental-'.length)) ? null : 'unknown experiment';
+  if (name.startsWith('--experimental-')) return harmless().includes(name.slice('--experimental-'.length)) ? null : 'unknown experiment';
   return null;
 }
 
-const MEANINGS: Readonly<Record<string, Reason>> = {
+// Made only where there are options.
+const meanings = (): Readonly<Record<string, Reason>> => ({
   '-c': 'no script',
   '-i': 'no script',
   '--bench': 'no script',
@@ -138,10 +139,10 @@ const MEANINGS: Readonly<Record<string, Reason>> = {
   '--run': 'no script',
   '--snapshot-blob': 'snapshot',
   '--test': 'no script',
-};
+});
 
 // Experiments that do not touch how CommonJS is found, read or compiled. Those of the future are assumed to.
-const HARMLESS: ReadonlySet<string> = new Set([
+const harmless = (): readonly string[] => [
   'abortcontroller',
   'async-context-frame',
   'detect-module',
@@ -169,7 +170,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'websocket',
   'webstorage',
   'worker',
-]);
+];
 
 function script(): Reason | null {
   // A worker's script is not in argv before it runs.

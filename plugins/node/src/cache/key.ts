@@ -1,7 +1,7 @@
 // Which cache a process uses: one for each program, and for everything that changes what its modules are or how they are compiled.
 import fs = require('node:fs');
-import Module = require('node:module');
 import path = require('node:path');
+import { loader } from './loader';
 
 /** Raised whenever the meaning of a cache file changes: files of another version are never read. */
 export const VERSION = 2;
@@ -21,31 +21,9 @@ export function keyText(main: string): string {
     env['NODE_PRESERVE_SYMLINKS'] ?? '',
     env['NODE_PRESERVE_SYMLINKS_MAIN'] ?? '',
     // NODE_PATH, the places in the home directory and those beside the executable.
-    (Module as unknown as { globalPaths: string[] }).globalPaths.join(':'),
+    loader.globalPaths.join(':'),
     String(process.geteuid?.()),
   ].join('\n');
-}
-
-// Of npm, Yarn, pnpm and Bun.
-const LOCKS = ['package-lock.json', 'npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb'];
-
-/**
- * What was installed for a script, by the nearest package.json and the nearest lock file above it. Every file of a cache is verified by itself; after
- * another installation none of it is worth a look.
- */
-export function installation(main: string): string {
-  let [manifest, lock] = ['', ''];
-  for (let folder = path.dirname(main); manifest === '' || lock === ''; folder = path.dirname(folder)) {
-    manifest ||= state(folder, 'package.json');
-    for (const name of LOCKS) lock ||= state(folder, name);
-    if (folder === '/' || folder === '.') break;
-  }
-  return `${manifest}\n${lock}`;
-}
-
-function state(folder: string, name: string): string {
-  const stats = fs.statSync(path.join(folder, name), { throwIfNoEntry: false });
-  return stats ? `${name} ${stats.dev} ${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}` : '';
 }
 
 /** A name for a file: 64 bits of the text, by arithmetic alone, because node:crypto takes milliseconds to load. */

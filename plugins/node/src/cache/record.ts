@@ -4,22 +4,23 @@ import path = require('node:path');
 import type { Catalog } from './catalog';
 import { Draft, type DraftFile } from './draft';
 import { Facts, numbersOf } from './facts';
-import { Flag, MAX_BYTES } from './format';
+import { Flag } from './format';
+import { installation } from './installation';
+import { limit } from './limit';
 import { loader } from './loader';
 import { prove } from './resolve';
-import type { Seen, Session } from './serve';
+import type { Seen, Session } from './session';
 import { flagsOf, jsonOf, wrapped } from './text';
 import { write } from './write';
 
 export interface Job {
   readonly session: Session;
-  /** The text that the cache is for, and the file it belongs into. */
+  /** The text that the cache is for, the script, and the file it belongs into. */
   readonly key: string;
+  readonly main: string;
   readonly file: string;
   /** When the process began, in milliseconds of the clock. */
   readonly began: number;
-  /** Bytes that all caches together may take. */
-  readonly limit: number;
   /** The CPU time of the process, in microseconds, at which recording has to be over. */
   readonly end: number;
   /** A recording that adds fewer sources and bytecodes was futile. */
@@ -59,7 +60,7 @@ class Recording {
 
   constructor(private readonly job: Job) {
     this.facts = new Facts(job.began - YOUNG_MILLISECONDS);
-    this.draft = new Draft(job.key, this.facts);
+    this.draft = new Draft(`${job.key}\n${installation(job.main)}`, this.facts);
     this.catalog = job.session.catalog;
     // A module that was loaded again after it had been taken out of require.cache counts as it was last.
     this.seen = new Map((job.session.seen ?? []).map((one) => [one.filename, one]));
@@ -77,7 +78,7 @@ class Recording {
     for (const filename of this.seen.keys()) this.add(filename);
     if (this.catalog) this.draft.keep(this.catalog);
     this.draft.futile = this.gained >= this.job.worth ? 0 : (this.catalog?.futile ?? 0) + 1;
-    const bytes = write(this.job.file, this.draft, Math.min(this.job.limit, MAX_BYTES), this.job.limit);
+    const bytes = write(this.job.file, this.draft, limit(process.env));
     return bytes === null ? null : { files: this.draft.files.size, bytes, left: this.left };
   }
 

@@ -2,9 +2,8 @@
 import fs = require('node:fs');
 import type * as Record from './record';
 import type { Recorded } from './record';
-import type { Session } from './serve';
+import type { Session } from './session';
 import { loadOwn } from '../own';
-import { limit } from './settings';
 
 /** A program of fewer modules and less text starts no faster from a cache. */
 const WORTH_MODULES = 8;
@@ -33,7 +32,8 @@ export class Recorder {
 
   constructor(
     private readonly session: Session,
-    private readonly key: () => string,
+    private readonly key: string,
+    private readonly main: string,
     private readonly file: string,
   ) {
     session.seen = [];
@@ -87,10 +87,10 @@ export class Recorder {
     const { record } = loadOwn<typeof Record>('record');
     this.result = record({
       session: this.session,
-      key: this.key(),
+      key: this.key,
+      main: this.main,
       file: this.file,
       began: Date.now() - process.uptime() * 1000,
-      limit: limit(process.env),
       end: user + system + budget,
       worth: WORTH_MODULES,
     });

@@ -1,50 +1,53 @@
 // The start-up cache at work: answers for Node's loader where the catalog has one that still holds, and Node's own way everywhere else.
 import path = require('node:path');
 import type * as Vm from 'node:vm';
-import type { Catalog, Code } from './catalog';
+import { Catalog, type Code } from './catalog';
 import { Flag } from './format';
-import { builtin } from '../own';
-import { hasOwnPaths, isLoadingPristine, isResolutionPristine, loader, markExecuting, node, type LoadedModule, type ResolveOptions } from './loader';
+import { installation } from './installation';
+import { loader, type LoadedModule, type ResolveOptions } from './loader';
+import { hasOwnPaths, isLoadingPristine, isResolutionPristine, learnMarks, markExecuting, node, watchHooks } from './pristine';
+import type { Session } from './session';
+import { open } from './store';
 import { offsetOf } from './text';
+import { builtin } from '../own';
+
+const vm = builtin<typeof Vm>('node:vm');
 
 type Wrapper = (this: unknown, exports: unknown, require: NodeJS.Require, module: LoadedModule, filename: string, directory: string) => unknown;
 
-/** A module that this process has loaded, for the recorder. */
-export interface Seen {
-  readonly filename: string;
-  /** Its place in the catalog; undefined if it is not there, or not as it is now. */
-  readonly file: number | undefined;
-  /** Kept where V8 had to compile what the catalog had: the bytecode is still to be had. */
-  readonly script: Vm.Script | undefined;
-}
-
-/** A request that Node answered: by which module, what, and where it led. */
-export type Resolution = readonly [parent: LoadedModule, request: string, filename: string];
-
-/** What happened so far. */
-export class Session {
-  hits = 0;
-  misses = 0;
-  resolved = 0;
-  unresolved = 0;
-  rejected = 0;
-  /** For the recorder; null when nothing is recorded (any more). */
-  seen: Seen[] | null = null;
-  resolutions: Resolution[] | null = null;
-  /** Called once, when there is something to record. */
-  onNews: (() => void) | undefined;
-
-  constructor(readonly catalog: Catalog | null) {}
-}
-
 let session: Session;
 
-/** Puts the cache between programs and Node's loader. */
-export function install(given: Session): void {
+/** Which cache, for which script, and what Node gave to the module that asks. */
+export interface Order {
+  readonly file: string;
+  readonly key: string;
+  readonly main: string;
+  readonly module: NodeModule;
+  readonly require: NodeJS.Require;
+}
+
+/** Puts a cache file between the program and Node's loader; false if it cannot be used. */
+export function serve(given: Session, order: Order): boolean {
+  const catalog = catalogOf(order.file, `${order.key}\n${installation(order.main)}`);
+  if (!catalog) return false;
   session = given;
+  session.catalog = catalog;
+  learnMarks(order.module);
+  nativeRequire = order.require;
+  watchHooks();
   loader._extensions['.js'] = loadScript;
   loader._extensions['.json'] = loadJson;
   loader._resolveFilename = resolveFilename;
+  return true;
+}
+
+function catalogOf(file: string, key: string): Catalog | null {
+  try {
+    const stored = open(file);
+    return stored && Catalog.of(stored, key);
+  } catch {
+    return null;
+  }
 }
 
 function resolveFilename(this: unknown, request: string, parent: LoadedModule | undefined, isMain: boolean, options?: ResolveOptions): string {
@@ -88,12 +91,12 @@ function loadScript(this: unknown, module: LoadedModule, filename: string): void
   if (!wrapper) {
     session.misses++;
     // A text that V8 did not take is not for us to keep.
-    if (session.seen && (!code || odd)) note(filename, odd ? file : undefined, undefined);
+    if (session.seen && (!code || odd)) session.note(filename, odd ? file : undefined, undefined);
     node.js.call(this, module, filename);
     return;
   }
   session.hits++;
-  if (session.seen) note(filename, file, needsBytecode(script, code!) ? script : undefined);
+  if (session.seen) session.note(filename, file, needsBytecode(script, code!) ? script : undefined);
   run(wrapper, module, filename);
 }
 
@@ -109,7 +112,7 @@ function loadJson(this: unknown, module: LoadedModule, filename: string): void {
     session.misses++;
     node.json.call(this, module, filename);
   }
-  if (session.seen) note(filename, code ? file : undefined, undefined);
+  if (session.seen) session.note(filename, code ? file : undefined, undefined);
 }
 
 // What is wrong with a text, Node says, and where.
@@ -123,23 +126,8 @@ function parsed(source: string): [unknown] | null {
 
 const { parse } = JSON;
 
-function note(filename: string, file: number | undefined, script: Vm.Script | undefined): void {
-  session.seen!.push({ filename, file, script });
-  if (session.onNews && (file === undefined || script)) {
-    session.onNews();
-    session.onNews = undefined;
-  }
-}
-
-// A program without a cache does not pay for it.
-function vm(): typeof Vm {
-  return (loadedVm ??= builtin<typeof Vm>('node:vm'));
-}
-
-let loadedVm: typeof Vm | undefined;
-
 function defaultLoader(): symbol | undefined {
-  return (vm() as { constants?: { USE_MAIN_CONTEXT_DEFAULT_LOADER?: symbol } }).constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+  return (vm as unknown as { constants?: { USE_MAIN_CONTEXT_DEFAULT_LOADER?: symbol } }).constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 }
 
 function needsBytecode(script: Vm.Script, { bytecode }: Code): boolean {
@@ -159,7 +147,7 @@ function compile({ source, bytecode, flags }: Code, filename: string): Vm.Script
   if (flags & Flag.Import && !allowImport()) return null;
   try {
     const options = { filename, ...offsetOf(source), cachedData: bytecode, importModuleDynamically: defaultLoader() };
-    const script = new (vm().Script)(source, options as Vm.ScriptOptions);
+    const script = new vm.Script(source, options as Vm.ScriptOptions);
     if (script.cachedDataRejected) session.rejected++;
     return script;
   } catch {
@@ -215,7 +203,7 @@ interface Requiring {
   cache: unknown;
 }
 
-const nativeRequire = require;
+let nativeRequire: NodeJS.Require;
 
 let importAllowed: boolean | undefined;
 
@@ -235,7 +223,7 @@ function allowImport(): boolean {
   return true;
 }
 
-const BUILTIN: ReadonlySet<string> = new Set((require('node:module') as { builtinModules: string[] }).builtinModules);
+const BUILTIN: ReadonlySet<string> = new Set(loader.builtinModules);
 
 function isRelative(request: string): boolean {
   return request.charCodeAt(0) === 0x2e && (request.startsWith('./') || request.startsWith('../') || request === '.' || request === '..');

@@ -24,15 +24,6 @@ export function disabled(env: NodeJS.ProcessEnv): boolean {
   return list ? list.split(/[\s,]+/).some((word) => word === 'node' || word === 'all' || word === '1') : false;
 }
 
-const MEBIBYTE = 1024 * 1024;
-
-/** Bytes that all caches of this user may take together. */
-export function limit(env: NodeJS.ProcessEnv): number {
-  const text = env['HASTEN_NODE_CACHE_LIMIT'] ?? '';
-  const given = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  return (given >= 1 && given <= 65536 ? given : 256) * MEBIBYTE;
-}
-
 function folder(env: NodeJS.ProcessEnv): string | null {
   const own = env['HASTEN_CACHE_DIR'];
   if (own?.startsWith('/')) return `${own}/node`;

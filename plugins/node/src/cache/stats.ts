@@ -1,7 +1,7 @@
 // What the plugin did in a process, as one JSON line for tests and benchmarks (HASTEN_NODE_STATS).
 import fs = require('node:fs');
 import type { Recorder } from './recorder';
-import type { Session } from './serve';
+import type { Session } from './session';
 
 export interface Facts {
   /** Why Node's own loader was left alone. */
@@ -10,7 +10,6 @@ export interface Facts {
   shortImports: boolean;
   session: Session | null;
   recorded: Recorder | null;
-  began: [number, number];
   /** What starting the plugin took. */
   spent?: [number, number];
 }

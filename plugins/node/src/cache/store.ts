@@ -28,8 +28,6 @@ export interface Segment {
 
 /** Reads header and index; null if there is no such file, or anything about it is not as it should be. */
 export function open(path: string): Stored | null {
-  // An error costs a tenth of a millisecond, and most programs have no cache.
-  if (!fs.existsSync(path)) return null;
   return reading(path, (descriptor, stats) => {
     const header = exactly(descriptor, 0, HEADER_BYTES);
     if (!header) return null;

@@ -4,7 +4,7 @@ import path = require('node:path');
 import { checksum } from './checksum';
 import type { Draft, DraftFile } from './draft';
 import { evict } from './evict';
-import { aligned, FileWord, Flag, HEADER_BYTES, MAGIC, OriginWord, RequestWord, SegmentWord, Word, type IndexText } from './format';
+import { aligned, FileWord, Flag, HEADER_BYTES, MAGIC, MAX_BYTES, OriginWord, RequestWord, SegmentWord, Word, type IndexText } from './format';
 import { VERSION } from './key';
 import { isPrivateFolder, makeFolder } from './store';
 
@@ -13,7 +13,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants;
 const ABANDONED_MILLISECONDS = 60_000;
 
 /** Writes the file; the number of its bytes, or null if that could not be. */
-export function write(file: string, draft: Draft, largest: number, limit: number): number | null {
+export function write(file: string, draft: Draft, limit: number): number | null {
   const folder = path.dirname(file);
   const temporary = `${file}.tmp`;
   let descriptor: number | null = null;
@@ -22,7 +22,7 @@ export function write(file: string, draft: Draft, largest: number, limit: number
     if (!isPrivateFolder(folder)) return null;
     descriptor = create(temporary);
     if (descriptor === null) return null;
-    const parts = image(draft, largest);
+    const parts = image(draft, Math.min(limit, MAX_BYTES));
     if (!parts) throw new Error('larger than a cache may be');
     for (const part of parts) writeAll(descriptor, part);
     fs.fsyncSync(descriptor);
