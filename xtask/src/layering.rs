@@ -8,15 +8,17 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("hasten-charts", &[]),
     ("hasten-crypto", &[]),
     ("hasten-deflate", &[]),
+    ("hasten-device", &[]),
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
-    ("hasten-probe", &[]),
+    ("hasten-probe", &["hasten-device"]),
     ("hasten-telemetry", &[]),
+    ("hasten-export", &["hasten-charts", "hasten-telemetry"]),
     ("hasten-plan", &["hasten-probe"]),
     ("hasten-v8", &["hasten-charts"]),
     ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
@@ -28,6 +30,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "hasten-bench",
             "hasten-evidence",
             "hasten-exec",
+            "hasten-export",
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",
@@ -42,6 +45,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "hasten-crypto",
             "hasten-deflate",
             "hasten-evidence",
+            "hasten-export",
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",

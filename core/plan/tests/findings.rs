@@ -82,40 +82,6 @@ fn huge_pages_need_a_pool_and_a_mount() {
 }
 
 #[test]
-fn devices_without_a_working_driver_say_what_to_type() {
-    let device = |id: &'static str, more: &[(&'static str, &'static str)]| {
-        let base = "sys/bus/pci/devices/0000:6b:00.0";
-        let path = |name: &str| format!("{base}/{name}");
-        let mut files = vec![(path("vendor"), "0x8086"), (path("device"), id)];
-        files.extend(more.iter().map(|(name, content)| (path(name), *content)));
-        let files: Vec<_> = files.iter().map(|(path, content)| (path.as_str(), *content)).collect();
-        of(&files)
-    };
-    let driver = ("driver", "-> ../../drivers/some");
-    for (pci_id, more, id, expected, fix) in [
-        ("0x4940", &[][..], "device.qat", State::Limited, "modprobe qat_4xxx"),
-        ("0x4946", &[], "device.qat", State::Limited, "modprobe qat_420xx"),
-        ("0x4941", &[], "device.qat", State::Limited, "driverctl set-override 0000:6b:00.0 vfio-pci"),
-        ("0x4940", &[driver, ("qat/state", "down")], "device.qat", State::Limited, "echo up > "),
-        ("0x4940", &[driver, ("qat/state", "up")], "device.qat", State::Available, ""),
-        ("0x0b25", &[], "device.dsa", State::Limited, "modprobe idxd"),
-        ("0x0cfe", &[driver, ("iax1/state", "enabled")], "device.iaa", State::Limited, "accel-config"),
-        (
-            "0x0cfe",
-            &[driver, ("iax1/state", "enabled"), ("iax1/wq1.0/state", "enabled")],
-            "device.iaa",
-            State::Available,
-            "",
-        ),
-        ("0x2710", &[], "device.dlb", State::Limited, "dlb2 driver"),
-    ] {
-        let (found, detail, cure) = state(&device(pci_id, more), id);
-        assert_eq!(found, expected, "{pci_id} {more:?}: {detail}");
-        assert!(cure.contains(fix) && cure.is_empty() == fix.is_empty(), "{pci_id} {more:?}: {cure}");
-    }
-}
-
-#[test]
 fn kernel_switches_say_how_to_turn_them() {
     let kernel = |release: &'static str, file: &'static str, value: &'static str| {
         of(&[("proc/sys/kernel/osrelease", release), (file, value)])

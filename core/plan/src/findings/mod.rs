@@ -63,7 +63,7 @@ pub fn findings(host: &Host) -> Vec<Finding> {
     [
         cpu::findings(&host.cpu),
         memory::findings(&host.memory),
-        devices::findings(&host.devices),
+        devices::findings(&host.devices, &host.caller),
         kernel::findings(&host.kernel),
     ]
     .concat()

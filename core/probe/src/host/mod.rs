@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use self::cgroup::Cgroup;
 use self::cpu::Cpu;
-use self::device::Device;
+use self::device::{Caller, Device, Discovery};
 use self::kernel::Kernel;
 use self::memory::Memory;
 use crate::root::Root;
@@ -21,6 +21,8 @@ pub struct Host {
     pub cpu: Cpu,
     pub memory: Memory,
     pub devices: Vec<Device>,
+    /// Who is asking, as far as devices care.
+    pub caller: Caller,
     pub kernel: Kernel,
 }
 
@@ -62,10 +64,12 @@ impl Probe {
     }
 
     pub fn host(&self) -> Host {
+        let Discovery { devices, caller } = Discovery::read(&self.root);
         Host {
             cpu: self.cpu(),
             memory: Memory::read(&self.root),
-            devices: Device::read_all(&self.root),
+            devices,
+            caller,
             kernel: Kernel::read(&self.root),
         }
     }

@@ -1,0 +1,309 @@
+//! Whether an engine is asked at all: a circuit breaker as a pure state machine.
+//!
+//! Closed, everything is let through. A fault opens it, and nothing is, until a time that doubles with every failed attempt.
+//! Then it is half open: one probe at a time goes through, and after a few good ones it closes. A probe that never reports
+//! loses its place after a while. Time is an argument, all state that belongs together is one atomic word, and no lock is
+//! taken, so it may be used by any number of threads and in a signal handler.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::fault::Fault;
+
+/// How long it stays open, and what closes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// From the fault to the first probe.
+    pub first: Duration,
+    /// The interval doubles up to this.
+    pub longest: Duration,
+    /// Good probes in a row that close the breaker.
+    pub good: u8,
+    /// A probe that has not reported after this time is given up, and another may go.
+    pub lease: Duration,
+}
+
+impl Settings {
+    pub const DEFAULT: Self = Self {
+        first: Duration::from_millis(250),
+        longest: Duration::from_secs(30),
+        good: 3,
+        lease: Duration::from_secs(2),
+    };
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    Closed = 0,
+    Open = 1,
+    HalfOpen = 2,
+    /// By hand.
+    Disabled = 3,
+}
+
+impl State {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half-open",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// The right to ask the engine once. Its outcome is reported with [`Breaker::succeeded`] or [`Breaker::failed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a probe that is not reported holds up the next one"]
+pub struct Permit {
+    /// `None` while the breaker is closed.
+    probe: Option<u8>,
+}
+
+impl Permit {
+    /// Whether this is an attempt to find out if the engine is back.
+    pub const fn is_probe(self) -> bool {
+        self.probe.is_some()
+    }
+}
+
+/// What a breaker shows to those who look on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    pub state: State,
+    /// What opened it the last time.
+    pub fault: Option<Fault>,
+    /// When its state last changed, in nanoseconds.
+    pub since_ns: u64,
+    /// When it will be tried again, in nanoseconds; 0 while it is closed.
+    pub probe_ns: u64,
+    /// How often it has opened from closed.
+    pub opened: u32,
+}
+
+/// One engine's breaker. All times are nanoseconds of one clock that does not go back.
+#[derive(Debug)]
+pub struct Breaker {
+    word: AtomicU64,
+    since_ns: AtomicU64,
+    opened: AtomicU32,
+    disabled: AtomicBool,
+    settings: Settings,
+    seed: u64,
+}
+
+impl Breaker {
+    /// Closed. Breakers with different seeds do not probe at the same moments.
+    pub const fn new(settings: Settings, seed: u64) -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            since_ns: AtomicU64::new(0),
+            opened: AtomicU32::new(0),
+            disabled: AtomicBool::new(false),
+            settings,
+            seed,
+        }
+    }
+
+    /// Whether the engine may be asked now.
+    pub fn admit(&self, now_ns: u64) -> Option<Permit> {
+        if self.disabled.load(Ordering::Relaxed) {
+            return None;
+        }
+        let word = self.word.load(Ordering::Acquire);
+        if word == 0 {
+            return Some(Permit { probe: None });
+        }
+        let now = Word::decode(word);
+        if now.state == State::Closed {
+            return Some(Permit { probe: None });
+        }
+        // Open until its time, and half open while a probe is out.
+        let is_waiting = now.state == State::Open || now.probing;
+        if is_waiting && milliseconds(now_ns) < now.until_ms {
+            return None;
+        }
+        let next = Word {
+            state: State::HalfOpen,
+            probing: true,
+            probe: now.probe.wrapping_add(1) & Word::PROBE,
+            until_ms: milliseconds(now_ns).saturating_add(whole_milliseconds(self.settings.lease)),
+            ..now
+        };
+        self.change(word, next, now.state, now_ns).then_some(Permit { probe: Some(next.probe) })
+    }
+
+    /// The engine did what it was asked.
+    pub fn succeeded(&self, permit: Permit, now_ns: u64) {
+        let Some(probe) = permit.probe else { return };
+        self.update(now_ns, |now| {
+            if now.state != State::HalfOpen || !now.probing || now.probe != probe {
+                return None;
+            }
+            let good = now.good + 1;
+            if good >= self.settings.good.clamp(1, Word::GOOD) {
+                return Some(Word { fault: now.fault, probe: now.probe, ..Word::CLOSED });
+            }
+            Some(Word { probing: false, good, until_ms: milliseconds(now_ns), ..now })
+        });
+    }
+
+    /// The engine did not.
+    pub fn failed(&self, permit: Permit, fault: Fault, now_ns: u64) {
+        self.update(now_ns, |now| match (permit.probe, now.state) {
+            (None, State::Closed) => Some(self.opening(now, fault, 0, now_ns)),
+            // Several operations were under way when it opened; one fault is one fault.
+            (None, _) => None,
+            (Some(probe), State::HalfOpen) if now.probing && now.probe == probe => {
+                Some(self.opening(now, fault, (now.step + 1).min(Word::STEP), now_ns))
+            }
+            (Some(_), _) => None,
+        });
+    }
+
+    /// Opens it from outside, as when the driver says that the heartbeat is lost.
+    pub fn trip(&self, fault: Fault, now_ns: u64) {
+        self.failed(Permit { probe: None }, fault, now_ns);
+    }
+
+    pub fn disable(&self) {
+        self.disabled.store(true, Ordering::Relaxed);
+    }
+
+    /// Lifts [`Self::disable`]. A breaker that was open stays so until its probe.
+    pub fn enable(&self) {
+        self.disabled.store(false, Ordering::Relaxed);
+    }
+
+    pub fn view(&self) -> View {
+        let word = Word::decode(self.word.load(Ordering::Acquire));
+        let is_disabled = self.disabled.load(Ordering::Relaxed);
+        View {
+            state: if is_disabled { State::Disabled } else { word.state },
+            fault: Fault::from_number(word.fault),
+            since_ns: self.since_ns.load(Ordering::Relaxed),
+            probe_ns: word.until_ms.saturating_mul(1_000_000),
+            opened: self.opened.load(Ordering::Relaxed),
+        }
+    }
+
+    fn opening(&self, now: Word, fault: Fault, step: u8, now_ns: u64) -> Word {
+        let interval = self.interval(step, now.probe);
+        Word {
+            state: State::Open,
+            probing: false,
+            good: 0,
+            step,
+            fault: fault as u8,
+            probe: now.probe,
+            until_ms: milliseconds(now_ns).saturating_add(interval),
+        }
+    }
+
+    /// Doubled for each step, at most the longest, and up to a fifth more or less.
+    fn interval(&self, step: u8, probe: u8) -> u64 {
+        let first = whole_milliseconds(self.settings.first).max(1);
+        let longest = whole_milliseconds(self.settings.longest).max(first);
+        let plain = first.saturating_mul(1 << step.min(40)).min(longest);
+        let opened = u64::from(self.opened.load(Ordering::Relaxed));
+        let random = scramble(self.seed ^ (opened << 16) ^ (u64::from(step) << 8) ^ u64::from(probe));
+        let fifth = plain / 5;
+        plain - fifth + random % (2 * fifth + 1)
+    }
+
+    fn update(&self, now_ns: u64, change: impl Fn(Word) -> Option<Word>) {
+        loop {
+            let word = self.word.load(Ordering::Acquire);
+            let now = Word::decode(word);
+            let Some(next) = change(now) else { return };
+            if self.change(word, next, now.state, now_ns) {
+                return;
+            }
+        }
+    }
+
+    fn change(&self, word: u64, next: Word, before: State, now_ns: u64) -> bool {
+        let taken =
+            self.word.compare_exchange(word, next.encode(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if taken && before != next.state {
+            self.since_ns.store(now_ns, Ordering::Relaxed);
+            if before == State::Closed {
+                self.opened.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        taken
+    }
+}
+
+/// All that has to change at once: 2 bits of state, 1 probing, 5 good, 5 step, 5 fault, 6 probe, 40 milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word {
+    state: State,
+    probing: bool,
+    good: u8,
+    step: u8,
+    fault: u8,
+    /// Tells the probe that is out from one whose place it has taken.
+    probe: u8,
+    /// Open: when to probe. Half open with a probe out: when it is given up.
+    until_ms: u64,
+}
+
+impl Word {
+    const CLOSED: Self =
+        Self { state: State::Closed, probing: false, good: 0, step: 0, fault: 0, probe: 0, until_ms: 0 };
+    const GOOD: u8 = 31;
+    const STEP: u8 = 31;
+    const PROBE: u8 = 63;
+    /// 34 years.
+    const LATEST: u64 = (1 << 40) - 1;
+
+    fn encode(self) -> u64 {
+        self.state as u64
+            | (self.probing as u64) << 2
+            | u64::from(self.good & Self::GOOD) << 3
+            | u64::from(self.step & Self::STEP) << 8
+            | u64::from(self.fault & 31) << 13
+            | u64::from(self.probe & Self::PROBE) << 18
+            | self.until_ms.min(Self::LATEST) << 24
+    }
+
+    fn decode(word: u64) -> Self {
+        Self {
+            state: match word & 3 {
+                0 => State::Closed,
+                1 => State::Open,
+                _ => State::HalfOpen,
+            },
+            probing: word >> 2 & 1 == 1,
+            good: (word >> 3) as u8 & Self::GOOD,
+            step: (word >> 8) as u8 & Self::STEP,
+            fault: (word >> 13) as u8 & 31,
+            probe: (word >> 18) as u8 & Self::PROBE,
+            until_ms: word >> 24,
+        }
+    }
+}
+
+const fn milliseconds(ns: u64) -> u64 {
+    ns / 1_000_000
+}
+
+fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// splitmix64: spreads what differs in a few bits over all of them.
+const fn scramble(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

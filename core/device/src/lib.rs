@@ -1,0 +1,21 @@
+//! Accelerator devices: what is there, whether it can be used, and engines that may fail at any time.
+//!
+//! A device is never trusted. Every call of its library is bounded in time, every engine answers a question with a known
+//! answer before it is asked a real one, and a [`breaker::Breaker`] in front of it decides whether it is asked at all. What
+//! a device does not do, the caller does in software: a [`fault::Fault`] is never more than a reason for that.
+//!
+//! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc alone, never
+//! panics, never logs, and allocates when a device is opened, not when it is used.
+
+#![forbid(unsafe_code)]
+
+pub mod breaker;
+pub mod discovery;
+pub mod fault;
+pub mod health;
+pub mod root;
+
+pub use breaker::Breaker;
+pub use discovery::{Device, DeviceKind};
+pub use fault::Fault;
+pub use root::Root;

@@ -1,0 +1,115 @@
+//! Devices and their telemetry from trees that look like sysfs and debugfs.
+
+use std::path::Path;
+
+use hasten_device::discovery::{Discovery, Heartbeat};
+use hasten_device::health::Health;
+use hasten_device::{DeviceKind, Root};
+
+const PCI: &str = "sys/bus/pci/devices/0000:6b:00.0";
+const DEBUG: &str = "sys/kernel/debug/qat_4xxx_0000:6b:00.0";
+
+fn write(root: &Path, base: &str, files: &[(&str, &str)]) {
+    for (name, content) in files {
+        let path = root.join(base).join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match content.strip_prefix("-> ") {
+            Some(target) => std::os::unix::fs::symlink(target, path).unwrap(),
+            None => std::fs::write(path, format!("{content}\n")).unwrap(),
+        }
+    }
+}
+
+fn health(root: &Path) -> Health {
+    let root = Root::new(root);
+    Health::read(&root, &Discovery::read(&root).devices[0])
+}
+
+fn qat(root: &Path) {
+    let files =
+        [("vendor", "0x8086"), ("device", "0x4940"), ("driver", "-> ../drivers/4xxx"), ("qat/state", "up")];
+    write(root, PCI, &files);
+}
+
+#[test]
+fn slices_of_qat_are_read_where_telemetry_is_on() {
+    let root = tempfile::tempdir().unwrap();
+    qat(root.path());
+    write(root.path(), DEBUG, &[("heartbeat/status", "0"), ("telemetry/control", "0")]);
+    let off = health(root.path());
+    assert!(off.up && off.utilization.is_empty());
+    assert!(off.hint.unwrap().contains(&format!("echo 1 > /{DEBUG}/telemetry/control")));
+    let data = "sample_cnt 12\nutil_pke0            37\nutil_cpr0   250\nutil_dcpr1 x\nutil_ 3\nutil_a\u{1b}b 3\nexec_pke0 9";
+    write(root.path(), DEBUG, &[("telemetry/control", "2"), ("telemetry/device_data", data)]);
+    let on = health(root.path());
+    let parts: Vec<_> = on.utilization.iter().map(|slice| (slice.part.as_str(), slice.ratio)).collect();
+    assert_eq!(parts, [("pke0", 0.37), ("cpr0", 1.0)]);
+    assert_eq!((on.heartbeat, on.hint), (Some(Heartbeat::Alive), None));
+}
+
+#[test]
+fn a_device_is_up_when_nothing_speaks_against_it() {
+    let root = tempfile::tempdir().unwrap();
+    qat(root.path());
+    assert!(health(root.path()).up);
+    write(root.path(), DEBUG, &[("heartbeat/status", "-1")]);
+    let lost = health(root.path());
+    assert_eq!((lost.up, lost.heartbeat), (false, Some(Heartbeat::Lost)));
+    write(root.path(), DEBUG, &[("heartbeat/status", "0")]);
+    write(root.path(), PCI, &[("qat/state", "down")]);
+    assert!(!health(root.path()).up);
+    std::fs::remove_file(root.path().join(PCI).join("driver")).unwrap();
+    write(root.path(), PCI, &[("qat/state", "up")]);
+    assert!(!health(root.path()).up);
+}
+
+#[test]
+fn queues_tell_how_full_they_are() {
+    let root = tempfile::tempdir().unwrap();
+    let files = [
+        ("vendor", "0x8086"),
+        ("device", "0x0cfe"),
+        ("driver", "-> ../drivers/idxd"),
+        ("iax1/state", "enabled"),
+        ("iax1/wq1.0/state", "enabled"),
+        ("iax1/wq1.0/size", "64"),
+        ("iax1/wq1.0/occupancy", "16"),
+        ("iax1/wq1.1/state", "disabled"),
+        ("iax1/wq1.1/size", "64"),
+        ("iax1/wq1.1/occupancy", "16"),
+        ("iax1/wq1.2/state", "enabled"),
+        ("iax1/wq1.2/size", "0"),
+        ("iax1/wq1.2/occupancy", "16"),
+    ];
+    write(root.path(), PCI, &files);
+    let health = health(root.path());
+    let parts: Vec<_> = health.utilization.iter().map(|queue| (queue.part.as_str(), queue.ratio)).collect();
+    assert_eq!(parts, [("wq1.0", 0.25)]);
+}
+
+#[test]
+fn what_stands_in_files_is_cut_and_cleaned() {
+    let root = tempfile::tempdir().unwrap();
+    let long = "x".repeat(10_000);
+    let files = [
+        ("vendor", "0x8086"),
+        ("device", "0x4940"),
+        ("qat/state", "u\u{1b}[31mp"),
+        ("qat/cfg_services", &*long),
+    ];
+    write(root.path(), PCI, &files);
+    std::fs::create_dir_all(root.path().join(PCI).join("numa_node")).unwrap();
+    let found = Discovery::read(&Root::new(root.path())).devices;
+    assert_eq!((found[0].kind, found[0].numa_node), (DeviceKind::Qat, None));
+    assert_eq!(found[0].state.as_deref(), Some("u[31mp"));
+    assert_eq!(found[0].qat.as_ref().unwrap().services.as_ref().unwrap().len(), 64);
+}
+
+#[test]
+fn a_pipe_in_the_tree_stops_nobody() {
+    let root = tempfile::tempdir().unwrap();
+    qat(root.path());
+    let pipe = root.path().join(PCI).join("numa_node");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(Discovery::read(&Root::new(root.path())).devices[0].numa_node, None);
+}

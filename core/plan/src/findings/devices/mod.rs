@@ -1,0 +1,114 @@
+//! Accelerators: a row for each kind, and below it one for each device with what keeps it from being used.
+
+mod idxd;
+mod permission;
+mod qat;
+
+use hasten_probe::host::device::{Caller, Device, DeviceKind};
+
+use super::{Finding, Group, State};
+
+pub(super) fn findings(devices: &[Device], caller: &Caller) -> Vec<Finding> {
+    DeviceKind::ALL.into_iter().flat_map(|kind| of_kind(kind, devices, caller)).collect()
+}
+
+/// What keeps a device from being used, and the command that removes it.
+struct Hindrance {
+    why: String,
+    fix: String,
+}
+
+impl Hindrance {
+    fn new(why: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { why: why.into(), fix: fix.into() }
+    }
+}
+
+fn of_kind(kind: DeviceKind, devices: &[Device], caller: &Caller) -> Vec<Finding> {
+    let id = format!("device.{}", kind.label().to_lowercase());
+    let summary = Finding::new(Group::Devices, &id, kind.label(), why(kind));
+    // Virtual functions are told of with their physical one, if this machine sees it.
+    let shown = devices.iter().filter(|device| device.kind == kind && physical(device, devices).is_none());
+    let rows: Vec<_> = shown.map(|device| row(&id, device, devices, caller)).collect();
+    let usable = rows.iter().filter(|row| row.state == State::Available).count();
+    let summary = match (rows.len(), usable) {
+        (0, _) => return vec![summary.state(State::Absent, "none")],
+        (all, 0) => summary.state(State::Limited, format!("{}, none usable", count(all))),
+        (all, usable) if usable < all => {
+            summary.state(State::Available, format!("{}, {usable} usable", count(all)))
+        }
+        (all, _) => summary.state(State::Available, count(all)),
+    };
+    let fix = rows.iter().find_map(|row| row.fix.clone());
+    let summary = if usable == 0 { Finding { fix, ..summary } } else { summary };
+    std::iter::once(summary).chain(rows).collect()
+}
+
+fn row(kind: &str, device: &Device, devices: &[Device], caller: &Caller) -> Finding {
+    let feature = format!("  {}", device.address);
+    let finding = Finding::new(Group::Devices, format!("{kind}.{}", device.address), feature, "");
+    let description = describe(device);
+    match hindrance(device, devices, caller) {
+        None => finding.state(State::Available, description),
+        Some(Hindrance { why, fix }) => {
+            finding.state(State::Limited, format!("{description}: {why}")).fix(fix)
+        }
+    }
+}
+
+fn why(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Qat => "public-key operations and deflate off the CPU",
+        DeviceKind::Iaa => "deflate off the CPU",
+        DeviceKind::Dsa => "copies and checksums off the CPU",
+        DeviceKind::Dlb => "queues between threads in hardware",
+    }
+}
+
+fn count(devices: usize) -> String {
+    if devices == 1 { "1 device".into() } else { format!("{devices} devices") }
+}
+
+fn describe(device: &Device) -> String {
+    let function = if device.virtual_function { " VF" } else { "" };
+    let services = device.qat.as_ref().and_then(|qat| qat.services.as_ref());
+    let parts = [
+        device.state.clone(),
+        services.map(|services| format!("services {services}")),
+        device.unit.as_ref().map(|unit| unit.name.clone()),
+        device.queues.map(|queues| format!("{queues} queues enabled")),
+        device.virtual_functions.filter(|(on, _)| *on > 0).map(|(on, _)| format!("{on} VFs")),
+        device.numa_node.filter(|node| *node >= 0).map(|node| format!("NUMA node {node}")),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    format!("{}{function}{}{}", device.model, if parts.is_empty() { "" } else { ", " }, parts.join(", "))
+}
+
+fn physical<'a>(device: &Device, devices: &'a [Device]) -> Option<&'a Device> {
+    let address = device.qat.as_ref()?.physical_function.as_ref()?;
+    devices.iter().find(|other| other.address == *address && !other.virtual_function)
+}
+
+fn hindrance(device: &Device, devices: &[Device], caller: &Caller) -> Option<Hindrance> {
+    match device.kind {
+        DeviceKind::Qat => qat::hindrance(device, devices, caller),
+        DeviceKind::Dsa | DeviceKind::Iaa => idxd::hindrance(device, caller),
+        DeviceKind::Dlb => dlb(device, caller),
+    }
+}
+
+fn dlb(device: &Device, caller: &Caller) -> Option<Hindrance> {
+    if device.driver.is_none() {
+        return Some(Hindrance::new(
+            "no driver",
+            "build and load Intel's dlb2 driver; Linux has none of its own",
+        ));
+    }
+    let Some(file) = &device.file else {
+        return Some(Hindrance::new(
+            "its driver has made no device",
+            "modprobe -r dlb2 && modprobe dlb2, and look at `dmesg | grep dlb`",
+        ));
+    };
+    permission::hindrance(file, caller, "udevadm trigger --subsystem-match=dlb2")
+}
