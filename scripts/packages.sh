@@ -39,6 +39,7 @@ needs() {
 		test  program perl            perl
 		test  program rsync           rsync
 		test  program chromium        chromium
+		test  program promtool        prometheus
 		test  program dpkg-scanpackages dpkg-dev
 	LIST
 }
@@ -102,7 +103,7 @@ hold_services() {
 keep_disabled() {
     local package
     for package in "$@"; do
-        [[ $package == nginx || $package == haproxy ]] || continue
+        [[ $package == nginx || $package == haproxy || $package == prometheus ]] || continue
         as_root deb-systemd-helper disable "$package.service" >/dev/null 2>&1 || true
         as_root update-rc.d "$package" disable >/dev/null 2>&1 || true
         say "$package is installed, but neither started nor enabled as a service"

@@ -1,0 +1,100 @@
+//! Every metric there is: what it is called, what it means, how it is told apart.
+
+/// What kind of number a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows, as long as the exporter runs.
+    Counter,
+    Gauge,
+    Histogram,
+    /// Always 1; the labels are the message.
+    Info,
+}
+
+/// A metric, without its values.
+#[derive(Debug, PartialEq)]
+pub struct Description {
+    /// Without what is put behind it: `_total`, `_bucket`, `_info`.
+    pub name: &'static str,
+    pub kind: Kind,
+    /// The end of the name, where it is a unit.
+    pub unit: Option<&'static str>,
+    pub labels: &'static [&'static str],
+    pub help: &'static str,
+}
+
+impl Kind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+            Self::Info => "info",
+        }
+    }
+}
+
+impl Description {
+    /// The metric as it is asked for in a query; of a histogram, what its series begin with.
+    #[must_use]
+    pub fn metric(&self) -> String {
+        let suffix = match self.kind {
+            Kind::Counter => "_total",
+            Kind::Info => "_info",
+            Kind::Gauge | Kind::Histogram => "",
+        };
+        format!("{}{suffix}", self.name)
+    }
+}
+
+macro_rules! catalogue {
+    (@unit) => { None };
+    (@unit $unit:literal) => { Some($unit) };
+    ($($NAME:ident = $kind:ident $name:literal $(in $unit:literal)? by [$($label:literal),*]: $help:literal;)+) => {
+        $(pub(crate) static $NAME: Description = Description {
+            name: $name,
+            kind: Kind::$kind,
+            unit: catalogue!(@unit $($unit)?),
+            labels: &[$($label),*],
+            help: $help,
+        };)+
+
+        /// In the order in which they are printed.
+        pub static CATALOGUE: &[&Description] = &[$(&$NAME),+];
+    };
+}
+
+catalogue! {
+    BUILD = Info "hasten_build" by ["version"]: "The exporter.";
+    PROCESSES = Gauge "hasten_processes" by ["program", "accelerator"]:
+        "Processes that are accelerated at this moment, as far as the exporter may look.";
+    PROCESSES_DENIED = Gauge "hasten_processes_denied" by []:
+        "Processes that the exporter may not look into; they may be accelerated, too.";
+    PAGES_UNREADABLE = Gauge "hasten_pages_unreadable" by ["reason"]:
+        "Counter pages that were found and cannot be read: written by another version of hasten, damaged, refused by \
+         the system, or more than the exporter keeps.";
+    SCAN = Gauge "hasten_scan_duration_seconds" in "seconds" by []:
+        "How long the last look at all processes of the host took.";
+    OPS = Counter "hasten_ops" by ["program", "accelerator", "op", "engine", "result"]:
+        "Operations by the engine that did them. ok: done. failed: refused or wrong, and done again by another engine, \
+         which counts it, too. bypassed: never offered to an engine; hasten_fallback_total says why.";
+    BATCH_LANES = Histogram "hasten_batch_lanes" by ["program", "accelerator", "op"]:
+        "Batches by how many operations went through them at once; the sum is operations, the count batches.";
+    BYTES = Counter "hasten_bytes" in "bytes" by ["program", "accelerator", "op", "engine", "direction"]:
+        "Bytes that an engine took in or gave out, as far as the direction is counted for the engine.";
+    STREAMS = Counter "hasten_streams" by ["program", "accelerator", "op"]:
+        "Streams of a compression library that were opened, or opened again.";
+    STREAM_BYTES = Counter "hasten_stream_bytes" in "bytes" by ["program", "accelerator", "op", "direction"]:
+        "Bytes that the program put into its streams and got out of them, whichever engine worked on them.";
+    HANDSHAKES = Counter "hasten_handshakes" by ["program", "accelerator", "result"]:
+        "TLS handshakes that ended, by either side's doing.";
+    FALLBACK = Counter "hasten_fallback" by ["program", "accelerator", "op", "reason"]:
+        "Why work took the original path: operations of TLS, or streams and chunks of compression.";
+    VERIFY_FAILURES = Counter "hasten_verify_failures" by ["program", "accelerator", "op"]:
+        "Results of an engine that were found wrong before they left; each was done again by the original. Never normal.";
+    CPU_SAVED = Counter "hasten_cpu_saved_seconds" in "seconds" by ["program", "accelerator", "op"]:
+        "CPU time saved, an estimate. Public-key operations: what the original costs one by one, as measured in the \
+         process, times the operations of a batch, less what the batch costs, as measured; never below 0. Compression: \
+         bytes times the difference of two fixed speeds, the original's and the engine's, at the stream's level.";
+}

@@ -1,0 +1,133 @@
+//! Looking at this host: which pages there are, and what they say.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use hasten_telemetry::{PageError, PageHandle, Scan};
+
+use crate::recent::Recent;
+use crate::totals::{Programs, Reading, Totals};
+
+/// Each costs a descriptor and the reading of a megabyte. A host has one for each server and accelerator.
+const MOST_PAGES: usize = 256;
+
+/// Finds and reads pages, and remembers what it has read.
+#[derive(Debug, Default)]
+pub struct Collector {
+    totals: Totals,
+    recent: Recent,
+    /// By inode. An open page can be read after its last process has ended, so its last counts are not lost.
+    open: HashMap<u64, PageHandle>,
+}
+
+/// What one look at the host has shown.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    pub programs: Programs,
+    pub unreadable: Vec<Unreadable>,
+    /// Processes that may not be looked into.
+    pub denied: usize,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// A page that is there, but of no use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    pub program: String,
+    pub pid: u32,
+    pub reason: Reason,
+    pub message: String,
+    pub fix: String,
+}
+
+/// Why a page is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    Version,
+    Damaged,
+    Io,
+    Limit,
+}
+
+impl Collector {
+    /// Looks at every process of this host, and at what the pages say at this moment.
+    pub fn look(&mut self) -> Look {
+        let start = Instant::now();
+        let Scan { pages, denied, .. } = Scan::of_host();
+        let mut unreadable = Vec::new();
+        let mut live = Vec::new();
+        let mut open = HashMap::new();
+        for page in pages {
+            if open.len() == MOST_PAGES {
+                unreadable.push(Unreadable::surplus(&page));
+                continue;
+            }
+            match page.read() {
+                Ok(snapshot) => live.push(Reading::new(page.inode, page.processes.len(), snapshot)),
+                Err(error) => unreadable.push(Unreadable::new(&page, &error)),
+            }
+            open.insert(page.inode, page);
+        }
+        let ended = self.open.values().filter(|page| !open.contains_key(&page.inode));
+        let last_looks = ended.filter_map(|page| Some(Reading::new(page.inode, 0, page.read().ok()?)));
+        self.totals.update(live, &last_looks.collect::<Vec<_>>());
+        self.open = open;
+        Look { programs: self.with_recent(Instant::now()), unreadable, denied, took: start.elapsed() }
+    }
+
+    fn with_recent(&mut self, now: Instant) -> Programs {
+        self.recent.record(now, self.totals.programs());
+        let mut programs = self.totals.programs().clone();
+        for (key, program) in &mut programs {
+            program.recent = self.recent.window(now, key, &program.counters);
+        }
+        programs
+    }
+}
+
+impl Look {
+    /// How many pages are of no use, for every reason that there is.
+    pub(crate) fn unreadable_by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
+        Reason::ALL.into_iter().map(|reason| {
+            let count = self.unreadable.iter().filter(|page| page.reason == reason).count();
+            (reason, count as u64)
+        })
+    }
+}
+
+impl Unreadable {
+    fn new(page: &PageHandle, error: &PageError) -> Self {
+        let reason = match error {
+            PageError::WrongVersion { .. } => Reason::Version,
+            PageError::Io(_) => Reason::Io,
+            PageError::TooShort { .. } | PageError::NotAPage | PageError::Corrupt { .. } => Reason::Damaged,
+        };
+        Self::of(page, reason, error.to_string(), error.fix().to_owned())
+    }
+
+    fn surplus(page: &PageHandle) -> Self {
+        let message = format!("there are more than {MOST_PAGES} counter pages on this host");
+        let fix = "look for a program that is started under hasten again and again, or for somebody who makes pages by hand";
+        Self::of(page, Reason::Limit, message, fix.to_owned())
+    }
+
+    fn of(page: &PageHandle, reason: Reason, message: String, fix: String) -> Self {
+        let pid = page.pids().next().unwrap_or_default();
+        Self { program: page.program.clone(), pid, reason, message, fix }
+    }
+}
+
+impl Reason {
+    pub const ALL: [Self; 4] = [Self::Version, Self::Damaged, Self::Io, Self::Limit];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Version => "version",
+            Self::Damaged => "damaged",
+            Self::Io => "io",
+            Self::Limit => "limit",
+        }
+    }
+}

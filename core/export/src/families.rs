@@ -1,0 +1,154 @@
+//! Metric families out of totals. Everything comes from one look at the pages, so that families agree with each other.
+
+use hasten_telemetry::{Algorithm, AlgorithmCounters, Counters, Event, Reason};
+
+use crate::catalogue::{self as metric, Description};
+use crate::collector::Look;
+use crate::encode::{Family, Sample, Value};
+use crate::totals::{Key, Program};
+
+/// Where the page does not say which algorithm it was.
+const PUBLIC_KEY: &str = "public-key";
+const DEFLATE: &str = "deflate";
+const INFLATE: &str = "inflate";
+const MULTIBUFFER: &str = "multibuffer";
+const ORIGINAL: &str = "original";
+
+/// Uncompressed bytes by direction and engine, and whether they are what the engine took in or gave out.
+const BYTES: [(&str, &str, &str, Event); 7] = [
+    (DEFLATE, "isal", "in", Event::DeflateIsal),
+    (DEFLATE, "libdeflate", "in", Event::DeflateLibdeflate),
+    (DEFLATE, "hasten", "in", Event::DeflateHasten),
+    (DEFLATE, "zlib-rs", "in", Event::DeflateZlibRs),
+    (DEFLATE, ORIGINAL, "in", Event::DeflateOriginal),
+    (INFLATE, "hasten", "out", Event::InflateHasten),
+    (INFLATE, ORIGINAL, "out", Event::InflateOriginal),
+];
+
+/// Streams, bytes in, bytes out, and nanoseconds saved, by direction.
+const STREAMS: [(&str, Event, Event, Event, Event); 2] = [
+    (DEFLATE, Event::DeflateStreams, Event::DeflateBytesIn, Event::DeflateBytesOut, Event::DeflateSavedNs),
+    (INFLATE, Event::InflateStreams, Event::InflateBytesIn, Event::InflateBytesOut, Event::InflateSavedNs),
+];
+
+/// Everything that the catalogue has, in its order. Families without a series are left out.
+#[must_use]
+pub fn families(look: &Look) -> Vec<Family> {
+    let mut all = Families(vec![Vec::new(); metric::CATALOGUE.len()]);
+    all.host(look);
+    for (key, program) in &look.programs {
+        Series { key, all: &mut all }.program(program);
+    }
+    let families = metric::CATALOGUE.iter().zip(all.0);
+    let filled = families.filter(|(_, samples)| !samples.is_empty());
+    filled.map(|(about, samples)| Family { about, samples }).collect()
+}
+
+/// Series by the place of their metric in the catalogue.
+struct Families(Vec<Vec<Sample>>);
+
+/// The series of one program.
+struct Series<'a> {
+    key: &'a Key,
+    all: &'a mut Families,
+}
+
+impl Families {
+    fn add(&mut self, about: &'static Description, labels: &[&str], value: Value) {
+        assert_eq!(labels.len(), about.labels.len(), "labels of {}", about.name);
+        let place = metric::CATALOGUE.iter().position(|one| one.name == about.name);
+        let labels = about.labels.iter().copied().zip(labels.iter().map(|text| (*text).to_owned())).collect();
+        self.0[place.expect("every metric is in the catalogue")].push(Sample { labels, value });
+    }
+
+    fn host(&mut self, look: &Look) {
+        self.add(&metric::BUILD, &[env!("CARGO_PKG_VERSION")], Value::Count(1));
+        self.add(&metric::PROCESSES_DENIED, &[], Value::Count(look.denied as u64));
+        for (reason, count) in look.unreadable_by_reason() {
+            self.add(&metric::PAGES_UNREADABLE, &[reason.as_str()], Value::Count(count));
+        }
+        self.add(&metric::SCAN, &[], Value::Number(look.took.as_secs_f64()));
+    }
+}
+
+impl Series<'_> {
+    fn program(&mut self, program: &Program) {
+        let processes = program.live.iter().map(|page| page.processes as u64).sum();
+        self.count(&metric::PROCESSES, &[], processes);
+        // Whoever counts nothing of a kind has no series of it, but an accelerator that has just begun has zeros.
+        if self.key.accelerator != "gzip" {
+            self.public_key(program);
+        }
+        if self.key.accelerator != "tls" {
+            self.compression(&program.counters);
+        }
+        self.reasons(&program.counters);
+    }
+
+    fn public_key(&mut self, program: &Program) {
+        let counters = &program.counters;
+        for algorithm in Algorithm::ALL {
+            let one = counters[algorithm];
+            if one != AlgorithmCounters::default() {
+                self.algorithm(algorithm.as_str(), &one, program.good[algorithm.index()]);
+            }
+        }
+        self.count(&metric::OPS, &[PUBLIC_KEY, ORIGINAL, "bypassed"], counters.bypassed());
+        self.count(&metric::HANDSHAKES, &["finished"], counters[Event::HandshakeFinished]);
+        self.count(&metric::HANDSHAKES, &["failed"], counters[Event::HandshakeFailed]);
+        self.count(&metric::VERIFY_FAILURES, &[PUBLIC_KEY], counters[Event::VerifyFailed]);
+    }
+
+    fn algorithm(&mut self, op: &str, one: &AlgorithmCounters, good: u64) {
+        self.count(&metric::OPS, &[op, MULTIBUFFER, "ok"], good);
+        self.count(&metric::OPS, &[op, MULTIBUFFER, "failed"], one.failed);
+        self.count(&metric::OPS, &[op, ORIGINAL, "ok"], one.scalar.saturating_add(one.failed));
+        let lanes = (1_u32..).zip(one.lanes);
+        let sum = lanes
+            .clone()
+            .fold(0, |sum: u64, (lane, batches)| sum.saturating_add(batches.saturating_mul(lane.into())));
+        let buckets = lanes.map(|(lane, batches)| (f64::from(lane), batches)).collect();
+        self.add(&metric::BATCH_LANES, &[op], Value::Histogram { buckets, sum });
+        self.seconds(op, one.saved_ns);
+    }
+
+    fn compression(&mut self, counters: &Counters) {
+        for (op, streams, bytes_in, bytes_out, saved) in STREAMS {
+            self.count(&metric::STREAMS, &[op], counters[streams]);
+            self.count(&metric::STREAM_BYTES, &[op, "in"], counters[bytes_in]);
+            self.count(&metric::STREAM_BYTES, &[op, "out"], counters[bytes_out]);
+            self.seconds(op, counters[saved]);
+        }
+        for (op, engine, direction, event) in BYTES {
+            if counters[event] > 0 {
+                self.count(&metric::BYTES, &[op, engine, direction], counters[event]);
+            }
+        }
+        self.count(&metric::VERIFY_FAILURES, &[DEFLATE], counters[Event::DeflateMismatch]);
+    }
+
+    fn reasons(&mut self, counters: &Counters) {
+        let op = if self.key.accelerator == "gzip" { DEFLATE } else { PUBLIC_KEY };
+        for reason in Reason::ALL.into_iter().filter(|reason| counters[*reason] > 0) {
+            self.count(&metric::FALLBACK, &[op, reason.as_str()], counters[reason]);
+        }
+    }
+
+    fn seconds(&mut self, op: &str, ns: u64) {
+        self.add(&metric::CPU_SAVED, &[op], Value::Number(ns as f64 / 1e9));
+    }
+
+    fn count(&mut self, about: &'static Description, labels: &[&str], count: u64) {
+        self.add(about, labels, Value::Count(count));
+    }
+
+    /// With the labels that every series of a program has.
+    fn add(&mut self, about: &'static Description, labels: &[&str], value: Value) {
+        let own = [self.key.program.as_str(), self.key.accelerator.as_str()];
+        self.all.add(about, &[&own, labels].concat(), value);
+    }
+}
+
+#[cfg(test)]
+#[path = "families_tests.rs"]
+mod tests;

@@ -1,0 +1,127 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::*;
+use crate::encode::{Format, encode};
+use crate::totals::Live;
+
+fn program(accelerator: &str, change: impl FnOnce(&mut Program)) -> (Key, Program) {
+    let mut program = Program::default();
+    change(&mut program);
+    (Key { program: "nginx".to_owned(), accelerator: accelerator.to_owned() }, program)
+}
+
+fn tls(program: &mut Program) {
+    let one = &mut program.counters[Algorithm::Rsa2048Sign];
+    (one.batched, one.scalar, one.failed, one.batches) = (20, 4, 2, 3);
+    (one.lanes[3], one.lanes[7], one.saved_ns) = (1, 2, 1_500_000_000);
+    program.good[Algorithm::Rsa2048Sign.index()] = 18;
+    program.counters[Event::HandshakeFinished] = 26;
+    program.counters[Event::VerifyFailed] = 2;
+    program.counters[Reason::Alone] = 4;
+    program.counters[Reason::NotPolled] = 2;
+    program.live = vec![Live { processes: 3, note: String::new(), started: Duration::ZERO }; 2];
+}
+
+fn gzip(program: &mut Program) {
+    for (event, count) in [
+        (Event::DeflateStreams, 5),
+        (Event::DeflateBytesIn, 5000),
+        (Event::DeflateBytesOut, 1000),
+        (Event::DeflateIsal, 4000),
+        (Event::DeflateOriginal, 1000),
+        (Event::DeflateSavedNs, 250_000_000),
+    ] {
+        program.counters[event] = count;
+    }
+    program.counters[Reason::StoredLevel] = 1;
+}
+
+fn text(programs: impl IntoIterator<Item = (Key, Program)>) -> String {
+    let look = Look { programs: programs.into_iter().collect(), denied: 7, ..Look::default() };
+    encode(&families(&look), Format::Prometheus)
+}
+
+#[track_caller]
+fn has(text: &str, line: &str) {
+    assert!(text.lines().any(|one| one == line), "{line} is not in\n{text}");
+}
+
+#[test]
+fn operations_are_told_by_engine_and_add_up() {
+    let text = text([program("tls", tls)]);
+    let of = "program=\"nginx\",accelerator=\"tls\",op=";
+    for line in [
+        format!("hasten_ops_total{{{of}\"rsa-2048-sign\",engine=\"multibuffer\",result=\"ok\"}} 18"),
+        format!("hasten_ops_total{{{of}\"rsa-2048-sign\",engine=\"multibuffer\",result=\"failed\"}} 2"),
+        format!("hasten_ops_total{{{of}\"rsa-2048-sign\",engine=\"original\",result=\"ok\"}} 6"),
+        format!("hasten_ops_total{{{of}\"public-key\",engine=\"original\",result=\"bypassed\"}} 2"),
+        format!("hasten_batch_lanes_bucket{{{of}\"rsa-2048-sign\",le=\"7.0\"}} 1"),
+        format!("hasten_batch_lanes_sum{{{of}\"rsa-2048-sign\"}} 20"),
+        format!("hasten_fallback_total{{{of}\"public-key\",reason=\"alone\"}} 4"),
+        format!("hasten_verify_failures_total{{{of}\"public-key\"}} 2"),
+        format!("hasten_cpu_saved_seconds_total{{{of}\"rsa-2048-sign\"}} 1.5"),
+        "hasten_processes{program=\"nginx\",accelerator=\"tls\"} 6".to_owned(),
+        "hasten_processes_denied 7".to_owned(),
+    ] {
+        has(&text, &line);
+    }
+    assert!(!text.contains("p-256-sign") && !text.contains("hasten_streams"), "{text}");
+}
+
+#[test]
+fn bytes_are_told_by_engine_and_streams_by_direction() {
+    let text = text([program("gzip", gzip)]);
+    let of = "program=\"nginx\",accelerator=\"gzip\",op=\"deflate\"";
+    for line in [
+        format!("hasten_bytes_total{{{of},engine=\"isal\",direction=\"in\"}} 4000"),
+        format!("hasten_bytes_total{{{of},engine=\"original\",direction=\"in\"}} 1000"),
+        format!("hasten_stream_bytes_total{{{of},direction=\"in\"}} 5000"),
+        format!("hasten_stream_bytes_total{{{of},direction=\"out\"}} 1000"),
+        format!("hasten_streams_total{{{of}}} 5"),
+        format!("hasten_fallback_total{{{of},reason=\"stored-level\"}} 1"),
+        format!("hasten_cpu_saved_seconds_total{{{of}}} 0.25"),
+    ] {
+        has(&text, &line);
+    }
+    assert!(!text.contains("hasten_ops_total") && !text.contains("hasten_handshakes"), "{text}");
+}
+
+#[test]
+fn alerts_have_their_series_before_anything_has_happened() {
+    let text = text([program("tls", |_| {}), program("gzip", |_| {})]);
+    has(&text, "hasten_verify_failures_total{program=\"nginx\",accelerator=\"tls\",op=\"public-key\"} 0");
+    has(&text, "hasten_verify_failures_total{program=\"nginx\",accelerator=\"gzip\",op=\"deflate\"} 0");
+    has(&text, "hasten_pages_unreadable{reason=\"version\"} 0");
+}
+
+#[test]
+fn no_series_is_there_twice() {
+    let everything = |program: &mut Program| {
+        Algorithm::ALL.iter().for_each(|one| program.counters[*one].batched = 1);
+        Reason::ALL.iter().for_each(|one| program.counters[*one] = 1);
+        Event::ALL.iter().for_each(|one| program.counters[*one] = 1);
+    };
+    let text = text(["tls", "gzip", "(other)"].map(|accelerator| program(accelerator, everything)));
+    let series: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    assert_eq!(series.iter().collect::<BTreeSet<_>>().len(), series.len());
+    assert!(series.len() > 150, "{}", series.len());
+}
+
+#[test]
+fn names_are_as_monitoring_wants_them() {
+    for about in metric::CATALOGUE {
+        let name = about.name;
+        assert!(
+            name.starts_with("hasten_") && !name.ends_with("_total") && !name.ends_with("_info"),
+            "{name}"
+        );
+        assert!(about.unit.is_none_or(|unit| name.ends_with(&format!("_{unit}"))), "{name}");
+        assert!(about.help.ends_with('.') && !about.help.contains("  "), "{name}");
+        assert!(!about.labels.iter().any(|label| ["pid", "le", "job", "instance"].contains(label)), "{name}");
+    }
+}

@@ -1,0 +1,23 @@
+//! What accelerated processes do, for monitoring: Prometheus, OpenMetrics, JSON, and a live page.
+//!
+//! [`Collector`] looks at the counter pages of this host and adds up what they say ([`Totals`]): counters never go
+//! backwards, whoever ends. [`families`] makes metrics of that, and [`encode()`] text of the metrics. The processes that
+//! are looked at are not changed and notice nothing.
+//!
+//! `docs/metrics.md` lists every metric.
+
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod collector;
+mod encode;
+mod families;
+mod recent;
+mod totals;
+
+pub use catalogue::{CATALOGUE, Description, Kind};
+pub use collector::{Collector, Look, Reason, Unreadable};
+pub use encode::{Family, Format, Sample, Value, encode};
+pub use families::families;
+pub use recent::Window;
+pub use totals::{Key, Live, PageId, Program, Programs, Reading, Totals};

@@ -1,0 +1,50 @@
+//! The last minute: whether something is going on now is not to be seen from counts since the start.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use hasten_telemetry::Counters;
+
+use crate::totals::{Key, Programs};
+
+/// How far back it goes, and how far apart what is kept is at least.
+const SPAN: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_secs(5);
+
+/// What was counted up to some moments, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    past: VecDeque<(Instant, Vec<(Key, Counters)>)>,
+}
+
+/// What a program counted in a stretch of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    pub elapsed: Duration,
+    pub counted: Counters,
+}
+
+impl Recent {
+    pub(crate) fn record(&mut self, now: Instant, programs: &Programs) {
+        if self.past.back().is_some_and(|(at, _)| now.duration_since(*at) < STEP) {
+            return;
+        }
+        self.past.push_back((
+            now,
+            programs.iter().map(|(key, one)| (key.clone(), one.counters.clone())).collect(),
+        ));
+        // One that is older than the span stays: the window begins there.
+        while self.past.get(1).is_some_and(|(at, _)| now.duration_since(*at) > SPAN) {
+            self.past.pop_front();
+        }
+    }
+
+    /// What the program has counted up to now. One that was not there yet has counted everything since.
+    pub(crate) fn window(&self, now: Instant, key: &Key, counters: &Counters) -> Option<Window> {
+        let (since, programs) = self.past.front()?;
+        let elapsed = now.duration_since(*since);
+        let before = programs.iter().find(|(one, _)| one == key).map(|(_, counters)| counters);
+        let counted = before.map_or_else(|| counters.clone(), |before| counters.since(before));
+        (!elapsed.is_zero()).then_some(Window { elapsed, counted })
+    }
+}

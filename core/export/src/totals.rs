@@ -1,0 +1,181 @@
+//! Adding up what counter pages say, so that nothing that was counted is ever taken back.
+//!
+//! A page lives as long as a process that shares it. What it said last stays in the totals of its program, and a new
+//! program of the same name adds to them. All memory here is bounded: any user of the host can make pages, with any
+//! names on them.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use hasten_telemetry::{Algorithm, Counters, Snapshot};
+
+use crate::recent::Window;
+
+/// More programs than this are counted together, under [`Key::rest`].
+const MOST_KEYS: usize = 128;
+/// Pages of processes that have ended are remembered: a process may only have been out of sight for a moment.
+const MOST_GONE: usize = 512;
+
+/// What the series of a program are labelled with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    pub program: String,
+    pub accelerator: String,
+}
+
+/// Tells a page from every other that this host has had since it was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageId {
+    pub inode: u64,
+    pub creator_pid: u32,
+    pub started_boottime_ns: u128,
+}
+
+/// A page that was read just now.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub id: PageId,
+    pub key: Key,
+    pub counters: Counters,
+    pub page: Live,
+}
+
+/// What a page says of a program that runs, besides counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Live {
+    pub processes: usize,
+    /// The accelerator's remark for people.
+    pub note: String,
+    /// Wall clock at the start, since the epoch.
+    pub started: Duration,
+}
+
+/// All programs of one name under one accelerator, those that have ended among them.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub counters: Counters,
+    /// Batched operations that did not fail. A page counts a batch first and what failed in it a moment later, so the
+    /// difference of the two may shrink between looks, and this does not.
+    pub good: [u64; Algorithm::COUNT],
+    /// Those that run at this moment.
+    pub live: Vec<Live>,
+    /// What was counted in the last minute or so, once that can be said.
+    pub recent: Option<Window>,
+}
+
+/// Programs by what their series are labelled with.
+pub type Programs = BTreeMap<Key, Program>;
+
+/// What is known of this host's programs.
+#[derive(Debug, Default)]
+pub struct Totals {
+    programs: Programs,
+    pages: HashMap<PageId, Counted>,
+    /// Oldest first.
+    gone: VecDeque<PageId>,
+}
+
+/// What of a page is in the totals already.
+#[derive(Debug)]
+struct Counted {
+    key: Key,
+    counters: Counters,
+    is_live: bool,
+}
+
+impl Key {
+    /// Where programs go that are too many.
+    fn rest() -> Self {
+        Self { program: "(other)".to_owned(), accelerator: "(other)".to_owned() }
+    }
+}
+
+impl Reading {
+    #[must_use]
+    pub fn new(inode: u64, processes: usize, snapshot: Snapshot) -> Self {
+        Self {
+            id: PageId {
+                inode,
+                creator_pid: snapshot.creator_pid,
+                started_boottime_ns: snapshot.started_boottime.as_nanos(),
+            },
+            counters: snapshot.total(),
+            key: Key { program: snapshot.program, accelerator: snapshot.accelerator },
+            page: Live { processes, note: snapshot.note, started: snapshot.started },
+        }
+    }
+}
+
+impl Program {
+    fn add(&mut self, news: &Counters) {
+        self.counters += news;
+        for algorithm in Algorithm::ALL {
+            let now = self.counters[algorithm];
+            let good = &mut self.good[algorithm.index()];
+            *good = (*good).max(now.batched.saturating_sub(now.failed));
+        }
+    }
+}
+
+impl Totals {
+    /// Takes in all pages that there are now, and the last look at those that were there before.
+    pub fn update(&mut self, live: Vec<Reading>, last_looks: &[Reading]) {
+        for reading in last_looks {
+            self.count(reading);
+        }
+        self.programs.values_mut().for_each(|program| program.live.clear());
+        self.pages.values_mut().for_each(|page| page.is_live = false);
+        for reading in live {
+            let key = self.count(&reading);
+            self.programs.entry(key).or_default().live.push(reading.page);
+        }
+        self.forget();
+    }
+
+    #[must_use]
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// Adds what the page says above what it has said before. A count that is smaller than before is damage, or somebody's
+    /// idea of a joke, and changes nothing.
+    fn count(&mut self, reading: &Reading) -> Key {
+        let id = reading.id;
+        let key = self.key(reading);
+        let page = self.pages.entry(id).or_insert_with(|| Counted {
+            key: key.clone(),
+            counters: Counters::default(),
+            is_live: true,
+        });
+        page.is_live = true;
+        let news = reading.counters.since(&page.counters);
+        page.counters += &news;
+        self.programs.entry(key.clone()).or_default().add(&news);
+        self.gone.retain(|gone| *gone != id);
+        key
+    }
+
+    /// A page stays with the key that it had first: texts on it can change, counts cannot move.
+    fn key(&self, reading: &Reading) -> Key {
+        if let Some(page) = self.pages.get(&reading.id) {
+            return page.key.clone();
+        }
+        match self.programs.contains_key(&reading.key) || self.programs.len() < MOST_KEYS {
+            true => reading.key.clone(),
+            false => Key::rest(),
+        }
+    }
+
+    fn forget(&mut self) {
+        let known: HashSet<PageId> = self.gone.iter().copied().collect();
+        let newly = self.pages.iter().filter(|(id, page)| !page.is_live && !known.contains(id));
+        self.gone.extend(newly.map(|(id, _)| *id));
+        while self.gone.len() > MOST_GONE {
+            self.gone.pop_front().map(|id| self.pages.remove(&id));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "totals_tests.rs"]
+mod tests;
