@@ -96,6 +96,8 @@ names! {
         UnknownAllocation => "unknown-allocation",
         /// The engine's breaker is open after a wrong result.
         BreakerOpen => "breaker-open",
+        /// The engine was taken out of service by hand while the program runs.
+        EngineDisabled => "engine-disabled",
     }
 }
 
@@ -173,8 +175,11 @@ impl Reason {
                  distribution's zlib1g package, and report the zlib in use."
             }
             Self::BreakerOpen => {
-                "An engine gave a wrong result, which was caught and done again by the original, and is not used \
-                 any more: run the server's memory and CPU diagnostics, report the CPU model, and restart to try again."
+                "An engine gave a wrong result, which was caught and done again by the original; it is tried again, \
+                 verified, now and then: run the host's memory and CPU diagnostics, and report the CPU model."
+            }
+            Self::EngineDisabled => {
+                "An engine was taken out of service by hand: put it back with `hasten engine enable all`."
             }
             Self::UnknownLibrary => {
                 "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0 or \
@@ -334,6 +339,8 @@ names! {
         Init => "init",
         /// It ended in the middle of the work.
         Crashed => "crashed",
+        /// There was no instance or queue left for this process.
+        NoInstance => "no-instance",
     }
 }
 
@@ -362,6 +369,10 @@ impl Fault {
                 "The device disappeared: look at the kernel log for a reset, an unbound driver or a hardware fault."
             }
             Self::Init => "The engine could not be started: `hasten check` says what it lacks.",
+            Self::NoInstance => {
+                "The device has no instance or queue left for this process: configure more of them, or run fewer \
+                 workers."
+            }
             Self::Crashed => {
                 "The engine ended in the middle of its work: report it with the version of its library."
             }

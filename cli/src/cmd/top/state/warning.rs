@@ -129,6 +129,8 @@ fn bypassed(recent: &Window, reason: Reason) -> Option<Warning> {
         | Reason::UnsupportedParameters => (0.1, Severity::Warning, false),
         Reason::Alone | Reason::BelowBreakEven => (0.5, Severity::Note, true),
         Reason::BreakerOpen | Reason::UnknownAllocation => (0.0, Severity::Warning, false),
+        // It has a warning of its own, by engine.
+        Reason::EngineDisabled => return None,
         Reason::SmallFlushes => (0.5, Severity::Note, true),
         // What a client or the program itself does is none of our business.
         Reason::ServerNotHandshaking | Reason::StoredLevel | Reason::UnusualStrategy => return None,
