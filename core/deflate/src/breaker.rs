@@ -1,25 +1,147 @@
-//! Which engines have been caught with wrong output. Nobody asks them again in this process.
+//! Which engines are asked. One that is caught with wrong output is left alone for a while, then tried again, and comes back
+//! after a few results that were right: a flipped bit is no reason to do without it for months. While it is tried its
+//! results are verified, whether or not the process verifies the others.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use hasten_device::breaker::{Breaker, Permit, Settings, View};
+pub use hasten_device::{Fault, breaker::State};
 
 use crate::engine::EngineKind;
 
-static OPEN: AtomicU8 = AtomicU8::new(0);
+/// More good results than a device needs: nothing tells that software has been reset.
+const SETTINGS: Settings = Settings { good: 8, ..Settings::DEFAULT };
 
-/// Takes an engine out of service. Returns whether it was in service until now.
-pub fn open(kind: EngineKind) -> bool {
-    OPEN.fetch_or(bit(kind), Ordering::Relaxed) & bit(kind) == 0
+/// An engine's breaker, and how many of its openings were told.
+struct Guard {
+    breaker: Breaker,
+    told: AtomicU32,
 }
 
-pub fn is_open(kind: EngineKind) -> bool {
-    OPEN.load(Ordering::Relaxed) & bit(kind) != 0
+impl Guard {
+    const fn new(seed: u64) -> Self {
+        Self { breaker: Breaker::new(SETTINGS, seed), told: AtomicU32::new(0) }
+    }
+
+    /// By [`EngineKind`]. The original's is never told of a fault: there is nobody behind it.
+    const fn all() -> [Self; EngineKind::ALL.len()] {
+        [Self::new(0x15a1), Self::new(0x11bd), Self::new(0x2112), Self::new(0x0419)]
+    }
 }
 
-/// Puts all engines back into service.
-pub fn reset() {
-    OPEN.store(0, Ordering::Relaxed);
+/// Nanoseconds since this process first asked: the clock of all breakers.
+pub fn now_ns() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let elapsed = START.get_or_init(Instant::now).elapsed() + skipped();
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
 
-const fn bit(kind: EngineKind) -> u8 {
-    1 << kind as u8
+/// Whether an engine may be asked now. A probe that comes to nothing, because the engine was not for this chunk after
+/// all, is not reported and makes room for the next after a while.
+pub fn admit(kind: EngineKind, now_ns: u64) -> Option<Permit> {
+    guard(kind).breaker.admit(now_ns)
+}
+
+/// Its result was right, or nobody looked.
+pub fn succeeded(kind: EngineKind, permit: Permit) {
+    if permit.is_probe() {
+        guard(kind).breaker.succeeded(permit, now_ns());
+    }
+}
+
+/// Its result was wrong. How many openings of its breaker nobody was told of yet.
+pub fn failed(kind: EngineKind, permit: Permit) -> u64 {
+    if kind == EngineKind::Original {
+        return 0;
+    }
+    let Guard { breaker, told } = guard(kind);
+    breaker.failed(permit, Fault::BadOutput, now_ns());
+    let opened = breaker.view().opened;
+    opened.saturating_sub(told.fetch_max(opened, Ordering::Relaxed)).into()
+}
+
+/// For those who look on; times are of [`now_ns`].
+pub fn view(kind: EngineKind) -> View {
+    guard(kind).breaker.view()
+}
+
+pub fn is_closed(kind: EngineKind) -> bool {
+    view(kind).state == State::Closed
+}
+
+#[cfg(not(test))]
+fn guard(kind: EngineKind) -> &'static Guard {
+    static GUARDS: [Guard; EngineKind::ALL.len()] = Guard::all();
+    &GUARDS[kind as usize]
+}
+
+#[cfg(not(test))]
+const fn skipped() -> Duration {
+    Duration::ZERO
+}
+
+#[cfg(test)]
+pub(crate) use self::tests::skip;
+#[cfg(test)]
+use self::tests::{guard, skipped};
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        // Tests share a process, and are no business of one another's.
+        static GUARDS: &'static [Guard; EngineKind::ALL.len()] = Box::leak(Box::new(Guard::all()));
+        static SKIPPED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    pub(super) fn guard(kind: EngineKind) -> &'static Guard {
+        GUARDS.with(|guards| &guards[kind as usize])
+    }
+
+    pub(super) fn skipped() -> Duration {
+        SKIPPED.get()
+    }
+
+    /// Time that passes at once.
+    pub(crate) fn skip(time: Duration) {
+        SKIPPED.set(SKIPPED.get() + time);
+    }
+
+    #[test]
+    fn an_engine_comes_back_after_good_results_and_waits_longer_after_bad_ones() {
+        let kind = EngineKind::ZlibRs;
+        let permit = admit(kind, now_ns()).expect("it is in service");
+        assert!(!permit.is_probe() && is_closed(kind));
+        assert_eq!(failed(kind, permit), 1);
+        assert_eq!(view(kind).fault, Some(Fault::BadOutput));
+        assert!(admit(kind, now_ns()).is_none(), "not at once");
+        let first = view(kind).probe_ns - view(kind).since_ns;
+
+        skip(SETTINGS.longest);
+        let probe = admit(kind, now_ns()).expect("it is tried again");
+        assert!(probe.is_probe() && admit(kind, now_ns()).is_none(), "one at a time");
+        assert_eq!(failed(kind, probe), 0, "it had not closed");
+        assert!(view(kind).probe_ns - now_ns() > first, "it waits longer");
+
+        skip(SETTINGS.longest * 2);
+        for _ in 0..SETTINGS.good {
+            assert!(!is_closed(kind));
+            let probe = admit(kind, now_ns()).expect("tried again, one after the other");
+            succeeded(kind, probe);
+        }
+        assert!(is_closed(kind));
+        assert_eq!(view(kind).opened, 1);
+    }
+
+    #[test]
+    fn there_is_nobody_behind_the_original() {
+        let permit = admit(EngineKind::Original, now_ns()).expect("always");
+        assert_eq!(failed(EngineKind::Original, permit), 0);
+        assert!(is_closed(EngineKind::Original));
+    }
 }

@@ -1,8 +1,8 @@
 //! Which engine compresses a chunk.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::breaker;
 use crate::engine::{Chunk, EngineKind, Settings, Strategy, serves};
 
 /// The engines that may be used, a bit for each.
@@ -12,6 +12,27 @@ static ALLOWED: AtomicU8 = AtomicU8::new(u8::MAX);
 pub fn allow(kinds: &[EngineKind]) {
     let bits = kinds.iter().fold(bit(EngineKind::Original), |bits, kind| bits | bit(*kind));
     ALLOWED.store(bits, Ordering::Relaxed);
+}
+
+/// Says of an engine whether somebody has switched it off.
+type IsDisabled = fn(EngineKind) -> bool;
+
+static IS_DISABLED: OnceLock<IsDisabled> = OnceLock::new();
+
+/// Has this asked before each chunk, for each engine that may get it. It holds for the life of the process.
+pub fn consult(is_disabled: IsDisabled) {
+    IS_DISABLED.get_or_init(|| is_disabled);
+}
+
+/// Whether the process may use the engine at all.
+pub fn is_allowed(kind: EngineKind) -> bool {
+    ALLOWED.load(Ordering::Relaxed) & bit(kind) != 0
+}
+
+/// Whether any engine but the original is in service.
+pub fn has_any() -> bool {
+    let allowed = ALLOWED.load(Ordering::Relaxed);
+    EngineKind::ALL.into_iter().any(|kind| kind != EngineKind::Original && is_usable(kind, allowed))
 }
 
 /// zlib's level to zlib-rs's, by `examples/measure.rs`: its lowest levels do less than zlib's.
@@ -131,7 +152,8 @@ fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {
 }
 
 fn is_usable(kind: EngineKind, allowed: u8) -> bool {
-    kind == EngineKind::Original || (allowed & bit(kind) != 0 && !breaker::is_open(kind))
+    let is_disabled = || IS_DISABLED.get().is_some_and(|is_disabled| is_disabled(kind));
+    kind == EngineKind::Original || (allowed & bit(kind) != 0 && !is_disabled())
 }
 
 const fn bit(kind: EngineKind) -> u8 {

@@ -90,8 +90,8 @@ impl Io<'_> {
 /// What a call did, in numbers, for the process's counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Bytes compressed, by engine.
-    pub engines: [u64; EngineKind::ALL.len()],
+    /// By engine.
+    pub engines: [Work; EngineKind::ALL.len()],
     /// Bytes of which no engine made less.
     pub plain: u64,
     pub verified: u64,
@@ -100,6 +100,21 @@ pub struct Tally {
     pub buffered: u64,
     /// Estimated nanoseconds saved.
     pub saved_ns: u64,
+}
+
+/// What one engine did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Chunks whose result was used.
+    pub chunks: u64,
+    /// Results that were wrong.
+    pub wrong: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// Time at work, that for results of no use included.
+    pub busy_ns: u64,
+    /// How often its breaker opened.
+    pub opened: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
-//! Who is asked, in which order. What is allowed and what is broken holds for the process, so this is one test.
+//! Who is asked, in which order. What is allowed and what is disabled holds for the process, so this is one test.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use hasten_deflate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, Tuning};
-use hasten_deflate::{breaker, select};
+use hasten_deflate::select;
 
 use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
 
@@ -57,17 +59,22 @@ fn order() {
     assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 10_000), [ZlibRs, Isal, Original]);
     assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 4_000)[0], Libdeflate);
 
-    assert!(breaker::open(Libdeflate), "it was closed");
-    assert!(!breaker::open(Libdeflate), "it was open");
+    static DISABLED: AtomicU8 = AtomicU8::new(0);
+    select::consult(|kind| DISABLED.load(Relaxed) & (1 << kind as u8) != 0);
+    DISABLED.store(1 << Libdeflate as u8, Relaxed);
     assert_eq!(kinds(&level(6), 0, 10_000), [ZlibRs, Isal, Original]);
-    breaker::open(Original);
-    assert_eq!(kinds(&level(6), 0, 10_000).last(), Some(&Original), "there is nobody behind the original");
-    breaker::reset();
+    assert!(select::has_any());
+    DISABLED.store(u8::MAX, Relaxed);
+    assert_eq!(kinds(&level(6), 0, 10_000), [Original], "there is nobody behind the original");
+    assert!(!select::has_any());
+    DISABLED.store(0, Relaxed);
 
     select::allow(&[Libdeflate]);
     assert_eq!(kinds(&level(1), 0, 10_000), [Libdeflate, Original]);
+    assert!(select::is_allowed(Libdeflate) && !select::is_allowed(Isal) && select::has_any());
     select::allow(&[]);
     assert_eq!(kinds(&level(1), 0, 10_000), [Original]);
+    assert!(!select::has_any());
     select::allow(&EngineKind::ALL);
     assert_eq!(kinds(&level(1), 0, 10_000).len(), 4);
 }

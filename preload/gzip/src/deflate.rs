@@ -18,6 +18,7 @@ use hasten_telemetry::{Event, Reason, slot};
 use self::buffers::{gzip_header, has_buffers};
 use self::open::{parameters, restart};
 use crate::allocation::{self, Pattern, Regions};
+use crate::engines;
 use crate::nested::Nested;
 
 pub(crate) use self::buffers::{advance, input, output};
@@ -119,7 +120,7 @@ pub(crate) unsafe fn deflate(
             if code < 0 {
                 fail(strm, code);
             }
-            tally.engines[EngineKind::Original as usize] += strm.total_in.wrapping_sub(before.0);
+            tally.engines[EngineKind::Original as usize].bytes_in += strm.total_in.wrapping_sub(before.0);
             code
         } else {
             let header = (!state.header.is_null()).then(|| gzip_header(&*state.header));
@@ -200,14 +201,16 @@ fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong
     };
     add(Event::DeflateBytesIn, strm.total_in.wrapping_sub(total_in));
     add(Event::DeflateBytesOut, strm.total_out.wrapping_sub(total_out));
-    ENGINES.into_iter().zip(tally.engines).for_each(|(event, n)| add(event, n));
+    ENGINES.into_iter().zip(&tally.engines).for_each(|(event, work)| add(event, work.bytes_in));
     add(Event::DeflateHasten, tally.plain);
     add(Event::DeflateVerified, tally.verified);
     add(Event::DeflateBuffered, tally.buffered);
     add(Event::DeflateSavedNs, tally.saved_ns);
+    engines::count(slot, tally);
+    engines::report(slot);
     if tally.mismatches > 0 {
         slot.event_n(Event::DeflateMismatch, tally.mismatches);
-        slot.event_n(Event::BreakerOpened, tally.mismatches);
+        add(Event::BreakerOpened, tally.engines.iter().map(|work| work.opened).sum());
         slot.bypass_n(Reason::BreakerOpen, tally.mismatches);
     }
 }

@@ -15,6 +15,7 @@ mod allocation;
 mod checksum;
 mod config;
 mod deflate;
+mod engines;
 mod hooks;
 mod inflate;
 mod namesake;

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use hasten_deflate::engine::zlib::ZlibApi;
 
-use crate::config;
 use crate::hooks::original;
+use crate::{config, engines};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
@@ -18,6 +18,7 @@ extern "C" fn load() {
     }
     hasten_hook::exec::init();
     hasten_telemetry::init("gzip");
+    engines::register();
     if config::get().verify {
         hasten_telemetry::page().set_note("every result is inflated again and compared");
     }

@@ -173,7 +173,12 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         if was_wrong && kind != EngineKind::Original {
             continue;
         }
-        let Some(written) = pool::compress(kind, &engine_settings, chunk, out) else {
+        let started = breaker::now_ns();
+        let Some(permit) = breaker::admit(kind, started) else { continue };
+        let written = pool::compress(kind, &engine_settings, chunk, out);
+        let work = &mut tally.engines[kind as usize];
+        work.busy_ns += breaker::now_ns() - started;
+        let Some(written) = written else {
             // Where stored blocks just fit, what does not compress does not fit, whoever tries.
             if out.len() < engine::bound(chunk.input.len()) {
                 break;
@@ -185,19 +190,23 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         }
         #[cfg(test)]
         super::tests::maybe_damage(kind, &mut out[..written.bytes]);
-        if verifies && kind != EngineKind::Original {
+        if (verifies || permit.is_probe()) && kind != EngineKind::Original {
             if !verify::matches(settings, chunk, out, &written) {
-                breaker::open(kind);
+                work.wrong += 1;
+                work.opened += breaker::failed(kind, permit);
                 tally.mismatches += 1;
                 was_wrong = true;
                 continue;
             }
             tally.verified += len;
+            breaker::succeeded(kind, permit);
         }
         if written.bytes > stored::plain_len(chunk) {
             break;
         }
-        tally.engines[kind as usize] += len;
+        work.chunks += 1;
+        work.bytes_in += len;
+        work.bytes_out += written.bytes as u64;
         tally.saved_ns += savings::deflate_ns(kind, settings.level, chunk.input.len());
         return written;
     }

@@ -1,5 +1,6 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Strategy as Strategies;
@@ -253,24 +254,46 @@ fn a_flush_that_filled_the_output_is_not_repeated() {
     assert_eq!(owned.call(b"", 100, Flush::Sync), (Outcome::Ok, Vec::new(), 0));
 }
 
+/// Compresses, verifying; what was counted.
+fn verified(settings: Settings, input: &[u8]) -> Tally {
+    let mut owned = Owned::new(settings, Wrapper::Gzip, &pieces(&settings), true);
+    let mut out = vec![0; input.len() + 10_000];
+    let room = out.len();
+    let mut io = Io { input, output: &mut out, header: None, complaint: None };
+    let mut tally = Tally::default();
+    let outcome = owned.stream.deflate(&mut io, Flush::Finish, &mut tally);
+    let left = io.output.len();
+    assert_eq!(outcome, Outcome::StreamEnd);
+    assert!(inflate(&out[..room - left], Wrapper::Gzip, 15) == input);
+    tally
+}
+
 #[test]
-fn what_an_engine_does_wrong_does_not_leave_if_it_is_verified() {
+fn what_an_engine_does_wrong_does_not_leave_and_the_engine_comes_back_once_it_is_right() {
     let input = data(0, 50_000, 1);
-    for level in [1, 6] {
+    for (level, kind) in [(1, EngineKind::Isal), (6, EngineKind::Libdeflate)] {
         let settings = Settings { level, ..Settings::default() };
+        let of = |tally: &Tally| tally.engines[kind as usize];
         ENGINES_ARE_BROKEN.set(true);
-        let mut owned = Owned::new(settings, Wrapper::Gzip, &pieces(&settings), true);
-        let mut out = vec![0; 60_000];
-        let mut io = Io { input: &input, output: &mut out, header: None, complaint: None };
-        let mut tally = Tally::default();
-        let outcome = owned.stream.deflate(&mut io, Flush::Finish, &mut tally);
-        ENGINES_ARE_BROKEN.set(false);
-        let left = io.output.len();
-        assert_eq!(outcome, Outcome::StreamEnd);
-        assert!(inflate(&out[..60_000 - left], Wrapper::Gzip, 15) == input);
+        let tally = verified(settings, &input);
         assert_eq!((tally.mismatches, tally.verified), (1, 0));
-        let kind = if level == 1 { EngineKind::Isal } else { EngineKind::Libdeflate };
-        assert!(breaker::is_open(kind));
-        breaker::reset();
+        let work = of(&tally);
+        assert_eq!((work.chunks, work.wrong, work.opened), (0, 1, 1));
+        assert!(!breaker::is_closed(kind));
+        ENGINES_ARE_BROKEN.set(false);
+
+        assert_eq!(of(&verified(settings, &input)), Default::default(), "it is left alone");
+
+        breaker::skip(Duration::from_secs(60));
+        ENGINES_ARE_BROKEN.set(true);
+        let tally = verified(settings, &input);
+        assert_eq!((of(&tally).wrong, of(&tally).opened), (1, 0), "tried again, and still wrong");
+        ENGINES_ARE_BROKEN.set(false);
+
+        breaker::skip(Duration::from_secs(60));
+        while !breaker::is_closed(kind) {
+            let work = of(&verified(settings, &input));
+            assert_eq!((work.chunks, work.wrong, work.bytes_in), (1, 0, 50_000));
+        }
     }
 }

@@ -6,6 +6,7 @@ use core::ptr::{self, null};
 use hasten_deflate::abi::{Z_DEFLATED, Z_MEM_ERROR, Z_OK, Z_STREAM_ERROR, Z_UNKNOWN, ZStream};
 use hasten_deflate::engine::{Settings, Strategy};
 use hasten_deflate::header::Wrapper;
+use hasten_deflate::select;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::Deflate;
 use hasten_telemetry::{Event, Reason, slot};
@@ -13,7 +14,7 @@ use hasten_telemetry::{Event, Reason, slot};
 use super::{MARK, State, end, ours};
 use crate::allocation::{self, Pattern};
 use crate::hooks::original;
-use crate::{config, start};
+use crate::{config, engines, start};
 
 type Init = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
 type Init2 =
@@ -99,6 +100,10 @@ fn suits(settings: &Settings) -> Option<&'static Pattern> {
         Settings { level: 0, .. } => Reason::StoredLevel,
         Settings { strategy: Strategy::HuffmanOnly | Strategy::Rle | Strategy::Fixed, .. } => {
             Reason::UnusualStrategy
+        }
+        _ if !select::has_any() => {
+            engines::report(slot());
+            Reason::EngineDisabled
         }
         _ => match Pattern::of(settings) {
             Some(pattern) if pattern.room(HEAD) >= Deflate::least_memory(settings) => {
