@@ -6,7 +6,7 @@ use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, NoncePool,
     RandomPool, RsaLane, Scratch,
 };
-use hasten_telemetry::{Event, Reason, slot};
+use hasten_telemetry::{BreakerState, EngineWork, Event, Reason, slot};
 
 use crate::clock::now;
 use crate::config;
@@ -57,6 +57,17 @@ impl<'a> Operation<'a> {
     }
 }
 
+/// Its row on the counter page.
+pub(crate) const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Multibuffer;
+
+/// Whether an operator has taken the engine out of service; tells that this thread has seen it.
+pub(crate) fn is_disabled() -> bool {
+    let disabled = hasten_telemetry::is_disabled(ENGINE);
+    let state = if disabled { BreakerState::Disabled } else { BreakerState::Closed };
+    slot().engine_state(ENGINE, state, None, 0);
+    disabled
+}
+
 /// The engine of one thread: scratch memory, pools, and the break-even table.
 pub(crate) struct Engine {
     ifma: Option<Ifma>,
@@ -92,7 +103,7 @@ impl Engine {
 
     /// Whether leaving a handshake's stack can lead to anything.
     pub(crate) fn can_batch(&self) -> bool {
-        self.ifma.is_some() || config::get().suspend_only
+        (self.ifma.is_some() || config::get().suspend_only) && !is_disabled()
     }
 
     /// The group size from which on lanes beat the original.
@@ -112,6 +123,11 @@ impl Engine {
     pub(crate) fn answer(&self, mut group: [Option<&mut Operation<'_>>; LANES]) {
         let len = group.iter().flatten().count();
         let Some(algorithm) = group[0].as_ref().map(|operation| operation.algorithm()) else { return };
+        if is_disabled() {
+            let verdict = Verdict::Bypass(Reason::EngineDisabled);
+            group.iter_mut().flatten().for_each(|operation| operation.verdict = verdict);
+            return;
+        }
         if len < self.break_even(algorithm) || config::get().suspend_only {
             let reason = if len == 1 { Reason::Alone } else { Reason::BelowBreakEven };
             group.iter_mut().flatten().for_each(|operation| operation.verdict = Verdict::Bypass(reason));
@@ -165,8 +181,10 @@ impl Engine {
         let saved = break_even.saved_ns(algorithm, lanes);
         drop(break_even);
         slot().batched(telemetry(algorithm), lanes, took, saved);
-        if done < lanes {
-            let failed = (lanes - done) as u64;
+        let failed = (lanes - done) as u64;
+        let work = EngineWork { ok: done as u64, failed, busy_ns: took, ..EngineWork::default() };
+        slot().engine_ran(ENGINE, &work);
+        if failed > 0 {
             slot().failed(telemetry(algorithm), failed);
             if matches!(algorithm, Algorithm::Rsa2048Sign | Algorithm::Rsa3072Sign | Algorithm::Rsa4096Sign) {
                 slot().event_n(Event::VerifyFailed, failed);
@@ -194,6 +212,16 @@ impl Engine {
 
     /// An ephemeral key pair, made eight at a time and used once.
     pub(crate) fn key_pair(&self, group: Group) -> Option<KeyPair> {
+        if is_disabled() {
+            slot().bypass(Reason::EngineDisabled);
+            return None;
+        }
+        let pair = self.pooled_key_pair(group);
+        slot().event(if pair.is_some() { Event::PoolHit } else { Event::PoolMiss });
+        pair
+    }
+
+    fn pooled_key_pair(&self, group: Group) -> Option<KeyPair> {
         let mut parts = self.parts.borrow_mut();
         let (ifma, parts) = (self.ifma?, parts.as_mut()?);
         let pool = parts.keys.iter_mut().flatten().find(|pool| pool.group() == group)?;
@@ -202,9 +230,7 @@ impl Engine {
             let made = pool.refill(ifma, &mut parts.scratch, &mut random::private);
             self.account_pool(group.keygen(), made, now() - start);
         }
-        let pair = pool.take()?;
-        slot().event(Event::PoolHit);
-        Some(pair)
+        pool.take()
     }
 
     /// Signs at once, with a nonce prepared eight at a time.

@@ -12,7 +12,7 @@ use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use hasten_crypto::{DeriveLane, Group, wipe};
-use hasten_telemetry::{Event, slot};
+use hasten_telemetry::slot;
 
 use crate::batch::{Operation, Verdict, Work};
 use crate::clock::now;
@@ -171,10 +171,7 @@ impl Exchange {
 
     /// An EVP_PKEY of ours with a fresh key pair from the pool.
     unsafe fn take_key_pair(&self, runtime: &Runtime, group: Group) -> Option<*mut EvpPkey> {
-        let Some(pair) = runtime.engine.key_pair(group) else {
-            slot().event(Event::PoolMiss);
-            return None;
-        };
+        let pair = runtime.engine.key_pair(group)?;
         let pkey = self.take(group)?;
         let public = pair.public();
         // SAFETY: the EVP_PKEY is ours alone; the public key is `public.len()` bytes.

@@ -12,7 +12,7 @@ use core::ptr::null_mut;
 use hasten_crypto::{MAX_OUTPUT, RsaKey, RsaLane, encoding};
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{MAX_SIGNATURE, Operation, Verdict, Work};
+use crate::batch::{self, MAX_SIGNATURE, Operation, Verdict, Work};
 use crate::clock::now;
 use crate::digest::{self, Digest, with_hash};
 use crate::hooks::original;
@@ -87,6 +87,7 @@ unsafe fn is_usable(pkey: *mut EvpPkey) -> bool {
     // SAFETY: the key is alive.
     match unsafe { keys::find(pkey) } {
         Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
+        Some(_) if batch::is_disabled() => slot().bypass(Reason::EngineDisabled),
         Some(_) => return config::get().ifma.is_some() || config::get().suspend_only,
         None => slot().bypass(Reason::UnsupportedKey),
     }

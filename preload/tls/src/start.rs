@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use hasten_hook::exec;
-use hasten_telemetry::slot;
+use hasten_telemetry::{EngineClass, slot};
 
-use crate::{config, exchange, fds, handshake, keys, openssl, shortcuts};
+use crate::{batch, config, exchange, fds, handshake, keys, openssl, shortcuts};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
@@ -19,7 +19,9 @@ extern "C" fn load() {
     fds::init();
     exec::init();
     hasten_telemetry::init("tls");
-    if config::get().ifma.is_none() {
+    if config::get().ifma.is_some() {
+        hasten_telemetry::page().register(batch::ENGINE, EngineClass::Software, "", 0);
+    } else {
         hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
     }
     // SAFETY: the handler only touches atomics and this thread's counter slot.
