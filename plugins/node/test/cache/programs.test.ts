@@ -42,6 +42,12 @@ const programs: Record<string, Record<string, string>> = {
     'a.js': "module.exports = import('./b.mjs');",
     'b.mjs': "export default 'imported';",
   },
+  'import() that is made of a text': {
+    'main.js': "require('./a').then(console.log); require('./c');",
+    'a.js': "const AsyncFunction = (async () => {}).constructor;\nconst { constructor } = Object.getPrototypeOf(function* () {});\nmodule.exports = new AsyncFunction('return [(await import(\"./b.mjs\")).default, (await this.make(\\'return import(\"./b.mjs\")\\')).default]').call({ make: (text) => constructor(text)().next().value });",
+    'b.mjs': "export default 'imported';",
+    'c.js': "// import('./b.mjs')\nexports.text = `import('./b.mjs') is ${'not'} called`;",
+  },
   'texts that are no functions': {
     'main.js': "for (const name of ['open', 'import', 'await']) try { require('./' + name); console.log(name); } catch (error) { console.log(error.name, error.message); }",
     'open.js': '}); (function () {',
