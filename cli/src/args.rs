@@ -14,6 +14,7 @@ Examples:
   hasten check -- nginx               what would be done to nginx, and why
   hasten run -- nginx                 start nginx with TLS and gzip accelerated
   hasten top                          watch what it gains
+  hasten engine disable all           leave all work to the original libraries, at once
   hasten bench tls --quick            measure the gain on this machine, in about a minute
   hasten bench gzip --quick           the same for compression
   hasten gc gc.log                    what garbage collection costs, and what to do about it
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Check(cmd::check::CheckArgs),
     Run(cmd::run::RunArgs),
     Top(cmd::top::TopArgs),
+    Engine(cmd::engine::EngineArgs),
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),
     Completions(cmd::completions::CompletionsArgs),

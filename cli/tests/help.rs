@@ -7,8 +7,20 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 9] =
-    ["bench gzip", "bench node", "bench tls", "check", "completions", "gc", "gc record", "run", "top"];
+const COMMANDS: [&str; 12] = [
+    "bench gzip",
+    "bench node",
+    "bench tls",
+    "check",
+    "completions",
+    "engine disable",
+    "engine enable",
+    "engine list",
+    "gc",
+    "gc record",
+    "run",
+    "top",
+];
 
 #[test]
 fn the_overview_reads_well() {
@@ -76,7 +88,7 @@ fn there_is_a_manual_page_for_every_command_and_none_for_hidden_ones() {
         .collect();
     pages.sort();
     let expected = COMMANDS.iter().map(|command| format!("hasten-{}.1", command.replace(' ', "-")));
-    let expected = expected.chain(["hasten.1".into(), "hasten-bench.1".into()]);
+    let expected = expected.chain(["hasten.1", "hasten-bench.1", "hasten-engine.1"].map(Into::into));
     let mut expected: Vec<_> = expected.collect();
     expected.sort();
     assert_eq!(pages, expected);

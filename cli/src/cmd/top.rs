@@ -1,6 +1,6 @@
 //! `hasten top`: what accelerated processes do at this moment.
 
-mod format;
+pub(in crate::cmd) mod format;
 mod json;
 mod once;
 mod sampler;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// 0, 7.3, 42, 980, 12.4k, 3.1M: a rate, without its unit.
-pub(super) fn rate(value: f64) -> String {
+pub(in crate::cmd) fn rate(value: f64) -> String {
     const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
     let mut value = value;
     let mut unit = 0;
@@ -26,7 +26,7 @@ pub(super) fn bytes(bytes: f64) -> String {
 }
 
 /// 0, 7, 980, 12.4k, 3.1M: a number of things.
-pub(super) fn count(count: u64) -> String {
+pub(in crate::cmd) fn count(count: u64) -> String {
     if count < 1000 { count.to_string() } else { rate(count as f64) }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn percent(part: f64) -> String {
 }
 
 /// 42s, 3m 10s, 2h 13m, 5d 1h.
-pub(super) fn duration(duration: Duration) -> String {
+pub(in crate::cmd) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match seconds {
