@@ -18,16 +18,14 @@ pub enum Fault {
     HeartbeatLost = 5,
     /// The device has gone away.
     Gone = 6,
-    /// The library or a session could not be started.
+    /// The library or a session could not be started, or there was no instance left for this process.
     Init = 7,
     /// The engine failed in a way that it should not be able to.
     Crashed = 8,
-    /// There was no instance or queue left for this process.
-    NoInstance = 9,
 }
 
 impl Fault {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Error,
         Self::TimedOut,
         Self::QueueFull,
@@ -36,7 +34,6 @@ impl Fault {
         Self::Gone,
         Self::Init,
         Self::Crashed,
-        Self::NoInstance,
     ];
 
     /// The stable name, as in reports and metrics.
@@ -50,7 +47,6 @@ impl Fault {
             Self::Gone => "gone",
             Self::Init => "init",
             Self::Crashed => "crashed",
-            Self::NoInstance => "no-instance",
         }
     }
 

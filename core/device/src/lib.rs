@@ -7,15 +7,27 @@
 //! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc alone, never
 //! panics, never logs, and allocates when a device is opened, not when it is used.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod breaker;
+#[allow(unsafe_code)]
+pub mod clock;
 pub mod discovery;
+#[allow(unsafe_code)]
+pub mod engines;
 pub mod fault;
+pub mod guard;
 pub mod health;
+#[allow(unsafe_code)]
+pub mod library;
+mod pause;
 pub mod root;
+#[allow(unsafe_code)]
+pub mod worker;
 
 pub use breaker::Breaker;
 pub use discovery::{Device, DeviceKind};
 pub use fault::Fault;
+pub use guard::{Limits, Refusal};
+pub use library::{Library, LibraryError};
 pub use root::Root;

@@ -1,0 +1,34 @@
+//! The engines of devices: each speaks the C interface of one library, and promises nothing.
+
+pub mod deflate;
+pub mod qatzip;
+pub mod qpl;
+
+use std::path::PathBuf;
+
+use crate::fault::Fault;
+
+/// What an engine says of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The engine or its device is to blame.
+    Fault(Fault),
+    /// The data is, or the engine was not made for it. This opens no breaker: a client could send such data on purpose.
+    Declined,
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Where libraries are looked for; `None` for the system's own places and [`crate::library::FOLDER`].
+pub type Folder = Option<PathBuf>;
+
+fn open(known: &crate::library::Known, folder: &Folder) -> Result<crate::Library, crate::LibraryError> {
+    match folder {
+        Some(folder) => crate::Library::open_in(known, Some(folder)),
+        None => crate::Library::open(known),
+    }
+}

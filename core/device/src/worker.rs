@@ -1,0 +1,206 @@
+//! Calls that may never return, made on a thread that can be given up.
+//!
+//! The worker owns what it works with, buffers included, so that a device which answers too late writes into nobody
+//! else's memory. A caller waits no longer than it wants to; a worker that is stuck is left to itself and ends when it comes
+//! back. After a fork the child has no such thread, and starts its own.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::Duration;
+
+use crate::fault::Fault;
+
+/// Threads of all workers of this process, stuck ones included. More are not started.
+const MOST: usize = 16;
+
+/// Libraries of devices are not frugal with their stack.
+const STACK: usize = 1 << 20;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whose threads are counted.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// What runs on a worker's thread.
+pub trait Serve: 'static {
+    type Request: Send + 'static;
+    type Reply: Send + 'static;
+
+    fn serve(&mut self, request: Self::Request) -> Self::Reply;
+}
+
+/// A thread that serves one request after the other.
+pub struct Worker<S: Serve> {
+    link: Option<Link<S>>,
+    process: u32,
+    state: State,
+}
+
+struct Link<S: Serve> {
+    requests: SyncSender<S::Request>,
+    replies: Receiver<Message<S::Reply>>,
+}
+
+enum Message<R> {
+    Ready(Result<(), Fault>),
+    Reply(R),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Starting,
+    Idle,
+    Busy,
+    /// It failed to start, or is gone.
+    Ended,
+}
+
+impl<S: Serve> Worker<S> {
+    /// Starts a thread that makes its server first. [`Self::ready`] tells how that went.
+    pub fn start(
+        name: &str,
+        make: impl FnOnce() -> Result<S, Fault> + Send + 'static,
+    ) -> Result<Self, Fault> {
+        forget_the_parents();
+        if LIVE.fetch_add(1, Ordering::AcqRel) >= MOST {
+            LIVE.fetch_sub(1, Ordering::AcqRel);
+            return Err(Fault::Init);
+        }
+        let (requests, inbox) = sync_channel(1);
+        let (outbox, replies) = sync_channel(2);
+        let serve = move || {
+            let _live = Live;
+            run(make, &inbox, &outbox);
+        };
+        let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK);
+        if without_signals(|| builder.spawn(serve)).is_err() {
+            return Err(Fault::Init);
+        }
+        Ok(Self {
+            link: Some(Link { requests, replies }),
+            process: std::process::id(),
+            state: State::Starting,
+        })
+    }
+
+    /// Whether this process is the one that has the thread.
+    pub fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Whether a reply is due.
+    pub fn is_busy(&self) -> bool {
+        self.state == State::Busy
+    }
+
+    /// `None` while it is starting.
+    pub fn ready(&mut self) -> Option<Result<(), Fault>> {
+        if !self.is_here() {
+            return Some(Err(Fault::Gone));
+        }
+        if self.state != State::Starting {
+            return Some(if self.state == State::Ended { Err(Fault::Gone) } else { Ok(()) });
+        }
+        let outcome = match self.link.as_ref()?.replies.try_recv() {
+            Ok(Message::Ready(outcome)) => outcome,
+            Ok(Message::Reply(_)) | Err(TryRecvError::Disconnected) => Err(Fault::Crashed),
+            Err(TryRecvError::Empty) => return None,
+        };
+        self.state = if outcome.is_ok() { State::Idle } else { State::Ended };
+        Some(outcome)
+    }
+
+    /// Hands over a request without waiting. Gives it back if the worker cannot take it.
+    pub fn post(&mut self, request: S::Request) -> Result<(), S::Request> {
+        if self.state != State::Idle || !self.is_here() {
+            return Err(request);
+        }
+        let Some(link) = &self.link else { return Err(request) };
+        match link.requests.try_send(request) {
+            Ok(()) => {
+                self.state = State::Busy;
+                Ok(())
+            }
+            Err(TrySendError::Full(request) | TrySendError::Disconnected(request)) => Err(request),
+        }
+    }
+
+    /// The reply to what was posted, if it comes within `limit`. `None` if it has not come; the worker stays busy.
+    pub fn reply(&mut self, limit: Duration) -> Option<Result<S::Reply, Fault>> {
+        if self.state != State::Busy || !self.is_here() {
+            return Some(Err(Fault::Gone));
+        }
+        let received = self.link.as_ref()?.replies.recv_timeout(limit);
+        let outcome = match received {
+            Ok(Message::Reply(reply)) => Ok(reply),
+            Ok(Message::Ready(_)) | Err(RecvTimeoutError::Disconnected) => Err(Fault::Crashed),
+            Err(RecvTimeoutError::Timeout) => return None,
+        };
+        self.state = if outcome.is_ok() { State::Idle } else { State::Ended };
+        Some(outcome)
+    }
+}
+
+impl<S: Serve> Drop for Worker<S> {
+    fn drop(&mut self) {
+        if !self.is_here() {
+            // The locks inside may have been held by a thread of the parent at the moment of the fork.
+            std::mem::forget(self.link.take());
+        }
+    }
+}
+
+/// One thread less, also when it ends in an unforeseen way.
+struct Live;
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The threads of a parent are not in its child.
+fn forget_the_parents() {
+    let process = std::process::id();
+    if OWNER.swap(process, Ordering::AcqRel) != process {
+        LIVE.store(0, Ordering::Release);
+    }
+}
+
+fn run<S: Serve>(
+    make: impl FnOnce() -> Result<S, Fault>,
+    inbox: &Receiver<S::Request>,
+    outbox: &SyncSender<Message<S::Reply>>,
+) {
+    let mut server = match make() {
+        Ok(server) => server,
+        Err(fault) => {
+            let _ = outbox.send(Message::Ready(Err(fault)));
+            return;
+        }
+    };
+    if outbox.send(Message::Ready(Ok(()))).is_err() {
+        return;
+    }
+    // Ends when the other side has been dropped.
+    while let Ok(request) = inbox.recv() {
+        let reply = server.serve(request);
+        if outbox.send(Message::Reply(reply)).is_err() {
+            return;
+        }
+    }
+}
+
+/// A thread inherits the mask of signals: the program's handlers must not run on ours.
+fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are writable and made by sigfillset or the kernel; restoring what was read is always valid.
+    unsafe {
+        let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed().assume_init();
+        let mut before = all;
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let outcome = start();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        outcome
+    }
+}

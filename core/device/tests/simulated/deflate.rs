@@ -1,0 +1,269 @@
+//! QATzip and QPL.
+
+use std::io::Read;
+use std::time::Duration;
+
+use hasten_device::breaker::State;
+use hasten_device::engines::deflate::{Deflate, DeflateDevice, Plan};
+use hasten_device::engines::qatzip::{self, QatZip};
+use hasten_device::engines::qpl::{self, Qpl};
+use hasten_device::{Fault, Limits, Refusal};
+
+use crate::control::{Control, Injected, Simulated, libraries};
+use crate::{breaker, wait_for};
+
+/// Short enough for a hang to be seen soon, and long enough for a machine that does other things.
+const LIMITS: Limits = Limits { operation: Duration::from_millis(250), start: Duration::from_secs(1) };
+const LARGEST: usize = 1 << 16;
+
+fn inflate(packed: &[u8], out: &mut [u8]) -> Option<usize> {
+    let mut unpacked = Vec::new();
+    let reader = flate2::read::DeflateDecoder::new(packed);
+    reader.take(out.len() as u64 + 1).read_to_end(&mut unpacked).ok()?;
+    out.get_mut(..unpacked.len())?.copy_from_slice(&unpacked);
+    Some(unpacked.len())
+}
+
+fn engine<D: DeflateDevice>() -> Deflate<D> {
+    Deflate::new(Plan { folder: Some(libraries()), inflate }, breaker(), LIMITS, LARGEST)
+}
+
+fn ready<D: DeflateDevice>() -> Deflate<D> {
+    let mut engine = engine();
+    wait_for("the engine is ready", || engine.is_ready());
+    engine
+}
+
+fn text() -> Vec<u8> {
+    (0..20_000_u32)
+        .flat_map(|number| (number * 7919 % 10_007).to_string().into_bytes())
+        .take(40_000)
+        .collect()
+}
+
+/// What a careful caller does: compresses, unpacks in software, and blames the engine for what is wrong.
+fn compress<D: DeflateDevice>(engine: &mut Deflate<D>) -> Result<(), Refusal> {
+    let (input, mut packed, mut unpacked) = (text(), vec![0; LARGEST], vec![0; LARGEST]);
+    let length = engine.compress(1, &input, &mut packed)?;
+    let good = inflate(&packed[..length], &mut unpacked).is_some_and(|length| unpacked[..length] == input);
+    if !good {
+        engine.blame(Fault::BadOutput);
+        return Err(Refusal::Fault(Fault::BadOutput));
+    }
+    Ok(())
+}
+
+/// The faults of operations, and what each is called by the engine.
+fn meets<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
+    let mut engine = ready::<D>();
+    for &(injected, expected) in faults {
+        compress(&mut engine).unwrap();
+        match injected {
+            Injected::Slow => control.slow(60_000),
+            other => control.inject(other),
+        }
+        assert_eq!(compress(&mut engine), Err(Refusal::Fault(expected)), "{injected:?}");
+        assert_eq!(engine.view().fault, Some(expected), "{injected:?}");
+        // As long as it lasts, operations are refused at once, or probes fail.
+        let failed = engine.view();
+        wait_for("a probe has failed", || {
+            let _ = engine.is_ready();
+            engine.view().probe_ns > failed.probe_ns && engine.view().state == State::Open
+        });
+        assert!(matches!(compress(&mut engine), Err(Refusal::NotNow | Refusal::Fault(_))), "{injected:?}");
+        if !matches!(injected, Injected::Hang | Injected::Slow) {
+            assert!(control.faulted() > 0, "{injected:?} was injected");
+        }
+        // A library that sleeps does so in a worker that was given up.
+        control.inject(Injected::None);
+        let before = control.operations();
+        wait_for("the engine is back", || engine.is_ready());
+        compress(&mut engine).unwrap();
+        assert!(
+            control.operations() > before + 2,
+            "{injected:?}: the question was asked, and the device used"
+        );
+    }
+}
+
+fn does_not_start<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
+    for &(injected, expected) in faults {
+        control.inject(injected);
+        let mut engine = engine::<D>();
+        wait_for("it has been tried twice", || {
+            assert!(!engine.is_ready());
+            engine.view().fault == Some(expected) && engine.view().state != State::Closed
+        });
+        assert_eq!(compress(&mut engine).map_err(|refusal| refusal != Refusal::Declined), Err(true));
+        control.inject(Injected::None);
+        wait_for("the engine is back", || engine.is_ready());
+        compress(&mut engine).unwrap();
+    }
+}
+
+fn survives_a_reset<D: DeflateDevice>(control: &Control) {
+    let mut engine = ready::<D>();
+    compress(&mut engine).unwrap();
+    let opened = control.opened();
+    control.reset();
+    assert_eq!(compress(&mut engine), Err(Refusal::Fault(Fault::Gone)));
+    wait_for("the engine is back", || engine.is_ready());
+    compress(&mut engine).unwrap();
+    assert!(control.opened() > opened);
+}
+
+fn works<D: DeflateDevice>(control: &Control) {
+    let mut engine = ready::<D>();
+    let (input, mut packed, mut unpacked) = (text(), vec![0; LARGEST], vec![0; LARGEST]);
+    for length in [1, 2, 100, 4096, 40_000] {
+        let before = control.operations();
+        let written = engine.compress(6, &input[..length], &mut packed).unwrap();
+        assert!(
+            inflate(&packed[..written], &mut unpacked) == Some(length)
+                && unpacked[..length] == input[..length]
+        );
+        unpacked.fill(0);
+        assert_eq!(engine.decompress(&packed[..written], &mut unpacked), Ok(length));
+        assert!(unpacked[..length] == input[..length]);
+        assert_eq!(control.operations(), before + 2);
+    }
+    assert_eq!(engine.view().state, State::Closed);
+}
+
+/// A client may send what it likes: no breaker opens.
+fn declines_what_is_not_its_fault<D: DeflateDevice>() {
+    let mut engine = ready::<D>();
+    let mut out = vec![0; LARGEST];
+    assert_eq!(engine.decompress(&[0xff; 300], &mut out), Err(Refusal::Declined));
+    assert_eq!(engine.compress(1, &text(), &mut out[..100]), Err(Refusal::Declined));
+    assert_eq!(engine.compress(1, &vec![0; LARGEST + 1], &mut out), Err(Refusal::Declined));
+    assert_eq!(engine.compress(1, &[], &mut out), Err(Refusal::Declined));
+    let state = engine.view().state;
+    assert_eq!(state, State::Closed);
+    compress(&mut engine).unwrap();
+}
+
+#[test]
+fn qatzip_compresses_and_decompresses() {
+    works::<QatZip>(&Control::of(Simulated::QatZip));
+}
+
+#[test]
+fn qpl_compresses_and_decompresses() {
+    works::<Qpl>(&Control::of(Simulated::Qpl));
+}
+
+#[test]
+fn qatzip_comes_through_every_fault() {
+    let control = Control::of(Simulated::QatZip);
+    let faults = [
+        (Injected::Hang, Fault::TimedOut),
+        (Injected::WrongBytes, Fault::BadOutput),
+        (Injected::Abort, Fault::Error),
+        (Injected::Gone, Fault::Gone),
+        (Injected::Partial, Fault::BadOutput),
+        (Injected::TooLong, Fault::BadOutput),
+        (Injected::QueueFull, Fault::TimedOut),
+        (Injected::Restarting, Fault::TimedOut),
+    ];
+    meets::<QatZip>(&control, &faults);
+}
+
+#[test]
+fn qpl_comes_through_every_fault() {
+    let control = Control::of(Simulated::Qpl);
+    let faults = [
+        (Injected::Hang, Fault::TimedOut),
+        (Injected::Slow, Fault::TimedOut),
+        (Injected::WrongBytes, Fault::BadOutput),
+        (Injected::Abort, Fault::Error),
+        (Injected::Gone, Fault::Gone),
+        (Injected::Partial, Fault::BadOutput),
+        (Injected::TooLong, Fault::BadOutput),
+        (Injected::QueueFull, Fault::QueueFull),
+        (Injected::Restarting, Fault::Error),
+    ];
+    meets::<Qpl>(&control, &faults);
+}
+
+#[test]
+fn a_device_that_is_a_little_slow_is_waited_for() {
+    let control = Control::of(Simulated::Qpl);
+    let mut engine = ready::<Qpl>();
+    control.slow(2);
+    compress(&mut engine).unwrap();
+}
+
+#[test]
+fn engines_that_cannot_start_do_so_later() {
+    let control = Control::of(Simulated::QatZip);
+    let faults = [
+        (Injected::InitFailure, Fault::Init),
+        (Injected::NoInstance, Fault::Init),
+        (Injected::Gone, Fault::Gone),
+        (Injected::WrongBytes, Fault::BadOutput),
+    ];
+    does_not_start::<QatZip>(&control, &faults);
+    drop(control);
+    let control = Control::of(Simulated::Qpl);
+    let faults = [
+        (Injected::InitFailure, Fault::Gone),
+        (Injected::NoInstance, Fault::Gone),
+        (Injected::WrongBytes, Fault::BadOutput),
+        (Injected::Partial, Fault::BadOutput),
+    ];
+    does_not_start::<Qpl>(&control, &faults);
+}
+
+#[test]
+fn a_start_that_hangs_keeps_nobody_waiting() {
+    let control = Control::of(Simulated::QatZip);
+    control.inject(Injected::HangInit);
+    let limits = Limits { start: Duration::from_millis(50), ..LIMITS };
+    let plan = Plan { folder: Some(libraries()), inflate };
+    let mut engine = Deflate::<QatZip>::new(plan, breaker(), limits, LARGEST);
+    wait_for("the start is given up", || {
+        assert!(!engine.is_ready());
+        engine.view().fault == Some(Fault::TimedOut)
+    });
+    control.inject(Injected::None);
+    wait_for("the engine is back", || engine.is_ready());
+    compress(&mut engine).unwrap();
+}
+
+#[test]
+fn a_reset_costs_one_operation() {
+    survives_a_reset::<QatZip>(&Control::of(Simulated::QatZip));
+    survives_a_reset::<Qpl>(&Control::of(Simulated::Qpl));
+}
+
+#[test]
+fn data_opens_no_breaker() {
+    let _turns = (Control::of(Simulated::QatZip), Control::of(Simulated::Qpl));
+    declines_what_is_not_its_fault::<QatZip>();
+    declines_what_is_not_its_fault::<Qpl>();
+}
+
+#[test]
+fn an_engine_that_is_disabled_is_not_used() {
+    let control = Control::of(Simulated::QatZip);
+    let breaker = breaker();
+    let plan = Plan { folder: Some(libraries()), inflate };
+    let mut engine = Deflate::<QatZip>::new(plan, breaker.clone(), LIMITS, LARGEST);
+    wait_for("the engine is ready", || engine.is_ready());
+    breaker.disable();
+    let before = control.operations();
+    assert_eq!(compress(&mut engine), Err(Refusal::NotNow));
+    assert_eq!((control.operations(), engine.view().state), (before, State::Disabled));
+    breaker.enable();
+    compress(&mut engine).unwrap();
+}
+
+#[test]
+fn libraries_say_that_they_are_simulated() {
+    let folder = Some(libraries());
+    assert!(qatzip::look(&folder).unwrap().is_simulated());
+    assert!(qpl::look(&folder).unwrap().is_simulated());
+    let nowhere = Some(std::env::temp_dir().join("no-such-folder"));
+    assert!(qatzip::look(&nowhere).unwrap_err().to_string().contains("libqatzip.so.3 is not installed"));
+}

@@ -1,0 +1,31 @@
+//! Every engine against every fault that the simulated libraries can have: a fault is noticed within the limit, nothing wrong
+//! gets past the caller's check, and the engine is back when the fault is over.
+
+mod control;
+mod deflate;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hasten_device::breaker::{Breaker, Settings};
+
+/// Quick to come back, so that tests are.
+fn breaker() -> Arc<Breaker> {
+    let settings = Settings {
+        first: Duration::from_millis(5),
+        longest: Duration::from_millis(40),
+        good: 2,
+        lease: Duration::from_secs(2),
+    };
+    Arc::new(Breaker::new(settings, 1))
+}
+
+/// Waits for `condition`, as long as a busy machine may need.
+#[track_caller]
+fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited for a minute: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
