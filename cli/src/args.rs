@@ -32,6 +32,7 @@ pub(crate) enum Command {
     Check(cmd::check::CheckArgs),
     Run(cmd::run::RunArgs),
     Top(cmd::top::TopArgs),
+    Export(cmd::export::ExportArgs),
     Engine(cmd::engine::EngineArgs),
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),

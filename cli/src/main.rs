@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Check(args) => cmd::check::run(&args),
         Command::Run(args) => cmd::run::run(&args),
         Command::Top(args) => cmd::top::run(&args),
+        Command::Export(args) => cmd::export::run(&args),
         Command::Engine(args) => cmd::engine::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Gc(args) => cmd::gc::run(&args),

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod engine;
+pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod man;
 pub(crate) mod run;

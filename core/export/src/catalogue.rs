@@ -93,6 +93,17 @@ catalogue! {
         "Why work took the original path: operations of TLS, or streams and chunks of compression.";
     VERIFY_FAILURES = Counter "hasten_verify_failures" by ["program", "accelerator", "op"]:
         "Results of an engine that were found wrong before they left; each was done again by the original. Never normal.";
+    ENGINE_BUSY = Counter "hasten_engine_busy_seconds" in "seconds" by ["program", "accelerator", "engine"]:
+        "How long an engine was at work, by the clock; on a device this includes waiting for it.";
+    BREAKER_STATE = Gauge "hasten_breaker_state" by ["program", "accelerator", "engine", "device"]:
+        "Whether an engine is asked: 0 closed, it is; 1 half-open, it is being tried again; 2 open, it is not, after a \
+         fault; 3 disabled by hand. Of several processes, the one that most wants to be looked at.";
+    BREAKER_OPENED = Counter "hasten_breaker_opened" by ["program", "accelerator", "engine"]:
+        "How often the breaker of an engine opened, over all processes.";
+    DEVICE_UP = Gauge "hasten_device_up" by ["device", "kind", "numa"]:
+        "Whether an accelerator device of this host has a driver and works, as the kernel tells it.";
+    DEVICE_UTILIZATION = Gauge "hasten_device_utilization_ratio" in "ratio" by ["device", "slice"]:
+        "How busy a part of a device is, or how full a queue of it, from 0 to 1, where the kernel tells.";
     CPU_SAVED = Counter "hasten_cpu_saved_seconds" in "seconds" by ["program", "accelerator", "op"]:
         "CPU time saved, an estimate. Public-key operations: what the original costs one by one, as measured in the \
          process, times the operations of a batch, less what the batch costs, as measured; never below 0. Compression: \

@@ -1,8 +1,12 @@
 //! Looking at this host: which pages there are, and what they say.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use hasten_device::discovery::Discovery;
+use hasten_device::health::Health;
+use hasten_device::{Device, Root};
 use hasten_telemetry::{PageError, PageHandle, Scan};
 
 use crate::recent::Recent;
@@ -11,9 +15,13 @@ use crate::totals::{Programs, Reading, Totals};
 /// Each costs a descriptor and the reading of a megabyte. A host has one for each server and accelerator.
 const MOST_PAGES: usize = 256;
 
+/// A host has a handful; with all virtual functions of all of them there may be hundreds.
+const MOST_DEVICES: usize = 1024;
+
 /// Finds and reads pages, and remembers what it has read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Collector {
+    root: Root,
     totals: Totals,
     recent: Recent,
     /// By inode. An open page can be read after its last process has ended, so its last counts are not lost.
@@ -27,6 +35,7 @@ pub struct Look {
     pub unreadable: Vec<Unreadable>,
     /// Processes that may not be looked into.
     pub denied: usize,
+    pub devices: Vec<DeviceState>,
     /// How long it took.
     pub took: Duration,
 }
@@ -50,7 +59,25 @@ pub enum Reason {
     Limit,
 }
 
+/// An accelerator device of this host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceState {
+    pub device: Device,
+    pub health: Health,
+}
+
 impl Collector {
+    /// Looks for devices below this root; `/`, but for tests.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: Root::new(root),
+            totals: Totals::default(),
+            recent: Recent::default(),
+            open: HashMap::new(),
+        }
+    }
+
     /// Looks at every process of this host, and at what the pages say at this moment.
     pub fn look(&mut self) -> Look {
         let start = Instant::now();
@@ -64,16 +91,24 @@ impl Collector {
                 continue;
             }
             match page.read() {
-                Ok(snapshot) => live.push(Reading::new(page.inode, page.processes.len(), snapshot)),
+                Ok(snapshot) => live.push(Reading::new(&page, snapshot)),
                 Err(error) => unreadable.push(Unreadable::new(&page, &error)),
             }
             open.insert(page.inode, page);
         }
         let ended = self.open.values().filter(|page| !open.contains_key(&page.inode));
-        let last_looks = ended.filter_map(|page| Some(Reading::new(page.inode, 0, page.read().ok()?)));
+        let last_looks = ended.filter_map(|page| Some(Reading::new(page, page.read().ok()?)));
         self.totals.update(live, &last_looks.collect::<Vec<_>>());
         self.open = open;
-        Look { programs: self.with_recent(Instant::now()), unreadable, denied, took: start.elapsed() }
+        let devices = self.devices();
+        let programs = self.with_recent(Instant::now());
+        Look { programs, unreadable, denied, devices, took: start.elapsed() }
+    }
+
+    fn devices(&self) -> Vec<DeviceState> {
+        let found = Discovery::read(&self.root).devices.into_iter().take(MOST_DEVICES);
+        let state = |device| DeviceState { health: Health::read(&self.root, &device), device };
+        found.map(state).collect()
     }
 
     fn with_recent(&mut self, now: Instant) -> Programs {

@@ -1,9 +1,11 @@
 //! Metric families out of totals. Everything comes from one look at the pages, so that families agree with each other.
 
-use hasten_telemetry::{Algorithm, AlgorithmCounters, Counters, Event, Reason};
+use hasten_telemetry::{
+    Algorithm, AlgorithmCounters, BreakerState, Counters, Engine, EngineCounters, Event, Reason,
+};
 
 use crate::catalogue::{self as metric, Description};
-use crate::collector::Look;
+use crate::collector::{DeviceState, Look};
 use crate::encode::{Family, Sample, Value};
 use crate::totals::{Key, Program};
 
@@ -36,6 +38,7 @@ const STREAMS: [(&str, Event, Event, Event, Event); 2] = [
 pub fn families(look: &Look) -> Vec<Family> {
     let mut all = Families(vec![Vec::new(); metric::CATALOGUE.len()]);
     all.host(look);
+    all.devices(&look.devices);
     for (key, program) in &look.programs {
         Series { key, all: &mut all }.program(program);
     }
@@ -61,6 +64,20 @@ impl Families {
         self.0[place.expect("every metric is in the catalogue")].push(Sample { labels, value });
     }
 
+    fn devices(&mut self, devices: &[DeviceState]) {
+        for DeviceState { device, health } in devices {
+            let kind = device.kind.label().to_lowercase();
+            // The kernel says -1 where there is but one node, or it does not know.
+            let numa = device.numa_node.filter(|node| *node >= 0).map(|node| node.to_string());
+            let labels = [device.address.as_str(), &kind, numa.as_deref().unwrap_or_default()];
+            self.add(&metric::DEVICE_UP, &labels, Value::Count(health.up.into()));
+            for part in &health.utilization {
+                let labels = [device.address.as_str(), &part.part];
+                self.add(&metric::DEVICE_UTILIZATION, &labels, Value::Number(part.ratio));
+            }
+        }
+    }
+
     fn host(&mut self, look: &Look) {
         self.add(&metric::BUILD, &[env!("CARGO_PKG_VERSION")], Value::Count(1));
         self.add(&metric::PROCESSES_DENIED, &[], Value::Count(look.denied as u64));
@@ -83,6 +100,7 @@ impl Series<'_> {
             self.compression(&program.counters);
         }
         self.reasons(&program.counters);
+        self.engines(program);
     }
 
     fn public_key(&mut self, program: &Program) {
@@ -103,13 +121,19 @@ impl Series<'_> {
         self.count(&metric::OPS, &[op, MULTIBUFFER, "ok"], good);
         self.count(&metric::OPS, &[op, MULTIBUFFER, "failed"], one.failed);
         self.count(&metric::OPS, &[op, ORIGINAL, "ok"], one.scalar.saturating_add(one.failed));
+        self.seconds(op, one.saved_ns);
+        if one.batches > 0 {
+            self.lanes(op, one);
+        }
+    }
+
+    fn lanes(&mut self, op: &str, one: &AlgorithmCounters) {
         let lanes = (1_u32..).zip(one.lanes);
         let sum = lanes
             .clone()
             .fold(0, |sum: u64, (lane, batches)| sum.saturating_add(batches.saturating_mul(lane.into())));
         let buckets = lanes.map(|(lane, batches)| (f64::from(lane), batches)).collect();
         self.add(&metric::BATCH_LANES, &[op], Value::Histogram { buckets, sum });
-        self.seconds(op, one.saved_ns);
     }
 
     fn compression(&mut self, counters: &Counters) {
@@ -134,6 +158,36 @@ impl Series<'_> {
         }
     }
 
+    /// What each engine did, as far as nothing above says it in more detail.
+    fn engines(&mut self, program: &Program) {
+        for engine in Engine::ALL {
+            let one = program.counters[engine];
+            let state = program.engine(engine);
+            if one == EngineCounters::default() && state.is_none() {
+                continue;
+            }
+            let name = engine.as_str();
+            if engine != Engine::Multibuffer {
+                let op = op_of(engine);
+                self.count(&metric::OPS, &[op, name, "ok"], one.ok);
+                self.count(&metric::OPS, &[op, name, "failed"], one.failed);
+                // Of these, the page counts what they took in elsewhere, too, and has always done so.
+                let is_told = BYTES.iter().any(|(_, engine, ..)| *engine == name);
+                if !is_told && one.bytes_in > 0 {
+                    self.count(&metric::BYTES, &[op, name, "in"], one.bytes_in);
+                }
+                if one.bytes_out > 0 {
+                    self.count(&metric::BYTES, &[op, name, "out"], one.bytes_out);
+                }
+            }
+            self.add(&metric::ENGINE_BUSY, &[name], Value::Number(one.busy_ns as f64 / 1e9));
+            self.count(&metric::BREAKER_OPENED, &[name], one.opened);
+            if let Some(state) = state {
+                self.count(&metric::BREAKER_STATE, &[name, &state.device], value_of(state.breaker));
+            }
+        }
+    }
+
     fn seconds(&mut self, op: &str, ns: u64) {
         self.add(&metric::CPU_SAVED, &[op], Value::Number(ns as f64 / 1e9));
     }
@@ -146,6 +200,27 @@ impl Series<'_> {
     fn add(&mut self, about: &'static Description, labels: &[&str], value: Value) {
         let own = [self.key.program.as_str(), self.key.accelerator.as_str()];
         self.all.add(about, &[&own, labels].concat(), value);
+    }
+}
+
+/// What an engine is for, where the page does not say what it did.
+const fn op_of(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Multibuffer | Engine::Qat => PUBLIC_KEY,
+        Engine::Isal | Engine::Libdeflate | Engine::ZlibRs => DEFLATE,
+        Engine::Qatzip | Engine::Qpl => "compression",
+        Engine::Dml => "copy",
+        Engine::Dlb => "hand-out",
+    }
+}
+
+/// In the order in which a breaker goes back into service, which is not that of the page.
+const fn value_of(state: BreakerState) -> u64 {
+    match state {
+        BreakerState::Closed => 0,
+        BreakerState::HalfOpen => 1,
+        BreakerState::Open => 2,
+        BreakerState::Disabled => 3,
     }
 }
 

@@ -1,5 +1,4 @@
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use super::*;
 use crate::encode::{Format, encode};
@@ -20,7 +19,7 @@ fn tls(program: &mut Program) {
     program.counters[Event::VerifyFailed] = 2;
     program.counters[Reason::Alone] = 4;
     program.counters[Reason::NotPolled] = 2;
-    program.live = vec![Live { processes: 3, note: String::new(), started: Duration::ZERO }; 2];
+    program.live = vec![Live { processes: 3, ..Live::default() }; 2];
 }
 
 fn gzip(program: &mut Program) {
@@ -123,5 +122,23 @@ fn names_are_as_monitoring_wants_them() {
         assert!(about.unit.is_none_or(|unit| name.ends_with(&format!("_{unit}"))), "{name}");
         assert!(about.help.ends_with('.') && !about.help.contains("  "), "{name}");
         assert!(!about.labels.iter().any(|label| ["pid", "le", "job", "instance"].contains(label)), "{name}");
+    }
+}
+
+#[test]
+fn the_manual_has_every_metric_with_its_labels_and_no_other() {
+    let manual = include_str!("../../../docs/metrics.md");
+    let rows: Vec<&str> = manual.lines().filter(|line| line.starts_with("| `hasten_")).collect();
+    for about in metric::CATALOGUE {
+        let labels: Vec<String> = about.labels.iter().map(|label| format!("`{label}`")).collect();
+        let row = format!("| `{}` | {} | {} ", about.metric(), about.kind.as_str(), labels.join(", "));
+        assert!(rows.iter().any(|line| line.replace("|  |", "| |").starts_with(row.trim_end())), "{row}");
+    }
+    assert_eq!(rows.len(), metric::CATALOGUE.len());
+    let words = manual.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let metrics: Vec<String> = metric::CATALOGUE.iter().map(|about| about.metric()).collect();
+    for word in words.filter(|word| word.starts_with("hasten_")) {
+        let word = ["_sum", "_count"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
+        assert!(metrics.iter().any(|metric| metric == word), "{word} is in the manual only");
     }
 }

@@ -8,16 +8,28 @@
 
 #![forbid(unsafe_code)]
 
+mod accept;
+mod answer;
 mod catalogue;
 mod collector;
 mod encode;
+mod engines;
 mod families;
+mod host;
+mod page;
 mod recent;
+mod server;
+mod status;
 mod totals;
+mod warning;
+mod watch;
 
 pub use catalogue::{CATALOGUE, Description, Kind};
-pub use collector::{Collector, Look, Reason, Unreadable};
+pub use collector::{Collector, DeviceState, Look, Reason, Unreadable};
 pub use encode::{Family, Format, Sample, Value, encode};
+pub use engines::EngineState;
 pub use families::families;
 pub use recent::Window;
+pub use server::serve;
 pub use totals::{Key, Live, PageId, Program, Programs, Reading, Totals};
+pub use warning::{Severity, Warning, warnings};

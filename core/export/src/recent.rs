@@ -18,7 +18,7 @@ pub(crate) struct Recent {
 }
 
 /// What a program counted in a stretch of time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     pub elapsed: Duration,
     pub counted: Counters,
@@ -46,5 +46,49 @@ impl Recent {
         let before = programs.iter().find(|(one, _)| one == key).map(|(_, counters)| counters);
         let counted = before.map_or_else(|| counters.clone(), |before| counters.since(before));
         (!elapsed.is_zero()).then_some(Window { elapsed, counted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hasten_telemetry::Event;
+
+    use super::*;
+    use crate::totals::Program;
+
+    fn key() -> Key {
+        Key { program: "nginx".to_owned(), accelerator: "tls".to_owned() }
+    }
+
+    fn after(handshakes: u64) -> Counters {
+        let mut counters = Counters::default();
+        counters[Event::HandshakeFinished] = handshakes;
+        counters
+    }
+
+    #[test]
+    fn a_window_goes_back_a_minute_and_no_further() {
+        let start = Instant::now();
+        let mut recent = Recent::default();
+        for second in 0..200 {
+            let program = Program { counters: after(second * 10), ..Program::default() };
+            recent.record(start + Duration::from_secs(second), &[(key(), program)].into());
+        }
+        assert!(recent.past.len() <= 14, "{}", recent.past.len());
+        let now = start + Duration::from_secs(199);
+        let window = recent.window(now, &key(), &after(1990)).unwrap();
+        assert!((60..=70).contains(&window.elapsed.as_secs()), "{:?}", window.elapsed);
+        assert_eq!(window.counted[Event::HandshakeFinished], window.elapsed.as_secs() * 10);
+    }
+
+    #[test]
+    fn a_first_look_has_no_window() {
+        let now = Instant::now();
+        let mut recent = Recent::default();
+        assert!(recent.window(now, &key(), &after(5)).is_none());
+        recent.record(now, &Programs::new());
+        assert!(recent.window(now, &key(), &after(5)).is_none());
+        let later = recent.window(now + Duration::from_secs(1), &key(), &after(5)).unwrap();
+        assert_eq!(later.counted[Event::HandshakeFinished], 5);
     }
 }

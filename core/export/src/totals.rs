@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use hasten_telemetry::{Algorithm, Counters, Snapshot};
+use hasten_telemetry::{Algorithm, Counters, Engine, PageHandle, Snapshot};
 
+use crate::engines::EngineState;
 use crate::recent::Window;
 
 /// More programs than this are counted together, under [`Key::rest`].
@@ -41,13 +42,14 @@ pub struct Reading {
 }
 
 /// What a page says of a program that runs, besides counts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
     pub processes: usize,
     /// The accelerator's remark for people.
     pub note: String,
     /// Wall clock at the start, since the epoch.
     pub started: Duration,
+    pub engines: Vec<EngineState>,
 }
 
 /// All programs of one name under one accelerator, those that have ended among them.
@@ -92,21 +94,34 @@ impl Key {
 
 impl Reading {
     #[must_use]
-    pub fn new(inode: u64, processes: usize, snapshot: Snapshot) -> Self {
+    pub fn new(page: &PageHandle, snapshot: Snapshot) -> Self {
+        let engines = EngineState::all(&snapshot, &page.processes);
         Self {
             id: PageId {
-                inode,
+                inode: page.inode,
                 creator_pid: snapshot.creator_pid,
                 started_boottime_ns: snapshot.started_boottime.as_nanos(),
             },
             counters: snapshot.total(),
             key: Key { program: snapshot.program, accelerator: snapshot.accelerator },
-            page: Live { processes, note: snapshot.note, started: snapshot.started },
+            page: Live {
+                processes: page.processes.len(),
+                engines,
+                note: snapshot.note,
+                started: snapshot.started,
+            },
         }
     }
 }
 
 impl Program {
+    /// The engine in the page whose processes have most to say about it.
+    #[must_use]
+    pub fn engine(&self, engine: Engine) -> Option<&EngineState> {
+        let pages = self.live.iter().flat_map(|page| &page.engines);
+        pages.filter(|state| state.engine == engine).max_by_key(|state| state.breaker.gravity())
+    }
+
     fn add(&mut self, news: &Counters) {
         self.counters += news;
         for algorithm in Algorithm::ALL {

@@ -10,7 +10,7 @@ fn reading(inode: u64, program: &str, handshakes: u64) -> Reading {
         id: PageId { inode, creator_pid: 100, started_boottime_ns: 7 },
         key: Key { program: program.to_owned(), accelerator: "tls".to_owned() },
         counters,
-        page: Live { processes: 3, note: String::new(), started: Duration::from_secs(1) },
+        page: Live { processes: 3, ..Live::default() },
     }
 }
 
