@@ -16,6 +16,7 @@ const COMMANDS: [&str; 12] = [
     "engine disable",
     "engine enable",
     "engine list",
+    "export",
     "gc",
     "gc record",
     "run",
