@@ -1,7 +1,7 @@
 //! `hasten engine`: which engines programs have, and taking one out of service while they run.
 
 mod list;
-mod programs;
+pub(in crate::cmd) mod programs;
 mod switch;
 
 use std::ffi::OsStr;

@@ -38,7 +38,7 @@ struct Row {
     state: Option<&'static str>,
     /// Processes in that state, of those that have used the engine.
     processes_in_state: usize,
-    processes: usize,
+    processes_reporting: usize,
     since_s: Option<f64>,
     /// What its breaker opened for the last time.
     fault: Option<&'static str>,
@@ -59,7 +59,7 @@ fn rows(program: &Program) -> Vec<Row> {
     let (control, total, now) = (program.page.control(snapshot).ok(), snapshot.total(), boottime());
     let row = |info: &EngineInfo| {
         let counted = total[info.engine];
-        let Condition { gravest, processes } = Condition::of(&program.reports(info.engine));
+        let Condition { gravest, processes } = Condition::of(&program.conditions(info.engine));
         let is_open = |report: &EngineReport| report.state == BreakerState::Open;
         let retry = gravest.filter(is_open).and_then(|report| report.probe);
         Row {
@@ -68,7 +68,7 @@ fn rows(program: &Program) -> Vec<Row> {
             device: (!info.device.is_empty()).then(|| info.device.clone()),
             state: gravest.map(|report| report.state.as_str()),
             processes_in_state: processes.0,
-            processes: processes.1,
+            processes_reporting: processes.1,
             since_s: gravest.map(|report| now.saturating_sub(report.since).as_secs_f64()),
             fault: gravest.and_then(|report| report.fault).map(|fault| fault.as_str()),
             retry_in_s: retry.map(|probe| probe.saturating_sub(now).as_secs_f64()),
@@ -126,9 +126,9 @@ impl Row {
             return if self.disabled_by_hand == Some(true) { "disabled, unused" } else { "unused" }
                 .to_owned();
         };
-        match self.processes_in_state == self.processes {
+        match self.processes_in_state == self.processes_reporting {
             true => state.to_owned(),
-            false => format!("{state} in {} of {}", self.processes_in_state, self.processes),
+            false => format!("{state} in {} of {}", self.processes_in_state, self.processes_reporting),
         }
     }
 

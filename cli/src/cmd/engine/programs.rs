@@ -61,21 +61,26 @@ impl Program {
         };
         self.page.processes.iter().filter_map(of).collect()
     }
+
+    /// The same without the processes.
+    pub(super) fn conditions(&self, engine: Engine) -> Vec<EngineReport> {
+        self.reports(engine).into_iter().map(|(_, report)| report).collect()
+    }
 }
 
 /// The state of an engine over all processes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Condition {
+pub(in crate::cmd) struct Condition {
     /// What speaks for all; `None` where no process has looked at the engine yet.
-    pub(super) gravest: Option<EngineReport>,
+    pub(in crate::cmd) gravest: Option<EngineReport>,
     /// How many processes are in that state, of how many that said anything.
-    pub(super) processes: (usize, usize),
+    pub(in crate::cmd) processes: (usize, usize),
 }
 
 impl Condition {
-    pub(super) fn of(reports: &[(Process, EngineReport)]) -> Self {
-        let gravest = EngineReport::gravest(reports.iter().map(|(_, report)| report));
-        let same = |state: BreakerState| reports.iter().filter(|(_, report)| report.state == state).count();
+    pub(in crate::cmd) fn of(reports: &[EngineReport]) -> Self {
+        let gravest = EngineReport::gravest(reports);
+        let same = |state: BreakerState| reports.iter().filter(|report| report.state == state).count();
         Self { gravest, processes: (gravest.map_or(0, |report| same(report.state)), reports.len()) }
     }
 }

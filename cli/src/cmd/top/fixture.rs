@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
-    Algorithm, BreakEven, Counters, Engine, Event, PageError, Process, Reason, Snapshot, Writer,
+    Algorithm, BreakEven, BreakerState, Counters, Engine, EngineClass, EngineCounters, EngineInfo,
+    EngineReport, Event, Fault, PageError, Process, Reason, Snapshot, Writer,
 };
 
 use super::state::{Sample, State};
@@ -21,6 +22,7 @@ pub(super) fn idle(inode: u64) -> Sample {
         program: "nginx".to_owned(),
         processes: vec![same(first), same(first + 1)],
         uptime: Duration::from_secs(7980),
+        boottime: Duration::from_secs(8080),
         snapshot: Ok(Snapshot {
             creator_pid: first,
             started: Duration::from_secs(1_790_000_000),
@@ -38,7 +40,7 @@ pub(super) fn idle(inode: u64) -> Sample {
             }],
             break_even: break_even(),
             engines: Vec::new(),
-            control: None,
+            control: Some(1),
         }),
     }
 }
@@ -63,10 +65,45 @@ pub(super) fn state(all: bool) -> State {
     state
 }
 
+/// An engine of the worker, with what it said of it and did.
+pub(super) fn engine(sample: &mut Sample, engine: Engine, state: BreakerState, ok: u64) {
+    let snapshot = sample.snapshot.as_mut().expect("a readable sample");
+    let class = if engine == Engine::Qatzip { EngineClass::Device } else { EngineClass::Software };
+    let device = if engine == Engine::Qatzip { "0000:6b:00.0" } else { "" }.to_owned();
+    snapshot.engines.push(EngineInfo { engine, class, device, timeout: None });
+    let fault = (state == BreakerState::Open).then_some(Fault::BadOutput);
+    let (since, probe) = (Duration::from_secs(7890), fault.map(|_| Duration::from_secs(8092)));
+    let writer = &mut snapshot.writers[0];
+    writer.reports[engine.index()] = Some(EngineReport { state, fault, since, probe });
+    let opened = u64::from(fault.is_some());
+    writer.counters[engine] = EngineCounters { ok, failed: opened, opened, ..EngineCounters::default() };
+}
+
+/// An nginx whose compression has one engine in service, one open, one disabled and one unused.
+pub(super) fn troubled() -> State {
+    let mut state = State::default();
+    let start = Instant::now();
+    for second in 0..3 {
+        let mut sample = nginx_gzip(second);
+        let snapshot = sample.snapshot.as_mut().expect("a readable sample");
+        snapshot.engines.clear();
+        let streams = snapshot.writers[0].counters[Event::DeflateStreams];
+        engine(&mut sample, Engine::Isal, BreakerState::Disabled, streams);
+        engine(&mut sample, Engine::Libdeflate, BreakerState::Open, 10);
+        engine(&mut sample, Engine::ZlibRs, BreakerState::Closed, streams);
+        engine(&mut sample, Engine::Qatzip, BreakerState::Closed, 0);
+        let snapshot = sample.snapshot.as_mut().expect("a readable sample");
+        snapshot.writers[0].reports[Engine::Qatzip.index()] = None;
+        state.update(start + Duration::from_secs(second), vec![sample]);
+    }
+    state
+}
+
 fn nginx(second: u64) -> Sample {
     let mut sample = idle(0);
     // Load that rises in steps, so that the chart has a shape.
     let handshakes = (0..=second).map(|second| 500 + second % 8 * 100).sum::<u64>();
+    engine(&mut sample, Engine::Multibuffer, BreakerState::Closed, handshakes * 3);
     let counters = counters(&mut sample);
     batch(counters, Algorithm::Rsa2048Sign, handshakes, [1, 1, 1, 2, 3, 8, 10, 74], 976_000, 257_000);
     batch(counters, Algorithm::X25519Keygen, handshakes, [0, 0, 0, 0, 0, 0, 0, 100], 33_000, 41_000);
@@ -95,6 +132,9 @@ fn nginx_gzip(second: u64) -> Sample {
     snapshot.note = "isal, libdeflate, zlib-rs".to_owned();
     snapshot.break_even = [None; Algorithm::COUNT];
     let streams = (0..=second).map(|second| 300 + second % 8 * 20).sum::<u64>();
+    engine(&mut sample, Engine::Isal, BreakerState::Closed, streams);
+    engine(&mut sample, Engine::Libdeflate, BreakerState::Closed, streams / 4);
+    engine(&mut sample, Engine::ZlibRs, BreakerState::Closed, streams / 16);
     let counters = counters(&mut sample);
     counters[Reason::StoredLevel] = streams / 50;
     for (event, count) in [

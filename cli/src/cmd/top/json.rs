@@ -1,10 +1,12 @@
 //! `hasten top --json`: names are stable and documented in docs/telemetry.md.
 
+mod engines;
 mod streams;
 
 use hasten_telemetry::{Algorithm, AlgorithmCounters, Counters, Event, LANES, Reason, Snapshot};
 use serde::Serialize;
 
+use self::engines::EngineJson;
 use self::streams::StreamsJson;
 use super::state::{Condition, Direction, Program, State, Warning, Window, saved_ns};
 
@@ -56,6 +58,7 @@ struct CountersJson {
     cpu_saved: CpuJson,
     #[serde(flatten)]
     work: WorkJson,
+    engines: Vec<EngineJson>,
     reasons: Vec<CountJson>,
     events: Vec<CountJson>,
 }
@@ -171,6 +174,7 @@ impl CountersJson {
             operations_per_s: window.per_second(window.operations()),
             cpu_saved: CpuJson { cores: window.cores_saved(), total_s: seconds(saved_ns(&total)) },
             work: WorkJson::new(program, snapshot, window, &total),
+            engines: program.engines().iter().map(|engine| EngineJson::new(engine, window)).collect(),
             reasons: Reason::ALL
                 .map(|r| CountJson::new(r.as_str(), window, window.counted[r], total[r]))
                 .into(),

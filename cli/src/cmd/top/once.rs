@@ -54,7 +54,7 @@ fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &W
     } else {
         algorithms(snapshot, program, window)
     };
-    for table in [table, reasons(program, window)].into_iter().flatten() {
+    for table in [table, service(program, window), reasons(program, window)].into_iter().flatten() {
         line(text, &format!("\n{table}"));
     }
 }
@@ -128,6 +128,23 @@ fn engines(program: &Program, window: &Window) -> Option<Table> {
         ]);
     }
     (!used.is_empty()).then_some(table)
+}
+
+/// Whether engines are in service; none where the page does not tell.
+fn service(program: &Program, window: &Window) -> Option<Table> {
+    let engines = program.engines();
+    let mut table = table(&["engine", "state", "since", "operations/s", "failures", "opened"]);
+    for engine in &engines {
+        table.add_row([
+            engine.title(),
+            engine.state_text(),
+            engine.age().map_or_else(|| "-".to_owned(), duration),
+            rate(window.per_second(window.counted[engine.engine].operations())),
+            count(engine.total.failed),
+            count(engine.total.opened),
+        ]);
+    }
+    (!engines.is_empty()).then_some(table)
 }
 
 /// Algorithms that were ever used; none when nothing was.
@@ -223,6 +240,11 @@ mod tests {
     #[test]
     fn tables_of_a_busy_a_bypassed_and_an_unreadable_program() {
         insta::assert_snapshot!(render(&fixture::state(true), false));
+    }
+
+    #[test]
+    fn engines_that_are_not_in_service_are_warned_of() {
+        insta::assert_snapshot!(render(&fixture::troubled(), false));
     }
 
     #[test]

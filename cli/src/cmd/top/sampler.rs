@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{PageHandle, ProcessError, Scan, Snapshot, pages_of};
+use hasten_telemetry::{PageHandle, ProcessError, Scan, Snapshot, boottime, pages_of};
 
 use super::state::Sample;
 
@@ -67,6 +67,7 @@ fn sample(page: &PageHandle) -> Sample {
         program: page.program.clone(),
         processes: page.processes.clone(),
         uptime: snapshot.as_ref().map(Snapshot::uptime).unwrap_or_default(),
+        boottime: boottime(),
         snapshot,
     }
 }

@@ -1,5 +1,6 @@
 //! What `hasten top` knows; how it looks is the business of `view`.
 
+mod engine;
 mod program;
 mod traffic;
 mod warning;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use hasten_telemetry::{PageError, Process, Snapshot};
 
+pub(super) use self::engine::EngineStatus;
 pub(super) use self::program::{Condition, Program, volume};
 pub(super) use self::traffic::{Direction, ENGINES, Traffic, accelerated};
 pub(super) use self::warning::{Severity, Warning};
@@ -20,6 +22,8 @@ pub(super) struct Sample {
     pub(super) program: String,
     pub(super) processes: Vec<Process>,
     pub(super) uptime: Duration,
+    /// Time since boot when it was taken: the clock of the page's times.
+    pub(super) boottime: Duration,
     pub(super) snapshot: Result<Snapshot, PageError>,
 }
 

@@ -7,6 +7,7 @@ mod flow;
 mod help;
 mod lanes;
 mod programs;
+mod service;
 mod theme;
 mod traffic;
 mod warnings;
@@ -79,7 +80,7 @@ fn draw_details(frame: &mut Frame<'_>, area: Rect, program: &Program, theme: The
     let [left, right] = Layout::horizontal([Constraint::Min(flow::WIDTH), Constraint::Fill(1)]).areas(lower);
     flow::draw(frame, left, program, &window, theme);
     activity::draw(frame, right, program, &window, theme);
-    warnings::draw(frame, rest, &warnings, theme);
+    draw_rest(frame, rest, program, &window, theme);
 }
 
 fn draw_streams(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Window, theme: Theme) {
@@ -91,7 +92,20 @@ fn draw_streams(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &W
     traffic::draw(frame, upper, &total, window, theme);
     engines::draw(frame, left, program, window, theme);
     activity::draw(frame, right, program, window, theme);
-    warnings::draw(frame, rest, &warnings, theme);
+    draw_rest(frame, rest, program, window, theme);
+}
+
+/// Warnings, and the engines above them where there is room: what is wrong with one is a warning, too.
+fn draw_rest(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Window, theme: Theme) {
+    let (warnings, engines) = (program.warnings(), program.engines());
+    let least = if warnings.is_empty() { 3 } else { 6 };
+    let height = service::height(&engines);
+    let height = if area.height >= height.saturating_add(least) { height } else { 0 };
+    let [upper, lower] = Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    if height > 0 {
+        service::draw(frame, upper, &engines, window, theme);
+    }
+    warnings::draw(frame, lower, &warnings, theme);
 }
 
 fn rows(area: Rect, total: &Counters, has_warnings: bool) -> [Rect; 3] {

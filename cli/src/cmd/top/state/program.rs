@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hasten_telemetry::{Counters, PageError, Process, Snapshot};
 
 use super::window::operations;
-use super::{Direction, Sample, Warning, Window};
+use super::{Direction, EngineStatus, Sample, Warning, Window};
 
 /// Enough for a chart across a wide terminal.
 const HISTORY: usize = 240;
@@ -18,6 +18,7 @@ pub(in crate::cmd::top) struct Program {
     name: String,
     processes: Vec<Process>,
     uptime: Duration,
+    boottime: Duration,
     condition: Condition,
     /// Oldest first; the newest is the last.
     past: VecDeque<(Instant, Counters)>,
@@ -37,6 +38,7 @@ impl Program {
             name: String::new(),
             processes: Vec::new(),
             uptime: Duration::ZERO,
+            boottime: Duration::ZERO,
             condition: Condition::Unreadable(PageError::NotAPage),
             past: VecDeque::new(),
             interval_by_pid: BTreeMap::new(),
@@ -49,6 +51,7 @@ impl Program {
         self.name = sample.program;
         self.processes = sample.processes;
         self.uptime = sample.uptime;
+        self.boottime = sample.boottime;
         match sample.snapshot {
             Ok(snapshot) => self.record(now, snapshot),
             Err(error) => {
@@ -141,11 +144,23 @@ impl Program {
         self.interval_by_pid.get(&namespace_pid).map_or(0, operations)
     }
 
+    /// The engines that it has, in page order; none on a page of a version that did not tell.
+    pub(in crate::cmd::top) fn engines(&self) -> Vec<EngineStatus> {
+        let Some(snapshot) = self.snapshot() else { return Vec::new() };
+        let status = |info| EngineStatus::of(info, snapshot, &self.processes, self.boottime);
+        snapshot.engines.iter().map(status).collect()
+    }
+
     /// What the user should know, gravest first.
     pub(in crate::cmd::top) fn warnings(&self) -> Vec<Warning> {
         match &self.condition {
             Condition::Unreadable(error) => vec![Warning::unreadable(error)],
-            Condition::Readable(snapshot) => Warning::all(snapshot, &self.total(), self.recent().as_ref()),
+            Condition::Readable(snapshot) => {
+                let mut warnings = Warning::of_engines(snapshot, &self.engines(), self.first_pid());
+                warnings.extend(Warning::all(snapshot, &self.total(), self.recent().as_ref()));
+                warnings.sort_by_key(|warning| warning.severity);
+                warnings
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! What deserves attention: each warning says what is wrong and what to do.
 
-use hasten_telemetry::{Algorithm, Counters, Event, LANES, PageError, Reason, Snapshot};
+use hasten_telemetry::{Algorithm, BreakerState, Counters, Event, Fault, LANES, PageError, Reason, Snapshot};
 
-use super::Window;
+use super::{EngineStatus, Window};
+use crate::cmd::top::format::duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cmd::top) struct Warning {
@@ -55,6 +56,14 @@ impl Warning {
         warnings
     }
 
+    /// What is not in service, and why. `pid` is a process of the program.
+    pub(super) fn of_engines(snapshot: &Snapshot, engines: &[EngineStatus], pid: u32) -> Vec<Self> {
+        if snapshot.engines.is_empty() && snapshot.control.is_none() {
+            return vec![older_page()];
+        }
+        engines.iter().filter_map(|engine| out_of_service(engine, pid)).collect()
+    }
+
     fn new(severity: Severity, code: &'static str, message: String, fix: impl Into<String>) -> Self {
         Self { severity, code, message, fix: fix.into() }
     }
@@ -68,6 +77,45 @@ impl Severity {
             Self::Note => "note",
         }
     }
+}
+
+fn out_of_service(engine: &EngineStatus, pid: u32) -> Option<Warning> {
+    let report = engine.report?;
+    let (name, fault) = (engine.title(), report.fault.map_or("a fault", Fault::as_str));
+    let age = duration(engine.age().unwrap_or_default());
+    let processes = match engine.processes {
+        (some, all) if some < all => format!(" in {some} of {all} processes"),
+        _ => String::new(),
+    };
+    let help = || report.fault.map_or("Nothing: it comes back by itself.", Fault::help);
+    let grave = if report.fault == Some(Fault::BadOutput) { Severity::Critical } else { Severity::Warning };
+    match report.state {
+        BreakerState::Closed => None,
+        BreakerState::Open => {
+            let again = engine
+                .retry()
+                .map_or_else(String::new, |left| format!("; tried again in {}", duration(left)));
+            let message = format!("{name} is out of service{processes} after {fault}, for {age}{again}");
+            Some(Warning::new(grave, "engine-open", message, help()))
+        }
+        BreakerState::HalfOpen => {
+            let message = format!("{name} is being tried again{processes} after {fault}");
+            Some(Warning::new(Severity::Note, "engine-half-open", message, help()))
+        }
+        BreakerState::Disabled => {
+            let message = format!("{name} was disabled by hand{processes}, {age} ago: others do its work");
+            let fix = format!("Put it back with `hasten engine enable {} {pid}`.", engine.engine);
+            Some(Warning::new(Severity::Warning, "engine-disabled", message, fix))
+        }
+    }
+}
+
+fn older_page() -> Warning {
+    let message =
+        "this program was started by an older hasten, which does not tell of its engines".to_owned();
+    let fix =
+        "Restart it with this hasten when it suits you: its engines are listed then, and can be switched.";
+    Warning::new(Severity::Note, "older-page", message, fix)
 }
 
 /// Never normal, so it stays for the life of the server.
@@ -90,18 +138,17 @@ fn wrong_results(total: &Counters) -> Option<Warning> {
         plural(count),
         if count == 1 { "it" } else { "them" }
     );
-    let fix = "Run memory and CPU diagnostics on this host; the engine is not used any more until a restart; please \
-               report the CPU model if it happens on more than one host.";
+    let fix = "Run memory and CPU diagnostics on this host; the engine is tried again, verified, at growing intervals; \
+               please report the CPU model if it happens on more than one host.";
     (count > 0).then(|| Warning::new(Severity::Critical, "deflate-mismatch", message, fix))
 }
 
 /// What opened it has a warning of its own where results are verified.
 fn breaker_opened(total: &Counters) -> Option<Warning> {
     let count = total[Event::BreakerOpened];
-    let message =
-        format!("the breaker of an engine opened {count} time{}: it is not used any more", plural(count));
-    let fix = "The server goes on with the next best engine; restart it to try this one again, and please report it \
-               with the CPU model.";
+    let message = format!("the breaker of an engine opened {count} time{} since the start", plural(count));
+    let fix = "The server goes on with the next best engine meanwhile, and tries this one again by itself; please \
+               report it with the CPU model.";
     (count > 0 && total[Event::DeflateMismatch] == 0)
         .then(|| Warning::new(Severity::Warning, "breaker-opened", message, fix))
 }
@@ -254,6 +301,35 @@ mod tests {
         });
         assert_eq!(codes(&wrong), ["deflate-mismatch", "breaker-open"]);
         assert_eq!(codes(&counters(|c| c[Event::BreakerOpened] = 1)), ["breaker-opened"]);
+    }
+
+    #[test]
+    fn engines_out_of_service_say_why_and_how_long() {
+        let state = fixture::troubled();
+        let warnings = state.programs()[0].warnings();
+        let of = |code| {
+            warnings.iter().find(|warning| warning.code == code).unwrap_or_else(|| panic!("{warnings:?}"))
+        };
+        let open = of("engine-open");
+        assert_eq!(open.severity, Severity::Critical);
+        assert_eq!(
+            open.message,
+            "libdeflate is out of service after bad-output, for 3m 10s; tried again in 12s"
+        );
+        let disabled = of("engine-disabled");
+        assert_eq!(disabled.message, "isal was disabled by hand, 3m 10s ago: others do its work");
+        assert!(disabled.fix.contains("hasten engine enable isal 4242"), "{}", disabled.fix);
+        assert!(warnings.is_sorted_by_key(|warning| warning.severity));
+        assert_eq!(warnings.len(), 2);
+    }
+
+    #[test]
+    fn a_page_that_tells_nothing_of_engines_is_an_older_ones() {
+        let mut older = fixture::idle(1).snapshot.unwrap();
+        assert!(Warning::of_engines(&older, &[], 1).is_empty(), "no engine on this CPU");
+        older.control = None;
+        let warnings = Warning::of_engines(&older, &[], 1);
+        assert_eq!((warnings[0].code, warnings[0].severity), ("older-page", Severity::Note));
     }
 
     #[test]

@@ -53,6 +53,14 @@ fn warnings_with_their_cure_fit_on_a_classic_terminal() {
 }
 
 #[test]
+fn engines_that_are_not_in_service() {
+    insta::assert_snapshot!(text(&fixture::troubled(), 100, 40));
+    // Where there is no room for the table, the warnings tell.
+    let small = text(&fixture::troubled(), 80, 24);
+    assert!(!small.contains("Breakers") && small.contains("critical: libdeflate is out"), "{small}");
+}
+
+#[test]
 fn a_page_of_another_version() {
     let mut state = fixture::state(true);
     state.select(3);
