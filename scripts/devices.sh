@@ -22,3 +22,5 @@ build() {
 
 build libqatzip.so.3 qatzip.c -lz
 build libqpl.so.1 qpl.c -lz
+build libqat.so.4 qat.c -lcrypto
+build libusdm.so.0 usdm.c

@@ -1,6 +1,8 @@
 //! The engines of devices: each speaks the C interface of one library, and promises nothing.
 
+pub mod crypto;
 pub mod deflate;
+pub mod qat;
 pub mod qatzip;
 pub mod qpl;
 

@@ -13,8 +13,9 @@ const ENGINES: u64 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Simulated {
-    QatZip,
-    Qpl,
+    QatZip = 0,
+    Qpl = 1,
+    Qat = 3,
 }
 
 /// As in `control.h`.

@@ -2,6 +2,7 @@
 //! gets past the caller's check, and the engine is back when the fault is over.
 
 mod control;
+mod crypto;
 mod deflate;
 
 use std::sync::Arc;

@@ -1,0 +1,68 @@
+//! Public-key operations by devices: the interface.
+
+use super::Failure;
+use crate::fault::Fault;
+
+/// One operation. All numbers have the most significant byte first, except X25519's, which are as in RFC 7748.
+#[derive(Debug, Clone, Copy)]
+pub enum Operation<'a> {
+    /// `input` to the power of the private exponent. The result is as long as the modulus.
+    RsaPrivate { key: RsaKey<'a>, input: &'a [u8] },
+    /// A point times a scalar: for a shared secret, or for a signature's nonce with the base point. The result is x, then y.
+    Multiply { curve: Curve, scalar: &'a [u8], point: Point<'a> },
+    /// The result is u.
+    X25519 { scalar: &'a [u8; 32], point: Option<&'a [u8; 32]> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Curve {
+    P256,
+    P384,
+}
+
+impl Curve {
+    /// Bytes of a coordinate.
+    pub const fn length(self) -> usize {
+        match self {
+            Self::P256 => 32,
+            Self::P384 => 48,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Point<'a> {
+    Base,
+    /// Its coordinates. The caller has made sure that it is on the curve.
+    At(&'a [u8], &'a [u8]),
+}
+
+/// A private key by its primes, each half as long as the modulus.
+#[derive(Clone, Copy)]
+pub struct RsaKey<'a> {
+    pub p: &'a [u8],
+    pub q: &'a [u8],
+    pub dp: &'a [u8],
+    pub dq: &'a [u8],
+    pub qinv: &'a [u8],
+}
+
+impl std::fmt::Debug for RsaKey<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RsaKey of {} bits", self.p.len() * 16)
+    }
+}
+
+/// Is told the ticket of an operation that has ended, and how.
+pub type Done<'a> = dyn FnMut(u64, Result<&[u8], Fault>) + 'a;
+
+/// Takes operations, and gives their results later.
+pub trait CryptoDevice {
+    /// Hands over a copy of the operation. Returns at once.
+    fn submit(&mut self, operation: &Operation, ticket: u64) -> Result<(), Failure>;
+
+    /// Looks once what has become of the operations. A fault is the whole device's.
+    fn poll(&mut self, done: &mut Done) -> Result<(), Fault>;
+
+    fn in_flight(&self) -> usize;
+}

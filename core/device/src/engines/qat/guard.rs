@@ -1,0 +1,264 @@
+//! A QAT session behind its breaker.
+//!
+//! Starting and stopping talk to drivers and are done by other threads; submitting and polling touch rings in memory and are
+//! the caller's. When anything goes wrong, every operation that is under way comes back as failed, and is done in software.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::crypto::{CryptoDevice, Done, Operation};
+use super::super::{Failure, Folder};
+use super::session::{Qat, is_known};
+use crate::breaker::{Breaker, Permit, View};
+use crate::clock::now_ns;
+use crate::fault::Fault;
+use crate::guard::{Limits, Refusal};
+use crate::worker::{Serve, Worker};
+
+/// The ticket of the question. Callers use smaller ones.
+const QUESTION: u64 = u64::MAX;
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub folder: Folder,
+    pub limits: Limits,
+}
+
+/// Public-key operations of one thread.
+pub struct Crypto {
+    breaker: Arc<Breaker>,
+    plan: Plan,
+    session: Session,
+    process: u32,
+    /// A probe that is under way in an open session, and which question it is.
+    probe: Option<(Permit, usize)>,
+    questions: usize,
+    /// Operations that went down with a session, until their owner is told.
+    lost: Vec<u64>,
+    why: Fault,
+}
+
+enum Session {
+    None,
+    Starting { worker: Worker<Starter>, permit: Permit, since_ns: u64 },
+    Open(Box<Qat>),
+}
+
+impl Crypto {
+    /// Starts nothing yet.
+    pub fn new(plan: Plan, breaker: Arc<Breaker>) -> Self {
+        Self {
+            breaker,
+            plan,
+            session: Session::None,
+            process: std::process::id(),
+            probe: None,
+            questions: 0,
+            lost: Vec::with_capacity(64),
+            why: Fault::Error,
+        }
+    }
+
+    /// Hands over an operation. Its result comes by [`Self::poll`], with its ticket.
+    pub fn submit(&mut self, operation: &Operation, ticket: u64) -> Result<(), Refusal> {
+        let permit = self.admit()?;
+        let Session::Open(qat) = &mut self.session else { return Err(Refusal::NotNow) };
+        match qat.submit(operation, ticket) {
+            Ok(()) => Ok(()),
+            Err(Failure::Declined) => Err(Refusal::Declined),
+            // As long as results are due, a full ring is not a fault.
+            Err(Failure::Fault(Fault::QueueFull)) if qat.in_flight() > 0 => Err(Refusal::NotNow),
+            Err(Failure::Fault(fault)) => {
+                self.fail(permit, fault);
+                Err(Refusal::Fault(fault))
+            }
+        }
+    }
+
+    /// Looks what has become of the operations. Never waits.
+    pub fn poll(&mut self, done: &mut Done) {
+        self.leave_the_parent();
+        self.settle();
+        let mut fault = None;
+        if let Session::Open(qat) = &mut self.session {
+            let mut answer = None;
+            let question = self.probe.map(|(_, question)| question);
+            let polled = qat.poll(&mut |ticket, result| {
+                if ticket == QUESTION {
+                    let is_right =
+                        |result: &[u8]| question.is_some_and(|question| is_known(question, result));
+                    answer =
+                        Some(result.and_then(|r| if is_right(r) { Ok(()) } else { Err(Fault::BadOutput) }));
+                    return;
+                }
+                if let Err(failed) = result {
+                    fault = Some(failed);
+                }
+                done(ticket, result);
+            });
+            fault = fault.or(polled.err());
+            if let (Some(answer), Some((permit, _))) = (answer, self.probe.take_if(|_| answer.is_some())) {
+                match answer {
+                    Ok(()) => self.breaker.succeeded(permit, now_ns()),
+                    Err(wrong) => self.fail(permit, wrong),
+                }
+            }
+        }
+        if let Some(fault) = fault {
+            match self.probe.take() {
+                Some((permit, _)) => self.fail(permit, fault),
+                None => self.blame(fault),
+            }
+        }
+        for ticket in self.lost.drain(..) {
+            done(ticket, Err(self.why));
+        }
+    }
+
+    /// Operations under way, the question not counted.
+    pub fn in_flight(&self) -> usize {
+        match &self.session {
+            Session::Open(qat) => qat.in_flight() - usize::from(self.probe.is_some()) + self.lost.len(),
+            _ => self.lost.len(),
+        }
+    }
+
+    /// The caller has found a result wrong, or the heartbeat is lost.
+    pub fn blame(&mut self, fault: Fault) {
+        self.breaker.trip(fault, now_ns());
+        self.close(fault);
+    }
+
+    pub fn view(&self) -> View {
+        self.breaker.view()
+    }
+
+    /// Lets start and probes go on, and says whether an operation would be let through.
+    pub fn is_ready(&mut self) -> bool {
+        self.poll(&mut |_, _| {});
+        self.admit().is_ok()
+    }
+
+    fn admit(&mut self) -> Result<Permit, Refusal> {
+        self.leave_the_parent();
+        self.settle();
+        if matches!(self.session, Session::Starting { .. }) {
+            return Err(Refusal::NotNow);
+        }
+        let now = now_ns();
+        let permit = self.breaker.admit(now).ok_or(Refusal::NotNow)?;
+        match &mut self.session {
+            Session::Open(_) if !permit.is_probe() => return Ok(permit),
+            Session::Open(qat) => {
+                self.questions += 1;
+                match qat.ask(self.questions, QUESTION) {
+                    Ok(()) => self.probe = Some((permit, self.questions)),
+                    Err(fault) => self.fail(permit, fault),
+                }
+            }
+            _ => match self.start() {
+                Ok(worker) => self.session = Session::Starting { worker, permit, since_ns: now },
+                Err(fault) => self.fail(permit, fault),
+            },
+        }
+        Err(Refusal::NotNow)
+    }
+
+    fn start(&self) -> Result<Worker<Starter>, Fault> {
+        let Plan { folder, limits } = self.plan.clone();
+        Worker::start("qat", move || {
+            let mut qat = Qat::open(&folder, limits.operation)?;
+            qat.known_answers()?;
+            Ok(Starter(Some(Box::new(qat))))
+        })
+    }
+
+    /// Looks at a session that is starting, and takes it over.
+    fn settle(&mut self) {
+        let Session::Starting { worker, permit, since_ns } = &mut self.session else { return };
+        let (permit, now) = (*permit, now_ns());
+        let outcome = match worker.ready() {
+            None if now.saturating_sub(*since_ns) > self.plan.limits.start.as_nanos() as u64 => {
+                Err(Fault::TimedOut)
+            }
+            None => return,
+            Some(Err(fault)) => Err(fault),
+            Some(Ok(())) => {
+                // It is made; handing it over takes no time.
+                let _ = worker.post(());
+                match worker.reply(Duration::from_millis(100)) {
+                    Some(Ok(Some(qat))) => Ok(qat),
+                    _ => Err(Fault::Crashed),
+                }
+            }
+        };
+        match outcome {
+            Ok(qat) => {
+                self.session = Session::Open(qat);
+                self.breaker.succeeded(permit, now);
+            }
+            Err(fault) => self.fail(permit, fault),
+        }
+    }
+
+    fn fail(&mut self, permit: Permit, fault: Fault) {
+        self.breaker.failed(permit, fault, now_ns());
+        self.close(fault);
+    }
+
+    fn close(&mut self, fault: Fault) {
+        self.probe = None;
+        if let Session::Open(qat) = std::mem::replace(&mut self.session, Session::None) {
+            let lost = &mut self.lost;
+            qat.abandon(&mut |ticket| {
+                if ticket != QUESTION {
+                    lost.push(ticket);
+                }
+            });
+            self.why = fault;
+            stop(qat);
+        }
+    }
+
+    /// A session does not survive a fork: the rings are the parent's.
+    fn leave_the_parent(&mut self) {
+        let process = std::process::id();
+        if self.process != process {
+            self.process = process;
+            self.probe = None;
+            self.lost.clear();
+            std::mem::forget(std::mem::replace(&mut self.session, Session::None));
+        }
+    }
+}
+
+impl Drop for Crypto {
+    fn drop(&mut self) {
+        self.leave_the_parent();
+        self.close(Fault::Gone);
+    }
+}
+
+/// On a thread of its own: stopping may hang, too. If there can be no thread, it is not stopped.
+fn stop(qat: Box<Qat>) {
+    let mut qat = ManuallyDrop::new(qat);
+    let stopped = Worker::<Starter>::start("qat-stop", move || {
+        // SAFETY: not used afterwards, and dropped nowhere else.
+        unsafe { ManuallyDrop::drop(&mut qat) };
+        Err(Fault::Gone)
+    });
+    drop(stopped);
+}
+
+/// A thread that makes a session and gives it away.
+struct Starter(Option<Box<Qat>>);
+
+impl Serve for Starter {
+    type Request = ();
+    type Reply = Option<Box<Qat>>;
+
+    fn serve(&mut self, (): ()) -> Option<Box<Qat>> {
+        self.0.take()
+    }
+}

@@ -1,0 +1,375 @@
+//! One instance of a QAT device in this process.
+
+use std::ffi::c_void;
+use std::time::Duration;
+
+use super::super::crypto::{CryptoDevice, Curve, Done, Operation, Point, RsaKey};
+use super::super::{Failure, Folder};
+use super::abi::{
+    self, Flat, Functions, Instance, MontgomeryData, MultiplyData, PrivateKey, RsaData, Status,
+};
+use super::slot::{ROOM, Slot, multiply_done, rsa_done};
+use super::{NOT_MULTIPLIED, curves};
+use crate::clock::now_ns;
+use crate::fault::Fault;
+use crate::library::{Library, LibraryError};
+use crate::pause::Pause;
+
+/// Operations under way at once. Rings hold at least 64.
+const SLOTS: usize = 64;
+
+/// An instance's name in the device's configuration; qatlib gives each process its own.
+const SECTION: &std::ffi::CStr = c"SSL";
+
+/// Whether the libraries are there.
+pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
+    let qat = super::super::open(&abi::LIBRARY, folder)?;
+    let memory = super::super::open(&abi::MEMORY, folder)?;
+    Functions::of(&qat, &memory)?;
+    Ok(qat)
+}
+
+/// A started instance with its slots.
+pub struct Qat {
+    functions: Functions,
+    instance: Instance,
+    memory: *mut c_void,
+    slots: Box<[Slot]>,
+    limit: Duration,
+    /// Longest result: RSA-4096.
+    result: [u8; 512],
+}
+
+// SAFETY: an instance may be used by any one thread at a time, and what it points to belongs to it.
+unsafe impl Send for Qat {}
+
+impl Qat {
+    /// Starts the library and the first instance that there is for this process. May take long.
+    pub fn open(folder: &Folder, limit: Duration) -> Result<Self, Fault> {
+        let qat = super::super::open(&abi::LIBRARY, folder).map_err(|_| Fault::Init)?;
+        let memory = super::super::open(&abi::MEMORY, folder).map_err(|_| Fault::Init)?;
+        let functions = Functions::of(&qat, &memory).map_err(|_| Fault::Init)?;
+        // SAFETY: a terminated string.
+        started(unsafe { (functions.start)(SECTION.as_ptr()) })?;
+        let opened = Self::start(functions, limit);
+        if opened.is_err() {
+            // SAFETY: it was started, and no instance is in use.
+            unsafe { (functions.stop)() };
+        }
+        opened
+    }
+
+    fn start(functions: Functions, limit: Duration) -> Result<Self, Fault> {
+        let instance = instance(&functions)?;
+        // SAFETY: an instance of the library's; the translation is libusdm's own.
+        unsafe {
+            started((functions.translate)(instance, functions.physical))?;
+            started((functions.start_instance)(instance))?;
+        }
+        // SAFETY: plain numbers.
+        let memory = unsafe { (functions.allocate)(SLOTS * ROOM, 0, 64) };
+        if memory.is_null() {
+            // SAFETY: it was started above.
+            unsafe { (functions.stop_instance)(instance) };
+            return Err(Fault::Init);
+        }
+        // SAFETY: the memory is as large as all slots.
+        let slot = |at: usize| Slot::new(unsafe { memory.cast::<u8>().add(at * ROOM) });
+        let slots = (0..SLOTS).map(slot).collect();
+        Ok(Self { functions, instance, memory, slots, limit, result: [0; 512] })
+    }
+
+    /// Asks for operations whose results are known, and waits for them.
+    pub fn known_answers(&mut self) -> Result<(), Fault> {
+        for known in 0..KNOWN {
+            self.ask(known, known as u64)?;
+        }
+        let mut good = 0;
+        let mut pause = Pause::new(self.limit * 4);
+        while good < KNOWN {
+            let mut wrong = false;
+            self.poll(&mut |ticket, result| match result {
+                Ok(result) if is_known(ticket as usize, result) => good += 1,
+                _ => wrong = true,
+            })?;
+            if wrong {
+                return Err(Fault::BadOutput);
+            }
+            if good < KNOWN && !pause.wait() {
+                return Err(Fault::TimedOut);
+            }
+        }
+        Ok(())
+    }
+
+    /// One of the operations with a known result.
+    pub fn ask(&mut self, known: usize, ticket: u64) -> Result<(), Fault> {
+        let scalar: [u8; 48] = std::array::from_fn(|at| at as u8 + 1);
+        let part = |at: usize, length: usize| &KNOWN_RSA[at..at + length];
+        let operation = match known % KNOWN {
+            0 => Operation::RsaPrivate {
+                key: RsaKey {
+                    p: part(0, 128),
+                    q: part(128, 128),
+                    dp: part(256, 128),
+                    dq: part(384, 128),
+                    qinv: part(512, 128),
+                },
+                input: part(640, 256),
+            },
+            1 => Operation::Multiply { curve: Curve::P256, scalar: &scalar[..32], point: Point::Base },
+            2 => Operation::Multiply { curve: Curve::P384, scalar: &scalar, point: Point::Base },
+            _ => Operation::X25519 { scalar: &ALICE, point: None },
+        };
+        match self.submit(&operation, ticket) {
+            Ok(()) => Ok(()),
+            Err(Failure::Fault(fault)) => Err(fault),
+            Err(Failure::Declined) => Err(Fault::Error),
+        }
+    }
+
+    fn fill(&mut self, at: usize, operation: &Operation) -> Option<()> {
+        let slot = &mut self.slots[at];
+        slot.is_reversed = false;
+        match *operation {
+            Operation::RsaPrivate { key, input } => {
+                let half = key.p.len();
+                let is_sound = (64..=256).contains(&half)
+                    && [key.q, key.dp, key.dq, key.qinv].iter().all(|part| part.len() == half)
+                    && input.len() == 2 * half;
+                if !is_sound {
+                    return None;
+                }
+                slot.key = PrivateKey {
+                    version: abi::TWO_PRIMES,
+                    representation: abi::BY_PRIMES,
+                    modulus: Flat::NONE,
+                    exponent: Flat::NONE,
+                    p: slot.put(key.p)?,
+                    q: slot.put(key.q)?,
+                    dp: slot.put(key.dp)?,
+                    dq: slot.put(key.dq)?,
+                    qinv: slot.put(key.qinv)?,
+                };
+                slot.rsa = RsaData { key: &raw mut slot.key, input: slot.put(input)? };
+                slot.out = [slot.reserve(input.len())?, Flat::NONE];
+                slot.parts = 1;
+            }
+            Operation::Multiply { curve, scalar, point } => {
+                let parameters = match curve {
+                    Curve::P256 => curves::P256,
+                    Curve::P384 => curves::P384,
+                };
+                let (x, y) = match point {
+                    Point::Base => parameters.base,
+                    Point::At(x, y) => (x, y),
+                };
+                let length = curve.length();
+                if [scalar, x, y].iter().any(|number| number.len() != length) {
+                    return None;
+                }
+                slot.multiply = MultiplyData {
+                    scalar: slot.put(scalar)?,
+                    x: slot.put(x)?,
+                    y: slot.put(y)?,
+                    a: slot.put(parameters.a)?,
+                    b: slot.put(parameters.b)?,
+                    prime: slot.put(parameters.prime)?,
+                    cofactor: Flat::NONE,
+                    field: abi::PRIME_FIELD,
+                };
+                slot.out = [slot.reserve(length)?, slot.reserve(length)?];
+                slot.parts = 2;
+            }
+            Operation::X25519 { scalar, point } => {
+                let x = match point {
+                    Some(point) => slot.put_reversed(point)?,
+                    None => Flat::NONE,
+                };
+                slot.montgomery = MontgomeryData {
+                    curve: abi::CURVE25519,
+                    is_base: u32::from(point.is_none()),
+                    scalar: slot.put_reversed(scalar)?,
+                    x,
+                    y: Flat::NONE,
+                };
+                // Only u is written, but room for both is asked for.
+                slot.out = [slot.reserve(32)?, slot.reserve(32)?];
+                slot.parts = 1;
+                slot.is_reversed = true;
+            }
+        }
+        Some(())
+    }
+
+    fn hand_over(&mut self, at: usize, operation: &Operation) -> Status {
+        let (functions, instance) = (self.functions, self.instance);
+        let slot = &mut self.slots[at];
+        let tag = slot.tag();
+        let [x, y] = &mut slot.out;
+        // SAFETY: the instance is started. Everything that is pointed to is in the slot or its memory, neither of which moves or
+        // is used otherwise before the callback.
+        unsafe {
+            match operation {
+                Operation::RsaPrivate { .. } => {
+                    (functions.rsa)(instance, rsa_done, tag, &raw const slot.rsa, x)
+                }
+                Operation::Multiply { .. } => (functions.multiply)(
+                    instance,
+                    multiply_done,
+                    tag,
+                    &raw const slot.multiply,
+                    &raw mut slot.multiplied,
+                    x,
+                    y,
+                ),
+                Operation::X25519 { .. } => (functions.montgomery)(
+                    instance,
+                    multiply_done,
+                    tag,
+                    &raw const slot.montgomery,
+                    &raw mut slot.multiplied,
+                    x,
+                    y,
+                ),
+            }
+        }
+    }
+}
+
+impl CryptoDevice for Qat {
+    fn submit(&mut self, operation: &Operation, ticket: u64) -> Result<(), Failure> {
+        let Some(at) = self.slots.iter().position(Slot::is_free) else { return Err(Fault::QueueFull.into()) };
+        if self.fill(at, operation).is_none() {
+            self.slots[at].release();
+            return Err(Failure::Declined);
+        }
+        self.slots[at].begin(ticket, now_ns());
+        let status = self.hand_over(at, operation);
+        if status == abi::SUCCESS {
+            return Ok(());
+        }
+        self.slots[at].release();
+        match status {
+            abi::INVALID | abi::UNSUPPORTED => Err(Failure::Declined),
+            other => Err(fault(other).into()),
+        }
+    }
+
+    fn poll(&mut self, done: &mut Done) -> Result<(), Fault> {
+        // SAFETY: the instance is started. Callbacks run inside and touch slots by their atomics only.
+        let status = unsafe { (self.functions.poll)(self.instance, 0) };
+        if !matches!(status, abi::SUCCESS | abi::RETRY) {
+            return Err(fault(status));
+        }
+        let mut late = false;
+        let now = now_ns();
+        for at in 0..self.slots.len() {
+            let slot = &mut self.slots[at];
+            let Some(status) = slot.outcome() else {
+                let waits = now.saturating_sub(slot.since_ns);
+                late |= slot.is_in_flight() && waits > self.limit.as_nanos() as u64;
+                continue;
+            };
+            let ticket = slot.ticket;
+            let length = slot.result(&mut self.result);
+            slot.release();
+            match (status, length) {
+                (abi::SUCCESS, Some(length)) => done(ticket, Ok(&self.result[..length])),
+                (NOT_MULTIPLIED, _) | (_, None) => done(ticket, Err(Fault::BadOutput)),
+                (other, _) => done(ticket, Err(fault(other))),
+            }
+        }
+        self.result.fill(0);
+        if late { Err(Fault::TimedOut) } else { Ok(()) }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.iter().filter(|slot| !slot.is_free()).count()
+    }
+}
+
+impl Qat {
+    /// The operations that have not ended, for their owners.
+    pub fn abandon(&self, lost: &mut dyn FnMut(u64)) {
+        for slot in self.slots.iter().filter(|slot| !slot.is_free()) {
+            lost(slot.ticket);
+        }
+    }
+}
+
+impl Drop for Qat {
+    fn drop(&mut self) {
+        let is_idle = !self.slots.iter().any(Slot::is_in_flight);
+        // SAFETY: the instance was started and is not used afterwards.
+        unsafe {
+            (self.functions.stop_instance)(self.instance);
+            (self.functions.stop)();
+        }
+        if is_idle {
+            for slot in &mut self.slots {
+                slot.release();
+            }
+            // SAFETY: allocated by the same library, and no operation is under way.
+            unsafe { (self.functions.free)(&raw mut self.memory) };
+        } else {
+            // A callback or the device itself may still come.
+            std::mem::forget(std::mem::take(&mut self.slots));
+        }
+    }
+}
+
+const KNOWN: usize = 4;
+
+/// p, q, dp, dq, qinv of a key made for this, 128 bytes each; input and output of a private operation, 256 each.
+const KNOWN_RSA: &[u8; 1152] = include_bytes!("known.rsa");
+
+/// Section 6.1 of RFC 7748.
+const ALICE: [u8; 32] = [
+    0x77, 0x07, 0x6d, 0x0a, 0x73, 0x18, 0xa5, 0x7d, 0x3c, 0x16, 0xc1, 0x72, 0x51, 0xb2, 0x66, 0x45, 0xdf,
+    0x4c, 0x2f, 0x87, 0xeb, 0xc0, 0x99, 0x2a, 0xb1, 0x77, 0xfb, 0xa5, 0x1d, 0xb9, 0x2c, 0x2a,
+];
+const ALICE_PUBLIC: [u8; 32] = [
+    0x85, 0x20, 0xf0, 0x09, 0x89, 0x30, 0xa7, 0x54, 0x74, 0x8b, 0x7d, 0xdc, 0xb4, 0x3e, 0xf7, 0x5a, 0x0d,
+    0xbf, 0x3a, 0x0d, 0x26, 0x38, 0x1a, 0xf4, 0xeb, 0xa4, 0xa9, 0x8e, 0xaa, 0x9b, 0x4e, 0x6a,
+];
+
+/// Whether `result` is that of the known operation.
+pub(super) fn is_known(known: usize, result: &[u8]) -> bool {
+    match known % KNOWN {
+        0 => *result == KNOWN_RSA[896..],
+        1 => *result == curves::KNOWN_P256,
+        2 => *result == curves::KNOWN_P384,
+        _ => *result == ALICE_PUBLIC,
+    }
+}
+
+fn instance(functions: &Functions) -> Result<Instance, Fault> {
+    let mut count = 0;
+    // SAFETY: writable.
+    started(unsafe { (functions.count)(&raw mut count) })?;
+    if count == 0 {
+        return Err(Fault::Init);
+    }
+    let mut instances = vec![std::ptr::null_mut(); usize::from(count)];
+    // SAFETY: room for as many as is said.
+    started(unsafe { (functions.instances)(count, instances.as_mut_ptr()) })?;
+    instances.into_iter().find(|instance| !instance.is_null()).ok_or(Fault::Init)
+}
+
+fn started(status: Status) -> Result<(), Fault> {
+    match status {
+        abi::SUCCESS => Ok(()),
+        abi::RESTARTING => Err(Fault::Gone),
+        _ => Err(Fault::Init),
+    }
+}
+
+fn fault(status: Status) -> Fault {
+    match status {
+        abi::RETRY => Fault::QueueFull,
+        abi::RESOURCE => Fault::Error,
+        abi::RESTARTING => Fault::Gone,
+        _ => Fault::Error,
+    }
+}

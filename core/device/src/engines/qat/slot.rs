@@ -1,0 +1,186 @@
+//! The place of one operation: what the device reads, where it writes, and what has become of it.
+//!
+//! A slot belongs to the device from the submission to the callback. An operation that takes too long is reported to its
+//! owner, but its slot is not used again before the callback has come.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use super::abi::{Flat, MontgomeryData, MultiplyData, PrivateKey, RsaData, SUCCESS, Status, TRUE};
+
+/// Memory of a slot that the device reaches. An RSA-4096 operation needs 2,304 bytes of it.
+pub(super) const ROOM: usize = 4096;
+
+const FREE: u32 = 0;
+const IN_FLIGHT: u32 = 1;
+const DONE: u32 = 2;
+
+pub(super) struct Slot {
+    state: AtomicU32,
+    status: AtomicI32,
+    pub(super) ticket: u64,
+    pub(super) since_ns: u64,
+    memory: *mut u8,
+    used: usize,
+    /// What the result is: one part, or two.
+    pub(super) out: [Flat; 2],
+    pub(super) parts: usize,
+    /// X25519's result is turned around.
+    pub(super) is_reversed: bool,
+    pub(super) multiplied: u32,
+    pub(super) key: PrivateKey,
+    pub(super) rsa: RsaData,
+    pub(super) multiply: MultiplyData,
+    pub(super) montgomery: MontgomeryData,
+}
+
+impl Slot {
+    /// `memory` is [`ROOM`] bytes that nobody else uses.
+    pub(super) fn new(memory: *mut u8) -> Self {
+        let none = Flat::NONE;
+        Self {
+            state: AtomicU32::new(FREE),
+            status: AtomicI32::new(SUCCESS),
+            ticket: 0,
+            since_ns: 0,
+            memory,
+            used: 0,
+            out: [none; 2],
+            parts: 1,
+            is_reversed: false,
+            multiplied: 0,
+            key: PrivateKey {
+                version: 0,
+                representation: 0,
+                modulus: none,
+                exponent: none,
+                p: none,
+                q: none,
+                dp: none,
+                dq: none,
+                qinv: none,
+            },
+            rsa: RsaData { key: std::ptr::null_mut(), input: none },
+            multiply: MultiplyData {
+                scalar: none,
+                x: none,
+                y: none,
+                a: none,
+                b: none,
+                prime: none,
+                cofactor: none,
+                field: 0,
+            },
+            montgomery: MontgomeryData { curve: 0, is_base: 0, scalar: none, x: none, y: none },
+        }
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.state.load(Ordering::Acquire) == FREE
+    }
+
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.state.load(Ordering::Acquire) == IN_FLIGHT
+    }
+
+    /// `Some` once the callback has come.
+    pub(super) fn outcome(&self) -> Option<Status> {
+        (self.state.load(Ordering::Acquire) == DONE).then(|| self.status.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn begin(&mut self, ticket: u64, since_ns: u64) {
+        self.ticket = ticket;
+        self.since_ns = since_ns;
+        self.multiplied = 0;
+        self.state.store(IN_FLIGHT, Ordering::Release);
+    }
+
+    /// Copies what the device is to read. `None` if there is no room.
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Option<Flat> {
+        let flat = self.reserve(bytes.len())?;
+        // SAFETY: `reserve` has returned that many bytes of our own memory.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), flat.data, bytes.len()) };
+        Some(flat)
+    }
+
+    pub(super) fn put_reversed(&mut self, bytes: &[u8]) -> Option<Flat> {
+        let flat = self.put(bytes)?;
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(flat.data, bytes.len()) }.reverse();
+        Some(flat)
+    }
+
+    /// Room for a result.
+    pub(super) fn reserve(&mut self, length: usize) -> Option<Flat> {
+        // The device likes its numbers at multiples of eight.
+        let end = self.used.checked_add(length.next_multiple_of(8))?;
+        if end > ROOM {
+            return None;
+        }
+        // SAFETY: within the slot's memory.
+        let data = unsafe { self.memory.add(self.used) };
+        self.used = end;
+        Some(Flat { length: u32::try_from(length).ok()?, data })
+    }
+
+    /// Writes the result into `out`; returns its length.
+    pub(super) fn result(&self, out: &mut [u8]) -> Option<usize> {
+        let mut length = 0;
+        for part in &self.out[..self.parts] {
+            let part_length = part.length as usize;
+            let target = out.get_mut(length..length + part_length)?;
+            // SAFETY: the part was reserved in the slot's memory, and the device is done with it.
+            target.copy_from_slice(unsafe { std::slice::from_raw_parts(part.data, part_length) });
+            length += part_length;
+        }
+        if self.is_reversed {
+            out[..length].reverse();
+        }
+        Some(length)
+    }
+
+    /// Wipes keys and results, and gives the slot back.
+    pub(super) fn release(&mut self) {
+        for at in 0..self.used {
+            // SAFETY: within the slot's memory; the device is done with it.
+            unsafe { self.memory.add(at).write_volatile(0) };
+        }
+        self.used = 0;
+        self.state.store(FREE, Ordering::Release);
+    }
+
+    /// What the library is given to find the slot again.
+    pub(super) fn tag(&mut self) -> *mut c_void {
+        (&raw mut *self).cast()
+    }
+}
+
+/// # Safety
+/// `tag` is that of a slot that is in flight.
+unsafe fn done(tag: *mut c_void, status: Status) {
+    let slot: *const Slot = tag.cast();
+    // SAFETY: slots are leaked rather than freed while they are in flight, and these fields are atomic.
+    unsafe {
+        (*slot).status.store(status, Ordering::Relaxed);
+        (*slot).state.store(DONE, Ordering::Release);
+    }
+}
+
+pub(super) unsafe extern "C" fn rsa_done(tag: *mut c_void, status: Status, _: *mut c_void, _: *mut Flat) {
+    // SAFETY: the library returns the tag that it was given.
+    unsafe { done(tag, status) };
+}
+
+pub(super) unsafe extern "C" fn multiply_done(
+    tag: *mut c_void,
+    status: Status,
+    _: *mut c_void,
+    multiplied: u32,
+    _: *mut Flat,
+    _: *mut Flat,
+) {
+    // The result is the point at infinity, or the device could not say.
+    let status = if status == SUCCESS && multiplied != TRUE { super::NOT_MULTIPLIED } else { status };
+    // SAFETY: as above.
+    unsafe { done(tag, status) };
+}
