@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "bench gzip",
     "bench node",
     "bench tls",
