@@ -34,12 +34,28 @@ const realpathSync = fs.realpathSync.native;
 export function goShort(): boolean {
   const module = Module as unknown as WithHooks;
   if (!module.registerHooks || preservesSymlinks()) return false;
+  let credit = CREDIT;
   const hooks = module.registerHooks({
-    resolve: (specifier, context, next) => resolve(specifier, context) ?? next(specifier, context),
+    resolve(specifier, context, next) {
+      const found = resolve(specifier, context);
+      credit += found ? GAIN : -COST;
+      if (credit < 0) deregister();
+      return found ?? next(specifier, context);
+    },
   });
-  giveWay(module, () => hooks.deregister());
+  const deregister = (): void => {
+    credit = Infinity;
+    hooks.deregister();
+  };
+  giveWay(module, deregister);
   return true;
 }
+
+// What the hook costs with each request that is none of its business, those of CommonJS above all, and what it gains with each that is. A program in which
+// it does not pay is soon rid of it.
+const COST = 1;
+const GAIN = 3;
+const CREDIT = 16;
 
 // Hooks of the older kind live in a thread of their own and are asked after ours, but they must see every import.
 function giveWay(module: WithHooks, deregister: () => void): void {

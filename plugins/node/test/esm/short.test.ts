@@ -69,6 +69,24 @@ onEach('what is plain is not asked of Node again', async (release, t) => {
   assert.doesNotMatch(stdout, /plain|nested/);
 }, { from: 22 });
 
+onEach('where it does not pay it goes away, in the middle of a program', async (release, t) => {
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`many/${n}.js`, '']));
+  const app = App.create(t, {
+    ...FILES,
+    ...many,
+    'many/package.json': {},
+    'mixed.js': `import { createRequire } from 'node:module';
+      await import('./lib/plain.js');
+      const require = createRequire(import.meta.url);
+      for (let n = 0; n < 30; n++) require('./many/' + n + '.js');
+      console.log((await import('./lib/nested.js')).up.url, (await import('./lib/plain.mjs')).mjs);`,
+  });
+  await bothWays(app, release, ['mixed.js']);
+  const { stdout } = await app.run(release, [...PRELOAD, 'mixed.js'], { plugin: false, env: { HASTEN_TEST_ASKED: '1' } });
+  assert.doesNotMatch(stdout, /'\.\/lib\/plain\.js'/);
+  assert.match(stdout, /'\.\/lib\/nested\.js'/);
+}, { from: 22 });
+
 onEach('symlinks that are preserved', async (release, t) => {
   const app = program(t);
   app.write('linked-main.mjs', "import { url } from './linked/plain.js'; console.log(url, import.meta.url);");
