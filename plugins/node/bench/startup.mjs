@@ -38,6 +38,7 @@ const WORKLOADS = {
   },
   'next-version': { packages: ['next'], files: {}, args: ['node_modules/next/dist/bin/next', '--version'] },
   'next-info': { packages: ['next'], files: {}, args: ['node_modules/next/dist/bin/next', 'info'] },
+  nuxi: { packages: ['nuxi'], files: {}, args: ['node_modules/nuxi/bin/nuxi.mjs', '--version'] },
   eslint: {
     packages: ['eslint'],
     files: { 'eslint.config.mjs': 'export default [];', 'main.js': 'let a = 1;\n' },
