@@ -15,7 +15,7 @@ build() {
     shift 2
     newest=$(ls -t "$out/$name" "$sources"/*.[ch] scripts/devices.sh 2>/dev/null | head -n 1) || true
     [[ $newest != "$out/$name" ]] || return 0
-    cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-function -fPIC -shared -fvisibility=hidden -pthread \
+    cc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Wno-unused-function -fPIC -shared -fvisibility=hidden -pthread \
         -Wl,-soname,"$name" -o "$out/$name.new" "$sources/$source" "$sources/control.c" "$@"
     mv "$out/$name.new" "$out/$name"
 }
@@ -24,3 +24,5 @@ build libqatzip.so.3 qatzip.c -lz
 build libqpl.so.1 qpl.c -lz
 build libqat.so.4 qat.c -lcrypto
 build libusdm.so.0 usdm.c
+build libdml.so.1 dml.c
+build libdlb.so dlb.c

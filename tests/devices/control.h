@@ -1,5 +1,6 @@
 /* What the simulated libraries share: a small file, mapped by test and library alike, that says what goes wrong.
- * HASTEN_SIMULATED_DEVICES names it; without it nothing goes wrong. core/device/tests/support/control.rs is the other side. */
+ * HASTEN_SIMULATED_DEVICES names it; otherwise it is called `control` and lies beside the library. Without it nothing goes
+ * wrong. core/device/tests/simulated/control.rs is the other side. */
 #ifndef HASTEN_CONTROL_H
 #define HASTEN_CONTROL_H
 

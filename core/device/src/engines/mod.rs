@@ -2,6 +2,8 @@
 
 pub mod crypto;
 pub mod deflate;
+pub mod dlb;
+pub mod dml;
 pub mod qat;
 pub mod qatzip;
 pub mod qpl;

@@ -15,7 +15,9 @@ const ENGINES: u64 = 5;
 pub(crate) enum Simulated {
     QatZip = 0,
     Qpl = 1,
+    Dml = 2,
     Qat = 3,
+    Dlb = 4,
 }
 
 /// As in `control.h`.

@@ -1,7 +1,6 @@
 //! QATzip and QPL.
 
 use std::io::Read;
-use std::time::Duration;
 
 use hasten_device::breaker::State;
 use hasten_device::engines::deflate::{Deflate, DeflateDevice, Plan};
@@ -10,10 +9,8 @@ use hasten_device::engines::qpl::{self, Qpl};
 use hasten_device::{Fault, Limits, Refusal};
 
 use crate::control::{Control, Injected, Simulated, libraries};
-use crate::{breaker, wait_for};
+use crate::{PATIENT, SHORT, breaker, limits, wait_for};
 
-/// Short enough for a hang to be seen soon, and long enough for a machine that does other things.
-const LIMITS: Limits = Limits { operation: Duration::from_millis(250), start: Duration::from_secs(1) };
 const LARGEST: usize = 1 << 16;
 
 fn inflate(packed: &[u8], out: &mut [u8]) -> Option<usize> {
@@ -24,12 +21,12 @@ fn inflate(packed: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(unpacked.len())
 }
 
-fn engine<D: DeflateDevice>() -> Deflate<D> {
-    Deflate::new(Plan { folder: Some(libraries()), inflate }, breaker(), LIMITS, LARGEST)
+fn engine<D: DeflateDevice>(limits: Limits) -> Deflate<D> {
+    Deflate::new(Plan { folder: Some(libraries()), inflate }, breaker(), limits, LARGEST)
 }
 
-fn ready<D: DeflateDevice>() -> Deflate<D> {
-    let mut engine = engine();
+fn ready<D: DeflateDevice>(limits: Limits) -> Deflate<D> {
+    let mut engine = engine(limits);
     wait_for("the engine is ready", || engine.is_ready());
     engine
 }
@@ -55,16 +52,15 @@ fn compress<D: DeflateDevice>(engine: &mut Deflate<D>) -> Result<(), Refusal> {
 
 /// The faults of operations, and what each is called by the engine.
 fn meets<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
-    let mut engine = ready::<D>();
     for &(injected, expected) in faults {
-        compress(&mut engine).unwrap();
+        let mut engine = ready::<D>(limits(injected));
         match injected {
             Injected::Slow => control.slow(60_000),
             other => control.inject(other),
         }
         assert_eq!(compress(&mut engine), Err(Refusal::Fault(expected)), "{injected:?}");
         assert_eq!(engine.view().fault, Some(expected), "{injected:?}");
-        // As long as it lasts, operations are refused at once, or probes fail.
+        // As long as it lasts, operations are refused at once, and probes fail.
         let failed = engine.view();
         wait_for("a probe has failed", || {
             let _ = engine.is_ready();
@@ -74,11 +70,9 @@ fn meets<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
         if !matches!(injected, Injected::Hang | Injected::Slow) {
             assert!(control.faulted() > 0, "{injected:?} was injected");
         }
-        // A library that sleeps does so in a worker that was given up.
         control.inject(Injected::None);
         let before = control.operations();
-        wait_for("the engine is back", || engine.is_ready());
-        compress(&mut engine).unwrap();
+        wait_for("the engine is back", || compress(&mut engine).is_ok());
         assert!(
             control.operations() > before + 2,
             "{injected:?}: the question was asked, and the device used"
@@ -89,7 +83,7 @@ fn meets<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
 fn does_not_start<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
     for &(injected, expected) in faults {
         control.inject(injected);
-        let mut engine = engine::<D>();
+        let mut engine = engine::<D>(PATIENT);
         wait_for("it has been tried twice", || {
             assert!(!engine.is_ready());
             engine.view().fault == Some(expected) && engine.view().state != State::Closed
@@ -102,7 +96,7 @@ fn does_not_start<D: DeflateDevice>(control: &Control, faults: &[(Injected, Faul
 }
 
 fn survives_a_reset<D: DeflateDevice>(control: &Control) {
-    let mut engine = ready::<D>();
+    let mut engine = ready::<D>(PATIENT);
     compress(&mut engine).unwrap();
     let opened = control.opened();
     control.reset();
@@ -113,7 +107,7 @@ fn survives_a_reset<D: DeflateDevice>(control: &Control) {
 }
 
 fn works<D: DeflateDevice>(control: &Control) {
-    let mut engine = ready::<D>();
+    let mut engine = ready::<D>(PATIENT);
     let (input, mut packed, mut unpacked) = (text(), vec![0; LARGEST], vec![0; LARGEST]);
     for length in [1, 2, 100, 4096, 40_000] {
         let before = control.operations();
@@ -132,7 +126,7 @@ fn works<D: DeflateDevice>(control: &Control) {
 
 /// A client may send what it likes: no breaker opens.
 fn declines_what_is_not_its_fault<D: DeflateDevice>() {
-    let mut engine = ready::<D>();
+    let mut engine = ready::<D>(PATIENT);
     let mut out = vec![0; LARGEST];
     assert_eq!(engine.decompress(&[0xff; 300], &mut out), Err(Refusal::Declined));
     assert_eq!(engine.compress(1, &text(), &mut out[..100]), Err(Refusal::Declined));
@@ -189,7 +183,7 @@ fn qpl_comes_through_every_fault() {
 #[test]
 fn a_device_that_is_a_little_slow_is_waited_for() {
     let control = Control::of(Simulated::Qpl);
-    let mut engine = ready::<Qpl>();
+    let mut engine = ready::<Qpl>(PATIENT);
     control.slow(2);
     compress(&mut engine).unwrap();
 }
@@ -219,16 +213,13 @@ fn engines_that_cannot_start_do_so_later() {
 fn a_start_that_hangs_keeps_nobody_waiting() {
     let control = Control::of(Simulated::QatZip);
     control.inject(Injected::HangInit);
-    let limits = Limits { start: Duration::from_millis(50), ..LIMITS };
-    let plan = Plan { folder: Some(libraries()), inflate };
-    let mut engine = Deflate::<QatZip>::new(plan, breaker(), limits, LARGEST);
+    let mut engine = engine::<QatZip>(SHORT);
     wait_for("the start is given up", || {
         assert!(!engine.is_ready());
         engine.view().fault == Some(Fault::TimedOut)
     });
     control.inject(Injected::None);
-    wait_for("the engine is back", || engine.is_ready());
-    compress(&mut engine).unwrap();
+    wait_for("the engine is back", || compress(&mut engine).is_ok());
 }
 
 #[test]
@@ -249,7 +240,7 @@ fn an_engine_that_is_disabled_is_not_used() {
     let control = Control::of(Simulated::QatZip);
     let breaker = breaker();
     let plan = Plan { folder: Some(libraries()), inflate };
-    let mut engine = Deflate::<QatZip>::new(plan, breaker.clone(), LIMITS, LARGEST);
+    let mut engine = Deflate::<QatZip>::new(plan, breaker.clone(), PATIENT, LARGEST);
     wait_for("the engine is ready", || engine.is_ready());
     breaker.disable();
     let before = control.operations();

@@ -2,13 +2,28 @@
 //! gets past the caller's check, and the engine is back when the fault is over.
 
 mod control;
+mod copies;
 mod crypto;
 mod deflate;
+mod hand_out;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hasten_device::Limits;
 use hasten_device::breaker::{Breaker, Settings};
+
+use crate::control::Injected;
+
+/// Where a good result is expected: no test fails because the machine is busy.
+const PATIENT: Limits = Limits { operation: Duration::from_secs(30), start: Duration::from_secs(30) };
+
+/// Where none will come.
+const SHORT: Limits = Limits { operation: Duration::from_millis(150), start: Duration::from_millis(300) };
+
+fn limits(injected: Injected) -> Limits {
+    if matches!(injected, Injected::Hang | Injected::Slow | Injected::HangInit) { SHORT } else { PATIENT }
+}
 
 /// Quick to come back, so that tests are.
 fn breaker() -> Arc<Breaker> {

@@ -1,0 +1,277 @@
+//! DLB: small messages from one sender to whichever receiver is free, by a queue in hardware.
+//!
+//! The device carries numbers of places in a table; the messages stay in the table. So a message is taken exactly once:
+//! by the receiver that the device chose, or by the sender, which takes it back when it is late or the device has failed.
+
+mod abi;
+mod session;
+mod table;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+pub use self::abi::LIBRARY;
+use self::session::Session;
+pub use self::session::look;
+use self::table::Table;
+use super::Folder;
+use crate::breaker::{Breaker, Permit, View};
+use crate::clock::now_ns;
+use crate::fault::Fault;
+use crate::guard::{Limits, Refusal};
+use crate::worker::{Serve, Worker};
+
+/// The sending side, and what starts and stops sessions.
+pub struct Sender {
+    shared: Arc<Shared>,
+    folder: Folder,
+    receivers: usize,
+    breaker: Arc<Breaker>,
+    limits: Limits,
+    session: Option<Arc<Session>>,
+    starting: Option<Starting>,
+}
+
+/// One of the receiving sides.
+pub struct Receiver {
+    shared: Arc<Shared>,
+    number: usize,
+    session: Option<Arc<Session>>,
+    epoch: u32,
+}
+
+struct Shared {
+    table: Table,
+    session: Mutex<Option<Arc<Session>>>,
+    /// Changes with the session.
+    epoch: AtomicU32,
+    /// A receiver has got something that nobody sent, or an error.
+    is_broken: AtomicBool,
+}
+
+struct Starting {
+    worker: Worker<Opener>,
+    permit: Permit,
+    since_ns: u64,
+}
+
+/// A queue for `receivers` threads. Starts nothing yet.
+pub fn hand_out(
+    folder: Folder,
+    receivers: usize,
+    breaker: Arc<Breaker>,
+    limits: Limits,
+) -> (Sender, Vec<Receiver>) {
+    let shared = Arc::new(Shared {
+        table: Table::new(),
+        session: Mutex::new(None),
+        epoch: AtomicU32::new(0),
+        is_broken: AtomicBool::new(false),
+    });
+    let receiver = |number| Receiver { shared: Arc::clone(&shared), number, session: None, epoch: 0 };
+    let receivers: Vec<_> = (0..receivers.max(1)).map(receiver).collect();
+    let count = receivers.len();
+    let sender = Sender { shared, folder, receivers: count, breaker, limits, session: None, starting: None };
+    (sender, receivers)
+}
+
+impl Sender {
+    /// Hands out `message`, or refuses: it is the caller's, then.
+    pub fn send(&mut self, message: u64) -> Result<(), Refusal> {
+        let permit = self.admit()?;
+        let Some(session) = &self.session else { return Err(Refusal::NotNow) };
+        let Some(place) = self.shared.table.put(message, now_ns()) else { return Err(Refusal::NotNow) };
+        let Err(fault) = session.send(place) else { return Ok(()) };
+        if self.shared.table.take(place).is_none() {
+            // It said that it failed, and has delivered it all the same.
+            return Ok(());
+        }
+        // Receivers are busy: no fault, as long as they have something to do.
+        if fault == Fault::QueueFull && !self.shared.table.is_empty() {
+            return Err(Refusal::NotNow);
+        }
+        self.fail(permit, fault);
+        Err(Refusal::Fault(fault))
+    }
+
+    /// Takes back what is late or lost; each goes to `lost`, to be handed out in software. Call it once a turn.
+    pub fn check(&mut self, lost: &mut dyn FnMut(u64)) {
+        self.settle();
+        let now = now_ns();
+        let late = self
+            .shared
+            .table
+            .oldest()
+            .is_some_and(|since| now.saturating_sub(since) > self.limits.operation.as_nanos() as u64);
+        let is_broken = self.shared.is_broken.swap(false, Ordering::AcqRel);
+        if self.session.is_some() && (late || is_broken) {
+            self.breaker.trip(if is_broken { Fault::BadOutput } else { Fault::TimedOut }, now);
+            self.close();
+        }
+        if self.session.is_none() {
+            self.shared.table.take_all(lost);
+        }
+    }
+
+    pub fn view(&self) -> View {
+        self.breaker.view()
+    }
+
+    /// Lets start and probes go on, and says whether a message would be let through.
+    pub fn is_ready(&mut self) -> bool {
+        self.admit().is_ok()
+    }
+
+    /// A probe is a new session that has carried known messages: one in use cannot be asked, its receivers would see it.
+    fn admit(&mut self) -> Result<Permit, Refusal> {
+        self.settle();
+        if self.starting.is_some() {
+            return Err(Refusal::NotNow);
+        }
+        let now = now_ns();
+        let permit = self.breaker.admit(now).ok_or(Refusal::NotNow)?;
+        if self.session.is_some() {
+            if permit.is_probe() {
+                // The session is newer than the fault, and has answered.
+                self.breaker.succeeded(permit, now);
+                return Err(Refusal::NotNow);
+            }
+            return Ok(permit);
+        }
+        let (folder, receivers, limits) = (self.folder.clone(), self.receivers, self.limits);
+        let open = move || {
+            let session = Session::open(&folder, receivers)?;
+            session.known_answer(limits.operation * 4)?;
+            Ok(Opener(Some(Arc::new(session))))
+        };
+        match Worker::start("dlb", open) {
+            Ok(worker) => self.starting = Some(Starting { worker, permit, since_ns: now }),
+            Err(fault) => self.fail(permit, fault),
+        }
+        Err(Refusal::NotNow)
+    }
+
+    fn settle(&mut self) {
+        let Some(Starting { worker, permit, since_ns }) = &mut self.starting else { return };
+        let (permit, now) = (*permit, now_ns());
+        let outcome = match worker.ready() {
+            None if now.saturating_sub(*since_ns) > self.limits.start.as_nanos() as u64 => {
+                Err(Fault::TimedOut)
+            }
+            None => return,
+            Some(Err(fault)) => Err(fault),
+            Some(Ok(())) => {
+                let _ = worker.post(());
+                match worker.reply(Duration::from_millis(100)) {
+                    Some(Ok(Some(session))) => Ok(session),
+                    _ => Err(Fault::Crashed),
+                }
+            }
+        };
+        self.starting = None;
+        match outcome {
+            Ok(session) => {
+                self.shared.publish(Some(Arc::clone(&session)));
+                self.session = Some(session);
+                self.breaker.succeeded(permit, now);
+            }
+            Err(fault) => self.fail(permit, fault),
+        }
+    }
+
+    fn fail(&mut self, permit: Permit, fault: Fault) {
+        self.breaker.failed(permit, fault, now_ns());
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.shared.publish(None);
+        if let Some(session) = self.session.take() {
+            stop(session);
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Receiver {
+    /// A message, if there is one. Never waits.
+    pub fn receive(&mut self) -> Option<u64> {
+        self.follow();
+        let session = self.session.as_ref()?;
+        match session.receive(self.number) {
+            Ok(place) => {
+                let place = place?;
+                let message = self.shared.table.take(place);
+                // The sender may have taken it back; but a place that never was one is the device's invention.
+                if message.is_none() && !self.shared.table.knows(place) {
+                    self.shared.is_broken.store(true, Ordering::Release);
+                }
+                message
+            }
+            Err(_) => {
+                self.shared.is_broken.store(true, Ordering::Release);
+                self.session = None;
+                None
+            }
+        }
+    }
+
+    /// Goes over to a new session.
+    fn follow(&mut self) {
+        let epoch = self.shared.epoch.load(Ordering::Acquire);
+        if epoch == self.epoch {
+            return;
+        }
+        if let Ok(session) = self.shared.session.try_lock() {
+            self.session = session.clone();
+            self.epoch = epoch;
+        }
+    }
+}
+
+impl Shared {
+    fn publish(&self, session: Option<Arc<Session>>) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// On a thread of its own, when the last receiver has let go. If there can be no thread, the session is left as it is.
+fn stop(session: Arc<Session>) {
+    let session = std::mem::ManuallyDrop::new(session);
+    let stopping = Worker::<Opener>::start("dlb-stop", move || {
+        let mut session = std::mem::ManuallyDrop::into_inner(session);
+        for _ in 0..1_000 {
+            match Arc::try_unwrap(session) {
+                Ok(last) => {
+                    drop(last);
+                    return Err(Fault::Gone);
+                }
+                Err(shared) => session = shared,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // A receiver that never looks again has it.
+        std::mem::forget(session);
+        Err(Fault::Gone)
+    });
+    drop(stopping);
+}
+
+/// A thread that opens a session and gives it away.
+struct Opener(Option<Arc<Session>>);
+
+impl Serve for Opener {
+    type Request = ();
+    type Reply = Option<Arc<Session>>;
+
+    fn serve(&mut self, (): ()) -> Self::Reply {
+        self.0.take()
+    }
+}
