@@ -3,7 +3,7 @@
 //! results are verified, whether or not the process verifies the others.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hasten_device::breaker::{Breaker, Permit, Settings, View};
@@ -31,6 +31,8 @@ impl Guard {
     }
 }
 
+static HAS_OPENED: AtomicBool = AtomicBool::new(false);
+
 /// Nanoseconds since this process first asked: the clock of all breakers.
 pub fn now_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -40,8 +42,15 @@ pub fn now_ns() -> u64 {
 
 /// Whether an engine may be asked now. A probe that comes to nothing, because the engine was not for this chunk after
 /// all, is not reported and makes room for the next after a while.
-pub fn admit(kind: EngineKind, now_ns: u64) -> Option<Permit> {
+pub fn admit(kind: EngineKind) -> Option<Permit> {
+    // Closed breakers do not look at the time, and nearly always all are.
+    let now_ns = if !has_opened() || is_closed(kind) { 0 } else { now_ns() };
     guard(kind).breaker.admit(now_ns)
+}
+
+/// Whether any breaker of this process ever opened.
+pub fn has_opened() -> bool {
+    HAS_OPENED.load(Ordering::Relaxed)
 }
 
 /// Its result was right, or nobody looked.
@@ -56,6 +65,7 @@ pub fn failed(kind: EngineKind, permit: Permit) -> u64 {
     if kind == EngineKind::Original {
         return 0;
     }
+    HAS_OPENED.store(true, Ordering::Relaxed);
     let Guard { breaker, told } = guard(kind);
     breaker.failed(permit, Fault::BadOutput, now_ns());
     let opened = breaker.view().opened;
@@ -115,23 +125,23 @@ mod tests {
     #[test]
     fn an_engine_comes_back_after_good_results_and_waits_longer_after_bad_ones() {
         let kind = EngineKind::ZlibRs;
-        let permit = admit(kind, now_ns()).expect("it is in service");
+        let permit = admit(kind).expect("it is in service");
         assert!(!permit.is_probe() && is_closed(kind));
         assert_eq!(failed(kind, permit), 1);
         assert_eq!(view(kind).fault, Some(Fault::BadOutput));
-        assert!(admit(kind, now_ns()).is_none(), "not at once");
+        assert!(admit(kind).is_none(), "not at once");
         let first = view(kind).probe_ns - view(kind).since_ns;
 
         skip(SETTINGS.longest);
-        let probe = admit(kind, now_ns()).expect("it is tried again");
-        assert!(probe.is_probe() && admit(kind, now_ns()).is_none(), "one at a time");
+        let probe = admit(kind).expect("it is tried again");
+        assert!(probe.is_probe() && admit(kind).is_none(), "one at a time");
         assert_eq!(failed(kind, probe), 0, "it had not closed");
-        assert!(view(kind).probe_ns - now_ns() > first, "it waits longer");
+        assert!(has_opened() && view(kind).probe_ns - now_ns() > first, "it waits longer");
 
         skip(SETTINGS.longest * 2);
         for _ in 0..SETTINGS.good {
             assert!(!is_closed(kind));
-            let probe = admit(kind, now_ns()).expect("tried again, one after the other");
+            let probe = admit(kind).expect("tried again, one after the other");
             succeeded(kind, probe);
         }
         assert!(is_closed(kind));
@@ -140,7 +150,7 @@ mod tests {
 
     #[test]
     fn there_is_nobody_behind_the_original() {
-        let permit = admit(EngineKind::Original, now_ns()).expect("always");
+        let permit = admit(EngineKind::Original).expect("always");
         assert_eq!(failed(EngineKind::Original, permit), 0);
         assert!(is_closed(EngineKind::Original));
     }

@@ -13,3 +13,4 @@ pub mod store;
 mod stored;
 pub mod stream;
 pub mod verify;
+mod watch;

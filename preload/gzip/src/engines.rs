@@ -34,6 +34,10 @@ fn is_disabled(kind: EngineKind) -> bool {
 /// Tells of every engine whether it is in service. While nothing changes this reads a few words.
 pub(crate) fn report(slot: &Slot) {
     for (kind, engine) in ENGINES {
+        if !breaker::has_opened() && !hasten_telemetry::is_disabled(engine) {
+            slot.engine_state(engine, BreakerState::Closed, None, 0);
+            continue;
+        }
         let view = breaker::view(kind);
         let (state, probe) = match BreakerState::from_index(view.state as usize) {
             _ if hasten_telemetry::is_disabled(engine) => (BreakerState::Disabled, 0),

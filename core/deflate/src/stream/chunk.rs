@@ -6,6 +6,7 @@ use crate::pool::{self, Scratch};
 use crate::select::Choice;
 use crate::store::Bytes;
 use crate::stored::{self, BitWriter};
+use crate::watch::Watch;
 use crate::{breaker, savings, select, verify};
 
 /// Flushes with fewer bytes than this are cheaper for the original, which need not learn the window again each time.
@@ -173,11 +174,11 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         if was_wrong && kind != EngineKind::Original {
             continue;
         }
-        let started = breaker::now_ns();
-        let Some(permit) = breaker::admit(kind, started) else { continue };
+        let Some(permit) = breaker::admit(kind) else { continue };
+        let watch = Watch::start(chunk.input.len());
         let written = pool::compress(kind, &engine_settings, chunk, out);
         let work = &mut tally.engines[kind as usize];
-        work.busy_ns += breaker::now_ns() - started;
+        work.busy_ns += watch.ns();
         let Some(written) = written else {
             // Where stored blocks just fit, what does not compress does not fit, whoever tries.
             if out.len() < engine::bound(chunk.input.len()) {

@@ -1,0 +1,53 @@
+//! How long engines are at work.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+/// Below this many bytes two looks at the clock are a percent of the work.
+const SHORT: usize = 4096;
+
+/// Of short chunks one in so many is timed, and stands for the others.
+const EVERY: u8 = 16;
+
+/// Runs while an engine does.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    started: Option<Instant>,
+    weight: u64,
+}
+
+impl Watch {
+    /// `length` is that of the engine's input.
+    pub(crate) fn start(length: usize) -> Self {
+        thread_local! {
+            static SHORT_ONES: Cell<u8> = const { Cell::new(0) };
+        }
+        if length >= SHORT {
+            return Self { started: Some(Instant::now()), weight: 1 };
+        }
+        let count = SHORT_ONES.get();
+        SHORT_ONES.set((count + 1) % EVERY);
+        Self { started: (count == 0).then(Instant::now), weight: EVERY.into() }
+    }
+
+    pub(crate) fn ns(&self) -> u64 {
+        let elapsed = self.started.map(|started| started.elapsed().as_nanos()).unwrap_or_default();
+        u64::try_from(elapsed).unwrap_or(u64::MAX).saturating_mul(self.weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_short_chunks_one_in_sixteen_stands_for_all() {
+        let timed = (0..EVERY).filter(|_| Watch::start(SHORT - 1).started.is_some()).count();
+        assert_eq!(timed, 1);
+        assert!((0..EVERY).all(|_| Watch::start(SHORT).started.is_some()));
+        let watch = Watch { started: Some(Instant::now()), weight: 16 };
+        while watch.ns() == 0 {}
+        assert_eq!(watch.ns() % 16, 0);
+        assert_eq!(Watch { started: None, weight: 16 }.ns(), 0);
+    }
+}
