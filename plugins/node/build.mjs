@@ -12,6 +12,7 @@ const { build } = createRequire(path.join(root, '.deps/node-plugin/'))('esbuild'
 const entries = {
   register: 'src/register.ts',
   serve: 'src/cache/serve.ts',
+  credit: 'src/cache/credit.ts',
   record: 'src/cache/record.ts',
   gc: 'src/gc/gc.ts',
   esm: 'src/esm/esm.ts',
@@ -21,7 +22,7 @@ const entries = {
 const common = {
   absWorkingDir: here,
   bundle: true,
-  charset: 'utf8',
+  charset: 'ascii',
   format: 'cjs',
   logLevel: 'warning',
   platform: 'node',
@@ -42,20 +43,20 @@ async function plugin(outdir, plugins = []) {
 }
 
 // Small programs are not worth a cache, and large ones get theirs over several starts. Tests want one of every program, at once.
-const POLICY = { WORTH_MODULES: '1', FIXED: '-1e12' };
+const POLICY = { recorder: ['WORTH_MODULES', '1'], credit: ['GIVEN', '1e12'] };
 
 const eager = {
   name: 'eager',
-  setup: (building) =>
-    building.onLoad({ filter: /\/cache\/recorder\.ts$/ }, ({ path: file }) => {
-      let contents = fs.readFileSync(file, 'utf8');
-      for (const [name, value] of Object.entries(POLICY)) {
-        const changed = contents.replace(new RegExp(`^const ${name} = .*;$`, 'm'), `const ${name} = ${value};`);
-        if (changed === contents) throw new Error(`recorder.ts has no constant ${name} any more`);
-        contents = changed;
-      }
-      return { contents, loader: 'ts' };
-    }),
+  setup: (building) => {
+    for (const [file, [name, value]] of Object.entries(POLICY)) {
+      building.onLoad({ filter: new RegExp(`/cache/${file}\\.ts$`) }, ({ path: found }) => {
+        const source = fs.readFileSync(found, 'utf8');
+        const contents = source.replace(new RegExp(`^const ${name} = .*;$`, 'm'), `const ${name} = ${value};`);
+        if (contents === source) throw new Error(`${file}.ts has no constant ${name} any more`);
+        return { contents, loader: 'ts' };
+      });
+    }
+  },
 };
 
 // The package is what has been built: no tools, and the version of the workspace.

@@ -54,7 +54,7 @@ function useCache(set: Settings, facts: Stats.Facts, main: string): void {
   facts.session = session;
   if (records) facts.recorded = new Recorder(session, key, main, file);
   // Most programs have no cache.
-  const served = fs.existsSync(file) && loadOwn<typeof Serve>('serve').serve(session, { file, key, main, module, require });
+  const served = fs.existsSync(file) && loadOwn<typeof Serve>('serve', set.folder!).serve(session, { file, key, main, module, require });
   if (records && !served) takeNotes(session);
 }
 

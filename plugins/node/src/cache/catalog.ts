@@ -13,8 +13,8 @@ import {
   type Entry,
   type IndexText,
 } from './format';
-import type { Facts, FileNumbers } from './facts';
 import { segment, type Segment, type Stored } from './store';
+import { wrappedFile } from './apart';
 import { jsonOf, wraps } from './text';
 
 const { lstatSync, readlinkSync, statSync } = fs;
@@ -33,25 +33,13 @@ export interface Code {
   readonly flags: number;
 }
 
-export interface PackageNumbers {
-  readonly path: string;
-  readonly numbers: FileNumbers;
-}
-
-export interface ExportedFile {
-  readonly numbers: FileNumbers;
-  readonly flags: number;
-  readonly source: string;
-  readonly bytecode: Buffer | null;
-  readonly package: PackageNumbers | null;
-}
-
-export interface ExportedRequest {
-  readonly directory: string;
-  readonly request: string;
-  readonly answer: string;
-  readonly directories: readonly string[];
-  readonly packages: readonly PackageNumbers[];
+/** All that a file says besides sources and bytecode, in lists that can grow. */
+export interface Tables {
+  readonly text: { readonly [list in 'directories' | 'packages' | 'files' | 'requests']: string[] };
+  readonly numbers: { readonly [list in 'directories' | 'packages' | 'files']: number[] };
+  readonly words: { readonly [list in 'directories' | 'files' | 'origins' | 'requests' | 'dependencies']: number[] };
+  /** The text of entries of each directory. */
+  readonly entries: Buffer[];
 }
 
 const afterwards = Promise.resolve();
@@ -59,8 +47,8 @@ const afterwards = Promise.resolve();
 export class Catalog {
   readonly text: IndexText;
   readonly stored: Stored;
-  /** Set when something was different and yet right: the cache is worth writing again. */
-  worn = false;
+  /** Directories and files that were different and yet right: their facts are worth writing again. */
+  readonly worn = { directories: new Set<number>(), files: new Set<number>() };
 
   private readonly numbers: Float64Array;
   private readonly words: Uint32Array;
@@ -70,9 +58,13 @@ export class Catalog {
   private readonly dependencyRows: number;
   private readonly fileByPath = new Map<string, number>();
   private readonly originByPath = new Map<string, number>();
+  /** The origin before of the same directory; -1 if there is none. */
+  private readonly olderOrigins: Int32Array;
   private readonly requestsByOrigin: (Map<string, number> | undefined)[] = [];
   /** For each directory the turn in which it was verified, negative where something was different. */
   private readonly directories: Int32Array;
+  /** For each directory the turn in which its names were compared, as its times had changed. */
+  private readonly compared: Int32Array;
   /** A turn is a synchronous run of the program. Node, too, looks at the file system once in a turn. */
   private turn = 0;
   private isTurnOver = true;
@@ -101,18 +93,24 @@ export class Catalog {
     this.requestRows = this.originRows + count(Word.Origins) * OriginWord.Count;
     this.dependencyRows = this.requestRows + count(Word.Requests) * RequestWord.Count;
     this.directories = new Int32Array(count(Word.Directories));
+    this.compared = new Int32Array(count(Word.Directories));
     this.packages = new Array<Known>(count(Word.Packages)).fill(Known.Nothing);
     const { files, directories } = text;
     for (let i = 0; i < files.length; i++) this.fileByPath.set(files[i]!, i);
     const origins = count(Word.Origins);
-    for (let i = 0; i < origins; i++) this.originByPath.set(directories[this.words[this.originRows + i * OriginWord.Count]!]!, i);
+    this.olderOrigins = new Int32Array(origins);
+    for (let i = 0; i < origins; i++) {
+      const directory = directories[this.words[this.originRows + i * OriginWord.Count]!]!;
+      this.olderOrigins[i] = this.originByPath.get(directory) ?? -1;
+      this.originByPath.set(directory, i);
+    }
   }
 
   /** The file that a request from a directory leads to; undefined if that is not known for certain. */
   resolve(directory: string, request: string, isLoaded: (filename: string) => boolean): string | undefined {
     const origin = this.originByPath.get(directory);
     if (origin === undefined) return undefined;
-    const row = this.requestsOf(origin).get(request);
+    const row = this.requestOf(origin, request);
     if (row === undefined) return undefined;
     this.take();
     const place = this.requestRows + row * RequestWord.Count;
@@ -140,15 +138,16 @@ export class Catalog {
     const owner = this.words[row + FileWord.Package]! | 0;
     this.take();
     if (!this.isDirectoryUnchanged(this.words[row + FileWord.Directory]!) || (owner >= 0 && !this.isPackageUnchanged(owner))) return null;
-    const filename = this.text.files[file]!;
     const flags = this.words[row + FileWord.Flags]!;
     const stats = this.look(file);
-    const same = stats !== undefined && this.isFileAsRecorded(stats, this.fileNumbers(this.text.packages.length + file));
-    const code = stats?.isFile() ? this.code(row, flags) : null;
+    if (!stats?.isFile()) return null;
+    const same = this.isFileAsRecorded(stats, this.fileNumbers(this.text.packages.length + file));
+    if (flags & Flag.Apart) return same ? this.apart(file, row) : null;
+    const code = this.code(row, flags);
     if (!code || (same && !(flags & Flag.Young))) return code;
     // Touched, copied, or so young that its time says nothing: the content decides.
-    this.worn = true;
-    const content = fs.readFileSync(filename, 'utf8');
+    this.worn.files.add(file);
+    const content = fs.readFileSync(this.text.files[file]!, 'utf8');
     return (flags & Flag.Json ? code.source === jsonOf(content) : wraps(code.source, content)) ? code : null;
   }
 
@@ -162,68 +161,54 @@ export class Catalog {
     return this.fileByPath;
   }
 
-  /** All that is known of a file, for another catalog. */
-  export(file: number): ExportedFile | null {
+  /** How long the source of a file is, as far as it is known without reading it. */
+  units(file: number): number {
     const row = this.fileRows + file * FileWord.Count;
-    const flags = this.words[row + FileWord.Flags]!;
-    const code = this.code(row, flags);
-    const owner = this.words[row + FileWord.Package]! | 0;
-    const at = this.fileNumbers(this.text.packages.length + file);
-    return (
-      code && {
-        numbers: fiveOf(this.numbers, at),
-        flags,
-        source: code.source,
-        bytecode: code.bytecode ?? null,
-        package: owner < 0 ? null : this.exportPackage(owner),
-      }
-    );
+    const apart = this.words[row + FileWord.Flags]! & Flag.Apart;
+    return apart ? this.numbers[this.fileNumbers(this.text.packages.length + file) + 4]! : this.words[row + FileWord.SourceUnits]!;
   }
 
-  /** All requests of the catalog. */
-  *requests(): Generator<ExportedRequest> {
-    let row = 0;
-    let at = this.dependencyRows;
-    for (let origin = this.originRows; origin < this.requestRows; origin += OriginWord.Count) {
-      const directory = this.text.directories[this.words[origin + OriginWord.Directory]!]!;
-      for (const end = this.words[origin + OriginWord.RequestsEnd]!; row < end; row++) {
-        const place = this.requestRows + row * RequestWord.Count;
-        const [directories, packages]: [string[], PackageNumbers[]] = [[], []];
-        for (const last = this.dependencyRows + this.words[place + RequestWord.DependenciesEnd]!; at < last; at++) {
-          const dependency = this.words[at]! | 0;
-          if (dependency >= 0) directories.push(this.text.directories[dependency]!);
-          else packages.push(this.exportPackage(~dependency));
-        }
-        yield { directory, request: this.text.requests[row]!, answer: this.text.files[this.words[place + RequestWord.File]!]!, directories, packages };
-      }
+  get segmentCount(): number {
+    return this.stored.words[Word.Segments] ?? 0;
+  }
+
+  /** A copy of everything, to be added to. */
+  tables(): Tables {
+    const { directories, packages, files, requests } = this.text;
+    const { numbers, words, fileRows, originRows, requestRows, dependencyRows } = this;
+    const [packageAt, fileAt] = [this.fileNumbers(0), this.fileNumbers(packages.length)];
+    const part = (list: Float64Array | Uint32Array, begin: number, end: number): number[] => Array.from(list.subarray(begin, end));
+    const dependencies = this.stored.words[Word.Dependencies] ?? 0;
+    return {
+      text: { directories: [...directories], packages: [...packages], files: [...files], requests: [...requests] },
+      numbers: {
+        directories: part(numbers, 0, packageAt),
+        packages: part(numbers, packageAt, fileAt),
+        files: part(numbers, fileAt, this.fileNumbers(packages.length + files.length)),
+      },
+      words: {
+        directories: part(words, 0, fileRows),
+        files: part(words, fileRows, originRows),
+        origins: part(words, originRows, requestRows),
+        requests: part(words, requestRows, dependencyRows),
+        dependencies: part(words, dependencyRows, dependencyRows + dependencies),
+      },
+      entries: directories.map((_, directory) => this.entriesText(directory)),
+    };
+  }
+
+  /** What was recorded of the names in a directory. */
+  entries(directory: number): EntriesText {
+    return JSON.parse(this.entriesText(directory).toString()) as EntriesText;
+  }
+
+  // What was recorded last counts.
+  private requestOf(newest: number, request: string): number | undefined {
+    for (let origin = newest; origin >= 0; origin = this.olderOrigins[origin]!) {
+      const row = this.requestsOf(origin).get(request);
+      if (row !== undefined) return row;
     }
-  }
-
-  /** Tells whether a directory, by its path, has every name as it was. `facts` are those of now, and learn the names. */
-  comparison(facts: Facts): (directory: string) => boolean {
-    const numbers = new Map(this.text.directories.map((directory, i) => [directory, i]));
-    const results = new Map<number, boolean>();
-    const unchanged = (number: number): boolean => {
-      const known = results.get(number);
-      if (known !== undefined) return known;
-      const parent = this.parent(number);
-      const path = this.text.directories[number]!;
-      const good = (parent < 0 || unchanged(parent)) && facts.agree(path, this.entries(number), this.directoryNumbers(number));
-      results.set(number, good);
-      return good;
-    };
-    return (directory) => {
-      const number = numbers.get(directory);
-      return number !== undefined && unchanged(number);
-    };
-  }
-
-  private directoryNumbers(directory: number): Float64Array {
-    return this.numbers.subarray(directory * DIRECTORY_NUMBERS, (directory + 1) * DIRECTORY_NUMBERS);
-  }
-
-  private exportPackage(number: number): PackageNumbers {
-    return { path: this.text.packages[number]!, numbers: fiveOf(this.numbers, this.fileNumbers(number)) };
+    return undefined;
   }
 
   private requestsOf(origin: number): Map<string, number> {
@@ -240,16 +225,36 @@ export class Catalog {
   }
 
   private code(row: number, flags: number): Code | null {
-    const number = this.words[row + FileWord.Segment]!;
-    let found = this.segments[number];
-    if (found === undefined) this.segments[number] = found = segment(this.stored, number);
-    if (!found) return null;
+    const found = this.segment(this.words[row + FileWord.Segment]!);
+    const bytecode = this.bytecode(row);
+    if (!found || bytecode === null) return null;
     const begin = this.words[row + FileWord.SourceOffset]!;
     const end = begin + this.words[row + FileWord.SourceUnits]!;
     const source = flags & Flag.TwoByte ? found.twoByte.slice(begin, end) : found.latin1.slice(begin, end);
+    return { source, bytecode, flags };
+  }
+
+  // The file is its own source, and must not become another one while it is read.
+  private apart(file: number, row: number): Code | null {
+    const bytecode = this.bytecode(row);
+    const at = this.fileNumbers(this.text.packages.length + file);
+    const source = bytecode === null ? null : wrappedFile(this.text.files[file]!, (stats) => this.isFileAsRecorded(stats, at));
+    return source === null ? null : { source, bytecode: bytecode!, flags: this.words[row + FileWord.Flags]! };
+  }
+
+  // Undefined if there is none, null if it is not what was written.
+  private bytecode(row: number): Buffer | undefined | null {
     const bytes = this.words[row + FileWord.CodeBytes]!;
+    if (bytes === 0) return undefined;
+    const found = this.segment(this.words[row + FileWord.CodeSegment]!);
     const at = this.words[row + FileWord.CodeOffset]!;
-    return { source, bytecode: bytes ? found.code.subarray(at, at + bytes) : undefined, flags };
+    return found ? found.code.subarray(at, at + bytes) : null;
+  }
+
+  private segment(number: number): Segment | null {
+    let found = this.segments[number];
+    if (found === undefined) this.segments[number] = found = segment(this.stored, number);
+    return found;
   }
 
   // What a turn has found out is void in the next.
@@ -265,8 +270,12 @@ export class Catalog {
   private isDirectoryUnchanged(directory: number): boolean {
     const known = this.directories[directory]!;
     if (known === this.turn || known === -this.turn) return known > 0;
-    const parent = this.parent(directory);
-    const good = (parent < 0 || this.isDirectoryUnchanged(parent)) && (this.isDirectoryAsRecorded(directory) || this.hasSameEntries(directory));
+    const row = directory * DirectoryWord.Count;
+    const elder = this.words[row + DirectoryWord.Elder]! | 0;
+    const basis = elder >= 0 ? elder : this.words[row + DirectoryWord.Parent]! | 0;
+    const good =
+      (basis < 0 || this.isDirectoryUnchanged(basis)) &&
+      ((elder >= 0 ? this.compared[elder] !== this.turn : this.isDirectoryAsRecorded(directory)) || this.hasSameEntries(directory));
     this.directories[directory] = good ? this.turn : -this.turn;
     return good;
   }
@@ -303,21 +312,18 @@ export class Catalog {
   private hasSameEntries(directory: number): boolean {
     const path = this.text.directories[directory]!;
     const entries = this.entries(directory);
+    this.compared[directory] = this.turn;
     for (let i = 0; i < entries.length; i += 2) if (entryOf(path === '/' ? `/${entries[i]}` : `${path}/${entries[i]}`) !== entries[i + 1]) return false;
-    this.worn = true;
+    this.worn.directories.add(directory);
     return true;
   }
 
-  private parent(directory: number): number {
-    return this.words[directory * DirectoryWord.Count + DirectoryWord.Parent]! | 0;
-  }
-
   // One directory at a time: the whole text takes longer to parse than all that is saved.
-  private entries(directory: number): EntriesText {
+  private entriesText(directory: number): Buffer {
     const { index, layout } = this.stored;
     const begin = layout.entriesText - layout.numbers;
     const end = (number: number): number => begin + this.words[number * DirectoryWord.Count + DirectoryWord.EntriesEnd]!;
-    return JSON.parse(index.toString('utf8', directory === 0 ? begin : end(directory - 1), end(directory))) as EntriesText;
+    return index.subarray(directory === 0 ? begin : end(directory - 1), end(directory));
   }
 
   // Once is enough: Node, too, reads a package.json once in the life of a process.
@@ -344,10 +350,6 @@ export class Catalog {
       stats.dev === numbers[at]
     );
   }
-}
-
-function fiveOf(numbers: Float64Array, at: number): FileNumbers {
-  return [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!, numbers[at + 3]!, numbers[at + 4]!];
 }
 
 /** What a name in a directory is, without following it. */

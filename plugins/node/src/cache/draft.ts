@@ -1,66 +1,202 @@
-// A cache file in the making.
+// A cache file in the making: the tables of the file before, if there was one, and what this start adds to them.
 import path = require('node:path');
-import type { Catalog } from './catalog';
+import type { Catalog, Tables } from './catalog';
 import type { Facts, FileNumbers, PackageFile } from './facts';
+import { DIRECTORY_NUMBERS, FILE_NUMBERS, FileWord, Flag } from './format';
 import type { Proof } from './resolve';
 
 export interface DraftFile {
-  readonly directory: string;
-  readonly package: Pick<PackageFile, 'path' | 'numbers'> | null;
+  readonly filename: string;
+  readonly package: PackageFile | null;
   readonly numbers: FileNumbers;
   readonly flags: number;
   readonly source: string;
-  bytecode: Buffer | null;
 }
 
-export interface DraftRequest {
-  readonly answer: string;
-  readonly directories: Iterable<string>;
-  readonly packages: Iterable<Pick<PackageFile, 'path' | 'numbers'>>;
+interface DraftRequest extends Proof {
+  readonly request: string;
+  readonly answer: number;
+}
+
+/** What a recording adds: one segment. */
+export interface Addition {
+  readonly latin1: readonly string[];
+  readonly twoByte: readonly string[];
+  readonly code: readonly Buffer[];
 }
 
 export class Draft {
-  /** Files of this start, in the order in which it loaded them. */
-  readonly files = new Map<string, DraftFile>();
-  /** Files of earlier starts that this one did not need. */
-  readonly others = new Map<string, DraftFile>();
-  /** By directory, then by request. */
-  readonly requests = new Map<string, Map<string, DraftRequest>>();
-
+  readonly tables: Tables;
   /** Recordings in a row, this one included, that added next to nothing. */
   futile = 0;
 
+  private readonly segment: number;
+  private readonly addition = { latin1: [] as string[], twoByte: [] as string[], code: [] as Buffer[] };
+  private readonly units = { latin1: 0, twoByte: 0, code: 0 };
+  private readonly fileByPath: Map<string, number>;
+  private readonly files: (DraftFile & { readonly place: Place })[] = [];
+  private readonly requests = new Map<string, DraftRequest[]>();
+  private readonly packages = new Map<string, number>();
+  /** The last row of each directory of the file before. */
+  private readonly elders: Map<string, number>;
+  private readonly rows = new Map<string, number>();
+  private readonly firstFile: number;
+
   constructor(
-    readonly key: string,
-    readonly facts: Facts,
-  ) {}
+    private readonly facts: Facts,
+    catalog: Catalog | null,
+  ) {
+    this.tables = catalog ? catalog.tables() : none();
+    this.segment = catalog ? catalog.segmentCount : 0;
+    this.fileByPath = new Map(catalog?.files());
+    this.firstFile = this.tables.text.files.length;
+    this.elders = new Map(this.tables.text.directories.map((directory, row) => [directory, row]));
+  }
 
+  has(filename: string): boolean {
+    return this.fileByPath.has(filename);
+  }
+
+  /** Whether this start has added the file. */
+  isNew(filename: string): boolean {
+    return (this.fileByPath.get(filename) ?? -1) >= this.firstFile;
+  }
+
+  /** A file that is not there yet, or not as it is now. */
+  addFile(file: DraftFile): void {
+    const { flags, source } = file;
+    const list = flags & Flag.Apart ? null : isLatin1(source) ? 'latin1' : 'twoByte';
+    this.fileByPath.set(file.filename, this.firstFile + this.files.length);
+    this.files.push({ ...file, place: { twoByte: list === 'twoByte', offset: list ? this.units[list] : 0 } });
+    if (!list) return;
+    this.addition[list].push(source);
+    this.units[list] += source.length;
+  }
+
+  /** The bytecode of a file of the catalog. */
+  addBytecode(file: number, bytecode: Buffer): void {
+    const { files } = this.tables.words;
+    const row = file * FileWord.Count;
+    files[row + FileWord.CodeSegment] = this.segment;
+    files[row + FileWord.CodeOffset] = this.units.code;
+    files[row + FileWord.CodeBytes] = bytecode.length;
+    const rest = -bytecode.length & 7;
+    this.addition.code.push(bytecode, Buffer.alloc(rest));
+    this.units.code += bytecode.length + rest;
+  }
+
+  /** That a request leads to a file which is there. */
   addRequest(directory: string, request: string, answer: string, proof: Proof): void {
-    this.requestsOf(directory).set(request, { answer, directories: proof.directories, packages: proof.packages });
+    const requests = this.requests.get(directory) ?? [];
+    if (requests.length === 0) this.requests.set(directory, requests);
+    requests.push({ ...proof, request, answer: this.fileByPath.get(answer)! });
   }
 
-  addFile(filename: string, file: DraftFile): void {
-    this.files.set(filename, file);
+  /** Brings the tables to an end. */
+  finish(): Addition {
+    this.findDirectories();
+    for (const file of this.files) this.addFileRow(file);
+    for (const [directory, requests] of this.requests) this.addOrigin(directory, requests);
+    return this.addition;
   }
 
-  /** Takes over what an earlier cache knew and this start has not contradicted. */
-  keep(catalog: Catalog): void {
-    const unchanged = catalog.comparison(this.facts);
-    for (const { directory, request, answer, directories, packages } of catalog.requests()) {
-      const requests = this.requestsOf(directory);
-      if (!requests.has(request) && directories.every(unchanged)) requests.set(request, { answer, directories, packages });
+  // A directory is a name in the one above it: what all of them have has to be known before any is written down.
+  private findDirectories(): void {
+    const { facts } = this;
+    for (const { filename } of this.files) facts.directory(path.dirname(filename));
+    for (const [directory, requests] of this.requests) {
+      facts.directory(directory);
+      for (const { directories } of requests) for (const one of directories) facts.directory(one);
     }
-    for (const [filename, number] of catalog.files()) {
-      if (this.files.has(filename)) continue;
-      const file = catalog.export(number);
-      const directory = path.dirname(filename);
-      if (file && unchanged(directory)) this.others.set(filename, { ...file, directory });
-    }
   }
 
-  private requestsOf(directory: string): Map<string, DraftRequest> {
-    let found = this.requests.get(directory);
-    if (!found) this.requests.set(directory, (found = new Map()));
-    return found;
+  private addFileRow({ filename, numbers, flags, package: owner, source, place }: (typeof this.files)[number]): void {
+    const row = new Array<number>(FileWord.Count).fill(0);
+    row[FileWord.Directory] = this.directory(path.dirname(filename));
+    row[FileWord.Package] = owner ? this.package(owner) : -1;
+    row[FileWord.Flags] = (flags & ~Flag.TwoByte) | (place.twoByte ? Flag.TwoByte : 0);
+    row[FileWord.Segment] = this.segment;
+    row[FileWord.SourceOffset] = place.offset;
+    row[FileWord.SourceUnits] = source.length;
+    this.tables.words.files.push(...row);
+    this.tables.text.files.push(filename);
+    this.tables.numbers.files.push(...numbers);
   }
+
+  private addOrigin(directory: string, added: readonly DraftRequest[]): void {
+    const { text, words } = this.tables;
+    for (const { request, answer, directories, packages } of added) {
+      for (const one of directories) words.dependencies.push(this.directory(one));
+      for (const one of packages) words.dependencies.push(~this.package(one));
+      words.requests.push(answer, words.dependencies.length);
+      text.requests.push(request);
+    }
+    words.origins.push(this.directory(directory), text.requests.length);
+  }
+
+  // Parents first: that a directory is where it was rests on those above it.
+  private directory(directory: string): number {
+    const known = this.rows.get(directory);
+    if (known !== undefined) return known;
+    const parent = directory === '/' ? -1 : this.directory(path.dirname(directory));
+    const { numbers, entries } = this.facts.directory(directory);
+    const { text, words } = this.tables;
+    const elder = this.elderOf(directory, numbers);
+    const before = elder < 0 ? null : namesOf(this.tables.entries[elder]!);
+    const added = [...entries].filter(([name]) => !before?.has(name)).flat();
+    let row = elder;
+    if (elder < 0 || added.length > 0) {
+      row = text.directories.push(directory) - 1;
+      words.directories.push(parent, 0, elder);
+      this.tables.numbers.directories.push(...numbers);
+      this.tables.entries.push(Buffer.from(JSON.stringify(added)));
+    }
+    this.rows.set(directory, row);
+    return row;
+  }
+
+  // A row that holds as long as the directory has not changed since: the same as now. Numbers that say nothing are equal to none.
+  private elderOf(directory: string, numbers: readonly number[]): number {
+    const row = this.elders.get(directory);
+    if (row === undefined) return -1;
+    const at = row * DIRECTORY_NUMBERS;
+    return numbers.every((number, i) => number === this.tables.numbers.directories[at + i]) ? row : -1;
+  }
+
+  private package({ path: file, numbers }: PackageFile): number {
+    const known = this.packages.get(file);
+    if (known !== undefined) return known;
+    const { text, numbers: all } = this.tables;
+    let row = text.packages.lastIndexOf(file);
+    if (row < 0 || !numbers.every((number, i) => number === all.packages[row * FILE_NUMBERS + i])) {
+      row = text.packages.push(file) - 1;
+      all.packages.push(...numbers);
+    }
+    this.packages.set(file, row);
+    return row;
+  }
+}
+
+interface Place {
+  readonly twoByte: boolean;
+  readonly offset: number;
+}
+
+function none(): Tables {
+  return {
+    text: { directories: [], packages: [], files: [], requests: [] },
+    numbers: { directories: [], packages: [], files: [] },
+    words: { directories: [], files: [], origins: [], requests: [], dependencies: [] },
+    entries: [],
+  };
+}
+
+function namesOf(entries: Buffer): Set<string> {
+  const list = JSON.parse(entries.toString()) as string[];
+  return new Set(list.filter((_, i) => i % 2 === 0));
+}
+
+function isLatin1(text: string): boolean {
+  // Counting the bytes is vectorised, and answers for nearly every file.
+  return Buffer.byteLength(text, 'utf8') === text.length || !/[^\x00-\xff]/.test(text);
 }

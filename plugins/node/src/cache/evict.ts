@@ -6,7 +6,7 @@ import path = require('node:path');
 export function evict(folder: string, limit: number, kept: string): void {
   const caches = fs
     .readdirSync(folder)
-    .filter((name) => /^[0-9a-f]{16}\.cache(\.tmp)?$/.test(name))
+    .filter((name) => /^[0-9a-f]{16}\.(?:credit|(?:cache|code)(?:\.tmp)?)$/.test(name))
     .flatMap((name) => {
       const file = path.join(folder, name);
       const stats = fs.lstatSync(file, { throwIfNoEntry: false });

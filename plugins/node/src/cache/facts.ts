@@ -38,6 +38,7 @@ export class Facts {
   readonly directories = new Map<string, DirectoryFacts>();
   private readonly places = new Map<string, Place>([['/', ROOT]]);
   private readonly packages = new Map<string, PackageFile | null>();
+  private readonly scopes = new Map<string, PackageFile | null | undefined>();
 
   /** What changed at or after `young` (milliseconds) may change once more without a trace. */
   constructor(private readonly young: number) {}
@@ -62,13 +63,8 @@ export class Facts {
 
   /** The package.json that applies to the files of a directory without links; null if there is none, undefined if it cannot be relied on. */
   scopeOf(directory: string): PackageFile | null | undefined {
-    for (let at = directory; ; at = path.dirname(at)) {
-      if (at.endsWith('/node_modules')) return null;
-      const found = this.packageOf(at);
-      // A package.json that is a link would rest on directories that nobody asks for here.
-      if (found !== null) return found?.path === join(at, 'package.json') ? found : undefined;
-      if (at === '/') return null;
-    }
+    if (!this.scopes.has(directory)) this.scopes.set(directory, this.findScope(directory));
+    return this.scopes.get(directory);
   }
 
   /** Facts of a directory without links. */
@@ -103,6 +99,14 @@ export class Facts {
 
   isYoung(stats: fs.Stats): boolean {
     return stats.mtimeMs >= this.young || stats.ctimeMs >= this.young;
+  }
+
+  private findScope(directory: string): PackageFile | null | undefined {
+    if (directory.endsWith('/node_modules')) return null;
+    const found = this.packageOf(directory);
+    if (found === null) return directory === '/' ? null : this.scopeOf(path.dirname(directory));
+    // A package.json that is a link would rest on directories that nobody asks for here.
+    return found?.path === join(directory, 'package.json') ? found : undefined;
   }
 
   private entry(real: string, name: string): Entry {

@@ -1,13 +1,13 @@
 // The layout of a cache file, for its reader and its writer. docs/node-cache.md shows it in one picture.
 
 /**
- * Header, then the index (tables, then two texts), then segments. All numbers are little-endian; every part begins at a multiple of eight,
- * which V8 wants of cached data and typed arrays of their buffer.
+ * Header, then segments, then the index (tables, then two texts). A recording adds a segment and writes header and index anew: what was there stays where
+ * it is. All numbers are little-endian; every part begins at a multiple of eight, which V8 wants of cached data and typed arrays of their buffer.
  */
-export const HEADER_BYTES = 96;
+export const HEADER_BYTES = 320;
 export const MAGIC = 0x54534148; // "HAST"
 export const MAX_BYTES = 192 * 1024 * 1024;
-export const MAX_SEGMENTS = 2;
+export const MAX_SEGMENTS = 16;
 
 /** Places in the header, as indices of 32-bit words. */
 export const enum Word {
@@ -26,10 +26,10 @@ export const enum Word {
   EntriesText = 11,
   IndexChecksum = 12,
   Segments = 13,
-  /** Four words for each segment: see SegmentWord. */
-  FirstSegment = 14,
   /** Recordings in a row that added next to nothing. */
-  Futile = 22,
+  Futile = 14,
+  /** Four words for each segment: see SegmentWord. */
+  FirstSegment = 16,
 }
 
 export const enum SegmentWord {
@@ -45,11 +45,16 @@ export const DIRECTORY_NUMBERS = 4;
 /** What is known of a file: the same and its size. */
 export const FILE_NUMBERS = 5;
 
-/** One row for each directory: the one above it (-1 for the root), and the end of its part of the text of entries. */
+/**
+ * One row for each directory: the one above it (-1 for the root), and the end of its part of the text of entries. What a later recording learnt of the same
+ * directory is a row of its own, which rests on the elder one.
+ */
 export const enum DirectoryWord {
   Parent = 0,
   EntriesEnd = 1,
-  Count = 2,
+  /** -1 if there is none. */
+  Elder = 2,
+  Count = 3,
 }
 
 /** One row for each module file. */
@@ -61,9 +66,10 @@ export const enum FileWord {
   Segment = 3,
   SourceOffset = 4,
   SourceUnits = 5,
-  CodeOffset = 6,
-  CodeBytes = 7,
-  Count = 8,
+  CodeSegment = 6,
+  CodeOffset = 7,
+  CodeBytes = 8,
+  Count = 9,
 }
 
 export const enum Flag {
@@ -75,6 +81,8 @@ export const enum Flag {
   Import = 8,
   /** Cannot be served with every position as it is in the file: known, and left to Node. */
   Odd = 16,
+  /** Too large to be copied: the source is the file itself. */
+  Apart = 32,
 }
 
 /** One row for each request of a directory: the file it leads to, and the end of its dependencies (they begin where those of the row before end). */
@@ -111,17 +119,20 @@ export function aligned(bytes: number): number {
 }
 
 export interface Layout {
+  /** The beginning of the index. */
   readonly numbers: number;
   readonly words: number;
   readonly indexText: number;
   readonly entriesText: number;
-  readonly segments: number;
+  /** Of the file. */
+  readonly end: number;
 }
 
 /** Where the parts of a file begin. `words` are those of its header. */
 export function layout(words: Uint32Array): Layout {
-  const numbers = HEADER_BYTES;
-  const count = (place: Word): number => words[place] ?? 0;
+  const count = (place: number): number => words[place] ?? 0;
+  let numbers = HEADER_BYTES;
+  for (let i = 0, row = Word.FirstSegment; i < count(Word.Segments); i++, row += SegmentWord.Count) numbers += segmentBytes(words, row);
   const doubles = count(Word.Directories) * DIRECTORY_NUMBERS + (count(Word.Packages) + count(Word.Files)) * FILE_NUMBERS;
   const table = numbers + doubles * 8;
   const rows =
@@ -132,5 +143,11 @@ export function layout(words: Uint32Array): Layout {
     count(Word.Dependencies);
   const indexText = table + aligned(rows * 4);
   const entriesText = indexText + aligned(count(Word.IndexText));
-  return { numbers, words: table, indexText, entriesText, segments: entriesText + aligned(count(Word.EntriesText)) };
+  return { numbers, words: table, indexText, entriesText, end: entriesText + aligned(count(Word.EntriesText)) };
+}
+
+/** What a segment takes of the file; `row` is where its words begin. */
+export function segmentBytes(words: Uint32Array, row: number): number {
+  const part = (word: SegmentWord): number => aligned(words[row + word] ?? 0);
+  return part(SegmentWord.Latin1Bytes) + part(SegmentWord.TwoByteBytes) + part(SegmentWord.CodeBytes);
 }

@@ -2,16 +2,19 @@
 import fs = require('node:fs');
 import path = require('node:path');
 import type { Catalog } from './catalog';
+import { BEGIN_BYTES } from './apart';
 import { Draft, type DraftFile } from './draft';
 import { Facts, numbersOf } from './facts';
-import { Flag } from './format';
+import { DIRECTORY_NUMBERS, FILE_NUMBERS, FileWord, Flag, MAX_SEGMENTS } from './format';
 import { installation } from './installation';
+import { keep } from './keep';
 import { limit } from './limit';
 import { loader } from './loader';
 import { prove } from './resolve';
 import type { Seen, Session } from './session';
-import { flagsOf, jsonOf, wrapped } from './text';
+import { flagsOf, isQuiet, jsonOf, wrapped } from './text';
 import { write } from './write';
+import type { Compiled } from '../own';
 
 export interface Job {
   readonly session: Session;
@@ -21,92 +24,110 @@ export interface Job {
   readonly file: string;
   /** When the process began, in milliseconds of the clock. */
   readonly began: number;
-  /** The CPU time of the process, in microseconds, at which recording has to be over. */
-  readonly end: number;
+  /** CPU time in microseconds that recording may take. */
+  readonly budget: number;
   /** A recording that adds fewer sources and bytecodes was futile. */
   readonly worth: number;
+  /** Our own files whose bytecode is not kept yet. */
+  readonly compiled: readonly Compiled[];
 }
 
 export interface Recorded {
   readonly files: number;
   readonly bytes: number;
-  /** Files that the budget left to the next start. */
+  /** Pieces that the budget left to the next start. */
   readonly left: number;
+  /** What the smallest of them takes, in microseconds, if none was small enough; else 0. */
+  readonly need: number;
 }
 
 // Times of files are as coarse as the kernel's clock; what changed within this time may have changed twice.
 const YOUNG_MILLISECONDS = 2000;
-/** What a byte costs from here into the page cache, with its checksum: measured 3 to 6 ms for each megabyte. */
-const MICROSECONDS_PER_BYTE = 5e-3;
+/** Larger scripts are not copied. */
+const LARGE_BYTES = 512 * 1024;
 
-/** Writes the cache anew with what this start has shown; null if there was nothing, or no place, to write. */
-export function record(job: Job): Recorded | null {
+/** What things cost, in microseconds and at most: a file and the way to it, and a byte of it from there into the page cache. */
+const FILE = 150;
+const SOURCE_BYTE = 0.009;
+const WRITTEN_BYTE = 0.003;
+/** A line of the tables. */
+const ROW = 15;
+/** A bytecode, and what it takes for each unit of its source. */
+const BYTECODE = 30;
+const BYTECODE_UNIT = 0.0015;
+
+/** Writes the cache anew with what this start has shown, as far as there is a place to write to. */
+export function record(job: Job): Recorded {
   return new Recording(job).run();
 }
 
-type Content = Pick<DraftFile, 'numbers' | 'flags' | 'source' | 'bytecode'>;
+type Content = Pick<DraftFile, 'numbers' | 'flags' | 'source'>;
 
 class Recording {
   private readonly facts: Facts;
   private readonly draft: Draft;
+  /** What is added to; null where the cache is begun anew. */
   private readonly catalog: Catalog | null;
+  private readonly budget: Budget;
   private readonly seen: Map<string, Seen>;
   private readonly lookups = new Map<string, string[]>();
-  /** CPU time that writing will take. */
-  private reserved = 0;
   private left = 0;
+  private need = Infinity;
   /** Sources and bytecodes that no cache had before. */
   private gained = 0;
 
   constructor(private readonly job: Job) {
+    const { catalog, seen } = job.session;
+    this.budget = new Budget(job.budget);
     this.facts = new Facts(job.began - YOUNG_MILLISECONDS);
-    this.draft = new Draft(`${job.key}\n${installation(job.main)}`, this.facts);
-    this.catalog = job.session.catalog;
+    this.catalog = catalog && catalog.segmentCount < MAX_SEGMENTS ? catalog : null;
+    this.draft = new Draft(this.facts, this.catalog);
     // A module that was loaded again after it had been taken out of require.cache counts as it was last.
-    this.seen = new Map((job.session.seen ?? []).map((one) => [one.filename, one]));
+    this.seen = new Map((seen ?? []).map((one) => [one.filename, one]));
   }
 
-  run(): Recorded | null {
-    if (this.catalog) this.takeOver(this.catalog);
-    const before = this.draft.files.size;
-    for (const [{ filename }, request, answer] of this.job.session.resolutions ?? []) {
-      if (this.isOver() && this.draft.files.size > before) break;
+  run(): Recorded {
+    const { catalog, draft, job } = this;
+    if (catalog) this.renew(catalog);
+    if (catalog) for (const { file, script } of this.seen.values()) if (file !== undefined && script) this.addBytecode(catalog, file, script);
+    for (const [{ filename }, request, answer] of job.session.resolutions ?? []) {
       if (typeof filename !== 'string' || typeof request !== 'string' || !path.isAbsolute(answer)) continue;
-      this.addRequest(path.dirname(filename), request, answer);
       this.add(answer);
+      if (draft.has(answer) && this.budget.fits(FILE)) this.addRequest(path.dirname(filename), request, answer);
     }
     for (const filename of this.seen.keys()) this.add(filename);
-    if (this.catalog) this.draft.keep(this.catalog);
-    this.draft.futile = this.gained >= this.job.worth ? 0 : (this.catalog?.futile ?? 0) + 1;
-    const bytes = write(this.job.file, this.draft, limit(process.env));
-    return bytes === null ? null : { files: this.draft.files.size, bytes, left: this.left };
+    if (this.gained === 0 && this.left > 0) return { files: 0, bytes: 0, left: this.left, need: this.need };
+    draft.futile = this.gained >= job.worth || this.left > 0 ? 0 : (catalog?.futile ?? 0) + 1;
+    const key = `${job.key}\n${installation(job.main)}`;
+    const bytes = write(job.file, key, draft, catalog?.stored ?? null, limit(process.env));
+    if (bytes !== null) keep(job.compiled);
+    return { files: this.gained, bytes: bytes ?? 0, left: this.left, need: 0 };
   }
 
-  private isOver(): boolean {
-    const { user, system } = process.cpuUsage();
-    return user + system + this.reserved > this.job.end;
-  }
-
-  // What was served has been verified in this process.
-  private takeOver(catalog: Catalog): void {
-    for (const { filename, file, script } of this.seen.values()) {
-      if (file === undefined) continue;
-      const old = catalog.export(file);
-      const content = old && catalog.worn ? this.renewed(filename, file, old) : old;
-      if (!content) continue;
-      this.addFile(filename, content);
-      if (script) this.addBytecode(filename, script);
+  // What was different and yet right is from now on as it is.
+  private renew(catalog: Catalog): void {
+    const { text, numbers, words } = this.draft.tables;
+    for (const path_ of new Set([...catalog.worn.directories].map((directory) => text.directories[directory]!))) {
+      const rows = text.directories.flatMap((other, row) => (other === path_ ? [row] : []));
+      const old = (row: number): number[] => numbers.directories.slice(row * DIRECTORY_NUMBERS, (row + 1) * DIRECTORY_NUMBERS);
+      if (!rows.every((row) => this.facts.agree(path_, catalog.entries(row), old(row)))) continue;
+      for (const row of rows) this.facts.directory(path_).numbers.forEach((number, i) => (numbers.directories[row * DIRECTORY_NUMBERS + i] = number));
+    }
+    for (const file of [...catalog.worn.files]) {
+      const stats = fs.statSync(text.files[file]!, { throwIfNoEntry: false });
+      if (!stats || this.facts.isYoung(stats) || !catalog.load(file)) continue;
+      numbersOf(stats).forEach((number, i) => (numbers.files[file * FILE_NUMBERS + i] = number));
+      words.files[file * FileWord.Count + FileWord.Flags]! &= ~Flag.Young;
     }
   }
 
-  // Its content was compared; its times are those of now, unless it has changed since.
-  private renewed(filename: string, file: number, old: Content): Content | null {
-    const stats = fs.statSync(filename, { throwIfNoEntry: false });
-    if (!stats) return null;
-    const numbers = numbersOf(stats);
-    if (numbers.every((number, i) => number === old.numbers[i])) return old;
-    if (this.facts.isYoung(stats) || !this.catalog!.load(file)) return old;
-    return { ...old, numbers, flags: old.flags & ~Flag.Young };
+  private addBytecode(catalog: Catalog, file: number, script: NonNullable<Seen['script']>): void {
+    const cost = BYTECODE + catalog.units(file) * BYTECODE_UNIT;
+    if (!this.fits(cost)) return;
+    const bytecode = script.createCachedData();
+    this.draft.addBytecode(file, bytecode);
+    this.budget.reserve(bytecode.length * WRITTEN_BYTE);
+    this.gained++;
   }
 
   private addRequest(directory: string, request: string, answer: string): void {
@@ -114,7 +135,9 @@ class Recording {
     if (!lookup) this.lookups.set(directory, (lookup = [...loader._nodeModulePaths(directory), ...loader.globalPaths]));
     try {
       const proof = prove(this.facts, directory, request, answer, lookup);
-      if (proof) this.draft.addRequest(directory, request, answer, proof);
+      if (!proof) return;
+      this.draft.addRequest(directory, request, answer, proof);
+      this.budget.reserve(ROW);
     } catch {
       // A directory that went away, or may not be looked into.
     }
@@ -122,49 +145,88 @@ class Recording {
 
   private add(filename: string): void {
     const seen = this.seen.get(filename);
-    if (!seen || seen.file !== undefined || this.draft.files.has(filename)) return;
-    if (this.isOver() && this.draft.files.size > 0) {
-      this.left++;
-      return;
-    }
+    if (!seen || this.draft.isNew(filename) || (this.catalog && seen.file !== undefined)) return;
+    this.seen.delete(filename);
     try {
-      if (this.addFile(filename, this.read(filename))) this.gained++;
+      if (this.addFile(filename)) this.gained++;
     } catch {
       // Not readable any more.
     }
   }
 
+  private addFile(filename: string): boolean {
+    const stats = fs.statSync(filename);
+    const large = stats.size > LARGE_BYTES && !filename.endsWith('.json');
+    if (!this.fits(FILE + stats.size * (large && KEEPS_LOADER ? 0 : SOURCE_BYTE))) return false;
+    const place = this.facts.walk(filename);
+    if (place.real !== filename || place.kind !== 'file' || !/\.(?:c?js|json)$/.test(filename)) return false;
+    const scope = filename.endsWith('.js') ? this.facts.scopeOf(path.dirname(filename)) : null;
+    if (scope === undefined || scope?.data.type === 'module') return false;
+    const content = large ? this.look(filename, stats) : this.read(filename, stats);
+    if (content) this.draft.addFile({ filename, package: scope, ...content });
+    return content !== null;
+  }
+
+  private fits(cost: number): boolean {
+    if (this.budget.fits(cost)) return true;
+    this.left++;
+    this.need = Math.min(this.need, cost);
+    return false;
+  }
+
   // What the file is now, whatever it was when it was loaded: that is what the next start will compare it with.
-  private read(filename: string): Content {
+  private read(filename: string, before: fs.Stats): Content {
     const json = filename.endsWith('.json');
-    const numbers = numbersOf(fs.statSync(filename));
     const content = fs.readFileSync(filename, 'utf8');
     const young = this.facts.isYoung(fs.statSync(filename)) ? Flag.Young : 0;
     const flags = young | (json ? Flag.Json : flagsOf(content));
-    return { numbers, flags, source: json ? jsonOf(content) : wrapped(content), bytecode: null };
+    this.budget.reserve(ROW + content.length * WRITTEN_BYTE);
+    return { numbers: numbersOf(before), flags, source: json ? jsonOf(content) : wrapped(content) };
   }
 
-  private addFile(filename: string, content: Content): boolean {
-    const directory = path.dirname(filename);
-    const place = this.facts.walk(filename);
-    if (place.real !== filename || place.kind !== 'file') return false;
-    if (!/\.(?:c?js|json)$/.test(filename)) return false;
-    const scope = filename.endsWith('.js') ? this.facts.scopeOf(directory) : null;
-    if (scope === undefined || scope?.data.type === 'module') return false;
-    this.draft.addFile(filename, { ...content, directory, package: scope });
-    this.reserve(content.source.length + (content.bytecode?.length ?? 0));
-    return true;
+  // Without a copy, only its times can say that it is the same.
+  private look(filename: string, before: fs.Stats): Content | null {
+    if (this.facts.isYoung(before)) return null;
+    const flags = KEEPS_LOADER && isQuiet(beginning(filename)) ? Flag.Import : flagsOf(fs.readFileSync(filename, 'utf8'));
+    const after = numbersOf(fs.statSync(filename));
+    return numbersOf(before).every((number, i) => number === after[i]) ? { numbers: after, flags: flags | Flag.Apart, source: '' } : null;
+  }
+}
+
+// From 12.4 on, V8 knows who may import for a script that comes from its bytecode. Then a guess will do.
+const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
+
+function beginning(filename: string): string {
+  const descriptor = fs.openSync(filename, fs.constants.O_RDONLY);
+  try {
+    const bytes = Buffer.alloc(BEGIN_BYTES);
+    return bytes.toString('latin1', 0, fs.readSync(descriptor, bytes, 0, BEGIN_BYTES, 0));
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** CPU time that may be spent. Asking for it takes longer than many a piece of work, so the clock is asked first: it never says less. */
+class Budget {
+  private readonly cpu = process.cpuUsage();
+  private readonly begun = process.hrtime();
+  private idle = 0;
+  /** What writing will take. */
+  private reserved = 0;
+
+  constructor(private readonly microseconds: number) {}
+
+  fits(cost: number): boolean {
+    const allowed = this.microseconds - this.reserved - cost;
+    const [seconds, nanoseconds] = process.hrtime(this.begun);
+    const passed = seconds * 1e6 + nanoseconds / 1e3;
+    if (passed - this.idle <= allowed) return true;
+    const { user, system } = process.cpuUsage(this.cpu);
+    this.idle = passed - user - system;
+    return user + system <= allowed;
   }
 
-  private addBytecode(filename: string, script: NonNullable<Seen['script']>): void {
-    const file = this.draft.files.get(filename);
-    if (!file) return;
-    file.bytecode = script.createCachedData();
-    this.reserve(file.bytecode.length);
-    this.gained++;
-  }
-
-  private reserve(bytes: number): void {
-    this.reserved += bytes * MICROSECONDS_PER_BYTE;
+  reserve(microseconds: number): void {
+    this.reserved += microseconds;
   }
 }

@@ -1,9 +1,10 @@
 // When to record: at exit, or once a server has started; and only if it is worth it.
 import fs = require('node:fs');
+import type * as Credit from './credit';
 import type * as Record from './record';
 import type { Recorded } from './record';
 import type { Session } from './session';
-import { loadOwn } from '../own';
+import { compiled, loadOwn } from '../own';
 
 /** A program of fewer modules and less text starts no faster from a cache. */
 const WORTH_MODULES = 8;
@@ -13,20 +14,12 @@ const SETTLED_MILLISECONDS = 600_000;
 /** Start-up is over when nothing has been loaded for this long. */
 const QUIET_MILLISECONDS = 5_000;
 
-/** What recording may take of the CPU time so far, and what it may take of a short start: below that, a cache would need dozens of starts. */
-const SHARE = 0.035;
-const LEAST = 14_000;
-/** Loading the recorder and putting a file in its place, in microseconds. */
-const FIXED = 3000;
 /** So many recordings in a row that added next to nothing, and the cache stays as it is until its files change. */
 const FUTILE = 2;
-/** What a module and a resolution from the cache have saved at least, in microseconds. */
-const SAVED_BY_HIT = 120;
-const SAVED_BY_RESOLUTION = 30;
 
 export class Recorder {
   result: Recorded | null = null;
-  /** CPU time that recording took. */
+  /** CPU time that recording took, in microseconds. */
   microseconds = 0;
   private done = false;
 
@@ -81,20 +74,12 @@ export class Recorder {
   }
 
   private record(): void {
-    const { hits, resolved } = this.session;
-    const { user, system } = process.cpuUsage();
-    const budget = Math.max((user + system) * SHARE, LEAST) - FIXED + hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION;
-    const { record } = loadOwn<typeof Record>('record');
-    this.result = record({
-      session: this.session,
-      key: this.key,
-      main: this.main,
-      file: this.file,
-      began: Date.now() - process.uptime() * 1000,
-      end: user + system + budget,
-      worth: WORTH_MODULES,
+    const { session, key, main, file } = this;
+    this.microseconds = loadOwn<typeof Credit>('credit').spend(session, file, (budget) => {
+      const began = Date.now() - process.uptime() * 1000;
+      const { record } = loadOwn<typeof Record>('record', file.slice(0, file.lastIndexOf('/')));
+      this.result = record({ session, key, main, file, began, budget, worth: WORTH_MODULES, compiled });
+      return this.result.need;
     });
-    const after = process.cpuUsage();
-    this.microseconds = after.user + after.system - user - system;
   }
 }

@@ -35,9 +35,11 @@ class Attempt {
 
   // A directory is verified with everything above it.
   proof(): Proof {
-    const all = [...this.directories];
-    const deepest = all.filter((one) => !all.some((other) => other !== one && isWithin(other, one)));
-    return { directories: deepest, packages: [...this.packages] };
+    const { directories } = this;
+    // The longest first: whatever holds another one comes after it.
+    const all = [...directories].sort((a, b) => b.length - a.length);
+    for (let i = 1; i < all.length; i++) if (all.slice(0, i).some((other) => isWithin(other, all[i]!))) directories.delete(all[i]!);
+    return { directories: [...directories], packages: [...this.packages] };
   }
 
   look(target: string): Place {

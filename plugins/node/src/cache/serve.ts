@@ -1,6 +1,6 @@
 // The start-up cache at work: answers for Node's loader where the catalog has one that still holds, and Node's own way everywhere else.
 import path = require('node:path');
-import type * as Vm from 'node:vm';
+import vm = require('node:vm');
 import { Catalog, type Code } from './catalog';
 import { Flag } from './format';
 import { installation } from './installation';
@@ -9,9 +9,6 @@ import { hasOwnPaths, isLoadingPristine, isResolutionPristine, learnMarks, markE
 import type { Session } from './session';
 import { open } from './store';
 import { offsetOf } from './text';
-import { builtin } from '../own';
-
-const vm = builtin<typeof Vm>('node:vm');
 
 type Wrapper = (this: unknown, exports: unknown, require: NodeJS.Require, module: LoadedModule, filename: string, directory: string) => unknown;
 
@@ -130,7 +127,7 @@ function defaultLoader(): symbol | undefined {
   return (vm as unknown as { constants?: { USE_MAIN_CONTEXT_DEFAULT_LOADER?: symbol } }).constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 }
 
-function needsBytecode(script: Vm.Script, { bytecode }: Code): boolean {
+function needsBytecode(script: vm.Script, { bytecode }: Code): boolean {
   return !bytecode || script.cachedDataRejected === true;
 }
 
@@ -143,11 +140,11 @@ function isNodes(flags: number): boolean {
 const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
 
 // A text that is no CommonJS goes Node's way, which knows what to say about it or what else it may be.
-function compile({ source, bytecode, flags }: Code, filename: string): Vm.Script | null {
+function compile({ source, bytecode, flags }: Code, filename: string): vm.Script | null {
   if (flags & Flag.Import && !allowImport()) return null;
   try {
     const options = { filename, ...offsetOf(source), cachedData: bytecode, importModuleDynamically: defaultLoader() };
-    const script = new vm.Script(source, options as Vm.ScriptOptions);
+    const script = new vm.Script(source, options as vm.ScriptOptions);
     if (script.cachedDataRejected) session.rejected++;
     return script;
   } catch {
@@ -156,7 +153,7 @@ function compile({ source, bytecode, flags }: Code, filename: string): Vm.Script
 }
 
 // `}); f(function () {` in a file would end our function and begin another one. Nothing with bytecode is like that: it has been here before.
-function wrapperOf(script: Vm.Script, { source, bytecode }: Code): Wrapper | null {
+function wrapperOf(script: vm.Script, { source, bytecode }: Code): Wrapper | null {
   const wrapper: unknown = script.runInThisContext();
   if (bytecode) return wrapper as Wrapper;
   const isWhole = typeof wrapper === 'function' && Function.prototype.toString.call(wrapper).length === source.length - '()'.length;

@@ -2,11 +2,9 @@
 import fs = require('node:fs');
 import nodePath = require('node:path');
 import { checksum } from './checksum';
-import { aligned, HEADER_BYTES, layout, MAGIC, MAX_BYTES, MAX_SEGMENTS, SegmentWord, Word, type Layout } from './format';
+import { aligned, HEADER_BYTES, layout, MAGIC, MAX_BYTES, MAX_SEGMENTS, SegmentWord, segmentBytes, Word, type Layout } from './format';
 import { VERSION } from './key';
-
-const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants;
-const GROUP_OR_OTHERS_WRITE = 0o022;
+import { exactly, GROUP_OR_OTHERS_WRITE, reading } from './trust';
 
 /** The part of a cache file that is read first, and which file it was. */
 export interface Stored {
@@ -15,7 +13,7 @@ export interface Stored {
   readonly modified: number;
   readonly words: Uint32Array;
   readonly layout: Layout;
-  /** From the end of the header to the first segment. */
+  /** From the end of the last segment to that of the file. */
   readonly index: Buffer;
 }
 
@@ -29,14 +27,16 @@ export interface Segment {
 /** Reads header and index; null if there is no such file, or anything about it is not as it should be. */
 export function open(path: string): Stored | null {
   return reading(path, (descriptor, stats) => {
+    if (stats.size > MAX_BYTES) return null;
     const header = exactly(descriptor, 0, HEADER_BYTES);
     if (!header) return null;
     const words = new Uint32Array(header.buffer, header.byteOffset, HEADER_BYTES / 4);
     if (words[Word.Magic] !== MAGIC || words[Word.Version] !== VERSION || words[Word.FileBytes] !== stats.size) return null;
     if (checksum(header.subarray((Word.Checksum + 1) * 4)) !== words[Word.Checksum]) return null;
+    if ((words[Word.Segments] ?? 0) > MAX_SEGMENTS) return null;
     const places = layout(words);
-    if ((words[Word.Segments] ?? 0) > MAX_SEGMENTS || places.segments > stats.size) return null;
-    const index = exactly(descriptor, HEADER_BYTES, places.segments - HEADER_BYTES);
+    if (places.end !== stats.size) return null;
+    const index = exactly(descriptor, places.numbers, places.end - places.numbers);
     if (!index || checksum(index) !== words[Word.IndexChecksum]) return null;
     return { path, inode: stats.ino, modified: stats.mtimeMs, words, layout: places, index };
   });
@@ -50,7 +50,7 @@ export function segment(stored: Stored, number: number): Segment | null {
     const latin1Bytes = stored.words[row + SegmentWord.Latin1Bytes] ?? 0;
     const twoByteBytes = stored.words[row + SegmentWord.TwoByteBytes] ?? 0;
     const codeBytes = stored.words[row + SegmentWord.CodeBytes] ?? 0;
-    const text = exactly(descriptor, place, aligned(latin1Bytes) + aligned(twoByteBytes));
+    const text = exactly(descriptor, place, aligned(latin1Bytes) + aligned(twoByteBytes)) as BufferWithSlices | null;
     const code = exactly(descriptor, place + aligned(latin1Bytes) + aligned(twoByteBytes), aligned(codeBytes));
     if (!text || !code || checksum(code, checksum(text)) !== stored.words[row + SegmentWord.Checksum]) return null;
     const twoByteStart = aligned(latin1Bytes);
@@ -86,48 +86,10 @@ export function isPrivateFolder(path: string): boolean {
 }
 
 function locate(stored: Stored, number: number): [place: number, row: number] {
-  let place = stored.layout.segments;
+  let place = HEADER_BYTES;
   let row: number = Word.FirstSegment;
-  for (let i = 0; i < number; i++, row += SegmentWord.Count) {
-    place += aligned(stored.words[row + SegmentWord.Latin1Bytes] ?? 0);
-    place += aligned(stored.words[row + SegmentWord.TwoByteBytes] ?? 0);
-    place += aligned(stored.words[row + SegmentWord.CodeBytes] ?? 0);
-  }
+  for (let i = 0; i < number; i++, row += SegmentWord.Count) place += segmentBytes(stored.words, row);
   return [place, row];
-}
-
-function reading<T>(path: string, read: (descriptor: number, stats: fs.Stats) => T | null): T | null {
-  let descriptor: number;
-  try {
-    descriptor = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch {
-    return null;
-  }
-  try {
-    const stats = fs.fstatSync(descriptor);
-    return isTrusted(stats) ? read(descriptor, stats) : null;
-  } catch {
-    return null;
-  } finally {
-    fs.closeSync(descriptor);
-  }
-}
-
-// A second link would be a way to keep an old cache, or to have one under a name that somebody else chose.
-function isTrusted(stats: fs.Stats): boolean {
-  const ours = stats.isFile() && stats.nlink === 1 && stats.uid === process.geteuid?.();
-  return ours && (stats.mode & GROUP_OR_OTHERS_WRITE) === 0 && stats.size >= HEADER_BYTES && stats.size <= MAX_BYTES;
-}
-
-function exactly(descriptor: number, position: number, bytes: number): BufferWithSlices | null {
-  const buffer = Buffer.allocUnsafeSlow(bytes);
-  let done = 0;
-  while (done < bytes) {
-    const read = fs.readSync(descriptor, buffer, done, bytes - done, position + done);
-    if (read === 0) return null;
-    done += read;
-  }
-  return buffer as BufferWithSlices;
 }
 
 // Documented nowhere, there in every release; twice as fast as toString() for small slices, as it checks less.

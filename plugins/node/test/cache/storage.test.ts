@@ -24,9 +24,10 @@ onEachOld('a cache file with any damage', FILES, async (app, release) => {
     damaged[at] = damaged[at]! ^ 0x41;
     fs.writeFileSync(file, damaged);
     const { hits } = await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } });
-    assert.equal(hits, 0, `byte ${at} of ${whole.length}`);
+    // JSON has no bytecode, which is in a part of its own.
+    assert.ok(hits <= 1, `byte ${at} of ${whole.length}: ${hits} modules from the cache`);
   }
-  for (const length of [0, 1, 95, 96, whole.length >> 1, whole.length - 1]) {
+  for (const length of [0, 1, 319, 320, whole.length >> 1, whole.length - 1]) {
     fs.writeFileSync(file, whole.subarray(0, length));
     assert.equal((await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } })).hits, 0);
   }
@@ -93,14 +94,15 @@ onEachOld('a full disk', FILES, async (app, release) => {
   };
   const plain = await app.run(release, ['main.js'], { plugin: false });
   for (let start = 0; start < 2; start++) assert.equal(await limited(), plain.stdout);
-  assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')), []);
+  // What a start may cost takes a line, of which half is as good as none.
+  assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')).filter((name) => !name.endsWith('.credit')), []);
 }, { only: [22] });
 
 onEachOld('twenty starts at once', FILES, async (app, release) => {
   const plain = await app.run(release, ['main.js'], { plugin: false });
   const all = await Promise.all(Array.from({ length: 20 }, () => app.run(release, ['main.js'], { eager: true })));
   for (const one of all) assert.deepEqual(one, plain);
-  assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')).map((name) => path.extname(name)), ['.cache']);
+  assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')).map((name) => path.extname(name)).filter((name) => name !== '.code'), ['.cache', '.credit']);
   assert.ok((await agree(app, release)).hits >= 4);
 }, { only: [20, 26] });
 

@@ -1,0 +1,103 @@
+// What recording may cost. Every start earns a share of its own CPU time and of what the cache has saved it; what has been recorded was paid from that.
+// A piece that costs more than one start earns waits for several.
+import fs = require('node:fs');
+import path = require('node:path');
+import type { Session } from './session';
+import { isPrivateFolder, makeFolder } from './store';
+
+const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = fs.constants;
+
+/** What the plugin and its recordings together may take of the CPU time of all starts, and what a start without a cache costs it at most. */
+const SHARE = 0.05;
+const PLUGIN = 1500;
+/** Loading the recorder and putting a file in its place, in microseconds. To do that for little would be a waste: so much has to be left for the pieces. */
+const FIXED = 4000;
+const WORTH = 10_000;
+/** Bytecode is worth more, and takes less: for this much of it, recording need not wait. */
+const WORTH_CODE = 2500;
+/** What a bytecode takes, a unit of its source if that is a file of its own, and a module that is new. */
+const BYTECODE = 80;
+const UNIT = 0.0015;
+const MODULE = 250;
+/** What a module and a resolution from the cache have saved at most, in microseconds. */
+const SAVED_BY_HIT = 150;
+const SAVED_BY_RESOLUTION = 50;
+/** A long run earns no more than this. */
+const MOST = 400_000;
+/** What every start may spend besides. */
+const GIVEN = 0;
+
+interface Account {
+  /** Microseconds that have been earned and not been spent. */
+  readonly credit: number;
+  /** What a start without a cache took; 0 if that is not known. */
+  readonly plain: number;
+  /** What the smallest of the pieces takes that were too large the last time; 0 if others were not. */
+  readonly need: number;
+}
+
+/**
+ * Lets `record` spend what it may, in microseconds of CPU time, if that is worth while; `file` is the cache. It says what would be needed if that was too
+ * little for anything, else 0. The microseconds that were spent.
+ */
+export function spend(session: Session, file: string, record: (budget: number) => number): number {
+  const { user, system } = process.cpuUsage();
+  const now = user + system;
+  const place = `${file.slice(0, -'.cache'.length)}.credit`;
+  const { credit: before, plain: known, need } = read(place);
+  const plain = session.catalog ? known : known > 0 ? Math.min(known, now) : now;
+  const earned = now * SHARE - PLUGIN + (session.catalog ? saved(session, plain - now) : 0);
+  const credit = Math.min(before + earned, MOST) + GIVEN;
+  const isEnough = credit >= FIXED + Math.max(needed(session), need);
+  const rest = isEnough ? record(credit - FIXED) : need;
+  const after = process.cpuUsage();
+  const spent = isEnough ? after.user + after.system - now : 0;
+  write(place, { credit: Math.max(credit - GIVEN - spent, -MOST), plain, need: rest });
+  return spent;
+}
+
+function needed({ catalog, seen }: Session): number {
+  let [code, modules] = [0, 0];
+  for (const { file, script } of seen ?? []) {
+    if (file === undefined) modules += MODULE;
+    else if (script) code += BYTECODE + catalog!.units(file) * UNIT;
+  }
+  return code >= WORTH_CODE ? code : Math.min(code + modules, WORTH);
+}
+
+// Another run of a program may have had less to do, whatever the cache did: hence both bounds.
+function saved({ hits, resolved }: Session, difference: number): number {
+  return Math.max(0, Math.min(difference, hits * SAVED_BY_HIT + resolved * SAVED_BY_RESOLUTION));
+}
+
+// Whatever is not three numbers is nothing.
+function read(place: string): Account {
+  try {
+    const descriptor = fs.openSync(place, O_RDONLY | O_NOFOLLOW);
+    try {
+      const [credit, plain, need] = fs.readFileSync(descriptor, 'latin1').split(' ', 3).map(Number);
+      return { credit: bounded(credit), plain: Math.max(0, bounded(plain)), need: Math.max(0, bounded(need)) };
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  } catch {
+    return { credit: 0, plain: 0, need: 0 };
+  }
+}
+
+function bounded(number: number | undefined): number {
+  return number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER ? Math.round(number) : 0;
+}
+
+// Not atomic: at worst, recording begins a little earlier or later.
+function write(place: string, { credit, plain, need }: Account): void {
+  const folder = path.dirname(place);
+  makeFolder(folder);
+  if (!isPrivateFolder(folder)) return;
+  const descriptor = fs.openSync(place, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
+  try {
+    fs.writeSync(descriptor, `${Math.round(credit)} ${Math.round(plain)} ${Math.round(need)} `);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
