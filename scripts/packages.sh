@@ -40,6 +40,8 @@ needs() {
 		test  program rsync           rsync
 		test  program chromium        chromium
 		test  program promtool        prometheus
+		test  file    /usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py python3-prometheus-client
+		test  program systemd-analyze systemd
 		test  program dpkg-scanpackages dpkg-dev
 	LIST
 }

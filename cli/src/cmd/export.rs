@@ -101,7 +101,7 @@ fn collector() -> Collector {
 fn print_once() -> Result<(), ExportError> {
     let look = collector().look();
     if look.denied > 0 {
-        say(format!("hasten: {} processes may not be looked into; as root, all of them can be", look.denied));
+        say(format!("hasten: {} of the processes here may not be looked into by this user", look.denied));
     }
     let text = encode(&families(&look), Format::Prometheus);
     let mut out = io::stdout().lock();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use hasten_device::discovery::Discovery;
 use hasten_device::health::Health;
@@ -29,8 +29,10 @@ pub struct Collector {
 }
 
 /// What one look at the host has shown.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Look {
+    /// When it began.
+    pub at: SystemTime,
     pub programs: Programs,
     pub unreadable: Vec<Unreadable>,
     /// Processes that may not be looked into.
@@ -80,7 +82,7 @@ impl Collector {
 
     /// Looks at every process of this host, and at what the pages say at this moment.
     pub fn look(&mut self) -> Look {
-        let start = Instant::now();
+        let (start, at) = (Instant::now(), SystemTime::now());
         let Scan { pages, denied, .. } = Scan::of_host();
         let mut unreadable = Vec::new();
         let mut live = Vec::new();
@@ -102,7 +104,7 @@ impl Collector {
         self.open = open;
         let devices = self.devices();
         let programs = self.with_recent(Instant::now());
-        Look { programs, unreadable, denied, devices, took: start.elapsed() }
+        Look { at, programs, unreadable, denied, devices, took: start.elapsed() }
     }
 
     fn devices(&self) -> Vec<DeviceState> {
@@ -118,6 +120,19 @@ impl Collector {
             program.recent = self.recent.window(now, key, &program.counters);
         }
         programs
+    }
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            at: SystemTime::UNIX_EPOCH,
+            programs: Programs::default(),
+            unreadable: Vec::new(),
+            denied: 0,
+            devices: Vec::new(),
+            took: Duration::ZERO,
+        }
     }
 }
 

@@ -162,8 +162,7 @@ impl Series<'_> {
     fn engines(&mut self, program: &Program) {
         for engine in Engine::ALL {
             let one = program.counters[engine];
-            let state = program.engine(engine);
-            if one == EngineCounters::default() && state.is_none() {
+            if one == EngineCounters::default() && !program.engines.contains(&engine) {
                 continue;
             }
             let name = engine.as_str();
@@ -182,7 +181,7 @@ impl Series<'_> {
             }
             self.add(&metric::ENGINE_BUSY, &[name], Value::Number(one.busy_ns as f64 / 1e9));
             self.count(&metric::BREAKER_OPENED, &[name], one.opened);
-            if let Some(state) = state {
+            if let Some(state) = program.engine(engine) {
                 self.count(&metric::BREAKER_STATE, &[name, &state.device], value_of(state.breaker));
             }
         }

@@ -1,6 +1,6 @@
 //! Everything that one look has shown, as JSON: the same series as the metrics, and what only people read.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use hasten_telemetry::EngineClass;
 use serde::Serialize;
@@ -93,11 +93,11 @@ struct SeriesView {
 }
 
 pub(crate) fn json(look: &Look) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let at = look.at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let status = Status {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
-        time_unix_s: now.as_secs_f64(),
+        time_unix_s: at.as_secs_f64(),
         denied_processes: look.denied,
         programs: look.programs.iter().map(|(key, program)| ProgramView::of(key, program)).collect(),
         devices: look.devices.iter().map(DeviceView::of).collect(),

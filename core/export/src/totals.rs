@@ -4,7 +4,7 @@
 //! program of the same name adds to them. All memory here is bounded: any user of the host can make pages, with any
 //! names on them.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use hasten_telemetry::{Algorithm, Counters, Engine, PageHandle, Snapshot};
@@ -59,6 +59,8 @@ pub struct Program {
     /// Batched operations that did not fail. A page counts a batch first and what failed in it a moment later, so the
     /// difference of the two may shrink between looks, and this does not.
     pub good: [u64; Algorithm::COUNT],
+    /// Engines that any of them has had: a series that has begun stays.
+    pub engines: BTreeSet<Engine>,
     /// Those that run at this moment.
     pub live: Vec<Live>,
     /// What was counted in the last minute or so, once that can be said.
@@ -142,7 +144,9 @@ impl Totals {
         self.pages.values_mut().for_each(|page| page.is_live = false);
         for reading in live {
             let key = self.count(&reading);
-            self.programs.entry(key).or_default().live.push(reading.page);
+            let program = self.programs.entry(key).or_default();
+            program.engines.extend(reading.page.engines.iter().map(|state| state.engine));
+            program.live.push(reading.page);
         }
         self.forget();
     }

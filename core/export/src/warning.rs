@@ -97,9 +97,14 @@ fn of_program(key: &Key, program: &Program) -> Vec<Warning> {
 fn wrong_results(subject: &str, program: &Program) -> Option<Warning> {
     let count =
         program.counters[Event::VerifyFailed].saturating_add(program.counters[Event::DeflateMismatch]);
-    let message = format!(
-        "{count} wrong results of engines were caught; none was released, the original did them again"
-    );
+    let message = match count {
+        1 => {
+            "a result of an engine was wrong: caught, not released, and done again by the original".to_owned()
+        }
+        _ => format!(
+            "{count} results of engines were wrong: caught, not released, and done again by the original"
+        ),
+    };
     let fix = "Run memory and CPU diagnostics on this host, and report the CPU model if it happens on more than one host.";
     (count > 0).then(|| Warning::new(Severity::Critical, "verify-failed", subject, message, fix))
 }
@@ -197,8 +202,8 @@ fn of_device(state: &DeviceState) -> Vec<Warning> {
 }
 
 fn denied(count: usize) -> Option<Warning> {
-    let message =
-        format!("{count} processes may not be looked into, so they are missing here if they are accelerated");
+    let who = if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
+    let message = format!("{who} may not be looked into, and would be missing here if accelerated");
     let fix = "Run the exporter as root, or with the capabilities that packaging/systemd/hasten-export.service gives it.";
     (count > 0).then(|| Warning::new(Severity::Note, "denied", "this host", message, fix))
 }

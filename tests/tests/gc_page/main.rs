@@ -4,18 +4,15 @@
 
 #![forbid(unsafe_code)]
 
-mod chromium;
-
 use std::fs;
 use std::path::PathBuf;
 
+use hasten_tests::chromium::{Chromium, Size};
 use hasten_v8::advice::{Facts, advise};
 use hasten_v8::page::page;
 use hasten_v8::parse;
 use hasten_v8::summary::Summary;
 use serde_json::Value;
-
-use self::chromium::{Chromium, Size};
 
 const PROBE: &str = include_str!("probe.js");
 const PHONE: Size = (320, 640);

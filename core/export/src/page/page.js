@@ -24,8 +24,10 @@
     for (const series of status.series) {
       values.set(keyOf(series), { ...series, counts: series.buckets ? series.buckets.map((one) => one[1]) : [series.value] });
     }
+    const before = history.length ? history[history.length - 1].at : 0;
+    if (status.time_unix_s === before) return;
     // A clock that was set back would tell rates that are none.
-    if (history.length && status.time_unix_s <= history[history.length - 1].at) history.length = 0;
+    if (status.time_unix_s < before) history.length = 0;
     history.push({ at: status.time_unix_s, values });
     if (history.length > MOST_POINTS) history.shift();
   }
@@ -48,7 +50,8 @@
         column[i - 1] = (column[i - 1] || 0) + more / (now.at - before.at);
       }
     }
-    return [...columns].sort(([one], [other]) => one < other ? -1 : 1);
+    // What has not happened is not worth a line.
+    return [...columns].filter(([, column]) => column.some((value) => value > 0)).sort(([one], [other]) => one < other ? -1 : 1);
   }
 
   const times = () => history.slice(1).map((one) => one.at);
@@ -61,6 +64,9 @@
   const timeAxis = { values: (_, splits) => splits.map(clock), space: 80 };
   const timeSeries = { label: 'at', value: (_, at) => at == null ? '–' : clock(at) };
   const fromZero = (_, min, max) => [0, max > 0 ? max * 1.08 : 1];
+
+  // Bytes are told in powers of two, so they are marked there, too.
+  const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
 
   function brief(value) {
     if (value == null) return '–';
@@ -88,13 +94,8 @@
   ];
 
   function lanes() {
-    const columns = [];
-    for (let at = 0; at < 8; at++) {
-      for (const [, column] of rates('hasten_batch_lanes', () => 'all', at)) {
-        if (column.some((value) => value > 0)) columns.push([at + 1 + (at ? ' lanes' : ' lane'), column]);
-      }
-    }
-    return columns;
+    const of = (at) => rates('hasten_batch_lanes', () => at + 1 + (at ? ' lanes' : ' lane'), at);
+    return Array.from({ length: 8 }, (_, at) => of(at)).flat();
   }
 
   function ratios() {
@@ -103,7 +104,7 @@
       const [few, many] = [of.get(op + ' ' + small), of.get(op + ' ' + large)];
       if (!few || !many) return [];
       const column = many.map((plain, i) => plain > 0 ? few[i] / plain : null);
-      return column.some((value) => value != null) ? [[op, column]] : [];
+      return [[op, column]];
     };
     return [...ratio('deflate', 'out', 'in'), ...ratio('inflate', 'in', 'out')];
   }
@@ -113,8 +114,7 @@
     const at = times();
     if (!at.length) return;
     if (!time.window()) time.setExtent(at[0], last(at));
-    const found = CHARTS.map((one) => ({ ...one, data: one.columns() }))
-      .filter((one) => one.data.some(([, column]) => column.some((value) => value > 0)));
+    const found = CHARTS.map((one) => ({ ...one, data: one.columns() })).filter((one) => one.data.length);
     const shape = JSON.stringify(found.map((one) => [one.title, one.data.map(([name]) => name)]));
     if (shape !== drawAll.shape) {
       charts.forEach((one) => remove(one.chart));
@@ -150,7 +150,7 @@
       return { data: [times(), ...now.map(([, column]) => column)], options: {
         timed: true, height: 210,
         scales: { y: { range: fromZero } },
-        axes: [timeAxis, { values: (_, splits) => splits.map(unit), size: 84 }],
+        axes: [timeAxis, { values: (_, splits) => splits.map(unit), size: 84, ...(unit === bytes && { incrs: POWERS }) }],
         series: [timeSeries, ...series],
       } };
     });

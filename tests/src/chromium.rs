@@ -6,9 +6,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use hasten_tests::tools;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::tools;
 
 /// For a single answer, on a machine that has much else to do.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -16,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Descriptors 3 and 4 are Chromium's end of the pipes, and a shell can put them there.
 const START: &str = "exec 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null; exec \"$0\" \"$@\"";
 
-pub(crate) struct Chromium {
+pub struct Chromium {
     process: Child,
     orders: ChildStdin,
     answers: Receiver<Value>,
@@ -27,10 +28,10 @@ pub(crate) struct Chromium {
 }
 
 /// A window: width and height in CSS pixels.
-pub(crate) type Size = (u32, u32);
+pub type Size = (u32, u32);
 
 impl Chromium {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
         let mut process = Command::new("/bin/sh")
             .args(["-c", START])
@@ -77,7 +78,7 @@ impl Chromium {
     }
 
     /// The answer to a command; an error is the test's.
-    pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
+    pub fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
         if !self.session.is_empty() {
@@ -106,7 +107,7 @@ impl Chromium {
     }
 
     /// Waits until the page and its scripts are loaded.
-    pub(crate) fn open(&mut self, url: &str, (width, height): Size, scheme: &str) {
+    pub fn open(&mut self, url: &str, (width, height): Size, scheme: &str) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500});
         self.ask("Emulation.setDeviceMetricsOverride", &metrics);
@@ -120,13 +121,13 @@ impl Chromium {
     }
 
     /// What the user prefers: `light` or `dark`.
-    pub(crate) fn scheme(&mut self, scheme: &str) {
+    pub fn scheme(&mut self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.ask("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
     /// The value of an expression, which may be a promise; an exception is the test's.
-    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+    pub fn evaluate(&mut self, expression: &str) -> Value {
         let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.ask("Runtime.evaluate", &parameters);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
@@ -134,13 +135,13 @@ impl Chromium {
     }
 
     /// Two frames later, whatever a script has asked for is drawn.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.evaluate(
             "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))",
         );
     }
 
-    pub(crate) fn key(&mut self, key: &str) {
+    pub fn key(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             let text = if key.len() == 1 { key } else { "" };
             self.ask("Input.dispatchKeyEvent", &json!({"type": kind, "key": key, "text": text}));
@@ -148,7 +149,7 @@ impl Chromium {
     }
 
     /// Presses the mouse at one place and lets it go at another.
-    pub(crate) fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+    pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
         for (kind, (x, y), buttons) in [
             ("mouseMoved", from, 0),
             ("mousePressed", from, 1),
@@ -163,7 +164,7 @@ impl Chromium {
     }
 
     /// Messages on the console, exceptions, refused resources: there should be none.
-    pub(crate) fn complaints(&self) -> Vec<String> {
+    pub fn complaints(&self) -> Vec<String> {
         let is_complaint = |event: &&Value| {
             let names = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
             names.iter().any(|name| event["method"] == *name)
@@ -172,13 +173,13 @@ impl Chromium {
     }
 
     /// Everything that was asked of anybody since the page was opened.
-    pub(crate) fn requests(&self) -> Vec<String> {
+    pub fn requests(&self) -> Vec<String> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.map(|event| event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// A picture of the whole page as base64.
-    pub(crate) fn picture(&mut self) -> String {
+    pub fn picture(&mut self) -> String {
         let parameters = json!({"format": "png", "captureBeyondViewport": true});
         let mut answer = self.ask("Page.captureScreenshot", &parameters);
         answer["data"].take().as_str().unwrap_or_default().to_owned()

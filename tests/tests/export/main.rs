@@ -1,0 +1,10 @@
+//! `hasten export` beside real servers: what it says is true, others can read it, and its page is alive.
+
+#![forbid(unsafe_code)]
+
+mod command;
+mod exporter;
+mod packaging;
+mod page;
+mod server;
+mod truth;

@@ -1,0 +1,152 @@
+//! nginx under a name that nobody else on this host has, so that its series are its own.
+
+use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use hasten_bench::certificates::KeyKind;
+use hasten_bench::cpu;
+use hasten_bench::server::ServerKind;
+use hasten_tests::pki::Pki;
+use hasten_tests::subject::send;
+use hasten_tests::{bodies, product, tools, wait};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+/// What `/` answers, before it is packed.
+pub(crate) const BODY: usize = 60_000;
+
+/// An accelerated nginx with TLS and compression; dropping it ends it.
+pub(crate) struct Server {
+    dir: TempDir,
+    address: SocketAddr,
+    /// The program's name, and so the value of the label.
+    pub(crate) name: String,
+    process: Child,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("nginx-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        // Workers of a server that root starts are somebody else.
+        let mut builder = tempfile::Builder::new();
+        let dir =
+            builder.prefix("hasten-export-").permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
+        let nginx =
+            ServerKind::Nginx.program().unwrap_or_else(|missing| panic!("{missing}: {}", missing.fix()));
+        fs::copy(nginx, dir.path().join(&name)).unwrap();
+        fs::write(dir.path().join("index.html"), bodies::page(BODY)).unwrap();
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        fs::write(dir.path().join("nginx.conf"), configuration(dir.path(), address)).unwrap();
+        let process = spawn(dir.path(), &name);
+        let server = Self { dir, address, name, process };
+        server.wait_for_workers();
+        server
+    }
+
+    /// Ends it, and starts the same program again.
+    pub(crate) fn restart(&mut self) {
+        self.end();
+        self.process = spawn(self.dir.path(), &self.name);
+        self.wait_for_workers();
+    }
+
+    pub(crate) fn end(&mut self) {
+        send(self.process.id(), Signal::TERM);
+        self.process.wait().expect("nginx ends");
+    }
+
+    /// Kills a worker, as the kernel does when memory is short, and waits for the next.
+    pub(crate) fn lose_a_worker(&self) {
+        let before = cpu::children(self.process.id());
+        send(before[0], Signal::KILL);
+        wait::until("another worker", || {
+            let now = cpu::children(self.process.id());
+            now.len() == before.len() && !now.contains(&before[0])
+        });
+    }
+
+    /// One connection, one handshake, one packed answer, by somebody else's TLS; how many bytes it had.
+    pub(crate) fn request(&self) -> u64 {
+        let url = format!("https://{}/", self.address);
+        let mut curl = Command::new(tools::tool("curl", "curl"));
+        curl.args(["--silent", "--show-error", "--insecure", "--max-time", "60", "--output", "/dev/null"]);
+        curl.args([
+            "--header",
+            "Accept-Encoding: gzip",
+            "--write-out",
+            "%{http_code} %{size_download}",
+            &url,
+        ]);
+        let answer = String::from_utf8(tools::run(&mut curl).stdout).unwrap();
+        let size = answer.strip_prefix("200 ").unwrap_or_else(|| panic!("{answer}: {}", self.log()));
+        size.parse().unwrap()
+    }
+
+    fn wait_for_workers(&self) {
+        wait::until("nginx to listen", || std::net::TcpStream::connect(self.address).is_ok());
+        wait::until("its workers", || cpu::children(self.process.id()).len() == 2);
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("error.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let children = cpu::children(self.process.id());
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        // Workers see the end of their master only when they look.
+        for child in children.into_iter().filter_map(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+        {
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+        }
+    }
+}
+
+fn spawn(dir: &Path, name: &str) -> Child {
+    let mut command = Command::new(product::hasten());
+    command.args(["run", "--quiet", "--only", "tls,gzip", "--"]).arg(dir.join(name));
+    command.arg("-p").arg(dir).args(["-e", "error.log", "-c", "nginx.conf"]);
+    command.stdin(Stdio::null()).spawn().expect("hasten starts")
+}
+
+fn configuration(dir: &Path, address: SocketAddr) -> String {
+    let pki = Pki::new();
+    let certificate = pki.certificate(KeyKind::P256);
+    let (chain, key) = (dir.join("chain.pem"), dir.join("key.pem"));
+    fs::copy(&certificate.chain, &chain).unwrap();
+    fs::copy(&certificate.key, &key).unwrap();
+    let (chain, key, dir) = (chain.display(), key.display(), dir.display());
+    format!(
+        "worker_processes 2;
+daemon off;
+pid {dir}/nginx.pid;
+error_log {dir}/error.log notice;
+events {{ }}
+http {{
+    access_log off;
+    client_body_temp_path {dir}/body;
+    proxy_temp_path {dir}/proxy;
+    fastcgi_temp_path {dir}/fastcgi;
+    uwsgi_temp_path {dir}/uwsgi;
+    scgi_temp_path {dir}/scgi;
+    types {{ text/html html; }}
+    gzip on;
+    gzip_comp_level 1;
+    server {{
+        listen {address} ssl;
+        ssl_certificate {chain};
+        ssl_certificate_key {key};
+        root {dir};
+    }}
+}}
+"
+    )
+}
