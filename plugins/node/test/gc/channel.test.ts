@@ -5,7 +5,8 @@ import net from 'node:net';
 import path from 'node:path';
 import { App } from '../support/app';
 import { onEach } from '../support/releases';
-import { ALONE, type Line, lines, preload, recorded, recordings, Subject, until, withRecorder } from './recorded';
+import { until } from '../support/waiting';
+import { ALONE, type Line, lines, preload, recorded, recordings, Subject, withRecorder } from './recorded';
 
 // Allocates until standard input ends; an error that reaches the program is told.
 const SERVER = `

@@ -9,8 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { App, type RunOptions } from '../support/app';
 import { plugin } from '../support/places';
 import type { Release } from '../support/releases';
-
-const PATIENCE_MS = 120_000;
+import { PATIENCE_MS, until } from '../support/waiting';
 
 export type Line = Record<string, any>;
 
@@ -47,10 +46,6 @@ export function lines(text: string): Line[] {
 
 export function isCollection(line: Line): boolean {
   return ['scavenge', 'minor-mark-sweep', 'mark-compact'].includes(line['gc']);
-}
-
-export async function until(condition: () => boolean): Promise<void> {
-  for (const begin = Date.now(); !condition(); await sleep(10)) assert.ok(Date.now() - begin < PATIENCE_MS, `never: ${condition}`);
 }
 
 /** A running program with an open channel. */

@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { eager, packages, register } from './places';
 import type { Release } from './releases';
+import { PATIENCE_MS } from './waiting';
 
 export interface Outcome {
   readonly code: number | null;
@@ -30,9 +31,6 @@ export interface RunOptions {
   cwd?: string;
   input?: string;
 }
-
-// Far more than anything needs on a busy machine.
-const LIMIT_MS = 120_000;
 
 export class App {
   /** The app's folder, without symlinks. */
@@ -106,7 +104,7 @@ export class App {
   /** Starts a program that the test talks to; it does not outlive the test. */
   spawn(release: Release, program: string, args: string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
     const child = spawn(program, args, { cwd: this.path(options.cwd ?? '.'), env: this.#environment(release, options), stdio: 'pipe' });
-    const overdue = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+    const overdue = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
     this.#children.add(child);
     const ended = (): void => {
       clearTimeout(overdue);
