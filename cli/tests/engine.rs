@@ -208,6 +208,42 @@ fn without_the_right_nothing_is_switched_and_sudo_is_named() {
     assert!(!is_disabled(Engine::Isal));
 }
 
+/// A user who may read maps, but open neither what is mapped nor descriptors, sees that there is something.
+#[test]
+fn a_page_that_may_not_be_opened_counts_as_denied() {
+    let isolated = |command: &mut Command| {
+        command.args(["--pid", "--fork", "--mount-proc"]);
+    };
+    let mut probe = Command::new("unshare");
+    isolated(&mut probe);
+    if !is_root() || !probe.arg("true").status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: needs a namespace of processes");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = folder.path().join("hasten");
+    std::fs::copy(HASTEN, &copy).unwrap();
+    let script = r#"
+import mmap, os, subprocess, sys
+fd = os.memfd_create("hasten-telemetry")
+os.ftruncate(fd, 8192)
+page = mmap.mmap(fd, 8192)
+caps = ["--%s=-all,+sys_ptrace" % kind for kind in ("inh-caps", "ambient-caps", "bounding-set")]
+user = ["--reuid=64999", "--regid=64999", "--clear-groups"]
+subprocess.run(["setpriv"] + user + caps + [sys.argv[1], "engine", "list", "--json"])
+"#;
+    let mut command = Command::new("unshare");
+    isolated(&mut command);
+    let output = command.args(["python3", "-c", script]).arg(&copy).current_dir("/").output().unwrap();
+    let document: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_eq!(
+        (&document["denied_processes"], &document["programs"]),
+        (&1.into(), &Value::Array(Vec::new()))
+    );
+}
+
 /// A process that has these bytes mapped as its counter page.
 struct Forged(Child);
 

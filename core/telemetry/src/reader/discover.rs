@@ -4,7 +4,7 @@ use super::proc::{self, Mapping};
 use super::snapshot::page_size;
 use super::{PageError, ProcessError, Snapshot};
 use crate::HEADER_SIZE;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -79,8 +79,16 @@ impl Scan {
                 Err(error) => denied += usize::from(error.kind() == io::ErrorKind::PermissionDenied),
             }
         }
-        let mut pages: Vec<_> =
-            sharers.into_values().filter_map(|sharers| PageHandle::open(&sharers)).collect();
+        let mut pages = Vec::new();
+        let mut closed = BTreeSet::new();
+        for sharers in sharers.into_values() {
+            match PageHandle::open(&sharers) {
+                Some(page) => pages.push(page),
+                // Those that have ended meanwhile were not denied.
+                None => closed.extend(sharers.iter().map(|(pid, _)| *pid).filter(|pid| proc::exists(*pid))),
+            }
+        }
+        denied += closed.len();
         pages.sort_by_key(|page| page.processes.first().map(|process| process.pid));
         Self { pages, denied }
     }

@@ -37,6 +37,10 @@ pub(super) fn pids() -> Vec<u32> {
     pids
 }
 
+pub(super) fn exists(pid: u32) -> bool {
+    fs::exists(format!("/proc/{pid}")).unwrap_or(false)
+}
+
 /// Name of the executable, or what the process calls itself.
 pub(super) fn program(pid: u32) -> String {
     let executable = fs::read_link(format!("/proc/{pid}/exe")).ok();
