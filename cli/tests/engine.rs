@@ -208,6 +208,46 @@ fn without_the_right_nothing_is_switched_and_sudo_is_named() {
     assert!(!is_disabled(Engine::Isal));
 }
 
+#[test]
+fn the_user_of_a_server_needs_no_other_rights() {
+    const USER: u32 = 64999;
+    let _turn = server();
+    if !is_root() {
+        eprintln!("skipped: only root can become another user");
+        return;
+    }
+    // One slot; nine engines, of which the second is there: software.
+    let isal = 672 + 192;
+    let numbers = [(8, 1), (12, 4096), (16, 4096), (20, 1), (60, 9), (isal + 64, 1), (isal + 68, 1)];
+    let forged = Forged::of_user(USER, &numbers);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = folder.path().join("hasten");
+    std::fs::copy(HASTEN, &copy).unwrap();
+    let engine_as = |user: u32, verb: &str| {
+        let mut command = Command::new(&copy);
+        command.args(["engine", verb, "isal", &forged.pid()]).uid(user).gid(user).current_dir("/");
+        command.output().unwrap()
+    };
+    let is_disabled = || {
+        let output = engine(&["list", "--json", &forged.pid()]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        document["programs"][0]["engines"][0]["disabled_by_hand"].as_bool().expect("a control page")
+    };
+    let own = engine_as(USER, "disable");
+    assert!(own.status.success(), "{}", stderr(&own));
+    assert!(stdout(&own).contains("1 process has not used it so far"), "{}", stdout(&own));
+    assert!(is_disabled());
+    let other = engine_as(USER - 1, "enable");
+    assert!(
+        stderr(&other).contains("may not be looked into") && stderr(&other).contains("sudo"),
+        "{}",
+        stderr(&other)
+    );
+    assert!(is_disabled());
+    assert!(engine_as(USER, "enable").status.success() && !is_disabled());
+}
+
 /// A user who may read maps, but open neither what is mapped nor descriptors, sees that there is something.
 #[test]
 fn a_page_that_may_not_be_opened_counts_as_denied() {
@@ -250,6 +290,17 @@ struct Forged(Child);
 impl Forged {
     /// Each number is a little-endian u32 at an offset.
     fn with(numbers: &[(usize, u32)]) -> Self {
+        Self::start(Command::new("python3"), numbers)
+    }
+
+    /// The same, of this user, and with a control page.
+    fn of_user(user: u32, numbers: &[(usize, u32)]) -> Self {
+        let mut python = Command::new("python3");
+        python.uid(user).gid(user).current_dir("/").env("CONTROL", "1");
+        Self::start(python, numbers)
+    }
+
+    fn start(mut command: Command, numbers: &[(usize, u32)]) -> Self {
         let script = r#"
 import mmap, os, struct, sys
 fd = os.memfd_create("hasten-telemetry")
@@ -259,10 +310,15 @@ for number in sys.argv[1:]:
     offset, value = map(int, number.split("="))
     os.pwrite(fd, struct.pack("<I", value), offset)
 page = mmap.mmap(fd, 8192)
+if "CONTROL" in os.environ:
+    control = os.memfd_create("hasten-control")
+    os.ftruncate(control, 4096)
+    os.pwrite(control, b"hastenCT" + struct.pack("<II", 1, 9), 0)
+    os.pwrite(fd, struct.pack("<Q", os.fstat(control).st_ino), 3744)
+    mapped = mmap.mmap(control, 4096)
 print("ready", flush=True)
 sys.stdin.read()
 "#;
-        let mut command = Command::new("python3");
         command.args(["-c", script]).args(numbers.iter().map(|(offset, value)| format!("{offset}={value}")));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("apt-get install python3");
