@@ -16,6 +16,9 @@ files() {
 		644 release/dist/completions/_hasten       share/zsh/site-functions/_hasten
 		644 release/dist/completions/hasten.fish   share/fish/vendor_completions.d/hasten.fish
 		644 release/dist/NOTICES                   share/doc/hasten/NOTICES
+		644 release/dist/hasten-export.service     lib/systemd/system/hasten-export.service
+		644 release/dist/hasten.json               share/hasten/grafana/hasten.json
+		644 release/dist/hasten.rules.yml          share/hasten/prometheus/hasten.rules.yml
 	LIST
     local file
     for file in "$1"/hasten{,-*}.1; do
@@ -28,7 +31,7 @@ files() {
 
 if [[ $target == --remove ]]; then
     files "$prefix/share/man/man1" "$prefix/lib/hasten/node" | while read -r _ _ file; do rm -f "$prefix/$file"; done
-    rmdir --ignore-fail-on-non-empty "$prefix"/{lib/hasten/node,lib/hasten,share/doc/hasten} 2>/dev/null || true
+    rmdir --ignore-fail-on-non-empty "$prefix"/{lib/hasten/node,lib/hasten,share/doc/hasten,share/hasten/grafana,share/hasten/prometheus,share/hasten} 2>/dev/null || true
     exit 0
 fi
 [[ -x $target/release/hasten && -d $target/release/dist && -f $target/release/node/register.js ]] ||
