@@ -1,5 +1,4 @@
 // Programs that look at what the cache could have changed: plain, recorded and served, they say the same.
-import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';
 import { onEach } from '../support/releases';
@@ -89,8 +88,8 @@ const programs: Record<string, Record<string, string>> = {
 for (const [name, files] of Object.entries(programs)) {
   onEach(name, async (release, t) => {
     // The second start may complete the cache, and the third is served from that.
-    const { stats } = await sameAsPlain(App.create(t, files), release, ['main.js'], { starts: 3 });
     // Before Node 22 modules that import go Node's own way.
-    if (release.major > 20 || name !== 'import() in a module') assert.ok(stats.some(({ hits }) => Number(hits) > 0), 'nothing was served from the cache');
+    const served = release.major > 20 || name !== 'import() in a module';
+    await sameAsPlain(App.create(t, files), release, ['main.js'], { starts: 3, served });
   });
 }

@@ -43,7 +43,7 @@ for (const [name, agent] of Object.entries(AGENTS)) {
   onEach(`an agent by ${name}`, async (release, t) => {
     const app = App.create(t, { 'main.js': SERVER, 'agent.js': agent }).usePackages();
     // A cache from before the agent came.
-    await sameAsPlain(app, release, ['main.js'], { starts: 2 });
+    await sameAsPlain(app, release, ['main.js'], { starts: 2, served: true });
     const { plain } = await sameAsPlain(app, release, ['-r', './agent.js', 'main.js'], { starts: 2 });
     assert.match(plain.stdout, /express/);
     // The other order: the agent is there already when the plugin comes.

@@ -24,7 +24,7 @@ function counted(app: App, folder: string): unknown[] {
 
 onEach('NODE_V8_COVERAGE', async (release, t) => {
   const app = App.create(t, FILES);
-  await sameAsPlain(app, release, ['main.js']);
+  await sameAsPlain(app, release, ['main.js'], { served: true });
   for (const plugin of [false, true]) {
     await app.run(release, ['main.js'], { plugin, env: { NODE_V8_COVERAGE: `coverage-${plugin}` } });
   }
@@ -55,7 +55,7 @@ session.post('Profiler.takePreciseCoverage', (error, { result }) => {
 
 onEach('c8', async (release, t) => {
   const app = App.create(t, FILES).usePackages();
-  await sameAsPlain(app, release, ['main.js']);
+  await sameAsPlain(app, release, ['main.js'], { served: true });
   const { plain } = await sameAsPlain(app, release, ['node_modules/c8/bin/c8.js', '--reporter=text', 'node', 'main.js'], { starts: 2 });
   assert.match(plain.stdout, /sign\.js .* 50 /);
 }, { only: [20, 24] });

@@ -34,7 +34,7 @@ onEach('a program of ES modules', async (release, t) => {
 
 onEach('a program of ES modules that uses packages of CommonJS', async (release, t) => {
   const app = App.create(t, { 'main.mjs': "import express, { Router } from 'express';\nimport { createRequire } from 'node:module';\nconsole.log(typeof express, typeof Router, createRequire(import.meta.url)('express') === express);\n" });
-  assert.equal((await sameAsPlain(app.usePackages(), release, ['main.mjs'])).plain.stdout, 'function function true\n');
+  assert.equal((await sameAsPlain(app.usePackages(), release, ['main.mjs'], { served: true })).plain.stdout, 'function function true\n');
 }, { only: [18, 22, 24, 26] });
 
 onEach('JSON by an import attribute', async (release, t) => {

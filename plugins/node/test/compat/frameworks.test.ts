@@ -35,18 +35,18 @@ app.listen({ port: 0, host: '127.0.0.1' }).then(() => {
 
 onEach('express answers a request', async (release, t) => {
   const app = App.create(t, { 'main.js': EXPRESS }).usePackages();
-  const { plain } = await sameAsPlain(app, release, ['main.js']);
+  const { plain } = await sameAsPlain(app, release, ['main.js'], { served: true });
   assert.equal(plain.stdout, '200 {"sum":6}\n');
 });
 
 onEach('fastify answers a request', async (release, t) => {
   const app = App.create(t, { 'main.js': FASTIFY }).usePackages();
-  const { plain } = await sameAsPlain(app, release, ['main.js']);
+  const { plain } = await sameAsPlain(app, release, ['main.js'], { served: true });
   assert.equal(plain.stdout, '200 {"sum":6}\n');
 }, { from: 20 });
 
 onEach('the compiler of TypeScript checks and prints', async (release, t) => {
   const app = App.create(t, { 'tsconfig.json': { compilerOptions: { noEmit: true, lib: ['es5'], types: [] } }, 'broken.ts': 'const n: number = "text";\n' }).usePackages();
-  const { plain } = await sameAsPlain(app, release, ['node_modules/typescript/bin/tsc', '--project', '.']);
+  const { plain } = await sameAsPlain(app, release, ['node_modules/typescript/bin/tsc', '--project', '.'], { served: true });
   assert.match(plain.stdout, /TS2322/);
 }, { only: [20, 24] });

@@ -12,7 +12,7 @@ onEach('a script with a #! line, through a symlink', async (release, t) => {
   });
   app.link('node_modules/tool/bin/tool.js', 'node_modules/.bin/tool');
   fs.chmodSync(app.path('node_modules/tool/bin/tool.js'), 0o755);
-  const { plain } = await sameAsPlain(app, release, ['--flag'], { program: app.path('node_modules/.bin/tool') });
+  const { plain } = await sameAsPlain(app, release, ['--flag'], { program: app.path('node_modules/.bin/tool'), served: true });
   assert.match(plain.stdout, /^tool .*\/tool\.js \[ '--flag' \] true\n$/);
 });
 
@@ -32,7 +32,7 @@ onEach('npm start and npx', async (release, t) => {
   });
   app.link('node_modules/tool/tool.js', 'node_modules/.bin/tool');
   fs.chmodSync(app.path('node_modules/tool/tool.js'), 0o755);
-  const npm = { starts: 2, env: { npm_config_update_notifier: 'false', npm_config_loglevel: 'error' } };
+  const npm = { starts: 2, served: true, env: { npm_config_update_notifier: 'false', npm_config_loglevel: 'error' } };
   assert.match((await sameAsPlain(app, release, ['start'], { ...npm, program: 'npm' })).plain.stdout, /started lib/);
   assert.match((await sameAsPlain(app, release, ['--no', 'tool', 'x'], { ...npm, program: 'npx' })).plain.stdout, /tool \[ 'x' \]/);
 }, { only: [20] });
@@ -49,7 +49,7 @@ onEach('a cluster', async (release, t) => {
       }`,
     'lib.js': "exports.name = ' worker';",
   });
-  assert.equal((await sameAsPlain(app, release, ['main.js'])).plain.stdout, '1 worker\n2 worker\n');
+  assert.equal((await sameAsPlain(app, release, ['main.js'], { served: true })).plain.stdout, '1 worker\n2 worker\n');
 });
 
 onEach('fork, spawn and their options', async (release, t) => {
@@ -63,7 +63,7 @@ onEach('fork, spawn and their options', async (release, t) => {
     'child.js': "console.log(process.argv[2], process.execArgv, require('./lib').name); process.exitCode = 3 * (process.argv[2] === 'forked');",
     'lib.js': "exports.name = 'lib';",
   });
-  assert.match((await sameAsPlain(app, release, ['main.js'], { starts: 2 })).plain.stdout, /^forked .*\n3 spawned/);
+  assert.match((await sameAsPlain(app, release, ['main.js'], { starts: 2, served: true })).plain.stdout, /^forked .*\n3 spawned/);
 });
 
 onEach('worker threads', async (release, t) => {
@@ -94,14 +94,14 @@ onEach('other preloads, before and after', async (release, t) => {
     'one.js': "global.order = ['one', require('./lib').name, module.parent?.id, require.main];",
     'two.js': "global.order.push('two');",
   });
-  await sameAsPlain(app, release, ['-r', './one.js', '--require', './two.js', 'main.js']);
+  await sameAsPlain(app, release, ['-r', './one.js', '--require', './two.js', 'main.js'], { served: true });
   await sameAsPlain(app, release, ['-r', './two.js', 'main.js'], { env: { NODE_OPTIONS: '-r ./one.js' } });
   await sameAsPlain(app, release, ['-r', './absent.js', 'main.js'], { starts: 1 });
 }, { only: [18, 20, 24, 26] });
 
 onEach('a native addon', async (release, t) => {
   const app = App.create(t, { 'main.js': "const { crc32, crc32c } = require('@node-rs/crc32'); console.log(crc32('hasten'), crc32c(Buffer.from('hasten')), Object.keys(require.cache).some((file) => file.endsWith('.node')));" });
-  const { plain } = await sameAsPlain(app.usePackages(), release, ['main.js']);
+  const { plain } = await sameAsPlain(app.usePackages(), release, ['main.js'], { served: true });
   assert.match(plain.stdout, /^\d+ \d+ true\n$/);
 });
 

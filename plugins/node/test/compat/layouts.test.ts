@@ -40,7 +40,7 @@ const MAIN = "const express = require('express'); const app = express(); console
 onEach('pnpm: everything through symlinks', async (release, t) => {
   const app = App.create(t, { 'main.js': MAIN });
   pnpm(app, 'express');
-  const { plain } = await sameAsPlain(app, release, ['main.js']);
+  const { plain } = await sameAsPlain(app, release, ['main.js'], { served: true });
   assert.match(plain.stdout, /node_modules\/\.pnpm\/express@/);
 }, { only: [18, 20, 24, 26] });
 
@@ -53,7 +53,7 @@ onEach('pnpm: a symlink that is pointed at another version', async (release, t) 
   for (const version of ['1.0.0', '2.0.0', '1.0.0']) {
     fs.rmSync(app.path('node_modules/lib'), { force: true });
     app.link(`node_modules/.pnpm/lib@${version}/node_modules/lib`, 'node_modules/lib');
-    assert.equal((await sameAsPlain(app, release, ['main.js'])).plain.stdout, version === '1.0.0' ? 'one\n' : 'two\n');
+    assert.equal((await sameAsPlain(app, release, ['main.js'], { served: true })).plain.stdout, version === '1.0.0' ? 'one\n' : 'two\n');
   }
 });
 

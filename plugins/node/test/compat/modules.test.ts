@@ -78,7 +78,7 @@ exports.caller = arguments.callee.toString().slice(0, 40);`,
 
 onEach('all that a program can see of its modules', async (release, t) => {
   const app = App.create(t, PROGRAM);
-  const { plain } = await sameAsPlain(app, release, ['main.js']);
+  const { plain } = await sameAsPlain(app, release, ['main.js'], { served: true });
   assert.equal(plain.code, 0, plain.stderr);
   assert.match(plain.stdout, /"a file goes before a folder"/);
 });
@@ -166,7 +166,7 @@ for (const [name, program] of Object.entries(PATCHES)) {
       'other_modules/other.js': "module.exports = 'other'",
       'node_modules/other.js': "module.exports = 'wrong'",
     });
-    const { plain } = await sameAsPlain(app, release, ['main.js']);
+    const { plain } = await sameAsPlain(app, release, ['main.js'], { served: true });
     assert.equal(plain.code, 0, plain.stderr);
   });
 }
@@ -183,6 +183,6 @@ console.log(require('./virtual'), require('./c.js'));
 
 onEach('module.registerHooks sees what is loaded after it', async (release, t) => {
   const files = { 'main.js': HOOKS, 'a.js': "module.exports = 'a'", 'b.js': "module.exports = 'b'", 'c.js': "module.exports = require('./b.js') + require('./a.js')" };
-  const { plain } = await sameAsPlain(App.create(t, files), release, ['main.js']);
+  const { plain } = await sameAsPlain(App.create(t, files), release, ['main.js'], { served: true });
   assert.match(plain.stdout, /hooked/);
 }, { from: 22 });

@@ -12,7 +12,7 @@ onEach('mocha', async (release, t) => {
     'test/sum.spec.js': "const { sum } = require('../sum');\ndescribe('sum', () => { it('adds', () => require('assert').equal(sum(1, 2), 3)); it('fails', () => require('assert').equal(sum(1, 2), 4)); });\n",
     'sum.js': 'exports.sum = (a, b) => a + b;\n',
   }).usePackages();
-  const { plain } = await sameAsPlain(app, release, ['node_modules/mocha/bin/mocha.js'], { normalize: times, starts: 2 });
+  const { plain } = await sameAsPlain(app, release, ['node_modules/mocha/bin/mocha.js'], { normalize: times, starts: 2, served: true });
   assert.match(plain.stdout, /1 passing/);
   assert.match(plain.stdout, /sum\.spec\.js:2:/);
 }, { only: [18, 22, 26] });

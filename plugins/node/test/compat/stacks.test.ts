@@ -28,7 +28,7 @@ const cases = Object.keys(FILES).flatMap((name) => /^lib\/((?!fail).*)\.js$/.exe
 
 for (const name of cases) {
   onEach(`the stack of an error: ${name}`, async (release, t) => {
-    const { plain } = await sameAsPlain(App.create(t, FILES), release, ['--stack-trace-limit=50', 'main.js', name]);
+    const { plain } = await sameAsPlain(App.create(t, FILES), release, ['--stack-trace-limit=50', 'main.js', name], { served: true });
     assert.match(plain.stdout + plain.stderr, /lib\/(fail|syntax|broken|typo|evaluated|evaluated-later|absent|rejected)\.js/);
   }, { only: [18, 20, 24, 26] });
 }

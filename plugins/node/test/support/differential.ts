@@ -17,6 +17,8 @@ export interface CompareOptions extends RunOptions {
   starts?: number;
   /** Puts what differs from run to run (a time, a port) out of the way. */
   normalize?: (text: string) => string;
+  /** Fails if nothing came from the cache. */
+  served?: boolean;
 }
 
 /** Fails unless output and exit code are the same in all runs. */
@@ -31,7 +33,9 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
   for (let start = 1; start <= (options.starts ?? 2); start += 1) {
     assert.deepEqual(await run(true), plain, `start ${start} with the plugin is not as without it`);
   }
-  return { plain, stats: app.stats().slice(before) };
+  const stats = app.stats().slice(before);
+  if (options.served) assert.ok(stats.some(({ hits }) => Number(hits) > 0), 'nothing was served from the cache');
+  return { plain, stats };
 }
 
 // Which functions of the loader a stack trace shows is the only thing that the plugin changes in it.
