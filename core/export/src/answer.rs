@@ -52,8 +52,11 @@ impl Site {
             "/" => page::answer().unwrap_or_else(|_| text(StatusCode::SERVICE_UNAVAILABLE, NO_RANDOM)),
             "/metrics" => self.metrics(request).await,
             "/api/status" => self.status().await,
+            "/api/history" => with_type("application/json", self.watch.history()),
             "/healthz" => text(StatusCode::OK, "ok\n"),
-            _ => text(StatusCode::NOT_FOUND, "Here are /, /metrics, /api/status and /healthz.\n"),
+            _ => {
+                text(StatusCode::NOT_FOUND, "Here are /, /metrics, /api/status, /api/history and /healthz.\n")
+            }
         }
     }
 

@@ -15,6 +15,7 @@ mod collector;
 mod encode;
 mod engines;
 mod families;
+mod history;
 mod host;
 mod page;
 mod recent;

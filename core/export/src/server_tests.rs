@@ -96,6 +96,8 @@ fn the_page_the_status_and_the_sign_of_life_are_there() {
     assert!(head.contains("content-type: application/json"), "{head}");
     let status: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!(status["schema"], 1);
+    let history: serde_json::Value = serde_json::from_str(&server.get("/api/history", "").1).unwrap();
+    assert_eq!(history["points"].as_array().unwrap().len(), 1);
     assert_eq!(server.get("/healthz", "").1, "ok\n");
     server.finish();
 }

@@ -3,14 +3,15 @@
 //! There is only ever one look at a time, however many scrapers there are. A look reads `/proc` of every process, which
 //! can take long where there are many, so it never happens on the thread that answers.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::collector::{Collector, Look};
+use crate::history::History;
 
 /// A look that is younger serves whoever asks.
 const FRESH: Duration = Duration::from_millis(500);
@@ -24,6 +25,7 @@ const SHARE: u32 = 100;
 pub(crate) struct Watch {
     ask: SyncSender<()>,
     latest: watch::Receiver<Option<Seen>>,
+    history: Arc<Mutex<History>>,
 }
 
 /// A look and when it ended.
@@ -39,8 +41,17 @@ impl Watch {
         // Room for one: whoever finds it full knows that a look is coming.
         let (ask, asked) = sync_channel(1);
         let (publish, latest) = watch::channel(None);
-        thread::Builder::new().name("look".to_owned()).spawn(move || work(collector, &asked, &publish))?;
-        Ok(Self { ask, latest })
+        let history = Arc::new(Mutex::new(History::default()));
+        let recorder = Arc::clone(&history);
+        thread::Builder::new()
+            .name("look".to_owned())
+            .spawn(move || work(collector, &asked, &publish, &recorder))?;
+        Ok(Self { ask, latest, history })
+    }
+
+    /// The last minutes, as JSON.
+    pub(crate) fn history(&self) -> String {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).json()
     }
 
     /// A look that is no older than half a second, or ten times what a look takes.
@@ -59,9 +70,15 @@ impl Watch {
     }
 }
 
-fn work(mut collector: Collector, asked: &Receiver<()>, publish: &watch::Sender<Option<Seen>>) {
+fn work(
+    mut collector: Collector,
+    asked: &Receiver<()>,
+    publish: &watch::Sender<Option<Seen>>,
+    history: &Mutex<History>,
+) {
     loop {
         let look = Arc::new(collector.look());
+        history.lock().unwrap_or_else(PoisonError::into_inner).record(&look);
         let pause = PERIOD.max(look.took * SHARE);
         let _ = publish.send(Some(Seen { at: Instant::now(), look }));
         if asked.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {

@@ -25,11 +25,22 @@
       values.set(keyOf(series), { ...series, counts: series.buckets ? series.buckets.map((one) => one[1]) : [series.value] });
     }
     const before = history.length ? history[history.length - 1].at : 0;
-    if (status.time_unix_s === before) return;
+    if (Math.abs(status.time_unix_s - before) < 0.001) return;
     // A clock that was set back would tell rates that are none.
     if (status.time_unix_s < before) history.length = 0;
     history.push({ at: status.time_unix_s, values });
     if (history.length > MOST_POINTS) history.shift();
+  }
+
+  /** What the exporter has seen before this page was opened. */
+  function recall({ series, points }) {
+    for (const point of points) {
+      const values = new Map();
+      point.values.forEach((counts, at) => {
+        if (counts.length) values.set(keyOf(series[at]), { ...series[at], counts });
+      });
+      history.push({ at: point.time_unix_s, values });
+    }
   }
 
   const isShown = (labels) => !chosen || !labels.program || chosen === labels.program + ' · ' + labels.accelerator;
@@ -327,5 +338,5 @@
     event.target.textContent = isPaused ? 'Go on' : 'Pause';
     place('about').textContent += isPaused ? ' Paused.' : '';
   });
-  ask();
+  fetch('api/history').then((answer) => answer.json()).then(recall).catch(() => { /* Then it begins now. */ }).finally(ask);
 })();
