@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Top(cmd::top::TopArgs),
     Export(cmd::export::ExportArgs),
     Engine(cmd::engine::EngineArgs),
+    Selftest(cmd::selftest::SelftestArgs),
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),
     Completions(cmd::completions::CompletionsArgs),

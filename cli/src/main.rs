@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Top(args) => cmd::top::run(&args),
         Command::Export(args) => cmd::export::run(&args),
         Command::Engine(args) => cmd::engine::run(&args),
+        Command::Selftest(args) => cmd::selftest::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Gc(args) => cmd::gc::run(&args),
         Command::Completions(args) => Ok(cmd::completions::run(&args)),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "bench gzip",
     "bench node",
     "bench tls",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 13] = [
     "gc",
     "gc record",
     "run",
+    "selftest",
     "top",
 ];
 

@@ -28,6 +28,9 @@ const LAYERS: [(&str, &[&str]); 18] = [
         "hasten",
         &[
             "hasten-bench",
+            "hasten-crypto",
+            "hasten-deflate",
+            "hasten-device",
             "hasten-evidence",
             "hasten-exec",
             "hasten-export",

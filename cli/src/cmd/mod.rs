@@ -8,4 +8,5 @@ pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod man;
 pub(crate) mod run;
+pub(crate) mod selftest;
 pub(crate) mod top;

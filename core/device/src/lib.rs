@@ -9,6 +9,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod answers;
 pub mod breaker;
 #[allow(unsafe_code)]
 pub mod clock;
@@ -22,6 +23,7 @@ pub mod health;
 pub mod library;
 mod pause;
 pub mod root;
+pub mod selftest;
 #[allow(unsafe_code)]
 pub mod worker;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Failure, Folder};
+use crate::answers;
 use crate::breaker::{Breaker, View};
 use crate::fault::Fault;
 use crate::guard::{Engine, Guard, Limits, Refusal};
@@ -173,33 +174,17 @@ fn keep(input: Vec<u8>, output: Vec<u8>) {
     std::mem::forget((input, output));
 }
 
-/// A stream made by zlib at level 6 with a window of 4 KiB, which is all that some devices have.
-const KNOWN: &[u8] = include_bytes!("known.deflate");
-
-const KNOWN_LENGTH: usize = 4096;
-
-/// What [`KNOWN`] unpacks to: noise of sixteen letters and of four in turn.
-fn known_text() -> Vec<u8> {
-    let mut state = 12_345_u32;
-    let letter = |at: usize| {
-        state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345) & 0x7fff_ffff;
-        let index = if (at / 64).is_multiple_of(2) { state >> 16 & 15 } else { state >> 18 & 3 };
-        b"etaoin shrdlucmf"[index as usize]
-    };
-    (0..KNOWN_LENGTH).map(letter).collect()
-}
-
 /// Both directions. A device that only compresses passes; its output is unpacked by software.
 pub fn known_answer<D: DeflateDevice>(device: &mut D, inflate: Inflate) -> Result<(), Fault> {
-    let text = known_text();
-    let mut unpacked = vec![0; KNOWN_LENGTH + 64];
-    match device.decompress(KNOWN, &mut unpacked) {
+    let text = answers::text();
+    let mut unpacked = vec![0; answers::TEXT_LENGTH + 64];
+    match device.decompress(answers::STREAM, &mut unpacked) {
         Ok(length) if unpacked.get(..length) == Some(&text[..]) => {}
         Ok(_) => return Err(Fault::BadOutput),
         Err(Failure::Declined) => {}
         Err(Failure::Fault(fault)) => return Err(kept_if_late(fault, text, unpacked)),
     }
-    let mut packed = vec![0; 2 * KNOWN_LENGTH];
+    let mut packed = vec![0; 2 * answers::TEXT_LENGTH];
     let length = match device.compress(1, &text, &mut packed) {
         Ok(length) => length,
         Err(Failure::Declined) => return Err(Fault::Error),

@@ -8,6 +8,7 @@ mod guard;
 mod session;
 mod slot;
 
+pub use self::curves::base_point;
 pub use self::guard::{Crypto, Plan};
 pub use self::session::{Qat, look};
 

@@ -10,6 +10,7 @@ use super::abi::{
 };
 use super::slot::{ROOM, Slot, multiply_done, rsa_done};
 use super::{NOT_MULTIPLIED, curves};
+use crate::answers;
 use crate::clock::now_ns;
 use crate::fault::Fault;
 use crate::library::{Library, LibraryError};
@@ -104,22 +105,14 @@ impl Qat {
 
     /// One of the operations with a known result.
     pub fn ask(&mut self, known: usize, ticket: u64) -> Result<(), Fault> {
-        let scalar: [u8; 48] = std::array::from_fn(|at| at as u8 + 1);
-        let part = |at: usize, length: usize| &KNOWN_RSA[at..at + length];
+        let scalar = &answers::SCALAR;
+        let answers::Rsa { p, q, dp, dq, qinv, input, .. } = answers::RSA;
         let operation = match known % KNOWN {
-            0 => Operation::RsaPrivate {
-                key: RsaKey {
-                    p: part(0, 128),
-                    q: part(128, 128),
-                    dp: part(256, 128),
-                    dq: part(384, 128),
-                    qinv: part(512, 128),
-                },
-                input: part(640, 256),
-            },
+            0 => Operation::RsaPrivate { key: RsaKey { p, q, dp, dq, qinv }, input },
             1 => Operation::Multiply { curve: Curve::P256, scalar: &scalar[..32], point: Point::Base },
-            2 => Operation::Multiply { curve: Curve::P384, scalar: &scalar, point: Point::Base },
-            _ => Operation::X25519 { scalar: &ALICE, point: None },
+            2 => Operation::Multiply { curve: Curve::P384, scalar, point: Point::Base },
+            3 => Operation::X25519 { scalar: &answers::X25519[0], point: None },
+            _ => Operation::X25519 { scalar: &answers::X25519[0], point: Some(&answers::X25519[2]) },
         };
         match self.submit(&operation, ticket) {
             Ok(()) => Ok(()),
@@ -161,7 +154,7 @@ impl Qat {
                     Curve::P384 => curves::P384,
                 };
                 let (x, y) = match point {
-                    Point::Base => parameters.base,
+                    Point::Base => curves::base_point(curve),
                     Point::At(x, y) => (x, y),
                 };
                 let length = curve.length();
@@ -319,28 +312,16 @@ impl Drop for Qat {
     }
 }
 
-const KNOWN: usize = 4;
-
-/// p, q, dp, dq, qinv of a key made for this, 128 bytes each; input and output of a private operation, 256 each.
-const KNOWN_RSA: &[u8; 1152] = include_bytes!("known.rsa");
-
-/// Section 6.1 of RFC 7748.
-const ALICE: [u8; 32] = [
-    0x77, 0x07, 0x6d, 0x0a, 0x73, 0x18, 0xa5, 0x7d, 0x3c, 0x16, 0xc1, 0x72, 0x51, 0xb2, 0x66, 0x45, 0xdf,
-    0x4c, 0x2f, 0x87, 0xeb, 0xc0, 0x99, 0x2a, 0xb1, 0x77, 0xfb, 0xa5, 0x1d, 0xb9, 0x2c, 0x2a,
-];
-const ALICE_PUBLIC: [u8; 32] = [
-    0x85, 0x20, 0xf0, 0x09, 0x89, 0x30, 0xa7, 0x54, 0x74, 0x8b, 0x7d, 0xdc, 0xb4, 0x3e, 0xf7, 0x5a, 0x0d,
-    0xbf, 0x3a, 0x0d, 0x26, 0x38, 0x1a, 0xf4, 0xeb, 0xa4, 0xa9, 0x8e, 0xaa, 0x9b, 0x4e, 0x6a,
-];
+const KNOWN: usize = 5;
 
 /// Whether `result` is that of the known operation.
 pub(super) fn is_known(known: usize, result: &[u8]) -> bool {
     match known % KNOWN {
-        0 => *result == KNOWN_RSA[896..],
-        1 => *result == curves::KNOWN_P256,
-        2 => *result == curves::KNOWN_P384,
-        _ => *result == ALICE_PUBLIC,
+        0 => *result == *answers::RSA.output,
+        1 => *result == answers::P256,
+        2 => *result == answers::P384,
+        3 => *result == answers::X25519[1],
+        _ => *result == answers::X25519[3],
     }
 }
 

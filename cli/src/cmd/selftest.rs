@@ -1,0 +1,146 @@
+//! `hasten selftest`: whether the engines do on this machine what they are known to do.
+
+mod software;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::{Cell, Color};
+use hasten_device::selftest::{Outcome, Report};
+use hasten_device::{Root, library, selftest};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::render::Style;
+
+/// Changes only when a name is removed or changes its meaning.
+const SCHEMA: u32 = 1;
+
+/// Another tree than this machine's `/sys`, for tests.
+const SYSFS_ROOT: &str = "HASTEN_SYSFS_ROOT";
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten selftest                     the engines in software
+  hasten selftest --devices           accelerator devices and their libraries, too
+  hasten selftest --devices --json | jq '.engines[] | select(.result == \"failed\")'
+
+The exit code is 1 when an engine failed. One that is not here has not failed.
+";
+
+/// Check every engine with questions whose answers are known
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, long_about = "\
+Gives each engine work whose results are known, or can be checked by another: RSA, elliptic curves and X25519 in \
+batches; compression at several levels and sizes. With --devices the libraries of QAT, IAA, DSA and DLB are opened and \
+their devices used for a moment, as this user; `hasten check` says what a device lacks that is not here. \
+HASTEN_DEVICE_LIBRARIES names a folder with the libraries. Nothing is changed.")]
+pub(crate) struct SelftestArgs {
+    /// Test accelerator devices, too
+    #[arg(long)]
+    devices: bool,
+
+    /// Print JSON (its names are stable; see docs/devices.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Results {
+    schema: u32,
+    hasten: &'static str,
+    engines: Vec<Row>,
+}
+
+/// One engine.
+#[derive(Serialize)]
+struct Row {
+    engine: &'static str,
+    /// `software`, or the kind of device.
+    class: &'static str,
+    result: Verdict,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    library: Option<&'static str>,
+    simulated: bool,
+    devices: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Verdict {
+    Passed,
+    Failed,
+    NotHere,
+}
+
+pub(crate) fn run(args: &SelftestArgs) -> Result<ExitCode, Failure> {
+    let mut engines = software::run();
+    if args.devices {
+        let root = std::env::var_os(SYSFS_ROOT).filter(|root| !root.is_empty());
+        let root = Root::new(root.map_or_else(|| PathBuf::from("/"), PathBuf::from));
+        let reports = selftest::run(&root, hasten_deflate::verify::unpack);
+        engines.extend(reports.into_iter().map(Row::from));
+    }
+    let failed = engines.iter().any(|row| row.result == Verdict::Failed);
+    let results = Results { schema: SCHEMA, hasten: env!("CARGO_PKG_VERSION"), engines };
+    if args.json {
+        let json = serde_json::to_string_pretty(&results).map_err(|error| {
+            Failure::new(format!("cannot write the results as JSON: {error}"), "please report this")
+        })?;
+        println!("{json}");
+    } else {
+        results.print(args.devices);
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl From<Report> for Row {
+    fn from(report: Report) -> Self {
+        let (result, detail) = match report.outcome {
+            Outcome::Passed(detail) => (Verdict::Passed, detail),
+            Outcome::Failed(detail) => (Verdict::Failed, detail),
+            Outcome::NotHere(detail) => (Verdict::NotHere, detail),
+        };
+        Self {
+            engine: report.engine,
+            class: report.kind.label(),
+            result,
+            detail,
+            library: report.library,
+            simulated: report.simulated,
+            devices: report.devices,
+        }
+    }
+}
+
+impl Results {
+    fn print(&self, devices: bool) {
+        let style = Style::stdout();
+        let mut table = style.table(&["Engine", "Class", "Result", "What was done, or why not"]);
+        for row in &self.engines {
+            let (mark, colour) = match row.result {
+                Verdict::Passed => ("+ passed", Color::Green),
+                Verdict::Failed => ("! failed", Color::Red),
+                Verdict::NotHere => ("- not here", Color::DarkGrey),
+            };
+            let simulated = if row.simulated { " (simulated: no device was used)" } else { "" };
+            table.add_row(vec![
+                style.bold(row.engine),
+                Cell::new(row.class),
+                style.cell(mark, colour),
+                Cell::new(format!("{}{simulated}", row.detail)),
+            ]);
+        }
+        println!("{}", table.trim_fmt());
+        if !devices {
+            println!("\nTry `hasten selftest --devices` for QAT, IAA, DSA and DLB.");
+        } else if self.engines.iter().any(|row| row.result == Verdict::NotHere) {
+            println!(
+                "\n`hasten check` says what devices lack; {} names a folder with libraries.",
+                library::FOLDER
+            );
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Every device engine is asked what is known, and made to work for a moment, checked by software.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::answers;
+use crate::breaker::{Breaker, Settings, State, View};
+use crate::clock::now_ns;
+use crate::discovery::{DeviceKind, Discovery};
+use crate::engines::crypto::Operation;
+use crate::engines::deflate::{Deflate, DeflateDevice, Inflate, Plan};
+use crate::engines::dlb::{self, Receiver};
+use crate::engines::dml::{self, Copier};
+use crate::engines::qat::{self, Crypto};
+use crate::engines::qatzip::{self, QatZip};
+use crate::engines::qpl::{self, Qpl};
+use crate::guard::{Limits, Refusal};
+use crate::library::{Library, LibraryError};
+use crate::root::Root;
+
+/// What was found out about one engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub engine: &'static str,
+    pub kind: DeviceKind,
+    /// The library that was opened.
+    pub library: Option<&'static str>,
+    /// The library says that there is no device behind it.
+    pub simulated: bool,
+    /// Devices of its kind, by their PCI addresses.
+    pub devices: Vec<String>,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// How much was done.
+    Passed(String),
+    Failed(String),
+    /// There is nothing to be tested, and why.
+    NotHere(String),
+}
+
+/// Nobody waits for these but a person.
+const LIMITS: Limits = Limits { operation: Duration::from_secs(5), start: Duration::from_secs(20) };
+
+const LARGEST: usize = 1 << 20;
+
+/// All five engines, on the devices that are found below `root`.
+pub fn run(root: &Root, inflate: Inflate) -> Vec<Report> {
+    let found = Discovery::read(root);
+    let report = |engine,
+                  kind,
+                  look: Result<Library, LibraryError>,
+                  test: &dyn Fn() -> Result<String, String>| {
+        let devices = found.devices.iter().filter(|device| device.kind == kind);
+        let devices: Vec<_> = devices.map(|device| device.address.clone()).collect();
+        let simulated = look.as_ref().is_ok_and(Library::is_simulated);
+        let outcome = match &look {
+            Err(error) => Outcome::NotHere(error.to_string()),
+            Ok(_) if devices.is_empty() && !simulated => {
+                Outcome::NotHere(format!("no {} device", kind.label()))
+            }
+            Ok(_) => test().map_or_else(Outcome::Failed, Outcome::Passed),
+        };
+        Report { engine, kind, library: look.ok().map(|library| library.name()), simulated, devices, outcome }
+    };
+    vec![
+        report("qat", DeviceKind::Qat, qat::look(&None), &crypto),
+        report("qatzip", DeviceKind::Qat, qatzip::look(&None), &|| deflate::<QatZip>(inflate)),
+        report("qpl", DeviceKind::Iaa, qpl::look(&None), &|| deflate::<Qpl>(inflate)),
+        report("dml", DeviceKind::Dsa, dml::look(&None), &copies),
+        report("dlb", DeviceKind::Dlb, dlb::look(&None), &hand_out),
+    ]
+}
+
+fn breaker() -> Arc<Breaker> {
+    Arc::new(Breaker::new(Settings { good: 1, ..Settings::DEFAULT }, 0))
+}
+
+/// Waits until the question has been answered.
+fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
+    let deadline = now_ns() + LIMITS.start.as_nanos() as u64;
+    loop {
+        let (ready, view) = is_ready();
+        if ready {
+            return Ok(());
+        }
+        if let (State::Open, Some(fault)) = (view.state, view.fault) {
+            return Err(format!("the known answer was not given: {fault}"));
+        }
+        if now_ns() > deadline {
+            return Err("it did not start in time".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn deflate<D: DeflateDevice>(inflate: Inflate) -> Result<String, String> {
+    let mut engine = Deflate::<D>::new(Plan { folder: None, inflate }, breaker(), LIMITS, LARGEST);
+    started(|| (engine.is_ready(), engine.view()))?;
+    let text: Vec<u8> = answers::text().repeat(64);
+    let (mut packed, mut unpacked) = (vec![0; LARGEST], vec![0; LARGEST]);
+    let sizes = (0..=18).map(|power| 1_usize << power);
+    for size in sizes.clone() {
+        let input = &text[..size];
+        let length = engine.compress(1, input, &mut packed).map_err(|refusal| refused(size, refusal))?;
+        let unpacked_length = inflate(&packed[..length], &mut unpacked);
+        if unpacked_length.is_none_or(|length| unpacked[..length] != *input) {
+            return Err(format!("{size} bytes came back different"));
+        }
+        match engine.decompress(&packed[..length], &mut unpacked) {
+            Ok(length) if unpacked[..length] == *input => {}
+            // It does not unpack such streams; software does.
+            Err(Refusal::Declined) => {}
+            Ok(_) => return Err(format!("{size} bytes were unpacked wrongly")),
+            Err(refusal) => return Err(refused(size, refusal)),
+        }
+    }
+    Ok(format!("known stream, and {} sizes there and back", sizes.count()))
+}
+
+fn refused(size: usize, refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Fault(fault) => format!("{size} bytes: {fault}"),
+        Refusal::NotNow | Refusal::Declined => format!("{size} bytes were not accepted"),
+    }
+}
+
+fn crypto() -> Result<String, String> {
+    let mut engine = Crypto::new(qat::Plan { folder: None, limits: LIMITS }, breaker());
+    started(|| (engine.is_ready(), engine.view()))?;
+    let operation = Operation::X25519 { scalar: &answers::X25519[0], point: Some(&answers::X25519[2]) };
+    const OPERATIONS: u64 = 64;
+    let (mut good, mut bad) = (0, None);
+    for ticket in 0..OPERATIONS {
+        engine.submit(&operation, ticket).map_err(|refusal| format!("operation {ticket}: {refusal:?}"))?;
+    }
+    while engine.in_flight() > 0 {
+        engine.poll(&mut |ticket, result| match result {
+            Ok(secret) if *secret == answers::X25519[3] => good += 1,
+            Ok(_) => bad = Some(format!("operation {ticket} had a wrong result")),
+            Err(fault) => bad = Some(format!("operation {ticket}: {fault}")),
+        });
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    match bad {
+        Some(bad) => Err(bad),
+        None => Ok(format!("RSA-2048, P-256, P-384, X25519, and {good} operations at once")),
+    }
+}
+
+fn copies() -> Result<String, String> {
+    let mut engine = Copier::new(None, breaker(), LIMITS);
+    engine.verify = true;
+    started(|| (engine.is_ready(), engine.view()))?;
+    let sizes = [dml::SMALLEST, 100_000, 1 << 20, 4 << 20];
+    for size in sizes {
+        let source: Arc<[u8]> = answers::text().into_iter().cycle().take(size).collect();
+        engine.copy(&source, vec![0; size]).map_err(|(refusal, _)| refused(size, refusal))?;
+    }
+    Ok(format!("{} copies of 64 KiB to 4 MiB", sizes.len() + 1))
+}
+
+fn hand_out() -> Result<String, String> {
+    const MESSAGES: u64 = 200;
+    let (mut sender, mut receivers) = dlb::hand_out(None, 2, breaker(), LIMITS);
+    started(|| (sender.is_ready(), sender.view()))?;
+    let mut seen = std::collections::BTreeSet::new();
+    let deadline = now_ns() + LIMITS.start.as_nanos() as u64;
+    let mut next = 0;
+    while (seen.len() as u64) < MESSAGES {
+        if next < MESSAGES && sender.send(next).is_ok() {
+            next += 1;
+        }
+        for message in receivers.iter_mut().filter_map(Receiver::receive) {
+            if message >= MESSAGES || !seen.insert(message) {
+                return Err(format!("message {message} came twice, or out of nowhere"));
+            }
+        }
+        if now_ns() > deadline {
+            return Err(format!("{} of {MESSAGES} messages arrived", seen.len()));
+        }
+    }
+    Ok(format!("{MESSAGES} messages to 2 receivers, each once"))
+}
