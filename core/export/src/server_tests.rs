@@ -9,6 +9,9 @@ use super::*;
 /// Far more than anything here takes, on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// So that another limit is the one that holds.
+const NEVER: Duration = Duration::from_secs(3600);
+
 /// A server in a thread, whose host has no device.
 struct Server {
     address: SocketAddr,
@@ -142,7 +145,7 @@ fn requests_without_measure_are_refused() {
     let server = Server::start();
     let host = server.address;
     let long = "x".repeat(2 * MOST_HEAD);
-    let wide = "X: y\r\n".repeat(2 * MOST_HEADERS);
+    let wide = "X: y\r\n".repeat(MOST_HEADERS + 1);
     for request in [
         format!("GET /{long} HTTP/1.1\r\nHost: {host}\r\n\r\n"),
         format!("GET / HTTP/1.1\r\nHost: {host}\r\nX: {long}\r\n\r\n"),
@@ -159,7 +162,8 @@ fn requests_without_measure_are_refused() {
 
 #[test]
 fn clients_that_say_nothing_make_nobody_wait_for_long() {
-    let limits = Limits { connections: 2, head_time: Duration::from_millis(100), ..LIMITS };
+    let limits =
+        Limits { connections: 2, head_time: Duration::from_millis(100), connection_time: NEVER, ..LIMITS };
     let server = Server::with(limits, false);
     let silent: Vec<TcpStream> = (0..6).map(|_| server.connect()).collect();
     assert_eq!(server.get("/healthz", "").1, "ok\n");
@@ -173,7 +177,8 @@ fn clients_that_say_nothing_make_nobody_wait_for_long() {
 
 #[test]
 fn a_client_that_never_comes_to_its_end_loses_its_connection() {
-    let limits = Limits { connections: 1, connection_time: Duration::from_millis(300), ..LIMITS };
+    let limits =
+        Limits { connections: 1, head_time: NEVER, connection_time: Duration::from_millis(300), ..LIMITS };
     let server = Server::with(limits, false);
     let mut endless = server.connect();
     endless.write_all(format!("GET / HTTP/1.1\r\nHost: {}\r\n", server.address).as_bytes()).unwrap();
