@@ -266,6 +266,11 @@ proptest! {
             prop_assert!(snapshot.writers.len() <= 1024);
             prop_assert!(!snapshot.program.contains(char::is_control));
             prop_assert_eq!(snapshot.total().since(&snapshot.total()), Counters::default());
+            for engine in Engine::ALL {
+                let reports = snapshot.reports(engine, |_| true);
+                let gravest = EngineReport::gravest(reports.values());
+                prop_assert_eq!(gravest.is_none(), reports.is_empty());
+            }
         }
     }
 
