@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod answers;
+pub mod break_even;
 pub mod breaker;
 #[allow(unsafe_code)]
 pub mod clock;

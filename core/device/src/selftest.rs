@@ -152,7 +152,7 @@ fn crypto() -> Result<String, String> {
 
 fn copies() -> Result<String, String> {
     let mut engine = Copier::new(None, breaker(), LIMITS);
-    engine.verify = true;
+    (engine.verify, engine.always) = (true, true);
     started(|| (engine.is_ready(), engine.view()))?;
     let sizes = [dml::SMALLEST, 100_000, 1 << 20, 4 << 20];
     for size in sizes {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Failure, Folder};
+use crate::break_even::{BreakEven, Side};
 use crate::breaker::{Breaker, View};
+use crate::clock::now_ns;
 use crate::fault::Fault;
 use crate::guard::{Engine, Guard, Limits, Refusal};
 use crate::library::{Known, Library, LibraryError};
@@ -127,11 +129,29 @@ pub struct Copier {
     guard: Guard<Dml>,
     /// Whether every byte is compared, and not only some of each page.
     pub verify: bool,
+    /// Whether the device copies also where it has been found not to pay.
+    pub always: bool,
+    costs: BreakEven,
 }
 
 impl Copier {
     pub fn new(folder: Folder, breaker: Arc<Breaker>, limits: Limits) -> Self {
-        Self { guard: Guard::new(folder, breaker, limits), verify: false }
+        Self {
+            guard: Guard::new(folder, breaker, limits),
+            verify: false,
+            always: false,
+            costs: BreakEven::new(),
+        }
+    }
+
+    /// What a copy in software took, of a size that this was asked for. The device copies where that is more.
+    pub fn software_took(&self, length: usize, ns: u64) {
+        self.costs.record(Side::Software, length, ns);
+    }
+
+    /// The size from which on the device has been faster.
+    pub fn break_even(&self) -> Option<usize> {
+        self.costs.from()
     }
 
     /// Copies all of `source` into `target`, which must be as long, and gives it back. Otherwise the caller copies in software,
@@ -144,15 +164,20 @@ impl Copier {
         if source.len() < SMALLEST || source.len() != target.len() || u32::try_from(source.len()).is_err() {
             return Err((Refusal::Declined, Some(target)));
         }
+        if !self.always && self.costs.choose(source.len()) == Side::Software {
+            return Err((Refusal::Declined, Some(target)));
+        }
         let permit = match self.guard.admit() {
             Ok(permit) => permit,
             Err(refusal) => return Err((refusal, Some(target))),
         };
+        let start = now_ns();
         let reply = self.guard.call(permit, (Arc::clone(source), target));
         let (outcome, target) = reply.map_err(|fault| (Refusal::Fault(fault), None))?;
         match (outcome, target) {
             (Ok(()), Some(target)) if self.is_copy(source, &target) => {
                 self.guard.succeeded(permit);
+                self.costs.record(Side::Device, target.len(), now_ns().saturating_sub(start));
                 Ok(target)
             }
             (Ok(()), target) => Err((Refusal::Fault(self.guard.fail(permit, Fault::BadOutput)), target)),

@@ -11,7 +11,7 @@ use crate::{PATIENT, breaker, limits, wait_for};
 
 fn engine(limits: Limits) -> Copier {
     let mut engine = Copier::new(Some(libraries()), breaker(), limits);
-    engine.verify = true;
+    (engine.verify, engine.always) = (true, true);
     engine
 }
 
@@ -120,4 +120,22 @@ fn a_device_that_cannot_start_is_tried_again() {
     control.reset();
     assert_eq!(copy(&mut engine, SMALLEST), Err(Refusal::Fault(Fault::Gone)));
     wait_for("the engine is back", || engine.is_ready());
+}
+
+#[test]
+fn the_device_copies_where_it_is_faster() {
+    let control = Control::of(Simulated::Dml);
+    let mut engine = ready(PATIENT);
+    engine.always = false;
+    let before = control.operations();
+    // Nothing is known of software.
+    assert_eq!(copy(&mut engine, SMALLEST), Err(Refusal::Declined));
+    engine.software_took(SMALLEST, u64::MAX);
+    copy(&mut engine, SMALLEST).unwrap();
+    assert_eq!(engine.break_even(), Some(SMALLEST));
+    // So fast that no device can be faster.
+    engine.software_took(1 << 20, 1);
+    copy(&mut engine, 1 << 20).unwrap();
+    assert_eq!(copy(&mut engine, 1 << 20), Err(Refusal::Declined));
+    assert_eq!((engine.break_even(), control.operations()), (None, before + 2));
 }
