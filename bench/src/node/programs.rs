@@ -19,8 +19,8 @@ use crate::error::BenchError;
 /// No workload takes as long on any machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// How often the second side is started before it is measured at most: a start records as much as it may cost.
-const RECORDINGS: usize = 12;
+/// How often the second side is started before it is measured at most: recording is paid from what starts have earned.
+const RECORDINGS: usize = 60;
 
 pub(super) struct Programs {
     pub(super) stock: Recipe,
@@ -102,10 +102,13 @@ impl Programs {
     }
 }
 
-/// Whether the last of the plugin's statistics, a line for each start, is of one that wrote to the cache.
+/// Whether the last of the plugin's statistics, a line for each start, is of one that wrote to the cache, or left that to a
+/// later one.
 fn has_recorded(statistics: &str) -> bool {
     let last = statistics.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
-    last.is_some_and(|last| last["recorded_bytes"].as_u64().is_some_and(|bytes| bytes > 0))
+    last.is_some_and(|last| {
+        last["waiting"] == true || last["recorded_bytes"].as_u64().is_some_and(|bytes| bytes > 0)
+    })
 }
 
 #[cfg(test)]
@@ -116,6 +119,7 @@ mod tests {
     fn recording_ends_with_the_first_start_that_had_nothing_to_record() {
         let (busy, done) = (r#"{"recorded_bytes": 985040}"#, r#"{"recorded_bytes": 0}"#);
         assert!(has_recorded(&format!("{done}\n{busy}\n")));
+        assert!(has_recorded(r#"{"recorded_bytes": 0, "waiting": true}"#));
         for statistics in [format!("{busy}\n{done}\n"), "{}\n".to_owned(), "{\n".to_owned(), String::new()] {
             assert!(!has_recorded(&statistics), "{statistics}");
         }
