@@ -90,7 +90,8 @@ impl Families {
 
 impl Series<'_> {
     fn program(&mut self, program: &Program) {
-        let processes = program.live.iter().map(|page| page.processes as u64).sum();
+        let processes =
+            program.live.iter().fold(0, |sum: u64, page| sum.saturating_add(page.processes as u64));
         self.count(&metric::PROCESSES, &[], processes);
         // Whoever counts nothing of a kind has no series of it, but an accelerator that has just begun has zeros.
         if self.key.accelerator != "gzip" {

@@ -111,6 +111,34 @@ fn no_series_is_there_twice() {
     assert!(series.len() > 150, "{}", series.len());
 }
 
+/// Whatever stands on a page, the answer is a text that scrapers can read: names, a value, and buckets that never fall.
+#[test]
+fn numbers_of_a_damaged_page_do_no_harm() {
+    let everything = |program: &mut Program| {
+        for algorithm in Algorithm::ALL {
+            let one = &mut program.counters[algorithm];
+            (one.batched, one.scalar, one.failed, one.batches) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+            (one.saved_ns, one.lanes) = (u64::MAX, [u64::MAX; 8]);
+        }
+        Reason::ALL.iter().for_each(|one| program.counters[*one] = u64::MAX);
+        Event::ALL.iter().for_each(|one| program.counters[*one] = u64::MAX);
+        for engine in Engine::ALL {
+            let one = &mut program.counters[engine];
+            (one.ok, one.failed, one.bytes_in, one.bytes_out) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+            (one.busy_ns, one.opened) = (u64::MAX, u64::MAX);
+        }
+        program.live.push(Live { processes: usize::MAX, note: "\u{0}\n\"".to_owned(), ..Live::default() });
+    };
+    let text = text([program("a\n\\\"b{}", everything)]);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        assert!(
+            series.starts_with("hasten_") && value.parse::<f64>().is_ok_and(|value| value >= 0.0),
+            "{line}"
+        );
+    }
+}
+
 #[test]
 fn names_are_as_monitoring_wants_them() {
     for about in metric::CATALOGUE {

@@ -26,10 +26,15 @@ pub(crate) struct Server {
     /// The program's name, and so the value of the label.
     pub(crate) name: String,
     process: Child,
+    workers: usize,
 }
 
 impl Server {
     pub(crate) fn start() -> Self {
+        Self::with_workers(2)
+    }
+
+    pub(crate) fn with_workers(workers: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("nginx-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         // Workers of a server that root starts are somebody else.
@@ -41,9 +46,9 @@ impl Server {
         fs::copy(nginx, dir.path().join(&name)).unwrap();
         fs::write(dir.path().join("index.html"), bodies::page(BODY)).unwrap();
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        fs::write(dir.path().join("nginx.conf"), configuration(dir.path(), address)).unwrap();
+        fs::write(dir.path().join("nginx.conf"), configuration(dir.path(), address, workers)).unwrap();
         let process = spawn(dir.path(), &name);
-        let server = Self { dir, address, name, process };
+        let server = Self { dir, address, name, process, workers };
         server.wait_for_workers();
         server
     }
@@ -58,6 +63,11 @@ impl Server {
     pub(crate) fn end(&mut self) {
         send(self.process.id(), Signal::TERM);
         self.process.wait().expect("nginx ends");
+    }
+
+    /// The number of the first process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     /// Kills a worker, as the kernel does when memory is short, and waits for the next.
@@ -89,7 +99,7 @@ impl Server {
 
     fn wait_for_workers(&self) {
         wait::until("nginx to listen", || std::net::TcpStream::connect(self.address).is_ok());
-        wait::until("its workers", || cpu::children(self.process.id()).len() == 2);
+        wait::until("its workers", || cpu::children(self.process.id()).len() == self.workers);
     }
 
     fn log(&self) -> String {
@@ -117,7 +127,7 @@ fn spawn(dir: &Path, name: &str) -> Child {
     command.stdin(Stdio::null()).spawn().expect("hasten starts")
 }
 
-fn configuration(dir: &Path, address: SocketAddr) -> String {
+fn configuration(dir: &Path, address: SocketAddr, workers: usize) -> String {
     let pki = Pki::new();
     let certificate = pki.certificate(KeyKind::P256);
     let (chain, key) = (dir.join("chain.pem"), dir.join("key.pem"));
@@ -125,7 +135,7 @@ fn configuration(dir: &Path, address: SocketAddr) -> String {
     fs::copy(&certificate.key, &key).unwrap();
     let (chain, key, dir) = (chain.display(), key.display(), dir.display());
     format!(
-        "worker_processes 2;
+        "worker_processes {workers};
 daemon off;
 pid {dir}/nginx.pid;
 error_log {dir}/error.log notice;

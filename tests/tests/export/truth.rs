@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use hasten_tests::tools;
+use hasten_tests::{product, tools};
 
 use crate::exporter::{Exporter, Scrape};
 use crate::server::{BODY, Server};
@@ -92,6 +92,33 @@ fn assert_no_less(scrape: &Scrape, before: &Scrape, server: &Server) {
         let now = scrape.0.get(series).unwrap_or_else(|| panic!("{series} is gone"));
         assert!(now >= value, "{series} was {value} and is {now}");
     }
+}
+
+#[test]
+fn an_engine_that_is_taken_out_of_service_is_shown_so() {
+    // With several, the kernel may leave one idle, which would see nothing of it.
+    let server = Server::with_workers(1);
+    let exporter = Exporter::start();
+    let engine = |action: &str| {
+        let pid = server.pid().to_string();
+        // What is idle takes it when it wakes; nobody has to wait for that here.
+        let mut command = Command::new(product::hasten());
+        tools::run(command.args(["engine", action, "isal", &pid, "--wait", "0"]));
+    };
+    let becomes = |state: u64| {
+        exporter.scrape_until("the state of the breaker", |scrape| {
+            server.request();
+            Counts::of(scrape, &server).sum("hasten_breaker_state", &["engine=\"isal\""]) == state
+        })
+    };
+    let before = becomes(0);
+    engine("disable");
+    becomes(3);
+    engine("enable");
+    let after = becomes(0);
+    // Disabling is nobody's fault.
+    let opened = |scrape| Counts::of(scrape, &server).sum("hasten_breaker_opened_total", &[]);
+    assert_eq!((opened(&before), opened(&after)), (0, 0));
 }
 
 #[test]
