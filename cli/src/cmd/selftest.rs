@@ -2,7 +2,6 @@
 
 mod software;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -16,9 +15,6 @@ use crate::render::Style;
 
 /// Changes only when a name is removed or changes its meaning.
 const SCHEMA: u32 = 1;
-
-/// Another tree than this machine's `/sys`, for tests.
-const SYSFS_ROOT: &str = "HASTEN_SYSFS_ROOT";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,9 +74,7 @@ enum Verdict {
 pub(crate) fn run(args: &SelftestArgs) -> Result<ExitCode, Failure> {
     let mut engines = software::run();
     if args.devices {
-        let root = std::env::var_os(SYSFS_ROOT).filter(|root| !root.is_empty());
-        let root = Root::new(root.map_or_else(|| PathBuf::from("/"), PathBuf::from));
-        let reports = selftest::run(&root, hasten_deflate::verify::unpack);
+        let reports = selftest::run(&Root::from_environment(), hasten_deflate::verify::unpack);
         engines.extend(reports.into_iter().map(Row::from));
     }
     let failed = engines.iter().any(|row| row.result == Verdict::Failed);

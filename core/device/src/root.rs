@@ -21,7 +21,16 @@ const LONGEST_WORD: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 
+/// Another tree than this machine's, for tests.
+pub const VARIABLE: &str = "HASTEN_SYSFS_ROOT";
+
 impl Root {
+    /// This machine, or what [`VARIABLE`] names.
+    pub fn from_environment() -> Self {
+        let root = std::env::var_os(VARIABLE).filter(|root| !root.is_empty());
+        Self(root.map_or_else(|| PathBuf::from("/"), PathBuf::from))
+    }
+
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self(root.into())
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use hasten_device::discovery::{Discovery, Heartbeat};
-use hasten_device::health::Health;
-use hasten_device::{DeviceKind, Root};
+use hasten_device::health::{Health, heartbeat_of};
+use hasten_device::{DeviceKind, Fault, Root};
 
 const PCI: &str = "sys/bus/pci/devices/0000:6b:00.0";
 const DEBUG: &str = "sys/kernel/debug/qat_4xxx_0000:6b:00.0";
@@ -112,4 +112,22 @@ fn a_pipe_in_the_tree_stops_nobody() {
     let pipe = root.path().join(PCI).join("numa_node");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert_eq!(Discovery::read(&Root::new(root.path())).devices[0].numa_node, None);
+}
+
+#[test]
+fn no_session_is_made_with_a_device_whose_heartbeat_is_lost() {
+    let root = tempfile::tempdir().unwrap();
+    let beat = || heartbeat_of(&Root::new(root.path()), DeviceKind::Qat);
+    assert_eq!(beat(), Ok(()));
+    qat(root.path());
+    // Only root may read it.
+    assert_eq!(beat(), Ok(()));
+    write(root.path(), DEBUG, &[("heartbeat/status", "-1")]);
+    assert_eq!(beat(), Err(Fault::HeartbeatLost));
+    assert_eq!(heartbeat_of(&Root::new(root.path()), DeviceKind::Iaa), Ok(()));
+    // Another one is enough.
+    let second =
+        [("vendor", "0x8086"), ("device", "0x4940"), ("driver", "-> ../drivers/4xxx"), ("qat/state", "up")];
+    write(root.path(), "sys/bus/pci/devices/0000:70:00.0", &second);
+    assert_eq!(beat(), Ok(()));
 }

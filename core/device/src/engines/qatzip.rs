@@ -4,8 +4,11 @@ use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
 use super::deflate::DeflateDevice;
 use super::{Failure, Folder};
+use crate::discovery::DeviceKind;
 use crate::fault::Fault;
+use crate::health::heartbeat_of;
 use crate::library::{Known, Library, LibraryError};
+use crate::root::Root;
 
 pub const LIBRARY: Known = Known {
     names: &["libqatzip.so.3"],
@@ -153,6 +156,7 @@ impl DeflateDevice for QatZip {
     const NAME: &'static str = "qatzip";
 
     fn open(folder: &Folder) -> Result<Self, Fault> {
+        heartbeat_of(&Root::from_environment(), DeviceKind::Qat)?;
         let library = super::open(&LIBRARY, folder).map_err(|_| Fault::Init)?;
         let functions = Functions::of(&library).map_err(|_| Fault::Init)?;
         let parameters = functions.parameters(&library).map_err(|_| Fault::Init)?;

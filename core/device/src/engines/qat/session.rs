@@ -12,9 +12,12 @@ use super::slot::{ROOM, Slot, multiply_done, rsa_done};
 use super::{NOT_MULTIPLIED, curves};
 use crate::answers;
 use crate::clock::now_ns;
+use crate::discovery::DeviceKind;
 use crate::fault::Fault;
+use crate::health::heartbeat_of;
 use crate::library::{Library, LibraryError};
 use crate::pause::Pause;
+use crate::root::Root;
 
 /// Operations under way at once. Rings hold at least 64.
 const SLOTS: usize = 64;
@@ -47,6 +50,7 @@ unsafe impl Send for Qat {}
 impl Qat {
     /// Starts the library and the first instance that there is for this process. May take long.
     pub fn open(folder: &Folder, limit: Duration) -> Result<Self, Fault> {
+        heartbeat_of(&Root::from_environment(), DeviceKind::Qat)?;
         let qat = super::super::open(&abi::LIBRARY, folder).map_err(|_| Fault::Init)?;
         let memory = super::super::open(&abi::MEMORY, folder).map_err(|_| Fault::Init)?;
         let functions = Functions::of(&qat, &memory).map_err(|_| Fault::Init)?;
