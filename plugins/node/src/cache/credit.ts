@@ -4,14 +4,17 @@ import fs = require('node:fs');
 import path = require('node:path');
 import type { Session } from './session';
 import { isPrivateFolder, makeFolder } from './store';
+import { reading } from './trust';
 
-const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = fs.constants;
+const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = fs.constants;
 
-/** What the plugin and its recordings together may take of the CPU time of all starts, and what a start without a cache costs it at most. */
+/** What the plugin and its recordings together may take of the CPU time of all starts, and what the plugin takes of one. */
 const SHARE = 0.05;
 const PLUGIN = 1500;
+/** What a start earns however short it was, in microseconds: it would take hundreds of them otherwise. */
+const EARNED = 1000;
 /** Loading the recorder and putting a file in its place, in microseconds. To do that for little would be a waste: so much has to be left for the pieces. */
-const FIXED = 4000;
+const FIXED = 6000;
 const WORTH = 10_000;
 /** Bytecode is worth more, and takes less: for this much of it, recording need not wait. */
 const WORTH_CODE = 2500;
@@ -37,32 +40,33 @@ interface Account {
 }
 
 /**
- * Lets `record` spend what it may, in microseconds of CPU time, if that is worth while; `file` is the cache. It says what would be needed if that was too
- * little for anything, else 0. The microseconds that were spent.
+ * Lets `record` spend what it may, in microseconds of CPU time, if that is worth while; `file` is the cache, and `counted` the time that has earned already.
+ * A process that goes on working may wait until that is enough for everything: it records but once. `record` says what would be needed if that was too little for anything, else 0. The time that has earned now, and what was spent.
  */
-export function spend(session: Session, file: string, record: (budget: number) => number): number {
+export function spend(session: Session, file: string, counted: number, goesOn: boolean, record: (budget: number) => number): { earned: number; spent: number } {
   const { user, system } = process.cpuUsage();
   const now = user + system;
   const place = `${file.slice(0, -'.cache'.length)}.credit`;
   const { credit: before, plain: known, need } = read(place);
-  const plain = session.catalog ? known : known > 0 ? Math.min(known, now) : now;
-  const earned = now * SHARE - PLUGIN + (session.catalog ? saved(session, plain - now) : 0);
-  const credit = Math.min(before + earned, MOST) + GIVEN;
-  const isEnough = credit >= FIXED + Math.max(needed(session), need);
+  const isFirst = counted === 0;
+  const plain = session.catalog || !isFirst ? known : known > 0 ? Math.min(known, now) : now;
+  const start = isFirst ? Math.max(now * SHARE - PLUGIN, EARNED) + (session.catalog ? saved(session, plain - now) : 0) : 0;
+  const credit = Math.min(before + start + (isFirst ? 0 : (now - counted) * SHARE), MOST) + GIVEN;
+  const isEnough = credit >= FIXED + Math.max(needed(session, goesOn ? Infinity : WORTH), need);
   const rest = isEnough ? record(credit - FIXED) : need;
   const after = process.cpuUsage();
   const spent = isEnough ? after.user + after.system - now : 0;
   write(place, { credit: Math.max(credit - GIVEN - spent, -MOST), plain, need: rest });
-  return spent;
+  return { earned: now, spent };
 }
 
-function needed({ catalog, seen }: Session): number {
+function needed({ catalog, seen }: Session, worth: number): number {
   let [code, modules] = [0, 0];
   for (const { file, script } of seen ?? []) {
     if (file === undefined) modules += MODULE;
     else if (script) code += BYTECODE + catalog!.units(file) * UNIT;
   }
-  return code >= WORTH_CODE ? code : Math.min(code + modules, WORTH);
+  return code >= WORTH_CODE && worth === WORTH ? code : Math.min(code + modules, worth);
 }
 
 // Another run of a program may have had less to do, whatever the cache did: hence both bounds.
@@ -72,17 +76,9 @@ function saved({ hits, resolved }: Session, difference: number): number {
 
 // Whatever is not three numbers is nothing.
 function read(place: string): Account {
-  try {
-    const descriptor = fs.openSync(place, O_RDONLY | O_NOFOLLOW);
-    try {
-      const [credit, plain, need] = fs.readFileSync(descriptor, 'latin1').split(' ', 3).map(Number);
-      return { credit: bounded(credit), plain: Math.max(0, bounded(plain)), need: Math.max(0, bounded(need)) };
-    } finally {
-      fs.closeSync(descriptor);
-    }
-  } catch {
-    return { credit: 0, plain: 0, need: 0 };
-  }
+  const text = reading(place, (descriptor) => fs.readFileSync(descriptor, 'latin1')) ?? '';
+  const [credit, plain, need] = text.split(' ', 3).map(Number);
+  return { credit: bounded(credit), plain: Math.max(0, bounded(plain)), need: Math.max(0, bounded(need)) };
 }
 
 function bounded(number: number | undefined): number {

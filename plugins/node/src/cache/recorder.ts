@@ -13,14 +13,19 @@ const WORTH_BYTES = 64 * 1024;
 const SETTLED_MILLISECONDS = 600_000;
 /** Start-up is over when nothing has been loaded for this long. */
 const QUIET_MILLISECONDS = 5_000;
+const LONGEST_MILLISECONDS = 300_000;
 
 /** So many recordings in a row that added next to nothing, and the cache stays as it is until its files change. */
 const FUTILE = 2;
 
 export class Recorder {
   result: Recorded | null = null;
+  /** Whether there is something to record that has to wait for a later start. */
+  waits = false;
   /** CPU time that recording took, in microseconds. */
   microseconds = 0;
+  /** The CPU time of this process that has earned its share already. */
+  private earned = 0;
   private done = false;
 
   constructor(
@@ -33,30 +38,32 @@ export class Recorder {
     session.resolutions = [];
     session.onNews = () => {
       process.on('exit', () => this.finish());
-      this.wait(0);
+      this.wait(0, QUIET_MILLISECONDS);
     };
   }
 
-  /** Records what there is, once. */
-  finish(): void {
+  /** Records what there is, once. Before the end of the process, it may wait until more has been earned. */
+  finish(isEnd = true): void {
     if (this.done) return;
-    this.done = true;
     try {
-      if (this.isWorthIt()) this.record();
+      if (this.isWorthIt()) this.record(!isEnd);
     } catch {
       // The next start may succeed.
+      this.waits = false;
     }
+    if (!isEnd && this.waits && !this.result) return;
+    this.done = true;
     this.session.seen = null;
     this.session.resolutions = null;
   }
 
-  // For programs that do not end. The timer keeps nothing alive.
-  private wait(before: number): void {
+  // For programs that do not end: what a server earns by its work, it may spend. The timer keeps nothing alive.
+  private wait(before: number, milliseconds: number): void {
     setTimeout(() => {
       const now = this.session.seen?.length ?? before;
-      if (now === before) this.finish();
-      else this.wait(now);
-    }, QUIET_MILLISECONDS).unref();
+      if (now === before) this.finish(false);
+      if (!this.done) this.wait(now, now === before ? Math.min(milliseconds * 2, LONGEST_MILLISECONDS) : QUIET_MILLISECONDS);
+    }, milliseconds).unref();
   }
 
   private isWorthIt(): boolean {
@@ -73,13 +80,17 @@ export class Recorder {
     return bytes >= WORTH_BYTES;
   }
 
-  private record(): void {
+  private record(goesOn: boolean): void {
     const { session, key, main, file } = this;
-    this.microseconds = loadOwn<typeof Credit>('credit').spend(session, file, (budget) => {
+    this.waits = true;
+    const { earned, spent } = loadOwn<typeof Credit>('credit').spend(session, file, this.earned, goesOn, (budget) => {
       const began = Date.now() - process.uptime() * 1000;
       const { record } = loadOwn<typeof Record>('record', file.slice(0, file.lastIndexOf('/')));
       this.result = record({ session, key, main, file, began, budget, worth: WORTH_MODULES, compiled });
+      this.waits = this.result.left > 0;
       return this.result.need;
     });
+    this.earned = earned;
+    this.microseconds += spent;
   }
 }

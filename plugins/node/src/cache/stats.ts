@@ -41,6 +41,7 @@ function line({ aside, compileCache, shortImports, session, recorded, spent }: F
     recorded_bytes: recorded?.result?.bytes ?? 0,
     recorded_files: recorded?.result?.files ?? 0,
     left_files: recorded?.result?.left ?? 0,
+    waiting: recorded?.waits ?? false,
     record_microseconds: recorded?.microseconds ?? 0,
     start_microseconds: spent ? Math.round(spent[0] * 1e6 + spent[1] / 1e3) : 0,
   };

@@ -6,6 +6,8 @@ export const GROUP_OR_OTHERS_WRITE = 0o022;
 
 /** Lets `read` have a file if it is to be trusted; null if it is not, or not there. */
 export function reading<T>(path: string, read: (descriptor: number, stats: fs.Stats) => T | null): T | null {
+  // An error costs a tenth of a millisecond.
+  if (!fs.existsSync(path)) return null;
   let descriptor: number;
   try {
     descriptor = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
