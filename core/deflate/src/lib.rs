@@ -3,6 +3,7 @@
 pub mod abi;
 pub mod breaker;
 pub mod checksum;
+pub mod devices;
 pub mod engine;
 pub mod header;
 pub mod inflate;

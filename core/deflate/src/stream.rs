@@ -10,6 +10,7 @@ mod memory;
 #[cfg(test)]
 mod tests;
 
+use crate::devices::DeviceEngine;
 use crate::engine::{Bits, EngineKind, Settings};
 use crate::header::{self, GzipHeader, GzipHeaderBytes, Wrapper};
 use crate::store::Store;
@@ -92,6 +93,8 @@ impl Io<'_> {
 pub struct Tally {
     /// By engine.
     pub engines: [Work; EngineKind::ALL.len()],
+    /// By engine of a device.
+    pub devices: [Work; DeviceEngine::ALL.len()],
     /// Bytes of which no engine made less.
     pub plain: u64,
     pub verified: u64,

@@ -25,6 +25,11 @@ pub fn matches(settings: &Settings, chunk: &Chunk, output: &[u8], written: &Writ
     inflated == Some(chunk.input.len()) && plain[..chunk.input.len()] == *chunk.input
 }
 
+/// Unpacks a whole stream; its length, if it is well formed and fits.
+pub fn unpack(stream: &[u8], plain: &mut [u8]) -> Option<usize> {
+    DECOMPRESSORS.with(Decompressor::new, |engine| engine.inflate(stream, plain))
+}
+
 /// libdeflate's decompressor, for whole streams.
 #[derive(Debug)]
 struct Decompressor(NonNull<ffi::libdeflate_decompressor>);

@@ -4,6 +4,7 @@
 //! else's memory. A caller waits no longer than it wants to; a worker that is stuck is left to itself and ends when it comes
 //! back. After a fork the child has no such thread, and starts its own.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
@@ -20,6 +21,16 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Whose threads are counted.
 static OWNER: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is a worker's. Libraries of devices use zlib and OpenSSL themselves: what they ask there must not
+/// come back to a device.
+pub fn is_worker() -> bool {
+    IS_WORKER.get()
+}
 
 /// What runs on a worker's thread.
 pub trait Serve: 'static {
@@ -70,6 +81,7 @@ impl<S: Serve> Worker<S> {
         let (outbox, replies) = sync_channel(2);
         let serve = move || {
             let _live = Live;
+            IS_WORKER.set(true);
             run(make, &inbox, &outbox);
         };
         let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK);

@@ -210,9 +210,9 @@ fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong
     engines::report(slot);
     if tally.mismatches > 0 {
         slot.event_n(Event::DeflateMismatch, tally.mismatches);
-        add(Event::BreakerOpened, tally.engines.iter().map(|work| work.opened).sum());
         slot.bypass_n(Reason::BreakerOpen, tally.mismatches);
     }
+    add(Event::BreakerOpened, tally.engines.iter().chain(&tally.devices).map(|work| work.opened).sum());
 }
 
 pub(crate) unsafe fn params(

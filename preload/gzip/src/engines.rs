@@ -2,9 +2,11 @@
 //! on the page beside it.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use hasten_deflate::devices::{self, Active, DeviceEngine};
 use hasten_deflate::engine::EngineKind;
-use hasten_deflate::stream::Tally;
+use hasten_deflate::stream::{Tally, Work};
 use hasten_deflate::{breaker, select};
 use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Fault, Slot};
 
@@ -14,6 +16,14 @@ const ENGINES: [(EngineKind, Engine); 3] = [
     (EngineKind::Libdeflate, Engine::Libdeflate),
     (EngineKind::ZlibRs, Engine::ZlibRs),
 ];
+
+/// Asked before those, where there is such a device.
+const fn row(device: DeviceEngine) -> Engine {
+    match device {
+        DeviceEngine::Qatzip => Engine::Qatzip,
+        DeviceEngine::Qpl => Engine::Qpl,
+    }
+}
 
 /// Says which engines this process has, and has the switches looked at.
 pub(crate) fn register() {
@@ -25,6 +35,7 @@ pub(crate) fn register() {
     }
     boot_ns();
     select::consult(is_disabled);
+    devices::consult(|device| hasten_telemetry::is_disabled(row(device)));
 }
 
 fn is_disabled(kind: EngineKind) -> bool {
@@ -48,28 +59,61 @@ pub(crate) fn report(slot: &Slot) {
         let fault = view.fault.and_then(|fault| Fault::from_index(fault as usize - 1));
         slot.engine_state(engine, state, fault, probe);
     }
+    for active in devices::active() {
+        report_device(slot, active);
+    }
+}
+
+fn report_device(slot: &Slot, active: &Active) {
+    let engine = row(active.engine);
+    make_known(active, engine);
+    let view = active.view();
+    let (state, probe) = match BreakerState::from_index(view.state as usize) {
+        _ if hasten_telemetry::is_disabled(engine) => (BreakerState::Disabled, 0),
+        Some(BreakerState::Open) => (BreakerState::Open, view.probe_ns),
+        Some(state) => (state, 0),
+        None => (BreakerState::Closed, 0),
+    };
+    let fault = view.fault.and_then(|fault| Fault::from_index(fault as usize - 1));
+    slot.engine_state(engine, state, fault, probe);
+}
+
+/// Devices are found with the first input that is for one, which may be in any of the processes that share the page.
+fn make_known(active: &Active, engine: Engine) {
+    static KNOWN: AtomicU32 = AtomicU32::new(0);
+    let bit = 1 << active.engine as u32;
+    if KNOWN.load(Ordering::Relaxed) & bit == 0 && KNOWN.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+        let timeout = u64::try_from(active.timeout.as_nanos()).unwrap_or(u64::MAX);
+        hasten_telemetry::page().register(engine, EngineClass::Device, &active.devices, timeout);
+    }
 }
 
 /// Adds what the engines did.
 pub(crate) fn count(slot: &Slot, tally: &Tally) {
     for (kind, engine) in ENGINES {
-        let work = &tally.engines[kind as usize];
-        // Nearly all calls ask one engine, or only gather input.
-        if work.busy_ns == 0 && work.chunks == 0 {
-            continue;
-        }
-        slot.engine_ran(
-            engine,
-            &EngineWork {
-                ok: work.chunks,
-                failed: work.wrong,
-                bytes_in: work.bytes_in,
-                bytes_out: work.bytes_out,
-                busy_ns: work.busy_ns,
-                opened: work.opened,
-            },
-        );
+        add(slot, engine, &tally.engines[kind as usize]);
     }
+    for device in DeviceEngine::ALL {
+        add(slot, row(device), &tally.devices[device as usize]);
+    }
+}
+
+fn add(slot: &Slot, engine: Engine, work: &Work) {
+    // Nearly all calls ask one engine, or only gather input.
+    if work.busy_ns == 0 && work.chunks == 0 {
+        return;
+    }
+    slot.engine_ran(
+        engine,
+        &EngineWork {
+            ok: work.chunks,
+            failed: work.wrong,
+            bytes_in: work.bytes_in,
+            bytes_out: work.bytes_out,
+            busy_ns: work.busy_ns,
+            opened: work.opened,
+        },
+    );
 }
 
 /// When the breakers' clock began, on the page's.
@@ -93,6 +137,9 @@ mod tests {
     fn an_engine_has_one_name_everywhere() {
         for (kind, engine) in ENGINES {
             assert_eq!(kind.as_str(), engine.as_str());
+        }
+        for device in DeviceEngine::ALL {
+            assert_eq!(device.as_str(), row(device).as_str());
         }
         for fault in breaker::Fault::ALL {
             let shown = Fault::from_index(fault as usize - 1).map(Fault::as_str);

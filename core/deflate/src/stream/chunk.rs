@@ -7,7 +7,7 @@ use crate::select::Choice;
 use crate::store::Bytes;
 use crate::stored::{self, BitWriter};
 use crate::watch::Watch;
-use crate::{breaker, savings, select, verify};
+use crate::{breaker, devices, savings, select, verify};
 
 /// Flushes with fewer bytes than this are cheaper for the original, which need not learn the window again each time.
 /// Measured with text and a full window.
@@ -168,6 +168,10 @@ impl Deflate {
 /// The engine's output, or stored blocks where that is smaller or no engine will do.
 fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tally: &mut Tally) -> Written {
     let len = chunk.input.len() as u64;
+    if let Some(written) = devices::compress(settings, chunk, out, tally) {
+        return written;
+    }
+    let is_of_interest = devices::is_of_interest();
     let mut was_wrong = false;
     for Choice { kind, settings: engine_settings, least } in select::choose(settings, chunk) {
         // Who repairs what an engine did wrong is not another engine.
@@ -176,6 +180,7 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         }
         let Some(permit) = breaker::admit(kind) else { continue };
         let watch = Watch::start(chunk.input.len());
+        let cpu_ns = if is_of_interest { devices::cpu_ns() } else { 0 };
         let written = pool::compress(kind, &engine_settings, chunk, out);
         let work = &mut tally.engines[kind as usize];
         work.busy_ns += watch.ns();
@@ -204,6 +209,9 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         }
         if written.bytes > stored::plain_len(chunk) {
             break;
+        }
+        if is_of_interest {
+            devices::software_took(settings, chunk, devices::cpu_ns().saturating_sub(cpu_ns));
         }
         work.chunks += 1;
         work.bytes_in += len;

@@ -6,9 +6,9 @@ use core::ptr::{self, null};
 use hasten_deflate::abi::{Z_DEFLATED, Z_MEM_ERROR, Z_OK, Z_STREAM_ERROR, Z_UNKNOWN, ZStream};
 use hasten_deflate::engine::{Settings, Strategy};
 use hasten_deflate::header::Wrapper;
-use hasten_deflate::select;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::Deflate;
+use hasten_deflate::{devices, select};
 use hasten_telemetry::{Event, Reason, slot};
 
 use super::{MARK, State, end, ours};
@@ -101,7 +101,7 @@ fn suits(settings: &Settings) -> Option<&'static Pattern> {
         Settings { strategy: Strategy::HuffmanOnly | Strategy::Rle | Strategy::Fixed, .. } => {
             Reason::UnusualStrategy
         }
-        _ if !select::has_any() => {
+        _ if !select::has_any() && !devices::is_asked_for() => {
             engines::report(slot());
             Reason::EngineDisabled
         }

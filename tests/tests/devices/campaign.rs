@@ -1,0 +1,120 @@
+//! A minute of faults, one every 50 ms, under handshakes and compressed responses.
+
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hasten_telemetry::{BreakerState, Engine, boottime};
+use hasten_tests::{Subject, bodies};
+
+use crate::simulation::{Injected, Simulated, Simulation};
+use crate::{LENGTHS, LEVELS, report, wait_until_closed, with_files};
+
+const DURATION: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Clients that ask for compressed files, beside those that make handshakes.
+const CLIENTS: usize = 4;
+
+/// The longest interval between two attempts to use a device, in milliseconds, as the server is told below.
+const LONGEST: u64 = 1000;
+
+/// Attempts that all go well: this many close the breaker.
+const GOOD: u64 = 3;
+
+#[test]
+fn a_minute_of_faults_under_load() {
+    let simulation = Simulation::new();
+    let site = with_files(simulation.site("qatzip,qpl").under("tls,gzip"))
+        .env("HASTEN_DEVICE_TIMEOUT_MS", "20")
+        .env("HASTEN_DEVICE_RETRY_MS", "20-1000");
+    let server = Subject::accelerated(&site.spec());
+    wait_until_closed(&site, &server, Engine::Qatzip);
+    let (stop, answers, wrong) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let pages = LENGTHS.map(bodies::page);
+    let before = server.cpu_times();
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (stop, answers, wrong, pages, site) = (&stop, &answers, &wrong, &pages, &site);
+            scope.spawn(move || {
+                for turn in client.. {
+                    if stop.load(Relaxed) {
+                        break;
+                    }
+                    let (level, index) = (LEVELS[turn % LEVELS.len()], turn / LEVELS.len() % LENGTHS.len());
+                    let answer = site.client().get(&format!("/{level}/{}.html", LENGTHS[index]));
+                    let body = answer.and_then(|answer| answer.plain());
+                    let is_right = body.is_ok_and(|body| body == pages[index]);
+                    (if is_right { answers } else { wrong }).fetch_add(1, Relaxed);
+                }
+            });
+        }
+        server.under_load(|| inject(&simulation));
+        stop.store(true, Relaxed);
+    });
+    let elapsed = began.elapsed();
+    let cpu = server.cpu_times().since(&before);
+    let (answers, wrong) = (answers.load(Relaxed), wrong.load(Relaxed));
+    let returned = back(&site, &server);
+    let counters = server.counters();
+    let engines = [Engine::Qatzip, Engine::Qpl].map(|engine| (engine.as_str(), counters[engine]));
+    let mut text = format!(
+        "a minute of faults: {answers} compressed answers, {wrong} wrong or missing; {:.2} CPUs used; the device back {} ms after its next attempt was due\n",
+        cpu.as_secs_f64() / elapsed.as_secs_f64(),
+        returned.as_millis(),
+    );
+    for (name, counters) in engines {
+        text += &format!(
+            "  {name}: {} done, {} failed and redone, {} openings\n",
+            counters.ok, counters.failed, counters.opened
+        );
+    }
+    // Past the capture of the test harness: these are figures to look at.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+
+    assert_eq!(wrong, 0);
+    assert!(answers > 0);
+    for (name, counters) in engines {
+        assert!(counters.opened > 3 && counters.failed > 3, "{name} met no faults: {counters:?}");
+    }
+    // One worker and the threads of its devices: a loop that waits for a device by asking it all the time would use more.
+    assert!(cpu < elapsed * 2, "{cpu:?} in {elapsed:?}");
+    server.finish();
+}
+
+/// Every 50 ms another fault in one of the devices, or its end; the same in every run.
+fn inject(simulation: &Simulation) {
+    let began = Instant::now();
+    let mut random = 1_u32;
+    while began.elapsed() < DURATION {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let number = (random >> 16) as usize;
+        let engine = if number.is_multiple_of(2) { Simulated::QatZip } else { Simulated::Qpl };
+        // Half of the time all is well, or the breakers would hardly ever close.
+        let fault = *Injected::FAULTS.get(number / 2 % 24).unwrap_or(&Injected::None);
+        simulation.inject(engine, fault);
+        if number.is_multiple_of(29) {
+            simulation.reset(engine);
+        }
+        thread::sleep(INTERVAL);
+    }
+    for engine in [Simulated::QatZip, Simulated::Qpl] {
+        simulation.inject(engine, Injected::None);
+    }
+}
+
+/// How long after its next attempt was due the device was in service again. Attempts are made when there is work.
+fn back(site: &hasten_tests::site::Site, server: &Subject) -> Duration {
+    let due = match report(server, Engine::Qatzip) {
+        Some(report) if report.state != BreakerState::Closed => report.probe,
+        _ => None,
+    };
+    wait_until_closed(site, server, Engine::Qatzip);
+    // An attempt that was under way when the faults ended may have failed and have put off the next one.
+    let limit = Duration::from_millis(LONGEST * 12 / 10 * (GOOD + 1)) + Duration::from_secs(20);
+    let returned = due.map_or(Duration::ZERO, |due| boottime().saturating_sub(due));
+    assert!(returned < limit, "{returned:?}");
+    returned
+}

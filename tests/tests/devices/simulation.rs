@@ -1,0 +1,151 @@
+//! A host with devices that are not there: a `sys` of files, the simulated libraries, and the file that says what goes wrong.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hasten_tests::site::Site;
+
+const MAGIC: u32 = 0x6d69_7368;
+const BLOCK: u64 = 40;
+const ENGINES: u64 = 5;
+
+/// An engine's place in `tests/devices/control.h`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Simulated {
+    QatZip,
+    Qpl,
+}
+
+/// As in `tests/devices/control.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Injected {
+    None,
+    InitFailure,
+    NoInstance,
+    Slow,
+    Hang,
+    WrongBytes,
+    Abort,
+    Gone,
+    Partial,
+    QueueFull,
+    Restarting,
+    HangInit,
+    TooLong,
+}
+
+impl Injected {
+    pub(crate) const FAULTS: [Self; 12] = [
+        Self::InitFailure,
+        Self::NoInstance,
+        Self::Slow,
+        Self::Hang,
+        Self::WrongBytes,
+        Self::Abort,
+        Self::Gone,
+        Self::Partial,
+        Self::QueueFull,
+        Self::Restarting,
+        Self::HangInit,
+        Self::TooLong,
+    ];
+}
+
+pub(crate) struct Simulation {
+    folder: tempfile::TempDir,
+    control: File,
+}
+
+impl Simulation {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("hasten-devices-").tempdir().unwrap();
+        // Workers of a server that root starts are somebody else.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for library in fs::read_dir(libraries()).unwrap().map(Result::unwrap) {
+            if library.file_name().to_string_lossy().contains(".so.") {
+                fs::copy(library.path(), folder.path().join(library.file_name())).unwrap();
+            }
+        }
+        let path = folder.path().join("control");
+        let mut bytes = vec![0; (8 + BLOCK * ENGINES) as usize];
+        bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        sysfs(&folder.path().join("host"));
+        let control = File::options().read(true).write(true).open(path).unwrap();
+        Self { folder, control }
+    }
+
+    /// A server that asks these devices.
+    pub(crate) fn site(&self, devices: &'static str) -> Site {
+        let leaked = |path: PathBuf| &*path.into_os_string().into_string().unwrap().leak();
+        Site::new()
+            .env("HASTEN_DEVICES", devices)
+            .env("HASTEN_DEVICE_LIBRARIES", leaked(self.folder.path().to_owned()))
+            .env("HASTEN_SYSFS_ROOT", leaked(self.folder.path().join("host")))
+    }
+
+    pub(crate) fn inject(&self, engine: Simulated, fault: Injected) {
+        if fault == Injected::Slow {
+            self.write(engine, 4, 200);
+        }
+        self.write(engine, 0, fault as u32);
+    }
+
+    /// The device was reset: sessions are dead, new ones work.
+    pub(crate) fn reset(&self, engine: Simulated) {
+        let mut word = [0; 4];
+        self.control.read_exact_at(&mut word, Self::offset(engine) + 8).unwrap();
+        self.write(engine, 8, u32::from_le_bytes(word) + 1);
+    }
+
+    pub(crate) fn operations(&self, engine: Simulated) -> u64 {
+        self.read(engine, 24)
+    }
+
+    fn offset(engine: Simulated) -> u64 {
+        8 + BLOCK * engine as u64
+    }
+
+    fn write(&self, engine: Simulated, at: u64, value: u32) {
+        self.control.write_all_at(&value.to_le_bytes(), Self::offset(engine) + at).unwrap();
+    }
+
+    fn read(&self, engine: Simulated, at: u64) -> u64 {
+        let mut word = [0; 8];
+        self.control.read_exact_at(&mut word, Self::offset(engine) + at).unwrap();
+        u64::from_le_bytes(word)
+    }
+}
+
+fn libraries() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("devices");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/devices.sh");
+    let output = Command::new(script).arg(&folder).output().expect("scripts/devices.sh runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder
+}
+
+/// One QAT and one IAA, both in service.
+fn sysfs(root: &Path) {
+    let devices = root.join("sys/bus/pci/devices");
+    let write = |path: &Path, name: &str, text: &str| {
+        let path = path.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    for (address, id, driver) in [("0000:6b:00.0", "0x4940", "4xxx"), ("0000:6a:02.0", "0x0cfe", "idxd")] {
+        let path = devices.join(address);
+        write(&path, "vendor", "0x8086\n");
+        write(&path, "device", &format!("{id}\n"));
+        write(&path, "numa_node", "0\n");
+        fs::create_dir_all(root.join("sys/bus/pci/drivers").join(driver)).unwrap();
+        symlink(format!("../../../../bus/pci/drivers/{driver}"), path.join("driver")).unwrap();
+    }
+    write(&devices.join("0000:6b:00.0"), "qat/state", "up\n");
+    write(&devices.join("0000:6a:02.0"), "iax1/state", "enabled\n");
+    write(&devices.join("0000:6a:02.0"), "iax1/wq1.0/state", "enabled\n");
+}
