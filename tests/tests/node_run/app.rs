@@ -41,8 +41,10 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 const WORDS: usize = 24;
-/// Recording has a budget, so the first start does not always leave everything behind.
-const STARTS: usize = 10;
+/// Recording is paid from what starts have earned: the first has nothing yet, and another one may complete the cache.
+const STARTS: usize = 4;
+/// Microseconds, as if there had been many starts, and what one without a cache takes.
+const CREDIT: &str = "400000 30000 0 ";
 
 pub(crate) struct App {
     scratch: tempfile::TempDir,
@@ -173,8 +175,20 @@ impl App {
             if self.hits() > 0 {
                 return stock.1;
             }
+            self.give_credit();
         }
         panic!("nothing of {words:?} came from the cache");
+    }
+
+    /// Lets the next start record what it has to.
+    pub(crate) fn give_credit(&self) {
+        let folder = self.scratch.path().join("cache/node");
+        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let file = entry.unwrap().path();
+            if file.extension().is_some_and(|extension| extension == "credit") {
+                fs::write(file, CREDIT).unwrap();
+            }
+        }
     }
 }
 
@@ -192,7 +206,8 @@ pub(crate) fn outcome(mut command: Command) -> Outcome {
 fn without_loaders(messages: &str) -> String {
     let of_a_loader = |line: &str| {
         let line = line.trim_start();
-        line.starts_with("at ") && (line.contains("node:internal/") || line.contains("/node/register.js:"))
+        let is_ours = ["/node/register.js:", "/node/serve.js:"].iter().any(|file| line.contains(file));
+        line.starts_with("at ") && (line.contains("node:internal/") || is_ours)
     };
     messages.split_inclusive('\n').filter(|line| !of_a_loader(line)).collect()
 }

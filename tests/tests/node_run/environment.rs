@@ -24,6 +24,7 @@ fn the_users_own_node_options_are_kept_as_they_are() {
     assert_eq!(stock.1, "my title 1 \n");
     for _ in 0..3 {
         assert_eq!(run(app.hasten(&words)), stock);
+        app.give_credit();
     }
     assert!(app.hits() > 0, "a module that the user preloads is no reason not to serve");
     let show = ["sh", "-c", r#"printf %s "$NODE_OPTIONS""#];
