@@ -43,16 +43,19 @@ async function plugin(outdir, plugins = []) {
 }
 
 // Small programs are not worth a cache, and large ones get theirs over several starts. Tests want one of every program, at once.
-const POLICY = { recorder: ['WORTH_MODULES', '1'], credit: ['GIVEN', '1e12'] };
+const POLICY = { recorder: { WORTH_MODULES: '1', WORTH_BESIDE: '1' }, credit: { GIVEN: '1e12' } };
 
 const eager = {
   name: 'eager',
   setup: (building) => {
-    for (const [file, [name, value]] of Object.entries(POLICY)) {
+    for (const [file, constants] of Object.entries(POLICY)) {
       building.onLoad({ filter: new RegExp(`/cache/${file}\\.ts$`) }, ({ path: found }) => {
-        const source = fs.readFileSync(found, 'utf8');
-        const contents = source.replace(new RegExp(`^const ${name} = .*;$`, 'm'), `const ${name} = ${value};`);
-        if (contents === source) throw new Error(`${file}.ts has no constant ${name} any more`);
+        let contents = fs.readFileSync(found, 'utf8');
+        for (const [name, value] of Object.entries(constants)) {
+          const changed = contents.replace(new RegExp(`^const ${name} = .*;$`, 'm'), `const ${name} = ${value};`);
+          if (changed === contents) throw new Error(`${file}.ts has no constant ${name} any more`);
+          contents = changed;
+        }
         return { contents, loader: 'ts' };
       });
     }

@@ -52,14 +52,15 @@ function useCache(set: Settings, facts: Stats.Facts, main: string): void {
   const session = new Session();
   const records = set.cache === 'record' && !isWorker();
   facts.session = session;
-  if (records) facts.recorded = new Recorder(session, key, main, file);
+  if (records) facts.recorded = new Recorder(session, key, main, file, facts.compileCache);
   // Most programs have no cache.
   const served = fs.existsSync(file) && loadOwn<typeof Serve>('serve', set.folder!).serve(session, { file, key, main, module, require });
   if (records && !served) takeNotes(session);
 }
 
-// Node's own compile cache is the better choice for ES modules.
+// Node's own compile cache is the better choice for ES modules. Before Node 22 there is neither that nor a way to help with them.
 function startModules(set: Settings, facts: Stats.Facts): void {
+  if (parseInt(process.versions.node, 10) < 22) return;
   const esm = loadOwn<typeof Esm>('esm');
   if (set.cache === 'record') facts.compileCache = esm.useCompileCache(set.folder!, limit(process.env));
   if (facts.aside === null) facts.shortImports = esm.goShort();

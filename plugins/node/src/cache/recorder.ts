@@ -9,6 +9,8 @@ import { compiled, loadOwn } from '../own';
 /** A program of fewer modules and less text starts no faster from a cache. */
 const WORTH_MODULES = 8;
 const WORTH_BYTES = 64 * 1024;
+/** Where Node's own compile cache has the code, too, a cache is begun for no fewer modules than these. */
+const WORTH_BESIDE = 48;
 /** A cache that is complete is written again for changed files when it is older. */
 const SETTLED_MILLISECONDS = 600_000;
 /** Start-up is over when nothing has been loaded for this long. */
@@ -33,6 +35,7 @@ export class Recorder {
     private readonly key: string,
     private readonly main: string,
     private readonly file: string,
+    private readonly compileCache: boolean,
   ) {
     session.seen = [];
     session.resolutions = [];
@@ -74,6 +77,7 @@ export class Recorder {
       if (Math.abs(Date.now() - catalog.stored.modified) < SETTLED_MILLISECONDS) return false;
       news = news.filter(({ filename, file }) => file === undefined && catalog.find(filename) !== undefined);
     }
+    if (this.compileCache && !catalog) return news.length >= WORTH_BESIDE;
     if (news.length >= WORTH_MODULES) return true;
     let bytes = 0;
     for (const { filename } of news) bytes += fs.statSync(filename, { throwIfNoEntry: false })?.size ?? 0;
