@@ -1,9 +1,9 @@
 //! Deflate by devices, where there are any: whole streams in one call, and no result is used that was not unpacked again and
 //! compared.
 //!
-//! A device is asked before the engines of software, and whatever it does not do, they do. By default it is asked only where
-//! it takes this thread less CPU time than software does, which is measured for each size of input while the process runs:
-//! copying, waiting and the comparison count as the device's.
+//! A device is asked before the engines of software, and whatever it does not do, they do. Unless it is named it is asked only
+//! where it takes this thread less CPU time than software does, which is measured for each size of input while the process
+//! runs: copying, waiting and the comparison count as the device's.
 
 mod cost;
 
@@ -89,7 +89,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            wish: Wish::Auto,
+            wish: Wish::Off,
             timeout: Limits::DEFLATE.operation,
             retry: (BreakerSettings::DEFAULT.first, BreakerSettings::DEFAULT.longest),
             libraries: None,

@@ -16,8 +16,8 @@ const VERIFY: &str = "HASTEN_GZIP_VERIFY";
 /// The engines that may be used, such as `isal,libdeflate`; the original always may.
 const ENGINES: &str = "HASTEN_GZIP_ENGINES";
 
-/// `off`, `auto` (the default: devices that are found and pay), or those that are asked whether or not they pay, such as
-/// `qatzip,qpl`.
+/// `off` (the default: nobody has seen them work on hardware yet), `auto` for devices that are found and pay, or those that
+/// are asked whether or not they pay, such as `qatzip,qpl`.
 const DEVICES: &str = "HASTEN_DEVICES";
 /// How long one operation of a device may take, in milliseconds, 1 to 10,000.
 const DEVICE_TIMEOUT: &str = "HASTEN_DEVICE_TIMEOUT_MS";
@@ -76,8 +76,8 @@ fn device_config(value: impl Fn(&str) -> Option<String>) -> devices::Config {
     });
     devices::Config {
         wish: match value(DEVICES).as_deref().map(str::trim) {
-            None | Some("auto") => Wish::Auto,
-            Some("off" | "0") => Wish::Off,
+            None | Some("off" | "0") => Wish::Off,
+            Some("auto") => Wish::Auto,
             Some(list) => {
                 let named =
                     |engine: &DeviceEngine| list.split(',').any(|name| name.trim() == engine.as_str());
@@ -114,14 +114,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_asked_unless_they_are_not_wished() {
+    fn devices_are_asked_if_they_are_wished() {
         let of = |values: &[(&str, &str)]| {
             device_config(|name| {
                 values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
             })
         };
-        assert_eq!(of(&[]).wish, Wish::Auto);
-        assert_eq!(of(&[(DEVICES, "off")]).wish, Wish::Off);
+        assert_eq!(of(&[]).wish, Wish::Off);
+        assert_eq!(of(&[(DEVICES, "auto")]).wish, Wish::Auto);
         assert_eq!(of(&[(DEVICES, " qpl , tape")]).wish, Wish::Only(vec![DeviceEngine::Qpl]));
         assert_eq!(of(&[(DEVICE_TIMEOUT, "7")]).timeout, Duration::from_millis(7));
         for odd in ["0", "10001", "soon", "-1"] {
