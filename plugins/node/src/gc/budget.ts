@@ -1,8 +1,8 @@
 // How much of the program's CPU time the recorder takes for itself. That every collection is noticed is not at its discretion; how many are measured is.
 
 // Of the CPU time of the process; 0.5 % is promised. The second is what measuring gets where noticing alone takes the first.
-const SHARE = 0.004;
-const LEAST_SHARE = 0.0008;
+const SHARE = 0.003;
+const LEAST_SHARE = 0.0005;
 // Microseconds, see bench/recorder.mjs: to notice a collection and write its line; what one profile reports of it; to read that and start another profile.
 const NOTICE_US = 45;
 const REPORT_US = 30;
