@@ -11,8 +11,8 @@ use crate::workspace::{Package, Workspace, rust_files};
 const LAYERS: [(&str, &[&str]); 18] = [
     ("hasten-charts", &[]),
     ("hasten-crypto", &[]),
-    ("hasten-deflate", &["hasten-device"]),
     ("hasten-device", &[]),
+    ("hasten-deflate", &["hasten-device"]),
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),

