@@ -149,8 +149,14 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
     let copy = directory.join(results.file_name());
     let error = |source| Error::File { path: copy.clone(), source };
     fs::create_dir_all(directory).map_err(error)?;
-    fs::copy(path, &copy).map_err(error)?;
-    Ok(())
+    let report = fs::read_to_string(path).map_err(error)?;
+    fs::write(&copy, from_root(&report)).map_err(error)
+}
+
+/// The report with paths of the project as they are for everybody: its command names programs by where they were here.
+fn from_root(report: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
+    report.replace(&format!("{}/", root.display()), "")
 }
 
 fn are_right(stock: &Side, hasten: &Side) -> bool {
@@ -254,6 +260,13 @@ mod tests {
             row(1, "no difference"),
             row(256, "faster")
         )
+    }
+
+    #[test]
+    fn a_kept_report_names_no_folder_of_this_machine() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().display();
+        let report = format!("--node {root}/.deps/node20,{root}/.deps/node22 --out /srv");
+        assert_eq!(from_root(&report), "--node .deps/node20,.deps/node22 --out /srv");
     }
 
     #[test]
