@@ -7,6 +7,11 @@ use std::process::Command;
 
 use hasten_tests::site::Site;
 
+#[path = "../../devices/injected.rs"]
+mod injected;
+
+pub(crate) use self::injected::Injected;
+
 const MAGIC: u32 = 0x6d69_7368;
 const BLOCK: u64 = 40;
 const ENGINES: u64 = 5;
@@ -16,25 +21,6 @@ const ENGINES: u64 = 5;
 pub(crate) enum Simulated {
     QatZip,
     Qpl,
-}
-
-/// As in `tests/devices/control.h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Injected {
-    None,
-    InitFailure,
-    NoInstance,
-    Slow,
-    Hang,
-    WrongBytes,
-    Abort,
-    Gone,
-    Partial,
-    QueueFull,
-    Restarting,
-    HangInit,
-    TooLong,
 }
 
 impl Injected {

@@ -6,6 +6,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
+#[path = "../../../../tests/devices/injected.rs"]
+mod injected;
+
+pub(crate) use self::injected::Injected;
+
 const MAGIC: u32 = 0x6d69_7368;
 const BLOCK: u64 = 40;
 const ENGINES: u64 = 5;
@@ -18,25 +23,6 @@ pub(crate) enum Simulated {
     Dml = 2,
     Qat = 3,
     Dlb = 4,
-}
-
-/// As in `control.h`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Injected {
-    None,
-    InitFailure,
-    NoInstance,
-    Slow,
-    Hang,
-    WrongBytes,
-    Abort,
-    Gone,
-    Partial,
-    QueueFull,
-    Restarting,
-    HangInit,
-    TooLong,
 }
 
 /// One engine's part of the control file. Tests of an engine take turns.

@@ -1,0 +1,20 @@
+//! The faults of the simulated libraries, for the tests of the engines and for those of whole servers.
+
+/// What goes wrong, as in `control.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Injected {
+    None,
+    InitFailure,
+    NoInstance,
+    Slow,
+    Hang,
+    WrongBytes,
+    Abort,
+    Gone,
+    Partial,
+    QueueFull,
+    Restarting,
+    HangInit,
+    TooLong,
+}
