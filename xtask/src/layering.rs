@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 19] = [
     ("hasten-charts", &[]),
     ("hasten-crypto", &[]),
     ("hasten-device", &[]),
@@ -22,6 +22,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("hasten-plan", &["hasten-probe"]),
     ("hasten-v8", &["hasten-charts"]),
     ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
+    ("hasten-tune", &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-plan", "hasten-probe"]),
     ("hasten-gzip", &["hasten-deflate", "hasten-hook", "hasten-telemetry"]),
     ("hasten-tls", &["hasten-crypto", "hasten-hook", "hasten-telemetry"]),
     (
@@ -37,6 +38,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",
+            "hasten-tune",
             "hasten-v8",
         ],
     ),

@@ -1,0 +1,83 @@
+//! What a service cost with a candidate, and who finds out.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::space::Candidate;
+
+/// One fresh start of the service, driven once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Work that was done right.
+    pub requests: f64,
+    /// Wall time of the load.
+    pub seconds: f64,
+    /// CPU time of the service's processes during the load, kernel included.
+    pub cpu_seconds: f64,
+    /// The most memory that its processes had at once.
+    pub peak_rss_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// What `--metric-regex` or a line of JSON gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<f64>,
+}
+
+/// Milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p90: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+/// Why a candidate is out for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Disqualified {
+    /// It ended, or never became ready.
+    Crashed { what: String },
+    /// Requests failed, or were not answered with 2xx.
+    FailedRequests { what: String },
+    /// An answer was not what the baseline answers.
+    ChangedAnswer { what: String },
+    /// The service wrote an error that the baseline does not write.
+    LoggedError { line: String },
+    /// A limit of the user's was passed.
+    Constraint { what: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    Measured(Measurement),
+    Disqualified(Disqualified),
+}
+
+/// A service under its load.
+pub trait Subject {
+    /// What keeps the session from going on: the user, or a fault that no candidate caused.
+    type Stop;
+
+    fn measure(&mut self, candidate: &Candidate) -> Result<Outcome, Self::Stop>;
+}
+
+impl fmt::Display for Disqualified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crashed { what } => write!(f, "it crashed: {what}"),
+            Self::FailedRequests { what } => write!(f, "requests failed: {what}"),
+            Self::ChangedAnswer { what } => write!(f, "it answers something else: {what}"),
+            Self::LoggedError { line } => write!(f, "it logs an error: {line}"),
+            Self::Constraint { what } => write!(f, "a limit is passed: {what}"),
+        }
+    }
+}
