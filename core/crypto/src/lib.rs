@@ -53,6 +53,8 @@ pub use ecdsa::{EcKey, EcdsaSignature, NoncePool};
 pub use group::{Curve, Group};
 pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
 pub use memory::{constant_time_eq, wipe};
-pub use multibuffer::{DeriveLane, LANES, LaneStatus, RsaLane, Scratch, derive, keygen, rsa_private};
+pub use multibuffer::{
+    DeriveLane, LANES, LaneStatus, RsaLane, Scratch, derive, keygen, rsa_check, rsa_private,
+};
 pub use random::{Random, RandomPool};
-pub use rsa::{RsaKey, RsaParts, RsaSize, UnsupportedKey};
+pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};

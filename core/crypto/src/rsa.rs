@@ -1,10 +1,13 @@
 //! RSA private keys in the layout of the engine.
 
+mod check;
+
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::algorithm::Algorithm;
-use crate::limbs::{bit_length, from_le, less_than, multiply};
-use crate::memory::wipe_limbs;
+use crate::limbs::{bit_length, from_le, less_than, multiply, to_be};
+use crate::memory::{wipe, wipe_limbs};
 
 /// The only public exponent the engine verifies with, and in practice the only one in use.
 const EXPONENT: [u64; 1] = [65537];
@@ -67,6 +70,8 @@ pub struct RsaKey {
     pub(crate) dp: [u64; PRIME_LIMBS],
     pub(crate) dq: [u64; PRIME_LIMBS],
     pub(crate) qinv: [u64; PRIME_LIMBS],
+    /// Made with the first check of a signature.
+    montgomery: OnceLock<check::Montgomery>,
 }
 
 impl RsaKey {
@@ -86,6 +91,7 @@ impl RsaKey {
             dp: [0; PRIME_LIMBS],
             dq: [0; PRIME_LIMBS],
             qinv: [0; PRIME_LIMBS],
+            montgomery: OnceLock::new(),
         });
         from_le(parts.n, &mut key.n).ok_or(UnsupportedKey::Size)?;
         let bits = bit_length(&key.n);
@@ -104,6 +110,16 @@ impl RsaKey {
 
     pub fn size(&self) -> RsaSize {
         self.size
+    }
+
+    /// The key as devices want it.
+    pub fn numbers(&self) -> RsaNumbers {
+        let half = self.size.bytes() / 2;
+        let mut bytes = [[0; PRIME_LIMBS * 8]; 5];
+        for (number, limbs) in bytes.iter_mut().zip([&self.p, &self.q, &self.dp, &self.dq, &self.qinv]) {
+            to_be(&limbs[..half / 8], &mut number[..half]);
+        }
+        RsaNumbers { bytes, half }
     }
 
     /// What costs little to check: the primes have half the bits each, they make the modulus, and the rest is reduced.
@@ -134,6 +150,31 @@ impl Drop for RsaKey {
 impl fmt::Debug for RsaKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RsaKey").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// The numbers of a private key with the most significant byte first, each half as long as the modulus; wiped when dropped.
+pub struct RsaNumbers {
+    bytes: [[u8; PRIME_LIMBS * 8]; 5],
+    half: usize,
+}
+
+impl RsaNumbers {
+    /// p, q, the exponents of each, and the inverse of q modulo p.
+    pub fn all(&self) -> [&[u8]; 5] {
+        self.bytes.each_ref().map(|number| &number[..self.half])
+    }
+}
+
+impl Drop for RsaNumbers {
+    fn drop(&mut self) {
+        wipe(self.bytes.as_flattened_mut());
+    }
+}
+
+impl fmt::Debug for RsaNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RsaNumbers").finish_non_exhaustive()
     }
 }
 

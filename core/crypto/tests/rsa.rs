@@ -5,7 +5,8 @@ mod support;
 use hasten_crypto::encoding::pkcs1::{self, DigestKind};
 use hasten_crypto::encoding::pss;
 use hasten_crypto::{
-    Ifma, LANES, LaneStatus, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, UnsupportedKey, rsa_private,
+    Ifma, LANES, LaneStatus, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, UnsupportedKey, rsa_check,
+    rsa_private,
 };
 use openssl::bn::{BigNum, BigNumContext};
 use openssl::hash::MessageDigest;
@@ -190,6 +191,95 @@ fn calls_that_make_no_sense_have_no_result() {
     let mut lanes: Vec<_> =
         signatures.iter_mut().map(|signature| RsaLane { key: &key, padded: &padded, signature }).collect();
     assert_eq!(rsa_private(ifma, &mut scratch, &mut lanes), LaneStatus::NONE);
+}
+
+/// What a device may answer instead of a signature, and the signature itself.
+fn answers(host: &Rsa<Private>, padded: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let mut good = vec![0; padded.len()];
+    host.private_encrypt(padded, &mut good, Padding::NONE).unwrap();
+    let flipped = |at: usize| {
+        let mut wrong = good.clone();
+        wrong[at] ^= 1;
+        wrong
+    };
+    let raised = &BigNum::from_slice(&good).unwrap() + host.n();
+    let mut all = vec![
+        ("a bit in the middle", flipped(padded.len() / 2)),
+        ("the last bit", flipped(padded.len() - 1)),
+        ("the first byte", flipped(0)),
+        ("nothing", vec![0; padded.len()]),
+        ("the input", padded.to_vec()),
+        ("all ones", vec![0xff; padded.len()]),
+        ("the modulus", host.n().to_vec()),
+    ];
+    // The same number modulo n, which no client accepts.
+    if let Ok(raised) = raised.to_vec_padded(padded.len() as i32) {
+        all.push(("a modulus more", raised));
+    }
+    all.push(("", good));
+    all
+}
+
+#[test]
+fn only_signatures_pass_the_check() {
+    for size in RsaSize::ALL {
+        for (turn, (host, key)) in rsa_keys(size).take(12).enumerate() {
+            let padded = some_padded(size, turn);
+            for (wrong, answer) in answers(&host, &padded) {
+                assert_eq!(key.is_signed(&padded, &answer), wrong.is_empty(), "{size:?}: {wrong}");
+            }
+            let good = answers(&host, &padded).pop().unwrap().1;
+            assert!(!key.is_signed(&some_padded(size, turn + 1), &good));
+            assert!(!key.is_signed(&padded[1..], &good) && !key.is_signed(&padded, &good[1..]));
+        }
+    }
+}
+
+#[test]
+fn lanes_check_as_one_does() {
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for size in RsaSize::ALL {
+        let keys: Vec<_> = rsa_keys(size).take(3).collect();
+        let inputs: Vec<_> = (0..30).map(|turn| (turn % 3, some_padded(size, turn))).collect();
+        let mut claimed: Vec<_> = inputs
+            .iter()
+            .enumerate()
+            .map(|(turn, (key, padded))| {
+                let answers = answers(&keys[*key].0, padded);
+                answers[turn * 7 % answers.len()].clone()
+            })
+            .collect();
+        for lanes in 1..=LANES {
+            for (inputs, claimed) in inputs.chunks(lanes).zip(claimed.clone().chunks_mut(lanes)) {
+                let mut given: Vec<_> = inputs
+                    .iter()
+                    .zip(claimed.iter_mut())
+                    .map(|((key, padded), (_, signature))| RsaLane { key: &keys[*key].1, padded, signature })
+                    .collect();
+                let status = rsa_check(ifma, &mut scratch, &mut given);
+                assert!(scratch.is_zero());
+                for (lane, (wrong, signature)) in claimed.iter().enumerate() {
+                    assert_eq!(status.is_ok(lane), wrong.is_empty(), "{size:?}: {wrong}");
+                    assert_eq!(signature.iter().any(|&byte| byte != 0), wrong.is_empty(), "{wrong} is wiped");
+                }
+                assert!(!(claimed.len()..LANES).any(|lane| status.is_ok(lane)));
+            }
+        }
+        let (_, signature) = &mut claimed[0];
+        let mut short = [RsaLane { key: &keys[0].1, padded: &inputs[0].1[1..], signature }];
+        assert_eq!(rsa_check(ifma, &mut scratch, &mut short), LaneStatus::NONE);
+    }
+}
+
+#[test]
+fn devices_get_the_numbers_with_the_highest_byte_first() {
+    for size in RsaSize::ALL {
+        let (host, key) = rsa_key(size);
+        let expected = [host.p(), host.q(), host.dmp1(), host.dmq1(), host.iqmp()]
+            .map(|number| number.unwrap().to_vec_padded(size.bytes() as i32 / 2).unwrap());
+        assert_eq!(key.numbers().all(), expected.each_ref().map(Vec::as_slice));
+        assert_eq!(format!("{:?}", key.numbers()), "RsaNumbers { .. }");
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ use crate::rsa::RsaSize;
 
 pub(crate) use self::curves::ecdsa_nonces;
 pub use self::ecdhe::{DeriveLane, derive, keygen};
-pub use self::rsa::{RsaLane, rsa_private};
+pub use self::rsa::{RsaLane, rsa_check, rsa_private};
 
 /// Operations in one batch.
 pub const LANES: usize = 8;

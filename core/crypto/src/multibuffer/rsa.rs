@@ -42,6 +42,35 @@ pub fn rsa_private(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) ->
     status
 }
 
+/// Checks what somebody else has put into the lanes' `signature`, in one to eight lanes whose keys all have the same size.
+///
+/// The lanes that are reported have good signatures; those of the others are wiped. If a length or a size is wrong, none is good.
+pub fn rsa_check(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
+    let Some(size) = common_size(lanes) else {
+        lanes.iter_mut().for_each(|lane| wipe(lane.signature));
+        return LaneStatus::NONE;
+    };
+    for (i, staged) in scratch.staging.bytes[0].iter_mut().enumerate() {
+        // Lanes not in use repeat the first one.
+        let lane = &lanes[if i < lanes.len() { i } else { 0 }];
+        staged[..size.bytes()].copy_from_slice(lane.signature);
+    }
+    let mut status = public(scratch, size, lanes);
+    let recovered = &scratch.staging.bytes[1];
+    for (i, lane) in lanes.iter_mut().enumerate() {
+        let is_good = status.is_ok(i)
+            && lane.key.is_reduced(lane.signature)
+            && constant_time_eq(&recovered[i][..size.bytes()], lane.padded);
+        if !is_good {
+            status.clear(i);
+            wipe(lane.signature);
+        }
+    }
+    (lanes.len()..LANES).for_each(|unused| status.clear(unused));
+    scratch.wipe_rsa(size);
+    status
+}
+
 fn common_size(lanes: &[RsaLane<'_>]) -> Option<RsaSize> {
     let size = lanes.first()?.key.size();
     let fits = |lane: &RsaLane<'_>| {
