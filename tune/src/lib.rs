@@ -7,4 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod measure;
+pub mod report;
+pub mod session;
 pub mod space;
