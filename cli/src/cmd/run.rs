@@ -1,5 +1,7 @@
 //! `hasten run`: plan, say so, and become the command.
 
+mod devices;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 use hasten_plan::accelerator;
 use hasten_plan::config::Wish;
+use hasten_plan::devices::Outlook;
 use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict, misspelt_variable};
 use hasten_probe::{Environment, Probe, Program};
 
@@ -82,9 +85,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     warn_of_misspellings(&surroundings);
     warn_of_no_effect(args, &plan);
     if args.dry_run {
-        print_plan(&plan, &program, &config, &args.command);
+        let outlooks = devices::outlooks(&plan, &config, &surroundings);
+        let outlooks = devices::with_libraries(outlooks, &config, &surroundings);
+        print_plan(&plan, &program, &config, &outlooks, &args.command);
     } else if !args.quiet {
-        print_summary(&plan, &program, &config);
+        print_summary(&plan, &program, &config, &devices::outlooks(&plan, &config, &surroundings));
     }
     if config.strict && !plan.promises() {
         return Err(Failure::new(
@@ -154,7 +159,7 @@ fn warn_of_no_effect(args: &RunArgs, plan: &Plan) {
 }
 
 /// A line for each accelerator, and the cure for each one that is off.
-fn print_summary(plan: &Plan, program: &Program, config: &Config) {
+fn print_summary(plan: &Plan, program: &Program, config: &Config, outlooks: &[Outlook]) {
     let mut said = Vec::new();
     for verdict in plan.accelerators.iter().filter(|verdict| verdict.concerns || verdict.is_loaded()) {
         say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
@@ -165,6 +170,9 @@ fn print_summary(plan: &Plan, program: &Program, config: &Config) {
                 said.push(fix);
             }
         }
+    }
+    for line in devices::summary(outlooks) {
+        say(line);
     }
     for line in render::gc_advice(plan, config) {
         say(format!("hasten: {line}"));
@@ -186,7 +194,7 @@ fn headline(verdict: &Verdict, program: &Program) -> String {
     }
 }
 
-fn print_plan(plan: &Plan, program: &Program, config: &Config, command: &[OsString]) {
+fn print_plan(plan: &Plan, program: &Program, config: &Config, outlooks: &[Outlook], command: &[OsString]) {
     say(format!("program  {}", program.executable.display()));
     for script in &program.scripts {
         say(format!("script   {}", script.display()));
@@ -195,6 +203,9 @@ fn print_plan(plan: &Plan, program: &Program, config: &Config, command: &[OsStri
     say(format!("config   {file}"));
     for verdict in &plan.accelerators {
         say(format!("\n{}", render::verdict(verdict)));
+    }
+    for outlook in outlooks {
+        say(format!("\n{}", devices::details(outlook)));
     }
     for (at, line) in render::gc_advice(plan, config).into_iter().enumerate() {
         say(format!("{}{line}", if at == 0 { "\n" } else { "" }));

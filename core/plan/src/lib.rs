@@ -6,6 +6,7 @@
 
 pub mod accelerator;
 pub mod config;
+pub mod devices;
 pub mod findings;
 pub mod gc_advice;
 pub mod hooks;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::accelerator::{ACCELERATORS, Accelerator, Carrier, node};
 use crate::config::Config;
+use crate::devices;
 use crate::gc_advice::Setting;
 use crate::surroundings::Surroundings;
 use crate::{library, node_options, preload};
@@ -102,10 +103,13 @@ impl Plan {
         let node_plugin = carried(Carrier::NodeOptions).next();
         let gc_advice = gc_advice(program, config, surroundings);
         let settings = active().flat_map(|(accelerator, _)| accelerator.environment(config, surroundings));
+        // Only what is preloaded asks devices.
+        let devices =
+            if preload.is_empty() { Vec::new() } else { devices::environment(config, surroundings) };
         let environment = ld_preload(surroundings, &preload)
             .into_iter()
             .chain(node_options(surroundings, node_plugin.as_deref(), &gc_advice))
-            .chain(settings.map(|(name, value)| (name, Some(value))))
+            .chain(settings.chain(devices).map(|(name, value)| (name, Some(value))))
             .collect();
         Self { accelerators, preload, node_plugin, gc_advice, environment }
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::accelerator::{self, gzip, node, tls};
 use crate::config::ConfigError;
+use crate::devices;
 use crate::gc_advice::Setting;
 use crate::plan::Reason;
 use crate::{nearest, node_options};
@@ -15,10 +16,14 @@ use crate::{nearest, node_options};
 const EVERY: [&str; 2] = ["all", "1"];
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 20] = [
+const VARIABLES: [&str; 26] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_IFMA",
+    "HASTEN_DEVICES",
+    "HASTEN_DEVICE_LIBRARIES",
+    "HASTEN_DEVICE_RETRY_MS",
+    "HASTEN_DEVICE_TIMEOUT_MS",
     "HASTEN_DISABLE",
     "HASTEN_GZIP_ENGINES",
     "HASTEN_GZIP_VERIFY",
@@ -30,7 +35,9 @@ const VARIABLES: [&str; 20] = [
     "HASTEN_ONLY",
     "HASTEN_QUIET",
     "HASTEN_RUNTIME_DIR",
+    "HASTEN_SIMULATED_DEVICES",
     "HASTEN_STRICT",
+    "HASTEN_SYSFS_ROOT",
     "HASTEN_TLS_BREAK_EVEN",
     "HASTEN_TLS_EAGER",
     "HASTEN_TLS_NO_SHORTCUTS",
@@ -67,6 +74,11 @@ pub struct Surroundings {
     pub gzip_verify: Option<OsString>,
     /// `HASTEN_GZIP_ENGINES`, which wins over the configuration file.
     pub gzip_engines: Option<OsString>,
+    /// `HASTEN_DEVICES` and the settings beside it, each of which wins over the configuration file.
+    pub devices: Option<OsString>,
+    pub device_timeout: Option<OsString>,
+    pub device_retry: Option<OsString>,
+    pub device_libraries: Option<OsString>,
     /// `HASTEN_NODE_CACHE`, which wins over the configuration file.
     pub node_cache: Option<OsString>,
     /// `HASTEN_NODE_CACHE_LIMIT`: MiB.
@@ -98,6 +110,10 @@ impl Surroundings {
             tls_break_even: variable("HASTEN_TLS_BREAK_EVEN"),
             gzip_verify: variable(gzip::VERIFY),
             gzip_engines: variable(gzip::ENGINE_LIST),
+            devices: variable(devices::SWITCH),
+            device_timeout: variable(devices::TIMEOUT),
+            device_retry: variable(devices::RETRY),
+            device_libraries: variable(devices::LIBRARIES),
             node_cache: variable(node::CACHE),
             node_cache_limit: variable(node::CACHE_LIMIT),
             node_gc: variable(node::GC),
@@ -114,10 +130,14 @@ impl Surroundings {
     /// Refuses variables that the libraries would ignore in silence.
     pub fn validate(&self) -> Result<(), ConfigError> {
         type Check = fn(&str) -> Result<(), (String, String)>;
-        let checks: [(&'static str, &Option<OsString>, Check); 6] = [
+        let checks: [(&'static str, &Option<OsString>, Check); 10] = [
             ("HASTEN_TLS_BREAK_EVEN", &self.tls_break_even, tls::check_break_even),
             (gzip::VERIFY, &self.gzip_verify, gzip::check_verify),
             (gzip::ENGINE_LIST, &self.gzip_engines, gzip::check_engines),
+            (devices::SWITCH, &self.devices, devices::check_switch),
+            (devices::TIMEOUT, &self.device_timeout, devices::check_timeout),
+            (devices::RETRY, &self.device_retry, devices::check_retry),
+            (devices::LIBRARIES, &self.device_libraries, devices::check_libraries),
             (node::CACHE, &self.node_cache, node::check_cache),
             (node::CACHE_LIMIT, &self.node_cache_limit, node::check_cache_limit),
             (node::GC, &self.node_gc, node::check_gc),

@@ -20,6 +20,7 @@ fn accepts_everything_that_is_documented() {
     let config = parse(
         "[run]\nstrict = true\nonly = [\"tls\"]\nwithout = []\n[tls]\nenabled = true\n[tls.break_even]\nrsa-2048-sign = 0x3\n\
          [gzip]\nenabled = true\nverify = true\nengines = [\"isal\", \"zlib-rs\"]\n\
+         [devices]\nuse = [\"qpl\"]\ntimeout_ms = 0x14\nretry_ms = [1, 3_600_000]\nlibraries = \"/usr\"\n\
          [node]\nenabled = true\ncache = \"read\"\ngc_record = true\ngc_advice = \"advice.json\"\n",
     )
     .unwrap();
@@ -27,6 +28,7 @@ fn accepts_everything_that_is_documented() {
     assert_eq!(config.tls.break_even["rsa-2048-sign"], 3);
     assert!(config.gzip.verify && !config.gzip.verify_always);
     assert_eq!(config.gzip.engines, ["isal", "zlib-rs"]);
+    assert_eq!((config.devices.timeout_ms, config.devices.retry_ms), (Some(20), Some((1, 3_600_000))));
     assert_eq!((config.node.cache, config.node.gc_record), (NodeCache::Read, true));
     assert!(parse("").is_ok());
 }
@@ -55,6 +57,10 @@ fn the_documentation_names_every_key_and_its_example_is_valid() {
         "break_even",
         "verify",
         "engines",
+        "use",
+        "timeout_ms",
+        "retry_ms",
+        "libraries",
         "cache",
         "gc_record",
         "gc_advice",

@@ -35,6 +35,8 @@ pub enum ConfigError {
     },
     #[error("{place}: `{key}` must be {expected}, not {found}")]
     Value { place: Place, key: String, expected: &'static str, found: String },
+    #[error("{place}: `{key}`: {problem}")]
+    Key { place: Place, key: &'static str, problem: String, fix: String },
     #[error("{variable}: {problem}")]
     Variable { variable: &'static str, problem: String, fix: String },
 }
@@ -45,7 +47,7 @@ impl ConfigError {
         match self {
             Self::Read { .. } => "check --config and HASTEN_CONFIG, and who may read the file".into(),
             Self::Syntax { .. } => "docs/configuration.md has an example to start from".into(),
-            Self::Unknown { fix, .. } | Self::Variable { fix, .. } => fix.clone(),
+            Self::Unknown { fix, .. } | Self::Key { fix, .. } | Self::Variable { fix, .. } => fix.clone(),
             Self::Value { key, expected, .. } => format!("write {expected} after `{key} =`"),
         }
     }

@@ -11,7 +11,7 @@ use super::{Config, NodeCache, Wish};
 use crate::accelerator::{self, gzip, tls};
 use crate::suggestion;
 
-type Value<'a> = Spanned<DeValue<'a>>;
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
     let reader = Reader { text, path };
@@ -31,9 +31,10 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
             "run" => reader.run(value, &mut config, &mut wish)?,
             "tls" => disabled.extend((!reader.tls(value, &mut config)?).then_some("tls")),
             "gzip" => disabled.extend((!reader.gzip(value, &mut config)?).then_some("gzip")),
+            "devices" => reader.devices(value, &mut config.devices)?,
             "node" => disabled.extend((!reader.node(value, &mut config)?).then_some("node")),
             name => {
-                let valid = ["run", "tls", "gzip", "node"];
+                let valid = ["run", "tls", "gzip", "devices", "node"];
                 return Err(reader.unknown(key.span(), ("table", ""), name, &valid));
             }
         }
@@ -46,7 +47,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     text: &'a str,
     path: &'a Path,
 }
@@ -128,7 +129,7 @@ impl Reader<'_> {
     }
 
     /// A path, relative to the directory of this file.
-    fn file(&self, key: &str, value: &Value<'_>) -> Result<PathBuf, ConfigError> {
+    pub(super) fn file(&self, key: &str, value: &Value<'_>) -> Result<PathBuf, ConfigError> {
         let path = value.get_ref().as_str().filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| self.wrong(key, "the path of a file", value))?;
         Ok(self.path.parent().unwrap_or(Path::new("")).join(path))
@@ -155,13 +156,9 @@ impl Reader<'_> {
     }
 
     fn lanes(&self, key: &str, value: &Value<'_>) -> Result<u8, ConfigError> {
-        let number = value.get_ref().as_integer().and_then(|number| {
-            let digits = number.as_str().replace('_', "");
-            i64::from_str_radix(&digits, number.radix()).ok()
-        });
-        number
-            .filter(|number| (1..=i64::from(tls::NEVER)).contains(number))
+        number(value)
             .and_then(|number| u8::try_from(number).ok())
+            .filter(|number| (1..=tls::NEVER).contains(number))
             .ok_or_else(|| self.wrong(key, "a number from 1 to 9 (9 means never)", value))
     }
 
@@ -195,11 +192,15 @@ impl Reader<'_> {
         value.get_ref().as_bool().ok_or_else(|| self.wrong(key, "true or false", value))
     }
 
-    fn table<'t, 'i>(&self, key: &str, value: &'t Value<'i>) -> Result<&'t DeTable<'i>, ConfigError> {
+    pub(super) fn table<'t, 'i>(
+        &self,
+        key: &str,
+        value: &'t Value<'i>,
+    ) -> Result<&'t DeTable<'i>, ConfigError> {
         value.get_ref().as_table().ok_or_else(|| self.wrong(key, "a table", value))
     }
 
-    fn unknown(
+    pub(super) fn unknown(
         &self,
         span: Range<usize>,
         (what, within): (&'static str, &'static str),
@@ -215,14 +216,20 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong(&self, key: &str, expected: &'static str, value: &Value<'_>) -> ConfigError {
+    pub(super) fn wrong(&self, key: &str, expected: &'static str, value: &Value<'_>) -> ConfigError {
         let found = self.text.get(value.span()).unwrap_or_default().trim();
         let short: String = found.lines().next().unwrap_or_default().chars().take(40).collect();
         ConfigError::Value { place: self.place(value.span()), key: key.to_owned(), expected, found: short }
     }
 
-    fn place(&self, span: Range<usize>) -> Place {
+    pub(super) fn place(&self, span: Range<usize>) -> Place {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         Place { path: self.path.to_owned(), line: 1 + before.matches('\n').count() }
     }
+}
+
+/// A number in any of TOML's notations.
+pub(super) fn number(value: &Value<'_>) -> Option<u64> {
+    let number = value.get_ref().as_integer()?;
+    u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
 }

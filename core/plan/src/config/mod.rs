@@ -1,11 +1,13 @@
 //! What the user asked for: `hasten.toml`, overridden by the command line and its environment variables.
 
+mod devices;
 mod error;
 mod file;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::devices::Asked;
 use crate::gc_advice::GcAdvice;
 use crate::plan::Reason;
 
@@ -23,6 +25,7 @@ pub struct Config {
     pub strict: bool,
     pub tls: TlsConfig,
     pub gzip: GzipConfig,
+    pub devices: DevicesConfig,
     pub node: NodeConfig,
     /// The options that `node.gc_advice` or the command line brings.
     pub gc_advice: Option<GcAdvice>,
@@ -44,6 +47,19 @@ pub struct GzipConfig {
     pub verify_always: bool,
     /// The engines that may be used; all of them if none is named.
     pub engines: Vec<String>,
+}
+
+/// What the file says; the environment may say otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DevicesConfig {
+    /// The devices to use.
+    pub asked: Option<Asked>,
+    /// How long one operation may take.
+    pub timeout_ms: Option<u64>,
+    /// From a fault to the first attempt to use a device again, and the longest that this may become.
+    pub retry_ms: Option<(u64, u64)>,
+    /// Where libraries are looked for in place of the system's own places.
+    pub libraries: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What a host offers, feature by feature: the state, why it matters, and how to change it.
 
 mod cpu;
-mod devices;
+pub(crate) mod devices;
 mod kernel;
 mod memory;
 

@@ -63,8 +63,13 @@ impl Probe {
         words.map(|word| word.ok().map(|word| word.count_ones() as usize)).sum()
     }
 
+    /// Only accelerator devices, and who is asking.
+    pub fn devices(&self) -> Discovery {
+        Discovery::read(&self.root)
+    }
+
     pub fn host(&self) -> Host {
-        let Discovery { devices, caller } = Discovery::read(&self.root);
+        let Discovery { devices, caller } = self.devices();
         Host {
             cpu: self.cpu(),
             memory: Memory::read(&self.root),

@@ -13,9 +13,9 @@ pub(super) fn findings(devices: &[Device], caller: &Caller) -> Vec<Finding> {
 }
 
 /// What keeps a device from being used, and the command that removes it.
-struct Hindrance {
-    why: String,
-    fix: String,
+pub(crate) struct Hindrance {
+    pub(crate) why: String,
+    pub(crate) fix: String,
 }
 
 impl Hindrance {
@@ -24,12 +24,25 @@ impl Hindrance {
     }
 }
 
+/// Each device of a kind with its hindrance, if it has one.
+pub(crate) fn hindrances<'a>(
+    kind: DeviceKind,
+    devices: &'a [Device],
+    caller: &Caller,
+) -> Vec<Option<(&'a str, Hindrance)>> {
+    let hindered = |device: &'a Device| Some((&*device.address, hindrance(device, devices, caller)?));
+    shown(kind, devices).map(hindered).collect()
+}
+
+/// Virtual functions are told of with their physical one, if this machine sees it.
+fn shown(kind: DeviceKind, devices: &[Device]) -> impl Iterator<Item = &Device> {
+    devices.iter().filter(move |device| device.kind == kind && physical(device, devices).is_none())
+}
+
 fn of_kind(kind: DeviceKind, devices: &[Device], caller: &Caller) -> Vec<Finding> {
     let id = format!("device.{}", kind.label().to_lowercase());
     let summary = Finding::new(Group::Devices, &id, kind.label(), why(kind));
-    // Virtual functions are told of with their physical one, if this machine sees it.
-    let shown = devices.iter().filter(|device| device.kind == kind && physical(device, devices).is_none());
-    let rows: Vec<_> = shown.map(|device| row(&id, device, devices, caller)).collect();
+    let rows: Vec<_> = shown(kind, devices).map(|device| row(&id, device, devices, caller)).collect();
     let usable = rows.iter().filter(|row| row.state == State::Available).count();
     let summary = match (rows.len(), usable) {
         (0, _) => return vec![summary.state(State::Absent, "none")],

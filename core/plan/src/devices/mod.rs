@@ -1,0 +1,161 @@
+//! Accelerator devices: which of their engines a process is told to try, and what comes of it on this host.
+
+mod settings;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use hasten_probe::host::device::{Device, DeviceKind, Discovery};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::findings;
+use crate::plan::{Plan, Reason, Side};
+use crate::surroundings::Surroundings;
+
+pub use self::settings::{Asked, LIBRARIES, RETRY, SWITCH, TIMEOUT};
+pub(crate) use self::settings::{
+    check_engine, check_libraries, check_retry, check_switch, check_timeout, library_folder, retry, timeout,
+};
+
+/// An engine that needs a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Engine {
+    pub name: &'static str,
+    pub kind: DeviceKind,
+    /// Whose work it does.
+    pub accelerator: &'static str,
+    pub summary: &'static str,
+}
+
+/// Those that an accelerator hands work to.
+pub const ENGINES: [Engine; 3] = [
+    Engine {
+        name: "qatzip",
+        kind: DeviceKind::Qat,
+        accelerator: "gzip",
+        summary: "whole deflate streams by QAT",
+    },
+    Engine {
+        name: "qpl",
+        kind: DeviceKind::Iaa,
+        accelerator: "gzip",
+        summary: "whole deflate streams by IAA",
+    },
+    Engine {
+        name: "qat",
+        kind: DeviceKind::Qat,
+        accelerator: "tls",
+        summary: "public-key operations by QAT",
+    },
+];
+
+/// The answer for one engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outlook {
+    pub engine: &'static str,
+    /// Whose work it would do.
+    pub accelerator: &'static str,
+    pub summary: &'static str,
+    pub reasons: Vec<Reason>,
+    /// Whether it is asked for by name.
+    #[serde(skip)]
+    pub is_named: bool,
+}
+
+impl Outlook {
+    /// Whether the process will try it. Whether it then works is another matter.
+    pub fn is_tried(&self) -> bool {
+        self.reasons.iter().all(|reason| reason.side != Side::Against)
+    }
+}
+
+/// What becomes of each engine; nothing if nobody has said a word about devices, which are then not looked for.
+pub fn outlooks(
+    find: impl FnOnce() -> Discovery,
+    plan: &Plan,
+    config: &Config,
+    surroundings: &Surroundings,
+) -> Vec<Outlook> {
+    let Some((asked, source)) = asked(config, surroundings) else { return Vec::new() };
+    let found = find();
+    let outlook = |engine: &Engine| {
+        let is_loaded =
+            plan.accelerators.iter().any(|verdict| verdict.name == engine.accelerator && verdict.is_loaded());
+        let carrier = (!is_loaded)
+            .then(|| Reason::against(format!("{} is off, whose work it would do", engine.accelerator)));
+        let is_named = asked.names(engine.name);
+        let choice = choice(engine, &asked, &source);
+        let reasons = if choice.side == Side::Against {
+            vec![choice]
+        } else {
+            [choice].into_iter().chain(carrier).chain(device_reasons(engine, &found)).collect()
+        };
+        let Engine { name, accelerator, summary, .. } = *engine;
+        Outlook { engine: name, accelerator, summary, reasons, is_named }
+    };
+    ENGINES.iter().map(outlook).collect()
+}
+
+/// Where libraries are looked for in place of the system's own places.
+pub fn libraries(config: &Config, surroundings: &Surroundings) -> Option<PathBuf> {
+    let variable = surroundings.device_libraries.as_deref().map(PathBuf::from);
+    variable.or_else(|| config.devices.libraries.clone())
+}
+
+/// The variables that tell the process.
+pub(crate) fn environment(config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
+    let devices = &config.devices;
+    let retry = devices.retry_ms.map(|(first, longest)| format!("{first}-{longest}"));
+    let settings: [(_, Option<OsString>, _); 4] = [
+        (SWITCH, devices.asked.as_ref().map(|asked| asked.as_variable().into()), &surroundings.devices),
+        (TIMEOUT, devices.timeout_ms.map(|ms| ms.to_string().into()), &surroundings.device_timeout),
+        (RETRY, retry.map(OsString::from), &surroundings.device_retry),
+        (LIBRARIES, devices.libraries.clone().map(PathBuf::into_os_string), &surroundings.device_libraries),
+    ];
+    let by_file = settings.into_iter().filter(|(_, _, variable)| variable.is_none());
+    by_file.filter_map(|(name, value, _)| Some((name, value?))).collect()
+}
+
+/// What is asked for, and who says so.
+fn asked(config: &Config, surroundings: &Surroundings) -> Option<(Asked, String)> {
+    if let Some(list) = surroundings.devices.as_deref() {
+        let list = list.to_string_lossy();
+        return Some((Asked::from_variable(&list), format!("{SWITCH}={list}")));
+    }
+    let file = config.file.as_deref().unwrap_or(Path::new("hasten.toml")).display();
+    config.devices.asked.clone().map(|asked| (asked, format!("[devices] use in {file}")))
+}
+
+fn choice(engine: &Engine, asked: &Asked, source: &str) -> Reason {
+    match asked {
+        Asked::Off => Reason::against(format!("{source} switches devices off")),
+        Asked::Auto => Reason::favour(format!("{source}: where it takes less CPU time than software")),
+        Asked::Only(_) if asked.names(engine.name) => {
+            Reason::favour(format!("{source} asks for it, whether or not it pays"))
+        }
+        Asked::Only(_) => Reason::against(format!("{source} does not name it")),
+    }
+}
+
+fn device_reasons(engine: &Engine, found: &Discovery) -> Vec<Reason> {
+    let of_kind = |device: &&Device| device.kind == engine.kind;
+    let label = engine.kind.label();
+    if !found.devices.iter().any(|device| of_kind(&device)) {
+        return vec![Reason::against(format!("there is no {label} device"))];
+    }
+    let up: Vec<_> = found.devices.iter().filter(of_kind).filter(|device| device.is_up()).collect();
+    let addresses = up.iter().map(|device| device.address.as_str()).collect::<Vec<_>>().join(", ");
+    let standing = match up.len() {
+        0 => Reason::against(format!("no {label} device is up")),
+        1 => Reason::favour(format!("the {label} device {addresses} is up")),
+        _ => Reason::favour(format!("the {label} devices {addresses} are up")),
+    };
+    let hindrances = findings::devices::hindrances(engine.kind, &found.devices, &found.caller);
+    // One device that nothing hinders is enough.
+    let hindered = hindrances.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default();
+    let hindered = hindered
+        .into_iter()
+        .map(|(address, hindrance)| Reason::idle(format!("{address}: {}", hindrance.why)).fix(hindrance.fix));
+    [standing].into_iter().chain(hindered).collect()
+}
