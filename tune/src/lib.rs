@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod measure;
+pub mod objective;
 pub mod report;
 pub mod session;
 pub mod space;
+pub mod statistics;
