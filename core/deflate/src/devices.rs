@@ -48,8 +48,8 @@ impl DeviceEngine {
 
     const fn device(self) -> DeviceKind {
         match self {
-            Self::Qatzip => DeviceKind::Qat,
-            Self::Qpl => DeviceKind::Iaa,
+            Self::Qatzip => QatZip::KIND,
+            Self::Qpl => Qpl::KIND,
         }
     }
 
@@ -148,7 +148,8 @@ impl Active {
     }
 
     fn plan(&self, config: &Config) -> (Plan, Arc<Breaker>, Limits) {
-        let plan = Plan { folder: config.libraries.clone(), inflate: verify::unpack };
+        let plan =
+            Plan { folder: config.libraries.clone(), root: Root::new(&config.root), inflate: verify::unpack };
         let limits = Limits { operation: config.timeout, ..Limits::DEFLATE };
         (plan, Arc::clone(&self.breaker), limits)
     }

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use crate::breaker::{Breaker, Permit, View};
 use crate::clock::now_ns;
+use crate::discovery::DeviceKind;
 use crate::fault::Fault;
+use crate::root::Root;
+use crate::watch::Watch;
 use crate::worker::{Serve, Worker};
 
 /// Why an operation was not done. In any case the caller does it in software.
@@ -40,8 +43,15 @@ impl Limits {
 pub trait Engine: Serve + Sized {
     /// As on the counter page; also the thread's name.
     const NAME: &'static str;
+    /// The devices that it works on.
+    const KIND: DeviceKind;
     /// What it is made from.
     type Plan: Clone + Send + 'static;
+
+    /// Where the drivers of its devices are looked at.
+    fn root(_: &Self::Plan) -> Root {
+        Root::from_environment()
+    }
 
     /// Opens the library and a session, on the worker's thread.
     fn open(plan: &Self::Plan) -> Result<Self, Fault>;
@@ -79,6 +89,10 @@ impl<E: Engine> Guard<E> {
             self.give_up();
         }
         self.settle(now);
+        // It has seen that its device has failed, and has opened the breaker.
+        if self.worker.as_ref().is_some_and(Worker::is_over) {
+            self.give_up();
+        }
         if self.pending.is_some() {
             return Err(Refusal::NotNow);
         }
@@ -147,11 +161,14 @@ impl<E: Engine> Guard<E> {
     }
 
     fn start(&self) -> Result<Worker<Server<E>>, Fault> {
-        let plan = self.plan.clone();
+        let (plan, breaker) = (self.plan.clone(), Arc::clone(&self.breaker));
         Worker::start(E::NAME, move || {
+            let watch = Watch::new(&E::root(&plan), E::KIND);
+            // A session with a dead device would hang.
+            watch.look()?;
             let mut engine = E::open(&plan)?;
             engine.known_answer()?;
-            Ok(Server(engine))
+            Ok(Server { engine, watch, breaker })
         })
     }
 
@@ -201,7 +218,14 @@ enum Answered<R> {
     Question(Result<(), Fault>),
 }
 
-struct Server<E>(E);
+struct Server<E> {
+    engine: E,
+    watch: Watch,
+    breaker: Arc<Breaker>,
+}
+
+/// How often drivers are asked how their devices are.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl<E: Engine> Serve for Server<E> {
     type Request = Asked<E::Request>;
@@ -209,8 +233,22 @@ impl<E: Engine> Serve for Server<E> {
 
     fn serve(&mut self, request: Self::Request) -> Self::Reply {
         match request {
-            Asked::Real(request) => Answered::Real(self.0.serve(request)),
-            Asked::Question => Answered::Question(self.0.known_answer()),
+            Asked::Real(request) => Answered::Real(self.engine.serve(request)),
+            Asked::Question => Answered::Question(self.engine.known_answer()),
+        }
+    }
+
+    fn looks_every(&self) -> Option<Duration> {
+        (!self.watch.is_empty()).then_some(LOOK)
+    }
+
+    fn look(&mut self) -> bool {
+        match self.watch.look() {
+            Ok(()) => true,
+            Err(fault) => {
+                self.breaker.trip(fault, now_ns());
+                false
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! How a device is doing: what changes from one look to the next.
 
-use crate::discovery::{Device, DeviceKind, Discovery, Heartbeat, Qat, Unit, heartbeat, qat_debugfs};
+use crate::discovery::{Device, DeviceKind, Heartbeat, Qat, Unit, heartbeat, qat_debugfs};
 use crate::fault::Fault;
 use crate::root::Root;
+use crate::watch::Watch;
 
 /// One look at one device.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,17 +59,10 @@ impl Health {
     }
 }
 
-/// Whether there is a device of this kind whose firmware answers its driver, as far as the driver tells. Asked before a
-/// session is made: one with a dead device would hang.
+/// Whether there is a device of this kind that works, as far as its driver tells. Asked before a session is made: one with a
+/// dead device would hang.
 pub fn heartbeat_of(root: &Root, kind: DeviceKind) -> Result<(), Fault> {
-    let devices = Discovery::read(root).devices.into_iter();
-    let mut beats = devices.filter(|device| device.kind == kind && !device.virtual_function).map(|device| {
-        let qat = device.qat.as_ref()?;
-        qat.heartbeat
-    });
-    let Some(first) = beats.next() else { return Ok(()) };
-    let is_lost = |beat: Option<Heartbeat>| beat == Some(Heartbeat::Lost);
-    if is_lost(first) && beats.all(is_lost) { Err(Fault::HeartbeatLost) } else { Ok(()) }
+    Watch::new(root, kind).look()
 }
 
 /// Lines such as `util_pke0  37`, in percent.

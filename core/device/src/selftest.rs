@@ -67,8 +67,8 @@ pub fn run(root: &Root, inflate: Inflate) -> Vec<Report> {
     };
     vec![
         report("qat", DeviceKind::Qat, qat::look(&None), &crypto),
-        report("qatzip", DeviceKind::Qat, qatzip::look(&None), &|| deflate::<QatZip>(inflate)),
-        report("qpl", DeviceKind::Iaa, qpl::look(&None), &|| deflate::<Qpl>(inflate)),
+        report("qatzip", DeviceKind::Qat, qatzip::look(&None), &|| deflate::<QatZip>(root, inflate)),
+        report("qpl", DeviceKind::Iaa, qpl::look(&None), &|| deflate::<Qpl>(root, inflate)),
         report("dml", DeviceKind::Dsa, dml::look(&None), &copies),
         report("dlb", DeviceKind::Dlb, dlb::look(&None), &hand_out),
     ]
@@ -96,8 +96,9 @@ fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
     }
 }
 
-fn deflate<D: DeflateDevice>(inflate: Inflate) -> Result<String, String> {
-    let mut engine = Deflate::<D>::new(Plan { folder: None, inflate }, breaker(), LIMITS, LARGEST);
+fn deflate<D: DeflateDevice>(root: &Root, inflate: Inflate) -> Result<String, String> {
+    let mut engine =
+        Deflate::<D>::new(Plan { folder: None, root: root.clone(), inflate }, breaker(), LIMITS, LARGEST);
     started(|| (engine.is_ready(), engine.view()))?;
     let text: Vec<u8> = answers::text().repeat(64);
     let (mut packed, mut unpacked) = (vec![0; LARGEST], vec![0; LARGEST]);

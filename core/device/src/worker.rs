@@ -5,19 +5,24 @@
 //! back. After a fork the child has no such thread, and starts its own.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::fault::Fault;
 
-/// Threads of all workers of this process, stuck ones included. More are not started.
+/// Threads of the workers of one engine in this process, stuck ones included. More are not started.
 const MOST: usize = 16;
 
 /// Libraries of devices are not frugal with their stack.
 const STACK: usize = 1 << 20;
 
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// Each engine has a share of its own: one whose calls hang does not keep another from starting.
+const ENGINES: [&str; 5] = ["qatzip", "qpl", "qat", "dml", "dlb"];
+
+/// One for each engine, and one for whatever has another name.
+static LIVE: [AtomicUsize; ENGINES.len() + 1] = [const { AtomicUsize::new(0) }; ENGINES.len() + 1];
 
 /// Whose threads are counted.
 static OWNER: AtomicU32 = AtomicU32::new(0);
@@ -38,6 +43,16 @@ pub trait Serve: 'static {
     type Reply: Send + 'static;
 
     fn serve(&mut self, request: Self::Request) -> Self::Reply;
+
+    /// How often it wants to [look](Self::look) between requests.
+    fn looks_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Whether it can go on. If not, the thread ends.
+    fn look(&mut self) -> bool {
+        true
+    }
 }
 
 /// A thread that serves one request after the other.
@@ -45,6 +60,7 @@ pub struct Worker<S: Serve> {
     link: Option<Link<S>>,
     process: u32,
     state: State,
+    is_over: Arc<AtomicBool>,
 }
 
 struct Link<S: Serve> {
@@ -67,22 +83,22 @@ enum State {
 }
 
 impl<S: Serve> Worker<S> {
-    /// Starts a thread that makes its server first. [`Self::ready`] tells how that went.
+    /// Starts a thread that makes its server first. [`Self::ready`] tells how that went. Its name is that of the engine, to
+    /// which more may be added behind a hyphen.
     pub fn start(
         name: &str,
         make: impl FnOnce() -> Result<S, Fault> + Send + 'static,
     ) -> Result<Self, Fault> {
         forget_the_parents();
-        if LIVE.fetch_add(1, Ordering::AcqRel) >= MOST {
-            LIVE.fetch_sub(1, Ordering::AcqRel);
-            return Err(Fault::Init);
-        }
+        let live = Live::new(name)?;
         let (requests, inbox) = sync_channel(1);
         let (outbox, replies) = sync_channel(2);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&is_over);
         let serve = move || {
-            let _live = Live;
+            let (_live, over) = (live, Over(ended));
             IS_WORKER.set(true);
-            run(make, &inbox, &outbox);
+            run(make, &inbox, &outbox, &over);
         };
         let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK);
         if without_signals(|| builder.spawn(serve)).is_err() {
@@ -92,12 +108,18 @@ impl<S: Serve> Worker<S> {
             link: Some(Link { requests, replies }),
             process: std::process::id(),
             state: State::Starting,
+            is_over,
         })
     }
 
     /// Whether this process is the one that has the thread.
     pub fn is_here(&self) -> bool {
         self.process == std::process::id()
+    }
+
+    /// Whether its thread has ended, or is about to.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
     }
 
     /// Whether a reply is due.
@@ -162,12 +184,37 @@ impl<S: Serve> Drop for Worker<S> {
     }
 }
 
-/// One thread less, also when it ends in an unforeseen way.
-struct Live;
+/// Says that the thread has ended, also when it does so in an unforeseen way.
+struct Over(Arc<AtomicBool>);
+
+impl Over {
+    fn tell(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+/// A place in the share of an engine.
+struct Live(&'static AtomicUsize);
+
+impl Live {
+    fn new(name: &str) -> Result<Self, Fault> {
+        let engine = name.split('-').next().unwrap_or_default();
+        let at = ENGINES.iter().position(|known| *known == engine).unwrap_or(ENGINES.len());
+        let live = Self(&LIVE[at]);
+        // Dropping it gives the place back.
+        if live.0.fetch_add(1, Ordering::AcqRel) < MOST { Ok(live) } else { Err(Fault::Init) }
+    }
+}
 
 impl Drop for Live {
     fn drop(&mut self) {
-        LIVE.fetch_sub(1, Ordering::AcqRel);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -175,7 +222,7 @@ impl Drop for Live {
 fn forget_the_parents() {
     let process = std::process::id();
     if OWNER.swap(process, Ordering::AcqRel) != process {
-        LIVE.store(0, Ordering::Release);
+        LIVE.iter().for_each(|live| live.store(0, Ordering::Release));
     }
 }
 
@@ -183,6 +230,7 @@ fn run<S: Serve>(
     make: impl FnOnce() -> Result<S, Fault>,
     inbox: &Receiver<S::Request>,
     outbox: &SyncSender<Message<S::Reply>>,
+    over: &Over,
 ) {
     let mut server = match make() {
         Ok(server) => server,
@@ -194,11 +242,32 @@ fn run<S: Serve>(
     if outbox.send(Message::Ready(Ok(()))).is_err() {
         return;
     }
+    let mut look = server.looks_every().map(|every| (every, Instant::now() + every));
     // Ends when the other side has been dropped.
-    while let Ok(request) = inbox.recv() {
-        let reply = server.serve(request);
-        if outbox.send(Message::Reply(reply)).is_err() {
-            return;
+    loop {
+        let request = match look {
+            None => inbox.recv().map_err(RecvTimeoutError::from),
+            Some((_, due)) => inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
+        };
+        match request {
+            Ok(request) => {
+                let reply = server.serve(request);
+                if outbox.send(Message::Reply(reply)).is_err() {
+                    return;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if let Some((every, due)) = &mut look
+            && Instant::now() >= *due
+        {
+            if !server.look() {
+                // Dropping it may hang: its device has failed.
+                over.tell();
+                return;
+            }
+            *due = Instant::now() + *every;
         }
     }
 }
@@ -214,5 +283,43 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> T {
         let outcome = start();
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Serve for Nothing {
+        type Request = ();
+        type Reply = ();
+
+        fn serve(&mut self, (): ()) {}
+    }
+
+    #[test]
+    fn an_engine_that_hangs_keeps_no_other_from_starting() {
+        let start = |name: &str| {
+            let (release, stuck) = channel::<()>();
+            let make = move || {
+                let _ = stuck.recv();
+                Ok(Nothing)
+            };
+            Worker::start(name, make).map(|worker| (worker, release))
+        };
+        let mut stuck: Vec<_> = (0..MOST).map(|_| start("dlb").unwrap()).collect();
+        assert_eq!(start("dlb").err(), Some(Fault::Init));
+        assert_eq!(start("dlb-stop").err(), Some(Fault::Init), "the same engine");
+        assert!(start("dml").is_ok());
+        // One comes back, and its place is free again.
+        let (worker, release) = stuck.pop().unwrap();
+        drop((worker, release));
+        while start("dlb").is_err() {
+            std::thread::yield_now();
+        }
     }
 }

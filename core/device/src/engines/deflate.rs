@@ -5,13 +5,17 @@ use std::sync::Arc;
 use super::{Failure, Folder};
 use crate::answers;
 use crate::breaker::{Breaker, View};
+use crate::discovery::DeviceKind;
 use crate::fault::Fault;
 use crate::guard::{Engine, Guard, Limits, Refusal};
+use crate::root::Root;
 use crate::worker::Serve;
 
 /// Compresses and decompresses whole raw deflate streams.
 pub trait DeflateDevice: Sized + 'static {
     const NAME: &'static str;
+    /// The devices that it works on.
+    const KIND: DeviceKind;
 
     /// Opens the library and a session.
     fn open(folder: &Folder) -> Result<Self, Fault>;
@@ -30,6 +34,8 @@ pub type Inflate = fn(&[u8], &mut [u8]) -> Option<usize>;
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub folder: Folder,
+    /// Where drivers say how their devices are.
+    pub root: Root,
     pub inflate: Inflate,
 }
 
@@ -158,7 +164,12 @@ impl<D: DeflateDevice> Serve for Server<D> {
 
 impl<D: DeflateDevice> Engine for Server<D> {
     const NAME: &'static str = D::NAME;
+    const KIND: DeviceKind = D::KIND;
     type Plan = Plan;
+
+    fn root(plan: &Plan) -> Root {
+        plan.root.clone()
+    }
 
     fn open(plan: &Plan) -> Result<Self, Fault> {
         Ok(Self { device: D::open(&plan.folder)?, inflate: plan.inflate })

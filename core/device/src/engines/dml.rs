@@ -12,6 +12,7 @@ use super::{Failure, Folder};
 use crate::break_even::{BreakEven, Side};
 use crate::breaker::{Breaker, View};
 use crate::clock::now_ns;
+use crate::discovery::DeviceKind;
 use crate::fault::Fault;
 use crate::guard::{Engine, Guard, Limits, Refusal};
 use crate::library::{Known, Library, LibraryError};
@@ -235,6 +236,7 @@ impl Serve for Dml {
 
 impl Engine for Dml {
     const NAME: &'static str = "dml";
+    const KIND: DeviceKind = DeviceKind::Dsa;
     type Plan = Folder;
 
     fn open(folder: &Folder) -> Result<Self, Fault> {

@@ -6,9 +6,7 @@ use super::deflate::DeflateDevice;
 use super::{Failure, Folder};
 use crate::discovery::DeviceKind;
 use crate::fault::Fault;
-use crate::health::heartbeat_of;
 use crate::library::{Known, Library, LibraryError};
-use crate::root::Root;
 
 pub const LIBRARY: Known = Known {
     names: &["libqatzip.so.3"],
@@ -154,9 +152,9 @@ pub struct QatZip {
 
 impl DeflateDevice for QatZip {
     const NAME: &'static str = "qatzip";
+    const KIND: DeviceKind = DeviceKind::Qat;
 
     fn open(folder: &Folder) -> Result<Self, Fault> {
-        heartbeat_of(&Root::from_environment(), DeviceKind::Qat)?;
         let library = super::open(&LIBRARY, folder).map_err(|_| Fault::Init)?;
         let functions = Functions::of(&library).map_err(|_| Fault::Init)?;
         let parameters = functions.parameters(&library).map_err(|_| Fault::Init)?;

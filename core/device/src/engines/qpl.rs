@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::deflate::DeflateDevice;
 use super::{Failure, Folder};
+use crate::discovery::DeviceKind;
 use crate::fault::Fault;
 use crate::library::{Known, Library, LibraryError};
 use crate::pause::Pause;
@@ -133,6 +134,7 @@ pub struct Qpl {
 
 impl DeflateDevice for Qpl {
     const NAME: &'static str = "qpl";
+    const KIND: DeviceKind = DeviceKind::Iaa;
 
     fn open(folder: &Folder) -> Result<Self, Fault> {
         let library = look(folder).map_err(|_| Fault::Init)?;

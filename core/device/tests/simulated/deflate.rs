@@ -1,12 +1,16 @@
 //! QATzip and QPL.
 
+use std::fs;
 use std::io::Read;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
 use hasten_device::breaker::State;
 use hasten_device::engines::deflate::{Deflate, DeflateDevice, Plan};
 use hasten_device::engines::qatzip::{self, QatZip};
 use hasten_device::engines::qpl::{self, Qpl};
-use hasten_device::{Fault, Limits, Refusal};
+use hasten_device::watch::Watch;
+use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root};
 
 use crate::control::{Control, Injected, Simulated, libraries};
 use crate::{PATIENT, SHORT, breaker, limits, wait_for};
@@ -21,8 +25,12 @@ fn inflate(packed: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(unpacked.len())
 }
 
+fn plan(root: Root) -> Plan {
+    Plan { folder: Some(libraries()), root, inflate }
+}
+
 fn engine<D: DeflateDevice>(limits: Limits) -> Deflate<D> {
-    Deflate::new(Plan { folder: Some(libraries()), inflate }, breaker(), limits, LARGEST)
+    Deflate::new(plan(Root::new("/none")), breaker(), limits, LARGEST)
 }
 
 fn ready<D: DeflateDevice>(limits: Limits) -> Deflate<D> {
@@ -235,11 +243,97 @@ fn data_opens_no_breaker() {
     declines_what_is_not_its_fault::<Qpl>();
 }
 
+/// A machine with one device that works. The folder below which its driver's files are, and the device's.
+fn machine(kind: DeviceKind) -> (tempfile::TempDir, PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let device = root.path().join("sys/bus/pci/devices/0000:6b:00.0");
+    let (id, driver, state) = match kind {
+        DeviceKind::Qat => ("0x4940", "4xxx", "qat/state"),
+        _ => ("0x0cfe", "idxd", "iax1/state"),
+    };
+    fs::create_dir_all(device.join(state).parent().unwrap()).unwrap();
+    fs::write(device.join("vendor"), "0x8086").unwrap();
+    fs::write(device.join("device"), id).unwrap();
+    fs::write(device.join(state), "up").unwrap();
+    symlink(format!("../drivers/{driver}"), device.join("driver")).unwrap();
+    (root, device)
+}
+
+/// Nobody asks the engine anything while its device fails: the thread that has the session finds out.
+fn notices<D: DeflateDevice>(control: &Control, fails: &[(Fault, &str, &str, &str)]) {
+    let (root, _device) = machine(D::KIND);
+    for &(fault, file, bad, good) in fails {
+        let file = root.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, good).unwrap();
+        let mut engine = Deflate::<D>::new(plan(Root::new(root.path())), breaker(), PATIENT, LARGEST);
+        wait_for("the engine is ready", || engine.is_ready());
+        compress(&mut engine).unwrap();
+        fs::write(&file, bad).unwrap();
+        wait_for("the breaker is open", || engine.view().state == State::Open);
+        assert_eq!((engine.view().fault, engine.view().opened), (Some(fault), 1));
+
+        let (opened, operations) = (control.opened(), control.operations());
+        let failed = engine.view();
+        wait_for("a probe has failed", || {
+            assert!(!engine.is_ready());
+            engine.view().probe_ns > failed.probe_ns && engine.view().state == State::Open
+        });
+        assert_eq!(engine.view().fault, Some(fault));
+        assert_eq!(
+            (control.opened(), control.operations()),
+            (opened, operations),
+            "the device was left alone"
+        );
+        fs::write(&file, good).unwrap();
+        wait_for("the engine is back", || engine.is_ready());
+        compress(&mut engine).unwrap();
+    }
+}
+
+const QAT: &str = "sys/bus/pci/devices/0000:6b:00.0/qat/state";
+const HEARTBEAT: &str = "sys/kernel/debug/qat_4xxx_0000:6b:00.0/heartbeat/status";
+const IAA: &str = "sys/bus/pci/devices/0000:6b:00.0/iax1/state";
+
+#[test]
+fn a_device_that_fails_while_nobody_asks_is_noticed() {
+    let fails = [(Fault::HeartbeatLost, HEARTBEAT, "-1", "0"), (Fault::Gone, QAT, "down", "up")];
+    notices::<QatZip>(&Control::of(Simulated::QatZip), &fails);
+    notices::<Qpl>(&Control::of(Simulated::Qpl), &[(Fault::Gone, IAA, "disabled", "enabled")]);
+}
+
+#[test]
+fn a_device_that_is_unplugged_is_noticed() {
+    let _turn = Control::of(Simulated::QatZip);
+    let (root, device) = machine(DeviceKind::Qat);
+    let mut engine = Deflate::<QatZip>::new(plan(Root::new(root.path())), breaker(), PATIENT, LARGEST);
+    wait_for("the engine is ready", || engine.is_ready());
+    fs::remove_dir_all(device).unwrap();
+    wait_for("the breaker is open", || engine.view().state == State::Open);
+    assert_eq!(engine.view().fault, Some(Fault::Gone));
+}
+
+#[test]
+fn one_device_that_works_is_enough() {
+    let (root, device) = machine(DeviceKind::Qat);
+    let watch = Watch::new(&Root::new(root.path()), DeviceKind::Qat);
+    let second = root.path().join("sys/bus/pci/devices/0000:70:00.0");
+    assert!(std::process::Command::new("cp").arg("-a").args([&device, &second]).status().unwrap().success());
+    let both = Watch::new(&Root::new(root.path()), DeviceKind::Qat);
+    fs::write(device.join("qat/state"), "down").unwrap();
+    assert_eq!((watch.look(), both.look()), (Err(Fault::Gone), Ok(())));
+    fs::write(second.join("qat/state"), "down").unwrap();
+    assert_eq!(both.look(), Err(Fault::Gone));
+    // What has no driver, nobody uses; what nobody tells is taken for good.
+    let nothing = Watch::new(&Root::new(root.path().join("none")), DeviceKind::Qat);
+    assert!(nothing.is_empty() && nothing.look().is_ok());
+}
+
 #[test]
 fn an_engine_that_is_disabled_is_not_used() {
     let control = Control::of(Simulated::QatZip);
     let breaker = breaker();
-    let plan = Plan { folder: Some(libraries()), inflate };
+    let plan = plan(Root::new("/none"));
     let mut engine = Deflate::<QatZip>::new(plan, breaker.clone(), PATIENT, LARGEST);
     wait_for("the engine is ready", || engine.is_ready());
     breaker.disable();
