@@ -120,7 +120,9 @@ impl Client {
         format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.name.to_str())
     }
 
-    fn connection(&self) -> ClientConnection {
+    /// A connection that has not begun.
+    #[must_use]
+    pub fn connection(&self) -> ClientConnection {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone()).unwrap()
     }
 }

@@ -19,6 +19,7 @@ pub mod pki;
 pub mod product;
 pub mod program;
 pub mod site;
+pub mod soak;
 pub mod subject;
 pub mod tools;
 pub mod traffic;

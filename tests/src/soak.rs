@@ -1,0 +1,190 @@
+//! Endurance: nginx and HAProxy under mixed clients, reloaded and killed for as long as somebody wants to wait.
+//!
+//! The stock servers run beside the accelerated ones, under the same clients and the same [`schedule`]. [`ledger`] has
+//! the rule of what a client may lose, [`findings`] what is held against a server. `docs/reliability.md` says it in prose.
+
+pub mod connection;
+pub mod corpus;
+pub mod ledger;
+pub mod random;
+pub mod samples;
+pub mod schedule;
+pub mod slope;
+pub mod station;
+pub mod visitor;
+
+mod actor;
+pub mod findings;
+pub mod report;
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hasten_bench::server::{Server, ServerKind};
+
+use self::corpus::Corpus;
+use self::samples::Sample;
+use self::schedule::Schedule;
+use self::station::{Clock, Station};
+use self::visitor::Visitor;
+use crate::Side;
+use crate::pki::Pki;
+
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+const PROGRESS_EVERY: Duration = Duration::from_secs(15);
+
+/// So many clients each server has.
+const VISITORS: usize = 12;
+
+/// The longest that a server may take to end its old workers when nobody is there any more.
+const END_LIMIT: Duration = Duration::from_secs(60);
+
+/// Servers under endurance; dropping it ends them.
+pub struct Soak {
+    pub stations: Vec<Station>,
+    pub corpus: Corpus,
+    _origin: Server,
+    _pki: Pki,
+}
+
+/// What was seen of a server.
+pub struct Record {
+    /// Before the first client and after the last.
+    pub before: Sample,
+    pub after: Sample,
+    pub samples: Vec<Sample>,
+    /// Workers beyond the usual that did not end.
+    pub left_over: usize,
+}
+
+impl Soak {
+    #[must_use]
+    pub fn start(sides: &[Side]) -> Self {
+        let (pki, corpus) = (Pki::new(), Corpus::new());
+        let origin = station::origin(&corpus);
+        let mut stations = Vec::new();
+        for kind in ServerKind::ALL {
+            for side in sides {
+                stations.push(Station::start(kind, *side, &pki, &corpus, origin.address()));
+            }
+        }
+        Self { stations, corpus, _origin: origin, _pki: pki }
+    }
+
+    /// Follows the schedule to its end, or until `stop` is true. Returns what was seen of each server.
+    pub fn run(&self, schedule: &Schedule, stop: &AtomicBool) -> Vec<Record> {
+        let clock = Clock(Instant::now());
+        let before: Vec<Sample> = self.stations.iter().map(|station| Sample::of(station, clock)).collect();
+        let samples: Vec<Mutex<Vec<Sample>>> = self.stations.iter().map(|_| Mutex::default()).collect();
+        let leave = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            for (station, samples) in self.stations.iter().zip(&samples) {
+                scope.spawn(move || {
+                    let _leave = Raise(leave);
+                    actor::act(station, schedule, clock, leave);
+                    wait_for(schedule.phases.steady, clock, leave);
+                });
+                for visitor in 0..VISITORS {
+                    // The same clients on both sides.
+                    let seed = schedule.seed ^ ((station.kind as u64) << 32) ^ (visitor as u64 + 1);
+                    scope.spawn(move || {
+                        let _leave = Raise(leave);
+                        Visitor::new(station, &self.corpus, clock, seed).stay_until(leave);
+                    });
+                }
+                scope.spawn(move || sample(station, samples, clock, leave));
+            }
+            self.watch(schedule, clock, stop, leave);
+        });
+        let endings = self.stations.iter().map(|station| settle(station, clock));
+        let seen = before.into_iter().zip(samples).zip(endings);
+        seen.map(|((before, samples), (after, left_over))| {
+            let samples = samples.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Record { before, after, samples, left_over }
+        })
+        .collect()
+    }
+
+    /// Says how it goes, and hands on the wish to stop.
+    fn watch(&self, schedule: &Schedule, clock: Clock, stop: &AtomicBool, leave: &AtomicBool) {
+        let mut next = PROGRESS_EVERY;
+        while !leave.load(Relaxed) {
+            thread::sleep(Duration::from_millis(50));
+            if stop.load(Relaxed) {
+                leave.store(true, Relaxed);
+            }
+            if clock.now() >= next {
+                next += PROGRESS_EVERY;
+                eprintln!("{}", self.progress(schedule, clock));
+            }
+        }
+    }
+
+    fn progress(&self, schedule: &Schedule, clock: Clock) -> String {
+        let total = schedule.phases.steady.as_secs();
+        let mut line = format!("{:>4} of {total} s", clock.now().as_secs());
+        for station in &self.stations {
+            let sample = Sample::of(station, clock);
+            let (_, losses) = station.losses();
+            line += &format!(
+                " | {}: {} answers, {} lost, {} MiB, {} fds",
+                station.name(),
+                sample.answers,
+                losses.len(),
+                sample.sum(|holding| holding.proportional_kib) >> 10,
+                sample.sum(|holding| holding.descriptors),
+            );
+        }
+        line
+    }
+}
+
+/// Rises when a thread ends, in peace or not: the others do not go on without it.
+struct Raise<'flag>(&'flag AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+fn wait_for(end: Duration, clock: Clock, leave: &AtomicBool) {
+    while clock.now() < end && !leave.load(Relaxed) {
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn sample(station: &Station, samples: &Mutex<Vec<Sample>>, clock: Clock, leave: &AtomicBool) {
+    let mut next = Duration::ZERO;
+    while !leave.load(Relaxed) {
+        if clock.now() >= next {
+            next += SAMPLE_EVERY;
+            let sample = Sample::of(station, clock);
+            samples.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until old workers have ended and those that stay have closed what clients have left.
+fn settle(station: &Station, clock: Clock) -> (Sample, usize) {
+    let deadline = clock.now() + END_LIMIT;
+    let mut last = Sample::of(station, clock);
+    loop {
+        thread::sleep(SAMPLE_EVERY * 3);
+        let now = Sample::of(station, clock);
+        let left_over = now.workers().len().saturating_sub(station.usual_workers());
+        let is_still = now.sum(|holding| holding.descriptors) >= last.sum(|holding| holding.descriptors);
+        if (left_over == 0 && is_still) || clock.now() > deadline {
+            return (now, left_over);
+        }
+        last = now;
+    }
+}
+
+fn count(counter: &AtomicU64, by: u64) {
+    counter.fetch_add(by, Relaxed);
+}

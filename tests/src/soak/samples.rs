@@ -1,0 +1,86 @@
+//! What the processes of a server hold, second by second.
+
+use std::fs;
+use std::time::Duration;
+
+use super::station::{Clock, Station};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub at: Duration,
+    /// Requests that were answered until then.
+    pub answers: u64,
+    pub generation: u32,
+    /// The master first.
+    pub processes: Vec<Holding>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    pub pid: u32,
+    pub resident_kib: u64,
+    /// Pages that several processes have count in parts.
+    pub proportional_kib: u64,
+    pub descriptors: u64,
+}
+
+impl Sample {
+    #[must_use]
+    pub fn of(station: &Station, clock: Clock) -> Self {
+        let (master, workers) = (station.pid(), station.workers());
+        Self {
+            at: clock.now(),
+            answers: station.answered(),
+            generation: station.generation(),
+            processes: std::iter::once(master).chain(workers).map(Holding::of).collect(),
+        }
+    }
+
+    /// Of the whole tree.
+    #[must_use]
+    pub fn sum(&self, of: fn(&Holding) -> u64) -> u64 {
+        self.processes.iter().map(of).sum()
+    }
+
+    #[must_use]
+    pub fn master(&self) -> &Holding {
+        &self.processes[0]
+    }
+
+    #[must_use]
+    pub fn workers(&self) -> &[Holding] {
+        &self.processes[1..]
+    }
+}
+
+impl Holding {
+    /// Zero for a process that has just ended.
+    #[must_use]
+    pub fn of(pid: u32) -> Self {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let field = |name: &str| {
+            let rest = rollup.lines().find_map(|line| line.strip_prefix(name));
+            rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        };
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+        Self {
+            pid,
+            resident_kib: field("Rss:"),
+            proportional_kib: field("Pss:"),
+            descriptors: descriptors as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_holds_something_and_one_that_does_not_exist_nothing() {
+        let this = Holding::of(std::process::id());
+        assert!(this.resident_kib >= this.proportional_kib && this.proportional_kib > 0, "{this:?}");
+        assert!(this.descriptors >= 3, "{this:?}");
+        assert_eq!(Holding::of(u32::MAX), Holding { pid: u32::MAX, ..Holding::default() });
+    }
+}
