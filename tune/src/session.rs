@@ -1,7 +1,129 @@
 //! How a session goes: noise, screening, search, recheck, ablation.
+//!
+//! What is measured next follows from the settings, the seed and what was measured before, and from nothing else. So a
+//! session that was stopped goes on by being run again with its [`Record`], which answers for the service at first.
 
+mod ablate;
+mod allotment;
+mod block;
 mod findings;
+mod noise;
+mod pairs;
+mod record;
+mod runner;
+mod screen;
+mod search;
+#[cfg(test)]
+mod simulation;
 
+use std::time::Duration;
+
+use crate::measure::{Disqualified, Subject};
+use crate::objective::{Constraints, NoCost, Objective};
+use crate::space::{Candidate, Space};
+
+use allotment::Allotment;
 pub use findings::{
     Ablation, Comparison, Conclusion, Fate, Findings, Noise, Phase, Screened, Searched, Trial,
 };
+pub use record::{Record, RecordError};
+use runner::Runner;
+
+/// Fewer pairs than this make no interval worth the name.
+const FEWEST_PAIRS: usize = 6;
+
+/// What the user wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub budget: Duration,
+    /// The smallest effect worth having, as a share: 0.03 is 3 %.
+    pub effect: f64,
+    pub seed: u64,
+    pub objective: Objective,
+    pub constraints: Constraints,
+}
+
+/// Follows a session.
+pub trait Watcher {
+    fn phase(&mut self, phase: Phase, what: &str);
+    /// Before each measurement.
+    fn trying(&mut self, status: &Status<'_>);
+    /// After each; what a record answers is not announced before.
+    fn tried(&mut self, trial: &Trial);
+    fn remark(&mut self, line: &str);
+}
+
+#[derive(Clone, Debug)]
+pub struct Status<'a> {
+    pub phase: Phase,
+    pub candidate: &'a Candidate,
+    pub best: Option<&'a (Candidate, f64)>,
+    pub elapsed: Duration,
+    pub budget: Duration,
+}
+
+/// Why a session ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Halt<E> {
+    #[error("time is up")]
+    OutOfTime,
+    /// What the subject said.
+    #[error("stopped")]
+    Stopped(E),
+    /// The service fails as its owner runs it.
+    #[error("the service fails as it is, without any setting of hasten's: {0}")]
+    Baseline(Disqualified),
+    #[error(transparent)]
+    NoCost(#[from] NoCost),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Not even the shortest session fits.
+    #[error("one measurement takes {seconds:.0} s, so {budget:.0} s are too short for a proof")]
+    TooShort { seconds: f64, budget: f64, needed: f64 },
+}
+
+/// Runs the phases; whatever stops them, what was found until then is there.
+pub fn run<S: Subject>(
+    space: &Space,
+    settings: &Settings,
+    subject: &mut S,
+    record: &mut Record,
+    clock: &dyn Fn() -> Duration,
+    watcher: &mut dyn Watcher,
+) -> (Findings, Option<Halt<S::Stop>>) {
+    let mut findings = Findings::default();
+    let mut runner = Runner::new(space, settings, subject, record, clock, watcher);
+    let halt = phases(&mut runner, &mut findings).err();
+    findings.trials = runner.into_trials();
+    (findings, halt)
+}
+
+fn phases<S: Subject>(runner: &mut Runner<'_, S>, findings: &mut Findings) -> Result<(), Halt<S::Stop>> {
+    // The first start pays for a cold page cache, and tells how long a measurement takes.
+    runner.baseline(Phase::Noise)?;
+    let allotment = Allotment::new(runner)?;
+    noise::measure(runner, &allotment, findings)?;
+    let promising = screen::run(runner, &allotment, findings)?;
+    if promising.is_empty() {
+        findings.conclusion = Conclusion::NothingHelps;
+        return Ok(());
+    }
+    let Some(winner) = search::run(runner, &allotment, &promising, findings)? else {
+        findings.conclusion = Conclusion::NothingHelps;
+        return Ok(());
+    };
+    if !pairs::recheck(runner, &allotment, &winner, findings)? {
+        findings.conclusion = Conclusion::NotConfirmed { candidate: winner };
+        return Ok(());
+    }
+    let kept = ablate::run(runner, &allotment, &winner, findings)?;
+    if kept != winner && !pairs::recheck(runner, &allotment, &kept, findings)? {
+        findings.conclusion = Conclusion::NotConfirmed { candidate: kept };
+        return Ok(());
+    }
+    let last = findings.rechecks.last().and_then(|comparison| comparison.ratio);
+    if let Some(ratio) = last {
+        findings.conclusion = Conclusion::Proven { candidate: kept, ratio };
+    }
+    Ok(())
+}

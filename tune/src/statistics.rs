@@ -1,6 +1,6 @@
 //! What many comparisons with few values each allow to say.
 
-use hasten_evidence::paired::Estimate;
+use hasten_evidence::paired::{Estimate, Pair};
 use hasten_evidence::statistics::median;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -43,6 +43,12 @@ impl Effect {
     fn student(self) -> StudentsT {
         StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).expect("the degrees of freedom are positive")
     }
+}
+
+/// Ratios multiply, so they are compared as logarithms.
+#[must_use]
+pub fn logs(pairs: &[Pair]) -> Vec<f64> {
+    pairs.iter().map(|pair| pair.ratio().ln()).collect()
 }
 
 /// The effect of each group, with one spread for all of them: two or three values alone say next to nothing about

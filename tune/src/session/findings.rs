@@ -67,8 +67,8 @@ pub struct Noise {
 pub struct Screened {
     pub knob: usize,
     pub level: usize,
-    /// One for each round.
-    pub ratios: Vec<f64>,
+    /// One for each round; `stock` is the baseline at the candidate's time, from those before and after it.
+    pub pairs: Vec<Pair>,
     /// With an interval of 95 % for this level alone.
     pub ratio: Option<Estimate>,
     /// Corrected for the number of levels that were screened (Holm).
@@ -97,7 +97,7 @@ pub enum Fate {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Searched {
     pub candidate: Candidate,
-    pub ratios: Vec<f64>,
+    pub pairs: Vec<Pair>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disqualified: Option<Disqualified>,
 }

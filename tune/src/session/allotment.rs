@@ -1,0 +1,93 @@
+//! How the budget is divided. What the verdict rests on is set aside first.
+
+use serde::{Deserialize, Serialize};
+
+use super::runner::Runner;
+use super::{FEWEST_PAIRS, Halt};
+use crate::measure::Subject;
+
+/// Fewer pairs than this say nothing of the noise.
+const FEWEST_NOISE_PAIRS: usize = 4;
+
+/// The least for screening: a few levels, twice.
+const LEAST_SCREENING: usize = 10;
+
+/// Measurements for each phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Allotment {
+    /// Pairs.
+    pub(super) noise: usize,
+    pub(super) screen: usize,
+    pub(super) search: usize,
+    /// Pairs, once.
+    pub(super) recheck: usize,
+    pub(super) ablate: usize,
+}
+
+impl Allotment {
+    pub(super) fn new<S: Subject>(runner: &mut Runner<'_, S>) -> Result<Self, Halt<S::Stop>> {
+        if let Some(allotment) = runner.record.allotment() {
+            return Ok(allotment);
+        }
+        let allotment = Self::of(runner.room()).ok_or_else(|| {
+            let seconds = runner.usual_seconds();
+            let least = 2 * FEWEST_NOISE_PAIRS + LEAST_SCREENING + 2 * FEWEST_PAIRS;
+            Halt::TooShort {
+                seconds,
+                budget: runner.settings.budget.as_secs_f64(),
+                needed: seconds * (least as f64 * 1.3 + 1.0),
+            }
+        })?;
+        runner.record.set_allotment(allotment);
+        Ok(allotment)
+    }
+
+    /// `None` if there is no room for the shortest session.
+    pub(super) fn of(room: usize) -> Option<Self> {
+        let noise = (room / 16).clamp(FEWEST_NOISE_PAIRS, 12);
+        let recheck = (room / 10).clamp(FEWEST_PAIRS, 24);
+        let rest = room.checked_sub(2 * noise + 2 * recheck).filter(|rest| *rest >= LEAST_SCREENING)?;
+        // The verdict again after the ablation, which is of no use without it.
+        let again = 2 * recheck;
+        let ablate = (room / 5).min(rest.saturating_sub(again + LEAST_SCREENING));
+        let ablate = if ablate >= 2 * FEWEST_PAIRS { ablate } else { 0 };
+        let rest = rest - if ablate > 0 { ablate + again } else { 0 };
+        let search = if ablate > 0 { rest / 3 } else { 0 };
+        Some(Self { noise, screen: rest - search, search, recheck, ablate })
+    }
+
+    /// The most knobs whose parts can be shown: the winner, and the winner without each of them, often enough.
+    pub(super) fn most_knobs(&self) -> usize {
+        (self.ablate / FEWEST_PAIRS).saturating_sub(1).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_few_measurements_are_no_session() {
+        assert_eq!(Allotment::of(29), None);
+        assert_eq!(Allotment::of(30).unwrap().most_knobs(), 1);
+    }
+
+    #[test]
+    fn a_hundred_measurements_have_all_phases() {
+        let allotment = Allotment::of(100).unwrap();
+        assert!(allotment.screen >= 15 && allotment.search >= 8, "{allotment:?}");
+        assert!(allotment.most_knobs() >= 2, "{allotment:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_promised_twice(room in 0usize..2000) {
+            if let Some(allotment) = Allotment::of(room) {
+                let Allotment { noise, screen, search, recheck, ablate } = allotment;
+                let again = if ablate > 0 { 2 * recheck } else { 0 };
+                prop_assert!(2 * noise + screen + search + 2 * recheck + ablate + again <= room);
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Candidates between baselines: each is compared with the baselines just before and after it, so what slows the
+//! machine for longer than that slows both.
+
+use hasten_evidence::paired::Pair;
+
+use super::runner::{Cost, Runner};
+use super::{Halt, Phase};
+use crate::measure::{Disqualified, Subject};
+use crate::space::Candidate;
+
+/// Candidates between two baselines.
+const STRETCH: usize = 3;
+
+/// A pair, or why the candidate is none.
+pub(super) type Paired = Result<Pair, Disqualified>;
+
+/// Measurements that a block of `candidates` takes.
+pub(super) fn size(candidates: usize) -> usize {
+    candidates + candidates.div_ceil(STRETCH) + 1
+}
+
+/// Each with the baseline as it was at its time, in the order given.
+pub(super) fn measure<S: Subject>(
+    runner: &mut Runner<'_, S>,
+    phase: Phase,
+    candidates: &[Candidate],
+) -> Result<Vec<Paired>, Halt<S::Stop>> {
+    let mut pairs = Vec::with_capacity(candidates.len());
+    let mut before = runner.baseline(phase)?;
+    for stretch in candidates.chunks(STRETCH) {
+        let costs: Vec<Cost> =
+            stretch.iter().map(|candidate| runner.cost(phase, candidate)).collect::<Result<_, _>>()?;
+        let after = runner.baseline(phase)?;
+        for (index, cost) in costs.into_iter().enumerate() {
+            let share = (index + 1) as f64 / (stretch.len() + 1) as f64;
+            let baseline = (1.0 - share) * before.ln() + share * after.ln();
+            pairs.push(cost.map(|hasten| Pair { stock: baseline.exp(), hasten }));
+        }
+        before = after;
+    }
+    Ok(pairs)
+}

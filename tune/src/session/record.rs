@@ -1,0 +1,151 @@
+//! `session.json`: what was measured, written after each measurement, and read again by `--resume`.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::allotment::Allotment;
+use super::{Phase, Trial};
+use crate::space::Candidate;
+
+const FORMAT: u32 = 1;
+
+/// The trials of a session in a file, or in memory only.
+#[derive(Debug, Default)]
+pub struct Record {
+    path: Option<PathBuf>,
+    /// All that decides how the session goes; opaque here.
+    setup: Value,
+    trials: Vec<Trial>,
+    /// Divided once: more time for a session that goes on must not change what came first.
+    allotment: Option<Allotment>,
+    /// How many of them were asked for again.
+    replayed: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored<S, T> {
+    format: u32,
+    setup: S,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    allotment: Option<Allotment>,
+    trials: T,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("cannot write {}: {error}", .path.display())]
+    Write { path: PathBuf, error: io::Error },
+    #[error("cannot read {}: {error}", .path.display())]
+    Read { path: PathBuf, error: io::Error },
+    #[error("{} is no session of `hasten tune`: {what}", .path.display())]
+    Format { path: PathBuf, what: String },
+    #[error("measurement {number} of the session was of something else than what comes next now")]
+    Diverged { number: usize },
+}
+
+impl Record {
+    /// A new session.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn create(path: &Path, setup: Value) -> Result<Self, RecordError> {
+        let record = Self { path: Some(path.to_owned()), setup, ..Self::default() };
+        record.save()?;
+        Ok(record)
+    }
+
+    /// A session that goes on.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it is not understood.
+    pub fn open(path: &Path) -> Result<Self, RecordError> {
+        let text = fs::read(path).map_err(|error| RecordError::Read { path: path.to_owned(), error })?;
+        let format = |what: String| RecordError::Format { path: path.to_owned(), what };
+        let stored: Stored<Value, Vec<Trial>> =
+            serde_json::from_slice(&text).map_err(|error| format(error.to_string()))?;
+        if stored.format != FORMAT {
+            return Err(format(format!("its format is {}, and this version reads {FORMAT}", stored.format)));
+        }
+        let Stored { setup, allotment, trials, .. } = stored;
+        Ok(Self { path: Some(path.to_owned()), setup, trials, allotment, replayed: 0 })
+    }
+
+    #[must_use]
+    pub fn setup(&self) -> &Value {
+        &self.setup
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.trials.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.trials.is_empty()
+    }
+
+    pub(super) fn allotment(&self) -> Option<Allotment> {
+        self.allotment
+    }
+
+    /// Written with the next trial.
+    pub(super) fn set_allotment(&mut self, allotment: Allotment) {
+        self.allotment = Some(allotment);
+    }
+
+    /// As a session that goes on finds it.
+    #[cfg(test)]
+    pub(super) fn again(self) -> Self {
+        Self { replayed: 0, ..self }
+    }
+
+    /// The trial that has not been asked for again yet.
+    fn peek(&self) -> Option<&Trial> {
+        self.trials.get(self.replayed)
+    }
+
+    /// What was measured at this point the last time, if the session got as far.
+    pub(super) fn next(&mut self, phase: Phase, candidate: &Candidate) -> Result<Option<Trial>, RecordError> {
+        let Some(trial) = self.peek() else {
+            return Ok(None);
+        };
+        if (trial.phase, &trial.candidate) != (phase, candidate) {
+            return Err(RecordError::Diverged { number: self.replayed + 1 });
+        }
+        let trial = trial.clone();
+        self.replayed += 1;
+        Ok(Some(trial))
+    }
+
+    pub(super) fn keep(&mut self, trial: Trial) -> Result<(), RecordError> {
+        self.trials.push(trial);
+        self.replayed = self.trials.len();
+        self.save()
+    }
+
+    /// Atomically: whatever ends the process, the file is whole.
+    fn save(&self) -> Result<(), RecordError> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let stored =
+            Stored { format: FORMAT, setup: &self.setup, allotment: self.allotment, trials: &self.trials };
+        let write = || {
+            let mut unfinished = path.as_os_str().to_owned();
+            unfinished.push(".tmp");
+            let mut file = File::create(&unfinished)?;
+            file.write_all(&serde_json::to_vec_pretty(&stored)?)?;
+            file.write_all(b"\n")?;
+            file.sync_data()?;
+            fs::rename(&unfinished, path)
+        };
+        write().map_err(|error| RecordError::Write { path: path.clone(), error })
+    }
+}

@@ -1,0 +1,280 @@
+//! Sessions over a service that exists in numbers only: how often they are right, how often they find what is not there.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::*;
+use crate::measure::{Measurement, Outcome};
+use crate::space::Dimension;
+
+/// Noise as it is met: log-normal, most of it from one start to the next.
+#[derive(Clone, Copy, Debug)]
+struct Weather {
+    /// From start to start.
+    starts: f64,
+    /// Within a load.
+    loads: f64,
+    /// The machine becomes slower by this share in an hour, and swings by half of it every ten minutes.
+    drift: f64,
+    /// The share of measurements that something disturbs, by up to half.
+    outliers: f64,
+}
+
+const CALM: Weather = Weather { starts: 0.012, loads: 0.008, drift: 0.0, outliers: 0.0 };
+const DRIFTING: Weather = Weather { drift: 0.3, ..CALM };
+const STORMY: Weather = Weather { starts: 0.02, loads: 0.01, drift: 0.1, outliers: 0.06 };
+
+struct Simulated<'a> {
+    /// The gain of a candidate as a logarithm, or what is wrong with it.
+    model: &'a dyn Fn(&Candidate) -> Result<f64, Disqualified>,
+    weather: Weather,
+    random: Rng,
+    clock: Rc<Cell<Duration>>,
+    /// Ends the session after so many measurements.
+    patience: usize,
+}
+
+#[derive(Debug)]
+struct Impatient;
+
+impl Subject for Simulated<'_> {
+    type Stop = Impatient;
+
+    fn measure(&mut self, candidate: &Candidate) -> Result<Outcome, Impatient> {
+        self.patience = self.patience.checked_sub(1).ok_or(Impatient)?;
+        let seconds = 8.0 * (1.0 + 0.1 * self.random.f64());
+        self.clock.set(self.clock.get() + Duration::from_secs_f64(seconds));
+        Ok(match (self.model)(candidate) {
+            Ok(gain) => Outcome::Measured(self.measurement(gain)),
+            Err(reason) => Outcome::Disqualified(reason),
+        })
+    }
+}
+
+impl Simulated<'_> {
+    fn measurement(&mut self, gain: f64) -> Measurement {
+        let Weather { starts, loads, drift, outliers } = self.weather;
+        let minutes = self.clock.get().as_secs_f64() / 60.0;
+        let swing = drift * (minutes / 60.0 + 0.5 * (minutes / 10.0 * std::f64::consts::TAU).sin());
+        let disturbed = if self.random.f64() < outliers { 0.5 * self.random.f64() } else { 0.0 };
+        let noise = starts * self.normal() + loads * self.normal() + swing + disturbed;
+        Measurement {
+            requests: 10_000.0,
+            seconds: 5.0,
+            cpu_seconds: 4.0 * (noise - gain).exp(),
+            peak_rss_bytes: 50_000_000,
+            latency: None,
+            metric: None,
+        }
+    }
+
+    /// Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.random.f64()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.random.f64()).cos()
+    }
+}
+
+#[derive(Default)]
+struct Quiet {
+    remarks: Vec<String>,
+    tried: usize,
+}
+
+impl Watcher for Quiet {
+    fn phase(&mut self, _: Phase, _: &str) {}
+    fn trying(&mut self, _: &Status<'_>) {}
+    fn tried(&mut self, _: &Trial) {
+        self.tried += 1;
+    }
+    fn remark(&mut self, line: &str) {
+        self.remarks.push(line.to_owned());
+    }
+}
+
+fn space(levels: &[usize]) -> Space {
+    let dimension = |(index, &count): (usize, &usize)| Dimension {
+        name: format!("knob-{index}"),
+        levels: (0..count).map(|level| level.to_string()).collect(),
+        ordered: false,
+    };
+    Space { dimensions: levels.iter().enumerate().map(dimension).collect() }
+}
+
+struct Session {
+    settings: Settings,
+    weather: Weather,
+    patience: usize,
+}
+
+impl Session {
+    fn new(minutes: u64, weather: Weather, seed: u64) -> Self {
+        let settings = Settings {
+            budget: Duration::from_secs(60 * minutes),
+            effect: 0.03,
+            seed,
+            objective: Objective::cpu(),
+            constraints: Constraints::default(),
+        };
+        Self { settings, weather, patience: usize::MAX }
+    }
+
+    fn run(
+        &self,
+        space: &Space,
+        model: &dyn Fn(&Candidate) -> Result<f64, Disqualified>,
+        record: &mut Record,
+    ) -> (Findings, Option<Halt<Impatient>>, Duration) {
+        let clock = Rc::new(Cell::new(Duration::ZERO));
+        let random = Rng::with_seed(self.settings.seed ^ 0x5eed);
+        let mut subject = Simulated {
+            model,
+            weather: self.weather,
+            random,
+            clock: Rc::clone(&clock),
+            patience: self.patience,
+        };
+        let now = move || clock.get();
+        let (findings, halt) = run(space, &self.settings, &mut subject, record, &now, &mut Quiet::default());
+        let spent = findings.trials.iter().map(|trial| trial.seconds).sum();
+        (findings, halt, Duration::from_secs_f64(spent))
+    }
+}
+
+/// +12 %, −8 %, nulls, one that corrupts, and two that gain 7 % each, but together no more than one of them.
+const PLANTED: [usize; 9] = [2, 2, 2, 3, 2, 2, 2, 2, 2];
+const GOOD: usize = 0;
+const BAD: usize = 1;
+const CORRUPTOR: usize = 4;
+const TWINS: [usize; 2] = [5, 6];
+
+fn planted(candidate: &Candidate) -> Result<f64, Disqualified> {
+    let set = |knob: usize| candidate.0[knob] > 0;
+    if set(CORRUPTOR) {
+        return Err(Disqualified::ChangedAnswer { what: "another body".to_owned() });
+    }
+    let effect = |knob: usize, percent: f64| if set(knob) { (percent / 100.0).ln_1p() } else { 0.0 };
+    let twin = TWINS.iter().any(|&knob| set(knob));
+    Ok(effect(GOOD, 12.0) + effect(BAD, -8.0) + if twin { 0.07_f64.ln_1p() } else { 0.0 })
+}
+
+#[test]
+fn planted_effects_are_found_within_the_budget() {
+    let space = space(&PLANTED);
+    let (sessions, minutes) = (40, 25);
+    let (mut good, mut twin, mut both, mut wrong) = (0, 0, 0, 0);
+    for seed in 0..sessions {
+        let session = Session::new(minutes, CALM, seed);
+        let (findings, halt, spent) = session.run(&space, &planted, &mut Record::default());
+        assert!(halt.is_none(), "{halt:?}");
+        assert!(spent <= session.settings.budget, "{spent:?}");
+        let corruptor = &findings.screened.iter().find(|screened| screened.knob == CORRUPTOR).unwrap().fate;
+        assert!(matches!(corruptor, Fate::Disqualified { .. }), "{corruptor:?}");
+        let Some((kept, _)) = findings.proven() else { continue };
+        good += usize::from(kept.0[GOOD] == 1);
+        let twins = TWINS.iter().filter(|&&knob| kept.0[knob] == 1).count();
+        twin += usize::from(twins == 1);
+        both += usize::from(twins == 2);
+        wrong += kept.set().filter(|(knob, _)| *knob != GOOD && !TWINS.contains(knob)).count();
+    }
+    println!("of {sessions}: +12 % kept {good}, one twin {twin}, both {both}, wrong ones {wrong}");
+    assert!(good >= 38, "the knob of +12 % was kept in {good} of {sessions}");
+    assert!(twin >= 25, "one of two that do the same was kept in {twin} of {sessions}");
+    assert!(both <= 2, "both were kept in {both} of {sessions}");
+    assert!(wrong <= 1, "null or harmful knobs were kept in {wrong} of {sessions}");
+}
+
+/// 200 sessions over knobs that do nothing.
+fn false_positives(weather: Weather) -> usize {
+    let space = space(&[2, 2, 4, 3, 2, 3, 2, 2, 4, 2]);
+    let kept = |seed: &u64| {
+        let session = Session::new(15, weather, *seed);
+        let (findings, halt, _) = session.run(&space, &|_| Ok(0.0), &mut Record::default());
+        assert!(halt.is_none(), "{halt:?}");
+        findings.proven().is_some()
+    };
+    (0..200).filter(kept).count()
+}
+
+#[test]
+fn of_200_sessions_without_any_effect_at_most_5_percent_keep_a_knob() {
+    for (name, weather) in [("calm", CALM), ("drift", DRIFTING), ("outliers", STORMY)] {
+        let kept = false_positives(weather);
+        println!("{name}: {kept} of 200 sessions without any effect keep a knob");
+        assert!(kept <= 10, "{name}: {kept} of 200");
+    }
+}
+
+#[test]
+fn a_session_that_was_stopped_goes_on_as_if_it_had_not_been() {
+    let space = space(&PLANTED);
+    let session = Session::new(25, CALM, 3);
+    let whole = session.run(&space, &planted, &mut Record::default()).0;
+    let mut record = Record::default();
+    let stopped = Session { patience: 60, ..Session::new(25, CALM, 3) };
+    let (first, halt, _) = stopped.run(&space, &planted, &mut record);
+    assert!(matches!(halt, Some(Halt::Stopped(Impatient))));
+    assert_eq!(first.conclusion, Conclusion::Unfinished);
+    assert_eq!(record.len(), 60);
+    let (second, halt, spent) = session.run(&space, &planted, &mut record.again());
+    assert!(halt.is_none());
+    assert_eq!(second.trials[..60], whole.trials[..60]);
+    assert!(spent <= session.settings.budget);
+    assert_eq!(second.proven().unwrap().0.0[GOOD], 1);
+}
+
+#[test]
+fn a_record_of_something_else_is_refused() {
+    let mut record = Record::default();
+    Session { patience: 40, ..Session::new(25, CALM, 3) }.run(&space(&PLANTED), &planted, &mut record);
+    let other = Session::new(25, CALM, 4).run(&space(&PLANTED), &planted, &mut record.again());
+    assert!(matches!(other.1, Some(Halt::Record(RecordError::Diverged { .. }))), "{:?}", other.1);
+}
+
+#[test]
+fn a_budget_that_proves_nothing_is_refused() {
+    let (findings, halt, _) =
+        Session::new(2, CALM, 1).run(&space(&PLANTED), &planted, &mut Record::default());
+    assert!(matches!(halt, Some(Halt::TooShort { needed, .. }) if needed > 120.0), "{halt:?}");
+    assert_eq!(findings.trials.len(), 1);
+}
+
+#[test]
+fn what_time_is_too_short_for_is_not_tried_and_said() {
+    let levels = [2; 60];
+    let (findings, ..) = Session::new(10, CALM, 1).run(&space(&levels), &|_| Ok(0.0), &mut Record::default());
+    let untried = findings.screened.iter().filter(|screened| screened.fate == Fate::NotTried).count();
+    assert!((20..60).contains(&untried), "{untried}");
+}
+
+#[test]
+fn a_service_that_fails_by_itself_ends_the_session() {
+    let fails = |_: &Candidate| Err(Disqualified::Crashed { what: "exit code 1".to_owned() });
+    let (findings, halt, _) = Session::new(25, CALM, 1).run(&space(&[2]), &fails, &mut Record::default());
+    assert!(matches!(halt, Some(Halt::Baseline(_))), "{halt:?}");
+    assert_eq!(findings.trials.len(), 3);
+}
+
+#[test]
+fn without_time_for_ablation_one_knob_is_proposed() {
+    let both = |candidate: &Candidate| Ok(0.1 * candidate.set().count() as f64);
+    let (findings, ..) = Session::new(6, CALM, 1).run(&space(&[2, 2]), &both, &mut Record::default());
+    assert_eq!(findings.proven().map(|(kept, _)| kept.set().count()), Some(1), "{:?}", findings.conclusion);
+}
+
+#[test]
+fn a_limit_disqualifies_a_candidate_and_not_the_service() {
+    let mut session = Session::new(25, CALM, 1);
+    session.settings.constraints.max_rss_bytes = Some(1_000_000);
+    let (findings, halt, _) = session.run(&space(&[2, 2]), &planted_pair, &mut Record::default());
+    assert!(halt.is_none());
+    assert!(findings.screened.iter().all(|screened| matches!(screened.fate, Fate::Disqualified { .. })));
+    assert_eq!(findings.conclusion, Conclusion::NothingHelps);
+}
+
+fn planted_pair(candidate: &Candidate) -> Result<f64, Disqualified> {
+    Ok(0.1 * candidate.0[0] as f64)
+}
