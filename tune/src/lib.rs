@@ -6,9 +6,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod choice;
+mod http;
+pub mod journal;
+pub mod load;
 pub mod measure;
 pub mod objective;
+pub mod profile;
 pub mod report;
+pub mod service;
 pub mod session;
 pub mod space;
 pub mod statistics;
+pub mod trial;

@@ -1,0 +1,305 @@
+//! A service that runs: started, waited for, measured, and stopped when dropped.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpid, set_child_subreaper};
+
+use super::cost::CpuTimes;
+use super::error::ServiceError;
+use super::launch::Launch;
+use super::memory;
+use super::ready::{self, Look, Readiness};
+use super::tree::Tree;
+use crate::journal::{Change, Entry, Journal};
+
+const POLL: Duration = Duration::from_millis(10);
+/// How often memory is looked at; also how soon a process must be seen in the tree to be known as its own.
+const SAMPLE: Duration = Duration::from_millis(50);
+/// What is quoted of the log in an error.
+const QUOTED: usize = 2000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Until it is ready.
+    pub start: Duration,
+    /// Until it is killed, once it was asked to end.
+    pub stop: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { start: Duration::from_secs(30), stop: Duration::from_secs(10) }
+    }
+}
+
+/// How a service ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// When it was asked to.
+    Politely,
+    /// It had to be killed.
+    Killed,
+}
+
+/// A service that is ready. Dropping it ends all its processes.
+#[derive(Debug)]
+pub struct Service {
+    name: String,
+    child: Child,
+    /// Once the first process has ended: many servers go on in the background.
+    status: Option<ExitStatus>,
+    tree: Arc<Mutex<Tree>>,
+    sampler: Sampler,
+    address: Option<SocketAddr>,
+    log: PathBuf,
+    stop_limit: Duration,
+    /// So that the next hasten ends what this one could not.
+    entry: Option<(Journal, Entry)>,
+    over: bool,
+}
+
+impl Service {
+    /// Starts it and waits until it is ready; everything that it says goes to `log`.
+    pub fn start(
+        launch: &Launch,
+        readiness: &Readiness,
+        log: &Path,
+        limits: Limits,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, ServiceError> {
+        readiness.check_free()?;
+        adopt_orphans();
+        let before = Tree::children_of_this_process();
+        let child = launch.spawn(log)?;
+        let tree = Arc::new(Mutex::new(Tree::new(child.id(), before)));
+        let mut service = Self {
+            name: launch.name(),
+            entry: note_in_journal(launch.journal.as_ref(), child.id()),
+            child,
+            status: None,
+            sampler: Sampler::start(Arc::clone(&tree)),
+            tree,
+            address: None,
+            log: log.to_owned(),
+            stop_limit: limits.stop,
+            over: false,
+        };
+        service.address = service.wait_until_ready(readiness, limits.start, stopped)?;
+        Ok(service)
+    }
+
+    /// Where it is to be reached, if that is known.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    #[must_use]
+    pub fn cpu_times(&self) -> CpuTimes {
+        let mut tree = self.tree();
+        let (threads, ticks) = tree.cpu_times();
+        CpuTimes { threads, ticks, processes: tree.processes().len() }
+    }
+
+    /// The most memory that its processes had at once so far, in bytes; what they share counts once.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let pids = self.pids();
+        let peak = self.sampler.peak.load(Ordering::Relaxed);
+        memory::peak(&pids, peak)
+    }
+
+    /// Everything that it has written, standard output and error alike.
+    #[must_use]
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The processes that it consists of now.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        self.tree().processes().into_iter().map(|process| process.pid).collect()
+    }
+
+    /// How it ended, if it did: its first process unsuccessfully, or all of them.
+    pub fn exited(&mut self) -> Option<String> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        let status = self.status?;
+        let rest = !self.pids().is_empty();
+        (!status.success() || !rest).then(|| status.to_string())
+    }
+
+    /// Ends it as its owner would, waits until all of it is gone, and sees that its port is free again.
+    pub fn stop(mut self) -> Result<Stopped, ServiceError> {
+        self.end()
+    }
+
+    fn wait_until_ready(
+        &mut self,
+        readiness: &Readiness,
+        limit: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<SocketAddr>, ServiceError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let look = readiness.look(&self.pids(), deadline);
+            // After the look: who answered may have been somebody else while this one ended.
+            if let Some(status) = self.exited() {
+                return Err(ServiceError::Ended {
+                    program: self.name.clone(),
+                    status,
+                    log: self.quoted_log(),
+                });
+            }
+            let what = match look {
+                Look::Ready(address) => return Ok(address),
+                Look::NotYet(what) => what,
+            };
+            if stopped() {
+                return Err(ServiceError::Stopped);
+            }
+            if Instant::now() > deadline {
+                let (program, log) = (self.name.clone(), self.quoted_log());
+                return Err(ServiceError::NotReady { program, seconds: limit.as_secs(), what, log });
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn end(&mut self) -> Result<Stopped, ServiceError> {
+        if std::mem::replace(&mut self.over, true) {
+            return Ok(Stopped::Politely);
+        }
+        self.sampler.stop();
+        let stopped = if self.ends_politely() { Stopped::Politely } else { self.kill()? };
+        let _ = self.child.wait();
+        if let Some((journal, entry)) = self.entry.take() {
+            // A note that stays is of a process that is gone, which the next reader sees.
+            let _ = journal.settle(&entry);
+        }
+        match self.address.filter(|address| ready::accepts(*address)) {
+            Some(address) => Err(ServiceError::PortKept { program: self.name.clone(), address }),
+            None => Ok(stopped),
+        }
+    }
+
+    /// Asks the first process, and then whatever it leaves behind.
+    fn ends_politely(&mut self) -> bool {
+        let deadline = Instant::now() + self.stop_limit;
+        // A launcher that does not pass the signal on is given half of the time before the others are asked themselves.
+        let ask_all = Instant::now() + self.stop_limit / 2;
+        self.tree().signal_root(Signal::TERM);
+        let mut asked_all = false;
+        loop {
+            let first_is_gone = !matches!(self.child.try_wait(), Ok(None));
+            if self.tree().processes().is_empty() && first_is_gone {
+                return true;
+            }
+            if !asked_all && (first_is_gone || Instant::now() > ask_all) {
+                self.tree().signal_all(Signal::TERM);
+                asked_all = true;
+            }
+            if Instant::now() > deadline {
+                return false;
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn kill(&mut self) -> Result<Stopped, ServiceError> {
+        let deadline = Instant::now() + self.stop_limit;
+        loop {
+            // Again and again: what is being started is not seen yet.
+            self.tree().signal_all(Signal::KILL);
+            let _ = self.child.try_wait();
+            let left = self.tree().processes().len();
+            if left == 0 {
+                return Ok(Stopped::Killed);
+            }
+            if Instant::now() > deadline {
+                return Err(ServiceError::Immortal { program: self.name.clone(), left });
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn tree(&self) -> std::sync::MutexGuard<'_, Tree> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of the log, for an error.
+    fn quoted_log(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        let end = String::from_utf8_lossy(&log[log.len().saturating_sub(QUOTED)..]).trim().to_owned();
+        if end.is_empty() { String::new() } else { format!("\n{end}") }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// Once for the process: what a service puts into the background becomes a child of ours.
+fn adopt_orphans() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Without it a server in the background is lost, which its log and its port will tell.
+        let _ = set_child_subreaper(Some(getpid()));
+    });
+}
+
+/// Tells the next hasten which process to end, should this one be killed.
+fn note_in_journal(journal: Option<&Journal>, pid: u32) -> Option<(Journal, Entry)> {
+    let journal = journal?;
+    let entry = journal.note(&Change::service(pid)?).ok()?;
+    Some((journal.clone(), entry))
+}
+
+/// Looks at memory now and then.
+#[derive(Debug)]
+struct Sampler {
+    peak: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    fn start(tree: Arc<Mutex<Tree>>) -> Self {
+        let (peak, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (highest, stopped) = (Arc::clone(&peak), Arc::clone(&stop));
+        let thread = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                let processes = tree.lock().unwrap_or_else(PoisonError::into_inner).processes();
+                highest.fetch_max(memory::resident(&processes), Ordering::Relaxed);
+                thread::park_timeout(SAMPLE);
+            }
+        });
+        Self { peak, stop, thread: Some(thread) }
+    }
+
+    fn stop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
