@@ -1,5 +1,6 @@
 //! `hasten engine`: which engines programs have, and taking one out of service while they run.
 
+pub(in crate::cmd) mod json;
 mod list;
 pub(in crate::cmd) mod programs;
 mod switch;

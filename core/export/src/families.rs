@@ -183,7 +183,11 @@ impl Series<'_> {
             self.add(&metric::ENGINE_BUSY, &[name], Value::Number(one.busy_ns as f64 / 1e9));
             self.count(&metric::BREAKER_OPENED, &[name], one.opened);
             if let Some(state) = program.engine(engine) {
-                self.count(&metric::BREAKER_STATE, &[name, &state.device], value_of(state.breaker));
+                self.count(
+                    &metric::BREAKER_STATE,
+                    &[name, &state.device],
+                    value_of(state.state().unwrap_or(BreakerState::Closed)),
+                );
             }
         }
     }

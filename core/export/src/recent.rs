@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::Counters;
+use hasten_telemetry::{Counters, Window};
 
 use crate::totals::{Key, Programs};
 
@@ -15,13 +15,6 @@ const STEP: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     past: VecDeque<(Instant, Vec<(Key, Counters)>)>,
-}
-
-/// What a program counted in a stretch of time.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Window {
-    pub elapsed: Duration,
-    pub counted: Counters,
 }
 
 impl Recent {

@@ -2,14 +2,13 @@
 
 use std::time::UNIX_EPOCH;
 
-use hasten_telemetry::EngineClass;
+use hasten_telemetry::{BreakerState, EngineCondition};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::catalogue::Kind;
 use crate::collector::{DeviceState, Look, Unreadable};
 use crate::encode::{Sample, Value};
-use crate::engines::EngineState;
 use crate::families::families;
 use crate::totals::{Key, Program};
 use crate::warning::{Warning, warnings};
@@ -142,15 +141,15 @@ impl<'a> ProgramView<'a> {
 }
 
 impl<'a> EngineView<'a> {
-    fn of(state: &'a EngineState) -> Self {
+    fn of(state: &'a EngineCondition) -> Self {
         Self {
             engine: state.engine.as_str(),
-            class: EngineClass::as_str(state.class),
+            class: state.class.as_str(),
             device: &state.device,
-            state: state.breaker.as_str(),
-            fault: state.fault.map(|fault| fault.as_str()),
-            age_s: state.age.map(|age| age.as_secs_f64()),
-            probe_s: state.probe.map(|probe| probe.as_secs_f64()),
+            state: state.state().unwrap_or(BreakerState::Closed).as_str(),
+            fault: state.fault().map(|fault| fault.as_str()),
+            age_s: state.age().map(|age| age.as_secs_f64()),
+            probe_s: state.retry().map(|probe| probe.as_secs_f64()),
             processes: state.processes.0,
             of_processes: state.processes.1,
         }

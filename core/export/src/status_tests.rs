@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::totals::Live;
-use hasten_telemetry::{Algorithm, BreakerState, Engine, Fault};
+use hasten_telemetry::{Algorithm, Engine, EngineClass, EngineCounters, EngineReport, Fault};
 use std::time::Duration;
 
 fn look() -> Look {
@@ -14,15 +14,19 @@ fn look() -> Look {
         processes: 2,
         note: "</script>".to_owned(),
         started: Duration::from_secs(1_790_000_000),
-        engines: vec![EngineState {
+        engines: vec![EngineCondition {
             engine: Engine::Multibuffer,
             class: EngineClass::Software,
             device: String::new(),
-            breaker: BreakerState::Open,
-            fault: Some(Fault::BadOutput),
-            age: Some(Duration::from_secs(3)),
-            probe: None,
+            report: Some(EngineReport {
+                state: BreakerState::Open,
+                fault: Some(Fault::BadOutput),
+                since: Duration::from_secs(7),
+                probe: None,
+            }),
             processes: (1, 2),
+            total: EngineCounters::default(),
+            now: Duration::from_secs(10),
         }],
     });
     let key = Key { program: "nginx".to_owned(), accelerator: "tls".to_owned() };
@@ -40,7 +44,7 @@ fn the_document_has_what_the_manual_says() {
         "age_s": 3.0, "probe_s": null, "processes": 1, "of_processes": 2,
     });
     assert_eq!(page["engines"][0], engine);
-    assert_eq!(status["warnings"][0]["severity"], "warning");
+    assert_eq!(status["warnings"][0]["severity"], "critical");
     let manual = include_str!("../../../docs/metrics.md");
     let objects = [&status, &status["programs"][0], page, &page["engines"][0], &status["warnings"][0]];
     for key in objects.iter().flat_map(|object| object.as_object().unwrap().keys()) {

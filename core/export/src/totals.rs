@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use hasten_telemetry::{Algorithm, Counters, Engine, PageHandle, Snapshot};
-
-use crate::engines::EngineState;
-use crate::recent::Window;
+use hasten_telemetry::{
+    Algorithm, BreakerState, Counters, Engine, EngineCondition, PageHandle, Snapshot, Window, boottime,
+};
 
 /// More programs than this are counted together, under [`Key::rest`].
 const MOST_KEYS: usize = 128;
@@ -49,7 +48,7 @@ pub struct Live {
     pub note: String,
     /// Wall clock at the start, since the epoch.
     pub started: Duration,
-    pub engines: Vec<EngineState>,
+    pub engines: Vec<EngineCondition>,
 }
 
 /// All programs of one name under one accelerator, those that have ended among them.
@@ -97,7 +96,8 @@ impl Key {
 impl Reading {
     #[must_use]
     pub fn new(page: &PageHandle, snapshot: Snapshot) -> Self {
-        let engines = EngineState::all(&snapshot, &page.processes);
+        let is_alive = |pid| page.processes.iter().any(|process| process.namespace_pid == pid);
+        let engines = EngineCondition::all(&snapshot, is_alive, boottime());
         Self {
             id: PageId {
                 inode: page.inode,
@@ -119,9 +119,11 @@ impl Reading {
 impl Program {
     /// The engine in the page whose processes have most to say about it.
     #[must_use]
-    pub fn engine(&self, engine: Engine) -> Option<&EngineState> {
+    pub fn engine(&self, engine: Engine) -> Option<&EngineCondition> {
         let pages = self.live.iter().flat_map(|page| &page.engines);
-        pages.filter(|state| state.engine == engine).max_by_key(|state| state.breaker.gravity())
+        pages
+            .filter(|state| state.engine == engine)
+            .max_by_key(|state| state.state().map(BreakerState::gravity))
     }
 
     fn add(&mut self, news: &Counters) {

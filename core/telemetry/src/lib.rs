@@ -27,7 +27,8 @@ pub use layout::{
 };
 pub use names::{Algorithm, BreakerState, Engine, EngineClass, Event, Fault, Reason};
 pub use reader::{
-    AlgorithmCounters, BreakEven, Control, ControlError, Counters, EngineCounters, EngineInfo, EngineReport,
-    PageError, PageHandle, Process, ProcessError, Scan, Snapshot, Writer, boottime, discover, pages_of,
+    AlgorithmCounters, BreakEven, Control, ControlError, Counters, EngineCondition, EngineCounters,
+    EngineInfo, EngineReport, PageError, PageHandle, Process, ProcessError, Scan, Severity, Share, Snapshot,
+    Warning, Window, Writer, boottime, discover, duration, pages_of,
 };
 pub use writer::{EngineWork, after_fork_child, init, page, slot};

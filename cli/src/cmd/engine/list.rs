@@ -1,15 +1,15 @@
 //! `hasten engine list`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use comfy_table::CellAlignment;
-use hasten_telemetry::{BreakerState, EngineInfo, EngineReport, boottime};
+use hasten_telemetry::{BreakerState, EngineCondition, duration};
 use serde::Serialize;
 
-use super::programs::{Condition, Found, Program, find};
+use super::json::{EngineJson, TotalJson};
+use super::programs::{Found, Program, find};
 use super::{EngineError, ListArgs, denied_note, print};
-use crate::cmd::top::format::{count, duration};
+use crate::cmd::top::format::count;
 use crate::render::{Style, say};
 
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, EngineError> {
@@ -29,59 +29,29 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, EngineError> {
 }
 
 /// An engine of a program, ready to be shown.
-#[derive(Serialize)]
 struct Row {
-    name: &'static str,
-    class: &'static str,
-    device: Option<String>,
-    /// `null` where no process has used it so far.
-    state: Option<&'static str>,
-    /// Processes in that state, of those that have used the engine.
-    processes_in_state: usize,
-    processes_reporting: usize,
-    since_s: Option<f64>,
-    /// What its breaker opened for the last time.
-    fault: Option<&'static str>,
-    /// When an open breaker tries it again.
-    retry_in_s: Option<f64>,
-    /// What the control page asks for; `null` where it cannot be read.
+    engine: EngineCondition,
+    /// What the control page asks for; nothing where it cannot be read.
     disabled_by_hand: Option<bool>,
-    operations: u64,
-    failures: u64,
-    bytes_in: u64,
-    bytes_out: u64,
-    busy_s: f64,
-    opened: u64,
+}
+
+#[derive(Serialize)]
+struct RowJson {
+    #[serde(flatten)]
+    engine: EngineJson,
+    disabled_by_hand: Option<bool>,
+    #[serde(flatten)]
+    total: TotalJson,
 }
 
 fn rows(program: &Program) -> Vec<Row> {
     let Some(snapshot) = program.snapshot() else { return Vec::new() };
-    let (control, total, now) = (program.page.control(snapshot).ok(), snapshot.total(), boottime());
-    let row = |info: &EngineInfo| {
-        let counted = total[info.engine];
-        let Condition { gravest, processes } = Condition::of(&program.conditions(info.engine));
-        let is_open = |report: &EngineReport| report.state == BreakerState::Open;
-        let retry = gravest.filter(is_open).and_then(|report| report.probe);
-        Row {
-            name: info.engine.as_str(),
-            class: info.class.as_str(),
-            device: (!info.device.is_empty()).then(|| info.device.clone()),
-            state: gravest.map(|report| report.state.as_str()),
-            processes_in_state: processes.0,
-            processes_reporting: processes.1,
-            since_s: gravest.map(|report| now.saturating_sub(report.since).as_secs_f64()),
-            fault: gravest.and_then(|report| report.fault).map(|fault| fault.as_str()),
-            retry_in_s: retry.map(|probe| probe.saturating_sub(now).as_secs_f64()),
-            disabled_by_hand: control.as_ref().and_then(|control| control.is_disabled(info.engine).ok()),
-            operations: counted.operations(),
-            failures: counted.failed,
-            bytes_in: counted.bytes_in,
-            bytes_out: counted.bytes_out,
-            busy_s: counted.busy_ns as f64 / 1e9,
-            opened: counted.opened,
-        }
+    let control = program.page.control(snapshot).ok();
+    let row = |engine: EngineCondition| {
+        let disabled = control.as_ref().and_then(|control| control.is_disabled(engine.engine).ok());
+        Row { engine, disabled_by_hand: disabled }
     };
-    snapshot.engines.iter().map(row).collect()
+    program.conditions().into_iter().map(row).collect()
 }
 
 fn table(found: &Found) -> String {
@@ -97,12 +67,12 @@ fn table(found: &Found) -> String {
             table.add_row([
                 program.page.program.clone(),
                 program.first_pid().to_string(),
-                row.engine(),
+                row.engine.title(),
                 row.state(),
-                row.since_s.map_or_else(|| "-".to_owned(), |age| duration(Duration::from_secs_f64(age))),
-                count(row.operations),
-                count(row.failures),
-                count(row.opened),
+                row.engine.age().map_or_else(|| "-".to_owned(), duration),
+                count(row.engine.total.operations()),
+                count(row.engine.total.failed),
+                count(row.engine.total.opened),
             ]);
             any = true;
             notes.extend(row.note(program));
@@ -115,36 +85,37 @@ fn table(found: &Found) -> String {
 }
 
 impl Row {
-    fn engine(&self) -> String {
-        let device = self.device.as_deref().map(|device| format!(" on {device}"));
-        format!("{}{}", self.name, device.unwrap_or_default())
-    }
-
     /// The state, and of how many processes where it is not that of all.
     fn state(&self) -> String {
-        let Some(state) = self.state else {
-            return if self.disabled_by_hand == Some(true) { "disabled, unused" } else { "unused" }
-                .to_owned();
-        };
-        match self.processes_in_state == self.processes_reporting {
-            true => state.to_owned(),
-            false => format!("{state} in {} of {}", self.processes_in_state, self.processes_reporting),
+        match (self.engine.state(), self.engine.processes) {
+            (None, _) if self.disabled_by_hand == Some(true) => "disabled, unused".to_owned(),
+            (None, _) => "unused".to_owned(),
+            (Some(state), (same, all)) if same < all => format!("{state} in {same} of {all}"),
+            (Some(state), _) => state.to_string(),
         }
     }
 
     /// What a state means that is not as it should be.
     fn note(&self, program: &Program) -> Option<String> {
-        let title = program.title();
-        let disabled = BreakerState::Disabled.as_str();
-        match (self.fault, self.retry_in_s) {
+        let Self { engine, disabled_by_hand } = self;
+        let (name, title) = (engine.engine, program.title());
+        match (engine.fault(), engine.retry()) {
             (Some(fault), Some(retry)) => {
-                Some(format!("{} of {title}: {fault}; tried again in {retry:.1} s\n", self.name))
+                Some(format!("{name} of {title}: {fault}; tried again in {:.1} s\n", retry.as_secs_f64()))
             }
-            _ if self.disabled_by_hand == Some(true) && self.state.is_some_and(|state| state != disabled) => {
-                Some(format!("{} of {title}: disabled, and seen with the next operation\n", self.name))
+            _ if *disabled_by_hand == Some(true)
+                && engine.state().is_some_and(|state| state != BreakerState::Disabled) =>
+            {
+                Some(format!("{name} of {title}: disabled, and seen with the next operation\n"))
             }
             _ => None,
         }
+    }
+}
+
+impl From<Row> for RowJson {
+    fn from(Row { engine, disabled_by_hand }: Row) -> Self {
+        Self { engine: EngineJson::new(&engine), disabled_by_hand, total: TotalJson::new(&engine.total) }
     }
 }
 
@@ -177,7 +148,7 @@ struct ProgramDocument {
     page_inode: u64,
     pids: Vec<u32>,
     error: Option<String>,
-    engines: Vec<Row>,
+    engines: Vec<RowJson>,
 }
 
 fn json(found: &Found) -> String {
@@ -187,7 +158,7 @@ fn json(found: &Found) -> String {
         page_inode: program.page.inode,
         pids: program.page.pids().collect(),
         error: program.snapshot.as_ref().err().map(ToString::to_string),
-        engines: rows(program),
+        engines: rows(program).into_iter().map(RowJson::from).collect(),
     };
     let document = Document {
         schema: 1,

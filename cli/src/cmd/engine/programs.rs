@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hasten_telemetry::{
-    BreakerState, Engine, EngineReport, PageError, PageHandle, Process, Scan, Snapshot, pages_of,
+    Engine, EngineCondition, EngineReport, PageError, PageHandle, Process, Scan, Snapshot, boottime, pages_of,
 };
 
 use super::EngineError;
@@ -55,32 +55,19 @@ impl Program {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         let reports =
             snapshot.reports(engine, |pid| self.page.processes.iter().any(|one| one.namespace_pid == pid));
-        let of = |process: &Process| {
-            let is_alive = Path::new(&format!("/proc/{}", process.pid)).exists();
-            Some((*process, *reports.get(&process.namespace_pid)?)).filter(|_| is_alive)
-        };
-        self.page.processes.iter().filter_map(of).collect()
+        let of = |process: &Process| Some((*process, *reports.get(&process.namespace_pid)?));
+        self.alive().filter_map(of).collect()
     }
 
-    /// The same without the processes.
-    pub(super) fn conditions(&self, engine: Engine) -> Vec<EngineReport> {
-        self.reports(engine).into_iter().map(|(_, report)| report).collect()
+    /// Each engine of the page, by what its living processes say.
+    pub(super) fn conditions(&self) -> Vec<EngineCondition> {
+        let Some(snapshot) = self.snapshot() else { return Vec::new() };
+        let is_alive = |pid| self.alive().any(|process| process.namespace_pid == pid);
+        EngineCondition::all(snapshot, is_alive, boottime())
     }
-}
 
-/// The state of an engine over all processes of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cmd) struct Condition {
-    /// What speaks for all; `None` where no process has looked at the engine yet.
-    pub(in crate::cmd) gravest: Option<EngineReport>,
-    /// How many processes are in that state, of how many that said anything.
-    pub(in crate::cmd) processes: (usize, usize),
-}
-
-impl Condition {
-    pub(in crate::cmd) fn of(reports: &[EngineReport]) -> Self {
-        let gravest = EngineReport::gravest(reports);
-        let same = |state: BreakerState| reports.iter().filter(|report| report.state == state).count();
-        Self { gravest, processes: (gravest.map_or(0, |report| same(report.state)), reports.len()) }
+    fn alive(&self) -> impl Iterator<Item = &Process> {
+        let is_alive = |process: &&Process| Path::new(&format!("/proc/{}", process.pid)).exists();
+        self.page.processes.iter().filter(is_alive)
     }
 }

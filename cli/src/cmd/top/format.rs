@@ -1,6 +1,6 @@
 //! Numbers for people: three digits and a unit.
 
-use std::time::Duration;
+pub(super) use hasten_telemetry::duration;
 
 /// 0, 7.3, 42, 980, 12.4k, 3.1M: a rate, without its unit.
 pub(in crate::cmd) fn rate(value: f64) -> String {
@@ -37,18 +37,6 @@ pub(super) fn percent(part: f64) -> String {
         p if p > 0.0 && p <= 0.5 => "<1%".to_owned(),
         p if (99.5..100.0).contains(&p) => ">99%".to_owned(),
         p => format!("{p:.0}%"),
-    }
-}
-
-/// 42s, 3m 10s, 2h 13m, 5d 1h.
-pub(in crate::cmd) fn duration(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{minutes}m {}s", seconds % 60),
-        3600..86_400 => format!("{hours}h {minutes}m"),
-        _ => format!("{days}d {hours}h"),
     }
 }
 
@@ -89,12 +77,6 @@ mod tests {
     fn percent_keeps_none_and_all_apart_from_nearly() {
         let texts = [0.0, 0.001, 0.005, 0.5, 0.9999, 1.0].map(percent);
         assert_eq!(texts, ["0%", "<1%", "<1%", "50%", ">99%", "100%"]);
-    }
-
-    #[test]
-    fn durations_show_two_units() {
-        let texts = [5, 190, 7980, 435_600].map(|s| duration(Duration::from_secs(s)));
-        assert_eq!(texts, ["5s", "3m 10s", "2h 13m", "5d 1h"]);
     }
 
     #[test]

@@ -3,12 +3,14 @@
 mod engines;
 mod streams;
 
-use hasten_telemetry::{Algorithm, AlgorithmCounters, Counters, Event, LANES, Reason, Snapshot};
+use hasten_telemetry::{
+    Algorithm, AlgorithmCounters, Counters, Event, LANES, Reason, Snapshot, Warning, Window,
+};
 use serde::Serialize;
 
 use self::engines::EngineJson;
 use self::streams::StreamsJson;
-use super::state::{Condition, Direction, Program, State, Warning, Window, saved_ns};
+use super::state::{Condition, Direction, Program, State};
 
 /// Raised when a name changes its meaning or goes; not when one is added.
 const SCHEMA: u32 = 1;
@@ -172,7 +174,7 @@ impl CountersJson {
             uptime_s: program.uptime().as_secs_f64(),
             interval_s: window.elapsed.as_secs_f64(),
             operations_per_s: window.per_second(window.operations()),
-            cpu_saved: CpuJson { cores: window.cores_saved(), total_s: seconds(saved_ns(&total)) },
+            cpu_saved: CpuJson { cores: window.cores_saved(), total_s: seconds(total.saved_ns()) },
             work: WorkJson::new(program, snapshot, window, &total),
             engines: program.engines().iter().map(|engine| EngineJson::new(engine, window)).collect(),
             reasons: Reason::ALL

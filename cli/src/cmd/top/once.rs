@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use hasten_telemetry::{Algorithm, LANES, Reason, Snapshot};
+use hasten_telemetry::{Algorithm, LANES, Reason, Severity, Snapshot, Warning, Window};
 
 use super::format::{bytes, cores, count, duration, micros, percent, rate};
-use super::state::{Direction, ENGINES, Program, Severity, State, Traffic, Warning, Window, saved_ns};
+use super::state::{Direction, ENGINES, Program, State, Traffic, in_words};
 
 pub(super) fn render(state: &State, color: bool) -> String {
     let processes: Vec<String> = state.by_process().map(|pages| process(pages, color)).collect();
@@ -47,7 +47,7 @@ fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &W
     } else {
         operations(text, window);
     }
-    let saved = saved_ns(&program.total()) as f64 / 1e9;
+    let saved = program.total().saved_ns() as f64 / 1e9;
     line(text, &format!("estimated CPU saved: {} cores, {saved:.1} s in all", cores(window.cores_saved())));
     let table = if program.counts_streams() {
         engines(program, window)
@@ -137,7 +137,7 @@ fn service(program: &Program, window: &Window) -> Option<Table> {
     for engine in &engines {
         table.add_row([
             engine.title(),
-            engine.state_text(),
+            in_words(engine),
             engine.age().map_or_else(|| "-".to_owned(), duration),
             rate(window.per_second(window.counted[engine.engine].operations())),
             count(engine.total.failed),

@@ -3,18 +3,14 @@
 mod engine;
 mod program;
 mod traffic;
-mod warning;
-mod window;
 
 use std::time::{Duration, Instant};
 
 use hasten_telemetry::{PageError, Process, Snapshot};
 
-pub(super) use self::engine::EngineStatus;
+pub(super) use self::engine::in_words;
 pub(super) use self::program::{Condition, Program, volume};
 pub(super) use self::traffic::{Direction, ENGINES, Traffic, accelerated};
-pub(super) use self::warning::{Severity, Warning};
-pub(super) use self::window::{Share, Window, saved_ns};
 
 /// One page at one moment.
 pub(super) struct Sample {

@@ -12,13 +12,13 @@ mod theme;
 mod traffic;
 mod warnings;
 
-use hasten_telemetry::Counters;
+use hasten_telemetry::{Counters, Window};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, BorderType, Cell, Paragraph, Wrap};
 
-use super::state::{Condition, Program, State, Window};
+use super::state::{Condition, Program, State};
 
 pub(super) use self::theme::Theme;
 

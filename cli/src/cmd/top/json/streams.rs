@@ -1,10 +1,10 @@
 //! Compression and decompression in the JSON document.
 
-use hasten_telemetry::Counters;
+use hasten_telemetry::{Counters, Window};
 use serde::Serialize;
 
 use super::seconds;
-use crate::cmd::top::state::{Direction, ENGINES, Traffic, Window};
+use crate::cmd::top::state::{Direction, ENGINES, Traffic};
 
 #[derive(Serialize)]
 pub(super) struct StreamsJson {

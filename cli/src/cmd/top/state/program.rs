@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{Counters, PageError, Process, Snapshot};
+use hasten_telemetry::{Counters, EngineCondition, PageError, Process, Snapshot, Warning, Window};
 
-use super::window::operations;
-use super::{Direction, EngineStatus, Sample, Warning, Window};
+use super::{Direction, Sample};
 
 /// Enough for a chart across a wide terminal.
 const HISTORY: usize = 240;
@@ -141,27 +140,34 @@ impl Program {
     /// Operations in the last interval of a process, by the number it has in
     /// its own namespace.
     pub(in crate::cmd::top) fn operations_of(&self, namespace_pid: u32) -> u64 {
-        self.interval_by_pid.get(&namespace_pid).map_or(0, operations)
+        self.interval_by_pid.get(&namespace_pid).map_or(0, Counters::operations)
     }
 
     /// The engines that it has, in page order; none on a page of a version that did not tell.
-    pub(in crate::cmd::top) fn engines(&self) -> Vec<EngineStatus> {
+    pub(in crate::cmd::top) fn engines(&self) -> Vec<EngineCondition> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
-        let status = |info| EngineStatus::of(info, snapshot, &self.processes, self.boottime);
-        snapshot.engines.iter().map(status).collect()
+        let is_alive = |pid| self.processes.iter().any(|process| process.namespace_pid == pid);
+        EngineCondition::all(snapshot, is_alive, self.boottime)
     }
 
     /// What the user should know, gravest first.
     pub(in crate::cmd::top) fn warnings(&self) -> Vec<Warning> {
         match &self.condition {
-            Condition::Unreadable(error) => vec![Warning::unreadable(error)],
-            Condition::Readable(snapshot) => {
-                let mut warnings = Warning::of_engines(snapshot, &self.engines(), self.first_pid());
-                warnings.extend(Warning::all(snapshot, &self.total(), self.recent().as_ref()));
-                warnings.sort_by_key(|warning| warning.severity);
-                warnings
-            }
+            Condition::Unreadable(error) => vec![Warning::unreadable(error.to_string(), error.fix())],
+            Condition::Readable(snapshot) => self.warnings_of(snapshot),
         }
+    }
+
+    fn warnings_of(&self, snapshot: &Snapshot) -> Vec<Warning> {
+        let (engines, recent) = (self.engines(), self.recent());
+        let is_older = snapshot.engines.is_empty() && snapshot.control.is_none();
+        let mut warnings: Vec<_> = is_older.then(Warning::of_older_page).into_iter().collect();
+        let pid = Some(self.first_pid());
+        warnings.extend(engines.iter().filter_map(|engine| Warning::of_engine(engine, pid)));
+        warnings.extend(Warning::of_counters(&self.total(), recent.as_ref(), !engines.is_empty()));
+        warnings.extend(recent.iter().flat_map(|recent| Warning::of_batches(snapshot, recent)));
+        warnings.sort_by_key(|warning| warning.severity);
+        warnings
     }
 
     fn record(&mut self, now: Instant, snapshot: Snapshot) {
@@ -185,7 +191,7 @@ impl Program {
 pub(in crate::cmd::top) fn volume(counted: &Counters) -> u64 {
     let plain =
         Direction::Deflate.of(counted).bytes_in.saturating_add(Direction::Inflate.of(counted).bytes_out);
-    if plain > 0 { plain } else { operations(counted) }
+    if plain > 0 { plain } else { counted.operations() }
 }
 
 #[cfg(test)]
@@ -244,5 +250,30 @@ mod tests {
         assert!(program.warnings()[0].message.contains("version 9"));
         after(&mut program, start, 2, 50);
         assert!(program.snapshot().is_some() && program.interval().is_none());
+    }
+
+    #[test]
+    fn warnings_of_engines_and_counters_stand_together_gravest_first() {
+        let state = fixture::troubled();
+        let warnings = state.programs()[0].warnings();
+        let codes: Vec<_> = warnings.iter().map(|warning| warning.code).collect();
+        assert_eq!(codes, ["engine-open", "engine-disabled"]);
+        assert!(
+            warnings[1].fix.contains("hasten engine enable isal 4242"),
+            "one of its processes: {}",
+            warnings[1].fix
+        );
+    }
+
+    #[test]
+    fn a_page_that_tells_nothing_of_engines_is_an_older_ones() {
+        let mut sample = fixture::idle(1);
+        assert!(
+            Program::new(Instant::now(), fixture::idle(1)).warnings().is_empty(),
+            "no engine on this CPU"
+        );
+        sample.snapshot.as_mut().unwrap().control = None;
+        let warnings = Program::new(Instant::now(), sample).warnings();
+        assert_eq!((warnings.len(), warnings[0].code), (1, "older-page"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hasten_telemetry::{Counters, Event};
+use hasten_telemetry::{Counters, Event, Window};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -10,7 +10,7 @@ use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::{Theme, panel};
 use crate::cmd::top::format::{bytes, cores, count, duration, rate};
-use crate::cmd::top::state::{Program, Window, saved_ns};
+use crate::cmd::top::state::Program;
 
 /// From here on there is room for what batches cost.
 const WIDE: u16 = 52;
@@ -38,7 +38,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
 }
 
 fn saved(total: &Counters, window: &Window, width: u16, theme: Theme) -> Line<'static> {
-    let all = Duration::from_nanos(saved_ns(total));
+    let all = Duration::from_nanos(total.saved_ns());
     let batches = format!("; batches use {}", cores(window.cores_batching()));
     let batches = if width >= WIDE && !window.is_of_streams() { batches } else { String::new() };
     Line::from(vec![

@@ -1,6 +1,6 @@
 //! Operations by algorithm, with what a batch needs to pay.
 
-use hasten_telemetry::{Algorithm, Counters, Snapshot};
+use hasten_telemetry::{Algorithm, Counters, Snapshot, Window};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::text::Line;
@@ -9,7 +9,6 @@ use ratatui::widgets::{Paragraph, Row, Table};
 use super::{Theme, cell, panel};
 use crate::cmd::top::format::{micros, rate};
 use crate::cmd::top::once::pays_from;
-use crate::cmd::top::state::Window;
 
 /// From here on there is room for costs.
 const WIDE: u16 = 68;

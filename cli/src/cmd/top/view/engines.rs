@@ -1,6 +1,6 @@
 //! Which engine did the work, and why the original did some.
 
-use hasten_telemetry::{Counters, Reason};
+use hasten_telemetry::{Counters, Reason, Window};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -9,7 +9,7 @@ use ratatui::widgets::Paragraph;
 
 use super::{Theme, flow, lanes, panel};
 use crate::cmd::top::format::{bytes, percent};
-use crate::cmd::top::state::{Direction, ENGINES, Program, Window};
+use crate::cmd::top::state::{Direction, ENGINES, Program};
 
 /// Direction, engine, rate, a bar worth looking at, share, and the border.
 pub(super) const WIDTH: u16 = 50;

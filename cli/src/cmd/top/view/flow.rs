@@ -1,6 +1,6 @@
 //! Which way operations went, and why the original way.
 
-use hasten_telemetry::{Counters, Reason};
+use hasten_telemetry::{Counters, Reason, Share, Window};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 
 use super::{Theme, panel};
 use crate::cmd::top::format::{percent, rate};
-use crate::cmd::top::state::{Program, Share, Window};
+use crate::cmd::top::state::Program;
 
 /// The legend's at its longest, with the border.
 pub(super) const WIDTH: u16 = 48;

@@ -1,6 +1,6 @@
 //! How full the batches were.
 
-use hasten_telemetry::LANES;
+use hasten_telemetry::{LANES, Window};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -8,7 +8,6 @@ use ratatui::widgets::Paragraph;
 
 use super::{Theme, panel};
 use crate::cmd::top::format::percent;
-use crate::cmd::top::state::Window;
 
 /// A line for each number of lanes and the border.
 pub(super) const HEIGHT: u16 = LANES as u16 + 2;

@@ -1,5 +1,6 @@
 //! The list of accelerated programs.
 
+use hasten_telemetry::{Severity, Window};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::Style;
@@ -7,7 +8,7 @@ use ratatui::widgets::{Row, Table, TableState};
 
 use super::{Theme, cell, panel};
 use crate::cmd::top::format::{bytes, cores, duration, percent, rate};
-use crate::cmd::top::state::{Program, Severity, State, Window, accelerated, volume};
+use crate::cmd::top::state::{Program, State, accelerated, volume};
 
 /// A line for each accelerator of a process.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {

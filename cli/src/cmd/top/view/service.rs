@@ -1,6 +1,6 @@
 //! Which engines are in service.
 
-use hasten_telemetry::BreakerState;
+use hasten_telemetry::{BreakerState, EngineCondition, Window};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::Style;
@@ -8,17 +8,17 @@ use ratatui::widgets::{Row, Table};
 
 use super::{Theme, cell, panel};
 use crate::cmd::top::format::{count, duration, rate};
-use crate::cmd::top::state::{EngineStatus, Window};
+use crate::cmd::top::state::in_words;
 
 /// A line for each engine, a header and the border; nothing where there is no engine.
-pub(super) fn height(engines: &[EngineStatus]) -> u16 {
+pub(super) fn height(engines: &[EngineCondition]) -> u16 {
     if engines.is_empty() { 0 } else { u16::try_from(engines.len()).unwrap_or(u16::MAX).saturating_add(3) }
 }
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
     area: Rect,
-    engines: &[EngineStatus],
+    engines: &[EngineCondition],
     window: &Window,
     theme: Theme,
 ) {
@@ -33,7 +33,7 @@ pub(super) fn draw(
     frame.render_widget(table.block(panel("Breakers", theme)), area);
 }
 
-fn row(engine: &EngineStatus, window: &Window, theme: Theme) -> Row<'static> {
+fn row(engine: &EngineCondition, window: &Window, theme: Theme) -> Row<'static> {
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let device = if engine.device.is_empty() { "-" } else { &engine.device };
     let failures = if engine.total.failed > 0 { theme.critical() } else { theme.dim() };
@@ -41,7 +41,7 @@ fn row(engine: &EngineStatus, window: &Window, theme: Theme) -> Row<'static> {
     Row::new([
         cell(engine.engine.as_str(), false),
         cell(device, false),
-        cell(&engine.state_text(), false).style(style(engine.state(), theme)),
+        cell(&in_words(engine), false).style(style(engine.state(), theme)),
         cell(&or_dash(engine.age().map(duration)), true),
         cell(&rate(window.per_second(operations)), true).style(theme.batched()),
         cell(&count(engine.total.failed), true).style(failures),

@@ -1,6 +1,6 @@
 //! What goes through the compression library.
 
-use hasten_telemetry::Counters;
+use hasten_telemetry::{Counters, Window};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::text::Line;
@@ -8,7 +8,7 @@ use ratatui::widgets::{Paragraph, Row, Table};
 
 use super::{Theme, cell, panel};
 use crate::cmd::top::format::{bytes, cores, percent, rate};
-use crate::cmd::top::state::{Direction, Window};
+use crate::cmd::top::state::Direction;
 
 /// Both directions, a header and the border.
 pub(super) const HEIGHT: u16 = 5;

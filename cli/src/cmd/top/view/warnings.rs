@@ -1,12 +1,12 @@
 //! What is wrong and what to do.
 
+use hasten_telemetry::{Severity, Warning};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::{Theme, panel};
-use crate::cmd::top::state::{Severity, Warning};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, warnings: &[Warning], theme: Theme) {
     let title = match warnings.len() {

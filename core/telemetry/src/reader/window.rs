@@ -1,44 +1,50 @@
-//! What happened between two samples.
+//! What was counted between two looks.
 
+use super::Counters;
+use crate::Event;
 use std::time::Duration;
 
-use hasten_telemetry::{Counters, Event};
-
-use super::{Direction, Traffic};
-
 /// Counts over a stretch of time.
-#[derive(Clone, Debug)]
-pub(in crate::cmd::top) struct Window {
-    pub(in crate::cmd::top) elapsed: Duration,
-    pub(in crate::cmd::top) counted: Counters,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    pub elapsed: Duration,
+    pub counted: Counters,
 }
 
 /// Which way operations went, as parts of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::cmd::top) struct Share {
-    pub(in crate::cmd::top) batched: f64,
-    pub(in crate::cmd::top) scalar: f64,
-    pub(in crate::cmd::top) bypassed: f64,
+pub struct Share {
+    pub batched: f64,
+    pub scalar: f64,
+    pub bypassed: f64,
 }
 
 impl Window {
     /// A count of this window as a rate.
-    pub(in crate::cmd::top) fn per_second(&self, count: u64) -> f64 {
+    pub fn per_second(&self, count: u64) -> f64 {
         count as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
     /// Operations that could have been batched, however they ended; streams, where it is streams that are counted.
-    pub(in crate::cmd::top) fn operations(&self) -> u64 {
-        operations(&self.counted)
+    pub fn operations(&self) -> u64 {
+        self.counted.operations()
     }
 
     /// Whether what is counted here is the work of a compression library.
-    pub(in crate::cmd::top) fn is_of_streams(&self) -> bool {
-        Direction::ALL.into_iter().any(|direction| !direction.of(&self.counted).is_empty())
+    pub fn is_of_streams(&self) -> bool {
+        const OF_STREAMS: [Event; 6] = [
+            Event::DeflateStreams,
+            Event::DeflateBytesIn,
+            Event::DeflateBytesOut,
+            Event::InflateStreams,
+            Event::InflateBytesIn,
+            Event::InflateBytesOut,
+        ];
+        OF_STREAMS.into_iter().any(|event| self.counted[event] > 0)
     }
 
     /// How operations were split, if there was any.
-    pub(in crate::cmd::top) fn share(&self) -> Option<Share> {
+    pub fn share(&self) -> Option<Share> {
         let all = self.operations();
         let total = self.counted.total();
         let part = |count: u64| count as f64 / all as f64;
@@ -50,43 +56,40 @@ impl Window {
     }
 
     /// CPUs that were free because of what the accelerator does, as the writer estimates it.
-    pub(in crate::cmd::top) fn cores_saved(&self) -> f64 {
-        self.per_second(saved_ns(&self.counted)) / 1e9
+    pub fn cores_saved(&self) -> f64 {
+        self.per_second(self.counted.saved_ns()) / 1e9
     }
 
     /// CPUs that were busy with batches.
-    pub(in crate::cmd::top) fn cores_batching(&self) -> f64 {
+    pub fn cores_batching(&self) -> f64 {
         self.per_second(self.counted.total().batch_ns) / 1e9
     }
 
-    pub(in crate::cmd::top) fn event_rate(&self, event: Event) -> f64 {
+    pub fn event_rate(&self, event: Event) -> f64 {
         self.per_second(self.counted[event])
     }
 }
 
-/// Queued operations and those that never were; a page counts either operations or streams.
-pub(in crate::cmd::top) fn operations(counters: &Counters) -> u64 {
-    match sum(counters, |traffic| traffic.streams) {
-        0 => counters.total().queued().saturating_add(counters.bypassed()),
-        streams => streams,
+impl Counters {
+    /// Queued operations and those that never were; a page counts either operations or streams.
+    pub fn operations(&self) -> u64 {
+        match self[Event::DeflateStreams].saturating_add(self[Event::InflateStreams]) {
+            0 => self.total().queued().saturating_add(self.bypassed()),
+            streams => streams,
+        }
     }
-}
 
-/// CPU time saved, whatever it was saved on.
-pub(in crate::cmd::top) fn saved_ns(counters: &Counters) -> u64 {
-    counters.total().saved_ns.saturating_add(sum(counters, |traffic| traffic.saved_ns))
-}
-
-/// Over both directions.
-fn sum(counters: &Counters, of: fn(&Traffic) -> u64) -> u64 {
-    Direction::ALL.iter().fold(0, |sum, direction| of(&direction.of(counters)).saturating_add(sum))
+    /// CPU time saved, whatever it was saved on.
+    pub fn saved_ns(&self) -> u64 {
+        let of_streams = self[Event::DeflateSavedNs].saturating_add(self[Event::InflateSavedNs]);
+        self.total().saved_ns.saturating_add(of_streams)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use hasten_telemetry::{Algorithm, Reason};
-
     use super::*;
+    use crate::{Algorithm, Reason};
 
     fn window(counted: Counters) -> Window {
         Window { elapsed: Duration::from_secs(2), counted }

@@ -1,22 +1,23 @@
-//! What deserves attention: each warning says what is wrong and what to do.
+//! What deserves attention in a program: each warning says what is wrong and what to do.
+//!
+//! Whoever shows counters to people shows these: `hasten top` and the exporter say the same, in the same words.
 
-use hasten_telemetry::{Algorithm, BreakerState, Counters, Event, Fault, LANES, PageError, Reason, Snapshot};
-
-use super::{EngineStatus, Window};
-use crate::cmd::top::format::duration;
+use super::{Counters, EngineCondition, Snapshot, Window};
+use crate::{Algorithm, BreakerState, Event, Fault, LANES, Reason};
+use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cmd::top) struct Warning {
-    pub(in crate::cmd::top) severity: Severity,
+pub struct Warning {
+    pub severity: Severity,
     /// Stable, for scripts.
-    pub(in crate::cmd::top) code: &'static str,
-    pub(in crate::cmd::top) message: String,
-    pub(in crate::cmd::top) fix: String,
+    pub code: &'static str,
+    pub message: String,
+    pub fix: String,
 }
 
 /// Gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::cmd::top) enum Severity {
+pub enum Severity {
     /// Something is broken.
     Critical,
     /// CPU is being lost.
@@ -32,23 +33,24 @@ const BUSY: f64 = 100.0;
 const ENOUGH: u64 = 20;
 
 impl Warning {
-    pub(super) fn unreadable(error: &PageError) -> Self {
-        let fix = error.fix();
-        let (first, rest) = fix.split_at(1);
-        let fix = format!("{}{rest}.", first.to_uppercase());
-        Self::new(Severity::Critical, "unreadable", error.to_string(), fix)
+    /// Of a page that tells nothing: what its error says, and the fix.
+    pub fn unreadable(message: impl Into<String>, fix: &str) -> Self {
+        Self::new(Severity::Critical, "unreadable", message.into(), sentence(fix))
     }
 
-    pub(super) fn all(snapshot: &Snapshot, total: &Counters, recent: Option<&Window>) -> Vec<Self> {
+    /// What the counts of a program say, gravest first. Where the states of its engines are known, as they are to
+    /// [`Self::of_engine`], those say it better than counts of what they were.
+    pub fn of_counters(total: &Counters, recent: Option<&Window>, knows_engines: bool) -> Vec<Self> {
         let mut warnings = Vec::new();
         warnings.extend(verify_failed(total));
         warnings.extend(wrong_results(total));
-        warnings.extend(breaker_opened(total));
+        warnings.extend(breaker_opened(total).filter(|_| !knows_engines));
         warnings.extend(failed(total));
         if let Some(recent) = recent {
-            warnings.extend(Reason::ALL.into_iter().filter_map(|reason| bypassed(recent, reason)));
+            let reasons = Reason::ALL.into_iter();
+            let reasons = reasons.filter(|reason| *reason != Reason::BreakerOpen || !knows_engines);
+            warnings.extend(reasons.filter_map(|reason| bypassed(recent, reason)));
             warnings.extend(larger_output(recent));
-            warnings.extend(Algorithm::ALL.into_iter().filter_map(|a| thin_batches(snapshot, recent, a)));
             warnings.extend(pool_misses(recent));
             warnings.extend(failing_handshakes(recent));
         }
@@ -56,12 +58,20 @@ impl Warning {
         warnings
     }
 
-    /// What is not in service, and why. `pid` is a process of the program.
-    pub(super) fn of_engines(snapshot: &Snapshot, engines: &[EngineStatus], pid: u32) -> Vec<Self> {
-        if snapshot.engines.is_empty() && snapshot.control.is_none() {
-            return vec![older_page()];
-        }
-        engines.iter().filter_map(|engine| out_of_service(engine, pid)).collect()
+    /// Batches that run although they do not pay, by the break-even that the page tells.
+    pub fn of_batches(snapshot: &Snapshot, recent: &Window) -> Vec<Self> {
+        Algorithm::ALL.into_iter().filter_map(|algorithm| thin_batches(snapshot, recent, algorithm)).collect()
+    }
+
+    /// Of an engine that is not in service: why, and what puts it back. `pid` is a process of the program, for people who can
+    /// see only one.
+    pub fn of_engine(engine: &EngineCondition, pid: Option<u32>) -> Option<Self> {
+        out_of_service(engine, pid)
+    }
+
+    /// Of a page that cannot tell of its engines.
+    pub fn of_older_page() -> Self {
+        older_page()
     }
 
     fn new(severity: Severity, code: &'static str, message: String, fix: impl Into<String>) -> Self {
@@ -70,7 +80,7 @@ impl Warning {
 }
 
 impl Severity {
-    pub(in crate::cmd::top) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "critical",
             Self::Warning => "warning",
@@ -79,7 +89,7 @@ impl Severity {
     }
 }
 
-fn out_of_service(engine: &EngineStatus, pid: u32) -> Option<Warning> {
+fn out_of_service(engine: &EngineCondition, pid: Option<u32>) -> Option<Warning> {
     let report = engine.report?;
     let (name, fault) = (engine.title(), report.fault.map_or("a fault", Fault::as_str));
     let age = duration(engine.age().unwrap_or_default());
@@ -104,7 +114,8 @@ fn out_of_service(engine: &EngineStatus, pid: u32) -> Option<Warning> {
         }
         BreakerState::Disabled => {
             let message = format!("{name} was disabled by hand{processes}, {age} ago: others do its work");
-            let fix = format!("Put it back with `hasten engine enable {} {pid}`.", engine.engine);
+            let pid = pid.map(|pid| format!(" {pid}")).unwrap_or_default();
+            let fix = format!("Put it back with `hasten engine enable {}{pid}`.", engine.engine);
             Some(Warning::new(Severity::Warning, "engine-disabled", message, fix))
         }
     }
@@ -240,142 +251,25 @@ fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+/// What `hasten` says of a fix, as a sentence.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str())
+}
 
-    use super::*;
-    use crate::cmd::top::fixture;
-
-    /// Codes of the warnings after ten seconds of these counters.
-    fn codes(counters: &Counters) -> Vec<&'static str> {
-        let snapshot = fixture::idle(1).snapshot.unwrap();
-        let recent = Window { elapsed: Duration::from_secs(10), counted: counters.clone() };
-        let warnings = Warning::all(&snapshot, counters, Some(&recent));
-        assert!(warnings.iter().all(|w| w.fix.ends_with('.') && !w.fix.contains("  ")), "{warnings:?}");
-        assert!(warnings.is_sorted_by_key(|w| w.severity));
-        warnings.iter().map(|warning| warning.code).collect()
-    }
-
-    fn counters(change: impl FnOnce(&mut Counters)) -> Counters {
-        let mut counters = Counters::default();
-        change(&mut counters);
-        counters
-    }
-
-    fn busy(change: impl FnOnce(&mut Counters)) -> Counters {
-        counters(|counters| {
-            let one = &mut counters[Algorithm::Rsa2048Sign];
-            (one.batched, one.batches) = (8000, 1000);
-            change(counters);
-        })
-    }
-
-    #[test]
-    fn a_healthy_server_has_none_busy_or_not() {
-        assert!(codes(&Counters::default()).is_empty());
-        assert!(codes(&busy(|_| {})).is_empty());
-        let quiet = counters(|c| {
-            c[Algorithm::Rsa2048Sign].scalar = 50;
-            c[Reason::Alone] = 50;
-        });
-        assert!(codes(&quiet).is_empty(), "one at a time is right at low load");
-    }
-
-    #[test]
-    fn a_failed_verification_is_critical_and_comes_first() {
-        let broken = busy(|c| {
-            c[Event::VerifyFailed] = 1;
-            c[Algorithm::Rsa2048Sign].failed = 3;
-            c[Reason::NotPolled] = 5000;
-        });
-        assert_eq!(codes(&broken), ["verify-failed", "not-polled", "failed-operations"]);
-    }
-
-    #[test]
-    fn a_wrong_result_of_an_engine_is_critical_and_named_once() {
-        let wrong = counters(|c| {
-            c[Event::DeflateStreams] = 1000;
-            (c[Event::DeflateMismatch], c[Event::BreakerOpened]) = (1, 1);
-            c[Reason::BreakerOpen] = 400;
-        });
-        assert_eq!(codes(&wrong), ["deflate-mismatch", "breaker-open"]);
-        assert_eq!(codes(&counters(|c| c[Event::BreakerOpened] = 1)), ["breaker-opened"]);
-    }
-
-    #[test]
-    fn engines_out_of_service_say_why_and_how_long() {
-        let state = fixture::troubled();
-        let warnings = state.programs()[0].warnings();
-        let of = |code| {
-            warnings.iter().find(|warning| warning.code == code).unwrap_or_else(|| panic!("{warnings:?}"))
-        };
-        let open = of("engine-open");
-        assert_eq!(open.severity, Severity::Critical);
-        assert_eq!(
-            open.message,
-            "libdeflate is out of service after bad-output, for 3m 10s; tried again in 12s"
-        );
-        let disabled = of("engine-disabled");
-        assert_eq!(disabled.message, "isal was disabled by hand, 3m 10s ago: others do its work");
-        assert!(disabled.fix.contains("hasten engine enable isal 4242"), "{}", disabled.fix);
-        assert!(warnings.is_sorted_by_key(|warning| warning.severity));
-        assert_eq!(warnings.len(), 2);
-    }
-
-    #[test]
-    fn a_page_that_tells_nothing_of_engines_is_an_older_ones() {
-        let mut older = fixture::idle(1).snapshot.unwrap();
-        assert!(Warning::of_engines(&older, &[], 1).is_empty(), "no engine on this CPU");
-        older.control = None;
-        let warnings = Warning::of_engines(&older, &[], 1);
-        assert_eq!((warnings[0].code, warnings[0].severity), ("older-page", Severity::Note));
-    }
-
-    #[test]
-    fn streams_that_gain_nothing_are_pointed_out() {
-        let stream = |change: fn(&mut Counters)| {
-            codes(&counters(|c| {
-                c[Event::DeflateStreams] = 2000;
-                (c[Event::DeflateBytesIn], c[Event::DeflateBytesOut]) = (100 << 20, 25 << 20);
-                change(c);
-            }))
-        };
-        assert!(stream(|_| {}).is_empty());
-        assert_eq!(stream(|c| c[Event::DeflateBytesOut] = 100 << 20), ["incompressible"]);
-        assert_eq!(stream(|c| c[Reason::SmallFlushes] = 1500), ["small-flushes"]);
-        assert!(stream(|c| c[Reason::SmallFlushes] = 200).is_empty());
-        assert!(stream(|c| c[Reason::StoredLevel] = 2000).is_empty(), "nothing to do about level 0");
-        assert_eq!(stream(|c| c[Reason::UnknownAllocation] = 2000), ["unknown-allocation"]);
-    }
-
-    #[test]
-    fn each_reason_has_its_own_threshold() {
-        assert_eq!(codes(&busy(|c| c[Reason::NoIfma] = 1)), ["no-ifma"]);
-        assert!(codes(&busy(|c| c[Reason::UnsupportedKey] = 400)).is_empty());
-        assert_eq!(codes(&busy(|c| c[Reason::UnsupportedKey] = 1600)), ["unsupported-key"]);
-        assert!(codes(&busy(|c| c[Reason::ServerNotHandshaking] = 100_000)).is_empty());
-        let spread_thin = busy(|c| {
-            c[Algorithm::Rsa2048Sign].scalar = 12_000;
-            c[Reason::BelowBreakEven] = 12_000;
-        });
-        assert_eq!(codes(&spread_thin), ["below-break-even"]);
-    }
-
-    #[test]
-    fn batches_thinner_than_break_even_are_named() {
-        let thin = counters(|c| {
-            let one = &mut c[Algorithm::Rsa2048Sign];
-            (one.batched, one.batches) = (200, 100);
-        });
-        assert_eq!(codes(&thin), ["lanes-below-break-even"]);
-    }
-
-    #[test]
-    fn pool_and_handshakes_need_a_share_of_enough() {
-        assert_eq!(codes(&busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (70, 30))), ["pool-misses"]);
-        assert!(codes(&busy(|c| (c[Event::PoolHit], c[Event::PoolMiss]) = (0, 8))).is_empty());
-        let failing = busy(|c| (c[Event::HandshakeFinished], c[Event::HandshakeFailed]) = (80, 20));
-        assert_eq!(codes(&failing), ["handshakes-fail"]);
+/// A length of time as people read it: the two largest units.
+pub fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{minutes}m {}s", seconds % 60),
+        3600..86_400 => format!("{hours}h {minutes}m"),
+        _ => format!("{days}d {hours}h"),
     }
 }
+
+#[cfg(test)]
+#[path = "warning_tests.rs"]
+mod tests;
