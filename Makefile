@@ -15,15 +15,17 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 HASTEN := $(TARGET)/release/hasten
 CARGO_DEB := 3.8.0
 FUZZ_SECONDS ?= 600
+# Minutes of `make soak`; given to `make test`, they are part of it.
+SOAK_MINUTES ?=
 
-.PHONY: help demo test bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
+.PHONY: help demo test soak bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz).'
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
 	@scripts/rust.sh
@@ -37,7 +39,11 @@ demo: ## Install what is missing, build, and measure stock against accelerated n
 test: ## All checks and all tests, with the set-up they need
 	@scripts/rust.sh
 	@scripts/packages.sh test
-	@scripts/test.sh
+	@scripts/test.sh $(if $(SOAK_MINUTES),--soak '$(SOAK_MINUTES)')
+
+soak: build ## Endurance: servers under load, reloaded and killed for an hour, or SOAK_MINUTES
+	@scripts/packages.sh test
+	@scripts/soak.sh $(SOAK_MINUTES)
 
 bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo

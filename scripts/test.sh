@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [--no-tests]: all checks, then all tests. Every step runs, whatever failed before it; the last line counts.
+# test.sh [--no-tests | --soak MINUTES]: all checks, then all tests, then endurance if asked for. Every step runs, whatever
+# failed before it; the last line counts.
 source "$(dirname "$0")/lib.sh"
 
 scripts/crypto-mb.sh
@@ -55,6 +56,7 @@ if [[ ${1:-} != --no-tests ]]; then
     scripts/nodes.sh
     tests "Tests" cargo test --locked --workspace --no-fail-fast
     tests "Tests of the Node.js plugin" scripts/node-test.sh
+    [[ ${1:-} != --soak ]] || tests "Endurance, $2 minutes" scripts/soak.sh "$2"
 fi
 
 ((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[@]}" >&2

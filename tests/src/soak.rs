@@ -15,6 +15,7 @@ pub mod visitor;
 
 mod actor;
 pub mod findings;
+pub mod page;
 pub mod report;
 
 use std::sync::Mutex;
@@ -40,7 +41,10 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(15);
 const VISITORS: usize = 12;
 
 /// The longest that a server may take to end its old workers when nobody is there any more.
-const END_LIMIT: Duration = Duration::from_secs(60);
+const END_LIMIT: Duration = Duration::from_secs(90);
+
+/// Looks, a second apart, without a change: HAProxy gives up half of its idle connections every five seconds.
+const STILL: u32 = 8;
 
 /// Servers under endurance; dropping it ends them.
 pub struct Soak {
@@ -56,8 +60,6 @@ pub struct Record {
     pub before: Sample,
     pub after: Sample,
     pub samples: Vec<Sample>,
-    /// Workers beyond the usual that did not end.
-    pub left_over: usize,
 }
 
 impl Soak {
@@ -76,8 +78,8 @@ impl Soak {
 
     /// Follows the schedule to its end, or until `stop` is true. Returns what was seen of each server.
     pub fn run(&self, schedule: &Schedule, stop: &AtomicBool) -> Vec<Record> {
+        let before = settle(&self.stations, stop);
         let clock = Clock(Instant::now());
-        let before: Vec<Sample> = self.stations.iter().map(|station| Sample::of(station, clock)).collect();
         let samples: Vec<Mutex<Vec<Sample>>> = self.stations.iter().map(|_| Mutex::default()).collect();
         let leave = &AtomicBool::new(false);
         thread::scope(|scope| {
@@ -99,11 +101,11 @@ impl Soak {
             }
             self.watch(schedule, clock, stop, leave);
         });
-        let endings = self.stations.iter().map(|station| settle(station, clock));
-        let seen = before.into_iter().zip(samples).zip(endings);
-        seen.map(|((before, samples), (after, left_over))| {
+        let after = settle(&self.stations, stop);
+        let seen = before.into_iter().zip(samples).zip(after);
+        seen.map(|((before, samples), after)| {
             let samples = samples.into_inner().unwrap_or_else(PoisonError::into_inner);
-            Record { before, after, samples, left_over }
+            Record { before, after, samples }
         })
         .collect()
     }
@@ -135,7 +137,7 @@ impl Soak {
                 sample.answers,
                 losses.len(),
                 sample.sum(|holding| holding.proportional_kib) >> 10,
-                sample.sum(|holding| holding.descriptors),
+                sample.descriptors(),
             );
         }
         line
@@ -169,20 +171,27 @@ fn sample(station: &Station, samples: &Mutex<Vec<Sample>>, clock: Clock, leave: 
     }
 }
 
-/// Waits until old workers have ended and those that stay have closed what clients have left.
-fn settle(station: &Station, clock: Clock) -> (Sample, usize) {
-    let deadline = clock.now() + END_LIMIT;
-    let mut last = Sample::of(station, clock);
+/// Waits until old workers have ended and everybody has closed what clients have left, unless somebody is in a hurry.
+fn settle(stations: &[Station], stop: &AtomicBool) -> Vec<Sample> {
+    let clock = Clock(Instant::now());
+    let look = || stations.iter().map(|station| Sample::of(station, clock)).collect::<Vec<_>>();
+    let (mut last, mut still) = (look(), 0);
     loop {
-        thread::sleep(SAMPLE_EVERY * 3);
-        let now = Sample::of(station, clock);
-        let left_over = now.workers().len().saturating_sub(station.usual_workers());
-        let is_still = now.sum(|holding| holding.descriptors) >= last.sum(|holding| holding.descriptors);
-        if (left_over == 0 && is_still) || clock.now() > deadline {
-            return (now, left_over);
+        thread::sleep(SAMPLE_EVERY);
+        let now = look();
+        let is_still = now.iter().zip(&last).all(|(now, last)| now.descriptors() >= last.descriptors());
+        let are_usual = now.iter().zip(stations).all(|(now, station)| left_over(now, station) == 0);
+        still = if is_still && are_usual { still + 1 } else { 0 };
+        if still >= STILL || clock.now() > END_LIMIT || stop.load(Relaxed) {
+            return now;
         }
         last = now;
     }
+}
+
+/// Workers beyond those that a server has when nobody has to end.
+fn left_over(sample: &Sample, station: &Station) -> usize {
+    sample.workers().len().saturating_sub(station.usual_workers())
 }
 
 fn count(counter: &AtomicU64, by: u64) {

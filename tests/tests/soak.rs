@@ -2,14 +2,16 @@
 
 use std::env;
 use std::fs;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use hasten_bench::interrupt;
 use hasten_tests::soak::Soak;
+use hasten_tests::soak::page::page;
 use hasten_tests::soak::report::Report;
 use hasten_tests::soak::schedule::Schedule;
 use hasten_tests::{Side, product};
+use serde_json::Value;
 
 const USUAL_MINUTES: f64 = 60.0;
 const USUAL_SEED: u64 = 20_261_122;
@@ -23,15 +25,22 @@ fn endurance() {
     let stop = interrupt::flag().expect("a handler for Ctrl-C");
     let soak = Soak::start(&[Side::Stock, Side::Accelerated]);
     let records = soak.run(&schedule, &stop);
-    let is_complete = !stop.load(std::sync::atomic::Ordering::Relaxed);
+    let is_complete = !stop.load(Relaxed);
     let Report { document, complaints } = Report::of(&soak, &schedule, &records, is_complete);
-    let directory = product::target_directory().join("soak");
-    fs::create_dir_all(&directory).expect("a directory for the report");
-    let path = directory.join("hasten-report.json");
-    fs::write(&path, serde_json::to_string_pretty(&document).expect("JSON") + "\n").expect("a report");
-    eprintln!("the report: {}", path.display());
+    keep(&document);
     assert!(is_complete, "it was interrupted");
     assert!(complaints.is_empty(), "seed {seed}: {complaints:#?}");
+}
+
+/// Writes the report and its page beside the builds.
+fn keep(document: &Value) {
+    let directory = product::target_directory().join("soak");
+    fs::create_dir_all(&directory).expect("a directory for the report");
+    let [json, html] = ["json", "html"].map(|kind| directory.join(format!("hasten-report.{kind}")));
+    let text = serde_json::to_string_pretty(document).expect("JSON") + "\n";
+    fs::write(&json, text).expect("a report");
+    fs::write(&html, page(document)).expect("a page");
+    eprintln!("the report: {} and, to look at, {}", json.display(), html.display());
 }
 
 /// A number from the environment.

@@ -24,7 +24,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
     ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
     ("hasten-tune", &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-plan", "hasten-probe"]),
     ("hasten-gzip", &["hasten-deflate", "hasten-hook", "hasten-telemetry"]),
-    ("hasten-tls", &["hasten-crypto", "hasten-hook", "hasten-telemetry"]),
+    ("hasten-tls", &["hasten-crypto", "hasten-device", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten",
         &[
@@ -47,6 +47,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
         "hasten-tests",
         &[
             "hasten-bench",
+            "hasten-charts",
             "hasten-crypto",
             "hasten-deflate",
             "hasten-evidence",

@@ -1,10 +1,12 @@
-//! The measured tables of README.md and docs/performance.md: no number in them is typed by hand.
+//! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
-//! `docs/results/tls-*.json`, `gzip-*.json` and `node-*.json` are reports of `hasten bench`, kept as they were written.
+//! `docs/results/tls-*.json`, `gzip-*.json` and `node-*.json` are reports of `hasten bench`, `soak-*.json` of `make soak`,
+//! kept as they were written.
 
 mod gc_model;
 mod gzip;
 mod node;
+mod soak;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ const DIRECTORY: &str = "docs/results";
 const COMMAND: &str = "cargo xtask results";
 const PERFORMANCE: &str = "docs/performance.md";
 const GC_MODEL_PAGE: &str = "docs/gc-model.md";
+const RELIABILITY: &str = "docs/reliability.md";
 
 /// The lines between which a table is written.
 type Marks = (&'static str, &'static str);
@@ -36,6 +39,7 @@ const PROFILE_GZIP: Marks =
     ("<!-- profile-gzip: begin (written by `cargo xtask results`) -->\n", "<!-- profile-gzip: end -->\n");
 const GC_MODEL: Marks =
     ("<!-- gc-model: begin (written by `cargo xtask results`) -->\n", "<!-- gc-model: end -->\n");
+const SOAK: Marks = ("<!-- soak: begin (written by `cargo xtask results`) -->\n", "<!-- soak: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
 
@@ -80,7 +84,12 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     }
     let model = load_json::<gc_model::Report>(&directory.join("gc-model.json"))?;
     let text = mark(GC_MODEL, &workspace.read(GC_MODEL_PAGE)?, GC_MODEL_PAGE, &gc_model::tables(&model))?;
-    workspace.generate(GC_MODEL_PAGE, &text, args.check, COMMAND)
+    workspace.generate(GC_MODEL_PAGE, &text, args.check, COMMAND)?;
+    let runs: Vec<soak::Run> =
+        reports("soak", &directory).iter().map(|path| load_json(path)).collect::<Result<_, _>>()?;
+    let tables: Vec<_> = runs.iter().map(soak::table).collect();
+    let text = mark(SOAK, &workspace.read(RELIABILITY)?, RELIABILITY, &tables.join("\n"))?;
+    workspace.generate(RELIABILITY, &text, args.check, COMMAND)
 }
 
 /// `text` with `table` between the marks of that name.
@@ -138,7 +147,8 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
             }
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
-        _ => return refuse("it is not a report of `hasten bench`"),
+        "soak" => load::<soak::Row>(path)?.rows.iter().all(soak::Row::is_good),
+        _ => return refuse("it is not a report of `hasten bench` or `make soak`"),
     };
     if !results.complete {
         return refuse("it is not a complete report: the run was stopped early");
@@ -164,6 +174,11 @@ fn are_right(stock: &Side, hasten: &Side) -> bool {
 }
 
 fn load_all<R: DeserializeOwned>(workload: &str, directory: &Path) -> Result<Vec<Results<R>>, Error> {
+    reports(workload, directory).iter().map(|path| load(path)).collect()
+}
+
+/// The kept reports of a workload.
+fn reports(workload: &str, directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = match fs::read_dir(directory) {
         Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
         Err(_) => Vec::new(),
@@ -175,7 +190,7 @@ fn load_all<R: DeserializeOwned>(workload: &str, directory: &Path) -> Result<Vec
         })
     });
     paths.sort();
-    paths.iter().map(|path| load(path)).collect()
+    paths
 }
 
 fn load<R: DeserializeOwned>(path: &Path) -> Result<Results<R>, Error> {

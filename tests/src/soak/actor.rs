@@ -37,6 +37,7 @@ pub(super) fn act(station: &Station, schedule: &Schedule, clock: Clock, stop: &A
 }
 
 fn reload(station: &Station, clock: Clock) {
+    station.keep_counters();
     let old = station.workers();
     let reload = Reload { at: clock.now(), old: old.clone() };
     station.remember(|history| history.reloads.push(reload));
@@ -57,9 +58,7 @@ fn kill(station: &Station, number: usize, clock: Clock) {
         // The newest is the one that accepts.
         ServerKind::Haproxy => (workers[workers.len() - 1], true),
     };
-    if station.side == Side::Accelerated && was_alone {
-        station.keep_counters();
-    }
+    station.keep_counters();
     send(victim, Signal::STOP);
     wait::until("a worker to stop", || is_stopped(victim));
     let at = clock.now();
@@ -82,7 +81,7 @@ fn kill(station: &Station, number: usize, clock: Clock) {
 fn switch(station: &Station, verb: &str, engine: &str) {
     if station.side == Side::Accelerated {
         let mut command = Command::new(product::hasten());
-        command.args(["engine", verb, engine, &station.pid().to_string(), "--wait", "30"]);
+        command.args(["engine", verb, engine, &station.accelerated_pid().to_string(), "--wait", "30"]);
         tools::run(&mut command);
     }
 }

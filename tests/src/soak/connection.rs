@@ -22,6 +22,13 @@ const PAUSE: Duration = Duration::from_millis(25);
 
 type Stream = BufReader<Slow<StreamOwned<ClientConnection, TcpStream>>>;
 
+/// A connection whose handshake has begun.
+pub struct Begun {
+    tls: ClientConnection,
+    socket: TcpStream,
+    life: Life,
+}
+
 pub struct Connection {
     stream: Stream,
     life: Life,
@@ -48,23 +55,39 @@ pub struct Wish {
     pub slow: bool,
 }
 
-impl Connection {
-    pub fn open(station: &Station, client: &Client, clock: Clock) -> Result<Self, Loss> {
+impl Begun {
+    /// Connects, and has a hello ready.
+    pub fn new(station: &Station, client: &Client, clock: Clock) -> Result<Self, Loss> {
         let began = clock.now();
         let mut life = Life { clock, port: None, began, connected: began, worker: None };
         let socket = TcpStream::connect(station.address());
         life.connected = clock.now();
-        let mut socket = socket.map_err(|error| life.loss("connect", nature(&error), &error))?;
+        let socket = socket.map_err(|error| life.loss("connect", nature(&error), &error))?;
         life.port = socket.local_addr().ok().map(|address| address.port());
-        let mut tls = client.connection();
-        let handshake = prepare(&socket).and_then(|()| shake_hands(&mut tls, &mut socket));
-        handshake.map_err(|error| life.loss("handshake", nature(&error), &error))?;
+        prepare(&socket).map_err(|error| life.loss("connect", nature(&error), &error))?;
+        Ok(Self { tls: client.connection(), socket, life })
+    }
+
+    /// Says hello. What goes wrong is seen when the handshake goes on.
+    pub fn say_hello(&mut self) {
+        let _ = self.tls.write_tls(&mut self.socket);
+    }
+
+    pub fn finish(self, station: &Station) -> Result<Connection, Loss> {
+        let Self { mut tls, mut socket, life } = self;
+        let shaken = shake_hands(&mut tls, &mut socket);
+        shaken.map_err(|error| life.loss("handshake", nature(&error), &error))?;
         let resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
-        let tally = &station.tally;
-        super::count(if resumed { &tally.resumed } else { &tally.full }, 1);
+        super::count(if resumed { &station.tally.resumed } else { &station.tally.full }, 1);
         let stream = Slow { stream: StreamOwned::new(tls, socket), is_slow: false };
         let stream = BufReader::with_capacity(SIP, stream);
-        Ok(Self { stream, life, answered: 0, is_over: false })
+        Ok(Connection { stream, life, answered: 0, is_over: false })
+    }
+}
+
+impl Connection {
+    pub fn open(station: &Station, client: &Client, clock: Clock) -> Result<Self, Loss> {
+        Begun::new(station, client, clock)?.finish(station)
     }
 
     /// The server wants no further request here.

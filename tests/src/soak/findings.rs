@@ -21,8 +21,11 @@ const BYTES_PER_ANSWER: f64 = 64.0;
 const DESCRIPTORS_PER_ANSWER: f64 = 0.002;
 
 /// What the master may keep of each reload, beyond what the stock one keeps.
-const KIB_PER_RELOAD: f64 = 32.0;
+const BYTES_PER_RELOAD: f64 = 32.0 * 1024.0;
 const DESCRIPTORS_PER_RELOAD: f64 = 0.2;
+
+/// Clients come and go, so all descriptors together are less certain.
+const ALL_DESCRIPTORS_PER_RELOAD: f64 = 2.0;
 
 /// Descriptors that an idle server may have more than before, beyond those that the stock one has more.
 const IDLE_DESCRIPTORS: i64 = 2;
@@ -82,6 +85,7 @@ impl Findings {
             format!("{:.3} s, worker {worker}: {}", loss.noticed.as_secs_f64(), loss.what)
         });
         let counters = station.counters();
+        let log = station.log();
         let tally = &station.tally;
         let reloading = part(&record.samples, phases.warm.as_secs_f64(), phases.reloads.as_secs_f64());
         let resident = |holding: &Holding| holding.resident_kib;
@@ -110,12 +114,12 @@ impl Findings {
                 &reloading,
                 |sample| f64::from(sample.generation),
                 |sample| sample.sum(|holding| holding.proportional_kib),
-                |sample| sample.sum(descriptors),
+                |sample| Sample::descriptors(sample),
             ),
             peak_kib: record.samples.iter().map(|s| s.sum(|h| h.proportional_kib)).max().unwrap_or(0),
-            idle_descriptors: (record.before.sum(descriptors), record.after.sum(descriptors)),
-            left_over: record.left_over,
-            alarms: alarms(&station.log()).into_iter().collect(),
+            idle_descriptors: (record.before.descriptors(), record.after.descriptors()),
+            left_over: super::left_over(&record.after, station),
+            alarms: alarms(&log).into_iter().chain(crashes(&log)).collect(),
             batched: batched(&counters),
             compressed: compressed(&counters),
         }
@@ -128,63 +132,50 @@ impl Findings {
         let mut complain = |is_bad: bool, what: String| complaints.extend(is_bad.then_some(what));
         complain(self.answers == 0, "nobody was answered".to_owned());
         complain(self.left_over > 0, format!("{} old workers did not end", self.left_over));
-        let none = Self::default();
-        let stock = stock.unwrap_or(&none);
-        let limits = [
-            (
-                "memory of workers, bytes per answer",
-                self.workers.bytes_per_step,
-                stock.workers.bytes_per_step,
-                BYTES_PER_ANSWER,
-            ),
+        if side == Side::Accelerated {
+            self.complain_of_growth(stock.unwrap_or(&Self::default()), &mut complain);
+            complain(self.batched == 0, "no handshake went through a batch".to_owned());
+            complain(compresses && self.compressed == 0, "no engine compressed anything".to_owned());
+            for alarm in &self.alarms {
+                let is_new = stock.is_none_or(|stock| !stock.alarms.contains(alarm));
+                complain(is_new, format!("the stock server does not say {alarm:?}"));
+            }
+        }
+        complaints
+    }
+
+    /// Growth is held against a server if it is certain, and more than the stock one may have.
+    fn complain_of_growth(&self, stock: &Self, complain: &mut impl FnMut(bool, String)) {
+        let limits: [(&str, fn(&Self) -> Option<Slope>, f64); 5] = [
+            ("memory of workers, bytes per answer", |of| of.workers.bytes_per_step, BYTES_PER_ANSWER),
             (
                 "descriptors of workers per answer",
-                self.workers.descriptors_per_step,
-                stock.workers.descriptors_per_step,
+                |of| of.workers.descriptors_per_step,
                 DESCRIPTORS_PER_ANSWER,
             ),
-            (
-                "memory of the master, bytes per reload",
-                self.master.bytes_per_step,
-                stock.master.bytes_per_step,
-                KIB_PER_RELOAD * 1024.0,
-            ),
+            ("memory of the master, bytes per reload", |of| of.master.bytes_per_step, BYTES_PER_RELOAD),
             (
                 "descriptors of the master per reload",
-                self.master.descriptors_per_step,
-                stock.master.descriptors_per_step,
+                |of| of.master.descriptors_per_step,
                 DESCRIPTORS_PER_RELOAD,
             ),
             (
                 "descriptors of all processes per reload",
-                self.tree.descriptors_per_step,
-                stock.tree.descriptors_per_step,
-                DESCRIPTORS_PER_RELOAD * 10.0,
+                |of| of.tree.descriptors_per_step,
+                ALL_DESCRIPTORS_PER_RELOAD,
             ),
         ];
-        for (what, growth, usual, limit) in limits {
-            let limit = limit + usual.map_or(0.0, |slope| slope.value.max(0.0));
-            complain(
-                growth.is_some_and(|slope| slope.low > limit),
-                format!("{what}: {}, limit {limit:.3}", text(growth)),
-            );
+        for (what, growth, limit) in limits {
+            let limit = limit + growth(stock).map_or(0.0, |slope| slope.high.max(0.0));
+            let is_above = growth(self).is_some_and(|slope| slope.low > limit);
+            complain(is_above, format!("{what}: {}, limit {limit:.3}", text(growth(self))));
         }
-        if side == Side::Accelerated {
-            let more = |(before, after): (u64, u64)| after.cast_signed() - before.cast_signed();
-            let more = (more(self.idle_descriptors), more(stock.idle_descriptors).max(0));
-            complain(
-                more.0 > more.1 + IDLE_DESCRIPTORS,
-                format!("{} descriptors more when idle, stock {}", more.0, more.1),
-            );
-            complain(self.batched == 0, "no handshake went through a batch".to_owned());
-            complain(compresses && self.compressed == 0, "no engine compressed anything".to_owned());
-            let new = self
-                .alarms
-                .iter()
-                .filter(|alarm| !stock.alarms.contains(alarm) && !alarm.contains("exited on signal 0"));
-            complaints.extend(new.map(|alarm| format!("the stock server does not say {alarm:?}")));
-        }
-        complaints
+        let more = |of: &Self| of.idle_descriptors.1.cast_signed() - of.idle_descriptors.0.cast_signed();
+        let (ours, usual) = (more(self), more(stock).max(0));
+        complain(
+            ours > usual + IDLE_DESCRIPTORS,
+            format!("{ours} descriptors more when idle, stock {usual}"),
+        );
     }
 }
 
@@ -237,6 +228,12 @@ fn part(samples: &[Sample], from: f64, to: f64) -> Vec<&Sample> {
     samples.iter().filter(|sample| (from..to).contains(&sample.at.as_secs_f64())).collect()
 }
 
+/// Alarms are without numbers, and here the number of the signal matters: it is our own that are killed by 9.
+fn crashes(log: &str) -> impl Iterator<Item = String> {
+    let ends = log.lines().filter_map(|line| Some(line.split_once("exited on signal ")?.1));
+    ends.filter(|signal| *signal != "9").map(|signal| format!("a worker exited on signal {signal}"))
+}
+
 fn compressed(counters: &Counters) -> u64 {
     [Engine::Isal, Engine::Libdeflate, Engine::ZlibRs].map(|engine| counters[engine].ok).iter().sum()
 }
@@ -244,4 +241,111 @@ fn compressed(counters: &Counters) -> u64 {
 #[must_use]
 pub fn text(slope: Option<Slope>) -> String {
     slope.map_or("–".to_owned(), |Slope { value, low, high }| format!("{value:.3} [{low:.3}, {high:.3}]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Ten minutes with two workers that grow by so much with every answer and a master that grows with every reload.
+    fn samples(bytes_per_answer: u64, answers_per_descriptor: u64, kib_per_reload: u64) -> Vec<Sample> {
+        (0..600)
+            .map(|second| {
+                let answers = second * 300;
+                let generation = (second / 10).min(30);
+                let holding = |pid, kib, descriptors| Holding {
+                    pid,
+                    resident_kib: kib,
+                    proportional_kib: kib / 2,
+                    descriptors,
+                };
+                // Something that goes up and down.
+                let noise = second * 7919 % 64;
+                let worker = |pid| {
+                    let grown = answers * bytes_per_answer / 2048;
+                    let lost = answers.checked_div(answers_per_descriptor).unwrap_or(0);
+                    holding(pid, 20_000 + grown + noise, 30 + lost + noise / 8)
+                };
+                let master = holding(1, 6_000 + kib_per_reload * generation, 12);
+                let generation = generation as u32;
+                let processes = vec![master, worker(2), worker(3)];
+                Sample { at: Duration::from_secs(second), answers, generation, processes }
+            })
+            .collect()
+    }
+
+    fn findings(samples: &[Sample]) -> Findings {
+        let phases = Phases::of(Duration::from_secs(600));
+        let reloading = part(samples, 60.0, phases.reloads.as_secs_f64());
+        Findings {
+            answers: 1,
+            batched: 1,
+            compressed: 1,
+            workers: workers(samples, phases, 2),
+            master: Growth::of(
+                one_master(&reloading),
+                |sample| f64::from(sample.generation),
+                |sample| sample.master().resident_kib,
+                |sample| sample.master().descriptors,
+            ),
+            ..Findings::default()
+        }
+    }
+
+    fn complaints(findings: &Findings) -> Vec<String> {
+        findings.complaints(Side::Accelerated, None, true)
+    }
+
+    #[test]
+    fn what_grows_is_found_and_what_does_not_is_left_alone() {
+        assert_eq!(complaints(&findings(&samples(0, 0, 0))), [""; 0]);
+        let about = |samples: Vec<Sample>, what: &str| {
+            let found = complaints(&findings(&samples));
+            assert!(found.len() == 1 && found[0].starts_with(what), "{what}: {found:#?}");
+        };
+        about(samples(200, 0, 0), "memory of workers, bytes per answer: 20");
+        about(samples(0, 200, 0), "descriptors of workers per answer: 0.01");
+        about(samples(0, 0, 100), "memory of the master, bytes per reload: 10");
+    }
+
+    #[test]
+    fn what_the_stock_server_does_is_not_held_against_us() {
+        let (usual, ours) = (findings(&samples(0, 0, 100)), findings(&samples(0, 0, 120)));
+        assert_eq!(ours.complaints(Side::Accelerated, Some(&usual), true), [""; 0]);
+    }
+
+    #[test]
+    fn everything_else_that_must_not_be() {
+        let good = findings(&samples(0, 0, 0));
+        let text = || "it".to_owned();
+        for (bad, what) in [
+            (Findings { failures: vec![text()], ..good.clone() }, "it"),
+            (Findings { answers: 0, ..good.clone() }, "nobody was answered"),
+            (Findings { left_over: 1, ..good.clone() }, "1 old workers did not end"),
+            (
+                Findings { idle_descriptors: (10, 13), ..good.clone() },
+                "3 descriptors more when idle, stock 0",
+            ),
+            (Findings { batched: 0, ..good.clone() }, "no handshake went through a batch"),
+            (Findings { compressed: 0, ..good.clone() }, "no engine compressed anything"),
+            (Findings { alarms: vec![text()], ..good.clone() }, "the stock server does not say \"it\""),
+        ] {
+            assert_eq!(complaints(&bad), [what]);
+        }
+    }
+
+    #[test]
+    fn a_crash_is_told_from_a_kill() {
+        let log = "1#1: worker process 7 exited on signal 9\n1#1: worker process 8 exited on signal 11 (core dumped)";
+        assert_eq!(crashes(log).collect::<Vec<_>>(), ["a worker exited on signal 11 (core dumped)"]);
+    }
+
+    #[test]
+    fn a_worker_that_has_just_come_says_nothing_about_growth() {
+        let mut samples = samples(0, 0, 0);
+        samples.last_mut().expect("samples").processes[1].pid = 9;
+        assert_eq!(findings(&samples).workers, Growth::default());
+    }
 }

@@ -154,6 +154,6 @@ fn series(samples: &[Sample]) -> Value {
         "workers": of(&|sample| json!(sample.workers().len())),
         "memory_kib": of(&|sample| json!(sample.sum(|holding: &Holding| holding.proportional_kib))),
         "master_kib": of(&|sample| json!(sample.master().resident_kib)),
-        "descriptors": of(&|sample| json!(sample.sum(|holding| holding.descriptors))),
+        "descriptors": of(&|sample| json!(sample.descriptors())),
     })
 }

@@ -43,6 +43,11 @@ impl Sample {
     }
 
     #[must_use]
+    pub fn descriptors(&self) -> u64 {
+        self.sum(|holding| holding.descriptors)
+    }
+
+    #[must_use]
     pub fn master(&self) -> &Holding {
         &self.processes[0]
     }

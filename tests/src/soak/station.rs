@@ -135,6 +135,15 @@ impl Station {
         self.state().server.pid()
     }
 
+    /// A process with the page that counts what is done: HAProxy's master executes itself anew behind its worker.
+    #[must_use]
+    pub fn accelerated_pid(&self) -> u32 {
+        match self.kind {
+            ServerKind::Nginx => self.pid(),
+            ServerKind::Haproxy => self.workers().last().copied().unwrap_or_else(|| self.pid()),
+        }
+    }
+
     /// From the oldest to the newest.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
@@ -179,10 +188,12 @@ impl Station {
         state.generation += 1;
     }
 
-    /// Counters of a server that is about to end are kept.
+    /// Counters that are about to go with their process are kept.
     pub fn keep_counters(&self) {
-        let counters = counters_of(self.pid());
-        self.state().counters += &counters;
+        if self.side == Side::Accelerated && self.kind == ServerKind::Haproxy {
+            let counters = counters_of(self.accelerated_pid());
+            self.state().counters += &counters;
+        }
     }
 
     /// Since the start; nothing for a stock server.
@@ -190,7 +201,7 @@ impl Station {
     pub fn counters(&self) -> Counters {
         let mut counters = self.state().counters.clone();
         if self.side == Side::Accelerated {
-            counters += &counters_of(self.pid());
+            counters += &counters_of(self.accelerated_pid());
         }
         counters
     }
@@ -254,7 +265,13 @@ fn haproxy(certificates: Vec<Certificate>, origin: SocketAddr, socket: &Path) ->
     let first = certificates.next().expect("a certificate");
     let spec = certificates.fold(ServerSpec::new(ServerKind::Haproxy, first), ServerSpec::also);
     let socket = socket.display();
-    spec.main_lines(&format!("master-worker\n    stats socket {socket} level admin expose-fd listeners"))
+    // A small cache of sessions is full before anybody looks at how much the worker grows.
+    let main = format!(
+        "master-worker
+    stats socket {socket} level admin expose-fd listeners
+    tune.ssl.cachesize 1000"
+    );
+    spec.main_lines(&main)
         .http_lines(&format!(
             "compression algo gzip
     compression type text/html

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::version::{TLS12, TLS13};
 
-use super::connection::{Connection, Wish};
+use super::connection::{Begun, Connection, Wish};
 use super::corpus::Corpus;
 use super::ledger::Nature;
 use super::random::Random;
@@ -44,8 +44,9 @@ impl<'run> Visitor<'run> {
     pub fn stay_until(&mut self, stop: &AtomicBool) {
         while !stop.load(Relaxed) {
             match self.random.below(100) {
-                0..50 => self.several(stop),
-                50..72 => self.one(),
+                0..30 => self.several(stop),
+                30..60 => self.one(),
+                60..72 => self.many_at_once(),
                 72..78 => self.slow(),
                 78..86 => self.absent_minded(stop),
                 86..91 => self.leave_in_handshake(),
@@ -86,6 +87,22 @@ impl<'run> Visitor<'run> {
         let connection = self.open();
         let wish = Wish { packed: self.random.percent(60), last: true, slow: false };
         self.get(connection, wish);
+    }
+
+    /// Handshakes that are under way at the same time, as on a server with many clients.
+    fn many_at_once(&mut self) {
+        let count = self.random.between(16, 48);
+        let mut begun: Vec<_> = (0..count)
+            .map(|_| Begun::new(self.station, self.random.one_of(&self.clients), self.clock))
+            .collect();
+        begun.iter_mut().flatten().for_each(Begun::say_hello);
+        let wish = Wish { packed: self.random.percent(60), last: true, slow: false };
+        for begun in begun {
+            match begun.and_then(|begun| begun.finish(self.station)) {
+                Ok(connection) => drop(self.get(Some(connection), wish)),
+                Err(loss) => self.station.lose(loss),
+            }
+        }
     }
 
     fn slow(&mut self) {

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# soak.sh [MINUTES]: endurance of accelerated servers beside stock ones, for an hour unless told otherwise.
+# The report and its page are in TARGET/soak. SOAK_SEED makes another schedule.
+source "$(dirname "$0")/lib.sh"
+
+export SOAK_MINUTES=${1:-60}
+[[ $SOAK_MINUTES =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "SOAK_MINUTES is \"$SOAK_MINUTES\": give a number of minutes, as in \`make soak SOAK_MINUTES=20\`"
+PATH=$PATH:$HOME/.cargo/bin
+exec cargo test --locked --package hasten-tests --test soak -- --ignored --exact endurance --nocapture
