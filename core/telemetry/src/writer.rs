@@ -139,6 +139,11 @@ impl Slot {
         add(&cells.saved_ns, saved_ns);
     }
 
+    /// Time that operations have saved without a batch of ours, as those of a device.
+    pub fn saved(&self, algorithm: Algorithm, saved_ns: u64) {
+        add(&self.algorithms[algorithm.index()].saved_ns, saved_ns);
+    }
+
     /// Queued operations for which the original function ran; count the
     /// reason, [`Reason::Alone`] or [`Reason::BelowBreakEven`], too.
     pub fn scalar(&self, algorithm: Algorithm, n: u64) {

@@ -128,7 +128,7 @@ impl Engine {
             group.iter_mut().flatten().for_each(|operation| operation.verdict = verdict);
             return;
         }
-        if len < self.break_even(algorithm) || config::get().suspend_only {
+        if len < self.break_even(algorithm) || self.ifma.is_none() || config::get().suspend_only {
             let reason = if len == 1 { Reason::Alone } else { Reason::BelowBreakEven };
             group.iter_mut().flatten().for_each(|operation| operation.verdict = Verdict::Bypass(reason));
             return;
@@ -143,6 +143,50 @@ impl Engine {
         }
         slot().event(Event::TurnsBatched);
         self.account(algorithm, len, done.count(), took);
+    }
+
+    /// What an operation costs when so many run at once.
+    pub(crate) fn software_ns(&self, algorithm: Algorithm, depth: usize) -> u64 {
+        let table = self.break_even.borrow();
+        let alone = table.scalar_ns(algorithm);
+        let depth = depth.clamp(1, LANES);
+        if self.ifma.is_none() || depth < table.lanes(algorithm) {
+            return alone;
+        }
+        alone.min(table.batch_ns(algorithm) / depth as u64)
+    }
+
+    /// Checks signatures that somebody else has made, and gives each operation its verdict; returns how many are good.
+    /// Those that are not are wiped.
+    pub(crate) fn check(&self, group: &mut [Option<&mut Operation<'_>>; LANES]) -> usize {
+        let len = group.iter().flatten().count();
+        let mut lanes = group.iter_mut().flatten().filter_map(|operation| match &mut operation.work {
+            Work::Rsa(lane) => Some(reborrow_rsa(lane)),
+            Work::Derive(..) => None,
+        });
+        let good = with_lanes(len, || lanes.next(), |lanes| self.check_lanes(lanes));
+        let mut count = 0;
+        for (operation, &is_good) in group.iter_mut().flatten().zip(&good) {
+            operation.verdict = if is_good { Verdict::Done } else { Verdict::Failed };
+            count += usize::from(is_good);
+        }
+        count
+    }
+
+    fn check_lanes(&self, lanes: &mut [RsaLane<'_>]) -> [bool; LANES] {
+        if let (Some(ifma), Some(parts)) = (self.ifma, self.parts.borrow_mut().as_mut()) {
+            let status = hasten_crypto::rsa_check(ifma, &mut parts.scratch, lanes);
+            return core::array::from_fn(|lane| status.is_ok(lane));
+        }
+        core::array::from_fn(|at| {
+            lanes.get_mut(at).is_some_and(|lane| {
+                let is_good = lane.key.is_signed(lane.padded, lane.signature);
+                if !is_good {
+                    hasten_crypto::wipe(lane.signature);
+                }
+                is_good
+            })
+        })
     }
 
     fn run_lanes(&self, group: &mut [Option<&mut Operation<'_>>; LANES]) -> hasten_crypto::LaneStatus {

@@ -5,9 +5,11 @@
 use core::ffi::c_int;
 use core::ptr::null_mut;
 
+use hasten_device::clock::thread_cpu_ns;
 use hasten_telemetry::{Event, slot};
 use libc::{epoll_event, sigset_t};
 
+use crate::clock::now;
 use crate::fds;
 use crate::runtime::Runtime;
 use crate::turn::waits;
@@ -82,7 +84,7 @@ fn turn(
         return wait(timeout);
     }
     runtime.turn.begin(epfd, timeout);
-    let count = if runtime.has_waiting() || !runtime.ready.is_empty() {
+    let count = if runtime.has_waiting() || !runtime.ready.is_empty() || runtime.device.is_busy() {
         next_events(runtime, epfd, events, max, timeout, wait)
     } else {
         wait(timeout)
@@ -101,6 +103,9 @@ fn next_events(
     timeout: c_int,
     wait: impl Fn(c_int) -> c_int,
 ) -> c_int {
+    if runtime.device.is_busy() {
+        runtime.collect();
+    }
     let resumed = report(runtime, epfd, events, max, Report::First);
     if resumed > 0 {
         return resumed;
@@ -120,10 +125,51 @@ fn next_events(
     }
     runtime.run_partial();
     match report(runtime, epfd, events, max, Report::First) {
+        0 if runtime.device.is_busy() => attend(runtime, epfd, events, max, timeout, wait),
         // Nothing is reportable: these connections are not (or no longer)
         // registered for reading, and get their report when they are.
         0 => wait(timeout),
         resumed => resumed,
+    }
+}
+
+/// Waits for a device and for the network, whichever comes first. The kernel
+/// does not wait for the device, so that is looked at after every
+/// millisecond; it has an end by its time limit.
+#[cold]
+fn attend(
+    runtime: &Runtime,
+    epfd: c_int,
+    events: *mut epoll_event,
+    max: c_int,
+    timeout: c_int,
+    wait: impl Fn(c_int) -> c_int,
+) -> c_int {
+    const LOOK_EVERY: c_int = 1;
+    let began = now();
+    loop {
+        let left = match timeout {
+            ..0 => timeout,
+            _ => c_int::try_from((now() - began) / 1_000_000).map_or(0, |passed| (timeout - passed).max(0)),
+        };
+        if !runtime.device.is_busy() {
+            return wait(left);
+        }
+        let start = thread_cpu_ns();
+        let fresh = wait(if left < 0 { LOOK_EVERY } else { left.min(LOOK_EVERY) });
+        if fresh < 0 {
+            return fresh;
+        }
+        if fresh == 0 {
+            runtime.device.spend(start);
+        }
+        runtime.collect();
+        // SAFETY: as in `next_events`.
+        let rest = unsafe { events.add(fresh as usize) };
+        let ready = fresh + report(runtime, epfd, rest, max - fresh, Report::First);
+        if ready > 0 || left == 0 {
+            return ready;
+        }
     }
 }
 

@@ -176,7 +176,7 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
 
 /// A coroutine, if leaving the stack in the middle of this handshake is possible and likely to pay.
 unsafe fn coroutine_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static Handshake> {
-    if !runtime.engine.can_batch() || !runtime.turn.comes_back() || !runtime.expects_company() {
+    if !runtime.may_leave() {
         return None;
     }
     // SAFETY: reads fields of the SSL.

@@ -21,6 +21,7 @@ mod cancel;
 mod clock;
 mod config;
 mod coroutine;
+mod device;
 mod digest;
 mod epoll;
 mod exchange;

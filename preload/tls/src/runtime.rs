@@ -11,6 +11,8 @@
 //! Everything is in cells: coroutines re-enter, so no `&mut` may be held
 //! across a switch of stacks.
 
+mod offload;
+
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
@@ -19,10 +21,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{Engine, LANES, Operation, Verdict};
+use crate::batch::{Engine, LANES, Operation, Verdict, Work};
 use crate::clock::now;
 use crate::config;
 use crate::coroutine::{self, Stack};
+use crate::device::{self, Device};
 use crate::exchange::Exchange;
 use crate::fds;
 use crate::handshake::{Handshake, State};
@@ -96,6 +99,7 @@ pub(crate) struct Runtime {
     idle: Cell<usize>,
     pub(crate) turn: Turn,
     pub(crate) engine: Engine,
+    pub(crate) device: Device,
     pub(crate) signing: SigningSlot,
     pub(crate) exchange: Exchange,
     pub(crate) tickets: Tickets,
@@ -148,6 +152,7 @@ impl Runtime {
             idle: Cell::new(0),
             turn: Turn::new(),
             engine: Engine::new(),
+            device: Device::new(),
             signing: SigningSlot::default(),
             exchange: Exchange::default(),
             tickets: Tickets::default(),
@@ -234,14 +239,30 @@ impl Runtime {
             self.running.set(outer);
             self.driving.set(driving);
             match handshake.state.get() {
-                // The eighth of a kind completes its group and goes on at once.
-                State::Waiting if self.queue_of(handshake).len.get() == LANES => {
-                    self.run_queue(self.queue_of(handshake), handshake);
+                State::Waiting => {
+                    let queue = self.queue_of(handshake);
+                    if device::is_wished() {
+                        self.offer(queue);
+                    }
+                    // The eighth of a kind completes its group and goes on at once.
+                    if queue.len.get() < LANES {
+                        return handshake.state.get();
+                    }
+                    self.run_queue(queue, handshake);
                     slot().event(Event::Resumed);
                 }
                 state => return state,
             }
         }
+    }
+
+    /// Whether leaving a handshake's stack can lead to anything, and is likely enough to.
+    pub(crate) fn may_leave(&self) -> bool {
+        let batches = self.engine.can_batch();
+        (batches || self.device.is_here())
+            && self.turn.comes_back()
+            && (self.expects_company()
+                || self.device.takes_alone(|algorithm| self.engine.software_ns(algorithm, 1)))
     }
 
     /// Queues an operation of the running handshake and leaves its stack
@@ -253,6 +274,10 @@ impl Runtime {
         }
         if !self.can_suspend(handshake) {
             return Verdict::Bypass(Reason::NotPolled);
+        }
+        // It has left its stack for the sake of a device that is not for this.
+        if device::is_wished() && !matches!(operation.work, Work::Rsa(_)) && !self.expects_company() {
+            return Verdict::Bypass(Reason::Alone);
         }
         operation.owner = self.running.get();
         let queue = &self.queues[operation.algorithm().index()];
@@ -300,9 +325,11 @@ impl Runtime {
         &self.queues[algorithm.index()]
     }
 
-    /// Runs the queue in which a handshake waits.
+    /// Runs what a handshake waits for: its queue, or it alone if it is at a device.
     pub(crate) fn run_queue_of(&self, handshake: &Handshake) {
-        self.run_queue(self.queue_of(handshake), null());
+        if !self.recall(handshake.operation.get()) {
+            self.run_queue(self.queue_of(handshake), null());
+        }
     }
 
     /// Runs what is queued, lanes or not: nothing else will come soon.
@@ -358,6 +385,8 @@ impl Runtime {
                 queue.operations[at].set(queue.operations[len - 1].get());
                 queue.len.set(len - 1);
                 self.waiting.set(self.waiting.get() - 1);
+            } else {
+                self.device.forget(operation);
             }
         }
         self.ready.forget(handshake);

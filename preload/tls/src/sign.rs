@@ -20,7 +20,7 @@ use crate::keys::{self, Key};
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts::{self, Stand};
-use crate::{config, random};
+use crate::{config, device, random};
 
 /// A signature that libssl has set up but not yet asked for. One per thread:
 /// nothing suspends a handshake between the two.
@@ -70,7 +70,7 @@ pub(crate) unsafe fn digest_sign_init(
         if let Some(runtime) = Runtime::in_handshake()
             && plain
             && shortcuts::are_on()
-            && is_usable(pkey)
+            && is_usable(runtime, pkey)
             && let Some(digest) = Digest::from_c_name(name)
         {
             let padding = RSA_PKCS1_PADDING;
@@ -82,10 +82,11 @@ pub(crate) unsafe fn digest_sign_init(
     }
 }
 
-/// Whether the engine has the key; counts why not.
-unsafe fn is_usable(pkey: *mut EvpPkey) -> bool {
+/// Whether an engine has the key; counts why not.
+unsafe fn is_usable(runtime: &Runtime, pkey: *mut EvpPkey) -> bool {
     // SAFETY: the key is alive.
     match unsafe { keys::find(pkey) } {
+        Some(keys::Entry { key: Key::Rsa(_), .. }) if runtime.device.is_here() => return true,
         Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
         Some(_) if batch::is_disabled() => slot().bypass(Reason::EngineDisabled),
         Some(_) => return config::get().ifma.is_some() || config::get().suspend_only,
@@ -228,6 +229,9 @@ impl Signing {
             _ => return Err(refuse),
         }
         let len = out.len();
+        if device::is_wished() {
+            runtime.device.will_sign(key.size().sign());
+        }
         let mut operation = Operation::new(Work::Rsa(RsaLane { key, padded, signature: out }));
         match runtime.submit(&mut operation) {
             Verdict::Done => Ok(len),

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use hasten_hook::exec;
 use hasten_telemetry::{EngineClass, slot};
 
-use crate::{batch, config, exchange, fds, handshake, keys, openssl, shortcuts};
+use crate::{batch, config, device, exchange, fds, handshake, keys, openssl, shortcuts};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
@@ -18,6 +18,7 @@ extern "C" fn load() {
     }
     fds::init();
     exec::init();
+    device::init();
     hasten_telemetry::init("tls");
     if config::get().ifma.is_some() {
         hasten_telemetry::page().register(batch::ENGINE, EngineClass::Software, "", 0);

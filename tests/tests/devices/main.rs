@@ -2,6 +2,7 @@
 //! simulated libraries, not on hardware.
 
 mod campaign;
+mod handshakes;
 mod simulation;
 
 use hasten_telemetry::{BreakerState, Engine, EngineReport};

@@ -21,6 +21,7 @@ const ENGINES: u64 = 5;
 pub(crate) enum Simulated {
     QatZip,
     Qpl,
+    Qat = 3,
 }
 
 impl Injected {
@@ -67,11 +68,17 @@ impl Simulation {
 
     /// A server that asks these devices.
     pub(crate) fn site(&self, devices: &'static str) -> Site {
+        self.environment(devices).into_iter().fold(Site::new(), |site, (name, value)| site.env(name, value))
+    }
+
+    /// What such a server is told.
+    pub(crate) fn environment(&self, devices: &'static str) -> [(&'static str, &'static str); 3] {
         let leaked = |path: PathBuf| &*path.into_os_string().into_string().unwrap().leak();
-        Site::new()
-            .env("HASTEN_DEVICES", devices)
-            .env("HASTEN_DEVICE_LIBRARIES", leaked(self.folder.path().to_owned()))
-            .env("HASTEN_SYSFS_ROOT", leaked(self.folder.path().join("host")))
+        [
+            ("HASTEN_DEVICES", devices),
+            ("HASTEN_DEVICE_LIBRARIES", leaked(self.folder.path().to_owned())),
+            ("HASTEN_SYSFS_ROOT", leaked(self.folder.path().join("host"))),
+        ]
     }
 
     pub(crate) fn inject(&self, engine: Simulated, fault: Injected) {
@@ -132,6 +139,7 @@ fn sysfs(root: &Path) {
         symlink(format!("../../../../bus/pci/drivers/{driver}"), path.join("driver")).unwrap();
     }
     write(&devices.join("0000:6b:00.0"), "qat/state", "up\n");
+    write(&devices.join("0000:6b:00.0"), "qat/cfg_services", "asym;dc\n");
     write(&devices.join("0000:6a:02.0"), "iax1/state", "enabled\n");
     write(&devices.join("0000:6a:02.0"), "iax1/wq1.0/state", "enabled\n");
 }

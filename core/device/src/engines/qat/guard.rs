@@ -130,6 +130,14 @@ impl Crypto {
         self.close(fault);
     }
 
+    /// CPU time that the RSA question took, if there is a session.
+    pub fn question_ns(&self) -> Option<u64> {
+        match &self.session {
+            Session::Open(qat) => Some(qat.question_ns()),
+            _ => None,
+        }
+    }
+
     pub fn view(&self) -> View {
         self.breaker.view()
     }

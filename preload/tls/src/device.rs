@@ -1,0 +1,323 @@
+//! RSA by a QAT device, where one is wished: what a thread has to do with it.
+//!
+//! The device is a place where operations may wait instead of in a queue. It gets copies of what it works with, so that an
+//! operation can be taken back at any time, and its answer is checked before anybody sees it. Whatever it does not do is done
+//! as if it were not there.
+
+mod cost;
+mod flights;
+mod settings;
+
+use core::cell::{Cell, RefCell};
+use std::env;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use hasten_crypto::Algorithm;
+use hasten_device::breaker::{Breaker, Settings as BreakerSettings, State};
+use hasten_device::clock::{now_ns, thread_cpu_ns};
+use hasten_device::discovery::{Discovery, Service};
+use hasten_device::engines::crypto::{Operation as Asked, RsaKey};
+use hasten_device::engines::qat::{Crypto, Plan};
+use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root};
+use hasten_telemetry::{BreakerState, EngineClass, EngineWork, Event, slot};
+
+use self::cost::Costs;
+use self::flights::{Flights, MOST};
+use self::settings::Settings;
+use crate::batch::{Operation, Work};
+
+/// Its row on the counter page.
+const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Qat;
+
+/// Without this there is no device, and nobody looks any further.
+static IS_WISHED: AtomicBool = AtomicBool::new(false);
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// Reads the environment.
+pub(crate) fn init() {
+    if let Some(settings) = Settings::of(|name| env::var(name).ok()) {
+        let _ = SETTINGS.set(settings);
+        IS_WISHED.store(true, Relaxed);
+    }
+}
+
+#[inline]
+pub(crate) fn is_wished() -> bool {
+    IS_WISHED.load(Relaxed)
+}
+
+/// What the threads of a process share.
+struct Found {
+    forced: bool,
+    plan: Plan,
+    breaker: Arc<Breaker>,
+    costs: Costs,
+    /// How many openings of the breaker were told.
+    told: AtomicU32,
+}
+
+static FOUND: OnceLock<Option<Found>> = OnceLock::new();
+
+/// One thread looks for devices. Nobody waits for it: a process that was forked meanwhile would wait for ever.
+static LOOKING: AtomicU8 = AtomicU8::new(0);
+
+fn found() -> Option<&'static Found> {
+    if FOUND.get().is_none() && LOOKING.swap(1, Relaxed) == 0 {
+        let _ = FOUND.set(SETTINGS.get().and_then(find));
+    }
+    FOUND.get()?.as_ref()
+}
+
+fn find(settings: &Settings) -> Option<Found> {
+    let discovery = Discovery::read(&Root::new(&settings.root));
+    let is_usable = |device: &&hasten_device::Device| {
+        let serves = device.qat.as_ref().and_then(|qat| qat.offers(Service::Asymmetric));
+        device.kind == DeviceKind::Qat && device.is_up() && serves != Some(false)
+    };
+    let names: Vec<&str> =
+        discovery.devices.iter().filter(is_usable).map(|device| device.address.as_str()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let timeout = u64::try_from(settings.timeout.as_nanos()).unwrap_or(u64::MAX);
+    hasten_telemetry::page().register(ENGINE, EngineClass::Device, &names.join(" "), timeout);
+    let (first, longest) = settings.retry;
+    let breaker = BreakerSettings { first, longest, ..BreakerSettings::DEFAULT };
+    let limits = Limits { operation: settings.timeout, ..Limits::CRYPTO };
+    Some(Found {
+        forced: settings.forced,
+        plan: Plan { folder: settings.libraries.clone(), limits },
+        breaker: Arc::new(Breaker::new(breaker, u64::from(std::process::id()))),
+        costs: Costs::new(),
+        told: AtomicU32::new(0),
+    })
+}
+
+/// A thread's session with the device.
+pub(crate) struct Device {
+    crypto: RefCell<Option<Crypto>>,
+    flights: Flights,
+    /// CPU time that went into the device since its last answer.
+    spent_ns: Cell<u64>,
+    /// What this server signs with.
+    signs: Cell<Option<Algorithm>>,
+}
+
+/// Operations that are not at the device any more.
+pub(crate) struct Ended {
+    /// Their answers are in place, and not yet checked.
+    pub(crate) answered: List,
+    /// They are to be done in software.
+    pub(crate) failed: List,
+    /// How many were at the device.
+    pub(crate) depth: usize,
+}
+
+pub(crate) struct List {
+    operations: [*mut Operation<'static>; MOST],
+    len: usize,
+}
+
+impl List {
+    pub(crate) const EMPTY: Self = Self { operations: [core::ptr::null_mut(); MOST], len: 0 };
+
+    pub(crate) fn push(&mut self, operation: *mut Operation<'static>) {
+        self.operations[self.len] = operation;
+        self.len += 1;
+    }
+
+    pub(crate) fn operations(&self) -> &[*mut Operation<'static>] {
+        &self.operations[..self.len]
+    }
+}
+
+impl Device {
+    pub(crate) fn new() -> Self {
+        Self {
+            crypto: RefCell::new(None),
+            flights: Flights::new(),
+            spent_ns: Cell::new(0),
+            signs: Cell::new(None),
+        }
+    }
+
+    /// Whether operations are at the device.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.flights.count() > 0
+    }
+
+    /// Whether there is a device that may be asked, by the settings and by hand.
+    pub(crate) fn is_here(&self) -> bool {
+        is_wished() && found().is_some_and(is_in_service)
+    }
+
+    /// Whether a signature that comes alone is worth leaving the stack for; `software_ns` is what it costs otherwise.
+    pub(crate) fn takes_alone(&self, software_ns: impl Fn(Algorithm) -> u64) -> bool {
+        let (true, Some(algorithm)) = (is_wished(), self.signs.get()) else { return false };
+        let Some(found) = found().filter(|found| is_in_service(found)) else { return false };
+        let view = found.breaker.view();
+        (view.state != State::Open || now_ns() >= view.probe_ns)
+            && (found.forced || found.costs.is_cheaper(algorithm, 1, software_ns(algorithm)))
+    }
+
+    /// Remembers what this server signs with.
+    pub(crate) fn will_sign(&self, algorithm: Algorithm) {
+        self.signs.set(Some(algorithm));
+    }
+
+    /// Whether the device is the place for an operation when `queued` of its kind, itself included, wait here.
+    pub(crate) fn wants(
+        &self,
+        operation: &Operation<'_>,
+        queued: usize,
+        software_ns: impl Fn(usize) -> u64,
+    ) -> bool {
+        let Work::Rsa(_) = operation.work else { return false };
+        let Some(found) = found().filter(|found| is_in_service(found)) else { return false };
+        let depth = queued + self.flights.count();
+        found.forced || found.costs.pays(operation.algorithm(), depth, software_ns(depth))
+    }
+
+    /// Hands an operation over. One that the device does not take stays where it is.
+    ///
+    /// # Safety
+    ///
+    /// The operation is on a suspended stack, and taken back with [`Self::forget`] before that goes on.
+    pub(crate) unsafe fn submit(&self, operation: *mut Operation<'static>) -> Result<(), Refusal> {
+        let (Some(found), Ok(mut crypto)) = (found(), self.crypto.try_borrow_mut()) else {
+            return Err(Refusal::NotNow);
+        };
+        // SAFETY: as the caller promises.
+        let Work::Rsa(lane) = &(unsafe { &*operation }).work else { return Err(Refusal::Declined) };
+        let ticket = self.flights.begin(operation).ok_or(Refusal::NotNow)?;
+        let start = thread_cpu_ns();
+        let crypto =
+            crypto.get_or_insert_with(|| Crypto::new(found.plan.clone(), Arc::clone(&found.breaker)));
+        let numbers = lane.key.numbers();
+        let [p, q, dp, dq, qinv] = numbers.all();
+        let asked = Asked::RsaPrivate { key: RsaKey { p, q, dp, dq, qinv }, input: lane.padded };
+        let submitted = crypto.submit(&asked, ticket);
+        self.spend(start);
+        if let Some(known) = crypto.question_ns() {
+            found.costs.question_took(known);
+        }
+        if let Err(refusal) = submitted {
+            self.flights.forget(operation);
+            let failed = u64::from(matches!(refusal, Refusal::Fault(_)));
+            slot().engine_ran(ENGINE, &EngineWork { failed, ..EngineWork::default() });
+        }
+        report(found);
+        submitted
+    }
+
+    /// Lets a start or an attempt to use the device again go on, while nothing is at the device.
+    pub(crate) fn go_on(&self) {
+        if let Ok(mut crypto) = self.crypto.try_borrow_mut()
+            && let Some(crypto) = crypto.as_mut()
+        {
+            crypto.poll(&mut |_, _| {});
+        }
+    }
+
+    /// Takes an operation back; whether it was at the device.
+    pub(crate) fn forget(&self, operation: *const Operation<'_>) -> bool {
+        self.is_busy() && self.flights.forget(operation)
+    }
+
+    /// Looks once what has become of the operations.
+    pub(crate) fn poll(&self) -> Ended {
+        let mut ended = Ended { answered: List::EMPTY, failed: List::EMPTY, depth: self.flights.count() };
+        let (Some(found), Ok(mut crypto)) = (found(), self.crypto.try_borrow_mut()) else { return ended };
+        let start = thread_cpu_ns();
+        if let Some(crypto) = crypto.as_mut() {
+            self.poll_into(crypto, &mut ended);
+        }
+        // In a child that was forked meanwhile, no answer will come.
+        if crypto.as_ref().is_none_or(|crypto| crypto.in_flight() == 0) {
+            while let Some(operation) = self.flights.pop() {
+                ended.failed.push(operation);
+            }
+        }
+        self.spend(start);
+        report(found);
+        ended
+    }
+
+    fn poll_into(&self, crypto: &mut Crypto, ended: &mut Ended) {
+        crypto.poll(&mut |ticket, result| {
+            let Some(operation) = self.flights.end(ticket) else { return };
+            // SAFETY: it was at the device, so it is on a suspended stack; nobody else looks at it.
+            let work = unsafe { &mut (*operation).work };
+            match (result, work) {
+                (Ok(result), Work::Rsa(lane)) if result.len() == lane.signature.len() => {
+                    lane.signature.copy_from_slice(result);
+                    ended.answered.push(operation);
+                }
+                _ => ended.failed.push(operation),
+            }
+        });
+    }
+
+    /// An answer was wrong. What else is at the device is not believed either.
+    pub(crate) fn blame(&self, ended: &mut Ended) {
+        if let Ok(mut crypto) = self.crypto.try_borrow_mut()
+            && let Some(crypto) = crypto.as_mut()
+        {
+            crypto.blame(Fault::BadOutput);
+            self.poll_into(crypto, ended);
+        }
+    }
+
+    /// Counts what has ended well and otherwise, and learns from it.
+    pub(crate) fn account(&self, algorithm: Algorithm, depth: usize, ok: usize, software_ns: u64) {
+        let Some(found) = found() else { return };
+        let spent = self.spent_ns.take();
+        let each = spent / ok.max(1) as u64;
+        if ok > 0 {
+            found.costs.took(algorithm, depth, each);
+            slot().saved(crate::batch::telemetry(algorithm), software_ns.saturating_sub(each) * ok as u64);
+        }
+        slot().engine_ran(ENGINE, &EngineWork { ok: ok as u64, busy_ns: spent, ..EngineWork::default() });
+    }
+
+    pub(crate) fn count_failed(&self, failed: usize) {
+        slot().engine_ran(ENGINE, &EngineWork { failed: failed as u64, ..EngineWork::default() });
+        if let Some(found) = found() {
+            report(found);
+        }
+    }
+
+    /// Counts CPU time from `start` on as the device's.
+    pub(crate) fn spend(&self, start: u64) {
+        self.spent_ns.set(self.spent_ns.get() + thread_cpu_ns().saturating_sub(start));
+    }
+}
+
+/// Whether nobody has taken it out of service by hand; tells that this thread has seen it.
+fn is_in_service(found: &Found) -> bool {
+    let disabled = hasten_telemetry::is_disabled(ENGINE);
+    if disabled {
+        report(found);
+    }
+    !disabled
+}
+
+/// Tells whether the device is in service.
+fn report(found: &Found) {
+    let view = found.breaker.view();
+    let news = view.opened.saturating_sub(found.told.fetch_max(view.opened, Relaxed));
+    if news > 0 {
+        slot().engine_ran(ENGINE, &EngineWork { opened: news.into(), ..EngineWork::default() });
+        slot().event_n(Event::BreakerOpened, news.into());
+    }
+    let (state, probe) = match BreakerState::from_index(view.state as usize) {
+        _ if hasten_telemetry::is_disabled(ENGINE) => (BreakerState::Disabled, 0),
+        Some(BreakerState::Open) => (BreakerState::Open, view.probe_ns),
+        Some(state) => (state, 0),
+        None => (BreakerState::Closed, 0),
+    };
+    let fault = view.fault.and_then(|fault| hasten_telemetry::Fault::from_index(fault as usize - 1));
+    slot().engine_state(ENGINE, state, fault, probe);
+}

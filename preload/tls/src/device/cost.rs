@@ -1,0 +1,104 @@
+//! What an operation costs the calling thread when a device does it, by how many are under way at once.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use hasten_crypto::{Algorithm, LANES, RsaSize};
+
+/// Of so many operations that software is cheaper for, one goes to the device all the same: its cost may have changed.
+const RETRY: u32 = 64;
+
+/// Averages of CPU nanoseconds for one operation of each size, with one to eight of them under way; 0 is not known.
+#[derive(Debug)]
+pub(super) struct Costs {
+    learned: [[AtomicU64; LANES]; RsaSize::ALL.len()],
+    /// What the question with the known answer cost, as long as nothing better is known.
+    asked: AtomicU64,
+    refused: AtomicU32,
+}
+
+impl Costs {
+    pub(super) const fn new() -> Self {
+        Self {
+            learned: [const { [const { AtomicU64::new(0) }; LANES] }; RsaSize::ALL.len()],
+            asked: AtomicU64::new(0),
+            refused: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether the device is the cheaper one at this depth, as far as is known. What is not known is tried.
+    pub(super) fn pays(&self, algorithm: Algorithm, depth: usize, software_ns: u64) -> bool {
+        if self.is_cheaper(algorithm, depth, software_ns) {
+            return true;
+        }
+        self.refused.fetch_add(1, Relaxed) % RETRY == RETRY - 1
+    }
+
+    /// The same without an attempt now and then.
+    pub(super) fn is_cheaper(&self, algorithm: Algorithm, depth: usize, software_ns: u64) -> bool {
+        self.of(algorithm, depth) < software_ns
+    }
+
+    pub(super) fn of(&self, algorithm: Algorithm, depth: usize) -> u64 {
+        match self.cell(algorithm, depth).load(Relaxed) {
+            0 => self.asked.load(Relaxed),
+            learned => learned,
+        }
+    }
+
+    pub(super) fn took(&self, algorithm: Algorithm, depth: usize, cpu_ns: u64) {
+        let cell = self.cell(algorithm, depth);
+        let before = cell.load(Relaxed);
+        // The latest counts an eighth: a race loses one of many samples.
+        let now = if before == 0 { cpu_ns } else { before - before / 8 + cpu_ns / 8 };
+        cell.store(now.max(1), Relaxed);
+    }
+
+    pub(super) fn question_took(&self, cpu_ns: u64) {
+        self.asked.store(cpu_ns, Relaxed);
+    }
+
+    fn cell(&self, algorithm: Algorithm, depth: usize) -> &AtomicU64 {
+        let size = RsaSize::ALL.iter().position(|size| size.sign() == algorithm).unwrap_or_default();
+        &self.learned[size][depth.clamp(1, LANES) - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RSA: Algorithm = Algorithm::Rsa2048Sign;
+
+    /// One operation alone costs software 235 µs, one of eight 132.
+    #[test]
+    fn the_depth_decides() {
+        let costs = Costs::new();
+        assert!(costs.pays(RSA, 1, 235_000), "what is not known is tried");
+        costs.question_took(300_000);
+        assert!(!costs.pays(RSA, 1, 235_000), "the question was too dear");
+        for _ in 0..40 {
+            costs.took(RSA, 1, 150_000);
+            costs.took(RSA, 8, 140_000);
+        }
+        assert!(costs.is_cheaper(RSA, 1, 235_000));
+        assert!(!costs.is_cheaper(RSA, 8, 132_000));
+        assert!(!costs.is_cheaper(RSA, 100, 132_000), "deeper than eight is as eight");
+        assert!(!costs.is_cheaper(Algorithm::Rsa4096Sign, 1, 235_000), "another size");
+    }
+
+    #[test]
+    fn a_device_that_has_become_cheaper_is_found_out() {
+        let costs = Costs::new();
+        costs.took(RSA, 1, 900_000);
+        let tries = (0..RETRY * 60).filter(|_| {
+            let pays = costs.pays(RSA, 1, 235_000);
+            if pays {
+                costs.took(RSA, 1, 20_000);
+            }
+            pays
+        });
+        assert!(tries.count() as u32 > RETRY * 10);
+        (0..40).for_each(|_| costs.took(RSA, 1, 900_000));
+        assert!(!costs.is_cheaper(RSA, 1, 235_000));
+    }
+}

@@ -1,0 +1,148 @@
+//! Operations on their way to a device and back.
+//!
+//! They are handed over as they are queued, and looked for once a turn of the event loop. What the device has answered is
+//! checked; what it has not, or wrongly, runs at once in software.
+
+use core::ptr::null_mut;
+
+use hasten_crypto::{Algorithm, RsaSize};
+use hasten_device::Refusal;
+use hasten_device::clock::thread_cpu_ns;
+use hasten_telemetry::{Event, Reason, slot};
+
+use super::{Queue, Runtime};
+use crate::batch::{LANES, Operation, Verdict, Work};
+use crate::device::{Ended, List};
+
+impl Runtime {
+    /// Hands what is queued to the device if that is there and the cheaper one.
+    #[cold]
+    pub(super) fn offer(&self, queue: &Queue) {
+        let (device, len) = (&self.device, queue.len.get());
+        let first = queue.operations[0].get();
+        // SAFETY: queued operations live on suspended stacks.
+        let algorithm = unsafe { (*first).algorithm() };
+        // SAFETY: as above.
+        if !device.wants(unsafe { &*first }, len, |depth| self.engine.software_ns(algorithm, depth)) {
+            return;
+        }
+        if !device.is_busy() {
+            device.go_on();
+        }
+        for at in (0..len).rev() {
+            let operation = queue.operations[at].get();
+            // SAFETY: as above; `withdraw` and `recall` take it back.
+            match unsafe { device.submit(operation) } {
+                Ok(()) => {
+                    queue.len.set(at);
+                    self.waiting.set(self.waiting.get() - 1);
+                }
+                // What it had before has gone with it.
+                Err(Refusal::Fault(_)) if device.is_busy() => return self.collect(),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Looks for answers of the device.
+    #[cold]
+    pub(crate) fn collect(&self) {
+        let mut ended = self.device.poll();
+        let wrong = self.check(&ended);
+        if wrong {
+            self.device.blame(&mut ended);
+        }
+        for &operation in ended.answered.operations() {
+            // SAFETY: operations that have ended live on suspended stacks.
+            if unsafe { (*operation).verdict } == Verdict::Done {
+                self.wake(operation);
+            } else {
+                ended.failed.push(operation);
+            }
+        }
+        if !ended.failed.operations().is_empty() {
+            self.device.count_failed(ended.failed.operations().len());
+            self.redo(&ended.failed);
+        }
+    }
+
+    /// Takes an operation back from the device; whether it was there. It is to be done in software.
+    pub(super) fn recall(&self, operation: *mut Operation<'static>) -> bool {
+        let was_there = self.device.forget(operation);
+        if was_there {
+            let mut list = List::EMPTY;
+            list.push(operation);
+            self.redo(&list);
+        }
+        was_there
+    }
+
+    /// Gives every answer its verdict: done, or failed. Returns whether one was wrong.
+    fn check(&self, ended: &Ended) -> bool {
+        let mut wrong = 0;
+        for size in RsaSize::ALL {
+            let algorithm = size.sign();
+            let mut good = 0;
+            in_groups(&ended.answered, algorithm, |group| {
+                let count = group.iter().flatten().count();
+                let start = thread_cpu_ns();
+                let passed = self.engine.check(group);
+                self.device.spend(start);
+                good += passed;
+                wrong += count - passed;
+            });
+            if good > 0 {
+                let software = self.engine.software_ns(algorithm, ended.depth);
+                self.device.account(algorithm, ended.depth, good, software);
+            }
+        }
+        slot().event_n(Event::VerifyFailed, wrong as u64);
+        wrong > 0
+    }
+
+    /// Does in software what the device has not done.
+    fn redo(&self, failed: &List) {
+        for size in RsaSize::ALL {
+            in_groups(failed, size.sign(), |group| {
+                let mut operations = [null_mut(); LANES];
+                for (to, from) in operations.iter_mut().zip(group.iter_mut().flatten()) {
+                    *to = core::ptr::from_mut(*from);
+                }
+                self.engine.answer(group.each_mut().map(Option::take));
+                for &operation in operations.iter().take_while(|operation| !operation.is_null()) {
+                    // SAFETY: as in `collect`.
+                    let verdict = unsafe { &mut (*operation).verdict };
+                    if let Verdict::Bypass(Reason::Alone | Reason::BelowBreakEven) = verdict {
+                        *verdict = Verdict::Bypass(Reason::BreakerOpen);
+                    }
+                    self.wake(operation);
+                }
+            });
+        }
+    }
+
+    /// Its handshake can go on.
+    fn wake(&self, operation: *mut Operation<'static>) {
+        // SAFETY: the owner is the suspended handshake on whose stack the operation is.
+        let owner = unsafe { &*(*operation).owner };
+        owner.becomes_ready();
+        self.ready.push(owner);
+    }
+}
+
+type Group<'a> = [Option<&'a mut Operation<'static>>; LANES];
+
+/// Visits the operations of one kind, eight at a time.
+fn in_groups(list: &List, algorithm: Algorithm, mut visit: impl FnMut(&mut Group<'_>)) {
+    // SAFETY: operations that have ended live on suspended stacks, each is in the list once, and nobody else looks at them.
+    let all = list.operations().iter().map(|&operation| unsafe { &mut *operation });
+    let mut all =
+        all.filter(|operation| matches!(operation.work, Work::Rsa(_)) && operation.algorithm() == algorithm);
+    loop {
+        let mut group: Group<'_> = core::array::from_fn(|_| all.next());
+        if group[0].is_none() {
+            return;
+        }
+        visit(&mut group);
+    }
+}

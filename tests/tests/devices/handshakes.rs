@@ -1,0 +1,214 @@
+//! TLS handshakes by QAT: they are really signed by it, and no client notices what becomes of it.
+
+use std::process::Command;
+
+use hasten_bench::certificates::KeyKind;
+use hasten_bench::server::{ServerKind, ServerSpec};
+use hasten_telemetry::{Algorithm, BreakerState, Counters, Engine, Event};
+use hasten_tests::pki::Pki;
+use hasten_tests::subject::{Side, assert_perfect, batched, crowd};
+use hasten_tests::traffic::Traffic;
+use hasten_tests::{Subject, product, wait};
+use rustix::process::Signal;
+
+use crate::report;
+use crate::simulation::{Injected, Simulated, Simulation};
+
+/// No operation takes too long because the machine is busy.
+const PATIENT: (&str, &str) = ("HASTEN_DEVICE_TIMEOUT_MS", "10000");
+
+fn spec(
+    simulation: &Simulation,
+    kind: ServerKind,
+    key: KeyKind,
+    pki: &Pki,
+    devices: &'static str,
+) -> ServerSpec {
+    let spec = ServerSpec::new(kind, pki.certificate(key)).env("HASTEN_ONLY", "tls");
+    simulation.environment(devices).iter().fold(spec, |spec, (name, value)| spec.env(name, value))
+}
+
+/// Waits until the device has signed so many handshakes more.
+fn wait_for_signatures(server: &Subject, more: u64) {
+    let before = server.counters()[Engine::Qat].ok;
+    wait::until("handshakes that the device signs", || server.counters()[Engine::Qat].ok >= before + more);
+}
+
+fn signed_by_lanes(counters: &Counters, algorithm: Algorithm) -> u64 {
+    counters[algorithm].batched
+}
+
+#[test]
+fn every_kind_of_rsa_key_signs_by_the_device() {
+    let pki = Pki::new();
+    for (kind, key, algorithm) in [
+        (ServerKind::Nginx, KeyKind::Rsa2048, Algorithm::Rsa2048Sign),
+        (ServerKind::Nginx, KeyKind::Rsa3072, Algorithm::Rsa3072Sign),
+        (ServerKind::Nginx, KeyKind::Rsa4096, Algorithm::Rsa4096Sign),
+        (ServerKind::Haproxy, KeyKind::Rsa2048, Algorithm::Rsa2048Sign),
+    ] {
+        let simulation = Simulation::new();
+        let spec = spec(&simulation, kind, key, &pki, "qat").env(PATIENT.0, PATIENT.1);
+        let server = Subject::accelerated(&spec);
+        server.under_load(|| {
+            wait_for_signatures(&server, 1);
+            let before = server.counters();
+            wait_for_signatures(&server, 50);
+            let (after, operations) = (server.counters(), simulation.operations(Simulated::Qat));
+            assert!(after[Engine::Qat].ok <= operations, "{kind:?} {key:?}: the device did {operations}");
+            let new = after.since(&before);
+            // What comes while the ring is full is software's.
+            let by_lanes = signed_by_lanes(&new, algorithm);
+            assert!(by_lanes < new[Engine::Qat].ok, "{kind:?} {key:?}: {by_lanes} by lanes");
+            assert_eq!((new[Engine::Qat].failed, new[Event::VerifyFailed]), (0, 0), "{kind:?} {key:?}");
+        });
+        server.finish();
+    }
+}
+
+#[test]
+fn no_handshake_is_lost_by_any_fault_and_the_device_is_used_again() {
+    let pki = Pki::new();
+    let simulation = Simulation::new();
+    let spec = spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "qat")
+        .env("HASTEN_DEVICE_TIMEOUT_MS", "100")
+        .env("HASTEN_DEVICE_RETRY_MS", "5-50");
+    let server = Subject::accelerated(&spec);
+    server.under_load(|| {
+        wait_for_signatures(&server, 1);
+        for fault in Injected::FAULTS.into_iter().filter(|fault| *fault != Injected::TooLong) {
+            let before = server.counters();
+            simulation.inject(Simulated::Qat, fault);
+            if matches!(fault, Injected::InitFailure | Injected::NoInstance | Injected::HangInit) {
+                // Sessions that are alive are not concerned.
+                simulation.reset(Simulated::Qat);
+            }
+            wait::until("the breaker to open", || {
+                server.counters()[Engine::Qat].opened > before[Engine::Qat].opened
+            });
+            let finished = server.counters()[Event::HandshakeFinished];
+            wait::until("handshakes without the device", || {
+                server.counters()[Event::HandshakeFinished] > finished + 20
+            });
+            simulation.inject(Simulated::Qat, Injected::None);
+            wait::until("the device to be back", || {
+                report(&server, Engine::Qat).is_some_and(|report| report.state == BreakerState::Closed)
+            });
+            wait_for_signatures(&server, 10);
+            let new = server.counters().since(&before);
+            let is_wrong = matches!(fault, Injected::WrongBytes | Injected::Partial);
+            assert!(!is_wrong || new[Event::VerifyFailed] > 0, "{fault:?} was noticed by the check: {new:?}");
+        }
+    });
+    server.finish();
+}
+
+#[test]
+fn new_workers_sign_by_the_device_and_old_ones_end() {
+    let pki = Pki::new();
+    for fault in [Injected::None, Injected::Slow] {
+        let simulation = Simulation::new();
+        let spec =
+            spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "qat").env(PATIENT.0, PATIENT.1);
+        let server = Subject::accelerated(&spec.workers(2));
+        server.under_load(|| {
+            wait_for_signatures(&server, 1);
+            simulation.inject(Simulated::Qat, fault);
+            for _ in 0..3 {
+                let old = server.serving();
+                server.signal(Signal::HUP).unwrap();
+                wait::until("new workers", || {
+                    let now = server.serving();
+                    now.len() == 2 && now.iter().all(|worker| !old.contains(worker))
+                });
+                wait_for_signatures(&server, 20);
+            }
+        });
+        server.finish();
+    }
+}
+
+#[test]
+fn an_operator_takes_the_device_out_of_service() {
+    let pki = Pki::new();
+    let simulation = Simulation::new();
+    let spec = spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "qat").env(PATIENT.0, PATIENT.1);
+    let server = Subject::accelerated(&spec);
+    let switch = |verb: &str| {
+        let output = Command::new(product::hasten())
+            .args(["engine", verb, "qat", &server.pid().to_string()])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    server.under_load(|| {
+        for _ in 0..2 {
+            wait_for_signatures(&server, 20);
+            switch("disable");
+            // What was at the device when it was switched off is answered.
+            wait::until("the device to rest", || {
+                let before = simulation.operations(Simulated::Qat);
+                let finished = server.counters()[Event::HandshakeFinished];
+                wait::until("handshakes", || server.counters()[Event::HandshakeFinished] > finished + 100);
+                simulation.operations(Simulated::Qat) == before
+            });
+            let state = report(&server, Engine::Qat).map(|report| report.state);
+            assert_eq!(state, Some(BreakerState::Disabled));
+            switch("enable");
+        }
+        wait_for_signatures(&server, 20);
+    });
+    server.finish();
+}
+
+#[test]
+fn a_cpu_without_lanes_signs_by_the_device_all_the_same() {
+    let pki = Pki::new();
+    let simulation = Simulation::new();
+    let library = product::library().into_os_string().into_string().unwrap();
+    let spec = spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "qat")
+        .env(PATIENT.0, PATIENT.1)
+        .env("HASTEN_CPU_DISABLE_IFMA", "1")
+        .env("LD_PRELOAD", &library);
+    // By the bare library: `hasten run` sees the CPU, and nothing to do.
+    let server = Subject::start(&spec, Side::Stock);
+    let traffic = Traffic::start(server.target(), &crowd());
+    wait_for_signatures(&server, 50);
+    simulation.inject(Simulated::Qat, Injected::WrongBytes);
+    wait::until("a wrong signature to be noticed", || server.counters()[Event::VerifyFailed] > 0);
+    simulation.inject(Simulated::Qat, Injected::None);
+    wait_for_signatures(&server, 50);
+    assert_perfect(&traffic.stop(), &server.log());
+    assert_eq!(batched(&server.counters()), 0);
+    server.finish();
+}
+
+#[test]
+fn the_device_is_asked_for_rsa_alone_and_only_if_it_is_wished() {
+    let pki = Pki::new();
+    for (devices, key) in [("off", KeyKind::Rsa2048), ("qatzip", KeyKind::Rsa2048), ("qat", KeyKind::P256)] {
+        let simulation = Simulation::new();
+        let server = Subject::accelerated(&spec(&simulation, ServerKind::Nginx, key, &pki, devices));
+        server.under_load(|| {
+            wait::until("handshakes", || server.counters()[Event::HandshakeFinished] > 100);
+        });
+        assert_eq!(simulation.operations(Simulated::Qat), 0, "{devices} {key:?}");
+        server.finish();
+    }
+}
+
+/// The simulated device computes on the CPU of its caller, and worse than lanes.
+#[test]
+fn a_device_that_does_not_pay_is_only_tried() {
+    let pki = Pki::new();
+    let simulation = Simulation::new();
+    let spec = spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "auto").env(PATIENT.0, PATIENT.1);
+    let server = Subject::accelerated(&spec);
+    server.under_load(|| {
+        wait::until("handshakes", || server.counters()[Event::HandshakeFinished] > 2000);
+    });
+    let counters = server.counters();
+    assert!(report(&server, Engine::Qat).is_some(), "it was found");
+    assert!(counters[Engine::Qat].ok * 8 < counters[Event::HandshakeFinished], "{counters:?}");
+    server.finish();
+}
