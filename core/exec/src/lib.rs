@@ -63,6 +63,30 @@ pub fn exec(command: &[OsString], environment: &[(&str, Option<OsString>)]) -> i
     error
 }
 
+/// Keeps this thread, and so the command that it becomes, to these CPUs.
+pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
+    const BITS: usize = u64::BITS as usize;
+    let mut mask = vec![0u64; cpus.iter().max().map_or(0, |cpu| cpu / BITS + 1)];
+    for cpu in cpus {
+        mask[cpu / BITS] |= 1 << (cpu % BITS);
+    }
+    // SAFETY: the mask is valid for reading for as many bytes as are given; the kernel takes masks of any length, and 0
+    // is the calling thread.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(&mask[..]), mask.as_ptr().cast()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Keeps transparent huge pages from this process, from the command that it becomes, and from what that starts.
+pub fn forbid_huge_pages() -> io::Result<()> {
+    // SAFETY: this option takes a flag and three zeros, and no pointer.
+    match unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Lets the kernel end this process when it writes to a pipe that nobody reads, as people expect of `… | head`.
 ///
 /// Not for commands that go on to [`exec`] or that write to sockets.

@@ -15,6 +15,7 @@ mod nearest;
 mod node_options;
 mod plan;
 mod preload;
+pub mod process;
 mod surroundings;
 pub mod tunings;
 

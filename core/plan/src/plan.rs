@@ -10,6 +10,7 @@ use crate::accelerator::{ACCELERATORS, Accelerator, Carrier, node};
 use crate::config::Config;
 use crate::devices;
 use crate::gc_advice::Setting;
+use crate::process::{self, Settings};
 use crate::surroundings::Surroundings;
 use crate::{library, node_options, preload};
 
@@ -25,6 +26,8 @@ pub struct Plan {
     /// What advice from `hasten gc` comes to here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gc_advice: Vec<AdvisedOption>,
+    /// What is set besides accelerators.
+    pub settings: Settings,
     /// Variables to set, `LD_PRELOAD` and `NODE_OPTIONS` included; `None` removes a variable.
     #[serde(skip)]
     pub environment: Vec<(&'static str, Option<OsString>)>,
@@ -99,7 +102,8 @@ impl Plan {
             let by = move |(accelerator, _): &(&&dyn Accelerator, _)| accelerator.carrier() == carrier;
             active().filter(by).filter_map(|(_, verdict)| verdict.library.clone())
         };
-        let preload: Vec<_> = carried(Carrier::LdPreload).collect();
+        let own = process::settle(program, config, surroundings);
+        let preload: Vec<_> = own.preload.iter().cloned().chain(carried(Carrier::LdPreload)).collect();
         let node_plugin = carried(Carrier::NodeOptions).next();
         let gc_advice = gc_advice(program, config, surroundings);
         let settings = active().flat_map(|(accelerator, _)| accelerator.environment(config, surroundings));
@@ -108,15 +112,20 @@ impl Plan {
             if preload.is_empty() { Vec::new() } else { devices::environment(config, surroundings) };
         let environment = ld_preload(surroundings, &preload)
             .into_iter()
-            .chain(node_options(surroundings, node_plugin.as_deref(), &gc_advice))
+            .chain(node_options(surroundings, node_plugin.as_deref(), &gc_advice, &own))
             .chain(settings.chain(devices).map(|(name, value)| (name, Some(value))))
             .collect();
-        Self { accelerators, preload, node_plugin, gc_advice, environment }
+        Self { accelerators, preload, node_plugin, gc_advice, settings: own, environment }
     }
 
-    /// Whether any accelerator is loaded at all.
+    /// The answer for one accelerator.
+    pub fn verdict(&self, name: &str) -> Option<&Verdict> {
+        self.accelerators.iter().find(|verdict| verdict.name == name)
+    }
+
+    /// Whether any accelerator is loaded, or anything else is set.
     pub fn applies(&self) -> bool {
-        self.accelerators.iter().any(Verdict::is_loaded)
+        self.accelerators.iter().any(Verdict::is_loaded) || self.settings.applies()
     }
 
     /// Whether it is of any use, as far as can be told: a plugin that waits for what this program is not known to
@@ -127,7 +136,7 @@ impl Plan {
             Decision::Standby => verdict.concerns,
             Decision::Skip => false,
         };
-        self.accelerators.iter().any(promises)
+        self.accelerators.iter().any(promises) || self.settings.applies()
     }
 }
 
@@ -150,10 +159,12 @@ fn node_options(
     surroundings: &Surroundings,
     plugin: Option<&Path>,
     advice: &[AdvisedOption],
+    own: &Settings,
 ) -> Option<(&'static str, Option<OsString>)> {
     let present = surroundings.node_options.as_deref();
     let advised = advice.iter().filter(|advised| advised.left_out.is_none());
-    let options: Vec<_> = advised.map(|advised| advised.setting.option.clone()).collect();
+    let advised = advised.map(|advised| advised.setting.option.clone());
+    let options: Vec<_> = advised.chain(own.node_options.iter().cloned()).collect();
     let value = Some(node_options::compose(present, plugin, &options)).filter(|value| !value.is_empty());
     (value.as_deref() != present).then_some(("NODE_OPTIONS", value))
 }

@@ -1,6 +1,7 @@
 //! The environment variables and places that a plan depends on, taken once so that a plan is a function of
 //! its inputs.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use crate::config::ConfigError;
 use crate::devices;
 use crate::gc_advice::Setting;
 use crate::plan::Reason;
+use crate::process::CpuList;
 use crate::{nearest, node_options};
 
 /// What the kill switch takes for every accelerator, as the preload libraries themselves do.
@@ -95,6 +97,12 @@ pub struct Surroundings {
     pub node_compile_cache: Option<OsString>,
     /// `NODE_OPTIONS` as it is now.
     pub node_options: Option<OsString>,
+    /// Every variable that is set to something.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// The CPUs that this process may use.
+    pub cpus: Option<CpuList>,
+    /// What the process may have of memory, in bytes.
+    pub memory_limit: Option<u64>,
     /// The command's own arguments.
     pub arguments: Vec<OsString>,
     /// The running `hasten`, beside or near which the libraries are installed.
@@ -122,6 +130,9 @@ impl Surroundings {
             ld_preload: variable("LD_PRELOAD"),
             node_compile_cache: variable("NODE_COMPILE_CACHE"),
             node_options: variable("NODE_OPTIONS"),
+            environment: std::env::vars_os().filter(|(_, value)| !value.is_empty()).collect(),
+            cpus: None,
+            memory_limit: None,
             arguments: Vec::new(),
             executable: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
         }

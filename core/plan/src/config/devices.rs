@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use toml::Spanned;
+
 use super::DevicesConfig;
 use super::error::ConfigError;
 use super::file::{Reader, Value, number};
@@ -60,12 +62,12 @@ impl Reader<'_> {
         devices::library_folder(&folder).map_err(|complaint| self.complaint("libraries", value, complaint))
     }
 
-    fn complaint(
+    pub(super) fn complaint<T>(
         &self,
-        key: &'static str,
-        value: &Value<'_>,
+        key: &str,
+        value: &Spanned<T>,
         (problem, fix): (String, String),
     ) -> ConfigError {
-        ConfigError::Key { place: self.place(value.span()), key, problem, fix }
+        ConfigError::Key { place: self.place(value.span()), key: key.to_owned(), problem, fix }
     }
 }

@@ -36,7 +36,7 @@ pub enum ConfigError {
     #[error("{place}: `{key}` must be {expected}, not {found}")]
     Value { place: Place, key: String, expected: &'static str, found: String },
     #[error("{place}: `{key}`: {problem}")]
-    Key { place: Place, key: &'static str, problem: String, fix: String },
+    Key { place: Place, key: String, problem: String, fix: String },
     #[error("{variable}: {problem}")]
     Variable { variable: &'static str, problem: String, fix: String },
 }

@@ -33,8 +33,10 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
             "gzip" => disabled.extend((!reader.gzip(value, &mut config)?).then_some("gzip")),
             "devices" => reader.devices(value, &mut config.devices)?,
             "node" => disabled.extend((!reader.node(value, &mut config)?).then_some("node")),
+            "process" => reader.process(value, &mut config.process)?,
+            "environment" => config.environment = reader.environment(value)?,
             name => {
-                let valid = ["run", "tls", "gzip", "devices", "node"];
+                let valid = ["run", "tls", "gzip", "devices", "node", "process", "environment"];
                 return Err(reader.unknown(key.span(), ("table", ""), name, &valid));
             }
         }
@@ -114,8 +116,19 @@ impl Reader<'_> {
                 "cache" => config.node.cache = self.node_cache(value)?,
                 "gc_record" => config.node.gc_record = self.boolean("gc_record", value)?,
                 "gc_advice" => config.node.gc_advice = Some(self.file("gc_advice", value)?),
+                "options" => config.node.options = self.node_options(value)?,
+                "threadpool" => config.node.threadpool = Some(self.count("threadpool", value, 1024)?),
+                "compile_cache" => config.node.compile_cache = self.boolean("compile_cache", value)?,
                 name => {
-                    let valid = ["enabled", "cache", "gc_record", "gc_advice"];
+                    let valid = [
+                        "enabled",
+                        "cache",
+                        "gc_record",
+                        "gc_advice",
+                        "options",
+                        "threadpool",
+                        "compile_cache",
+                    ];
                     return Err(self.unknown(key.span(), ("key", " in [node]"), name, &valid));
                 }
             }
@@ -188,7 +201,7 @@ impl Reader<'_> {
         array.iter().map(name).collect()
     }
 
-    fn boolean(&self, key: &str, value: &Value<'_>) -> Result<bool, ConfigError> {
+    pub(super) fn boolean(&self, key: &str, value: &Value<'_>) -> Result<bool, ConfigError> {
         value.get_ref().as_bool().ok_or_else(|| self.wrong(key, "true or false", value))
     }
 

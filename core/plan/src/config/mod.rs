@@ -3,6 +3,7 @@
 mod devices;
 mod error;
 mod file;
+mod process;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::devices::Asked;
 use crate::gc_advice::GcAdvice;
 use crate::plan::Reason;
+use crate::process::{NodeOption, ProcessConfig};
 
 pub use self::error::{ConfigError, Place};
 
@@ -21,12 +23,17 @@ pub const DEFAULT_FILES: [&str; 2] = ["hasten.toml", "/etc/hasten/hasten.toml"];
 pub struct Config {
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
+    /// Whether somebody named that file, rather than it being where configurations are looked for.
+    pub named: bool,
     /// Refuse to run a command that cannot be accelerated.
     pub strict: bool,
     pub tls: TlsConfig,
     pub gzip: GzipConfig,
     pub devices: DevicesConfig,
     pub node: NodeConfig,
+    pub process: ProcessConfig,
+    /// Variables for the command, unless its user has set them.
+    pub environment: BTreeMap<String, String>,
     /// The options that `node.gc_advice` or the command line brings.
     pub gc_advice: Option<GcAdvice>,
     /// Who asked for which accelerators, strongest first.
@@ -69,6 +76,12 @@ pub struct NodeConfig {
     pub gc_record: bool,
     /// A file that `hasten gc --json` wrote.
     pub gc_advice: Option<PathBuf>,
+    /// Options of Node.js and V8.
+    pub options: Vec<NodeOption>,
+    /// Threads of libuv.
+    pub threadpool: Option<u64>,
+    /// Use Node's own cache of compiled code.
+    pub compile_cache: bool,
 }
 
 /// What the plugin does with the start-up cache.
@@ -100,7 +113,7 @@ impl Config {
         let Some(path) = file.or_else(default) else { return Ok(Self::default()) };
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        file::parse(&text, path)
+        Ok(Self { named: file.is_some(), ..file::parse(&text, path)? })
     }
 
     /// Reads a configuration from memory; `path` is only named in errors.

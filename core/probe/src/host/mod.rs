@@ -63,6 +63,13 @@ impl Probe {
         words.map(|word| word.ok().map(|word| word.count_ones() as usize)).sum()
     }
 
+    /// The same CPUs by their numbers, as the kernel writes them: `0,2-3`.
+    pub fn cpus_allowed_list(&self) -> Option<String> {
+        let status = self.root.text("proc/self/status")?;
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some(list.trim().to_owned())
+    }
+
     /// Only accelerator devices, and who is asking.
     pub fn devices(&self) -> Discovery {
         Discovery::read(&self.root)

@@ -20,7 +20,8 @@ pub struct Cache {
 
 impl Cache {
     /// The system's cache; empty if there is none or it is in another format.
-    pub(crate) fn system() -> Self {
+    #[must_use]
+    pub fn system() -> Self {
         std::fs::read("/etc/ld.so.cache").map(|bytes| Self::parse(&bytes)).unwrap_or_default()
     }
 
