@@ -20,6 +20,7 @@ pub struct Site {
     upstream: Upstream,
     locations: String,
     only: &'static str,
+    key: KeyKind,
     environment: Vec<(&'static str, &'static str)>,
 }
 
@@ -39,6 +40,7 @@ impl Site {
             upstream,
             locations: String::new(),
             only: "gzip",
+            key: KeyKind::P256,
             environment: Vec::new(),
         }
     }
@@ -47,6 +49,13 @@ impl Site {
     #[must_use]
     pub fn under(mut self, only: &'static str) -> Self {
         self.only = only;
+        self
+    }
+
+    /// What handshakes are signed with.
+    #[must_use]
+    pub fn signing_with(mut self, key: KeyKind) -> Self {
+        self.key = key;
         self
     }
 
@@ -104,7 +113,7 @@ impl Site {
         // A socket that the last server has left would be in the way of the next.
         let _ = fs::remove_file(self.socket());
         let lines = self.lines();
-        let spec = ServerSpec::new(ServerKind::Nginx, self.pki.certificate(KeyKind::P256));
+        let spec = ServerSpec::new(ServerKind::Nginx, self.pki.certificate(self.key));
         let spec = spec.http_lines(&lines).server_lines(&self.locations).env("HASTEN_ONLY", self.only);
         self.environment.iter().fold(spec, |spec, (name, value)| spec.env(name, value))
     }

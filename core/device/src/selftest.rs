@@ -66,7 +66,7 @@ pub fn run(root: &Root, inflate: Inflate) -> Vec<Report> {
         Report { engine, kind, library: look.ok().map(|library| library.name()), simulated, devices, outcome }
     };
     vec![
-        report("qat", DeviceKind::Qat, qat::look(&None), &crypto),
+        report("qat", DeviceKind::Qat, qat::look(&None), &|| crypto(root)),
         report("qatzip", DeviceKind::Qat, qatzip::look(&None), &|| deflate::<QatZip>(root, inflate)),
         report("qpl", DeviceKind::Iaa, qpl::look(&None), &|| deflate::<Qpl>(root, inflate)),
         report("dml", DeviceKind::Dsa, dml::look(&None), &copies),
@@ -128,8 +128,8 @@ fn refused(size: usize, refusal: Refusal) -> String {
     }
 }
 
-fn crypto() -> Result<String, String> {
-    let mut engine = Crypto::new(qat::Plan { folder: None, limits: LIMITS }, breaker());
+fn crypto(root: &Root) -> Result<String, String> {
+    let mut engine = Crypto::new(qat::Plan { folder: None, root: root.clone(), limits: LIMITS }, breaker());
     started(|| (engine.is_ready(), engine.view()))?;
     let operation = Operation::X25519 { scalar: &answers::X25519[0], point: Some(&answers::X25519[2]) };
     const OPERATIONS: u64 = 64;

@@ -87,7 +87,7 @@ fn find(settings: &Settings) -> Option<Found> {
     let limits = Limits { operation: settings.timeout, ..Limits::CRYPTO };
     Some(Found {
         forced: settings.forced,
-        plan: Plan { folder: settings.libraries.clone(), limits },
+        plan: Plan { folder: settings.libraries.clone(), root: Root::new(&settings.root), limits },
         breaker: Arc::new(Breaker::new(breaker, u64::from(std::process::id()))),
         costs: Costs::new(),
         told: AtomicU32::new(0),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hasten_device::breaker::State;
 use hasten_device::engines::crypto::{Curve, Operation, Point};
 use hasten_device::engines::qat::{Crypto, Plan, look};
-use hasten_device::{Fault, Limits, Refusal};
+use hasten_device::{Fault, Limits, Refusal, Root};
 
 use crate::control::{Control, Injected, Simulated, libraries};
 use crate::{PATIENT, breaker, limits, wait_for};
@@ -16,7 +16,7 @@ const BOB: [u8; 32] = [0x22; 32];
 type Results = BTreeMap<u64, Result<Vec<u8>, Fault>>;
 
 fn engine(limits: Limits) -> Crypto {
-    Crypto::new(Plan { folder: Some(libraries()), limits }, breaker())
+    Crypto::new(Plan { folder: Some(libraries()), root: Root::from_environment(), limits }, breaker())
 }
 
 fn ready(limits: Limits) -> Crypto {

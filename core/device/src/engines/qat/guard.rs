@@ -14,6 +14,7 @@ use crate::breaker::{Breaker, Permit, View};
 use crate::clock::now_ns;
 use crate::fault::Fault;
 use crate::guard::{Limits, Refusal};
+use crate::root::Root;
 use crate::worker::{Serve, Worker};
 
 /// The ticket of the question. Callers use smaller ones.
@@ -22,6 +23,8 @@ const QUESTION: u64 = u64::MAX;
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub folder: Folder,
+    /// Where drivers say how their devices are.
+    pub root: Root,
     pub limits: Limits,
 }
 
@@ -174,9 +177,9 @@ impl Crypto {
     }
 
     fn start(&self) -> Result<Worker<Starter>, Fault> {
-        let Plan { folder, limits } = self.plan.clone();
+        let Plan { folder, root, limits } = self.plan.clone();
         Worker::start("qat", move || {
-            let mut qat = Qat::open(&folder, limits.operation)?;
+            let mut qat = Qat::open(&folder, &root, limits.operation)?;
             qat.known_answers()?;
             Ok(Starter(Some(Box::new(qat))))
         })

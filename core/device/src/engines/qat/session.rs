@@ -1,6 +1,7 @@
 //! One instance of a QAT device in this process.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::super::crypto::{CryptoDevice, Curve, Done, Operation, Point, RsaKey};
@@ -49,9 +50,9 @@ pub struct Qat {
 unsafe impl Send for Qat {}
 
 impl Qat {
-    /// Starts the library and the first instance that there is for this process. May take long.
-    pub fn open(folder: &Folder, limit: Duration) -> Result<Self, Fault> {
-        heartbeat_of(&Root::from_environment(), DeviceKind::Qat)?;
+    /// Starts the library and one of the instances that there are for this process. May take long.
+    pub fn open(folder: &Folder, root: &Root, limit: Duration) -> Result<Self, Fault> {
+        heartbeat_of(root, DeviceKind::Qat)?;
         let qat = super::super::open(&abi::LIBRARY, folder).map_err(|_| Fault::Init)?;
         let memory = super::super::open(&abi::MEMORY, folder).map_err(|_| Fault::Init)?;
         let functions = Functions::of(&qat, &memory).map_err(|_| Fault::Init)?;
@@ -305,6 +306,10 @@ impl CryptoDevice for Qat {
 }
 
 impl Qat {
+    fn is_in_use(&self) -> bool {
+        self.slots.iter().any(Slot::is_in_flight)
+    }
+
     /// The operations that have not ended, for their owners.
     pub fn abandon(&self, lost: &mut dyn FnMut(u64)) {
         for slot in self.slots.iter().filter(|slot| !slot.is_free()) {
@@ -313,18 +318,28 @@ impl Qat {
     }
 }
 
+/// How long a session that ends waits for operations that are late.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 impl Drop for Qat {
     fn drop(&mut self) {
-        let is_idle = !self.slots.iter().any(Slot::is_in_flight);
+        let mut pause = Pause::new(PATIENCE.min(self.limit * 4));
+        // SAFETY: the instance is started; as in `poll`.
+        while self.is_in_use()
+            && matches!(unsafe { (self.functions.poll)(self.instance, 0) }, abi::SUCCESS | abi::RETRY)
+            && pause.wait()
+        {}
+        let is_idle = !self.is_in_use();
         // SAFETY: the instance was started and is not used afterwards.
         unsafe {
             (self.functions.stop_instance)(self.instance);
             (self.functions.stop)();
         }
+        // The rings are gone, and with them whatever the device could still read.
+        for slot in &mut self.slots {
+            slot.wipe();
+        }
         if is_idle {
-            for slot in &mut self.slots {
-                slot.release();
-            }
             // SAFETY: allocated by the same library, and no operation is under way.
             unsafe { (self.functions.free)(&raw mut self.memory) };
         } else {
@@ -349,7 +364,9 @@ pub(super) fn is_known(known: usize, result: &[u8]) -> bool {
     }
 }
 
+/// Sessions take turns with the instances, so that threads have different ones, and one that is broken is not the only one.
 fn instance(functions: &Functions) -> Result<Instance, Fault> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
     let mut count = 0;
     // SAFETY: writable.
     started(unsafe { (functions.count)(&raw mut count) })?;
@@ -359,7 +376,9 @@ fn instance(functions: &Functions) -> Result<Instance, Fault> {
     let mut instances = vec![std::ptr::null_mut(); usize::from(count)];
     // SAFETY: room for as many as is said.
     started(unsafe { (functions.instances)(count, instances.as_mut_ptr()) })?;
-    instances.into_iter().find(|instance| !instance.is_null()).ok_or(Fault::Init)
+    instances.retain(|instance| !instance.is_null());
+    let turn = NEXT.fetch_add(1, Ordering::Relaxed).checked_rem(instances.len());
+    turn.map(|turn| instances[turn]).ok_or(Fault::Init)
 }
 
 fn started(status: Status) -> Result<(), Fault> {

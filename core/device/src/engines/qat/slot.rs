@@ -141,12 +141,17 @@ impl Slot {
 
     /// Wipes keys and results, and gives the slot back.
     pub(super) fn release(&mut self) {
-        for at in 0..self.used {
-            // SAFETY: within the slot's memory; the device is done with it.
-            unsafe { self.memory.add(at).write_volatile(0) };
-        }
+        self.wipe();
         self.used = 0;
         self.state.store(FREE, Ordering::Release);
+    }
+
+    /// Wipes keys and results. What a device makes of an operation that it is still at is of no use then.
+    pub(super) fn wipe(&mut self) {
+        for at in 0..self.used {
+            // SAFETY: within the slot's memory, which no reference leads to.
+            unsafe { self.memory.add(at).write_volatile(0) };
+        }
     }
 
     /// What the library is given to find the slot again.
@@ -183,4 +188,36 @@ pub(super) unsafe extern "C" fn multiply_done(
     let status = if status == SUCCESS && multiplied != TRUE { super::NOT_MULTIPLIED } else { status };
     // SAFETY: as above.
     unsafe { done(tag, status) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_an_operation_is_left_behind() {
+        let mut memory = vec![0; ROOM];
+        let mut slot = Slot::new(memory.as_mut_ptr());
+        for ends in [true, false] {
+            let flat = slot.put(b"a secret prime").unwrap();
+            slot.put_reversed(&[7; 32]).unwrap();
+            // SAFETY: the device's part, played by us: a result in its place.
+            unsafe { slot.reserve(8).unwrap().data.write(9) };
+            slot.begin(1, 1);
+            assert_eq!(flat.length, 14);
+            if ends {
+                // SAFETY: the tag of a slot that is in flight.
+                unsafe { done(slot.tag(), SUCCESS) };
+                slot.release();
+                assert!(slot.is_free());
+            } else {
+                slot.wipe();
+                assert!(slot.is_in_flight(), "it is the device's still");
+            }
+            // SAFETY: the memory lives, and the slot is not at work.
+            let left = unsafe { std::slice::from_raw_parts(memory.as_ptr(), ROOM) };
+            assert!(left.iter().all(|&byte| byte == 0));
+        }
+        assert!(slot.reserve(ROOM + 1).is_none());
+    }
 }
