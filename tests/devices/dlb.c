@@ -215,6 +215,11 @@ API int dlb_send(struct port *port, uint32_t count, struct event *events)
             count_fault(block);
             event->data ^= 0x4100000000000041u;
         }
+        /* TOO_LONG: the device marks what it could not carry whole. */
+        if (block->fault == TOO_LONG) {
+            count_fault(block);
+            event->flags[1] |= 1 << 5;
+        }
     }
     if (block->fault == PARTIAL)
         count_fault(block);

@@ -1,5 +1,5 @@
 /* libdml.so over memcpy: a job ends at its second check. */
-#include "control.h"
+#include "job.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -23,9 +23,7 @@ struct job {
 
 struct whole {
     struct job job;
-    /* Ours. */
-    uint64_t ends;
-    uint32_t generation, checks, fault;
+    struct progress progress;
 };
 
 _Static_assert(offsetof(struct version, major) == 124, "dml_library_version_t");
@@ -44,68 +42,44 @@ API const struct version *dml_get_library_version(void)
     return &version;
 }
 
-static int started(struct block *block)
-{
-    while (block->fault == HANG_INIT)
-        sleep_milliseconds(5);
-    switch (block->fault) {
-    case INIT_FAILURE: count_fault(block); return NO_LIBACCEL;
-    case NO_INSTANCE:
-    case GONE: count_fault(block); return NO_QUEUES;
-    default: return OK;
-    }
-}
+static const struct refusals REFUSALS = { .no_libaccel = NO_LIBACCEL, .no_queues = NO_QUEUES, .queue_full = OVERFLOW_ };
 
 API int dml_get_job_size(uint32_t path, uint32_t *size)
 {
     *size = sizeof(struct whole);
-    return path == HARDWARE ? started(control(DML)) : PATH;
+    return path == HARDWARE ? library_started(control(DML), &REFUSALS) : PATH;
 }
 
 API int dml_init_job(uint32_t path, struct whole *job)
 {
     struct block *block = control(DML);
-    int status = path == HARDWARE ? started(block) : PATH;
+    int status = path == HARDWARE ? library_started(block, &REFUSALS) : PATH;
     if (status != OK)
         return status;
     job->job.numa_id = (uint32_t)-1;
-    job->generation = block->generation;
-    block->opened++;
+    job_made(&job->progress, block);
     return OK;
 }
 
 API int dml_submit_job(struct whole *job)
 {
-    struct block *block = control(DML);
     if (job->job.operation != MEM_MOVE)
         return 13;
-    block->operations++;
-    if (job->generation != block->generation)
-        return NO_QUEUES;
-    job->fault = block->fault;
-    job->checks = 0;
-    job->ends = now_milliseconds() + (job->fault == SLOW ? block->milliseconds : 0);
-    switch (job->fault) {
-    case QUEUE_FULL: count_fault(block); return OVERFLOW_;
-    case GONE: count_fault(block); return NO_QUEUES;
-    default: return OK;
-    }
+    return job_submitted(&job->progress, control(DML), &REFUSALS);
 }
 
 API int dml_check_job(struct whole *job)
 {
     struct block *block = control(DML);
-    uint32_t length = job->job.source_length;
-    if ((job->fault == HANG && block->fault == HANG) || now_milliseconds() < job->ends || job->checks++ == 0)
+    uint32_t length = job->job.source_length, fault = job->progress.fault;
+    if (job_is_under_way(&job->progress, block))
         return BEING_PROCESSED;
-    if (job->fault == HANG || job->fault == ABORT || job->fault == RESTARTING) {
+    if (job_failed(&job->progress, block))
+        return fault == RESTARTING ? TIMEOUT : INTERNAL;
+    if (fault == PARTIAL || fault == WRONG_BYTES)
         count_fault(block);
-        return job->fault == RESTARTING ? TIMEOUT : INTERNAL;
-    }
-    if (job->fault == PARTIAL || job->fault == WRONG_BYTES)
-        count_fault(block);
-    memcpy(job->job.target, job->job.source, job->fault == PARTIAL ? length / 2 : length);
-    if (job->fault == WRONG_BYTES)
+    memcpy(job->job.target, job->job.source, fault == PARTIAL ? length / 2 : length);
+    if (fault == WRONG_BYTES)
         damage(job->job.target, length);
     return OK;
 }

@@ -1,6 +1,6 @@
-/* libqpl.so.1 over zlib: the functions that hasten calls, and nothing else. A job ends at its first or second check. */
-#include "control.h"
+/* libqpl.so.1 over zlib: the functions that hasten calls, and nothing else. A job ends at its second check. */
 #include "inflate.h"
+#include "job.h"
 
 #include <stddef.h>
 
@@ -22,8 +22,7 @@ struct job {
     int32_t numa_id;
     void *data[6];
     /* Ours. */
-    uint64_t ends;
-    uint32_t generation, checks, fault;
+    struct progress progress;
 };
 
 _Static_assert(offsetof(struct job, next_out) == 16, "qpl_job");
@@ -39,17 +38,7 @@ enum {
 
 SIMULATED
 
-static int started(struct block *block)
-{
-    while (block->fault == HANG_INIT)
-        sleep_milliseconds(5);
-    switch (block->fault) {
-    case INIT_FAILURE: count_fault(block); return NO_LIBACCEL;
-    case NO_INSTANCE:
-    case GONE: count_fault(block); return NO_QUEUES;
-    default: return OK;
-    }
-}
+static const struct refusals REFUSALS = { .no_libaccel = NO_LIBACCEL, .no_queues = NO_QUEUES, .queue_full = QUEUES_ARE_BUSY };
 
 API const char *qpl_get_library_version(void)
 {
@@ -59,7 +48,7 @@ API const char *qpl_get_library_version(void)
 API int qpl_get_job_size(int path, uint32_t *size)
 {
     *size = sizeof(struct job);
-    return path == HARDWARE ? started(control(QPL)) : 54;
+    return path == HARDWARE ? library_started(control(QPL), &REFUSALS) : 54;
 }
 
 API int qpl_init_job(int path, struct job *job)
@@ -67,47 +56,35 @@ API int qpl_init_job(int path, struct job *job)
     struct block *block = control(QPL);
     if (path != HARDWARE)
         return 54;
-    int status = started(block);
+    int status = library_started(block, &REFUSALS);
     if (status != OK)
         return status;
     job->numa_id = -1;
-    job->generation = block->generation;
-    block->opened++;
+    job_made(&job->progress, block);
     return OK;
 }
 
 API int qpl_submit_job(struct job *job)
 {
-    struct block *block = control(QPL);
-    block->operations++;
-    if (job->generation != block->generation)
-        return NO_QUEUES;
-    job->fault = block->fault;
-    job->checks = 0;
-    job->ends = now_milliseconds() + (job->fault == SLOW ? block->milliseconds : 0);
-    switch (job->fault) {
-    case QUEUE_FULL: count_fault(block); return QUEUES_ARE_BUSY;
-    case GONE: count_fault(block); return NO_QUEUES;
-    default: return OK;
-    }
+    return job_submitted(&job->progress, control(QPL), &REFUSALS);
 }
 
 static int work(struct job *job, struct block *block)
 {
-    uint32_t read = job->available_in, written = job->available_out;
+    uint32_t read = job->available_in, written = job->available_out, fault = job->progress.fault;
     int status = job->operation == 1 ? raw_deflate(1, 12, job->next_in, &read, job->next_out, &written)
                                      : raw_inflate(15, job->next_in, &read, job->next_out, &written);
     if (status != Z_OK)
         return status == Z_BUF_ERROR ? MORE_OUTPUT : BAD_DISTANCE;
-    if (job->fault == WRONG_BYTES || job->fault == PARTIAL || job->fault == TOO_LONG)
+    if (fault == WRONG_BYTES || fault == PARTIAL || fault == TOO_LONG)
         count_fault(block);
-    if (job->fault == WRONG_BYTES)
+    if (fault == WRONG_BYTES)
         damage(job->next_out, written);
-    if (job->fault == PARTIAL) {
+    if (fault == PARTIAL) {
         read /= 2;
         written /= 2;
     }
-    if (job->fault == TOO_LONG)
+    if (fault == TOO_LONG)
         written = job->available_out + 1;
     job->total_in = read;
     job->total_out = written;
@@ -117,13 +94,9 @@ static int work(struct job *job, struct block *block)
 API int qpl_check_job(struct job *job)
 {
     struct block *block = control(QPL);
-    if ((job->fault == HANG && block->fault == HANG) || now_milliseconds() < job->ends)
+    if (job_is_under_way(&job->progress, block))
         return BEING_PROCESSED;
-    if (job->fault == HANG || job->fault == ABORT || job->fault == RESTARTING) {
-        count_fault(block);
-        return INTERNAL;
-    }
-    return job->checks++ == 0 ? BEING_PROCESSED : work(job, block);
+    return job_failed(&job->progress, block) ? INTERNAL : work(job, block);
 }
 
 API int qpl_fini_job(struct job *job)

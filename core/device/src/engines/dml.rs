@@ -3,11 +3,9 @@
 //! The device writes into the caller's memory, so a copy that does not end must not let go of it. That is why source and
 //! target are handed over and come back: those of a copy that hangs never do, and the caller takes others.
 
-use std::alloc::{Layout, alloc_zeroed};
-use std::ffi::c_int;
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::job::{Dialect, Functions, Job};
 use super::{Failure, Folder};
 use crate::break_even::{BreakEven, Side};
 use crate::breaker::{Breaker, View};
@@ -16,7 +14,6 @@ use crate::discovery::DeviceKind;
 use crate::fault::Fault;
 use crate::guard::{Engine, Guard, Limits, Refusal};
 use crate::library::{Known, Library, LibraryError};
-use crate::pause::Pause;
 use crate::worker::Serve;
 
 pub const LIBRARY: Known = Known {
@@ -27,12 +24,11 @@ pub const LIBRARY: Known = Known {
 /// Nothing smaller is worth a submission, whatever is measured.
 pub const SMALLEST: usize = 64 << 10;
 
-const LONGEST: Duration = Duration::from_secs(1);
 const PAGE: usize = 4096;
 
 /// `dml_job_t`.
 #[repr(C)]
-struct Job {
+struct Fields {
     source: *const u8,
     source_2: *const u8,
     target: *mut u8,
@@ -52,21 +48,21 @@ struct Job {
 }
 
 const _: () = {
-    assert!(size_of::<Job>() == 120);
-    assert!(std::mem::offset_of!(Job, source_length) == 40);
-    assert!(std::mem::offset_of!(Job, operation) == 60);
-    assert!(std::mem::offset_of!(Job, flags) == 72);
-    assert!(std::mem::offset_of!(Job, internal) == 112);
+    assert!(size_of::<Fields>() == 120);
+    assert!(std::mem::offset_of!(Fields, source_length) == 40);
+    assert!(std::mem::offset_of!(Fields, operation) == 60);
+    assert!(std::mem::offset_of!(Fields, flags) == 72);
+    assert!(std::mem::offset_of!(Fields, internal) == 112);
 };
 
-const HARDWARE: u32 = 2;
 const MEMORY_MOVE: u32 = 3;
 
 const OK: u32 = 0;
-const BEING_PROCESSED: u32 = 2;
 const LIMITS_ERROR: u32 = 5;
 const QUEUE_OVERFLOW: u32 = 24;
+const NO_QUEUES: u32 = 102;
 const PAGE_FAULT: u32 = 25;
+const PAGE_FAULT_ON_TRANSLATION: u32 = 37;
 
 /// The end of `dml_library_version_t`: numbers behind 123 bytes of text.
 #[repr(C)]
@@ -79,41 +75,29 @@ struct Version {
 
 const _: () = assert!(std::mem::offset_of!(Version, major) == 124);
 
-#[derive(Clone, Copy)]
-struct Functions {
-    version: unsafe extern "C" fn() -> *const Version,
-    job_size: unsafe extern "C" fn(u32, *mut u32) -> c_int,
-    init: unsafe extern "C" fn(u32, *mut Job) -> c_int,
-    submit: unsafe extern "C" fn(*mut Job) -> c_int,
-    check: unsafe extern "C" fn(*mut Job) -> c_int,
-    finish: unsafe extern "C" fn(*mut Job) -> c_int,
-}
+static DIALECT: Dialect = Dialect {
+    size: c"dml_get_job_size",
+    init: c"dml_init_job",
+    submit: c"dml_submit_job",
+    check: c"dml_check_job",
+    finish: c"dml_finalize_job",
+    hardware: 2,
+    being_processed: 2,
+    queue_full: QUEUE_OVERFLOW,
+};
 
-impl Functions {
-    fn of(library: &Library) -> Result<Self, LibraryError> {
-        // SAFETY: the types are those of DML's public C header since version 1.0.
-        unsafe {
-            Ok(Self {
-                version: library.function(c"dml_get_library_version")?,
-                job_size: library.function(c"dml_get_job_size")?,
-                init: library.function(c"dml_init_job")?,
-                submit: library.function(c"dml_submit_job")?,
-                check: library.function(c"dml_check_job")?,
-                finish: library.function(c"dml_finalize_job")?,
-            })
-        }
-    }
-
-    fn check_version(&self, library: &Library) -> Result<(), LibraryError> {
-        // SAFETY: the function takes nothing and returns a constant structure, or null.
-        let version = unsafe { (self.version)().as_ref() };
-        match version {
-            Some(Version { major: 1, .. }) => Ok(()),
-            other => {
-                let found =
-                    other.map_or("unknown".into(), |v| format!("{}.{}.{}", v.major, v.minor, v.patch));
-                Err(LibraryError::Version { library: library.name(), found, needed: "1.x" })
-            }
+fn functions(library: &Library) -> Result<Functions<Fields>, LibraryError> {
+    // SAFETY: the types are those of DML's public C header since version 1.0; the version is constant, or null.
+    let (functions, version) = unsafe {
+        let version: unsafe extern "C" fn() -> *const Version =
+            library.function(c"dml_get_library_version")?;
+        (Functions::of(library, &DIALECT)?, version().as_ref())
+    };
+    match version {
+        Some(Version { major: 1, .. }) => Ok(functions),
+        other => {
+            let found = other.map_or("unknown".into(), |v| format!("{}.{}.{}", v.major, v.minor, v.patch));
+            Err(LibraryError::Version { library: library.name(), found, needed: "1.x" })
         }
     }
 }
@@ -121,7 +105,7 @@ impl Functions {
 /// Whether the library is there and of a version that is known.
 pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
     let library = super::open(&LIBRARY, folder)?;
-    Functions::of(&library)?.check_version(&library)?;
+    functions(&library)?;
     Ok(library)
 }
 
@@ -212,12 +196,7 @@ impl Copier {
 }
 
 /// One job on the worker's thread.
-pub struct Dml {
-    functions: Functions,
-    job: *mut Job,
-    layout: Layout,
-    in_flight: bool,
-}
+pub struct Dml(Job<Fields>);
 
 impl Serve for Dml {
     type Request = (Arc<[u8]>, Vec<u8>);
@@ -226,7 +205,7 @@ impl Serve for Dml {
 
     fn serve(&mut self, (source, mut target): Self::Request) -> Self::Reply {
         let outcome = self.copy(&source, &mut target);
-        if self.in_flight {
+        if self.0.is_in_flight() {
             std::mem::forget((source, target));
             return (outcome, None);
         }
@@ -240,22 +219,13 @@ impl Engine for Dml {
     type Plan = Folder;
 
     fn open(folder: &Folder) -> Result<Self, Fault> {
-        let library = look(folder).map_err(|_| Fault::Init)?;
-        let functions = Functions::of(&library).map_err(|_| Fault::Init)?;
-        let mut size = 0;
-        // SAFETY: `size` is writable.
-        started(unsafe { (functions.job_size)(HARDWARE, &raw mut size) })?;
-        let layout =
-            Layout::from_size_align((size as usize).max(size_of::<Job>()), 64).map_err(|_| Fault::Init)?;
-        // SAFETY: the size is not zero.
-        let job: *mut Job = unsafe { alloc_zeroed(layout) }.cast();
-        if job.is_null() {
-            return Err(Fault::Init);
-        }
-        let dml = Self { functions, job, layout, in_flight: false };
-        // SAFETY: as large as the library wants, and aligned.
-        started(unsafe { (functions.init)(HARDWARE, job) })?;
-        Ok(dml)
+        let library = super::open(&LIBRARY, folder).map_err(|_| Fault::Init)?;
+        let functions = functions(&library).map_err(|_| Fault::Init)?;
+        let job = Job::new(functions, &DIALECT).map_err(|status| match status {
+            NO_QUEUES => Fault::Gone,
+            _ => Fault::Init,
+        })?;
+        Ok(Self(job))
     }
 
     fn known_answer(&mut self) -> Result<(), Fault> {
@@ -274,61 +244,18 @@ impl Dml {
     fn copy(&mut self, source: &[u8], target: &mut [u8]) -> Result<(), Failure> {
         touch(source, target);
         let length = u32::try_from(source.len()).map_err(|_| Failure::Declined)?;
-        // SAFETY: the job was initialised and is not in flight. Both buffers are as long as is said, and outlive it: if it does
-        // not end, they are leaked.
-        unsafe {
-            let job = &mut *self.job;
-            job.operation = MEMORY_MOVE;
-            job.source = source.as_ptr();
-            job.target = target.as_mut_ptr();
-            job.source_length = length;
-            job.target_length = length;
-            job.flags = 0;
-        }
-        self.submit()?;
-        let mut pause = Pause::new(LONGEST);
-        loop {
-            // SAFETY: the job was submitted.
-            let status = unsafe { (self.functions.check)(self.job) } as u32;
-            if status != BEING_PROCESSED {
-                self.in_flight = false;
-            }
-            match status {
-                OK => return Ok(()),
-                BEING_PROCESSED if pause.wait() => {}
-                BEING_PROCESSED => return Err(Fault::TimedOut.into()),
-                PAGE_FAULT | LIMITS_ERROR => return Err(Failure::Declined),
-                other => return Err(fault(other).into()),
-            }
-        }
-    }
-
-    fn submit(&mut self) -> Result<(), Failure> {
-        let mut pause = Pause::new(LONGEST / 20);
-        loop {
-            // SAFETY: the job is filled in.
-            match unsafe { (self.functions.submit)(self.job) } as u32 {
-                OK => {
-                    self.in_flight = true;
-                    return Ok(());
-                }
-                QUEUE_OVERFLOW if pause.wait() => {}
-                LIMITS_ERROR => return Err(Failure::Declined),
-                other => return Err(fault(other).into()),
-            }
-        }
-    }
-}
-
-impl Drop for Dml {
-    fn drop(&mut self) {
-        if self.in_flight {
-            return;
-        }
-        // SAFETY: initialised or zeros, not in flight, and not used afterwards.
-        unsafe {
-            (self.functions.finish)(self.job);
-            std::alloc::dealloc(self.job.cast(), self.layout);
+        let Some(fields) = self.0.fields() else { return Err(Fault::Crashed.into()) };
+        fields.operation = MEMORY_MOVE;
+        fields.source = source.as_ptr();
+        fields.target = target.as_mut_ptr();
+        fields.source_length = length;
+        fields.target_length = length;
+        fields.flags = 0;
+        // SAFETY: both buffers are as long as is said, and outlive it: if it does not end, they are leaked.
+        match unsafe { self.0.run() }? {
+            OK => Ok(()),
+            PAGE_FAULT | PAGE_FAULT_ON_TRANSLATION | LIMITS_ERROR => Err(Failure::Declined),
+            other => Err(fault(other).into()),
         }
     }
 }
@@ -343,19 +270,11 @@ fn touch(source: &[u8], target: &mut [u8]) {
     }
 }
 
-fn started(status: c_int) -> Result<(), Fault> {
-    match status as u32 {
-        OK => Ok(()),
-        102 => Err(Fault::Gone),
-        _ => Err(Fault::Init),
-    }
-}
-
 fn fault(status: u32) -> Fault {
     match status {
         QUEUE_OVERFLOW => Fault::QueueFull,
         43 | 44 => Fault::TimedOut,
-        100..=102 => Fault::Gone,
+        100..=NO_QUEUES => Fault::Gone,
         _ => Fault::Error,
     }
 }

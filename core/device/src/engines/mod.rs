@@ -4,6 +4,7 @@ pub mod crypto;
 pub mod deflate;
 pub mod dlb;
 pub mod dml;
+mod job;
 pub mod qat;
 pub mod qatzip;
 pub mod qpl;

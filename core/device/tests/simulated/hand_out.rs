@@ -55,6 +55,7 @@ fn what_a_fault_swallows_comes_back_to_the_sender_once() {
         (Injected::Hang, Fault::TimedOut),
         (Injected::Partial, Fault::TimedOut),
         (Injected::WrongBytes, Fault::BadOutput),
+        (Injected::TooLong, Fault::BadOutput),
         (Injected::Abort, Fault::Gone),
         (Injected::Gone, Fault::Gone),
         (Injected::Restarting, Fault::Gone),

@@ -64,6 +64,8 @@ const _: () = {
 };
 
 pub(super) const UNORDERED: u8 = 1;
+/// In the last byte of an event that was received: the device found an error in it.
+pub(super) const EVENT_ERROR: u8 = 1 << 5;
 pub(super) const ANY_CLASS: u32 = 4;
 /// In the device's capabilities: one pool of credits for all.
 pub(super) const COMBINED_CREDITS: u64 = 1 << 4;

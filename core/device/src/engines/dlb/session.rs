@@ -4,8 +4,8 @@ use std::ffi::c_int;
 
 use super::super::Folder;
 use super::abi::{
-    ANY_CLASS, COMBINED_CREDITS, DomainArguments, Event, Functions, Handle, LIBRARY, PortArguments,
-    QueueArguments, UNORDERED,
+    ANY_CLASS, COMBINED_CREDITS, DomainArguments, EVENT_ERROR, Event, Functions, Handle, LIBRARY,
+    PortArguments, QueueArguments, UNORDERED,
 };
 use crate::fault::Fault;
 use crate::library::{Library, LibraryError};
@@ -121,6 +121,9 @@ impl Session {
                 0 => Ok(None),
                 1 => {
                     (self.functions.release)(self.ports[receiver], 1);
+                    if event.flags[1] & EVENT_ERROR != 0 {
+                        return Err(Fault::BadOutput);
+                    }
                     Ok(Some(event.data))
                 }
                 2.. => Err(Fault::BadOutput),
