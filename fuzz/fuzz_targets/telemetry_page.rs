@@ -2,8 +2,12 @@
 
 #![no_main]
 
-use hasten_telemetry::{Counters, Engine, EngineReport, HEADER_SIZE, MAGIC, SLOT_SIZE, Snapshot, VERSION};
+use hasten_telemetry::{
+    Counters, Engine, EngineCondition, EngineReport, HEADER_SIZE, MAGIC, SLOT_SIZE, Snapshot, VERSION,
+    Warning, Window,
+};
 use libfuzzer_sys::fuzz_target;
+use std::time::Duration;
 
 fuzz_target!(|data: &[u8]| {
     check(data);
@@ -14,6 +18,7 @@ fn check(bytes: &[u8]) {
     let Ok(snapshot) = Snapshot::parse(bytes) else { return };
     let texts = [&snapshot.program, &snapshot.accelerator, &snapshot.note];
     assert!(texts.iter().all(|text| !text.contains(char::is_control)));
+    warn(&snapshot);
     let total = snapshot.total();
     assert_eq!(total.since(&total), Counters::default());
     let mut by_pid = Counters::default();
@@ -28,6 +33,19 @@ fn check(bytes: &[u8]) {
         assert!(
             reports.values().all(|report| report.state.gravity() <= gravest.map_or(0, |g| g.state.gravity()))
         );
+    }
+}
+
+/// What is made of a page for people, who must not be misled by its texts.
+fn warn(snapshot: &Snapshot) {
+    let total = snapshot.total();
+    let engines = EngineCondition::all(snapshot, |_| true, Duration::from_secs(9));
+    assert_eq!(engines.len(), snapshot.engines.len());
+    let recent = Window { elapsed: Duration::from_millis(1), counted: total.clone() };
+    let warnings = engines.iter().filter_map(|engine| Warning::of_engine(engine, Some(1)));
+    let warnings = warnings.chain(Warning::of_counters(&total, Some(&recent), false));
+    for warning in warnings.chain(Warning::of_batches(snapshot, &recent)) {
+        assert!(!warning.message.contains(char::is_control) && warning.fix.ends_with('.'), "{warning:?}");
     }
 }
 
