@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, Group, Ifma, KeyPair, KeyPool, LANES, NoncePool, RsaKey,
-    RsaLane, RsaParts, RsaSize, Scratch, derive, keygen, rsa_private,
+    RsaLane, RsaParts, RsaSize, Scratch, derive, keygen, rsa_check, rsa_private,
 };
 use openssl::bn::BigNumRef;
 use openssl::derive::Deriver;
@@ -35,6 +35,13 @@ fn main() {
         let host = Rsa::generate(size.bits() as u32).expect("OpenSSL makes keys");
         row(size.sign(), rsa_alone(&host, size), rsa_batch(ifma, &mut scratch, &host, size));
     }
+    println!();
+    for size in RsaSize::ALL {
+        let host = Rsa::generate(size.bits() as u32).expect("OpenSSL makes keys");
+        let [one, batch] = checks(ifma, &mut scratch, &host, size);
+        println!("{:16}{one:>10.1}{batch:>12.1}{:>10.1}", format!("{size:?} check"), batch / LANES as f64);
+    }
+    println!("  (a check of a device's signature: on any CPU, and eight in lanes)\n");
     for curve in [Curve::P256, Curve::P384] {
         let host = HostEcKey::generate(&EcGroup::from_curve_name(nid(curve)).expect("a known curve"))
             .expect("OpenSSL makes keys");
@@ -79,6 +86,25 @@ fn rsa_batch(ifma: Ifma, scratch: &mut Scratch, host: &Rsa<Private>, size: RsaSi
         });
         assert!(rsa_private(ifma, scratch, &mut lanes).all_ok(LANES));
     })
+}
+
+/// What it takes to check a signature that a device has made.
+fn checks(ifma: Ifma, scratch: &mut Scratch, host: &Rsa<Private>, size: RsaSize) -> [f64; 2] {
+    let (key, padded) = (rsa_key(host), padded(size));
+    let mut signature = vec![0; size.bytes()];
+    host.private_encrypt(&padded, &mut signature, Padding::NONE).expect("the input is below the modulus");
+    let one = median(200, || assert!(key.is_signed(&padded, &signature)));
+    let mut signatures = vec![signature; LANES];
+    let batch = median(200, || {
+        let mut lanes = signatures.iter_mut();
+        let mut lanes: [RsaLane<'_>; LANES] = std::array::from_fn(|_| RsaLane {
+            key: &key,
+            padded: &padded,
+            signature: lanes.next().expect("one for each lane"),
+        });
+        assert!(rsa_check(ifma, scratch, &mut lanes).all_ok(LANES));
+    });
+    [one, batch]
 }
 
 fn padded(size: RsaSize) -> Vec<u8> {

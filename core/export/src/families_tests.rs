@@ -69,6 +69,22 @@ fn operations_are_told_by_engine_and_add_up() {
 }
 
 #[test]
+fn what_a_device_signs_is_told_apart_from_batches() {
+    let text = text([program("tls", |program| {
+        tls(program);
+        program.counters[Engine::Qat] = EngineCounters { ok: 70, failed: 3, ..EngineCounters::default() };
+    })]);
+    let of = "program=\"nginx\",accelerator=\"tls\",op=";
+    for line in [
+        format!("hasten_ops_total{{{of}\"public-key\",engine=\"qat\",result=\"ok\"}} 70"),
+        format!("hasten_ops_total{{{of}\"public-key\",engine=\"qat\",result=\"failed\"}} 3"),
+        format!("hasten_ops_total{{{of}\"rsa-2048-sign\",engine=\"multibuffer\",result=\"ok\"}} 18"),
+    ] {
+        has(&text, &line);
+    }
+}
+
+#[test]
 fn bytes_are_told_by_engine_and_streams_by_direction() {
     let text = text([program("gzip", gzip)]);
     let of = "program=\"nginx\",accelerator=\"gzip\",op=\"deflate\"";

@@ -175,8 +175,8 @@ impl Reason {
                  distribution's zlib1g package, and report the zlib in use."
             }
             Self::BreakerOpen => {
-                "An engine gave a wrong result, which was caught and done again by the original; it is tried again, \
-                 verified, now and then: run the host's memory and CPU diagnostics, and report the CPU model."
+                "An engine failed or gave a wrong result, which was caught and done again by the original; it is tried \
+                 again, verified, now and then: `hasten engine list` says which engine and why."
             }
             Self::EngineDisabled => {
                 "An engine was taken out of service by hand: put it back with `hasten engine enable all`."

@@ -270,14 +270,14 @@ impl Device {
         }
     }
 
-    /// Counts what has ended well and otherwise, and learns from it.
-    pub(crate) fn account(&self, algorithm: Algorithm, depth: usize, ok: usize, software_ns: u64) {
+    /// Counts what has ended well, and learns from it. `alone_ns` is what one costs without the device.
+    pub(crate) fn account(&self, algorithm: Algorithm, depth: usize, ok: usize, alone_ns: u64) {
         let Some(found) = found() else { return };
         let spent = self.spent_ns.take();
         let each = spent / ok.max(1) as u64;
         if ok > 0 {
             found.costs.took(algorithm, depth, each);
-            slot().saved(crate::batch::telemetry(algorithm), software_ns.saturating_sub(each) * ok as u64);
+            slot().saved(crate::batch::telemetry(algorithm), alone_ns.saturating_sub(each) * ok as u64);
         }
         slot().engine_ran(ENGINE, &EngineWork { ok: ok as u64, busy_ns: spent, ..EngineWork::default() });
     }

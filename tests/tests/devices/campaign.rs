@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{BreakerState, Engine, boottime};
-use hasten_tests::{Subject, bodies};
+use hasten_bench::certificates::KeyKind;
+use hasten_telemetry::{BreakerState, Engine, Event, boottime};
+use hasten_tests::{Subject, bodies, wait};
 
 use crate::simulation::{Injected, Simulated, Simulation};
-use crate::{LENGTHS, LEVELS, report, wait_until_closed, with_files};
+use crate::{LENGTHS, LEVELS, get_all, report, wait_until_closed, with_files};
 
 const DURATION: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -20,13 +21,16 @@ const CLIENTS: usize = 4;
 /// The longest interval between two attempts to use a device, in milliseconds, as the server is told below.
 const LONGEST: u64 = 1000;
 
+const ENGINES: [Simulated; 3] = [Simulated::QatZip, Simulated::Qpl, Simulated::Qat];
+
 /// Attempts that all go well: this many close the breaker.
 const GOOD: u64 = 3;
 
 #[test]
 fn a_minute_of_faults_under_load() {
     let simulation = Simulation::new();
-    let site = with_files(simulation.site("qatzip,qpl").under("tls,gzip"))
+    let site = with_files(simulation.site("qatzip,qpl,qat").under("tls,gzip"))
+        .signing_with(KeyKind::Rsa2048)
         .env("HASTEN_DEVICE_TIMEOUT_MS", "20")
         .env("HASTEN_DEVICE_RETRY_MS", "20-1000");
     let server = Subject::accelerated(&site.spec());
@@ -57,13 +61,18 @@ fn a_minute_of_faults_under_load() {
     let elapsed = began.elapsed();
     let cpu = server.cpu_times().since(&before);
     let (answers, wrong) = (answers.load(Relaxed), wrong.load(Relaxed));
-    let returned = back(&site, &server);
+    let handshakes = server.counters()[Event::HandshakeFinished];
+    let returned = back(&server, Engine::Qatzip, || get_all(&site));
+    let signing = server.under_load(|| back(&server, Engine::Qat, || {}));
     let counters = server.counters();
-    let engines = [Engine::Qatzip, Engine::Qpl].map(|engine| (engine.as_str(), counters[engine]));
+    let engines =
+        [Engine::Qatzip, Engine::Qpl, Engine::Qat].map(|engine| (engine.as_str(), counters[engine]));
     let mut text = format!(
-        "a minute of faults: {answers} compressed answers, {wrong} wrong or missing; {:.2} CPUs used; the device back {} ms after its next attempt was due\n",
+        "a minute of faults: {handshakes} handshakes, none failed; {answers} compressed answers, {wrong} wrong or missing; \
+         {:.2} CPUs used; after its next attempt was due, qatzip was back in {} ms, qat in {} ms\n",
         cpu.as_secs_f64() / elapsed.as_secs_f64(),
         returned.as_millis(),
+        signing.as_millis(),
     );
     for (name, counters) in engines {
         text += &format!(
@@ -91,27 +100,30 @@ fn inject(simulation: &Simulation) {
     while began.elapsed() < DURATION {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let number = (random >> 16) as usize;
-        let engine = if number.is_multiple_of(2) { Simulated::QatZip } else { Simulated::Qpl };
+        let engine = ENGINES[number % ENGINES.len()];
         // Half of the time all is well, or the breakers would hardly ever close.
-        let fault = *Injected::FAULTS.get(number / 2 % 24).unwrap_or(&Injected::None);
+        let fault = *Injected::FAULTS.get(number / ENGINES.len() % 24).unwrap_or(&Injected::None);
         simulation.inject(engine, fault);
         if number.is_multiple_of(29) {
             simulation.reset(engine);
         }
         thread::sleep(INTERVAL);
     }
-    for engine in [Simulated::QatZip, Simulated::Qpl] {
+    for engine in ENGINES {
         simulation.inject(engine, Injected::None);
     }
 }
 
 /// How long after its next attempt was due the device was in service again. Attempts are made when there is work.
-fn back(site: &hasten_tests::site::Site, server: &Subject) -> Duration {
-    let due = match report(server, Engine::Qatzip) {
+fn back(server: &Subject, engine: Engine, work: impl Fn()) -> Duration {
+    let due = match report(server, engine) {
         Some(report) if report.state != BreakerState::Closed => report.probe,
         _ => None,
     };
-    wait_until_closed(site, server, Engine::Qatzip);
+    wait::until("the engine to be back", || {
+        work();
+        report(server, engine).is_some_and(|report| report.state == BreakerState::Closed)
+    });
     // An attempt that was under way when the faults ended may have failed and have put off the next one.
     let limit = Duration::from_millis(LONGEST * 12 / 10 * (GOOD + 1)) + Duration::from_secs(20);
     let returned = due.map_or(Duration::ZERO, |due| boottime().saturating_sub(due));

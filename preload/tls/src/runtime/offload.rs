@@ -92,8 +92,8 @@ impl Runtime {
                 wrong += count - passed;
             });
             if good > 0 {
-                let software = self.engine.software_ns(algorithm, ended.depth);
-                self.device.account(algorithm, ended.depth, good, software);
+                let alone = self.engine.software_ns(algorithm, 1);
+                self.device.account(algorithm, ended.depth, good, alone);
             }
         }
         slot().event_n(Event::VerifyFailed, wrong as u64);
