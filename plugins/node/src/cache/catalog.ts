@@ -19,6 +19,8 @@ import { jsonOf, wraps } from './text';
 
 const { lstatSync, readlinkSync, statSync } = fs;
 const QUIETLY = { throwIfNoEntry: false } as const;
+/** Bytes of all segments that are read at the first need of any. A larger program is likely to have parts that not every start needs. */
+const MOST_AT_ONCE = 16 * 1024 * 1024;
 
 /** What has been found out about a package.json in this process. */
 const enum Known {
@@ -251,7 +253,11 @@ export class Catalog {
     return found ? found.code.subarray(at, at + bytes) : null;
   }
 
+  // A start that uses one of them uses nearly all of them, and one after the other they are read with less: see pieces.ts.
   private segment(number: number): Segment | null {
+    if (this.segments.length === 0 && this.stored.layout.numbers < MOST_AT_ONCE) {
+      for (let each = 0; each < this.segmentCount; each++) this.segments.push(segment(this.stored, each));
+    }
     let found = this.segments[number];
     if (found === undefined) this.segments[number] = found = segment(this.stored, number);
     return found;

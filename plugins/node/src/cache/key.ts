@@ -4,7 +4,7 @@ import path = require('node:path');
 import { loader } from './loader';
 
 /** Raised whenever the meaning of a cache file changes: files of another version are never read. */
-export const VERSION = 3;
+export const VERSION = 4;
 
 /** The text that a cache is for. It stands in the file as well: a digest that collides costs a cache, not correctness. */
 export function keyText(main: string): string {

@@ -4,7 +4,8 @@ import nodePath = require('node:path');
 import { checksum } from './checksum';
 import { aligned, HEADER_BYTES, layout, MAGIC, MAX_BYTES, MAX_SEGMENTS, SegmentWord, segmentBytes, Word, type Layout } from './format';
 import { VERSION } from './key';
-import { exactly, GROUP_OR_OTHERS_WRITE, reading } from './trust';
+import { PIECE_UNITS, Text, textOf } from './pieces';
+import { exactly, fill, GROUP_OR_OTHERS_WRITE, reading } from './trust';
 
 /** The part of a cache file that is read first, and which file it was. */
 export interface Stored {
@@ -17,10 +18,10 @@ export interface Stored {
   readonly index: Buffer;
 }
 
-/** One segment: sources as two strings that modules are slices of, and the bytecode of all of them. */
+/** One segment: sources as two texts that modules are slices of, and the bytecode of all of them. */
 export interface Segment {
-  readonly latin1: string;
-  readonly twoByte: string;
+  readonly latin1: Text;
+  readonly twoByte: Text;
   readonly code: Buffer;
 }
 
@@ -47,20 +48,59 @@ export function segment(stored: Stored, number: number): Segment | null {
   return reading(stored.path, (descriptor, stats) => {
     if (stats.ino !== stored.inode || stats.size !== stored.words[Word.FileBytes]) return null;
     const [place, row] = locate(stored, number);
-    const latin1Bytes = stored.words[row + SegmentWord.Latin1Bytes] ?? 0;
-    const twoByteBytes = stored.words[row + SegmentWord.TwoByteBytes] ?? 0;
-    const codeBytes = stored.words[row + SegmentWord.CodeBytes] ?? 0;
-    const text = exactly(descriptor, place, aligned(latin1Bytes) + aligned(twoByteBytes)) as BufferWithSlices | null;
-    const code = exactly(descriptor, place + aligned(latin1Bytes) + aligned(twoByteBytes), aligned(codeBytes));
-    if (!text || !code || checksum(code, checksum(text)) !== stored.words[row + SegmentWord.Checksum]) return null;
-    const twoByteStart = aligned(latin1Bytes);
-    return {
-      // A string of more than a megabyte lives outside V8's heap: nothing is copied there, and no collection moves it.
-      latin1: text.latin1Slice(0, latin1Bytes),
-      twoByte: text.ucs2Slice(twoByteStart, twoByteStart + twoByteBytes),
-      code,
-    };
+    const bytes = (word: SegmentWord): number => stored.words[row + word] ?? 0;
+    const reader = new Reader(descriptor, place);
+    const latin1 = reader.text(bytes(SegmentWord.Latin1Bytes), 1);
+    const twoByte = reader.text(bytes(SegmentWord.TwoByteBytes), 2);
+    const code = reader.bytes(bytes(SegmentWord.CodeBytes));
+    return code && reader.sum === bytes(SegmentWord.Checksum) ? { latin1, twoByte, code } : null;
   });
+}
+
+/** Continues `sum` over bytes of a segment as its reader does: sources in pieces, so that each is still in the processor's cache when it is copied. */
+export function segmentSum(bytes: Uint8Array, unitBytes: 1 | 2 | undefined, sum: number): number {
+  const step = unitBytes ? PIECE_UNITS * unitBytes : Infinity;
+  for (let at = 0; at < bytes.length; at += step) sum = checksum(bytes.subarray(at, at + step), sum);
+  return sum;
+}
+
+/** The parts of a segment, in their order. One buffer is enough for all sources: pages that are touched for the first time cost more than what is read into them. */
+class Reader {
+  sum = 0;
+
+  constructor(
+    private readonly descriptor: number,
+    private place: number,
+  ) {}
+
+  text(bytes: number, unitBytes: 1 | 2): Text {
+    const pieces: string[] = [];
+    const end = aligned(bytes);
+    for (let at = 0; at < end; at += PIECE_UNITS * unitBytes) {
+      const length = Math.min(end - at, PIECE_UNITS * unitBytes);
+      const piece = scratch(PIECE_UNITS * unitBytes);
+      if (!fill(this.descriptor, piece, this.place + at, length)) throw new Error('the file has become shorter');
+      this.sum = checksum(piece.subarray(0, length), this.sum);
+      pieces.push(textOf(piece, Math.min(bytes - at, length), unitBytes));
+    }
+    this.place += end;
+    return new Text(pieces);
+  }
+
+  bytes(bytes: number): Buffer | null {
+    const code = exactly(this.descriptor, this.place, aligned(bytes));
+    if (code && code.length > 0) this.sum = checksum(code, this.sum);
+    return code;
+  }
+}
+
+let lent: Buffer | undefined;
+
+// Taken back when the program has had its turn: most segments are read in the first one.
+function scratch(bytes: number): Buffer {
+  if (lent && lent.length >= bytes) return lent;
+  if (!lent) void Promise.resolve().then(() => (lent = undefined));
+  return (lent = Buffer.alloc(bytes));
 }
 
 /** Makes a folder and those above it, for us alone; throws at the first that cannot be. Node's `recursive` tries for ever in /proc. */
@@ -90,10 +130,4 @@ function locate(stored: Stored, number: number): [place: number, row: number] {
   let row: number = Word.FirstSegment;
   for (let i = 0; i < number; i++, row += SegmentWord.Count) place += segmentBytes(stored.words, row);
   return [place, row];
-}
-
-// Documented nowhere, there in every release; twice as fast as toString() for small slices, as it checks less.
-interface BufferWithSlices extends Buffer {
-  latin1Slice(start: number, end: number): string;
-  ucs2Slice(start: number, end: number): string;
 }

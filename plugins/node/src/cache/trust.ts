@@ -33,10 +33,15 @@ function isTrusted(stats: fs.Stats): boolean {
 /** So many bytes from a place in a file; null if they are not there. */
 export function exactly(descriptor: number, position: number, bytes: number): Buffer | null {
   const buffer = Buffer.allocUnsafeSlow(bytes);
+  return fill(descriptor, buffer, position, bytes) ? buffer : null;
+}
+
+/** The same, to the beginning of a buffer. */
+export function fill(descriptor: number, buffer: Buffer, position: number, bytes: number): boolean {
   for (let done = 0; done < bytes; ) {
     const read = fs.readSync(descriptor, buffer, done, bytes - done, position + done);
-    if (read === 0) return null;
+    if (read === 0) return false;
     done += read;
   }
-  return buffer;
+  return true;
 }

@@ -7,7 +7,7 @@ import type { Addition, Draft } from './draft';
 import { evict } from './evict';
 import { aligned, DirectoryWord, HEADER_BYTES, layout, MAGIC, MAX_BYTES, OriginWord, RequestWord, SegmentWord, Word, type IndexText } from './format';
 import { VERSION } from './key';
-import { isPrivateFolder, makeFolder, type Stored } from './store';
+import { isPrivateFolder, makeFolder, segmentSum, type Stored } from './store';
 
 const { COPYFILE_EXCL, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fs.constants;
 /** A temporary file that is older was left behind. */
@@ -130,8 +130,9 @@ function segmentOf({ latin1, twoByte, code }: Addition): { parts: Uint8Array[]; 
   text.fill(0, narrow.length, wideAt).fill(0, wideAt + wide.length * 2);
   text.write(narrow, 0, 'latin1');
   text.write(wide, wideAt, 'utf16le');
+  const sum = segmentSum(text.subarray(wideAt), 2, segmentSum(text.subarray(0, wideAt), 1, 0));
   const parts = [text, codes].filter(({ length }) => length > 0);
-  return { parts, words: Uint32Array.of(narrow.length, wide.length * 2, codes.length, parts.length > 0 ? checksum(codes, checksum(text)) : 0) };
+  return { parts, words: Uint32Array.of(narrow.length, wide.length * 2, codes.length, segmentSum(codes, undefined, sum)) };
 }
 
 function indexOf(key: string, { text, numbers, words, entries }: Tables, header: Uint32Array): Buffer {

@@ -55,6 +55,24 @@ onEachOld('bytecode that V8 refuses', {
   assert.equal(app.stats().at(-1)?.['rejected'], 0);
 });
 
+// Each of these is a third of the size in which texts are kept, so that some lie across two pieces; what they say of themselves is their own source.
+const LONG = (letter: string): string => `module.exports = function () {\n${`  // ${letter} ${'.'.repeat(90)}\n`.repeat(1000)}  return '${letter}';\n};\n`;
+const ONE_BYTE = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+const TWO_BYTES = ['α', 'β', 'γ', 'δ', 'ε', 'ζ'];
+
+onEachOld('sources that are longer together than a piece of text', {
+  ...Object.fromEntries([...ONE_BYTE, ...TWO_BYTES].map((letter, index) => [`lib/${index}.js`, LONG(letter)])),
+  'main.js': `
+    const { createHash } = require('crypto');
+    for (let i = 0; i < ${ONE_BYTE.length + TWO_BYTES.length}; i += 1) {
+      const long = require('./lib/' + i);
+      console.log(i, long(), createHash('sha1').update(long.toString()).digest('hex'));
+    }`,
+}, async (app, release) => {
+  await warm(app, release);
+  assert.equal((await agree(app, release)).hits, ONE_BYTE.length + TWO_BYTES.length + 1);
+});
+
 // Kills its process before the call that it is told, of those that change files.
 const KILLER = `
 const fs = require('fs');
