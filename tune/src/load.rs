@@ -1,0 +1,182 @@
+//! The load: the user's own tool, whose output is understood as it is, or a driver of our own.
+//!
+//! Nothing is added to the user's command. What a tool counts as failed is failed here, and work is what was done
+//! right.
+
+mod builtin;
+mod command;
+mod error;
+mod process;
+mod recognise;
+mod target;
+mod tools;
+mod units;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+
+use regex::Regex;
+
+use self::builtin::Builtin;
+use self::command::CommandLine;
+pub use self::error::LoadError;
+pub use self::process::Printed;
+use self::recognise::Tool;
+pub use self::target::Target;
+use crate::measure::Latency;
+
+/// How the service is driven, again and again in the same way.
+#[derive(Debug)]
+pub struct Load {
+    driver: Driver,
+    metric: Option<Regex>,
+}
+
+#[derive(Debug)]
+enum Driver {
+    Builtin(Builtin),
+    Command { line: CommandLine, tool: Option<Tool> },
+}
+
+/// What a run of the load saw.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadResult {
+    /// Those that were answered right; `None` if the load says nothing of them.
+    pub requests: Option<f64>,
+    pub seconds: f64,
+    /// Those that were not: not answered with 2xx (or 3xx, where the tool takes that for right), or not at all.
+    pub failed: u64,
+    /// What kinds of failures these were, in words.
+    pub failures: Vec<String>,
+    pub latency: Option<Latency>,
+    /// What `--metric-regex` or `metric` in a line of JSON gave.
+    pub custom: Option<f64>,
+}
+
+impl Load {
+    /// The load of a command line, split as a shell does.
+    ///
+    /// `metric` is a regular expression with one group, whose last match in the output is [`LoadResult::custom`];
+    /// groups named `requests`, `seconds`, `failed` or `p99_ms` are what they are called.
+    pub fn parse(command_line: &str, metric: Option<&str>) -> Result<Self, LoadError> {
+        let line = CommandLine::parse(command_line)?;
+        let metric = metric.map(compile).transpose()?;
+        let tool = Tool::of(line.words());
+        Ok(Self { driver: Driver::Command { line, tool }, metric })
+    }
+
+    /// Requests of our own on `connections` connections that stay open, in a closed loop.
+    pub fn builtin(url: &str, connections: usize, duration: Duration) -> Result<Self, LoadError> {
+        Ok(Self { driver: Driver::Builtin(Builtin::new(url, connections, duration)?), metric: None })
+    }
+
+    /// The load in a line, as it can be pasted.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match &self.driver {
+            Driver::Builtin(builtin) => builtin.describe(),
+            Driver::Command { line, .. } => line.text().to_owned(),
+        }
+    }
+
+    /// The tool whose output is understood; `None` where `--metric-regex` or a line of JSON has to do.
+    #[must_use]
+    pub fn tool(&self) -> Option<&'static str> {
+        match &self.driver {
+            Driver::Builtin(_) => Some("built-in"),
+            Driver::Command { tool, .. } => tool.map(Tool::name),
+        }
+    }
+
+    /// What the load asks the service for, as far as its command says; empty for what is not HTTP.
+    #[must_use]
+    pub fn targets(&self) -> Vec<Target> {
+        match &self.driver {
+            Driver::Builtin(builtin) => vec![builtin.target()],
+            Driver::Command { line, tool } => target::of(line.words(), *tool),
+        }
+    }
+
+    /// Drives the service once. When this returns, nothing of the tool runs any more.
+    pub fn run(&self, deadline: Instant, stop: &AtomicBool) -> Result<LoadResult, LoadError> {
+        match &self.driver {
+            Driver::Builtin(builtin) => builtin.run(deadline, stop),
+            Driver::Command { line, tool } => {
+                let file = tool.and_then(|tool| tool.output_file(line.words()));
+                let started = SystemTime::now();
+                let mut printed = process::run(line, deadline, stop)?;
+                printed.file = file.and_then(|file| written_since(&file, started));
+                self.understand(&printed)
+            }
+        }
+    }
+
+    /// What a tool's output says; any output is taken.
+    pub fn understand(&self, printed: &Printed) -> Result<LoadResult, LoadError> {
+        let Driver::Command { line, tool } = &self.driver else {
+            return Err(LoadError::NotUnderstood { printed: printed.last_lines() });
+        };
+        let understood = match tool {
+            Some(tool) => tool.parse(line.words(), printed),
+            None => tools::other::parse(printed),
+        };
+        let by_regex = self.metric.as_ref().and_then(|metric| tools::other::by_regex(metric, printed));
+        let result = match (understood, by_regex) {
+            (Some(known), Some(found)) => Some(found.over(known)),
+            // A metric that was asked for and not found is no result.
+            (known, None) => known.filter(|_| self.metric.is_none()),
+            (None, found) => found,
+        };
+        result
+            .filter(LoadResult::is_sane)
+            .ok_or_else(|| LoadError::NotUnderstood { printed: printed.last_lines() })
+    }
+}
+
+impl LoadResult {
+    /// Numbers that nothing can be divided by or compared with are no result.
+    fn is_sane(&self) -> bool {
+        let fine = |number: f64| number.is_finite() && number >= 0.0;
+        self.requests.is_none_or(fine) && fine(self.seconds) && self.custom.is_none_or(f64::is_finite)
+    }
+
+    /// These numbers where there are any, otherwise those of `known`.
+    fn over(self, known: Self) -> Self {
+        Self {
+            requests: self.requests.or(known.requests),
+            seconds: if known.requests.is_some() && self.requests.is_none() {
+                known.seconds
+            } else {
+                self.seconds
+            },
+            failed: self.failed.max(known.failed),
+            failures: [known.failures, self.failures].concat(),
+            latency: self.latency.or(known.latency),
+            custom: self.custom.or(known.custom),
+        }
+    }
+}
+
+fn compile(text: &str) -> Result<Regex, LoadError> {
+    let regex = Regex::new(text)
+        .map_err(|error| LoadError::MetricRegex { regex: text.to_owned(), why: error.to_string() })?;
+    if regex.captures_len() < 2 {
+        let why = "it has no group: put the number in brackets, as in 'score: ([0-9.]+)'".to_owned();
+        return Err(LoadError::MetricRegex { regex: text.to_owned(), why });
+    }
+    Ok(regex)
+}
+
+/// The file that the tool was told to write; not one that was there before.
+fn written_since(file: &PathBuf, started: SystemTime) -> Option<String> {
+    const MOST: u64 = 64 << 20;
+    // File times are as coarse as the kernel's tick.
+    let earliest = started - Duration::from_secs(1);
+    let about = std::fs::metadata(file).ok()?;
+    let fresh = about.len() <= MOST && about.modified().ok()? >= earliest;
+    fresh
+        .then(|| std::fs::read(file).ok())
+        .flatten()
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
