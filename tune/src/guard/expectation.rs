@@ -1,0 +1,90 @@
+//! What an answer of the baseline is like, learnt from several.
+
+use std::io::Read;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::body::Shape;
+use crate::http::Answer;
+
+/// Those that say how the body is to be read, or where to go.
+const HEADERS: [&str; 5] = ["content-type", "content-encoding", "location", "cache-control", "vary"];
+/// A bomb must not eat our memory.
+const MAX_BODY: u64 = 256 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Expectation {
+    answers: usize,
+    statuses: Vec<u16>,
+    /// Values that were seen, by the place in [`HEADERS`].
+    headers: [Vec<Option<String>>; HEADERS.len()],
+    /// Whether the body was in an encoding that it says it is in.
+    decodes: bool,
+    body: Shape,
+}
+
+impl Expectation {
+    pub(super) fn learn(&mut self, answer: &Answer) {
+        let (body, decodes) = decoded(answer);
+        self.decodes = decodes && (self.decodes || self.answers == 0);
+        self.answers += 1;
+        if !self.statuses.contains(&answer.status) {
+            self.statuses.push(answer.status);
+        }
+        for (name, seen) in HEADERS.iter().zip(&mut self.headers) {
+            let value = answer.header(name).map(str::to_owned);
+            if !seen.contains(&value) {
+                seen.push(value);
+            }
+        }
+        self.body.learn(&body);
+    }
+
+    pub(super) fn check(&self, answer: &Answer) -> Result<(), String> {
+        if !self.statuses.contains(&answer.status) {
+            return Err(format!("status {}, was {}", answer.status, list(&self.statuses)));
+        }
+        for (name, seen) in HEADERS.iter().zip(&self.headers) {
+            let value = answer.header(name);
+            // One that differs from answer to answer only has to be there.
+            let fits = match seen.as_slice() {
+                [only] => only.as_deref() == value,
+                several => several.iter().any(|seen| seen.is_some() == value.is_some()),
+            };
+            if !fits {
+                let was = seen.first().and_then(Option::as_deref);
+                return Err(format!(
+                    "{name} is {}, was {}",
+                    value.unwrap_or("missing"),
+                    was.unwrap_or("missing")
+                ));
+            }
+        }
+        let (body, decodes) = decoded(answer);
+        if self.decodes && !decodes {
+            return Err("the body is not in the encoding that it says it is in".to_owned());
+        }
+        self.body.check(&body)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let kind = self.headers[0].first().and_then(Option::as_deref).unwrap_or("no type");
+        format!("status {}, {kind}, {}", list(&self.statuses), self.body.describe())
+    }
+}
+
+/// The body as its reader has it, and whether it could be decoded; an encoding that we do not know stays as it is.
+fn decoded(answer: &Answer) -> (Vec<u8>, bool) {
+    if answer.header("content-encoding") != Some("gzip") || answer.body.is_empty() {
+        return (answer.body.clone(), true);
+    }
+    let mut body = Vec::new();
+    match MultiGzDecoder::new(&answer.body[..]).take(MAX_BODY).read_to_end(&mut body) {
+        Ok(_) => (body, true),
+        Err(_) => (answer.body.clone(), false),
+    }
+}
+
+fn list(statuses: &[u16]) -> String {
+    statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ")
+}
