@@ -6,9 +6,10 @@
 
 #![forbid(unsafe_code)]
 
-pub mod choice;
+pub mod guard;
 mod http;
 pub mod journal;
+pub mod knob;
 pub mod load;
 pub mod measure;
 pub mod objective;
@@ -18,4 +19,5 @@ pub mod service;
 pub mod session;
 pub mod space;
 pub mod statistics;
+pub mod summary;
 pub mod trial;

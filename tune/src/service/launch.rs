@@ -39,6 +39,8 @@ pub struct Launch {
     pub hasten: PathBuf,
     /// What the candidate sets; an empty one starts the command as it is.
     pub profile: Profile,
+    /// Settings of the kernel to write while it runs, with the rights of root; they are put back.
+    pub system: BTreeMap<String, String>,
     /// Where to note what is started, so that the next hasten ends it should this one be killed.
     pub journal: Option<Journal>,
 }

@@ -1,0 +1,179 @@
+//! What knobs need to know of the service and of the machine, taken once.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::PathBuf;
+
+use hasten_bench::affinity;
+use hasten_plan::process::Allocator;
+use hasten_plan::{Config, Decision, Plan, Surroundings, Verdict};
+use hasten_probe::program::node::NodeBuild;
+use hasten_probe::program::{Libc, Linkage};
+use hasten_probe::{Environment, Probe, Program, ProgramError};
+
+use crate::journal::System;
+use crate::service::Launch;
+
+const MIB: u64 = 1 << 20;
+pub(super) const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+#[derive(Debug)]
+pub struct Facts {
+    pub command: Vec<OsString>,
+    pub program: Program,
+    /// What the service would see of the environment.
+    pub environment: BTreeMap<OsString, OsString>,
+    pub accelerators: Vec<Verdict>,
+    /// If the command itself is Node.js, or a script for it.
+    pub node: Option<NodeFacts>,
+    /// Whether what the command starts may be Node.js, reached by `NODE_OPTIONS`.
+    pub may_start_node: bool,
+    pub machine: Machine,
+    pub allow_system: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFacts {
+    pub release: String,
+    pub major: u32,
+    pub semi_space_mib: u64,
+    pub old_space_mib: u64,
+    /// Whether options can be put behind the command's first word: it is `node`, not `npm`.
+    pub takes_arguments: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Those that the service may use.
+    pub cpus: Vec<usize>,
+    /// The CPUs of each node with any.
+    pub numa_nodes: Vec<Vec<usize>>,
+    pub memory_mib: Option<u64>,
+    /// Those that can be preloaded.
+    pub allocators: Vec<Allocator>,
+    /// `always`, `madvise` or `never`.
+    pub thp: Option<String>,
+    pub is_root: bool,
+}
+
+impl Facts {
+    /// Looks at the command, and asks a Node.js how it was built.
+    pub fn of(launch: &Launch, allow_system: bool) -> Result<Self, ProgramError> {
+        let environment = environment(launch);
+        let variable = |name: &str| environment.get(OsStr::new(name)).cloned();
+        let paths = Environment { path: variable("PATH"), library_path: variable("LD_LIBRARY_PATH") };
+        let first = launch.command.first().map_or(OsStr::new(""), |word| word);
+        let program = Program::inspect(first, &paths)?;
+        let arguments = launch.command.get(1..).unwrap_or_default().to_vec();
+        let surroundings = Surroundings { arguments, ..Surroundings::current() };
+        let plan = Plan::new(&Probe::new().cpu(), &program, &Config::default(), &surroundings);
+        let is_node = program.kind.runs_javascript() && plan.verdict("node").is_some_and(Verdict::is_loaded);
+        let build = is_node.then(|| NodeBuild::ask(&program, &paths).ok()).flatten();
+        let node = build.map(|build| NodeFacts {
+            major: build.major(),
+            semi_space_mib: build.semi_space_bytes / MIB,
+            old_space_mib: build.old_space_bytes() / MIB,
+            release: build.release,
+            takes_arguments: program.scripts.is_empty(),
+        });
+        Ok(Self {
+            command: launch.command.clone(),
+            may_start_node: plan.verdict("node").is_some_and(Verdict::is_loaded),
+            program,
+            environment,
+            accelerators: plan.accelerators,
+            node,
+            machine: Machine::read(&System::default()),
+            allow_system,
+        })
+    }
+
+    /// Why a knob that sets a variable does nothing here.
+    pub(super) fn unset(&self, variables: &[&str]) -> Result<(), String> {
+        match variables.iter().find(|name| self.environment.contains_key(OsStr::new(name))) {
+            Some(name) => Err(format!("{name} is set already, and what its user says wins")),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn accelerator(&self, name: &str) -> Option<&Verdict> {
+        self.accelerators.iter().find(|verdict| verdict.name == name)
+    }
+
+    /// Why no library can be preloaded into the service.
+    pub(super) fn takes_preload(&self) -> Result<(), String> {
+        let name = self.program.name();
+        match self.program.linkage {
+            _ if self.program.privilege.secure_exec => {
+                Err(format!("{name} gains rights at start, so it ignores LD_PRELOAD"))
+            }
+            Linkage::Dynamic { libc: Libc::Glibc, .. } => Ok(()),
+            Linkage::Dynamic { .. } => Err(format!("{name} is not linked with glibc")),
+            Linkage::Static => Err(format!("{name} is statically linked")),
+            Linkage::Unknown { ref why } => Err(format!("cannot tell what {name} is: {why}")),
+        }
+    }
+}
+
+impl Machine {
+    fn read(system: &System) -> Self {
+        let cpus = affinity::allowed();
+        let nodes = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+        let is_node = |path: &PathBuf| {
+            path.file_name()
+                .and_then(OsStr::to_str)
+                .and_then(|name| name.strip_prefix("node"))
+                .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let mut nodes: Vec<_> = nodes.map(|entry| entry.path()).filter(is_node).collect();
+        nodes.sort();
+        let cpus_of = |node: &PathBuf| {
+            let list = fs::read_to_string(node.join("cpulist")).unwrap_or_default();
+            let all =
+                hasten_plan::process::CpuList::parse(list.trim()).map(|list| list.0).unwrap_or_default();
+            all.into_iter().filter(|cpu| cpus.contains(cpu)).collect::<Vec<_>>()
+        };
+        Self {
+            numa_nodes: nodes.iter().map(cpus_of).filter(|cpus| !cpus.is_empty()).collect(),
+            memory_mib: Probe::new().memory_limit_bytes().map(|bytes| bytes / MIB),
+            allocators: Allocator::ALL
+                .into_iter()
+                .filter(|allocator| allocator.library().is_some())
+                .collect(),
+            thp: system.setting(THP).ok(),
+            is_root: fs::metadata("/proc/self")
+                .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0),
+            cpus,
+        }
+    }
+}
+
+fn environment(launch: &Launch) -> BTreeMap<OsString, OsString> {
+    let mut variables: BTreeMap<_, _> =
+        if launch.bare { BTreeMap::new() } else { std::env::vars_os().collect() };
+    for (name, value) in &launch.environment {
+        match value {
+            Some(value) => variables.insert(name.clone(), value.clone()),
+            None => variables.remove(name),
+        };
+    }
+    variables.retain(|_, value| !value.is_empty());
+    variables
+}
+
+#[cfg(test)]
+impl Facts {
+    /// A program of the test's machine, and a machine of the test's choice.
+    pub(super) fn fake(command: &[&str], machine: Machine, node: Option<NodeFacts>) -> Self {
+        let launch = Launch::new(command.iter().map(OsString::from).collect(), PathBuf::new());
+        let facts = Self::of(&launch, false).unwrap();
+        let may_start_node = node.is_some();
+        Self { machine, node, may_start_node, environment: BTreeMap::new(), ..facts }
+    }
+}
+
+/// Whether an accelerator would be loaded.
+pub(super) fn is_useful(verdict: &Verdict) -> bool {
+    verdict.decision != Decision::Skip
+}
