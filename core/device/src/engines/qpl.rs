@@ -187,3 +187,20 @@ fn fault(status: u32) -> Fault {
         _ => Fault::Error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_are_not_there_are_no_fault_of_the_device() {
+        for status in PAGE_FAULTS {
+            assert_eq!(failure(status), Failure::Declined);
+        }
+        for (status, expected) in
+            [(5, Fault::QueueFull), (219, Fault::TimedOut), (503, Fault::Gone), (6, Fault::Error)]
+        {
+            assert_eq!(failure(status), Failure::Fault(expected));
+        }
+    }
+}
