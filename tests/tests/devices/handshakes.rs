@@ -1,12 +1,14 @@
 //! TLS handshakes by QAT: they are really signed by it, and no client notices what becomes of it.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use hasten_bench::certificates::KeyKind;
-use hasten_bench::server::{ServerKind, ServerSpec};
+use hasten_bench::server::{Launcher, ServerKind, ServerSpec};
 use hasten_telemetry::{Algorithm, BreakerState, Counters, Engine, Event};
 use hasten_tests::pki::Pki;
-use hasten_tests::subject::{Side, assert_perfect, batched, crowd};
+use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd};
 use hasten_tests::traffic::Traffic;
 use hasten_tests::{Subject, product, wait};
 use rustix::process::Signal;
@@ -165,22 +167,29 @@ fn an_operator_takes_the_device_out_of_service() {
 fn a_cpu_without_lanes_signs_by_the_device_all_the_same() {
     let pki = Pki::new();
     let simulation = Simulation::new();
-    let library = product::library().into_os_string().into_string().unwrap();
+    // By the bare library: `hasten run` sees a CPU on which there is nothing to do.
+    let text = format!("#!/bin/sh\nshift 3\nLD_PRELOAD={} exec \"$@\"\n", product::library().display());
+    let script = pki.write("preload", &text);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let spec = spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "qat")
         .env(PATIENT.0, PATIENT.1)
         .env("HASTEN_CPU_DISABLE_IFMA", "1")
-        .env("LD_PRELOAD", &library);
-    // By the bare library: `hasten run` sees the CPU, and nothing to do.
-    let server = Subject::start(&spec, Side::Stock);
+        .launcher(Launcher::Hasten { exe: script });
+    let server = spec.start().unwrap();
     let traffic = Traffic::start(server.target(), &crowd());
-    wait_for_signatures(&server, 50);
+    let wait_for_signatures = || {
+        let before = counters_of(server.pid())[Engine::Qat].ok;
+        wait::until("signatures of the device", || counters_of(server.pid())[Engine::Qat].ok > before + 50);
+    };
+    wait::until("the first handshake", || hasten_telemetry::pages_of(server.pid()).is_ok());
+    wait_for_signatures();
     simulation.inject(Simulated::Qat, Injected::WrongBytes);
-    wait::until("a wrong signature to be noticed", || server.counters()[Event::VerifyFailed] > 0);
+    wait::until("a wrong signature to be noticed", || counters_of(server.pid())[Event::VerifyFailed] > 0);
     simulation.inject(Simulated::Qat, Injected::None);
-    wait_for_signatures(&server, 50);
+    wait_for_signatures();
     assert_perfect(&traffic.stop(), &server.log());
-    assert_eq!(batched(&server.counters()), 0);
-    server.finish();
+    assert_eq!(batched(&counters_of(server.pid())), 0);
+    assert!(alarms(&server.log()).is_empty(), "{}", server.log());
 }
 
 #[test]
