@@ -1,6 +1,7 @@
 //! What a run says of a server, and what is held against it.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use hasten_telemetry::{Counters, Engine};
 
@@ -56,6 +57,8 @@ pub struct Findings {
     /// Requests that a killed worker had, that came while there was no worker, that were repeated.
     pub killed: usize,
     pub nobody: usize,
+    /// How long there was no worker.
+    pub without_worker: Duration,
     pub repeated: usize,
     /// What nothing excuses.
     pub failures: Vec<String>,
@@ -72,6 +75,9 @@ pub struct Findings {
     pub batched: u64,
     pub compressed: u64,
 }
+
+/// What is limited, where it stands, and how much of it there may be beyond what the stock server has.
+type Limit = (&'static str, fn(&Findings) -> Option<Slope>, f64);
 
 impl Findings {
     #[must_use]
@@ -101,6 +107,12 @@ impl Findings {
             kills: history.kills.len(),
             killed: count(Verdict::Killed),
             nobody: count(Verdict::Nobody),
+            without_worker: history
+                .kills
+                .iter()
+                .filter(|kill| kill.was_alone)
+                .map(|kill| kill.until - kill.at)
+                .sum(),
             repeated: count(Verdict::Repeated),
             failures: failures.collect(),
             workers: workers(&record.samples, phases, station.usual_workers()),
@@ -114,7 +126,7 @@ impl Findings {
                 &reloading,
                 |sample| f64::from(sample.generation),
                 |sample| sample.sum(|holding| holding.proportional_kib),
-                |sample| Sample::descriptors(sample),
+                Sample::descriptors,
             ),
             peak_kib: record.samples.iter().map(|s| s.sum(|h| h.proportional_kib)).max().unwrap_or(0),
             idle_descriptors: (record.before.descriptors(), record.after.descriptors()),
@@ -146,7 +158,7 @@ impl Findings {
 
     /// Growth is held against a server if it is certain, and more than the stock one may have.
     fn complain_of_growth(&self, stock: &Self, complain: &mut impl FnMut(bool, String)) {
-        let limits: [(&str, fn(&Self) -> Option<Slope>, f64); 5] = [
+        let limits: [Limit; 5] = [
             ("memory of workers, bytes per answer", |of| of.workers.bytes_per_step, BYTES_PER_ANSWER),
             (
                 "descriptors of workers per answer",
@@ -245,8 +257,6 @@ pub fn text(slope: Option<Slope>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// Ten minutes with two workers that grow by so much with every answer and a master that grows with every reload.
@@ -330,7 +340,7 @@ mod tests {
             ),
             (Findings { batched: 0, ..good.clone() }, "no handshake went through a batch"),
             (Findings { compressed: 0, ..good.clone() }, "no engine compressed anything"),
-            (Findings { alarms: vec![text()], ..good.clone() }, "the stock server does not say \"it\""),
+            (Findings { alarms: vec![text()], ..good }, "the stock server does not say \"it\""),
         ] {
             assert_eq!(complaints(&bad), [what]);
         }

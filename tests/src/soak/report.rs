@@ -90,13 +90,15 @@ fn facts() -> Value {
 
 fn figures(findings: &Findings, held: &[String]) -> Value {
     let Findings { answers, packed, bytes, full, resumed, rude, reloads, kills, .. } = findings;
-    let Findings { killed, nobody, repeated, failures, workers, master, tree, peak_kib, .. } = findings;
+    let Findings {
+        killed, nobody, without_worker, repeated, failures, workers, master, tree, peak_kib, ..
+    } = findings;
     let Findings { idle_descriptors, left_over, alarms, batched, compressed, .. } = findings;
     json!({
         "answers": answers, "packed": packed, "bytes": bytes,
         "full_handshakes": full, "resumed_handshakes": resumed, "rude_clients": rude,
         "reloads": reloads, "kills": kills,
-        "lost_with_a_killed_worker": killed, "came_while_there_was_none": nobody,
+        "lost_with_a_killed_worker": killed, "came_while_there_was_none": nobody, "without_worker_s": seconds(*without_worker),
         "repeated_after_reload": repeated, "failed": failures.len(), "failures": failures,
         "workers_while_steady": growth(workers, "answer"),
         "master_while_reloading": growth(master, "reload"),

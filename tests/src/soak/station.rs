@@ -56,6 +56,8 @@ pub struct Station {
     pub side: Side,
     pub root: PathBuf,
     pub tally: Tally,
+    /// Held by the one client that brings many others.
+    pub crowd: Mutex<()>,
     spec: ServerSpec,
     state: Mutex<State>,
 }
@@ -94,7 +96,15 @@ impl Station {
             losses: Vec::new(),
             generation: 0,
         };
-        Self { kind, side, root, tally: Tally::default(), spec, state: Mutex::new(state) }
+        Self {
+            kind,
+            side,
+            root,
+            tally: Tally::default(),
+            crowd: Mutex::default(),
+            spec,
+            state: Mutex::new(state),
+        }
     }
 
     /// What a path of a file may begin with.

@@ -10,13 +10,19 @@ use rustls::version::{TLS12, TLS13};
 
 use super::connection::{Begun, Connection, Wish};
 use super::corpus::Corpus;
-use super::ledger::Nature;
+use super::ledger::{Loss, Nature};
 use super::random::Random;
 use super::station::{Clock, NAMES, Station};
 use crate::client::Client;
 
 /// How long somebody who misbehaves looks at what the server makes of it.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How many come together.
+const CROWD: usize = 40;
+
+/// How long somebody who could not connect stays away.
+const AWAY: Duration = Duration::from_millis(100);
 
 pub struct Visitor<'run> {
     station: &'run Station,
@@ -89,16 +95,19 @@ impl<'run> Visitor<'run> {
         self.get(connection, wish);
     }
 
-    /// Handshakes that are under way at the same time, as on a server with many clients.
+    /// Handshakes that are under way at the same time, as on a server with many clients. One client does so at a time:
+    /// the most that a server ever has is reached soon, and what it holds after that is not for more connections.
     fn many_at_once(&mut self) {
-        let count = self.random.between(16, 48);
-        let mut begun: Vec<_> = (0..count)
-            .map(|_| Begun::new(self.station, self.random.one_of(&self.clients), self.clock))
-            .collect();
-        begun.iter_mut().flatten().for_each(Begun::say_hello);
+        let Ok(_token) = self.station.crowd.try_lock() else { return self.one() };
+        let begin = |_| match Begun::new(self.station, self.random.one_of(&self.clients), self.clock) {
+            Ok(begun) => Some(begun),
+            Err(loss) => self.turned_away(loss),
+        };
+        let mut begun: Vec<_> = (0..CROWD).map_while(begin).collect();
+        begun.iter_mut().for_each(Begun::say_hello);
         let wish = Wish { packed: self.random.percent(60), last: true, slow: false };
         for begun in begun {
-            match begun.and_then(|begun| begun.finish(self.station)) {
+            match begun.finish(self.station) {
                 Ok(connection) => drop(self.get(Some(connection), wish)),
                 Err(loss) => self.station.lose(loss),
             }
@@ -137,15 +146,14 @@ impl<'run> Visitor<'run> {
 
     fn open(&mut self) -> Option<Connection> {
         let client = self.random.one_of(&self.clients);
-        match Connection::open(self.station, client, self.clock) {
-            Ok(connection) => Some(connection),
-            Err(loss) => {
-                self.station.lose(loss);
-                // Who finds nobody does not try a thousand times a second.
-                thread::sleep(Duration::from_millis(20));
-                None
-            }
-        }
+        Connection::open(self.station, client, self.clock).map_or_else(|loss| self.turned_away(loss), Some)
+    }
+
+    /// Who finds nobody does not try a thousand times a second.
+    fn turned_away<T>(&self, loss: Loss) -> Option<T> {
+        self.station.lose(loss);
+        thread::sleep(AWAY);
+        None
     }
 
     fn leave_in_handshake(&mut self) {
@@ -166,7 +174,7 @@ impl<'run> Visitor<'run> {
 
     fn talk_nonsense(&mut self) {
         let length = self.random.between(1, 4000);
-        let mut nonsense: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
+        let mut nonsense: Vec<u8> = (0..length).map(|_| self.random.number() as u8).collect();
         if self.random.percent(50) {
             // The header of a record, so that OpenSSL reads on.
             nonsense.splice(0..0, [22, 3, 1, 1, 0]);

@@ -33,6 +33,7 @@ struct Side {
     failed: u64,
     lost_with_a_killed_worker: u64,
     came_while_there_was_none: u64,
+    without_worker_s: f64,
     repeated_after_reload: u64,
     workers_while_steady: Workers,
     master_while_reloading: Master,
@@ -80,7 +81,7 @@ impl Row {
 /// A line of the table: its name, and what it says of a side.
 type Line = (&'static str, fn(&Side) -> String);
 
-const LINES: [Line; 21] = [
+const LINES: [Line; 22] = [
     ("requests answered, every byte compared", |side| side.answers.to_string()),
     ("– packed by gzip", |side| side.packed.to_string()),
     ("full handshakes", |side| side.full_handshakes.to_string()),
@@ -91,6 +92,7 @@ const LINES: [Line; 21] = [
     ("**requests failed**", |side| format!("**{}**", side.failed)),
     ("lost with a killed worker", |side| side.lost_with_a_killed_worker.to_string()),
     ("came while there was no worker", |side| side.came_while_there_was_none.to_string()),
+    ("seconds without a worker", |side| format!("{:.1}", side.without_worker_s)),
     ("repeated, as a reload closed the idle connection", |side| side.repeated_after_reload.to_string()),
     ("workers: memory, KiB per minute", |side| slope(side.workers_while_steady.kib_per_minute.as_ref(), 1.0)),
     ("workers: memory, bytes per answer", |side| {
@@ -148,7 +150,7 @@ mod tests {
         format!(
             r#"{{"answers": 1000, "packed": 600, "full_handshakes": 100, "resumed_handshakes": 50, "rude_clients": 9,
                 "reloads": 14, "kills": 3, "failed": {failed}, "lost_with_a_killed_worker": 5,
-                "came_while_there_was_none": 2, "repeated_after_reload": 7, "peak_kib": 10240, "old_workers_left": 0,
+                "came_while_there_was_none": 2, "without_worker_s": 0.44, "repeated_after_reload": 7, "peak_kib": 10240, "old_workers_left": 0,
                 "workers_while_steady": {{"kib_per_minute": {{"value": 1.25, "low": -0.01, "high": 2.5}},
                     "bytes_per_answer": null, "descriptors_per_minute": null}},
                 "master_while_reloading": {{"bytes_per_reload": {{"value": 2048, "low": 0, "high": 4096}},
@@ -176,6 +178,7 @@ mod tests {
             "2026-01-02. 5 minutes, seed 7.\n\n| | nginx stock | nginx hasten |\n|---|---:|---:|\n",
             "| **requests failed** | **0** | **0** |\n",
             "| workers: memory, KiB per minute | 1.2 [0.0, 2.5] | 1.2 [0.0, 2.5] |\n",
+            "| seconds without a worker | 0.4 | 0.4 |\n",
             "| workers: memory, bytes per answer | – | – |\n",
             "| master: memory, KiB per reload | 2.0 [0.0, 4.0] | 2.0 [0.0, 4.0] |\n",
             "| descriptors without clients, before → after | 33 → 34 | 33 → 34 |\n",

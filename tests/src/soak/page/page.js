@@ -44,6 +44,7 @@
     ['requests failed', (one) => one.failed],
     ['lost with a killed worker', (one) => one.lost_with_a_killed_worker],
     ['came while there was no worker', (one) => one.came_while_there_was_none],
+    ['seconds without a worker', (one) => one.without_worker_s.toFixed(1)],
     ['repeated after a reload', (one) => one.repeated_after_reload],
     ['workers: KiB per minute', (one) => slope(one.workers_while_steady.kib_per_minute, 1)],
     ['workers: bytes per answer', (one) => slope(one.workers_while_steady.bytes_per_answer, 1)],
