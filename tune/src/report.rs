@@ -3,6 +3,11 @@
 //! Effects are changes of the objective relative to the baseline: -0.12 is 12 % less. Whether less is better says
 //! [`Objective::less_is_better`].
 
+mod html;
+mod terminal;
+mod words;
+
+use hasten_evidence::report::Style;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Outcome;
@@ -209,4 +214,22 @@ pub enum ReportError {
     Template(#[from] minijinja::Error),
     #[error("cannot make the report's data: {0}")]
     Data(#[from] serde_json::Error),
+}
+
+impl Report {
+    /// The page.
+    pub fn html(&self) -> Result<String, ReportError> {
+        html::render(self)
+    }
+
+    /// The summary for the terminal: verdict, effects, and the command to use what was found.
+    #[must_use]
+    pub fn terminal(&self, style: Style) -> String {
+        terminal::summary(self, style)
+    }
+
+    /// With a line break at its end.
+    pub fn json(&self) -> Result<String, ReportError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
 }
