@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Selftest(cmd::selftest::SelftestArgs),
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),
+    Tune(cmd::tune::TuneArgs),
     Completions(cmd::completions::CompletionsArgs),
     #[command(hide = true)]
     Man(cmd::man::ManArgs),

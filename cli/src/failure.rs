@@ -28,6 +28,11 @@ impl Failure {
         Self { what: what.into(), fix: Some(fix.into()), code: FAILURE }
     }
 
+    /// The command line is wrong.
+    pub(crate) fn usage(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { code: USAGE, ..Self::new(what, fix) }
+    }
+
     /// What a shell would report for a failed `exec`.
     pub(crate) fn exec(command: &str, error: &std::io::Error) -> Self {
         let code = if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };

@@ -214,9 +214,11 @@ impl Metric {
     #[must_use]
     pub fn of(self, measurement: &Measurement) -> Option<f64> {
         let latency = measurement.latency.unwrap_or_default();
+        // A load that does not tell how many requests there were has none.
+        let requests = Some(measurement.requests).filter(|requests| *requests > 0.0);
         match self {
-            Self::CpuUs => Some(measurement.cpu_seconds * 1e6 / measurement.requests),
-            Self::Throughput => Some(measurement.requests / measurement.seconds),
+            Self::CpuUs => requests.map(|requests| measurement.cpu_seconds * 1e6 / requests),
+            Self::Throughput => requests.map(|requests| requests / measurement.seconds),
             Self::MeanMs => latency.mean,
             Self::P50Ms => latency.p50,
             Self::P90Ms => latency.p90,

@@ -110,7 +110,7 @@ fn paths(saved: &Saved) -> String {
 }
 
 /// Colours only on a terminal, and never with `NO_COLOR`; a pipe gets the full width.
-fn style() -> Style {
+pub(crate) fn style() -> Style {
     let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let terminal = std::io::stdout().is_terminal();
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());

@@ -10,3 +10,4 @@ pub(crate) mod man;
 pub(crate) mod run;
 pub(crate) mod selftest;
 pub(crate) mod top;
+pub(crate) mod tune;

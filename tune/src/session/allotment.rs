@@ -38,7 +38,7 @@ impl Allotment {
                 needed: seconds * (least as f64 * 1.3 + 1.0),
             }
         })?;
-        runner.record.set_allotment(allotment);
+        runner.record.divide(runner.settings.budget, allotment);
         Ok(allotment)
     }
 

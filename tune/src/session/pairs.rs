@@ -10,6 +10,9 @@ use super::{Comparison, FEWEST_PAIRS, Findings, Halt, Phase};
 use crate::measure::{Disqualified, Subject};
 use crate::space::Candidate;
 
+/// More say little more.
+const MOST_PAIRS: usize = 40;
+
 /// Whether the winner is better than the baseline in pairs that nothing before has seen.
 pub(super) fn recheck<S: Subject>(
     runner: &mut Runner<'_, S>,
@@ -21,7 +24,7 @@ pub(super) fn recheck<S: Subject>(
     runner.phase(Phase::Recheck, &format!("{name} against the service as it is"));
     let rule = StopRule {
         min_pairs: FEWEST_PAIRS,
-        max_pairs: allotment.recheck,
+        max_pairs: allotment.recheck.max(spare(runner, allotment, winner) / 2).min(MOST_PAIRS),
         uncertainty: runner.settings.effect / 3.0,
     };
     let mut pairs = Vec::new();
@@ -42,6 +45,12 @@ pub(super) fn recheck<S: Subject>(
     let confirmed = comparison.verdict == Verdict::Faster;
     findings.rechecks.push(comparison);
     Ok(confirmed)
+}
+
+/// What earlier phases have left over: measurements beyond those that the ablation and the recheck after it need.
+fn spare<S: Subject>(runner: &Runner<'_, S>, allotment: &Allotment, winner: &Candidate) -> usize {
+    let needed = if winner.set().count() > 1 { allotment.ablate + 2 * allotment.recheck } else { 0 };
+    runner.room().saturating_sub(needed)
 }
 
 /// Both, in random order.

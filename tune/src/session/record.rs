@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,9 +22,15 @@ pub struct Record {
     setup: Value,
     trials: Vec<Trial>,
     /// Divided once: more time for a session that goes on must not change what came first.
-    allotment: Option<Allotment>,
+    division: Option<Division>,
     /// How many of them were asked for again.
     replayed: usize,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Division {
+    budget: Duration,
+    allotment: Allotment,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +38,7 @@ struct Stored<S, T> {
     format: u32,
     setup: S,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    allotment: Option<Allotment>,
+    division: Option<Division>,
     trials: T,
 }
 
@@ -72,8 +79,8 @@ impl Record {
         if stored.format != FORMAT {
             return Err(format(format!("its format is {}, and this version reads {FORMAT}", stored.format)));
         }
-        let Stored { setup, allotment, trials, .. } = stored;
-        Ok(Self { path: Some(path.to_owned()), setup, trials, allotment, replayed: 0 })
+        let Stored { setup, division, trials, .. } = stored;
+        Ok(Self { path: Some(path.to_owned()), setup, trials, division, replayed: 0 })
     }
 
     #[must_use]
@@ -92,12 +99,17 @@ impl Record {
     }
 
     pub(super) fn allotment(&self) -> Option<Allotment> {
-        self.allotment
+        self.division.map(|division| division.allotment)
+    }
+
+    /// What was divided.
+    pub(super) fn budget(&self) -> Option<Duration> {
+        self.division.map(|division| division.budget)
     }
 
     /// Written with the next trial.
-    pub(super) fn set_allotment(&mut self, allotment: Allotment) {
-        self.allotment = Some(allotment);
+    pub(super) fn divide(&mut self, budget: Duration, allotment: Allotment) {
+        self.division = Some(Division { budget, allotment });
     }
 
     /// As a session that goes on finds it.
@@ -136,7 +148,7 @@ impl Record {
             return Ok(());
         };
         let stored =
-            Stored { format: FORMAT, setup: &self.setup, allotment: self.allotment, trials: &self.trials };
+            Stored { format: FORMAT, setup: &self.setup, division: self.division, trials: &self.trials };
         let write = || {
             let mut unfinished = path.as_os_str().to_owned();
             unfinished.push(".tmp");

@@ -23,7 +23,10 @@ pub(super) struct Runner<'a, S> {
     clock: &'a dyn Fn() -> Duration,
     watcher: &'a mut dyn Watcher,
     trials: Vec<Trial>,
-    elapsed: Duration,
+    /// What went before the first measurement of this run.
+    before: Duration,
+    /// In measurements, those of a record included.
+    measured: Duration,
     best: Option<(Candidate, f64)>,
 }
 
@@ -48,7 +51,8 @@ impl<'a, S: Subject> Runner<'a, S> {
             clock,
             watcher,
             trials: Vec::new(),
-            elapsed: Duration::ZERO,
+            before: clock(),
+            measured: Duration::ZERO,
             best: None,
         }
     }
@@ -71,7 +75,7 @@ impl<'a, S: Subject> Runner<'a, S> {
             Some(trial) => trial,
             None => self.measure(phase, candidate)?,
         };
-        self.elapsed += Duration::from_secs_f64(trial.seconds);
+        self.measured += Duration::from_secs_f64(trial.seconds);
         let cost = match &trial.outcome {
             Outcome::Measured(_) => {
                 trial.cost.ok_or_else(|| Disqualified::Crashed { what: "no cost".into() })
@@ -91,7 +95,7 @@ impl<'a, S: Subject> Runner<'a, S> {
             phase,
             candidate,
             best: self.best.as_ref(),
-            elapsed: self.elapsed,
+            elapsed: self.elapsed(),
             budget: self.settings.budget,
         });
         let begun = (self.clock)();
@@ -127,9 +131,14 @@ impl<'a, S: Subject> Runner<'a, S> {
         })
     }
 
-    /// How many more measurements fit.
+    fn elapsed(&self) -> Duration {
+        self.before + self.measured
+    }
+
+    /// How many more measurements fit. A record that goes on with more time gets the same answer as at first.
     pub(super) fn room(&self) -> usize {
-        let left = self.settings.budget.saturating_sub(self.elapsed).as_secs_f64();
+        let budget = self.record.budget().unwrap_or(self.settings.budget);
+        let left = budget.saturating_sub(self.measured).as_secs_f64();
         let usual = self.usual_seconds() * RESERVE.sqrt();
         if usual > 0.0 { (left / usual) as usize } else { usize::MAX }
     }
@@ -142,7 +151,7 @@ impl<'a, S: Subject> Runner<'a, S> {
 
     pub(super) fn has_time_for(&self, measurements: usize) -> bool {
         let needed = self.usual_seconds() * RESERVE * measurements as f64;
-        self.elapsed.as_secs_f64() + needed <= self.settings.budget.as_secs_f64()
+        self.elapsed().as_secs_f64() + needed <= self.settings.budget.as_secs_f64()
     }
 
     pub(super) fn phase(&mut self, phase: Phase, what: &str) {

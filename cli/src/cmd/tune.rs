@@ -1,0 +1,281 @@
+//! `hasten tune`: which settings make a service cheaper under its own load, with proof.
+
+mod knobs;
+mod output;
+mod progress;
+mod setup;
+mod units;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::{Args, Parser};
+use hasten_bench::interrupt;
+use hasten_tune::journal::{self, Replayed};
+use hasten_tune::session::{self, Findings, Halt, Record};
+use hasten_tune::trial::TrialError;
+
+use self::progress::Progress;
+use self::setup::Setup;
+use crate::failure::Failure;
+use crate::render::say;
+
+/// As a shell reports a command that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten tune --load 'wrk -t1 -c64 -d5s http://127.0.0.1:3000/' -- node app.js
+  hasten tune --url http://127.0.0.1:8080/ -- nginx -c /etc/nginx/nginx.conf -g 'daemon off;'
+  hasten tune --load 'redis-benchmark -q -n 200000 -t get' --budget 30m -- redis-server
+  hasten tune --url http://127.0.0.1:3000/ --knob 'pool=env:POOL_SIZE=4,16' -- node app.js
+  hasten tune --url … --objective 'cpu_us * rss_mb' --max-p99 20ms -- node app.js
+  hasten tune --list-knobs -- node app.js        what would be tried, and what not, and why
+  hasten tune --resume hasten-tune               go on where Ctrl-C ended it
+  hasten run --config hasten-tune/hasten.toml -- node app.js
+";
+
+/// Find the settings that make a service cheaper under its own load, and prove it
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES, override_usage = "hasten tune [OPTIONS] (--load CMD | --url URL) -- COMMAND [ARGUMENT]...", long_about = "\
+Starts COMMAND again and again, as it is and with candidates, drives it with the load, and measures. Ends with a profile, \
+hasten.toml, that holds what was proven to help and nothing else, with a report, and with the command to use it. COMMAND has \
+to stay in the foreground or leave its processes running, and to end on SIGTERM. Any crash, failed request, changed \
+answer, new line of error in the log or broken limit disqualifies a candidate. Nothing is changed outside of COMMAND \
+without --allow-system.")]
+pub(crate) struct TuneArgs {
+    /// What drives the service: wrk, ab, h2load, autocannon, oha, k6, redis-benchmark, memtier_benchmark, db_bench, or
+    /// any other with --metric-regex or a line of JSON
+    #[arg(long, value_name = "CMD", help_heading = "Load")]
+    load: Option<String>,
+
+    /// Drive this page with the built-in driver; beside --load, the page whose answers are compared
+    #[arg(long, value_name = "URL", help_heading = "Load")]
+    url: Option<String>,
+
+    /// Connections of the built-in driver
+    #[arg(long, value_name = "N", default_value_t = 32, help_heading = "Load")]
+    connections: usize,
+
+    /// How long the built-in driver drives the service each time
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration, help_heading = "Load")]
+    duration: Duration,
+
+    /// Requests before each measurement that do not count, for so long
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::pause, help_heading = "Load")]
+    warm_up: Duration,
+
+    /// Where the number is in the load's output: a regular expression with a group
+    #[arg(long, value_name = "REGEX", help_heading = "Load")]
+    metric_regex: Option<String>,
+
+    /// When the service is ready: a URL that answers, or a command that succeeds [default: a port is open]
+    #[arg(long, value_name = "CMD|URL", help_heading = "Load")]
+    ready: Option<String>,
+
+    /// How long a start may take
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration, help_heading = "Load")]
+    ready_timeout: Duration,
+
+    /// What is to become less: cpu (for each request), throughput, p99, memory, or an expression of cpu_us, throughput,
+    /// mean_ms, p50_ms, p90_ms, p99_ms, rss_mb and metric with + - * / ( ), whose lower value is better
+    #[arg(long, value_name = "WHAT", default_value = "cpu", help_heading = "Goal")]
+    objective: String,
+
+    /// No candidate may use more memory
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Goal")]
+    max_rss: Option<u64>,
+
+    /// No candidate may be slower
+    #[arg(long, value_name = "TIME", value_parser = units::milliseconds, help_heading = "Goal")]
+    max_p99: Option<f64>,
+
+    /// The smallest effect that is worth having
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = units::share, help_heading = "Goal")]
+    effect: f64,
+
+    /// How long the whole session may take
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = units::duration, help_heading = "Goal")]
+    budget: Duration,
+
+    /// Try these knobs only
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Knobs")]
+    only: Option<Vec<String>>,
+
+    /// Leave these knobs alone
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Knobs")]
+    without: Vec<String>,
+
+    /// A knob of your own, an environment variable: NAME=env:VARIABLE=VALUE,VALUE
+    #[arg(long, value_name = "KNOB", help_heading = "Knobs")]
+    knob: Vec<String>,
+
+    /// Show all knobs, with what they try here or why nothing
+    #[arg(long, help_heading = "Knobs")]
+    list_knobs: bool,
+
+    /// Also change settings of the whole machine; each is put back, even after kill -9
+    #[arg(long, help_heading = "Knobs")]
+    allow_system: bool,
+
+    /// Directory of session, profile and reports
+    #[arg(long, value_name = "DIR", default_value = "hasten-tune", help_heading = "Session")]
+    out: PathBuf,
+
+    /// Go on with a session that was stopped
+    #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Session")]
+    resume: Option<PathBuf>,
+
+    /// What the order of measurements is drawn from [default: the time; the report has it]
+    #[arg(long, value_name = "N", help_heading = "Session")]
+    seed: Option<u64>,
+
+    /// Print the report as JSON instead of the summary
+    #[arg(long, help_heading = "Session")]
+    json: bool,
+
+    /// The service, as its owner starts it
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// To read the arguments of a session that goes on.
+#[derive(Debug, Parser)]
+struct Stored {
+    #[command(flatten)]
+    args: TuneArgs,
+}
+
+pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
+    // A hasten that was killed may have left something changed, or running.
+    undo_what_was_left();
+    match &args.resume {
+        Some(folder) => go_on(args, folder),
+        None if args.list_knobs => knobs::list(&setup::knobs(args)?.choices, args.json),
+        None => begin(args),
+    }
+}
+
+fn begin(args: &TuneArgs) -> Result<ExitCode, Failure> {
+    let seed = args.seed.unwrap_or_else(setup::seed_of_the_time);
+    let setup = Setup::new(args, seed)?;
+    make_room(&args.out)?;
+    let path = args.out.join("session.json");
+    let record =
+        Record::create(&path, setup.identity(args)).map_err(|error| setup::record_failure(&error))?;
+    measure(args, &setup, record, &args.out)
+}
+
+/// With the arguments that it was begun with; what is given now must not contradict.
+fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
+    let record = Record::open(&folder.join("session.json")).map_err(|error| setup::record_failure(&error))?;
+    let (words, seed) = setup::stored(record.setup());
+    let stored = Stored::try_parse_from([vec!["hasten tune".to_owned()], words].concat());
+    let mut args = stored
+        .map_err(|_| {
+            Failure::new(
+                "the session was begun by another version of hasten",
+                "begin a new one, without --resume",
+            )
+        })?
+        .args;
+    args.json = given.json;
+    // More time is the one thing that may be different: it only adds.
+    args.budget = args.budget.max(given.budget);
+    let setup = Setup::new(&args, seed)?;
+    setup.must_be_that_of(&record, &args, given)?;
+    say(format!("{} measurements are there already", record.len()));
+    measure(&args, &setup, record, folder)
+}
+
+fn measure(args: &TuneArgs, setup: &Setup, mut record: Record, folder: &Path) -> Result<ExitCode, Failure> {
+    let interrupted = interrupt::flag().map_err(|error| {
+        Failure::new(format!("cannot watch for Ctrl-C: {error}"), "see that signals are not blocked")
+    })?;
+    let logs = tempfile_folder(folder)?;
+    let mut subject = setup.subject(&logs, &interrupted)?;
+    let mut progress = Progress::start(&setup.space, setup.settings.budget);
+    output::announce(setup, args);
+    let start = Instant::now();
+    let clock = move || start.elapsed();
+    if let Err(error) = subject.prepare() {
+        return not_begun(&error);
+    }
+    let (findings, halt) =
+        session::run(&setup.space, &setup.settings, &mut subject, &mut record, &clock, &mut progress);
+    progress.finish();
+    drop(subject);
+    let remarks = std::mem::take(&mut progress.remarks);
+    let _ = fs::remove_dir_all(&logs);
+    let written = output::write(args, setup, &findings, remarks, folder)?;
+    conclude(args, &findings, halt, &written, &interrupted)
+}
+
+fn not_begun(error: &TrialError) -> Result<ExitCode, Failure> {
+    match error {
+        TrialError::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        error => Err(Failure::new(error.to_string(), error.fix())),
+    }
+}
+
+fn conclude(
+    args: &TuneArgs,
+    findings: &Findings,
+    halt: Option<Halt<TrialError>>,
+    written: &output::Written,
+    interrupted: &AtomicBool,
+) -> Result<ExitCode, Failure> {
+    output::print(args, written)?;
+    match halt {
+        None | Some(Halt::OutOfTime) => Ok(ExitCode::SUCCESS),
+        Some(Halt::Stopped(TrialError::Interrupted)) => Ok(ExitCode::from(INTERRUPTED)),
+        Some(_) if interrupted.load(Ordering::Relaxed) => Ok(ExitCode::from(INTERRUPTED)),
+        Some(halt) => Err(setup::failure_of(halt, findings)),
+    }
+}
+
+fn undo_what_was_left() {
+    for replayed in journal::replay() {
+        match replayed {
+            Replayed::Undone(what) => {
+                say(format!("hasten: undone, as a hasten that was killed left it: {what}"))
+            }
+            Replayed::Left(what) => {
+                say(format!("hasten: left as it is, changed by somebody else since: {what}"))
+            }
+            other => say(format!("hasten: {other:?}")),
+        }
+    }
+}
+
+/// A session that is there already is kept, under another name.
+fn make_room(folder: &Path) -> Result<(), Failure> {
+    let failure = |error: std::io::Error| {
+        Failure::new(
+            format!("cannot write to {}: {error}", folder.display()),
+            "choose another directory with --out",
+        )
+    };
+    if folder.join("session.json").exists() {
+        let other = (1..).map(|number| PathBuf::from(format!("{}.{number}", folder.display())));
+        let free = other.into_iter().find(|path| !path.exists()).expect("numbers do not end");
+        fs::rename(folder, &free).map_err(failure)?;
+        say(format!("the session that was in {} is in {} now", folder.display(), free.display()));
+    }
+    fs::create_dir_all(folder).map_err(failure)
+}
+
+/// Logs of the service, which may say more than a report should.
+fn tempfile_folder(folder: &Path) -> Result<PathBuf, Failure> {
+    let logs = folder.join("logs");
+    fs::create_dir_all(&logs).map_err(|error| {
+        Failure::new(
+            format!("cannot write to {}: {error}", logs.display()),
+            "choose another directory with --out",
+        )
+    })?;
+    Ok(logs)
+}

@@ -1,0 +1,167 @@
+//! What a session leaves: files, and a summary on the terminal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hasten_bench::affinity::Placement;
+use hasten_bench::host;
+use hasten_tune::report::{Commands, NotTried, Report};
+use hasten_tune::session::Findings;
+use hasten_tune::summary::{self, Circumstances};
+use serde::Serialize;
+
+use super::TuneArgs;
+use super::setup::Setup;
+use crate::cmd::bench::style;
+use crate::failure::Failure;
+use crate::render::say;
+
+/// The files of a session.
+pub(super) struct Written {
+    report: Report,
+    html: PathBuf,
+    json: PathBuf,
+    profile: Option<PathBuf>,
+}
+
+/// Before the first measurement.
+pub(super) fn announce(setup: &Setup, args: &TuneArgs) {
+    let levels: usize = setup.space.dimensions.iter().map(|dimension| dimension.levels.len() - 1).sum();
+    say(format!(
+        "{}: {} knobs with {levels} settings, {} minutes; everything is saved after each measurement, Ctrl-C keeps \
+         it, --resume {} goes on",
+        setup.launch.name(),
+        setup.space.dimensions.len(),
+        (setup.settings.budget.as_secs_f64() / 60.0).round(),
+        args.resume.as_deref().unwrap_or(&args.out).display(),
+    ));
+    say(format!(
+        "load: {}; objective: {}; seed: {}",
+        setup.load.describe(),
+        setup.settings.objective,
+        setup.settings.seed
+    ));
+}
+
+pub(super) fn write(
+    args: &TuneArgs,
+    setup: &Setup,
+    findings: &Findings,
+    remarks: Vec<String>,
+    folder: &Path,
+) -> Result<Written, Failure> {
+    let profile = write_profile(setup, findings, folder)?;
+    let placement = Placement { server: None, driver: Vec::new(), shared_core: false };
+    let facts = host::facts(&[], &placement).0;
+    let facts = facts.into_iter().filter(|(name, _)| !["placement", "date", "hasten"].contains(name));
+    let circumstances = Circumstances {
+        hasten: env!("CARGO_PKG_VERSION").to_owned(),
+        started: host::facts(&[], &placement)
+            .0
+            .into_iter()
+            .find(|(name, _)| *name == "date")
+            .unwrap_or_default()
+            .1,
+        environment: facts
+            .map(|(name, value)| (name.to_owned(), value))
+            .chain([("seed".to_owned(), setup.settings.seed.to_string())])
+            .collect(),
+        commands: commands(args, setup, profile.as_deref(), findings, folder),
+        constraints: constraints(args),
+        not_tried: setup
+            .choices
+            .left_out
+            .iter()
+            .map(|knob| NotTried { knob: knob.name.clone(), why: knob.why.clone() })
+            .collect(),
+        suggestions: setup.suggestions.clone(),
+        warnings: remarks,
+    };
+    let report = summary::report(findings, &setup.settings, &setup.choices, circumstances);
+    let (html, json) = (folder.join("report.html"), folder.join("report.json"));
+    let page = report.html().map_err(|error| Failure::new(error.to_string(), "please report it"))?;
+    fs::write(&html, page).map_err(|error| failure(&html, &error))?;
+    fs::write(&json, to_json(&report)? + "\n").map_err(|error| failure(&json, &error))?;
+    Ok(Written { report, html, json, profile })
+}
+
+/// Only what was proven; without that, not even a file of an earlier session stays.
+fn write_profile(setup: &Setup, findings: &Findings, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+    let path = folder.join("hasten.toml");
+    let Some((candidate, _)) = findings.proven() else {
+        let _ = fs::remove_file(&path);
+        return Ok(None);
+    };
+    let because = |knob: usize| summary::reason(findings, &setup.settings, knob);
+    let text = setup.choices.explained(candidate, &setup.launch, because).profile.to_toml();
+    fs::write(&path, text).map_err(|error| failure(&path, &error))?;
+    Ok(Some(path))
+}
+
+fn commands(
+    args: &TuneArgs,
+    setup: &Setup,
+    profile: Option<&Path>,
+    findings: &Findings,
+    folder: &Path,
+) -> Commands {
+    let command = quoted(&args.command);
+    let unfinished = findings.conclusion == hasten_tune::session::Conclusion::Unfinished;
+    Commands {
+        tune: format!("hasten tune {}", quoted(&super::setup::words(args))),
+        load: setup.load.describe(),
+        run: profile.map(|path| format!("hasten run --config {} -- {command}", path.display())),
+        resume: unfinished.then(|| format!("hasten tune --resume {}", folder.display())),
+    }
+}
+
+fn constraints(args: &TuneArgs) -> Vec<String> {
+    let rss = args.max_rss.map(|bytes| format!("memory at most {:.0} MB", bytes as f64 / 1e6));
+    let p99 = args.max_p99.map(|limit| format!("p99 at most {limit} ms"));
+    rss.into_iter().chain(p99).collect()
+}
+
+/// As a shell takes it.
+fn quoted(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quote = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn print(args: &TuneArgs, written: &Written) -> Result<(), Failure> {
+    if args.json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&written.report).map_err(|error| failure(&written.json, &error))?
+        );
+        return Ok(());
+    }
+    println!("{}", written.report.terminal(style()).trim_end());
+    println!();
+    let files = [
+        ("Report", Some(&written.html)),
+        ("Data", Some(&written.json)),
+        ("Profile", written.profile.as_ref()),
+    ];
+    for (what, path) in files {
+        if let Some(path) = path {
+            println!("{:<9}{}", format!("{what}:"), path.display());
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::new(format!("cannot make JSON: {error}"), "please report it"))
+}
+
+fn failure(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", path.display()), "choose another directory with --out")
+}

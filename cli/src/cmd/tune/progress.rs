@@ -1,0 +1,93 @@
+//! Progress on standard error: a bar on a terminal, plain lines elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use hasten_tune::measure::Outcome;
+use hasten_tune::session::{Phase, Status, Trial, Watcher};
+use hasten_tune::space::Space;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// It draws only between measurements.
+pub(super) struct Progress<'a> {
+    bar: Option<ProgressBar>,
+    space: &'a Space,
+    /// All that was remarked, for the report.
+    pub(super) remarks: Vec<String>,
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn start(space: &'a Space, budget: Duration) -> Self {
+        let bar = io::stderr().is_terminal().then(|| bar(budget));
+        Self { bar, space, remarks: Vec::new() }
+    }
+
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+}
+
+impl Watcher for Progress<'_> {
+    fn phase(&mut self, phase: Phase, what: &str) {
+        self.line(&format!("[{}] {what}", phase.as_str()));
+    }
+
+    fn trying(&mut self, status: &Status<'_>) {
+        let Some(bar) = &self.bar else { return };
+        let best = match status.best {
+            Some((candidate, ratio)) => {
+                format!(" · best {} {:+.1} %", self.space.describe(candidate), change(*ratio))
+            }
+            None => String::new(),
+        };
+        let left = status.budget.saturating_sub(status.elapsed);
+        bar.set_position(status.elapsed.as_secs());
+        bar.set_message(format!(
+            "{} left · {}: {}{best}",
+            clock(left),
+            status.phase.as_str(),
+            self.space.describe(status.candidate)
+        ));
+        bar.tick();
+    }
+
+    fn tried(&mut self, trial: &Trial) {
+        if let Outcome::Disqualified(reason) = &trial.outcome {
+            self.line(&format!("  {}: out, {reason}", self.space.describe(&trial.candidate)));
+        } else if self.bar.is_none() {
+            let cost = trial.cost.unwrap_or_default();
+            let (name, seconds) = (self.space.describe(&trial.candidate), trial.seconds);
+            self.line(&format!("  {name}: {cost:.4} ({seconds:.1} s)"));
+        }
+    }
+
+    fn remark(&mut self, line: &str) {
+        self.line(&format!("  {line}"));
+        self.remarks.push(line.to_owned());
+    }
+}
+
+/// What the cost becomes, in per cent.
+fn change(ratio: f64) -> f64 {
+    (1.0 / ratio - 1.0) * 100.0
+}
+
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+fn bar(budget: Duration) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:24} {wide_msg}").expect("the template is valid");
+    let target = ProgressDrawTarget::stderr();
+    ProgressBar::with_draw_target(Some(budget.as_secs()), target).with_style(style)
+}

@@ -1,0 +1,331 @@
+//! From the command line to all that a session needs.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hasten_probe::{Environment, Program};
+use hasten_tune::journal::Journal;
+use hasten_tune::knob::{self, Choices, Custom, CustomError, Facts, Knob};
+use hasten_tune::load::{Load, Target};
+use hasten_tune::objective::{Constraints, Objective};
+use hasten_tune::report::Suggestion;
+use hasten_tune::service::{Launch, Limits, Readiness, ServiceError};
+use hasten_tune::session::{Findings, Halt, Record, RecordError, Settings};
+use hasten_tune::space::Space;
+use hasten_tune::trial::{Checks, TrialError, Trials};
+use serde_json::{Value, json};
+
+use super::TuneArgs;
+use crate::failure::Failure;
+
+/// A run of a load tool that takes longer than this hangs.
+const LOAD_LIMIT: Duration = Duration::from_secs(600);
+
+/// A session that is ready to begin.
+pub(super) struct Setup {
+    pub(super) launch: Launch,
+    pub(super) choices: Choices,
+    pub(super) suggestions: Vec<Suggestion>,
+    pub(super) space: Space,
+    pub(super) settings: Settings,
+    pub(super) load: Load,
+    readiness: Readiness,
+    pages: Vec<Target>,
+    limits: Limits,
+    warm_up: Duration,
+}
+
+/// The knobs of the registry and of the user, and what is left to the user.
+pub(super) struct Knobs {
+    launch: Launch,
+    pub(super) choices: Choices,
+    suggestions: Vec<Suggestion>,
+}
+
+impl Setup {
+    pub(super) fn new(args: &TuneArgs, seed: u64) -> Result<Self, Failure> {
+        let settings = settings(args, seed)?;
+        let load = load(args)?;
+        let Knobs { launch, choices, suggestions } = knobs(args)?;
+        if choices.knobs.is_empty() {
+            return Err(Failure::new(
+                "there is nothing to try for this command",
+                "see why with --list-knobs, or give a knob of your own: --knob 'pool=env:POOL_SIZE=4,16'",
+            ));
+        }
+        Ok(Self {
+            launch,
+            space: choices.space(),
+            choices,
+            suggestions,
+            settings,
+            readiness: readiness(args, &load)?,
+            pages: pages(args, &load)?,
+            load,
+            limits: Limits { start: args.ready_timeout, ..Limits::default() },
+            warm_up: args.warm_up,
+        })
+    }
+
+    pub(super) fn subject<'a>(&'a self, logs: &Path, stop: &'a AtomicBool) -> Result<Trials<'a>, Failure> {
+        Ok(Trials {
+            launch: self.launch.clone(),
+            choices: &self.choices,
+            readiness: self.readiness.clone(),
+            limits: self.limits,
+            load: &self.load,
+            load_limit: LOAD_LIMIT.min(self.settings.budget),
+            warm_up: self.warm_up,
+            folder: absolute(logs),
+            stop,
+            checks: Checks::of(self.pages.clone()),
+        })
+    }
+
+    /// All that decides how the session goes, so that it only goes on if it is the same.
+    pub(super) fn identity(&self, args: &TuneArgs) -> Value {
+        json!({
+            "hasten": env!("CARGO_PKG_VERSION"),
+            "seed": self.settings.seed,
+            "arguments": words(args),
+            "directory": env::current_dir().unwrap_or_default(),
+            "program": program(&args.command[0]),
+            "load": self.load.describe(),
+            "space": self.space,
+        })
+    }
+
+    /// Refuses to mix measurements of two different things.
+    pub(super) fn must_be_that_of(
+        &self,
+        record: &Record,
+        args: &TuneArgs,
+        given: &TuneArgs,
+    ) -> Result<(), Failure> {
+        let (then, now) = (record.setup(), self.identity(args));
+        let changed = ["hasten", "directory", "program", "load", "space"]
+            .into_iter()
+            .find(|&key| then[key] != now[key]);
+        let other = |what: &str| {
+            Err(Failure::new(
+                format!("this is not what the session measured: {what}"),
+                "begin a new session, without --resume",
+            ))
+        };
+        match changed {
+            Some("space") => return other("other knobs, or other levels, apply now"),
+            Some("program") => return other("the program has changed"),
+            Some("directory") => return other("it was begun in another directory"),
+            Some(key) => return other(&format!("{key} was {}, and is {}", then[key], now[key])),
+            None => {}
+        }
+        if !given.command.is_empty() && given.command != args.command {
+            return other("the command is another");
+        }
+        if given.load.is_some() && given.load != args.load || given.url.is_some() && given.url != args.url {
+            return other("the load is another");
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn knobs(args: &TuneArgs) -> Result<Knobs, Failure> {
+    if args.command.is_empty() {
+        return Err(Failure::usage(
+            "no command is given to tune",
+            "hasten tune --url http://127.0.0.1:3000/ -- node app.js",
+        ));
+    }
+    let mut launch = Launch::new(args.command.iter().map(OsString::from).collect(), own_program()?);
+    launch.journal = Journal::open().ok();
+    let facts = Facts::of(&launch, args.allow_system)?;
+    let mut choices = Choices::of(&facts, custom(args)?);
+    choose(args, &mut choices)?;
+    let suggestions = knob::suggest(&facts).into_iter().map(suggestion).collect();
+    Ok(Knobs { launch, choices, suggestions })
+}
+
+fn suggestion(suggestion: knob::Suggestion) -> Suggestion {
+    let knob::Suggestion { text, why, file, line } = suggestion;
+    Suggestion { text, why, file, line }
+}
+
+fn custom(args: &TuneArgs) -> Result<Vec<Custom>, Failure> {
+    let mut custom: Vec<(String, Custom)> = Vec::new();
+    for text in &args.knob {
+        let knob: Custom = text.parse().map_err(|error: CustomError| {
+            Failure::usage(error.to_string(), "--knob 'pool=env:POOL_SIZE=4,16'")
+        })?;
+        let name = knob.name().to_owned();
+        if custom.iter().any(|(known, _)| *known == name) {
+            return Err(Failure::usage(
+                format!("there are two knobs named `{name}`"),
+                "give each --knob a name of its own",
+            ));
+        }
+        custom.push((name, knob));
+    }
+    Ok(custom.into_iter().map(|(_, knob)| knob).collect())
+}
+
+/// `--only` and `--without`; a name that nobody has is a mistake.
+fn choose(args: &TuneArgs, choices: &mut Choices) -> Result<(), Failure> {
+    let known: Vec<String> = choices
+        .knobs
+        .iter()
+        .map(|choice| choice.knob.name().to_owned())
+        .chain(choices.left_out.iter().map(|left_out| left_out.name.clone()))
+        .collect();
+    for name in args.only.iter().flatten().chain(&args.without) {
+        if !known.contains(name) {
+            let names: Vec<&str> = known.iter().map(String::as_str).collect();
+            let fix = hasten_plan::suggestion(name, &names);
+            return Err(Failure::usage(
+                format!("no knob is named `{name}`"),
+                format!("{fix}; see --list-knobs"),
+            ));
+        }
+    }
+    if let Some(only) = &args.only {
+        // One's own are asked for by being given.
+        let own = |name: &str| args.knob.iter().any(|text| text.split('=').next() == Some(name));
+        choices.retain(|name| only.iter().any(|known| known == name) || own(name), "--only does not name it");
+    }
+    choices.retain(|name| !args.without.iter().any(|known| known == name), "left out with --without");
+    Ok(())
+}
+
+fn settings(args: &TuneArgs, seed: u64) -> Result<Settings, Failure> {
+    let objective: Objective =
+        args.objective.parse().map_err(|error: hasten_tune::objective::ObjectiveError| {
+            Failure::usage(
+                error.to_string(),
+                "--objective cpu, throughput, p99, memory, or such as 'cpu_us * rss_mb'",
+            )
+        })?;
+    Ok(Settings {
+        budget: args.budget,
+        effect: args.effect,
+        seed,
+        objective,
+        constraints: Constraints { max_rss_bytes: args.max_rss, max_p99_ms: args.max_p99 },
+    })
+}
+
+fn load(args: &TuneArgs) -> Result<Load, Failure> {
+    let failure = |error: hasten_tune::load::LoadError| {
+        Failure::usage(
+            error.to_string(),
+            "hasten tune --load 'wrk -t1 -c64 -d5s http://127.0.0.1:3000/' -- …",
+        )
+    };
+    match (&args.load, &args.url) {
+        (Some(load), _) => Load::parse(load, args.metric_regex.as_deref()).map_err(failure),
+        (None, Some(url)) => Load::builtin(url, args.connections, args.duration).map_err(failure),
+        (None, None) => Err(Failure::usage(
+            "there is no load to measure the service under",
+            "give --url http://127.0.0.1:3000/ or --load 'wrk -t1 -c64 -d5s http://127.0.0.1:3000/'",
+        )),
+    }
+}
+
+/// Whose answers are compared: what the load asks for, and what the user names.
+fn pages(args: &TuneArgs, load: &Load) -> Result<Vec<Target>, Failure> {
+    let mut pages = load.targets();
+    if let Some(url) = &args.url {
+        let target = Target::new(url)
+            .map_err(|error| Failure::usage(error.to_string(), "write --url http://127.0.0.1:3000/"))?;
+        if pages.iter().all(|known| known.to_string() != target.to_string()) {
+            pages.push(target);
+        }
+    }
+    Ok(pages)
+}
+
+/// What the user says, or the page that the load asks for, or any port.
+fn readiness(args: &TuneArgs, load: &Load) -> Result<Readiness, Failure> {
+    let failure = |error: ServiceError| Failure::usage(error.to_string(), error.fix());
+    let page = args.url.clone().or_else(|| load.targets().first().map(ToString::to_string));
+    let by_page =
+        page.map_or_else(|| Ok(Readiness::listening()), |url| Readiness::url(&url).map_err(failure));
+    match args.ready.as_deref() {
+        Some(ready) if ready.starts_with("http://") || ready.starts_with("https://") => {
+            Readiness::url(ready).map_err(failure)
+        }
+        Some(command) => Ok(by_page?.command(command)),
+        None => by_page,
+    }
+}
+
+/// The words of a command line that begins this session again.
+pub(super) fn words(_args: &TuneArgs) -> Vec<String> {
+    env::args().skip(2).collect()
+}
+
+/// The words that a session was begun with, and its seed.
+pub(super) fn stored(setup: &Value) -> (Vec<String>, u64) {
+    let words = setup["arguments"].as_array().into_iter().flatten();
+    let words = words.filter_map(|word| word.as_str().map(str::to_owned)).collect();
+    (words, setup["seed"].as_u64().unwrap_or_default())
+}
+
+/// Another binary is another service; what a script runs is found by the measurements only.
+fn program(command: &str) -> Value {
+    let path = Program::inspect(command.as_ref(), &Environment::current()).map(|program| program.executable);
+    let path = path.unwrap_or_else(|_| PathBuf::from(command));
+    let about = fs::metadata(&path);
+    let modified = about.as_ref().ok().and_then(|about| about.modified().ok());
+    let seconds = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|time| time.as_secs());
+    json!({ "path": path, "bytes": about.map(|about| about.len()).unwrap_or_default(), "modified": seconds })
+}
+
+pub(super) fn seed_of_the_time() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Short enough to be typed.
+    (now.as_nanos() % 1_000_000) as u64
+}
+
+fn own_program() -> Result<PathBuf, Failure> {
+    env::current_exe().map_err(|error| {
+        Failure::new(format!("cannot find my own program: {error}"), "call it by its full path")
+    })
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+pub(super) fn record_failure(error: &RecordError) -> Failure {
+    let fix = match error {
+        RecordError::Write { .. } => "choose another directory with --out",
+        RecordError::Read { .. } => {
+            "name the directory that an earlier session wrote to: --resume hasten-tune"
+        }
+        RecordError::Format { .. } | RecordError::Diverged { .. } => "begin a new session, without --resume",
+    };
+    Failure::new(error.to_string(), fix)
+}
+
+pub(super) fn failure_of(halt: Halt<TrialError>, findings: &Findings) -> Failure {
+    let what = halt.to_string();
+    match halt {
+        Halt::Stopped(error) => Failure::new(error.to_string(), error.fix()),
+        Halt::Record(error) => record_failure(&error),
+        Halt::NoCost(_) => Failure::new(what, "choose another --objective, or a load that tells more"),
+        Halt::TooShort { needed, .. } => {
+            let minutes = (needed / 60.0).ceil();
+            Failure::new(what, format!("give at least --budget {minutes:.0}m, or a shorter load"))
+        }
+        Halt::Baseline(_) if findings.trials.len() <= 3 => Failure::new(
+            what,
+            "start the service and the load by hand, and see that all requests are answered",
+        ),
+        Halt::Baseline(_) | Halt::OutOfTime => {
+            Failure::new(what, "the session is kept: put the service right, then go on with --resume")
+        }
+    }
+}

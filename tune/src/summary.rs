@@ -1,0 +1,232 @@
+//! From what a session found out to what a report says.
+
+use hasten_evidence::paired::{Estimate, Pair};
+
+use crate::knob::Choices;
+use crate::measure::Outcome;
+use crate::report::{
+    Budget, Commands, Effect, Fate, Kept, Noise, NotTried, Objective, Rejected, Report, Screened, Setting,
+    Suggestion, Trial, VERSION, Verdict, Winner,
+};
+use crate::session::{self, Comparison, Conclusion, Findings, Settings};
+use crate::space::{Candidate, Space};
+
+/// What a report says beside the findings.
+#[derive(Clone, Debug, Default)]
+pub struct Circumstances {
+    pub hasten: String,
+    pub started: String,
+    pub environment: Vec<(String, String)>,
+    pub commands: Commands,
+    pub constraints: Vec<String>,
+    pub not_tried: Vec<NotTried>,
+    pub suggestions: Vec<Suggestion>,
+    pub warnings: Vec<String>,
+}
+
+#[must_use]
+pub fn report(
+    findings: &Findings,
+    settings: &Settings,
+    choices: &Choices,
+    circumstances: Circumstances,
+) -> Report {
+    let space = choices.space();
+    let summary = Summary { findings, settings, choices, space: &space };
+    Report {
+        version: VERSION,
+        hasten: circumstances.hasten,
+        started: circumstances.started,
+        objective: summary.objective(),
+        constraints: circumstances.constraints,
+        verdict: summary.verdict(),
+        winner: summary.winner(),
+        screened: findings.screened.iter().map(|one| summary.screened(one)).collect(),
+        noise: summary.noise(),
+        trials: summary.trials(),
+        disqualified: summary.rejected(),
+        not_tried: circumstances.not_tried,
+        suggestions: circumstances.suggestions,
+        budget: Budget {
+            seconds: settings.budget.as_secs_f64(),
+            used: findings.trials.iter().map(|trial| trial.seconds).sum(),
+        },
+        environment: circumstances.environment,
+        commands: circumstances.commands,
+        warnings: circumstances.warnings,
+    }
+}
+
+/// Why a knob is in the profile, in a line of its comment; `None` for one that is not in it.
+#[must_use]
+pub fn reason(findings: &Findings, settings: &Settings, knob: usize) -> Option<String> {
+    let (candidate, whole) = findings.proven()?;
+    let alone = candidate.set().count() == 1;
+    let part = carried(findings, candidate, knob).and_then(|comparison| comparison.ratio);
+    let Effect { change, low, high } = effect(if alone { whole } else { part? });
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0).replace('-', "−");
+    let noun = settings.objective.noun();
+    Some(format!("{} {noun} ({} to {})", percent(change), percent(low), percent(high)))
+}
+
+/// What the winner costs without a knob, as it was measured last.
+fn carried<'a>(findings: &'a Findings, winner: &Candidate, knob: usize) -> Option<&'a Comparison> {
+    let of_knob = findings.ablations.iter().filter(|ablation| ablation.knob == knob);
+    let same = |comparison: &&Comparison| comparison.candidate == *winner;
+    let all = || of_knob.clone().map(|ablation| &ablation.comparison);
+    all().rfind(same).or_else(|| all().next_back())
+}
+
+struct Summary<'a> {
+    findings: &'a Findings,
+    settings: &'a Settings,
+    choices: &'a Choices,
+    space: &'a Space,
+}
+
+impl Summary<'_> {
+    fn objective(&self) -> Objective {
+        let objective = &self.settings.objective;
+        let unit = match objective.text() {
+            "cpu" => "µs",
+            "throughput" => "s",
+            "p99" => "ms",
+            "memory" => "MB",
+            _ => "",
+        };
+        Objective { name: objective.noun().to_owned(), unit: unit.to_owned(), less_is_better: true }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self.findings.conclusion {
+            Conclusion::Proven { .. } => Verdict::Better,
+            Conclusion::Unfinished => Verdict::Unfinished,
+            Conclusion::NothingHelps | Conclusion::NotConfirmed { .. } if self.is_too_noisy() => {
+                Verdict::TooNoisy
+            }
+            Conclusion::NothingHelps | Conclusion::NotConfirmed { .. } => Verdict::NoDifference,
+        }
+    }
+
+    fn is_too_noisy(&self) -> bool {
+        self.findings.noise.as_ref().is_some_and(|noise| noise.visible > self.settings.effect)
+    }
+
+    fn winner(&self) -> Option<Winner> {
+        let (candidate, ratio) = self.findings.proven()?;
+        let recheck = self.findings.rechecks.last()?;
+        let kept = |(knob, level)| {
+            let carried = carried(self.findings, candidate, knob);
+            Kept {
+                setting: self.setting(knob, level),
+                about: self.choices.knobs[knob].knob.about().to_owned(),
+                risk: self.risk(knob),
+                carries: carried.and_then(|comparison| comparison.ratio).map(effect),
+                pairs: carried.map(|comparison| pairs(&comparison.pairs)).unwrap_or_default(),
+            }
+        };
+        Some(Winner {
+            settings: candidate.set().map(kept).collect(),
+            effect: effect(ratio),
+            pairs: pairs(&recheck.pairs),
+        })
+    }
+
+    fn screened(&self, screened: &session::Screened) -> Screened {
+        let in_profile = self.findings.proven().is_some_and(|(candidate, _)| {
+            candidate.set().any(|setting| setting == (screened.knob, screened.level))
+        });
+        let fate = match &screened.fate {
+            _ if in_profile => Fate::Kept,
+            session::Fate::Kept => Fate::NotNeeded,
+            session::Fate::Promising | session::Fate::Null => Fate::NoDifference,
+            session::Fate::Harmful => Fate::Harmful,
+            session::Fate::Disqualified { .. } => Fate::Disqualified,
+            session::Fate::NotTried => Fate::Untried,
+        };
+        Screened {
+            setting: self.setting(screened.knob, screened.level),
+            effect: screened.ratio.map(effect),
+            pairs: pairs(&screened.pairs),
+            fate,
+        }
+    }
+
+    fn noise(&self) -> Noise {
+        let measured = self.findings.noise.as_ref();
+        let too_noisy = self.is_too_noisy();
+        let advice = [
+            "let the load run longer, such as `wrk -d10s`",
+            "give a larger --budget: more pairs see smaller effects",
+            "stop other programs on this machine, and keep the clock frequency (`cpupower frequency-set -g performance`)",
+        ];
+        Noise {
+            pairs: measured.map(|noise| pairs(&noise.pairs)).unwrap_or_default(),
+            effect: measured.map(|noise| effect(noise.ratio)),
+            smallest_effect: measured.map(|noise| noise.visible),
+            wanted_effect: self.settings.effect,
+            advice: if too_noisy { advice.map(str::to_owned).to_vec() } else { Vec::new() },
+        }
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        let mut at = 0.0;
+        let trial = |(index, trial): (usize, &session::Trial)| {
+            let begun = at;
+            at += trial.seconds;
+            Trial {
+                number: index + 1,
+                phase: trial.phase.as_str().to_owned(),
+                candidate: self.space.describe(&trial.candidate),
+                at: begun,
+                outcome: trial.outcome.clone(),
+                value: trial.cost,
+            }
+        };
+        self.findings.trials.iter().enumerate().map(trial).collect()
+    }
+
+    /// Each candidate once, with the first reason.
+    fn rejected(&self) -> Vec<Rejected> {
+        let mut rejected: Vec<Rejected> = Vec::new();
+        for trial in &self.findings.trials {
+            let Outcome::Disqualified(reason) = &trial.outcome else { continue };
+            let candidate = self.space.describe(&trial.candidate);
+            if rejected.iter().all(|known| known.candidate != candidate) {
+                rejected.push(Rejected { candidate, reason: reason.to_string() });
+            }
+        }
+        rejected
+    }
+
+    fn risk(&self, knob: usize) -> String {
+        let knob = &self.choices.knobs[knob].knob;
+        format!("{} risk: {} Costs {}.", knob.risk().level, knob.risk().why, knob.cost())
+    }
+
+    fn setting(&self, knob: usize, level: usize) -> Setting {
+        let dimension = &self.space.dimensions[knob];
+        Setting { knob: dimension.name.clone(), level: dimension.levels[level].clone() }
+    }
+}
+
+/// What the cost becomes, relative to the baseline.
+fn effect(ratio: Estimate) -> Effect {
+    Effect { change: 1.0 / ratio.value - 1.0, low: 1.0 / ratio.high - 1.0, high: 1.0 / ratio.low - 1.0 }
+}
+
+fn pairs(measured: &[Pair]) -> Vec<crate::report::Pair> {
+    measured.iter().map(|pair| crate::report::Pair { baseline: pair.stock, candidate: pair.hasten }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_of_costs_is_a_change_of_the_cost() {
+        let Effect { change, low, high } = effect(Estimate { value: 1.25, low: 1.0, high: 2.0 });
+        assert!((change + 0.2).abs() < 1e-12);
+        assert_eq!((low, high), (-0.5, 0.0));
+    }
+}
