@@ -22,6 +22,8 @@ pub enum ServiceError {
     Immortal { program: String, left: usize },
     #[error("{address} still accepts connections after {program} has ended")]
     PortKept { program: String, address: SocketAddr },
+    #[error("cannot write {path}: {source}")]
+    System { path: String, source: io::Error },
     #[error("{0}")]
     Readiness(String),
     #[error("stopped")]
@@ -45,6 +47,7 @@ impl ServiceError {
             }
             Self::Immortal { .. } => "see with ps(1) what keeps it, such as a disk or a debugger".into(),
             Self::PortKept { .. } => "let the command itself end everything that it starts".into(),
+            Self::System { .. } => "run as root, or leave the knob out with --without".into(),
             Self::Readiness(_) => "write http://HOST:PORT/PATH".into(),
             Self::Stopped => "go on with --resume".into(),
         }

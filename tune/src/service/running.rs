@@ -18,7 +18,7 @@ use super::launch::Launch;
 use super::memory;
 use super::ready::{self, Look, Readiness};
 use super::tree::Tree;
-use crate::journal::{Change, Entry, Journal};
+use crate::journal::{Change, Entry, Held, Journal, System};
 
 const POLL: Duration = Duration::from_millis(10);
 /// How often memory is looked at; also how soon a process must be seen in the tree to be known as its own.
@@ -63,6 +63,8 @@ pub struct Service {
     stop_limit: Duration,
     /// So that the next hasten ends what this one could not.
     entry: Option<(Journal, Entry)>,
+    /// Settings of the kernel, in the order in which they were made.
+    held: Vec<Held>,
     over: bool,
 }
 
@@ -76,6 +78,7 @@ impl Service {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, ServiceError> {
         readiness.check_free()?;
+        let held = hold(launch)?;
         adopt_orphans();
         let before = Tree::children_of_this_process();
         let child = launch.spawn(log)?;
@@ -88,6 +91,7 @@ impl Service {
             sampler: Sampler::start(Arc::clone(&tree)),
             tree,
             address: None,
+            held,
             log: log.to_owned(),
             stop_limit: limits.stop,
             over: false,
@@ -187,6 +191,10 @@ impl Service {
             // A note that stays is of a process that is gone, which the next reader sees.
             let _ = journal.settle(&entry);
         }
+        while let Some(held) = self.held.pop() {
+            // Where that fails, its note stays for the next hasten.
+            let _ = held.undo();
+        }
         match self.address.filter(|address| ready::accepts(*address)) {
             Some(address) => Err(ServiceError::PortKept { program: self.name.clone(), address }),
             None => Ok(stopped),
@@ -258,6 +266,22 @@ fn adopt_orphans() {
         // Without it a server in the background is lost, which its log and its port will tell.
         let _ = set_child_subreaper(Some(getpid()));
     });
+}
+
+/// Writes the settings of the kernel that a candidate asks for; each is put back when it is dropped.
+fn hold(launch: &Launch) -> Result<Vec<Held>, ServiceError> {
+    let failed = |path: &str, source| ServiceError::System { path: path.to_owned(), source };
+    let mut held = Vec::new();
+    for (path, value) in &launch.system {
+        let journal = launch
+            .journal
+            .as_ref()
+            .ok_or_else(|| failed(path, std::io::Error::other("there is no journal")))?;
+        held.push(
+            Held::set(&System::default(), journal, path, value).map_err(|source| failed(path, source))?,
+        );
+    }
+    Ok(held)
 }
 
 /// Tells the next hasten which process to end, should this one be killed.

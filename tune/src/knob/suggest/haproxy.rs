@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Suggestion, option};
+use super::{Finding, option};
 
 const DEFAULT_BUFFER: u64 = 16384;
 
@@ -14,7 +14,7 @@ struct Line {
     words: Vec<String>,
 }
 
-pub(super) fn suggest(arguments: &[String], cpus: usize) -> Vec<Suggestion> {
+pub(super) fn suggest(arguments: &[String], cpus: usize) -> Vec<Finding> {
     let files: Vec<_> = option(arguments, "-f").flat_map(|path| files(Path::new(path))).collect();
     let Some(first) = files.first().cloned() else { return Vec::new() };
     let lines: Vec<_> = files.iter().flat_map(|file| lines(file)).collect();
@@ -34,7 +34,7 @@ struct Haproxy {
 }
 
 impl Haproxy {
-    fn threads(&self, cpus: usize) -> Option<Suggestion> {
+    fn threads(&self, cpus: usize) -> Option<Finding> {
         let line = self.find(&["nbthread"])?;
         let threads: usize = line.words.get(1)?.parse().ok()?;
         (threads < cpus).then(|| {
@@ -43,7 +43,7 @@ impl Haproxy {
         })
     }
 
-    fn tls_sessions(&self) -> Option<Suggestion> {
+    fn tls_sessions(&self) -> Option<Finding> {
         let is_tls = |line: &Line| line.words[0] == "bind" && line.words.iter().any(|word| word == "ssl");
         if !self.lines.iter().any(is_tls) {
             return None;
@@ -57,19 +57,19 @@ impl Haproxy {
         })
     }
 
-    fn closing(&self) -> Option<Suggestion> {
+    fn closing(&self) -> Option<Finding> {
         let line = self.find(&["option", "httpclose"]).or_else(|| self.find(&["option", "forceclose"]))?;
         let why = "each request pays for a connection, with TLS for a handshake";
         Some(self.at(Some(line), "defaults", "option http-keep-alive", why))
     }
 
-    fn reuse(&self) -> Option<Suggestion> {
+    fn reuse(&self) -> Option<Finding> {
         let line = self.find(&["http-reuse", "never"])?;
         let why = "each request opens a connection to the server behind";
         Some(self.at(Some(line), "defaults", "http-reuse safe", why))
     }
 
-    fn buffer(&self) -> Option<Suggestion> {
+    fn buffer(&self) -> Option<Finding> {
         let line = self.find(&["tune.bufsize"])?;
         let size: u64 = line.words.get(1)?.parse().ok()?;
         (size > DEFAULT_BUFFER).then(|| {
@@ -87,11 +87,11 @@ impl Haproxy {
         self.lines.iter().rev().find(begins)
     }
 
-    fn at(&self, present: Option<&Line>, within: &str, text: &str, why: &str) -> Suggestion {
-        Suggestion {
+    fn at(&self, present: Option<&Line>, within: &str, text: &str, why: &str) -> Finding {
+        Finding {
             file: present.map_or(&self.file, |line| &line.file).clone(),
-            line: present.map(|line| line.number),
-            text: text.to_owned(),
+            number: present.map(|line| line.number),
+            line: text.to_owned(),
             within: present.map_or(within, |line| &line.section).to_owned(),
             why: why.to_owned(),
         }

@@ -13,15 +13,25 @@ use super::Facts;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Suggestion {
-    pub file: PathBuf,
-    /// The line that it is about, if there is one already.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
-    /// What to write there.
+    /// What to do, in a few words.
     pub text: String,
-    /// Where in the file it belongs, such as `http`.
-    pub within: String,
     pub why: String,
+    /// Where, with the number of the line if there is one already: `/etc/nginx/nginx.conf:7`.
+    pub file: String,
+    /// The line as it should be.
+    pub line: String,
+}
+
+/// The same as it is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finding {
+    file: PathBuf,
+    /// The line that it is about, if there is one already.
+    number: Option<usize>,
+    /// The block of the file that it belongs to; empty outside of all.
+    within: String,
+    line: String,
+    why: String,
 }
 
 /// What the configuration that the command names leaves to be had. Nothing of it is proven: try it, and tune again.
@@ -30,10 +40,24 @@ pub fn suggest(facts: &Facts) -> Vec<Suggestion> {
     let arguments: Vec<_> =
         facts.command.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let cpus = facts.machine.cpus.len();
-    match facts.program.kind {
+    let findings = match facts.program.kind {
         Kind::Nginx => nginx::suggest(&arguments, cpus),
         Kind::Haproxy => haproxy::suggest(&arguments, cpus),
         _ => Vec::new(),
+    };
+    findings.into_iter().map(Suggestion::from).collect()
+}
+
+impl From<Finding> for Suggestion {
+    fn from(finding: Finding) -> Self {
+        let Finding { file, number, within, line, why } = finding;
+        let block =
+            if within.is_empty() { "outside of all blocks".to_owned() } else { format!("in `{within}`") };
+        let (text, at) = match number {
+            Some(number) => (format!("change line {number}, {block}"), format!(":{number}")),
+            None => (format!("add {block}"), String::new()),
+        };
+        Self { text, why, file: format!("{}{at}", file.display()), line }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::conf::{self, Directive};
-use super::{Suggestion, option};
+use super::{Finding, option};
 
 const DEFAULT: &str = "/etc/nginx/nginx.conf";
 /// From this level on, more CPU buys hardly any size.
@@ -11,7 +11,7 @@ const DEAR_LEVEL: u32 = 6;
 /// nginx's own since 1.19.10.
 const KEEPALIVE_REQUESTS: u64 = 1000;
 
-pub(super) fn suggest(arguments: &[String], cpus: usize) -> Vec<Suggestion> {
+pub(super) fn suggest(arguments: &[String], cpus: usize) -> Vec<Finding> {
     let prefix = option(arguments, "-p").next().map(PathBuf::from);
     let file = option(arguments, "-c").next().map_or_else(|| PathBuf::from(DEFAULT), PathBuf::from);
     let file = prefix.as_ref().map_or(file.clone(), |prefix| prefix.join(&file));
@@ -47,7 +47,7 @@ struct Nginx {
 }
 
 impl Nginx {
-    fn workers(&self, cpus: usize) -> Option<Suggestion> {
+    fn workers(&self, cpus: usize) -> Option<Finding> {
         let workers = self.last("worker_processes");
         let number = match workers.map(first) {
             Some("auto") => return None,
@@ -60,7 +60,7 @@ impl Nginx {
         })
     }
 
-    fn tls_sessions(&self) -> Option<Suggestion> {
+    fn tls_sessions(&self) -> Option<Finding> {
         let tls = |listen: &Directive| listen.arguments.iter().any(|word| word == "ssl");
         if !self.all("listen").any(tls) {
             return None;
@@ -73,7 +73,7 @@ impl Nginx {
         Some(self.at(cache, "http", "ssl_session_cache shared:SSL:10m;", why))
     }
 
-    fn compression(&self) -> Option<Suggestion> {
+    fn compression(&self) -> Option<Finding> {
         if self.last("gzip").map(first) != Some("on") {
             return None;
         }
@@ -84,7 +84,7 @@ impl Nginx {
         })
     }
 
-    fn sendfile(&self) -> Option<Suggestion> {
+    fn sendfile(&self) -> Option<Finding> {
         if !self.serves_files() {
             return None;
         }
@@ -99,7 +99,7 @@ impl Nginx {
         })
     }
 
-    fn access_log(&self) -> Option<Suggestion> {
+    fn access_log(&self) -> Option<Finding> {
         let is_plain = |log: &&Directive| {
             let to_file = !matches!(first(log), "off" | "") && !first(log).starts_with("syslog:");
             to_file
@@ -115,7 +115,7 @@ impl Nginx {
         })
     }
 
-    fn keepalive(&self) -> Option<Suggestion> {
+    fn keepalive(&self) -> Option<Finding> {
         let timeout = self.last("keepalive_timeout").filter(|timeout| first(timeout) == "0");
         if timeout.is_some() {
             let why = "each request pays for a connection, with TLS for a handshake";
@@ -128,7 +128,7 @@ impl Nginx {
         })
     }
 
-    fn upstream(&self) -> Option<Suggestion> {
+    fn upstream(&self) -> Option<Finding> {
         let has_keepalive = self
             .all("keepalive")
             .any(|keepalive| keepalive.within.last().is_some_and(|block| block == "upstream"));
@@ -138,7 +138,7 @@ impl Nginx {
         Some(self.at(Some(upstream), "upstream", text, "each proxied request opens a connection of its own"))
     }
 
-    fn open_files(&self) -> Option<Suggestion> {
+    fn open_files(&self) -> Option<Finding> {
         if !self.serves_files() || self.last("open_file_cache").is_some() {
             return None;
         }
@@ -146,7 +146,7 @@ impl Nginx {
         Some(self.at(None, "http", text, "each request for a file opens, looks at and closes it"))
     }
 
-    fn reuseport(&self, cpus: usize) -> Option<Suggestion> {
+    fn reuseport(&self, cpus: usize) -> Option<Finding> {
         let one = self.last("worker_processes").map_or("1", first) == "1";
         let shares = |listen: &Directive| listen.arguments.iter().any(|word| word == "reuseport");
         let mut listens = self.all("listen");
@@ -170,11 +170,11 @@ impl Nginx {
         self.directives.iter().rev().find(|directive| directive.name == name)
     }
 
-    fn at(&self, present: Option<&Directive>, within: &str, text: &str, why: &str) -> Suggestion {
-        Suggestion {
+    fn at(&self, present: Option<&Directive>, within: &str, text: &str, why: &str) -> Finding {
+        Finding {
             file: present.map_or(&self.file, |directive| &directive.file).clone(),
-            line: present.map(|directive| directive.line),
-            text: text.to_owned(),
+            number: present.map(|directive| directive.line),
+            line: text.to_owned(),
             within: present
                 .map_or(within, |directive| directive.within.last().map_or("", String::as_str))
                 .to_owned(),

@@ -20,9 +20,9 @@ impl Folder {
     }
 }
 
-fn brief(suggestions: &[Suggestion]) -> Vec<(String, Option<usize>, &str)> {
+fn brief(findings: &[Finding]) -> Vec<(String, Option<usize>, &str)> {
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
-    suggestions.iter().map(|s| (name(&s.file), s.line, s.text.as_str())).collect()
+    findings.iter().map(|found| (name(&found.file), found.number, found.line.as_str())).collect()
 }
 
 #[test]
@@ -60,7 +60,10 @@ fn nginx_is_read_with_its_includes_and_told_line_by_line() {
             (main, None, "open_file_cache max=10000 inactive=60s;"),
         ]
     );
-    assert_eq!(found[4].within, "server");
+    let shown = Suggestion::from(found[4].clone());
+    assert_eq!(shown.text, "change line 5, in `server`");
+    assert!(shown.file.ends_with("/sites/a.conf:5"), "{}", shown.file);
+    assert_eq!(Suggestion::from(found[1].clone()).text, "add in `http`");
 }
 
 #[test]

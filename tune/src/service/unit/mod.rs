@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::launch::{Launch, User};
+use crate::journal::{Held, Journal, System};
 
 pub use self::find::SEARCH_PATH;
 use self::text::Assignment;
@@ -45,6 +46,10 @@ pub enum UnitError {
     NoCommand { name: String },
     #[error("{name} has {count} ExecStart= lines, of which only one can be tuned")]
     SeveralCommands { name: String, count: usize },
+    #[error("{name} is running, and its users are served by it")]
+    Active { name: String },
+    #[error("{name}: {why}")]
+    Systemd { name: String, why: String },
     #[error("{name} runs as {user}, who is not in /etc/passwd")]
     NoUser { name: String, user: String },
 }
@@ -59,6 +64,10 @@ impl UnitError {
             Self::NoCommand { .. } | Self::SeveralCommands { .. } => {
                 "give the command itself behind -- instead of --unit"
             }
+            Self::Active { .. } => {
+                "stop it first, or let hasten stop it and start it again with --allow-system"
+            }
+            Self::Systemd { .. } => "see `systemctl status` and `journalctl -u`",
             Self::NoUser { .. } => "create the user, or give the command itself behind --",
         }
     }
@@ -109,6 +118,24 @@ impl Unit {
         let mut unit = Self { name: found.name.clone(), files: found.files, ..Self::default() };
         unit.apply(&assignments)?;
         Ok(unit)
+    }
+
+    /// Stops the unit if systemd runs it, and has it started again when the result is dropped.
+    pub fn take_over(
+        &self,
+        system: &System,
+        journal: &Journal,
+        allow_system: bool,
+    ) -> Result<Option<Held>, UnitError> {
+        let failed =
+            |error: std::io::Error| UnitError::Systemd { name: self.name.clone(), why: error.to_string() };
+        if !system.is_active(&self.name).map_err(failed)? {
+            return Ok(None);
+        }
+        if !allow_system {
+            return Err(UnitError::Active { name: self.name.clone() });
+        }
+        Held::stop(system, journal, &self.name).map(Some).map_err(failed)
     }
 
     /// How to start its command without systemd.
