@@ -2,10 +2,12 @@
 
 use std::env;
 use std::fs;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use hasten_bench::interrupt;
+use hasten_tests::chromium::Chromium;
 use hasten_tests::soak::Soak;
 use hasten_tests::soak::page::page;
 use hasten_tests::soak::report::Report;
@@ -51,21 +53,67 @@ fn setting<T: std::str::FromStr>(name: &str, usual: T) -> T {
     }
 }
 
-/// Stock servers and files that are not what they should be: every client has to notice.
+/// Stock servers and files that are not what they should be; one short run for both tests.
+fn wrong_files() -> &'static Report {
+    static REPORT: OnceLock<Report> = OnceLock::new();
+    REPORT.get_or_init(|| {
+        let schedule = Schedule::new(USUAL_SEED, Duration::from_secs(2));
+        let soak = Soak::start(&[Side::Stock]);
+        soak.corpus.corrupt();
+        let records = soak.run(&schedule, &AtomicBool::new(false));
+        Report::of(&soak, &schedule, &records, true)
+    })
+}
+
 #[test]
-fn one_wrong_byte_in_a_file_is_noticed() {
-    let schedule = Schedule::new(USUAL_SEED, Duration::from_secs(2));
-    let soak = Soak::start(&[Side::Stock]);
-    soak.corpus.corrupt();
-    let records = soak.run(&schedule, &AtomicBool::new(false));
-    let Report { document, complaints } = Report::of(&soak, &schedule, &records, true);
+fn every_client_notices_one_wrong_byte() {
+    let Report { document, complaints } = wrong_files();
     for row in document["rows"].as_array().expect("rows") {
         let stock = &row["stock"];
         assert_eq!(stock["answers"], 0, "{stock}");
         assert!(stock["failed"].as_u64() > Some(0), "{stock}");
     }
-    assert!(
-        complaints.iter().any(|complaint| complaint.contains("which differ first at byte")),
-        "{complaints:#?}"
-    );
+    let is_it = |complaint: &String| complaint.contains("which differ first at byte");
+    assert!(complaints.iter().any(is_it), "{complaints:#?}");
 }
+
+#[test]
+fn the_page_has_its_figures_and_its_curves() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("soak.html"), page(&wrong_files().document)).expect("a page");
+    let url = format!("file://{}/soak.html", directory.path().display());
+    let mut chromium = Chromium::start();
+    for (size, scheme) in [((1280, 900), "light"), ((320, 640), "dark")] {
+        chromium.open(&url, size, scheme);
+        chromium.settle();
+        let seen = chromium.evaluate(PROBE);
+        assert_eq!(chromium.complaints(), [""; 0], "{seen:#}");
+        assert_eq!(chromium.requests(), [url.as_str()], "{seen:#}");
+        assert_eq!(seen["headline"], "Something is wrong", "{seen:#}");
+        assert_eq!(seen["overflow"], 0, "{seen:#}");
+        assert!(seen["rows"].as_u64() > Some(15), "{seen:#}");
+        let drawn = seen["drawn"].as_array().expect("charts");
+        assert_eq!(drawn.len(), 8, "four for each server: {seen:#}");
+        assert!(drawn.iter().all(|colour| colour.as_u64() > Some(20)), "{seen:#}");
+    }
+}
+
+/// What a page shows. A curve of the stock server is the grey of its key: pixels that differ from the axes'.
+const PROBE: &str = "(() => {
+    const drawn = (canvas) => {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const stock = getComputedStyle(document.documentElement).getPropertyValue('--stock').trim();
+        const [r, g, b] = [1, 3, 5].map((at) => parseInt(stock.slice(at, at + 2), 16));
+        let count = 0;
+        for (let at = 0; at < data.length; at += 4) {
+            if (data[at] === r && data[at + 1] === g && data[at + 2] === b && data[at + 3] > 100) count++;
+        }
+        return count;
+    };
+    return {
+        headline: document.querySelector('h1').textContent,
+        rows: document.querySelectorAll('#figures tr').length,
+        drawn: [...document.querySelectorAll('#curves canvas')].map(drawn),
+        overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    };
+})()";
