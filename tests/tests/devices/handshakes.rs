@@ -3,14 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::thread;
 
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::server::{Launcher, ServerKind, ServerSpec};
 use hasten_telemetry::{Algorithm, BreakerState, Counters, Engine, Event};
+use hasten_tests::client::Client;
 use hasten_tests::pki::Pki;
+use hasten_tests::program::{EAGER, Program, Run, preload};
 use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd};
 use hasten_tests::traffic::Traffic;
-use hasten_tests::{Subject, product, wait};
+use hasten_tests::{Subject, product, tools, wait};
 use rustix::process::Signal;
 
 use crate::report;
@@ -128,6 +131,60 @@ fn new_workers_sign_by_the_device_and_old_ones_end() {
         });
         server.finish();
     }
+}
+
+/// nginx ends handshakes that take it a second. The device answers them later.
+#[test]
+fn connections_end_while_the_device_is_at_work() {
+    const CLIENTS: usize = 8;
+    let pki = Pki::new();
+    let simulation = Simulation::new();
+    let spec = spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "qat")
+        .env(PATIENT.0, PATIENT.1)
+        .server_lines("client_header_timeout 1s;");
+    let server = Subject::accelerated(&spec);
+    server.under_load(|| wait_for_signatures(&server, 20));
+    let before = server.counters();
+    simulation.slow(Simulated::Qat, 3000);
+    let client = Client::trusting(&pki.certificate(KeyKind::Rsa2048).root).build();
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| client.get(server.address()).expect_err("the server does not wait so long"));
+        }
+    });
+    let new = server.counters().since(&before);
+    assert!(new[Event::Cancelled] > 0, "{new:?}");
+    simulation.inject(Simulated::Qat, Injected::None);
+    server.under_load(|| wait_for_signatures(&server, 100));
+    let new = server.counters().since(&before);
+    assert_eq!((new[Engine::Qat].failed, new[Event::VerifyFailed]), (0, 0), "late answers are nobody's");
+    server.finish();
+}
+
+/// Valgrind has no AVX-512: what the device does not sign, the original does.
+#[test]
+fn nothing_is_amiss_under_valgrind() {
+    let simulation = Simulation::new();
+    let key = simulation.folder().join("key.pem");
+    tools::run(
+        Command::new(tools::tool("openssl", "openssl")).args(["genrsa", "-out"]).arg(&key).arg("2048"),
+    );
+    let program = Program::named("loop");
+    let mut command = Command::new(tools::tool("valgrind", "valgrind"));
+    command.args([
+        "--quiet",
+        "--leak-check=full",
+        "--show-leak-kinds=definite",
+        "--errors-for-leak-kinds=definite",
+    ]);
+    // As in tests/memory.rs.
+    command.args(["--child-silent-after-fork=yes", "--max-stackframe=131072", "--run-libc-freeres=no"]);
+    command.args(["--error-exitcode=9"]).arg(program.path()).arg("edge").arg(&key);
+    let environment = simulation.environment("qat");
+    preload(&mut command, &[&[EAGER, PATIENT], &environment[..]].concat());
+    let run = Run::of(command, true).succeeded();
+    assert_eq!(run.counters[Event::HandshakeFinished], 64, "{}", run.errors);
+    assert!(run.counters[Engine::Qat].ok > 0, "{:?}", run.counters);
 }
 
 #[test]

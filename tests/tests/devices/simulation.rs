@@ -66,6 +66,10 @@ impl Simulation {
         Self { folder, control }
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// A server that asks these devices.
     pub(crate) fn site(&self, devices: &'static str) -> Site {
         self.environment(devices).into_iter().fold(Site::new(), |site, (name, value)| site.env(name, value))
@@ -86,6 +90,12 @@ impl Simulation {
             self.write(engine, 4, 200);
         }
         self.write(engine, 0, fault as u32);
+    }
+
+    /// Every operation takes so much longer from now on.
+    pub(crate) fn slow(&self, engine: Simulated, milliseconds: u32) {
+        self.write(engine, 4, milliseconds);
+        self.write(engine, 0, Injected::Slow as u32);
     }
 
     /// The device was reset: sessions are dead, new ones work.
