@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+use hasten_plan::process::Setting;
 use hasten_plan::{AdvisedOption, Config, Decision, Plan, Reason, Side, Verdict};
 
 /// Wide enough for most tables, narrow enough for a page; for output that is not a terminal.
@@ -80,6 +81,15 @@ pub(crate) fn reason(reason: &Reason) -> String {
 pub(crate) fn verdict(verdict: &Verdict) -> String {
     let lines = [format!("{} {}: {}", verdict.name, decision(verdict), verdict.summary)].into_iter();
     lines.chain(verdict.reasons.iter().map(reason)).collect::<Vec<_>>().join("\n")
+}
+
+/// What is set besides accelerators, a line for each.
+pub(crate) fn settings(plan: &Plan) -> Vec<String> {
+    let line = |setting: &Setting| match &setting.left_out {
+        None => format!("{}: {}", setting.key, setting.value),
+        Some(why) => format!("{} {} left out: {why}", setting.key, setting.value),
+    };
+    plan.settings.list.iter().map(line).collect()
 }
 
 /// What becomes of the advice about garbage collection, a line for each option.

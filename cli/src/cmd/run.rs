@@ -11,6 +11,7 @@ use clap::builder::FalseyValueParser;
 use hasten_plan::accelerator;
 use hasten_plan::config::Wish;
 use hasten_plan::devices::Outlook;
+use hasten_plan::process::CpuList;
 use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict, misspelt_variable};
 use hasten_probe::{Environment, Probe, Program};
 
@@ -78,7 +79,7 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = args.load_config()?;
-    let surroundings = Surroundings { arguments: args.command[1..].to_vec(), ..Surroundings::current() };
+    let surroundings = surroundings(args, &config);
     surroundings.validate()?;
     let program = Program::inspect(&args.command[0], &Environment::current())?;
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
@@ -100,8 +101,48 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let error = hasten_exec::exec(&args.command, &plan.environment);
+    settle(&plan);
+    let error = hasten_exec::exec(&words(&plan, &args.command), &variables(&plan));
     Err(Failure::exec(&args.command[0].to_string_lossy(), &error))
+}
+
+/// What the plan depends on; CPUs and memory are looked at only where something is set that they decide.
+fn surroundings(args: &RunArgs, config: &Config) -> Surroundings {
+    let probe = Probe::new();
+    let cpus = config.process.cpus.is_some().then(|| probe.cpus_allowed_list()).flatten();
+    let memory = (!config.node.options.is_empty()).then(|| probe.memory_limit_bytes()).flatten();
+    Surroundings {
+        arguments: args.command[1..].to_vec(),
+        cpus: cpus.as_deref().and_then(CpuList::parse),
+        memory_limit: memory,
+        ..Surroundings::current()
+    }
+}
+
+/// Changes this process in what its command inherits. Where that fails the command runs without it.
+fn settle(plan: &Plan) {
+    let settings = &plan.settings;
+    if let Some(cpus) = &settings.cpus
+        && let Err(error) = hasten_exec::keep_to_cpus(&cpus.0)
+    {
+        say(format!("hasten: warning: cannot keep to CPUs {cpus}: {error}"));
+    }
+    if settings.no_thp
+        && let Err(error) = hasten_exec::forbid_huge_pages()
+    {
+        say(format!("hasten: warning: cannot switch off transparent huge pages: {error}"));
+    }
+}
+
+/// The command with the options that only its command line may hold.
+fn words(plan: &Plan, command: &[OsString]) -> Vec<OsString> {
+    let options = plan.settings.arguments.iter().map(OsString::from);
+    command[..1].iter().cloned().chain(options).chain(command[1..].iter().cloned()).collect()
+}
+
+fn variables(plan: &Plan) -> Vec<(&str, Option<OsString>)> {
+    let own = plan.settings.variables.iter().map(|(name, value)| (name.as_str(), Some(value.clone())));
+    plan.environment.iter().map(|(name, value)| (*name, value.clone())).chain(own).collect()
 }
 
 impl RunArgs {
@@ -174,7 +215,7 @@ fn print_summary(plan: &Plan, program: &Program, config: &Config, outlooks: &[Ou
     for line in devices::summary(outlooks) {
         say(line);
     }
-    for line in render::gc_advice(plan, config) {
+    for line in render::gc_advice(plan, config).into_iter().chain(render::settings(plan)) {
         say(format!("hasten: {line}"));
     }
     if !plan.applies() {
@@ -207,19 +248,26 @@ fn print_plan(plan: &Plan, program: &Program, config: &Config, outlooks: &[Outlo
     for outlook in outlooks {
         say(format!("\n{}", devices::details(outlook)));
     }
-    for (at, line) in render::gc_advice(plan, config).into_iter().enumerate() {
-        say(format!("{}{line}", if at == 0 { "\n" } else { "" }));
+    for lines in [render::gc_advice(plan, config), render::settings(plan)] {
+        for (at, line) in lines.into_iter().enumerate() {
+            say(format!("{}{line}", if at == 0 { "\n" } else { "" }));
+        }
     }
     say(format!("\nthe same by hand:\n  {}", by_hand(plan, command)));
+    if plan.settings.no_thp {
+        say("  (no command switches off transparent huge pages for one process; hasten does it by prctl)");
+    }
 }
 
 /// The command line that does what the plan does, to paste into a shell.
 fn by_hand(plan: &Plan, command: &[OsString]) -> String {
-    let variables = plan.environment.iter().map(|(name, value)| match value {
-        Some(value) => format!("{name}={}", quote(value)),
+    let variables = variables(plan).into_iter().map(|(name, value)| match value {
+        Some(value) => format!("{name}={}", quote(&value)),
         None => format!("{name}="),
     });
-    variables.chain(command.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
+    let cpus = plan.settings.cpus.as_ref().map(|cpus| format!("taskset --cpu-list {cpus}"));
+    let words = words(plan, command);
+    variables.chain(cpus).chain(words.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
 }
 
 /// For a POSIX shell.
