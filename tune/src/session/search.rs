@@ -1,6 +1,7 @@
 //! Combinations of what helped alone: proposed by a model, measured between baselines, the best measured again.
 
 mod proposer;
+mod untried;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use crate::measure::{Disqualified, Subject};
 use crate::space::Candidate;
 use crate::statistics::{Effect, effects, logs};
 use proposer::{Proposer, Tpe};
+use untried::Untried;
 
 /// Candidates that are proposed at a time.
 const BATCH: usize = 3;
@@ -46,14 +48,11 @@ pub(super) fn run<S: Subject>(
     runner.phase(Phase::Search, &format!("combinations of {} knobs", knobs.len()));
     let mut left = allotment.search;
     let heats = allotment.search / 3;
-    let mut first = Some(together(promising, &baseline, allotment.most_knobs()));
+    let mut untried = Untried::new(&knobs, promising, &baseline, allotment.most_knobs());
     while left >= heats.max(block::size(BATCH)) {
-        let batch = (0..BATCH)
-            .map(|_| {
-                let proposed = first.take().unwrap_or_else(|| proposer.propose());
-                at_most(proposed, allotment.most_knobs(), promising)
-            })
-            .collect::<Vec<_>>();
+        let batch: Vec<Candidate> = (0..BATCH)
+            .filter_map(|_| untried.or_next(proposer.propose()).or_else(|| best_of(&seen, 1).pop()))
+            .collect();
         left -= block::size(BATCH);
         for (candidate, cost) in measured(runner, &batch, &mut seen)? {
             proposer.learn(&candidate, cost);
@@ -84,31 +83,6 @@ fn screened(findings: &Findings, promising: &[Promising], baseline: &Candidate) 
         promising.iter().any(|one| (one.knob, one.level) == (screened.knob, screened.level))
     });
     known.map(|screened| (baseline.with(screened.knob, screened.level), Ok(screened.pairs.clone()))).collect()
-}
-
-/// The best level of each of the best knobs.
-fn together(promising: &[Promising], baseline: &Candidate, most: usize) -> Candidate {
-    let mut all = baseline.clone();
-    for Promising { knob, level, .. } in promising {
-        if all.0[*knob] == 0 && all.set().count() < most {
-            all = all.with(*knob, *level);
-        }
-    }
-    all
-}
-
-/// Without the knobs that promised least, if there are too many to show the part of each, and never nothing.
-fn at_most(mut candidate: Candidate, most: usize, promising: &[Promising]) -> Candidate {
-    for one in promising.iter().rev() {
-        if candidate.set().count() <= most {
-            break;
-        }
-        candidate = candidate.with(one.knob, 0);
-    }
-    if candidate.set().next().is_none() {
-        return together(promising, &candidate, most);
-    }
-    candidate
 }
 
 /// Measures a batch; each candidate with what a proposer is to learn.
