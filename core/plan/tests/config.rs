@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hasten_plan::config::NodeCache;
+use hasten_plan::process::Allocator;
 use hasten_plan::{Config, ConfigError, accelerator};
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -21,7 +22,10 @@ fn accepts_everything_that_is_documented() {
         "[run]\nstrict = true\nonly = [\"tls\"]\nwithout = []\n[tls]\nenabled = true\n[tls.break_even]\nrsa-2048-sign = 0x3\n\
          [gzip]\nenabled = true\nverify = true\nengines = [\"isal\", \"zlib-rs\"]\n\
          [devices]\nuse = [\"qpl\"]\ntimeout_ms = 0x14\nretry_ms = [1, 3_600_000]\nlibraries = \"/usr\"\n\
-         [node]\nenabled = true\ncache = \"read\"\ngc_record = true\ngc_advice = \"advice.json\"\n",
+         [node]\nenabled = true\ncache = \"read\"\ngc_record = true\ngc_advice = \"advice.json\"\n\
+         options = [\"--maglev\"]\nthreadpool = 8\ncompile_cache = true\n\
+         [process]\ncpus = \"0,2-3\"\nthp = \"never\"\nallocator = \"jemalloc\"\nmalloc_arenas = 2\n\
+         malloc_hugepages = true\nmalloc_keep = 64\n[environment]\nA = \"b\"\n",
     )
     .unwrap();
     assert!(config.strict);
@@ -30,6 +34,19 @@ fn accepts_everything_that_is_documented() {
     assert_eq!(config.gzip.engines, ["isal", "zlib-rs"]);
     assert_eq!((config.devices.timeout_ms, config.devices.retry_ms), (Some(20), Some((1, 3_600_000))));
     assert_eq!((config.node.cache, config.node.gc_record), (NodeCache::Read, true));
+    assert_eq!(
+        config.node.options.iter().map(|option| option.text.as_str()).collect::<Vec<_>>(),
+        ["--maglev"]
+    );
+    assert_eq!((config.node.threadpool, config.node.compile_cache), (Some(8), true));
+    let process = &config.process;
+    assert_eq!(process.cpus.as_ref().map(ToString::to_string).as_deref(), Some("0,2-3"));
+    assert_eq!((process.no_thp, process.allocator), (true, Some(Allocator::Jemalloc)));
+    assert_eq!(
+        (process.malloc_arenas, process.malloc_hugepages, process.malloc_keep),
+        (Some(2), true, Some(64))
+    );
+    assert_eq!(config.environment["A"], "b");
     assert!(parse("").is_ok());
 }
 
@@ -64,6 +81,16 @@ fn the_documentation_names_every_key_and_its_example_is_valid() {
         "cache",
         "gc_record",
         "gc_advice",
+        "options",
+        "threadpool",
+        "compile_cache",
+        "cpus",
+        "thp",
+        "allocator",
+        "malloc_arenas",
+        "malloc_hugepages",
+        "malloc_keep",
+        "[environment]",
     ];
     let names = [&accelerator::tls::OPERATIONS[..], &accelerator::gzip::ENGINES, &NodeCache::NAMES];
     for key in keys.into_iter().chain(names.concat()) {
@@ -98,6 +125,12 @@ fn unknown_keys_name_the_line_and_the_nearest_valid_key() {
             "hasten.toml:2: unknown engine `libdflate`",
             "did you mean `libdeflate`?",
         ),
+        ("[process]\ncpu = '1'", "hasten.toml:2: unknown key `cpu` in [process]", "did you mean `cpus`?"),
+        (
+            "[process]\nallocator = 'jmalloc'",
+            "hasten.toml:2: unknown allocator `jmalloc`",
+            "did you mean `jemalloc`?",
+        ),
         ("[gzipp]", "hasten.toml:1: unknown table `gzipp`", "did you mean `gzip`?"),
         (
             "[tls.break_even]\nrsa-2048-sgn = 3",
@@ -121,6 +154,13 @@ fn values_of_the_wrong_kind_say_what_is_expected() {
         ("[node]\ncache = true", "hasten.toml:2: `cache` must be \"on\", \"read\" or \"off\", not true"),
         ("[node]\ncache = 'no'", "hasten.toml:2: `cache` must be \"on\", \"read\" or \"off\", not 'no'"),
         ("[node]\ngc_advice = ''", "hasten.toml:2: `gc_advice` must be the path of a file, not ''"),
+        (
+            "[process]\ncpus = '3-1'",
+            "hasten.toml:2: `cpus` must be a list of CPUs, such as \"0,2-3\", not '3-1'",
+        ),
+        ("[process]\nthp = true", "hasten.toml:2: `thp` must be \"never\" or \"system\", not true"),
+        ("[process]\nmalloc_keep = 0", "hasten.toml:2: `malloc_keep` must be a number from 1 to 1024, not 0"),
+        ("[environment]\nA = 1", "hasten.toml:2: `A` must be a text in quotes, not 1"),
         ("[gzip]\nverify = 1", "hasten.toml:2: `verify` must be true or false, not 1"),
         (
             "[gzip]\nengines = []",
@@ -146,4 +186,30 @@ fn what_is_not_toml_has_a_line_too() {
 fn a_named_file_must_exist() {
     let error = Config::load(Some(Path::new("/no/such/hasten.toml"))).unwrap_err();
     assert!(error.to_string().starts_with("cannot read /no/such/hasten.toml: "), "{error}");
+}
+
+#[test]
+fn a_file_cannot_make_a_program_run_other_code() {
+    for (text, what, fix) in [
+        (
+            "[node]\noptions = ['--max-semi-space-size=8', '--require=/tmp/x.js']",
+            "hasten.toml:2: `options`: `--require` is not an option that a configuration may set",
+            "use one of --max-semi-space-size,",
+        ),
+        (
+            "[node]\noptions = ['--maglve']",
+            "hasten.toml:2: `options`: `--maglve`",
+            "did you mean `--maglev`?",
+        ),
+        (
+            "[environment]\nA = 'x'\nLD_PRELOAD = '/tmp/x.so'",
+            "hasten.toml:3: `LD_PRELOAD`: [environment] may not set LD_PRELOAD",
+            "use the key for it",
+        ),
+        ("[environment]\nNODE_OPTIONS = '-r x'", "hasten.toml:2: `NODE_OPTIONS`: ", "use the key for it"),
+    ] {
+        let (said, cure) = complaint(text);
+        assert!(said.starts_with(what), "{said}");
+        assert!(cure.starts_with(fix), "{cure}");
+    }
 }
