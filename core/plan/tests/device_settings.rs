@@ -248,3 +248,27 @@ fn each_engine_is_tried_or_there_is_a_reason() {
     let all = outlooks_of("", &named, host.path());
     assert_eq!(against(&all[0]), ["HASTEN_DEVICES=qpl does not name it"]);
 }
+
+#[test]
+fn a_cpu_without_lanes_gets_the_tls_library_for_a_device() {
+    let (installed, surroundings) = installed();
+    fs::write(installed.path().join("libhasten_tls.so"), "").unwrap();
+    let tls = |file: &str, variable: &str| {
+        let devices = Some(variable).filter(|list| !list.is_empty()).map(Into::into);
+        // This invented CPU has no features at all.
+        let plan = plan(&parse(file).unwrap(), &Surroundings { devices, ..surroundings.clone() });
+        let verdict = plan.accelerators.iter().find(|verdict| verdict.name == "tls").unwrap().clone();
+        let lanes = verdict.reasons.iter().find(|reason| reason.text.contains("AVX-512")).unwrap().clone();
+        (lanes.side, lanes.text)
+    };
+    assert_eq!(tls("", "").0, Side::Against);
+    assert_eq!(tls("", "qatzip,qpl").0, Side::Against, "these are not for TLS");
+    assert_eq!(tls("[devices]\nuse = ['qat']", "off").0, Side::Against, "the environment wins");
+    let (side, text) = tls("", "qatzip,qat");
+    assert_eq!(side, Side::Idle);
+    assert!(
+        text.ends_with(": nothing but RSA signatures, by QAT, for which HASTEN_DEVICES=qatzip,qat asks"),
+        "{text}"
+    );
+    assert_eq!(tls("[devices]\nuse = 'auto'", "").0, Side::Idle);
+}

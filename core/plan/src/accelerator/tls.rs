@@ -6,6 +6,7 @@ use hasten_probe::{Cpu, Feature, Program};
 
 use super::Accelerator;
 use crate::config::Config;
+use crate::devices;
 use crate::plan::{Reason, Side};
 use crate::preload;
 use crate::suggestion;
@@ -78,8 +79,20 @@ impl Accelerator for Tls {
         ]
     }
 
-    fn judge_host(&self, cpu: &Cpu, _: &Config, surroundings: &Surroundings) -> Vec<Reason> {
-        vec![engine(cpu, surroundings.deny_ifma)]
+    fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
+        let engine = engine(cpu, surroundings.deny_ifma);
+        if engine.side != Side::Against {
+            return vec![engine];
+        }
+        match devices::who_asks_for("qat", config, surroundings) {
+            // It needs nothing of the CPU.
+            Some(who) => {
+                let text =
+                    format!("{}: nothing but RSA signatures, by QAT, for which {who} asks", engine.text);
+                vec![Reason::idle(text)]
+            }
+            None => vec![engine],
+        }
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {

@@ -97,6 +97,12 @@ pub fn outlooks(
     ENGINES.iter().map(outlook).collect()
 }
 
+/// Who asks for this engine, if anybody does: by its name, or for whatever pays.
+pub(crate) fn who_asks_for(engine: &str, config: &Config, surroundings: &Surroundings) -> Option<String> {
+    let (asked, source) = asked(config, surroundings)?;
+    (asked == Asked::Auto || asked.names(engine)).then_some(source)
+}
+
 /// Where libraries are looked for in place of the system's own places.
 pub fn libraries(config: &Config, surroundings: &Surroundings) -> Option<PathBuf> {
     let variable = surroundings.device_libraries.as_deref().map(PathBuf::from);
