@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hasten_bench::server::ServerKind;
 use rustix::process::Signal;
@@ -17,6 +17,10 @@ use crate::subject::send;
 use crate::{Side, product, tools, wait};
 
 const POLL: Duration = Duration::from_millis(50);
+
+/// A master of HAProxy that has just been started loses the signal for a reload, stock or not: it is sent again.
+const RELOADS: u32 = 10;
+const SOON: Duration = Duration::from_secs(5);
 
 /// Does to one server what the schedule says, until it ends or somebody wants to stop.
 pub(super) fn act(station: &Station, schedule: &Schedule, clock: Clock, stop: &AtomicBool) {
@@ -38,16 +42,33 @@ pub(super) fn act(station: &Station, schedule: &Schedule, clock: Clock, stop: &A
 
 fn reload(station: &Station, clock: Clock) {
     station.keep_counters();
-    let old = station.workers();
-    let reload = Reload { at: clock.now(), old: old.clone() };
-    station.remember(|history| history.reloads.push(reload));
     station.next_generation();
-    let signal = match station.kind {
-        ServerKind::Nginx => Signal::HUP,
-        ServerKind::Haproxy => Signal::USR2,
-    };
-    send(station.pid(), signal);
-    wait::until("new workers", || station.workers().iter().any(|worker| !old.contains(worker)));
+    for _ in 0..RELOADS {
+        let old = station.workers();
+        let reload = Reload { at: clock.now(), old: old.clone() };
+        station.remember(|history| history.reloads.push(reload));
+        let signal = match station.kind {
+            ServerKind::Nginx => Signal::HUP,
+            ServerKind::Haproxy => Signal::USR2,
+        };
+        send(station.pid(), signal);
+        if comes_true(|| station.workers().iter().any(|worker| !old.contains(worker))) {
+            return;
+        }
+    }
+    panic!("{} does not reload\n{}", station.name(), station.log());
+}
+
+/// Whether it does soon.
+fn comes_true(condition: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + SOON;
+    while Instant::now() < deadline {
+        if condition() {
+            return true;
+        }
+        thread::sleep(POLL);
+    }
+    false
 }
 
 /// Stops a worker, so that it accepts nobody any more, notes whom it has, and kills it.
