@@ -19,6 +19,10 @@ fn main() -> ExitCode {
     if matches!(command, Command::Check(_) | Command::Completions(_) | Command::Man(_)) {
         hasten_exec::die_on_broken_pipe();
     }
+    // Before anything else: what a `hasten tune` that was killed has left.
+    for replayed in hasten_tune::journal::replay() {
+        render::say(format_args!("hasten: {replayed}"));
+    }
     let outcome = match command {
         Command::Check(args) => cmd::check::run(&args),
         Command::Run(args) => cmd::run::run(&args),

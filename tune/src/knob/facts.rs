@@ -6,8 +6,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use hasten_bench::affinity;
-use hasten_plan::process::Allocator;
+use hasten_plan::process::{self, Allocator};
 use hasten_plan::{Config, Decision, Plan, Surroundings, Verdict};
+use hasten_probe::program::kind::Kind;
 use hasten_probe::program::node::NodeBuild;
 use hasten_probe::program::{Libc, Linkage};
 use hasten_probe::{Environment, Probe, Program, ProgramError};
@@ -27,8 +28,8 @@ pub struct Facts {
     pub accelerators: Vec<Verdict>,
     /// If the command itself is Node.js, or a script for it.
     pub node: Option<NodeFacts>,
-    /// Whether what the command starts may be Node.js, reached by `NODE_OPTIONS`.
-    pub may_start_node: bool,
+    /// Why neither the command nor what it starts is a Node.js that `NODE_OPTIONS` reaches.
+    pub no_node: Option<String>,
     pub machine: Machine,
     pub allow_system: bool,
 }
@@ -68,7 +69,8 @@ impl Facts {
         let arguments = launch.command.get(1..).unwrap_or_default().to_vec();
         let surroundings = Surroundings { arguments, ..Surroundings::current() };
         let plan = Plan::new(&Probe::new().cpu(), &program, &Config::default(), &surroundings);
-        let is_node = program.kind.runs_javascript() && plan.verdict("node").is_some_and(Verdict::is_loaded);
+        let no_node = process::reaches_node(&program).err();
+        let is_node = program.kind == Kind::Node && no_node.is_none();
         let build = is_node.then(|| NodeBuild::ask(&program, &paths).ok()).flatten();
         let node = build.map(|build| NodeFacts {
             major: build.major(),
@@ -79,7 +81,7 @@ impl Facts {
         });
         Ok(Self {
             command: launch.command.clone(),
-            may_start_node: plan.verdict("node").is_some_and(Verdict::is_loaded),
+            no_node,
             program,
             environment,
             accelerators: plan.accelerators,
@@ -130,8 +132,7 @@ impl Machine {
         nodes.sort();
         let cpus_of = |node: &PathBuf| {
             let list = fs::read_to_string(node.join("cpulist")).unwrap_or_default();
-            let all =
-                hasten_plan::process::CpuList::parse(list.trim()).map(|list| list.0).unwrap_or_default();
+            let all = process::CpuList::parse(list.trim()).map(|list| list.0).unwrap_or_default();
             all.into_iter().filter(|cpu| cpus.contains(cpu)).collect::<Vec<_>>()
         };
         Self {
@@ -168,8 +169,8 @@ impl Facts {
     pub(super) fn fake(command: &[&str], machine: Machine, node: Option<NodeFacts>) -> Self {
         let launch = Launch::new(command.iter().map(OsString::from).collect(), PathBuf::new());
         let facts = Self::of(&launch, false).unwrap();
-        let may_start_node = node.is_some();
-        Self { machine, node, may_start_node, environment: BTreeMap::new(), ..facts }
+        let no_node = node.is_none().then(|| format!("{} neither is Node.js nor starts it", command[0]));
+        Self { machine, node, no_node, environment: BTreeMap::new(), ..facts }
     }
 }
 

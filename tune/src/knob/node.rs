@@ -17,8 +17,7 @@ pub(super) fn of(facts: &Facts) -> Result<&NodeFacts, String> {
 
 /// Whether `NODE_OPTIONS` and variables reach a Node.js.
 pub(super) fn may_run(facts: &Facts) -> Result<(), String> {
-    let name = facts.program.name();
-    if facts.may_start_node { Ok(()) } else { Err(format!("{name} neither is Node.js nor starts it")) }
+    facts.no_node.clone().map_or(Ok(()), Err)
 }
 
 /// Options that only the command line may set.

@@ -12,7 +12,11 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use hasten_probe::Program;
 use serde::Serialize;
+
+use crate::accelerator::node;
+use crate::plan::Side;
 
 pub use self::allocator::Allocator;
 pub use self::cpus::CpuList;
@@ -74,6 +78,12 @@ impl Settings {
     pub fn applies(&self) -> bool {
         self.list.iter().any(|setting| setting.left_out.is_none())
     }
+}
+
+/// Whether `NODE_OPTIONS` reaches a Node.js in this program, or in one that it starts; the reason if not.
+pub fn reaches_node(program: &Program) -> Result<(), String> {
+    let reason = node::heeds(program);
+    if reason.side == Side::Against { Err(reason.text) } else { Ok(()) }
 }
 
 /// Variables that `[environment]` may not set: others of our tables do, or they would make any program run other code.
