@@ -131,7 +131,11 @@ impl Findings {
             peak_kib: record.samples.iter().map(|s| s.sum(|h| h.proportional_kib)).max().unwrap_or(0),
             idle_descriptors: (record.before.descriptors(), record.after.descriptors()),
             left_over: super::left_over(&record.after, station),
-            alarms: alarms(&log).into_iter().filter(is_unprovoked).chain(crashes(&log)).collect(),
+            alarms: alarms(&log)
+                .into_iter()
+                .filter(|alarm| is_unprovoked(alarm))
+                .chain(crashes(&log))
+                .collect(),
             batched: batched(&counters),
             compressed: compressed(&counters),
         }
@@ -241,7 +245,7 @@ fn part(samples: &[Sample], from: f64, to: f64) -> Vec<&Sample> {
 }
 
 /// What nonsense makes a server say depends on the nonsense. That it is the same as ever, `tests/edges` looks at.
-fn is_unprovoked(alarm: &String) -> bool {
+fn is_unprovoked(alarm: &str) -> bool {
     !alarm.contains("SSL_do_handshake() failed") && !alarm.contains("while SSL handshaking")
 }
 
