@@ -17,6 +17,8 @@ Examples:
   hasten engine disable all           leave all work to the original libraries, at once
   hasten bench tls --quick            measure the gain on this machine, in about a minute
   hasten bench gzip --quick           the same for compression
+  hasten tune --url http://127.0.0.1:3000/ -- node app.js
+                                      find and prove settings that make it cheaper
   hasten gc gc.log                    what garbage collection costs, and what to do about it
 ";
 

@@ -82,6 +82,14 @@ impl Subject for Trials<'_> {
     type Stop = TrialError;
 
     fn measure(&mut self, candidate: &Candidate) -> Result<Outcome, TrialError> {
+        let outcome = self.run(candidate)?;
+        // A load that is short and a machine that is busy: once may be bad luck.
+        if outcome == no_answer() { self.run(candidate) } else { Ok(outcome) }
+    }
+}
+
+impl Trials<'_> {
+    fn run(&mut self, candidate: &Candidate) -> Result<Outcome, TrialError> {
         let is_baseline = candidate.set().next().is_none();
         let mut service = match self.start(candidate) {
             Ok(service) => service,
@@ -97,9 +105,6 @@ impl Subject for Trials<'_> {
         }
         Ok(self.checks.judge_log(&log, outcome, is_baseline))
     }
-}
-
-impl Trials<'_> {
     /// Learns what the service answers as it is. Before the session, so that all of its measurements take as long.
     ///
     /// # Errors
@@ -217,9 +222,7 @@ fn judge(result: LoadResult, cpu: Duration, memory: u64) -> Outcome {
         return Outcome::Disqualified(Disqualified::FailedRequests { what });
     }
     if result.requests == Some(0.0) {
-        return Outcome::Disqualified(Disqualified::FailedRequests {
-            what: "no request was answered".to_owned(),
-        });
+        return no_answer();
     }
     Outcome::Measured(Measurement {
         requests: result.requests.unwrap_or(0.0),
@@ -229,6 +232,10 @@ fn judge(result: LoadResult, cpu: Duration, memory: u64) -> Outcome {
         latency: result.latency,
         metric: result.custom,
     })
+}
+
+fn no_answer() -> Outcome {
+    Outcome::Disqualified(Disqualified::FailedRequests { what: "no request was answered".to_owned() })
 }
 
 /// A service that does not start or stop may do so because of a candidate; all else is nobody's fault but ours.

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser};
 use hasten_bench::interrupt;
-use hasten_tune::journal::{self, Replayed};
 use hasten_tune::session::{self, Findings, Halt, Record};
 use hasten_tune::trial::TrialError;
 
@@ -97,9 +96,9 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = units::share, help_heading = "Goal")]
     effect: f64,
 
-    /// How long the whole session may take
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = units::duration, help_heading = "Goal")]
-    budget: Duration,
+    /// How long the whole session may take [default: 15m]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Goal")]
+    budget: Option<Duration>,
 
     /// Try these knobs only
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Knobs")]
@@ -150,8 +149,6 @@ struct Stored {
 }
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
-    // A hasten that was killed may have left something changed, or running.
-    undo_what_was_left();
     match &args.resume {
         Some(folder) => go_on(args, folder),
         None if args.list_knobs => knobs::list(&setup::knobs(args)?.choices, args.json),
@@ -184,7 +181,9 @@ fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
         .args;
     args.json = given.json;
     // More time is the one thing that may be different: it only adds.
-    args.budget = args.budget.max(given.budget);
+    if let Some(budget) = given.budget {
+        args.budget = Some(budget.max(args.budget.unwrap_or(setup::BUDGET)));
+    }
     let setup = Setup::new(&args, seed)?;
     setup.must_be_that_of(&record, &args, given)?;
     say(format!("{} measurements are there already", record.len()));
@@ -230,24 +229,14 @@ fn conclude(
 ) -> Result<ExitCode, Failure> {
     output::print(args, written)?;
     match halt {
+        Some(Halt::OutOfTime) if findings.noise.is_none() => Err(Failure::new(
+            "the time was over before anything could be said",
+            "give a larger --budget, such as 15m, or a shorter load",
+        )),
         None | Some(Halt::OutOfTime) => Ok(ExitCode::SUCCESS),
         Some(Halt::Stopped(TrialError::Interrupted)) => Ok(ExitCode::from(INTERRUPTED)),
         Some(_) if interrupted.load(Ordering::Relaxed) => Ok(ExitCode::from(INTERRUPTED)),
         Some(halt) => Err(setup::failure_of(halt, findings)),
-    }
-}
-
-fn undo_what_was_left() {
-    for replayed in journal::replay() {
-        match replayed {
-            Replayed::Undone(what) => {
-                say(format!("hasten: undone, as a hasten that was killed left it: {what}"))
-            }
-            Replayed::Left(what) => {
-                say(format!("hasten: left as it is, changed by somebody else since: {what}"))
-            }
-            other => say(format!("hasten: {other:?}")),
-        }
     }
 }
 

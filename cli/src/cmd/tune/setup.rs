@@ -25,6 +25,8 @@ use crate::failure::Failure;
 /// A run of a load tool that takes longer than this hangs.
 const LOAD_LIMIT: Duration = Duration::from_secs(600);
 
+pub(super) const BUDGET: Duration = Duration::from_secs(15 * 60);
+
 /// A session that is ready to begin.
 pub(super) struct Setup {
     pub(super) launch: Launch,
@@ -49,7 +51,6 @@ pub(super) struct Knobs {
 impl Setup {
     pub(super) fn new(args: &TuneArgs, seed: u64) -> Result<Self, Failure> {
         let settings = settings(args, seed)?;
-        let load = load(args)?;
         let Knobs { launch, choices, suggestions } = knobs(args)?;
         if choices.knobs.is_empty() {
             return Err(Failure::new(
@@ -57,6 +58,7 @@ impl Setup {
                 "see why with --list-knobs, or give a knob of your own: --knob 'pool=env:POOL_SIZE=4,16'",
             ));
         }
+        let load = load(args)?;
         Ok(Self {
             launch,
             space: choices.space(),
@@ -208,7 +210,7 @@ fn settings(args: &TuneArgs, seed: u64) -> Result<Settings, Failure> {
             )
         })?;
     Ok(Settings {
-        budget: args.budget,
+        budget: args.budget.unwrap_or(BUDGET),
         effect: args.effect,
         seed,
         objective,

@@ -1,0 +1,75 @@
+//! The right knobs are kept, the others are not, and who corrupts answers is out.
+
+use std::fs;
+use std::process::Command;
+
+use hasten_tests::product;
+use serde_json::Value;
+
+use crate::tune::{Tune, said};
+
+const ALL: [&str; 7] = [
+    "PLANTED_NULL",
+    "PLANTED_GOOD",
+    "PLANTED_BAD",
+    "PLANTED_TWIN_A",
+    "PLANTED_TWIN_B",
+    "PLANTED_CORRUPT",
+    "PLANTED_NOTHING",
+];
+
+#[test]
+fn planted_effects_are_found_and_the_corruptor_is_out() {
+    let tune = Tune::of(&ALL, "75s");
+    let output = tune.command().output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let report = tune.report();
+    assert_eq!(report["verdict"], "better", "{}", said(&output));
+    let fates = fates(&report);
+    let fate =
+        |knob: &str| fates.iter().find(|(name, _)| name == knob).map(|(_, fate)| fate.as_str()).unwrap();
+    assert_eq!(fate("good"), "kept", "{}", said(&output));
+    assert_eq!(fate("corrupt"), "disqualified", "{}", said(&output));
+    for knob in ["null", "nothing", "bad"] {
+        assert!(["no-difference", "harmful"].contains(&fate(knob)), "{knob}: {}", fate(knob));
+    }
+    let twins = ["twin-a", "twin-b"].map(|knob| fate(knob) == "kept");
+    assert_ne!(twins, [true, true], "each helps, both together harm\n{}", said(&output));
+    let reason =
+        report["disqualified"].as_array().unwrap().iter().find(|one| one["candidate"] == "corrupt=on");
+    assert!(reason.unwrap()["reason"].as_str().unwrap().contains("answers something else"), "{reason:?}");
+    assert!(report["budget"]["used"].as_f64() <= report["budget"]["seconds"].as_f64());
+    assert!(tune.is_stopped());
+    the_profile_works(&tune);
+}
+
+/// It sets what was kept, and nothing else.
+fn the_profile_works(tune: &Tune) {
+    let profile = tune.out().join("hasten.toml");
+    let text = fs::read_to_string(&profile).unwrap();
+    assert!(text.contains("PLANTED_GOOD = \"on\""), "{text}");
+    for variable in ["PLANTED_BAD", "PLANTED_NULL", "PLANTED_NOTHING", "PLANTED_CORRUPT"] {
+        assert!(!text.contains(variable), "{text}");
+    }
+    let mut run = Command::new(product::hasten());
+    let output = run.args(["run", "--quiet", "--config"]).arg(&profile).args(["--", "env"]).output().unwrap();
+    let environment = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(environment.lines().any(|line| line == "PLANTED_GOOD=on"), "{}", said(&output));
+}
+
+fn fates(report: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let screened = report["screened"].as_array().unwrap();
+    screened.iter().map(|one| (text(&one["knob"]), text(&one["fate"]))).collect()
+}
+
+#[test]
+fn where_nothing_helps_there_is_no_profile_and_it_is_said() {
+    let tune = Tune::of(&["PLANTED_NULL", "PLANTED_BAD"], "45s");
+    let output = tune.command().output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let verdict = tune.report()["verdict"].clone();
+    assert!(verdict == "no-difference" || verdict == "too-noisy", "{}", said(&output));
+    assert!(!tune.out().join("hasten.toml").exists());
+    assert!(tune.is_stopped());
+}

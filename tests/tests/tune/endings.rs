@@ -1,0 +1,64 @@
+//! However a session ends, nothing runs afterwards, and it can go on.
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use hasten_tests::wait;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::tune::{Tune, said};
+
+fn interrupted(tune: &Tune, trials: usize) -> usize {
+    let mut child = tune.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait::until("measurements", || tune.trials().len() >= trials);
+    signal(&child, Signal::INT);
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    assert!(tune.is_stopped(), "the service still runs");
+    tune.trials().len()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "45s");
+    let kept = interrupted(&tune, 12);
+    let before = tune.trials();
+    assert_eq!(tune.report()["verdict"], "unfinished");
+    assert!(!tune.out().join("hasten.toml").exists());
+    let output = tune.hasten().args(["--resume", "hasten-tune"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let after = tune.trials();
+    assert!(after.len() > kept, "{}", said(&output));
+    assert_eq!(after[..kept], before[..]);
+    assert_eq!(tune.report()["verdict"], "better", "{}", said(&output));
+    assert!(tune.out().join("hasten.toml").exists());
+}
+
+#[test]
+fn what_is_not_the_same_does_not_go_on() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "45s");
+    interrupted(&tune, 2);
+    let output = tune.hasten().args(["--resume", "hasten-tune", "--", "sleep", "1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("the command is another"), "{}", said(&output));
+    let path = tune.out().join("session.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"on\"", "\"off\"")).unwrap();
+    let output = tune.hasten().args(["--resume", "hasten-tune"]).output().unwrap();
+    assert!(said(&output).contains("other knobs, or other levels"), "{}", said(&output));
+}
+
+#[test]
+fn a_second_session_leaves_the_first_alone() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "45s");
+    interrupted(&tune, 1);
+    let first = tune.trials();
+    interrupted(&tune, 2);
+    let text = fs::read_to_string(tune.folder().join("hasten-tune.1/session.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(kept["trials"].as_array(), Some(&first));
+}

@@ -1,0 +1,98 @@
+//! Each bad input has one clear error and a fix.
+
+use crate::tune::{Tune, said};
+
+/// The exit code, and what is said.
+fn fails(tune: &Tune, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = tune.hasten().args(arguments).output().unwrap();
+    assert!(output.stdout.is_empty(), "{}", said(&output));
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn mistakes_are_named_with_the_cure() {
+    let tune = Tune::of(&[], "60s");
+    let url = ["--url", "http://127.0.0.1:1/"];
+    let service = ["--", "sleep", "60"];
+    let cases: [(&[&str], &str); 9] = [
+        (&["--url", "http://127.0.0.1:1/"], "no command is given"),
+        (&["--knob", "pool=POOL=1", "--", "sleep", "60"], "NAME=env:VARIABLE"),
+        (&["--knob", "pool=env:POOL=1", "--", "sleep", "60"], "there is no load"),
+        (&["--only", "semi-spce", "--", "sleep", "60"], "semi-space"),
+        (&["--objective", "cpu_us + x", "--", "sleep", "60"], "position 10"),
+        (&["--budget", "15", "--", "sleep", "60"], "15m"),
+        (&["--max-rss", "1", "--", "sleep", "60"], "512M"),
+        (&["--effect", "3", "--", "sleep", "60"], "3%"),
+        (&["--metric-regex", "x", "--load", "true", "--", "sleep", "60"], "group"),
+    ];
+    for (arguments, what) in cases {
+        let (code, text) = fails(&tune, arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {text}");
+        assert!(text.contains(what), "{arguments:?}: {text}");
+    }
+    let twice = [&url[..], &["--knob", "a=env:A=1", "--knob", "a=env:B=1"], &service[..]].concat();
+    assert!(fails(&tune, &twice).1.contains("two knobs named `a`"));
+    assert!(!tune.out().exists(), "nothing was begun");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let tune = Tune::of(&[], "60s");
+    let (code, text) = fails(&tune, &["--url", "http://127.0.0.1:1/", "--", "no-such-program"]);
+    assert_eq!(code, Some(127), "{text}");
+    assert!(text.contains("no-such-program"), "{text}");
+}
+
+#[test]
+fn a_session_that_is_not_there_is_named() {
+    let tune = Tune::of(&[], "60s");
+    let (code, text) = fails(&tune, &["--resume", "nowhere"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("nowhere") && text.contains("fix:"), "{text}");
+}
+
+#[test]
+fn a_budget_that_proves_nothing_says_how_much_would() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "2s");
+    let output = tune.command().output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("--budget"), "{}", said(&output));
+    assert!(tune.is_stopped());
+}
+
+#[test]
+fn a_service_that_fails_by_itself_is_the_owners_to_put_right() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "60s");
+    let url = format!("http://127.0.0.1:{}/", tune.port());
+    let mut command = tune.hasten();
+    command.args([
+        "--knob",
+        "good=env:PLANTED_GOOD=on",
+        "--url",
+        &url,
+        "--",
+        "sh",
+        "-c",
+        "echo broken; exit 3",
+    ]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("broken"), "{}", said(&output));
+}
+
+#[test]
+fn knobs_are_listed_with_what_is_tried_and_why_not() {
+    let tune = Tune::of(&[], "60s");
+    let output =
+        tune.hasten().args(["--list-knobs", "--knob", "pool=env:POOL=4,8", "--", "sh"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(text.contains("pool") && text.contains("4, 8"), "{text}");
+    assert!(
+        text.contains("NOT TRIED") && text.contains("system-thp") && text.contains("--allow-system"),
+        "{text}"
+    );
+    let output = tune.hasten().args(["--list-knobs", "--json", "--", "sh"]).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["left_out"].as_array().unwrap().iter().any(|knob| knob["name"] == "system-thp"), "{json}");
+}
