@@ -324,8 +324,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 impl Drop for Qat {
     fn drop(&mut self) {
         let mut pause = Pause::new(PATIENCE.min(self.limit * 4));
-        // SAFETY: the instance is started; as in `poll`.
         while self.is_in_use()
+            // SAFETY: the instance is started; as in `poll`.
             && matches!(unsafe { (self.functions.poll)(self.instance, 0) }, abi::SUCCESS | abi::RETRY)
             && pause.wait()
         {}
