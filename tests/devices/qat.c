@@ -60,6 +60,7 @@ struct instance {
     unsigned waiting;
     uint32_t generation;
     int is_started;
+    struct instance *older;
 };
 
 /* One for each start of the library; the real one keeps rings of a stopped process to itself, too. */
@@ -78,8 +79,10 @@ API int icp_sal_userStart(const char *section)
         return block->fault == GONE ? RESTARTING_NOW : FAIL;
     }
     pthread_mutex_lock(&lock);
+    struct instance *older = current;
     current = calloc(1, sizeof *current);
     current->generation = block->generation;
+    current->older = older;
     pthread_mutex_unlock(&lock);
     return SUCCESS;
 }

@@ -170,21 +170,21 @@ fn nothing_is_amiss_under_valgrind() {
         Command::new(tools::tool("openssl", "openssl")).args(["genrsa", "-out"]).arg(&key).arg("2048"),
     );
     let program = Program::named("loop");
-    let mut command = Command::new(tools::tool("valgrind", "valgrind"));
-    command.args([
-        "--quiet",
-        "--leak-check=full",
-        "--show-leak-kinds=definite",
-        "--errors-for-leak-kinds=definite",
-    ]);
-    // As in tests/memory.rs.
-    command.args(["--child-silent-after-fork=yes", "--max-stackframe=131072", "--run-libc-freeres=no"]);
-    command.args(["--error-exitcode=9"]).arg(program.path()).arg("edge").arg(&key);
     let environment = simulation.environment("qat");
-    preload(&mut command, &[&[EAGER, PATIENT], &environment[..]].concat());
-    let run = Run::of(command, true).succeeded();
-    assert_eq!(run.counters[Event::HandshakeFinished], 64, "{}", run.errors);
-    assert!(run.counters[Engine::Qat].ok > 0, "{:?}", run.counters);
+    let run = || {
+        let mut command = Command::new(tools::tool("valgrind", "valgrind"));
+        // As in tests/memory.rs.
+        command.args(["--quiet", "--leak-check=full", "--show-leak-kinds=definite"]);
+        command.args(["--errors-for-leak-kinds=definite", "--max-stackframe=131072"]);
+        command.args(["--child-silent-after-fork=yes", "--run-libc-freeres=no"]);
+        command.args(["--error-exitcode=9"]).arg(program.path()).arg("edge").arg(&key);
+        preload(&mut command, &[&[EAGER, PATIENT], &environment[..]].concat());
+        let run = Run::of(command, true).succeeded();
+        assert_eq!(run.counters[Event::HandshakeFinished], 64, "{}", run.errors);
+        run.counters[Engine::Qat].ok
+    };
+    // A session may take longer to start than all the handshakes, and then has no part in them.
+    assert!((0..5).any(|_| run() > 0), "the device signs");
 }
 
 #[test]
