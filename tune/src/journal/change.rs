@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use super::system::System;
-use crate::service::process::{Process, Stat};
+use crate::service::process::{self, Process, Stat};
 
 /// Until a service that was left behind is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,14 +74,17 @@ fn unit(system: &System, name: &str) -> io::Result<Undone> {
     Ok(Undone::Done(format!("{name} is started again")))
 }
 
-/// Ends the process with its group, if it is still the same one.
+/// Ends the process with its group, if it is still the same one. A service begins in a group of its own, and leaves it
+/// only for another one of its own.
 fn end(process: Process) -> Undone {
-    let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return Undone::Already };
-    let leads_group = |stat: &Stat| stat.group == process.pid;
     let Some(stat) = process.alive() else { return Undone::Already };
-    let signal = |signal| match leads_group(&stat) {
-        true => kill_process_group(pid, signal),
-        false => kill_process(pid, signal),
+    let id = |number: u32| i32::try_from(number).ok().and_then(Pid::from_raw);
+    let own = Stat::of(process::own()).map_or(0, |own| own.group);
+    let group = id(stat.group).filter(|_| stat.group != own);
+    let signal = |signal| match (group, id(process.pid)) {
+        (Some(group), _) => kill_process_group(group, signal),
+        (None, Some(pid)) => kill_process(pid, signal),
+        (None, None) => Ok(()),
     };
     let _ = signal(Signal::TERM);
     let deadline = Instant::now() + PATIENCE;

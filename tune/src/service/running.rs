@@ -62,7 +62,8 @@ pub struct Service {
     log: PathBuf,
     stop_limit: Duration,
     /// So that the next hasten ends what this one could not.
-    entry: Option<(Journal, Entry)>,
+    entries: Vec<Entry>,
+    journal: Option<Journal>,
     /// Settings of the kernel, in the order in which they were made.
     held: Vec<Held>,
     over: bool,
@@ -85,7 +86,8 @@ impl Service {
         let tree = Arc::new(Mutex::new(Tree::new(child.id(), before)));
         let mut service = Self {
             name: launch.name(),
-            entry: note_in_journal(launch.journal.as_ref(), child.id()),
+            entries: Vec::new(),
+            journal: launch.journal.clone(),
             child,
             status: None,
             sampler: Sampler::start(Arc::clone(&tree)),
@@ -96,7 +98,12 @@ impl Service {
             stop_limit: limits.stop,
             over: false,
         };
+        service.note(&[service.child.id()]);
         service.address = service.wait_until_ready(readiness, limits.start, stopped)?;
+        if service.status.is_some() {
+            // It is in the background, where the first process does not lead to it any more.
+            service.note(&service.pids());
+        }
         Ok(service)
     }
 
@@ -148,6 +155,13 @@ impl Service {
         self.end()
     }
 
+    /// Tells the next hasten which processes to end, should this one be killed.
+    fn note(&mut self, pids: &[u32]) {
+        let Some(journal) = &self.journal else { return };
+        let changes = pids.iter().filter_map(|pid| Change::service(*pid));
+        self.entries.extend(changes.filter_map(|change| journal.note(&change).ok()));
+    }
+
     fn wait_until_ready(
         &mut self,
         readiness: &Readiness,
@@ -187,9 +201,9 @@ impl Service {
         self.sampler.stop();
         let stopped = if self.ends_politely() { Stopped::Politely } else { self.kill()? };
         let _ = self.child.wait();
-        if let Some((journal, entry)) = self.entry.take() {
+        for entry in self.entries.drain(..) {
             // A note that stays is of a process that is gone, which the next reader sees.
-            let _ = journal.settle(&entry);
+            let _ = self.journal.as_ref().map(|journal| journal.settle(&entry));
         }
         while let Some(held) = self.held.pop() {
             // Where that fails, its note stays for the next hasten.
@@ -282,13 +296,6 @@ fn hold(launch: &Launch) -> Result<Vec<Held>, ServiceError> {
         );
     }
     Ok(held)
-}
-
-/// Tells the next hasten which process to end, should this one be killed.
-fn note_in_journal(journal: Option<&Journal>, pid: u32) -> Option<(Journal, Entry)> {
-    let journal = journal?;
-    let entry = journal.note(&Change::service(pid)?).ok()?;
-    Some((journal.clone(), entry))
 }
 
 /// Looks at memory now and then.
