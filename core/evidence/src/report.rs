@@ -3,6 +3,7 @@
 mod charts;
 mod frontier;
 mod html;
+mod overview;
 mod remarks;
 mod terminal;
 
@@ -16,6 +17,7 @@ use crate::paired::{Estimate, Pair};
 use crate::verdict::Verdict;
 use crate::warning::Warning;
 
+pub use self::overview::{LeftOut, Overview, Part};
 pub use self::terminal::Style;
 
 /// What is compared in one row: its columns in the table, its fields in the JSON row.

@@ -196,3 +196,51 @@ fn saving_replaces_both_files_and_leaves_nothing_else() {
     assert!(std::fs::read_to_string(&saved.html).unwrap().starts_with("<!DOCTYPE html>"));
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 2);
 }
+
+#[test]
+fn several_reports_are_one_page_and_one_json() {
+    use hasten_evidence::report::{LeftOut, Overview, Part};
+    use std::path::Path;
+
+    let mut tls = report(vec![row("nginx", 1, 400.0, 200.0, 0)]);
+    tls.text.title = "<b>handshakes</b>".to_owned();
+    let part = |report: &Report<Example>, page| Part::of(report, Path::new(page), Style::PLAIN).unwrap();
+    let left_out = LeftOut {
+        workload: "node".to_owned(),
+        why: "node is not installed".to_owned(),
+        fix: "apt-get install nodejs".to_owned(),
+    };
+    let mut overview = Overview {
+        parts: vec![part(&tls, "tls/hasten-report.html")],
+        left_out: vec![left_out],
+        complete: true,
+        command: "hasten bench".to_owned(),
+    };
+    assert_eq!(overview.headline(), tls.headline());
+    assert!(!overview.has_failures());
+    let html = overview.html().unwrap();
+    for text in [
+        "hasten-report.html\">all numbers",
+        "&lt;b&gt;handshakes",
+        "2.00×",
+        "node is not installed",
+        "400 µs → 200 µs",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(!html.contains("<b>handshakes") && !html.contains("<script"), "{html}");
+    let terminal = overview.terminal();
+    assert!(
+        terminal.contains(&tls.table(Style::PLAIN)) && terminal.contains("apt-get install nodejs"),
+        "{terminal}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&overview.json().unwrap()).unwrap();
+    assert_eq!(json["workload"], "all");
+    assert_eq!(json["parts"][0], serde_json::from_str::<serde_json::Value>(&tls.json().unwrap()).unwrap());
+    assert_eq!(json["left_out"][0]["workload"], "node");
+
+    let failed = report(vec![row("nginx", 1, 400.0, 200.0, 3)]);
+    overview.parts.push(part(&failed, "gzip/hasten-report.html"));
+    assert!(overview.has_failures());
+    assert_eq!(overview.headline(), "Failures in 1 of 2 workloads");
+}

@@ -78,7 +78,7 @@ struct Page<'a> {
 }
 
 /// The page's first colour.
-fn tone<C: Case>(report: &Report<C>) -> &'static str {
+pub(super) fn tone<C: Case>(report: &Report<C>) -> &'static str {
     let any = |verdict| report.claims().any(|row| row.verdict == verdict);
     match () {
         () if any(Verdict::Failed) => class(Verdict::Failed),
@@ -88,7 +88,7 @@ fn tone<C: Case>(report: &Report<C>) -> &'static str {
     }
 }
 
-fn class(verdict: Verdict) -> &'static str {
+pub(super) fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "faster",
         Verdict::Slower => "slower",

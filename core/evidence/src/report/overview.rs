@@ -1,0 +1,205 @@
+//! Several reports as one: a page that shows what each found, and a JSON that holds them all.
+
+use std::path::Path;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment};
+use serde::Serialize;
+
+use super::charts::{RatioAxis, Tick};
+use super::terminal::Style;
+use super::{Case, Report, ReportError, Row, Saved, html, replace};
+use crate::verdict::Verdict;
+
+const TEMPLATE: &str = include_str!("overview.html");
+
+/// All workloads of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Overview {
+    pub parts: Vec<Part>,
+    pub left_out: Vec<LeftOut>,
+    /// Whether it went to its end.
+    pub complete: bool,
+    /// The command that repeats it.
+    pub command: String,
+}
+
+/// A report, as a part of an overview.
+#[derive(Clone, Debug)]
+pub struct Part {
+    workload: &'static str,
+    headline: String,
+    tally: String,
+    table: String,
+    failed: bool,
+    view: View,
+    data: serde_json::Value,
+}
+
+/// A workload that cannot run here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    pub workload: String,
+    pub why: String,
+    pub fix: String,
+}
+
+/// What the template names.
+#[derive(Clone, Debug, Serialize)]
+struct View {
+    title: String,
+    headline: String,
+    tally: String,
+    tone: &'static str,
+    /// Where the whole report is, from the overview's page.
+    page: String,
+    rows: Vec<RowView>,
+    ticks: Vec<Tick>,
+    one: f64,
+    host: Vec<(&'static str, String)>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RowView {
+    name: String,
+    class: &'static str,
+    verdict: &'static str,
+    stock: String,
+    hasten: String,
+    ratio: String,
+    interval: String,
+    at: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Part {
+    /// `page` is where the report's own page is, from the directory of the overview.
+    pub fn of<C: Case>(report: &Report<C>, page: &Path, style: Style) -> Result<Self, ReportError> {
+        let axis = RatioAxis::of(report);
+        let view = View {
+            title: report.text.title.clone(),
+            headline: report.headline(),
+            tally: report.tally(),
+            tone: html::tone(report),
+            page: page.display().to_string(),
+            rows: report.claims().map(|row| RowView::of(row, axis)).collect(),
+            ticks: axis.ticks(),
+            one: axis.position(1.0),
+            host: report.host.0.clone(),
+        };
+        Ok(Self {
+            workload: report.workload,
+            headline: report.headline(),
+            tally: report.tally(),
+            table: report.table(style),
+            failed: report.rows.iter().any(|row| row.verdict == Verdict::Failed),
+            view,
+            data: serde_json::to_value(report)?,
+        })
+    }
+}
+
+impl RowView {
+    fn of<C: Case>(row: &Row<C>, axis: RatioAxis) -> Self {
+        let ratio = row.cpu_ratio;
+        Self {
+            name: row.case.title(),
+            class: html::class(row.verdict),
+            verdict: row.verdict.as_str(),
+            stock: format!("{:.0} µs", row.stock.server_cpu_us_per_op),
+            hasten: format!("{:.0} µs", row.hasten.server_cpu_us_per_op),
+            ratio: format!("{:.2}×", ratio.value),
+            interval: format!("[{:.2}, {:.2}]", ratio.low, ratio.high),
+            at: axis.position(ratio.value),
+            from: axis.position(ratio.low),
+            to: axis.position(ratio.high),
+        }
+    }
+}
+
+impl Overview {
+    /// Whether any operation of any workload failed.
+    #[must_use]
+    pub fn has_failures(&self) -> bool {
+        self.parts.iter().any(|part| part.failed)
+    }
+
+    /// What all of them found, in a sentence.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let failed = self.parts.iter().filter(|part| part.failed).count();
+        match (self.parts.len(), failed) {
+            (0, _) => "Nothing was measured".to_owned(),
+            (1, 0) => self.parts[0].headline.clone(),
+            (all, 0) => format!("{all} workloads, stock and with hasten"),
+            (all, failed) => format!("Failures in {failed} of {all} workloads"),
+        }
+    }
+
+    /// All tables, and what was left out.
+    #[must_use]
+    pub fn terminal(&self) -> String {
+        let part = |part: &Part| {
+            format!("{}: {}\n{}.\n\n{}\n", part.workload, part.headline, part.tally, part.table)
+        };
+        let left_out = |one: &LeftOut| format!("left out: {}: {}; {}\n", one.workload, one.why, one.fix);
+        self.parts.iter().map(part).chain(self.left_out.iter().map(left_out)).collect()
+    }
+
+    /// Each part is the JSON of its own report.
+    pub fn json(&self) -> Result<String, ReportError> {
+        let value = serde_json::json!({
+            "workload": "all",
+            "complete": self.complete,
+            "parts": self.parts.iter().map(|part| &part.data).collect::<Vec<_>>(),
+            "left_out": self.left_out,
+        });
+        Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }
+
+    /// One page that needs nothing but, for the details, the pages beside it.
+    pub fn html(&self) -> Result<String, ReportError> {
+        let mut environment = Environment::new();
+        environment.set_auto_escape_callback(|_| AutoEscape::Html);
+        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        environment.add_template("overview", TEMPLATE)?;
+        let page = Page {
+            headline: self.headline(),
+            tone: if self.has_failures() {
+                "failed"
+            } else {
+                self.parts.first().map_or("same", |part| part.view.tone)
+            },
+            complete: self.complete,
+            command: &self.command,
+            parts: self.parts.iter().map(|part| &part.view).collect(),
+            left_out: &self.left_out,
+        };
+        Ok(environment.get_template("overview")?.render(Serde(&page))?)
+    }
+
+    /// Writes `hasten-report.json` and `hasten-report.html`, as one report does.
+    pub fn save(&self, directory: &Path) -> Result<Saved, ReportError> {
+        let write = |name: &str, text: &str| {
+            let path = directory.join(name);
+            replace(&path, text).map_err(|source| ReportError::Write { path: path.clone(), source })?;
+            Ok::<_, ReportError>(path)
+        };
+        Ok(Saved {
+            json: write("hasten-report.json", &self.json()?)?,
+            html: write("hasten-report.html", &self.html()?)?,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Page<'a> {
+    headline: String,
+    tone: &'static str,
+    complete: bool,
+    command: &'a str,
+    parts: Vec<&'a View>,
+    left_out: &'a [LeftOut],
+}
