@@ -44,6 +44,11 @@ impl Failure {
         Self { code: FAILURE, ..Self::from(error) }
     }
 
+    /// What is wrong, and what to do about it.
+    pub(crate) fn into_words(self) -> (String, String) {
+        (self.what, self.fix.unwrap_or_default())
+    }
+
     pub(crate) fn report(&self) -> ExitCode {
         say(format!("hasten: {}", self.what));
         if let Some(fix) = &self.fix {

@@ -1,6 +1,7 @@
 //! `hasten bench`: what goes to which stream, and what it says when it cannot start.
 
-use std::process::Output;
+use std::io::{BufRead, BufReader};
+use std::process::{Output, Stdio};
 
 use assert_cmd::Command;
 
@@ -54,4 +55,37 @@ fn an_unwritable_directory_is_named_with_the_cure() {
     assert_eq!(output.status.code(), Some(1));
     let message = text(&output.stderr);
     assert!(message.contains("cannot write") && message.contains("--out"), "{message}");
+}
+
+#[test]
+fn without_a_workload_what_is_finished_before_ctrl_c_is_on_one_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = std::process::Command::new(assert_cmd::cargo::cargo_bin("hasten"))
+        .args(["bench", "--json", "--out"])
+        .arg(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut progress = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert_eq!(progress.next().as_deref(), Some("hasten bench tls --quick"));
+    Command::new("kill").arg("-INT").arg(process.id().to_string()).assert().success();
+    let rest: Vec<_> = progress.collect();
+    let output = process.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{rest:?}");
+    assert!(!rest.iter().any(|line| line.starts_with("hasten bench ")), "it went on: {rest:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["workload"], &json["complete"]), (&"all".into(), &false.into()));
+    assert_eq!(json["parts"][0]["workload"], "tls");
+    assert_eq!(output.stdout, std::fs::read(dir.path().join("hasten-report.json")).unwrap());
+    let page = std::fs::read_to_string(dir.path().join("hasten-report.html")).unwrap();
+    assert!(page.contains("stopped early"), "{page}");
+    assert!(dir.path().join("tls/hasten-report.html").exists());
+}
+
+#[test]
+fn options_of_the_whole_do_not_stand_before_a_workload() {
+    let mut command = Command::cargo_bin("hasten").unwrap();
+    let output = command.args(["bench", "--json", "tls", "--quick"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }

@@ -1,5 +1,6 @@
 //! `hasten bench`: stock against accelerated, measured on this machine.
 
+mod all;
 mod gzip;
 mod node;
 mod tls;
@@ -7,10 +8,11 @@ mod tls;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, Subcommand};
-use hasten_bench::BenchError;
+use hasten_bench::{BenchError, interrupt};
 use hasten_evidence::report::{Case, Report, Saved, Style};
 use hasten_evidence::verdict::Verdict;
 
@@ -21,10 +23,27 @@ const INTERRUPTED: u8 = 130;
 
 /// Measure stock against accelerated programs on this machine
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES, long_about = "\
+Measures stock against accelerated programs on this machine. Without a workload, all of them one after the other as \
+with --quick: the result is one page and one JSON with everything, and a report of each workload in a directory below. \
+A workload whose programs are missing is left out and named, with what installs them.")]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
-    workload: Workload,
+    workload: Option<Workload>,
+
+    #[command(flatten)]
+    output: Output,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  hasten bench                                          all workloads, about six minutes
+  hasten bench --out /tmp/bench                         with the reports in a directory of your choice
+  hasten bench tls                                      everything of one workload
+
+The exit code is 1 when any operation failed or nothing could be measured, and 130 after Ctrl-C; what is finished is
+kept.
+";
 
 #[derive(Debug, Subcommand)]
 enum Workload {
@@ -49,10 +68,11 @@ struct Output {
 
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     match &args.workload {
-        Workload::Tls(args) => tls::run(args),
-        Workload::Gzip(args) => gzip::run(args),
-        Workload::Node(args) => node::run(args),
-        Workload::GzipWorker(args) => gzip::work(args),
+        None => all::run(&args.output),
+        Some(Workload::Tls(args)) => tls::run(args),
+        Some(Workload::Gzip(args)) => gzip::run(args),
+        Some(Workload::Node(args)) => node::run(args),
+        Some(Workload::GzipWorker(args)) => gzip::work(args),
     }
 }
 
@@ -60,6 +80,11 @@ impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
         Self::new(error.to_string(), error.fix())
     }
+}
+
+/// A flag for Ctrl-C, to be looked at between two rounds.
+fn watch() -> Result<Arc<AtomicBool>, Failure> {
+    interrupt::flag().map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "try again"))
 }
 
 fn own_program() -> Result<PathBuf, Failure> {

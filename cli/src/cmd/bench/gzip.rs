@@ -3,16 +3,17 @@
 use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hasten_bench::gzip::{self, Engine, Matrix, Options, Paces};
-use hasten_bench::interrupt;
+use hasten_bench::gzip::{self, Engine, GzipCase, Matrix, Options, Paces};
 use hasten_bench::server::ServerKind;
+use hasten_evidence::report::{Report, Saved};
 use hasten_plan::{Config, Decision, Surroundings, host_verdicts};
 use hasten_probe::Probe;
 
-use super::{Output, finish, list, own_program, texts};
+use super::{Output, finish, list, own_program, texts, watch};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -75,8 +76,15 @@ const SIZES: [Size; 4] =
     [Size("1KB", 1 << 10), Size("10KB", 10 << 10), Size("100KB", 100 << 10), Size("1MB", 1 << 20)];
 
 pub(super) fn run(args: &GzipArgs) -> Result<ExitCode, Failure> {
-    let interrupted = interrupt::flag()
-        .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "try again"))?;
+    let interrupted = watch()?;
+    let (report, saved) = measure(args, &interrupted)?;
+    finish(&args.output, &report, &saved, &interrupted)
+}
+
+pub(super) fn measure(
+    args: &GzipArgs,
+    interrupted: &AtomicBool,
+) -> Result<(Report<GzipCase>, Saved), Failure> {
     let options = Options {
         matrix: args.matrix()?,
         paces: if args.quick { Paces::quick() } else { Paces::full() },
@@ -85,8 +93,7 @@ pub(super) fn run(args: &GzipArgs) -> Result<ExitCode, Failure> {
         out: args.output.out.clone(),
         command: args.command_line(),
     };
-    let (report, saved) = gzip::run(&options, &interrupted)?;
-    finish(&args.output, &report, &saved, &interrupted)
+    Ok(gzip::run(&options, interrupted)?)
 }
 
 pub(super) fn work(args: &WorkerArgs) -> Result<ExitCode, Failure> {
@@ -96,6 +103,18 @@ pub(super) fn work(args: &WorkerArgs) -> Result<ExitCode, Failure> {
 }
 
 impl GzipArgs {
+    /// As `--quick` asks for it.
+    pub(super) fn quick(out: PathBuf) -> Self {
+        Self {
+            quick: true,
+            output: Output { json: false, out },
+            part: None,
+            engine: None,
+            level: None,
+            size: None,
+        }
+    }
+
     fn matrix(&self) -> Result<Matrix, Failure> {
         let preset = if self.quick { Matrix::quick() } else { Matrix::full() };
         let wants = |part: &str| self.part.as_ref().is_none_or(|parts| parts.iter().any(|one| one == part));

@@ -3,14 +3,15 @@
 use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hasten_bench::BenchError;
-use hasten_bench::interrupt;
-use hasten_bench::node::{self, Matrix, Options, Paces, Runtime, Tuning, Workload};
+use hasten_bench::node::{self, Matrix, NodeCase, Options, Paces, Runtime, Tuning, Workload};
+use hasten_evidence::report::{Report, Saved};
 
-use super::{Output, finish, list, own_program, texts};
+use super::{Output, finish, list, own_program, texts, watch};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -55,8 +56,15 @@ pub(super) struct NodeArgs {
 }
 
 pub(super) fn run(args: &NodeArgs) -> Result<ExitCode, Failure> {
-    let interrupted = interrupt::flag()
-        .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "try again"))?;
+    let interrupted = watch()?;
+    let (report, saved) = measure(args, &interrupted)?;
+    finish(&args.output, &report, &saved, &interrupted)
+}
+
+pub(super) fn measure(
+    args: &NodeArgs,
+    interrupted: &AtomicBool,
+) -> Result<(Report<NodeCase>, Saved), Failure> {
     let options = Options {
         matrix: args.matrix()?,
         paces: if args.quick { Paces::quick() } else { Paces::full() },
@@ -65,11 +73,21 @@ pub(super) fn run(args: &NodeArgs) -> Result<ExitCode, Failure> {
         out: args.output.out.clone(),
         command: args.command_line(),
     };
-    let (report, saved) = node::run(&options, &interrupted)?;
-    finish(&args.output, &report, &saved, &interrupted)
+    Ok(node::run(&options, interrupted)?)
 }
 
 impl NodeArgs {
+    /// As `--quick` asks for it.
+    pub(super) fn quick(out: PathBuf) -> Self {
+        Self {
+            quick: true,
+            output: Output { json: false, out },
+            workload: None,
+            node: Vec::new(),
+            tunings: false,
+        }
+    }
+
     fn matrix(&self) -> Result<Matrix, Failure> {
         let runtimes = match &self.node[..] {
             [] => vec![Runtime::of_path().map_err(BenchError::from)?],

@@ -1,16 +1,18 @@
 //! `hasten bench tls`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::drive::Protocol;
-use hasten_bench::interrupt;
 use hasten_bench::server::ServerKind;
-use hasten_bench::tls::{self, Matrix, Options, Pace};
+use hasten_bench::tls::{self, Matrix, Options, Pace, TlsCase};
+use hasten_evidence::report::{Report, Saved};
 
-use super::{Output, finish, list, own_program, texts};
+use super::{Output, finish, list, own_program, texts, watch};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -58,8 +60,12 @@ pub(super) struct TlsArgs {
 }
 
 pub(super) fn run(args: &TlsArgs) -> Result<ExitCode, Failure> {
-    let interrupted = interrupt::flag()
-        .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "try again"))?;
+    let interrupted = watch()?;
+    let (report, saved) = measure(args, &interrupted)?;
+    finish(&args.output, &report, &saved, &interrupted)
+}
+
+pub(super) fn measure(args: &TlsArgs, interrupted: &AtomicBool) -> Result<(Report<TlsCase>, Saved), Failure> {
     let options = Options {
         matrix: args.matrix()?,
         pace: if args.quick { Pace::quick() } else { Pace::full() },
@@ -67,11 +73,22 @@ pub(super) fn run(args: &TlsArgs) -> Result<ExitCode, Failure> {
         out: args.output.out.clone(),
         command: args.command_line(),
     };
-    let (report, saved) = tls::run(&options, &interrupted)?;
-    finish(&args.output, &report, &saved, &interrupted)
+    Ok(tls::run(&options, interrupted)?)
 }
 
 impl TlsArgs {
+    /// As `--quick` asks for it.
+    pub(super) fn quick(out: PathBuf) -> Self {
+        Self {
+            quick: true,
+            output: Output { json: false, out },
+            server: None,
+            cert: None,
+            protocol: None,
+            concurrency: None,
+        }
+    }
+
     fn matrix(&self) -> Result<Matrix, Failure> {
         let preset = if self.quick { Matrix::quick() } else { Matrix::full() };
         let servers = match &self.server {
