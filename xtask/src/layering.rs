@@ -55,6 +55,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",
+            "hasten-tune",
             "hasten-v8",
         ],
     ),
