@@ -127,27 +127,40 @@ struct Ratio {
     high: f64,
 }
 
-/// Copies a report under the name of its machine. What is unfinished or failed is no result.
+/// Keeps a report, or each part of one of `hasten bench` without a workload.
 fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
+    let report: serde_json::Value = load_json(path)?;
+    let pretty = |value| serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default();
+    match report["parts"].as_array().filter(|_| report["workload"] == "all") {
+        Some(parts) => parts.iter().try_for_each(|part| keep_one(path, &pretty(part), directory)),
+        None => {
+            let error = |source| Error::File { path: path.to_owned(), source };
+            keep_one(path, &fs::read_to_string(path).map_err(error)?, directory)
+        }
+    }
+}
+
+/// Copies a report under the name of its machine. What is unfinished or failed is no result.
+fn keep_one(path: &Path, report: &str, directory: &Path) -> Result<(), Error> {
     let refuse = |why: &str| Err(Error::Result { path: path.to_owned(), why: why.to_owned() });
-    let mut results = load::<serde_json::Value>(path)?;
+    let mut results = parse::<Results<serde_json::Value>>(path, report)?;
     let is_right = match results.workload.clone().as_str() {
-        "tls" => load::<tls::Row>(path)?.rows.iter().all(|row| are_right(&row.stock, &row.hasten)),
+        "tls" => rows::<tls::Row>(path, report)?.iter().all(|row| are_right(&row.stock, &row.hasten)),
         "gzip" => {
-            let rows = load::<gzip::Row>(path)?.rows;
+            let rows = rows::<gzip::Row>(path, report)?;
             if !rows.iter().all(gzip::Row::keeps_sizes) {
                 return refuse("the accelerated output is larger than the rules allow");
             }
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
         "node" | node::TUNINGS => {
-            let rows = load::<node::Row>(path)?.rows;
+            let rows = rows::<node::Row>(path, report)?;
             if rows.iter().all(node::Row::is_ghost) {
                 results.workload = node::GHOST.to_owned();
             }
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
-        "soak" => load::<soak::Row>(path)?.rows.iter().all(soak::Row::is_good),
+        "soak" => rows::<soak::Row>(path, report)?.iter().all(soak::Row::is_good),
         _ => return refuse("it is not a report of `hasten bench` or `make soak`"),
     };
     if !results.complete {
@@ -159,8 +172,11 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
     let copy = directory.join(results.file_name());
     let error = |source| Error::File { path: copy.clone(), source };
     fs::create_dir_all(directory).map_err(error)?;
-    let report = fs::read_to_string(path).map_err(error)?;
-    fs::write(&copy, from_root(&report)).map_err(error)
+    fs::write(&copy, from_root(report)).map_err(error)
+}
+
+fn rows<R: DeserializeOwned>(path: &Path, report: &str) -> Result<Vec<R>, Error> {
+    Ok(parse::<Results<R>>(path, report)?.rows)
 }
 
 /// The report with paths of the project as they are for everybody: its command names programs by where they were here.
@@ -198,8 +214,13 @@ fn load<R: DeserializeOwned>(path: &Path) -> Result<Results<R>, Error> {
 }
 
 fn load_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    let text = fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
-    serde_json::from_slice(&text)
+    let text = fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+    parse(path, &text)
+}
+
+/// `path` is where `text` is from.
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+    serde_json::from_str(text)
         .map_err(|error| Error::Content { path: path.to_owned(), why: error.to_string() })
 }
 
@@ -302,6 +323,20 @@ mod tests {
         assert!(summary.contains("nginx 1.22.1 with OpenSSL 3.0.15; 2026-01-02."), "{summary}");
         let everything = join(&results, tls::everything);
         assert_eq!(everything.matches("\n| nginx | RSA-2048 | TLS 1.3 |").count(), 2);
+    }
+
+    #[test]
+    fn each_part_of_a_run_of_all_workloads_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("hasten-report.json");
+        let all = |parts: &str| {
+            format!(r#"{{"workload": "all", "complete": true, "parts": [{parts}], "left_out": []}}"#)
+        };
+        fs::write(&source, all(&report(true))).unwrap();
+        keep(&source, directory.path()).unwrap();
+        assert_eq!(load_all::<tls::Row>("tls", directory.path()).unwrap().len(), 1);
+        fs::write(&source, all(&report(false))).unwrap();
+        assert!(matches!(keep(&source, directory.path()), Err(Error::Result { .. })));
     }
 
     #[test]
