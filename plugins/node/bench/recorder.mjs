@@ -1,17 +1,51 @@
 // node bench/recorder.mjs PLUGIN [RELEASE…]: what the recorder costs. PLUGIN is the folder with gc.js, such as target/release/node; the releases are
 // those of scripts/nodes.sh, 20 22 24 unless named. Prints the unit costs that src/gc/budget.ts works with, and the CPU time of a program that allocates
-// much, recorded against not recorded: pairs of processes that take turns at the same work in short blocks, so that a busy machine hits both.
+// much, recorded against not recorded: one process, in which recordings are switched on and off in turns, since two processes differ by more than is looked for.
 import { fork } from 'node:child_process';
 import fs from 'node:fs';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = fileURLToPath(import.meta.url);
-const PAIRS = Number(process.env.PAIRS ?? 8);
-const BLOCKS = 24;
-const WARM_UP = 6;
+const PAIRS = Number(process.env.PAIRS ?? 20);
+const PROCESSES = Number(process.env.PROCESSES ?? 3);
+// Two to three seconds of CPU time.
+const TURNS = 4000;
+const WARM_UP = 2;
 const UNITS = ['nothing', 'noticed', 'measured', 'one profile', 'four profiles'];
+
+// The socket on which a process takes orders, see docs/gc-recorder.md.
+class Channel {
+  #socket;
+  #text = '';
+  #waiting = null;
+
+  static open(place) {
+    const channel = new Channel();
+    return new Promise((resolve, reject) => {
+      channel.#socket = net.connect(place, () => resolve(channel)).once('error', reject).setEncoding('utf8');
+      channel.#socket.on('data', (text) => channel.#read(text));
+    });
+  }
+
+  // Of a recording, the answer to its beginning and that to its end.
+  ask(request) {
+    this.#socket.write(`${JSON.stringify(request)}\n`);
+    return new Promise((resolve) => (this.#waiting = resolve));
+  }
+
+  close() {
+    this.#socket.destroy();
+  }
+
+  #read(text) {
+    const lines = (this.#text + text).split('\n');
+    this.#text = lines.pop();
+    for (const answer of lines.map((line) => JSON.parse(line))) if (answer.done || answer.ok !== undefined) this.#waiting?.(answer);
+  }
+}
 
 if (process.env.ROLE === 'units') await units(process.argv[2]);
 else if (process.env.ROLE === 'program') program();
@@ -26,8 +60,8 @@ async function main(plugin, releases) {
     const costs = await unitCosts(node);
     console.log(`  ${UNITS.slice(1).map((unit) => `${unit} +${costs[unit].toFixed(0)}`).join(', ')}`);
     const results = [];
-    for (let pair = 0; pair < PAIRS; pair += 1) results.push(await compare(node, gc, costs));
-    if (PAIRS > 0) report(results);
+    for (let process = 0; process < PROCESSES; process += 1) results.push(await compare(node, gc, costs));
+    if (PROCESSES > 0) report(results);
   }
 }
 
@@ -38,43 +72,50 @@ async function unitCosts(node) {
   return costs;
 }
 
-// One after the other, the order changing, so that both have the same neighbours.
+// On off, off on, and so forth: neighbours have the same heap, the same code and the same neighbours on the machine.
 async function compare(node, gc, costs) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hasten-bench-'));
-  const environment = { HASTEN_RUNTIME_DIR: folder, GC: gc };
-  const sides = {
-    plain: start(node, 'program', [], { ...environment, HASTEN_NODE_GC: '0' }),
-    recorded: start(node, 'program', [], { ...environment, HASTEN_NODE_GC: 'record' }),
-  };
-  const times = { plain: [], recorded: [] };
-  for (let block = 0; block < WARM_UP + BLOCKS; block += 1) {
-    const order = block % 2 === 0 ? ['plain', 'recorded'] : ['recorded', 'plain'];
-    for (const name of order) {
-      const cpu = await new Promise((resolve) => {
-        sides[name].once('message', resolve);
-        sides[name].send('work');
-      });
-      if (block >= WARM_UP) times[name].push(cpu);
-    }
+  const child = start(node, 'program', [], { HASTEN_RUNTIME_DIR: folder, GC: gc });
+  const work = () => new Promise((resolve) => child.once('message', resolve).send('work'));
+  await new Promise((resolve) => child.once('message', resolve));
+  const channel = await Channel.open(path.join(folder, 'node', `${child.pid}.sock`));
+  for (let block = 0; block < WARM_UP; block += 1) await work();
+  const pairs = [];
+  const seen = { events: 0, detailed: 0, cpu: 0 };
+  for (let pair = 0; pair < PAIRS; pair += 1) {
+    const plain = pair % 2 === 0 ? await work() : undefined;
+    await channel.ask({ op: 'record', seconds: 600 });
+    const recorded = await work();
+    const { file } = await channel.ask({ op: 'stop' });
+    const { events, detailed } = JSON.parse(fs.readFileSync(file, 'utf8').trimEnd().split('\n').at(-1));
+    fs.rmSync(file);
+    seen.events += events;
+    seen.detailed += detailed;
+    seen.cpu += recorded / 1e6;
+    pairs.push(recorded / (plain ?? (await work())));
   }
-  await Promise.all(Object.values(sides).map((child) => new Promise((resolve) => child.once('exit', resolve).send('end'))));
-  const [name] = fs.readdirSync(path.join(folder, 'gc'));
-  const lines = fs.readFileSync(path.join(folder, 'gc', name), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
+  channel.close();
+  await new Promise((resolve) => child.once('exit', resolve).send('end'));
   fs.rmSync(folder, { recursive: true });
-  const { events, detailed } = lines.at(-1);
-  const cpu = (median(times.recorded) * (BLOCKS + WARM_UP)) / 1e6;
-  const accounted = (detailed * costs.measured + (events - detailed) * costs.noticed) / 1e6 / cpu;
-  return { accounted, ratio: median(times.recorded) / median(times.plain), least: Math.min(...times.recorded) / Math.min(...times.plain), rate: events / cpu, share: detailed / events };
+  const accounted = (seen.detailed * costs.measured + (seen.events - seen.detailed) * costs.noticed) / 1e6 / seen.cpu;
+  return { accounted, pairs, rate: seen.events / seen.cpu, share: seen.detailed / seen.events };
 }
 
 function report(results) {
-  const of = (name) => results.map((result) => result[name]).sort((a, b) => a - b);
+  const of = (name) => median(results.map((result) => result[name]));
+  const pairs = results.flatMap((result) => result.pairs).sort((a, b) => a - b);
   const percent = (ratio) => `${((ratio - 1) * 100).toFixed(2)} %`;
-  const ratios = of('ratio');
-  console.log(`  ${median(of('rate')).toFixed(0)} events for each second of CPU time, ${(median(of('share')) * 100).toFixed(0)} % of them measured`);
-  console.log(`  by these figures the recorder takes ${(median(of('accounted')) * 100).toFixed(2)} % of the CPU time`);
-  console.log(`  CPU time, recorded against plain, ${results.length} pairs of processes: median ${percent(median(ratios))}`);
-  console.log(`  (from ${percent(ratios[0])} to ${percent(ratios.at(-1))}; by the fastest block ${percent(median(of('least')))})`);
+  console.log(`  ${of('rate').toFixed(0)} events for each second of CPU time, ${(of('share') * 100).toFixed(0)} % of them measured`);
+  console.log(`  by these figures the recorder takes ${(of('accounted') * 100).toFixed(2)} % of the CPU time`);
+  console.log(`  CPU time, recorded against not recorded, ${pairs.length} pairs in ${results.length} processes: median ${percent(median(pairs))} [${interval(pairs).map(percent).join(', ')}]`);
+  console.log(`  (quartiles ${percent(pairs[Math.floor(pairs.length / 4)])} and ${percent(pairs[Math.floor((pairs.length * 3) / 4)])}; each process ${results.map((result) => percent(median(result.pairs))).join(', ')})`);
+}
+
+// That of the median, with 95 % confidence: between these ranks it lies, whatever the distribution.
+function interval(sorted) {
+  const half = 0.98 * Math.sqrt(sorted.length);
+  const at = (rank) => sorted[Math.max(0, Math.min(sorted.length - 1, Math.round(rank)))];
+  return [at(sorted.length / 2 - half - 0.5), at(sorted.length / 2 + half - 0.5)];
 }
 
 function start(execPath, role, args, environment = {}) {
@@ -98,7 +139,8 @@ async function program() {
     if (left > 0) setImmediate(work, left - 1, begin);
     else process.send(total(process.cpuUsage(begin)));
   };
-  process.on('message', (message) => (message === 'work' ? work(150, process.cpuUsage()) : process.disconnect()));
+  process.on('message', (message) => (message === 'work' ? work(TURNS, process.cpuUsage()) : process.disconnect()));
+  process.send('ready');
 }
 
 // A small collection, and what is added to it by whoever watches.
