@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Selftest(cmd::selftest::SelftestArgs),
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),
-    Tune(cmd::tune::TuneArgs),
+    Tune(Box<cmd::tune::TuneArgs>),
     Completions(cmd::completions::CompletionsArgs),
     #[command(hide = true)]
     Man(cmd::man::ManArgs),

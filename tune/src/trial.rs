@@ -160,7 +160,7 @@ impl Trials<'_> {
         {
             return Ok(Outcome::Disqualified(reason));
         }
-        Ok(judge(result, cpu, memory))
+        Ok(judge(&result, cpu, memory))
     }
 
     /// Code that is compiled and caches that are filled while the service runs are no part of what a request costs.
@@ -211,7 +211,7 @@ impl Checks {
     }
 }
 
-fn judge(result: LoadResult, cpu: Duration, memory: u64) -> Outcome {
+fn judge(result: &LoadResult, cpu: Duration, memory: u64) -> Outcome {
     if result.failed > 0 {
         let kinds = if result.failures.is_empty() {
             String::new()

@@ -31,6 +31,7 @@ Examples:
   hasten tune --url http://127.0.0.1:8080/ -- nginx -c /etc/nginx/nginx.conf -g 'daemon off;'
   hasten tune --load 'redis-benchmark -q -n 200000 -t get' --budget 30m -- redis-server
   hasten tune --url http://127.0.0.1:3000/ --knob 'pool=env:POOL_SIZE=4,16' -- node app.js
+  hasten tune --unit nginx --url http://127.0.0.1/     the command, user and environment of a stopped unit
   hasten tune --url … --objective 'cpu_us * rss_mb' --max-p99 20ms -- node app.js
   hasten tune --list-knobs -- node app.js        what would be tried, and what not, and why
   hasten tune --resume hasten-tune               go on where Ctrl-C ended it
@@ -39,7 +40,7 @@ Examples:
 
 /// Find the settings that make a service cheaper under its own load, and prove it
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES, override_usage = "hasten tune [OPTIONS] (--load CMD | --url URL) -- COMMAND [ARGUMENT]...", long_about = "\
+#[command(after_help = EXAMPLES, override_usage = "hasten tune [OPTIONS] (--load CMD | --url URL) (--unit UNIT | -- COMMAND [ARGUMENT]...)", long_about = "\
 Starts COMMAND again and again, as it is and with candidates, drives it with the load, and measures. Ends with a profile, \
 hasten.toml, that holds what was proven to help and nothing else, with a report, and with the command to use it. COMMAND has \
 to stay in the foreground or leave its processes running, and to end on SIGTERM. Any crash, failed request, changed \
@@ -120,6 +121,10 @@ pub(crate) struct TuneArgs {
     #[arg(long, help_heading = "Knobs")]
     allow_system: bool,
 
+    /// Tune the service of a systemd unit, by name or file, in place of COMMAND
+    #[arg(long, value_name = "UNIT", conflicts_with = "command", help_heading = "Session")]
+    unit: Option<String>,
+
     /// Directory of session, profile and reports
     #[arg(long, value_name = "DIR", default_value = "hasten-tune", help_heading = "Session")]
     out: PathBuf,
@@ -194,6 +199,8 @@ fn measure(args: &TuneArgs, setup: &Setup, mut record: Record, folder: &Path) ->
     let interrupted = interrupt::flag().map_err(|error| {
         Failure::new(format!("cannot watch for Ctrl-C: {error}"), "see that signals are not blocked")
     })?;
+    // Before anything is started, and until all is stopped.
+    let _held = setup.take_over(args.allow_system)?;
     let logs = tempfile_folder(folder)?;
     let mut subject = setup.subject(&logs, &interrupted)?;
     let mut progress = Progress::start(&setup.space, setup.settings.budget);

@@ -11,6 +11,8 @@
 //! | `PLANTED_CORRUPT` | half of the CPU, and one digit of the answer is wrong |
 //! | any other | none |
 
+#![forbid(unsafe_code)]
+
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

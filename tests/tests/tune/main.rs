@@ -3,4 +3,5 @@
 mod effects;
 mod endings;
 mod tune;
+mod units;
 mod usage;

@@ -32,11 +32,16 @@ impl Tune {
 
     /// The session, with the built-in driver.
     pub(crate) fn command(&self) -> Command {
-        let port = self.port.to_string();
+        let mut command = self.driven();
+        command.args(["--", env!("CARGO_BIN_EXE_planted"), &self.port.to_string()]);
+        command
+    }
+
+    /// The same without a service.
+    pub(crate) fn driven(&self) -> Command {
         let mut command = self.hasten();
-        command.args(["--url", &format!("http://127.0.0.1:{port}/"), "--connections", "1"]);
+        command.args(["--url", &format!("http://127.0.0.1:{}/", self.port), "--connections", "1"]);
         command.args(["--duration", "200ms", "--warm-up", "0s"]).args(&self.arguments);
-        command.args(["--", env!("CARGO_BIN_EXE_planted"), &port]);
         command
     }
 

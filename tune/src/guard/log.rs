@@ -34,7 +34,10 @@ pub fn log_errors(old: &str, new: &str) -> Option<String> {
 }
 
 fn errors(log: &str) -> impl Iterator<Item = &str> {
-    let cut = |line: &str| line.floor_char_boundary(MAX_LINE.min(line.len()));
+    let cut = |line: &str| {
+        let least = MAX_LINE.min(line.len());
+        (0..=least).rev().find(|&at| line.is_char_boundary(at)).unwrap_or(0)
+    };
     log.lines().map(str::trim).map(move |line| &line[..cut(line)]).filter(|line| is_error(line))
 }
 

@@ -47,7 +47,8 @@ impl Printed {
             return "(nothing)".to_owned();
         }
         let shown = lines.join("\n");
-        let from = shown.ceil_char_boundary(shown.len().saturating_sub(SHOWN_BYTES));
+        let least = shown.len().saturating_sub(SHOWN_BYTES);
+        let from = (least..).find(|&at| shown.is_char_boundary(at)).unwrap_or(least);
         shown[from..].to_owned()
     }
 }

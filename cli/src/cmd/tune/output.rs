@@ -22,6 +22,8 @@ pub(super) struct Written {
     html: PathBuf,
     json: PathBuf,
     profile: Option<PathBuf>,
+    /// How to use the profile in the unit.
+    unit: Option<String>,
 }
 
 /// Before the first measurement.
@@ -82,7 +84,8 @@ pub(super) fn write(
     let page = report.html().map_err(|error| Failure::new(error.to_string(), "please report it"))?;
     fs::write(&html, page).map_err(|error| failure(&html, &error))?;
     fs::write(&json, to_json(&report)? + "\n").map_err(|error| failure(&json, &error))?;
-    Ok(Written { report, html, json, profile })
+    let unit = report.commands.run.as_deref().and_then(|run| setup.drop_in(run));
+    Ok(Written { report, html, json, profile, unit })
 }
 
 /// Only what was proven; without that, not even a file of an earlier session stays.
@@ -105,7 +108,8 @@ fn commands(
     findings: &Findings,
     folder: &Path,
 ) -> Commands {
-    let command = quoted(&args.command);
+    let words: Vec<_> = setup.launch.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = quoted(&words);
     let unfinished = findings.conclusion == hasten_tune::session::Conclusion::Unfinished;
     Commands {
         tune: format!("hasten tune {}", quoted(&super::setup::words(args))),
@@ -153,6 +157,9 @@ pub(super) fn print(args: &TuneArgs, written: &Written) -> Result<(), Failure> {
         if let Some(path) = path {
             println!("{:<9}{}", format!("{what}:"), path.display());
         }
+    }
+    if let Some(unit) = &written.unit {
+        println!("Unit:    {unit}");
     }
     Ok(())
 }

@@ -1,19 +1,19 @@
 //! From the command line to all that a session needs.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hasten_probe::{Environment, Program};
-use hasten_tune::journal::Journal;
+use hasten_tune::journal::{Held, Journal, System};
 use hasten_tune::knob::{self, Choices, Custom, CustomError, Facts, Knob};
 use hasten_tune::load::{Load, Target};
 use hasten_tune::objective::{Constraints, Objective};
 use hasten_tune::report::Suggestion;
-use hasten_tune::service::{Launch, Limits, Readiness, ServiceError};
+use hasten_tune::service::{Launch, Limits, Readiness, SEARCH_PATH, ServiceError, Unit, UnitError};
 use hasten_tune::session::{Findings, Halt, Record, RecordError, Settings};
 use hasten_tune::space::Space;
 use hasten_tune::trial::{Checks, TrialError, Trials};
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::TuneArgs;
 use crate::failure::Failure;
+use crate::render::say;
 
 /// A run of a load tool that takes longer than this hangs.
 const LOAD_LIMIT: Duration = Duration::from_secs(600);
@@ -39,11 +40,13 @@ pub(super) struct Setup {
     pages: Vec<Target>,
     limits: Limits,
     warm_up: Duration,
+    unit: Option<Unit>,
 }
 
 /// The knobs of the registry and of the user, and what is left to the user.
 pub(super) struct Knobs {
     launch: Launch,
+    unit: Option<Unit>,
     pub(super) choices: Choices,
     suggestions: Vec<Suggestion>,
 }
@@ -51,7 +54,7 @@ pub(super) struct Knobs {
 impl Setup {
     pub(super) fn new(args: &TuneArgs, seed: u64) -> Result<Self, Failure> {
         let settings = settings(args, seed)?;
-        let Knobs { launch, choices, suggestions } = knobs(args)?;
+        let Knobs { launch, unit, choices, suggestions } = knobs(args)?;
         if choices.knobs.is_empty() {
             return Err(Failure::new(
                 "there is nothing to try for this command",
@@ -70,7 +73,32 @@ impl Setup {
             load,
             limits: Limits { start: args.ready_timeout, ..Limits::default() },
             warm_up: args.warm_up,
+            unit,
         })
+    }
+
+    /// Keeps a unit that is running from running meanwhile, if that is allowed; it is started again when the result is dropped.
+    pub(super) fn take_over(&self, allow_system: bool) -> Result<Option<Held>, Failure> {
+        let Some(unit) = &self.unit else { return Ok(None) };
+        for setting in &unit.left_out {
+            say(format!("{}: {setting}= is not applied here", unit.name));
+        }
+        let journal = Journal::open().map_err(|error| {
+            Failure::new(
+                format!("cannot note that {} has to be started again: {error}", unit.name),
+                "see that the runtime folder can be written to (HASTEN_RUNTIME_DIR)",
+            )
+        })?;
+        unit.take_over(&System::default(), &journal, allow_system).map_err(|error| unit_failure(&error))
+    }
+
+    /// How the unit would start the service with a profile.
+    pub(super) fn drop_in(&self, run: &str) -> Option<String> {
+        let unit = self.unit.as_ref()?;
+        Some(format!(
+            "systemctl edit {}, with [Service], ExecStart= and, below it, ExecStart={run}",
+            unit.name
+        ))
     }
 
     pub(super) fn subject<'a>(&'a self, logs: &Path, stop: &'a AtomicBool) -> Result<Trials<'a>, Failure> {
@@ -95,7 +123,7 @@ impl Setup {
             "seed": self.settings.seed,
             "arguments": words(args),
             "directory": env::current_dir().unwrap_or_default(),
-            "program": program(&args.command[0]),
+            "program": program(self.launch.command.first().map_or(OsStr::new(""), |word| word)),
             "load": self.load.describe(),
             "space": self.space,
         })
@@ -136,19 +164,33 @@ impl Setup {
 }
 
 pub(super) fn knobs(args: &TuneArgs) -> Result<Knobs, Failure> {
-    if args.command.is_empty() {
-        return Err(Failure::usage(
-            "no command is given to tune",
-            "hasten tune --url http://127.0.0.1:3000/ -- node app.js",
-        ));
-    }
-    let mut launch = Launch::new(args.command.iter().map(OsString::from).collect(), own_program()?);
+    let (unit, mut launch) = launch(args)?;
     launch.journal = Journal::open().ok();
     let facts = Facts::of(&launch, args.allow_system)?;
     let mut choices = Choices::of(&facts, custom(args)?);
     choose(args, &mut choices)?;
     let suggestions = knob::suggest(&facts).into_iter().map(suggestion).collect();
-    Ok(Knobs { launch, choices, suggestions })
+    Ok(Knobs { launch, unit, choices, suggestions })
+}
+
+fn launch(args: &TuneArgs) -> Result<(Option<Unit>, Launch), Failure> {
+    let Some(name) = &args.unit else {
+        if args.command.is_empty() {
+            return Err(Failure::usage(
+                "no command is given to tune",
+                "hasten tune --url http://127.0.0.1:3000/ -- node app.js",
+            ));
+        }
+        return Ok((None, Launch::new(args.command.iter().map(OsString::from).collect(), own_program()?)));
+    };
+    let failure = |error: UnitError| unit_failure(&error);
+    let unit = Unit::read(name, &SEARCH_PATH.map(PathBuf::from)).map_err(failure)?;
+    let launch = unit.launch(own_program()?).map_err(failure)?;
+    Ok((Some(unit), launch))
+}
+
+fn unit_failure(error: &UnitError) -> Failure {
+    Failure::new(error.to_string(), error.fix())
 }
 
 fn suggestion(suggestion: knob::Suggestion) -> Suggestion {
@@ -276,8 +318,8 @@ pub(super) fn stored(setup: &Value) -> (Vec<String>, u64) {
 }
 
 /// Another binary is another service; what a script runs is found by the measurements only.
-fn program(command: &str) -> Value {
-    let path = Program::inspect(command.as_ref(), &Environment::current()).map(|program| program.executable);
+fn program(command: &OsStr) -> Value {
+    let path = Program::inspect(command, &Environment::current()).map(|program| program.executable);
     let path = path.unwrap_or_else(|_| PathBuf::from(command));
     let about = fs::metadata(&path);
     let modified = about.as_ref().ok().and_then(|about| about.modified().ok());
