@@ -84,9 +84,9 @@ fn heaps(summary: &Summary) -> u64 {
     summary.isolates.len().max(1) as u64
 }
 
-/// Between the first and the last collection.
+/// Between the first and the last collection, as far as it was observed.
 fn wall_ms(heap: &IsolateSummary) -> f64 {
-    (heap.last_ms - heap.first_ms).max(0.0)
+    heap.observed_ms()
 }
 
 /// The major release of Node: what somebody says, else what the trace looks like, if it is the only one.

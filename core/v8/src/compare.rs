@@ -77,7 +77,7 @@ impl Unit {
 struct Measure(&'static str, &'static str, Unit, bool, fn(&IsolateSummary) -> Option<f64>);
 
 const MEASURES: [Measure; 20] = [
-    Measure("span_ms", "time traced", Unit::Span, false, |heap| Some(heap.span_ms())),
+    Measure("span_ms", "time traced", Unit::Span, false, |heap| Some(heap.observed_ms())),
     Measure("pause_share", "of wall time in pauses", Unit::Share, true, |heap| heap.pause_share),
     Measure("pause_total_ms", "pauses in all", Unit::Milliseconds, true, |heap| Some(heap.pauses.total_ms)),
     Measure("pause_ms_per_gib", "pauses per GiB allocated", Unit::Milliseconds, true, |heap| {

@@ -70,9 +70,11 @@ pub struct IsolateSummary {
     /// From the first collection's end to the last one's, in milliseconds.
     pub first_ms: f64,
     pub last_ms: f64,
+    /// How long nobody looked meanwhile: the recorder leaves gaps where collections are very frequent.
+    pub unseen_ms: f64,
     pub by_kind: Vec<KindSummary>,
     pub pauses: Pauses,
-    /// Of wall time between the first and the last collection, 0 to 1.
+    /// Of wall time between the first and the last collection, gaps left out, 0 to 1.
     pub pause_share: Option<f64>,
     pub longest: Vec<LongPause>,
     pub young: YoungSummary,

@@ -52,8 +52,8 @@ impl Summary {
             1 => "1 heap".to_owned(),
             heaps => format!("{heaps} heaps"),
         });
-        let longest = self.isolates.iter().map(IsolateSummary::span_ms).fold(0.0, f64::max);
-        parts.push(units::span(longest));
+        let longest = self.isolates.iter().max_by(|a, b| a.span_ms().total_cmp(&b.span_ms()));
+        parts.push(longest.map_or_else(|| units::span(0.0), IsolateSummary::span_text));
         parts.join(" · ")
     }
 
@@ -76,6 +76,22 @@ impl IsolateSummary {
     #[must_use]
     pub fn span_ms(&self) -> f64 {
         (self.last_ms - self.first_ms).max(0.0)
+    }
+
+    /// That, without what nobody looked at.
+    #[must_use]
+    pub fn observed_ms(&self) -> f64 {
+        (self.span_ms() - self.unseen_ms).max(0.0)
+    }
+
+    /// `3m`, or `observed 1m 10s of 3m`.
+    #[must_use]
+    pub fn span_text(&self) -> String {
+        let span = units::span(self.span_ms());
+        match self.unseen_ms > 0.0 {
+            true => format!("observed {} of {span}", units::span(self.observed_ms())),
+            false => span,
+        }
     }
 
     /// As V8 tells heaps apart: `process 123, isolate 0x5c0`.

@@ -295,6 +295,40 @@ fn an_entry_without_a_heap_still_counts() {
 }
 
 #[test]
+fn what_lies_on_both_sides_of_a_gap_are_no_neighbours() {
+    let scavenge = |at_ms: u32, before: u32, after: u32| {
+        format!(
+            "{{\"gc\":\"scavenge\",\"at_ms\":{at_ms},\"pause_ms\":10,\"before\":{{\"used\":{before},\"committed\":9999}},\
+             \"after\":{{\"used\":{after},\"committed\":9999}}}}\n"
+        )
+    };
+    let gap = |from: &str, to: &str| format!("{{\"gap\":true,\"from_ms\":{from},\"at_ms\":{to}}}\n");
+    let header = "{\"hasten_gc\":1,\"pid\":9}\n".to_owned();
+    let seen = [scavenge(1000, 500, 100), scavenge(2000, 600, 100)].concat();
+    let behind = [scavenge(7000, 900, 100), scavenge(8000, 400, 100)].concat();
+    let gaps = [gap("2000", "3000"), gap("3000", "6000")].concat();
+    // What was not looked at before the first collection and behind the last one is not of the time between them.
+    let summary = read(
+        [&header, &gap("1", "900"), &seen, &gaps, &behind, &gap("8000", "9000")].map(|text| &**text).concat(),
+    );
+    assert_eq!(counts(&summary.lines), [9, 9, 0, 0]);
+    let heap = &summary.isolates[0];
+    assert_eq!((heap.span_ms(), heap.unseen_ms, heap.observed_ms()), (7000.0, 4000.0, 3000.0));
+    assert_eq!(heap.pause_share, Some(30.0 / 3000.0));
+    // 500 before the second collection and 300 before the last one, in a second each.
+    assert_eq!((heap.young.allocated_bytes, heap.young.allocation_rate), (Some(800), Some(400.0)));
+    assert!(summary.description().ends_with("observed 3.0 s of 7.0 s"), "{}", summary.description());
+    let whole = read([header.clone(), seen.clone(), behind].concat());
+    assert_eq!(whole.isolates[0].young.allocated_bytes, Some(1600));
+    assert_eq!(whole.isolates[0].unseen_ms, 0.0);
+    // Not understood: times that are none, or that run backwards.
+    for (from, to) in [("3000", "2000"), ("-1", "2"), ("1e300", "1e301"), ("null", "2")] {
+        let summary = read([header.as_str(), &seen, &gap(from, to)].concat());
+        assert_eq!((summary.lines.unknown, summary.isolates[0].unseen_ms), (1, 0.0), "{from} to {to}");
+    }
+}
+
+#[test]
 fn an_entry_that_comes_late_is_the_same_heap_s() {
     let entry = |at_ms: u32| format!("{{\"gc\":\"scavenge\",\"at_ms\":{at_ms},\"pause_ms\":1.5}}\n");
     let text = format!("{{\"hasten_gc\":1,\"pid\":9}}\n{}{}{}", entry(100), entry(50), entry(200));

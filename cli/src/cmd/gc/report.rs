@@ -81,7 +81,7 @@ fn heaps(text: &mut String, trace: &Summary, screen: Screen) {
 fn kinds(text: &mut String, heap: &IsolateSummary, screen: Screen) {
     let header = ["pauses", "count", "total", "p50", "p90", "p99", "longest", "of time"];
     let mut table = screen.table(&header);
-    let span = heap.span_ms();
+    let span = heap.observed_ms();
     let mut add = |name: &str, pauses: hasten_v8::summary::Pauses, share: String| {
         let times =
             [pauses.total_ms, pauses.p50_ms, pauses.p90_ms, pauses.p99_ms, pauses.max_ms].map(units::pause);

@@ -18,9 +18,12 @@ pub struct ModelInput {
     totals: Totals,
     first_ms: Option<f64>,
     last_ms: f64,
+    /// How long nobody looked between the two, and since the last collection.
+    unseen_ms: f64,
+    gap_ms: f64,
     /// Samples that were there for `first` and `last`, kept or not.
     samples: u64,
-    /// The collection before was without the size of the heap.
+    /// The collection before was without the size of the heap, or is not known.
     is_gap: bool,
 }
 
@@ -39,7 +42,7 @@ pub(crate) struct Sample {
     pub capacity: Option<u64>,
     /// Behind the collection: young objects, and those in the spaces that a scavenge promotes into.
     pub young_after: Option<u64>,
-    /// Collections before it are only counted, because the source does not tell the size of the heap.
+    /// Collections before it are only counted, because the source does not tell the size of the heap, or not known.
     pub is_behind_gap: bool,
 }
 
@@ -57,6 +60,7 @@ impl ModelInput {
         let Collection { at_ms, pause_ms, .. } = *collection;
         self.first_ms.get_or_insert(at_ms - pause_ms);
         self.last_ms = at_ms;
+        self.unseen_ms += std::mem::take(&mut self.gap_ms);
         match collection.kind {
             Kind::MarkCompact => {
                 self.totals.fulls += 1;
@@ -83,9 +87,15 @@ impl ModelInput {
         self.last.push_back(sample);
     }
 
-    /// From the beginning of the first pause to the end of the last one.
+    /// Nobody looked for so long.
+    pub fn gap(&mut self, unseen_ms: f64) {
+        self.gap_ms += unseen_ms;
+        self.is_gap = true;
+    }
+
+    /// From the beginning of the first pause to the end of the last one, without what nobody looked at.
     pub(crate) fn wall_ms(&self) -> f64 {
-        (self.last_ms - self.first_ms.unwrap_or(self.last_ms)).max(0.0)
+        (self.last_ms - self.first_ms.unwrap_or(self.last_ms) - self.unseen_ms).max(0.0)
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -193,5 +203,19 @@ mod tests {
         let input: ModelInput = collections.iter().collect();
         assert_eq!(input.totals().scavenges, 6);
         assert_eq!(input.parts().iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+    }
+
+    #[test]
+    fn gaps_part_collections_and_take_no_time() {
+        let mut input = ModelInput::default();
+        for n in 1..=6 {
+            if n == 4 {
+                input.gap(20.0);
+            }
+            input.push(&collection(f64::from(n) * 10.0));
+        }
+        input.gap(100.0);
+        assert_eq!(input.parts().iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
+        assert_eq!(input.wall_ms(), 51.0 - 20.0);
     }
 }

@@ -136,7 +136,7 @@ fn time_tiles(heap: &IsolateSummary) -> Vec<Tile> {
         tile(
             "Time in pauses",
             heap.pause_share.map_or("–".to_owned(), units::percent),
-            format!("{} of {}", units::pause(heap.pauses.total_ms), units::span(heap.span_ms())),
+            format!("{} of {}", units::pause(heap.pauses.total_ms), units::span(heap.observed_ms())),
         ),
         tile(
             "Longest pause",

@@ -16,6 +16,8 @@ pub(crate) enum Fact {
     Collection(Collection, Formats),
     Release(Isolate, Releases),
     Process(Isolate, Process),
+    /// From here to there nobody looked: what lies on both sides are no neighbours.
+    Gap(Isolate, f64, f64),
     /// This heap was full.
     LastWords(Isolate),
     OutOfMemory,
@@ -67,6 +69,10 @@ impl Assembler {
             Event::Process(isolate, process) => {
                 self.flush(fact);
                 fact(Fact::Process(isolate, process));
+            }
+            Event::Gap(isolate, from_ms, to_ms) => {
+                self.heap(isolate, fact).flush(fact);
+                fact(Fact::Gap(isolate, from_ms, to_ms));
             }
             Event::OutOfMemory => fact(Fact::OutOfMemory),
         }

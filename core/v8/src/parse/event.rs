@@ -13,6 +13,8 @@ pub(crate) enum Event {
     /// Something else of this heap that shows which release it is.
     Release(Isolate, Releases),
     Process(Isolate, Process),
+    /// From here to there nobody looked.
+    Gap(Isolate, f64, f64),
     OutOfMemory,
 }
 

@@ -7,7 +7,7 @@ use super::pairs::{self, Measured};
 use super::plain;
 use super::prefix::{Prefix, Prefixes};
 use super::reasons::{Reasons, is_last_resort};
-use super::recorder::{Entry, Header, What};
+use super::recorder::{Entry, Gap, Header, What};
 use super::table;
 use crate::event::{Collection, Isolate, Kind};
 use crate::summary::Format;
@@ -182,6 +182,11 @@ impl Lines {
         let (isolate, mut steps_ms) = self.recorder?;
         if line.starts_with(b"{\"end\":true") {
             self.recorder = None;
+            return Some(Fate::Understood);
+        }
+        if line.starts_with(b"{\"gap\":") {
+            let Some(gap) = Gap::parse(line) else { return Some(Fate::Unknown) };
+            tell(Event::Gap(isolate, gap.from_ms, gap.at_ms));
             return Some(Fate::Understood);
         }
         if !line.starts_with(b"{\"gc\":") {

@@ -39,6 +39,14 @@ pub(super) struct Entry<'a> {
     spaces_before: Option<Sizes>,
 }
 
+/// `{"gap":true,…}`: a stretch in which nobody looked.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Gap {
+    gap: bool,
+    pub from_ms: f64,
+    pub at_ms: f64,
+}
+
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Heap {
     pub used: u64,
@@ -90,6 +98,14 @@ impl<'a> Header<'a> {
     }
 }
 
+impl Gap {
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        let gap: Self = serde_json::from_slice(line).ok()?;
+        let is_sound = is_time(gap.from_ms) && is_time(gap.at_ms) && gap.from_ms <= gap.at_ms;
+        (gap.gap && is_sound).then_some(gap)
+    }
+}
+
 impl<'a> Entry<'a> {
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let entry: Self = serde_json::from_slice(line).ok()?;
@@ -99,7 +115,6 @@ impl<'a> Entry<'a> {
             .flat_map(|heap| [heap.used, heap.committed, heap.external]);
         let spaces = [entry.spaces, entry.spaces_before].into_iter().flatten().flat_map(Sizes::all);
         let is_size = |bytes: u64| bytes <= MOST as u64;
-        let is_time = |ms: f64| (0.0..=MOST).contains(&ms);
         let is_sound = heaps.chain(spaces).chain(entry.new_before).all(is_size)
             && is_time(entry.at_ms)
             && is_time(entry.pause_ms);
@@ -154,4 +169,8 @@ impl Sizes {
     fn elder(&self) -> u64 {
         [self.old, self.code, self.map, self.large, self.other].into_iter().fold(0, u64::saturating_add)
     }
+}
+
+fn is_time(ms: f64) -> bool {
+    (0.0..=MOST).contains(&ms)
 }

@@ -22,6 +22,9 @@ pub(super) struct Heap {
     /// The ends of the first and the last pause, and how long the first one was.
     first: Option<(f64, f64)>,
     last_ms: f64,
+    /// Between the first and the last pause nobody looked for so long.
+    unseen_ms: f64,
+    gap: Gap,
     /// In use behind the last collection, where the source tells.
     used: Option<u64>,
     pauses: Record,
@@ -34,6 +37,14 @@ pub(super) struct Heap {
     model: ModelInput,
 }
 
+/// What the recorder did not look at since the last pause.
+#[derive(Clone, Copy, Default)]
+struct Gap {
+    is_open: bool,
+    unseen_ms: f64,
+    end_ms: f64,
+}
+
 impl Heap {
     pub(super) fn new(isolate: Isolate) -> Self {
         Self {
@@ -44,6 +55,8 @@ impl Heap {
             releases: Releases::ALL,
             first: None,
             last_ms: 0.0,
+            unseen_ms: 0.0,
+            gap: Gap::default(),
             used: None,
             pauses: Record::new(),
             nursery: Nursery::default(),
@@ -86,7 +99,10 @@ impl Heap {
                 self.formats.push(format);
             }
         }
-        let since = self.first.map(|_| self.last_ms);
+        let Gap { is_open, unseen_ms, .. } = self.gap;
+        self.gap = Gap { end_ms: self.gap.end_ms, ..Gap::default() };
+        self.unseen_ms += unseen_ms;
+        let since = self.first.filter(|_| !is_open).map(|_| self.last_ms);
         self.first.get_or_insert((collection.at_ms, collection.pause_ms));
         self.pauses.push(collection);
         let flow = self.nursery.push(collection, since, self.used);
@@ -100,6 +116,19 @@ impl Heap {
         self.used = collection.used_after;
     }
 
+    /// Nobody knows what happened meanwhile. It counts once a collection has come behind it, as time does.
+    pub(super) fn gap(&mut self, from_ms: f64, to_ms: f64) {
+        if self.first.is_some() {
+            let from_ms = from_ms.max(self.last_ms).max(self.gap.end_ms);
+            let unseen_ms = (to_ms - from_ms).max(0.0);
+            self.gap.unseen_ms += unseen_ms;
+            self.model.gap(unseen_ms);
+        }
+        self.gap.is_open = true;
+        self.gap.end_ms = self.gap.end_ms.max(to_ms);
+        self.used = None;
+    }
+
     fn peaks(&mut self, collection: &Collection) {
         let committed = collection.committed_before.max(collection.committed_after);
         let used = collection.used_before.max(collection.used_after);
@@ -110,7 +139,8 @@ impl Heap {
 
     pub(super) fn finish(self) -> IsolateSummary {
         let (first_ms, first_pause_ms) = self.first.unwrap_or_default();
-        let wall_ms = self.last_ms - first_ms;
+        let unseen_ms = self.unseen_ms.min(self.last_ms - first_ms);
+        let wall_ms = self.last_ms - first_ms - unseen_ms;
         let total_ms = self.pauses.total_ms();
         let heap = HeapSummary {
             peak_used: self.peak_used,
@@ -128,6 +158,7 @@ impl Heap {
             process: self.process,
             first_ms,
             last_ms: self.last_ms,
+            unseen_ms,
             by_kind: self.pauses.by_kind(),
             pauses: self.pauses.all(),
             // Rounded times may make pauses longer than the time they are in.

@@ -40,6 +40,7 @@ impl Summarizer {
                 self.begin(isolate);
                 self.heap(isolate).process = Some(process);
             }
+            Fact::Gap(isolate, from_ms, to_ms) => self.heap(isolate).gap(from_ms, to_ms),
             Fact::LastWords(isolate) => self.heap(isolate).ran_out_of_memory = true,
             Fact::OutOfMemory => self.out_of_memory += 1,
         }
