@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "bench gzip",
     "bench node",
     "bench tls",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 14] = [
     "run",
     "selftest",
     "top",
+    "tune",
 ];
 
 #[test]
