@@ -2,7 +2,7 @@
 // database, so with 64 requests on their way some twenty thousand objects outlive each collection of the young
 // generation.
 //
-// `app.js FILE` listens on a free port of loopback and writes its number to FILE.
+// `app.js FILE` listens on a free port of loopback, or on the one that PORT names, and writes its number to FILE, if any.
 'use strict';
 
 const { renameSync, writeFileSync } = require('node:fs');
@@ -41,7 +41,8 @@ async function customers(request) {
 async function main(file) {
   const server = fastify();
   server.get('/customers/:page', customers);
-  await server.listen({ host: '127.0.0.1', port: 0 });
+  await server.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) });
+  if (file === undefined) return;
   writeFileSync(`${file}.tmp`, String(server.server.address().port));
   renameSync(`${file}.tmp`, file);
 }

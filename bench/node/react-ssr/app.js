@@ -1,6 +1,6 @@
 // Server-side rendering with React: a shop's list of 100 products, as HTML, for every request.
 //
-// `app.js FILE` listens on a free port of loopback and writes its number to FILE.
+// `app.js FILE` listens on a free port of loopback, or on the one that PORT names, and writes its number to FILE, if any.
 'use strict';
 
 const { renameSync, writeFileSync } = require('node:fs');
@@ -47,8 +47,9 @@ function answer(request, response) {
 }
 
 const server = http.createServer(answer);
-server.listen(0, '127.0.0.1', () => {
+server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
   const file = process.argv[2];
+  if (file === undefined) return;
   writeFileSync(`${file}.tmp`, String(server.address().port));
   renameSync(`${file}.tmp`, file);
 });
