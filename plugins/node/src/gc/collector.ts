@@ -1,6 +1,7 @@
 // Follows the collections of this heap. Kind, flags and pause of each come from a PerformanceObserver; what the heap was before and after comes from
-// profiles, which cost more and are taken as far as the budget goes. docs/gc-recorder.md has the measurements.
-import { PerformanceObserver } from 'node:perf_hooks';
+// profiles, which cost more and are taken as far as the budget goes. Where collections are so frequent that even to notice them costs too much, nobody
+// looks for some seconds. docs/gc-recorder.md has the measurements.
+import { PerformanceObserver, performance } from 'node:perf_hooks';
 import v8 = require('node:v8');
 import { Budget } from './budget';
 import { Profiles } from './profiles';
@@ -18,8 +19,15 @@ export interface Collection {
   readonly late: v8.HeapInfo | null;
 }
 
+/** Who is told what the collector finds, in the order of time. */
+export interface Listener {
+  add(collections: readonly Collection[]): void;
+  /** Between these two times nobody looked. */
+  gap(from: number, to: number): void;
+}
+
 export class Collector {
-  readonly #deliver: (collections: Collection[]) => void;
+  readonly #listener: Listener;
   readonly #observer = new PerformanceObserver((list) => this.#observed(list.getEntries() as GcEntry[]));
   readonly #profiles = new Profiles();
   readonly #budget = new Budget();
@@ -28,17 +36,18 @@ export class Collector {
   #isObserving = false;
   // Events whose profile has not been read yet.
   #waiting: GcEntry[] = [];
+  // Since when nobody looks, although there are recordings.
+  #gap: number | null = null;
 
-  constructor(deliver: (collections: Collection[]) => void) {
-    this.#deliver = deliver;
+  constructor(listener: Listener) {
+    this.#listener = listener;
   }
 
   start(): void {
     if (this.#isOn) return;
     this.#isOn = true;
     this.#budget.reset();
-    if (!this.#isObserving) this.#observer.observe({ entryTypes: ['gc'] });
-    this.#isObserving = true;
+    this.#look();
     this.#profiles.start();
   }
 
@@ -46,6 +55,12 @@ export class Collector {
   tick(): void {
     if (!this.#isOn) return;
     this.#budget.refill();
+    if (this.#budget.isExhausted) return this.#rest();
+    if (this.#gap !== null) {
+      this.#look();
+      this.#tellGap();
+      this.#gap = null;
+    }
     if (this.#waiting.length > 0) this.#observed([]);
     if (this.#budget.allowsRun) this.#profiles.start();
   }
@@ -53,6 +68,7 @@ export class Collector {
   /** Delivers what is known by now; the collections of this turn of the event loop are not. */
   flush(): void {
     if (!this.#isOn) return;
+    if (this.#gap !== null) return this.#tellGap();
     this.#follow((this.#observer as PerformanceObserver & { takeRecords(): GcEntry[] }).takeRecords());
     this.#read();
   }
@@ -61,6 +77,7 @@ export class Collector {
   stop(): number {
     this.flush();
     this.#isOn = false;
+    this.#gap = null;
     this.#settle();
     return this.#profiles.unheard;
   }
@@ -96,7 +113,27 @@ export class Collector {
     this.#waiting = [];
     const profiles = this.#profiles.read(ready);
     const last = ready.length - 1;
-    if (last >= 0) this.#deliver(ready.map((entry, index) => collection(entry, profiles[index] ?? null, index === last)));
+    if (last >= 0) this.#listener.add(ready.map((entry, index) => collection(entry, profiles[index] ?? null, index === last)));
+  }
+
+  #look(): void {
+    if (!this.#isObserving) this.#observer.observe({ entryTypes: ['gc'] });
+    this.#isObserving = true;
+  }
+
+  // While a profiler lingers, what it costs is not saved: collections are noticed as before, and none is measured, until it is gone.
+  #rest(): void {
+    if (this.#gap !== null) return;
+    this.flush();
+    this.#settle();
+    if (this.#isObserving) this.#profiles.hurry();
+    else this.#gap = performance.now();
+  }
+
+  #tellGap(): void {
+    const now = performance.now();
+    this.#listener.gap(this.#gap ?? now, now);
+    this.#gap = now;
   }
 
   // A profiler that lingers costs until a mark-compact has come, so that one is waited for, and called for if need be.

@@ -13,6 +13,8 @@ export interface Counts {
   detailed: number;
   /** Known to have happened, and not in the file. */
   dropped: number;
+  /** Milliseconds in which nobody looked. */
+  unseen: number;
 }
 
 export function header(now: number): string {
@@ -49,8 +51,12 @@ export function event(collection: Collection): string {
   });
 }
 
-export function end(now: number, why: End, { events, detailed, dropped }: Counts): string {
-  return line({ end: true, at_ms: milliseconds(now), events, detailed, dropped, why });
+export function gap(from_ms: number, at_ms: number): string {
+  return line({ gap: true, from_ms, at_ms });
+}
+
+export function end(now: number, why: End, { events, detailed, dropped, unseen }: Counts): string {
+  return line({ end: true, at_ms: milliseconds(now), events, detailed, dropped, unseen_ms: milliseconds(unseen), why });
 }
 
 const KINDS: Readonly<Partial<Record<number, string>>> = {
@@ -91,7 +97,8 @@ function spaces({ heapSpaceStatistics }: Heap): Record<Space, number> {
   return sums;
 }
 
-function milliseconds(time: number): number {
+/** As precise as times are in the file. */
+export function milliseconds(time: number): number {
   return Math.round(time * 1000) / 1000;
 }
 

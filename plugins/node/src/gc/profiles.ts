@@ -13,6 +13,8 @@ const LONG_MS = 5000;
 const MOST_LINGERING = 3;
 // So many reports of profilers that linger are 24 MB.
 const PATIENCE = 4000;
+// And so many cost more than the full collection that ends them: where nobody shall look any more, no other is waited for.
+const HASTE = 1000;
 // External memory that makes V8 begin to mark, in every release; it is never touched, so it takes none of the system.
 const NUDGE_BYTES = 96 * 1024 * 1024;
 
@@ -60,6 +62,11 @@ export class Profiles {
     }
     this.#isOld ||= this.#moves > 1;
     if (this.#lingered > PATIENCE) this.#nudge();
+  }
+
+  /** Somebody waits for the profilers that linger. */
+  hurry(): void {
+    if (this.#lingered > HASTE) this.#nudge();
   }
 
   /** Whether stopping it now would bring nothing, or leave one more that lingers. */

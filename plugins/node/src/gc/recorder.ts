@@ -8,8 +8,9 @@ import { openFolder } from './runtime';
 const MOST_RECORDINGS = 4;
 
 export class Recorder {
-  readonly #collector = new Collector((collections) => {
-    for (const recording of this.#recordings.keys()) recording.add(collections);
+  readonly #collector = new Collector({
+    add: (collections) => this.#recordings.forEach((_, recording) => recording.add(collections)),
+    gap: (from, to) => this.#recordings.forEach((_, recording) => recording.gap(from, to)),
   });
   // Each with what ends it.
   readonly #recordings = new Map<Recording, NodeJS.Timeout | null>();

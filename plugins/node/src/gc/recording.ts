@@ -3,7 +3,7 @@ import fs = require('node:fs');
 import { performance } from 'node:perf_hooks';
 import path = require('node:path');
 import type { Collection } from './collector';
-import { type Counts, end, type End, event, header } from './lines';
+import { type Counts, end, type End, event, gap, header, milliseconds } from './lines';
 
 const MOST_BYTES = 64 * 1024 * 1024;
 // Enough for the last line.
@@ -20,6 +20,7 @@ export class Recording implements Progress {
   events = 0;
   detailed = 0;
   dropped = 0;
+  unseen = 0;
   bytes = 0;
   why: End | null = null;
   readonly #fd: number;
@@ -51,6 +52,16 @@ export class Recording implements Progress {
       this.events += 1;
       if (collection.profile) this.detailed += 1;
     }
+  }
+
+  /** Between these two times nobody looked. */
+  gap(from: number, to: number): void {
+    if (this.why) return;
+    const begin = milliseconds(Math.max(from, this.#from));
+    const line = gap(begin, milliseconds(to));
+    if (this.#size + line.length + RESERVE > this.#most) return this.end('size');
+    this.#push(line);
+    this.unseen += milliseconds(to) - begin;
   }
 
   flush(): void {

@@ -136,6 +136,21 @@ test('collections from before a recording are not in it', (t) => {
   assert.equal(lines(fs.readFileSync(recording.file, 'utf8')).length, 3);
 });
 
+test('gaps are lines of their own, from the beginning of the recording at most', (t) => {
+  const recording = new Recording(scratch(t));
+  recording.gap(0, performance.now() + 1000);
+  recording.add([later()]);
+  recording.gap(performance.now() + 2000, performance.now() + 2500.25);
+  recording.end('asked');
+  recording.gap(performance.now() + 3000, performance.now() + 4000);
+  const [head, ...found] = lines(fs.readFileSync(recording.file, 'utf8'));
+  assert.deepEqual(found.map((line) => Object.keys(line)[0]), ['gap', 'gc', 'gap', 'end']);
+  const gaps = found.filter((line) => line['gap']);
+  assert.ok(gaps[0]?.['from_ms'] >= head?.['at_ms']);
+  const unseen = gaps.reduce((sum, gap) => sum + gap['at_ms'] - gap['from_ms'], 0);
+  assert.ok(unseen > 1500 && Math.abs(unseen - found.at(-1)?.['unseen_ms']) < 0.01, `${unseen}`);
+});
+
 onEach('a program runs on without a runtime folder, or with one whose name is too long', async (release, t) => {
   const app = withRecorder(App.create(t, { 'main.js': 'setTimeout(() => console.log("done"), 200);' }));
   const long = path.join(app.runtime, 'x'.repeat(90));

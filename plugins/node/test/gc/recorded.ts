@@ -13,9 +13,9 @@ import { PATIENCE_MS, until } from '../support/waiting';
 
 export type Line = Record<string, any>;
 
-/** An app that starts the recorder at once, not after a second. */
-export function withRecorder(app: App): App {
-  app.write('recorder.js', `require(${JSON.stringify(path.join(plugin, 'gc.js'))}).start();`);
+/** An app that starts the recorder at once, not after a second; it may be one that looks whatever it costs. */
+export function withRecorder(app: App, from = plugin): App {
+  app.write('recorder.js', `require(${JSON.stringify(path.join(from, 'gc.js'))}).start();`);
   return app;
 }
 
@@ -42,6 +42,21 @@ export function recorded(app: App): Line[] {
 export function lines(text: string): Line[] {
   assert.ok(text.endsWith('\n'));
   return text.trimEnd().split('\n').map((line) => JSON.parse(line) as Line);
+}
+
+const TRACE = /^\[\d+:0x[0-9a-f]+(?::\d+)?\]\s+(\d+) ms: (?:Scavenge|Mark-|Incremental Mark-).* MB, (?:pooled: [\d.]+ MB, )?([\d.]+) \//;
+
+/** A collection in the output of `--trace-gc`, in milliseconds. */
+export interface Traced {
+  readonly at: number;
+  readonly pause: number;
+}
+
+export function traced(output: string): Traced[] {
+  return output.split('\n').flatMap((line) => {
+    const [, at, pause] = TRACE.exec(line) ?? [];
+    return at && pause ? [{ at: Number(at), pause: Number(pause) }] : [];
+  });
 }
 
 export function isCollection(line: Line): boolean {

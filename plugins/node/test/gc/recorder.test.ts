@@ -1,8 +1,9 @@
 // What is recorded is what V8 says of itself, in every release.
 import assert from 'node:assert/strict';
 import { App, type Owner } from '../support/app';
+import { eager } from '../support/places';
 import { onEach, type Release } from '../support/releases';
-import { ALONE, isCollection, type Line, preload, recorded, withRecorder } from './recorded';
+import { ALONE, isCollection, type Line, preload, recorded, traced, withRecorder } from './recorded';
 
 // Allocates a while behind the start and before the end of the program, in milliseconds. Some of it lives for long.
 const work = (behind: number, before: number): string => `
@@ -17,22 +18,8 @@ const turn = (n) => {
 setTimeout(turn, ${behind}, 0);
 `;
 
-const TRACE = /^\[\d+:0x[0-9a-f]+(?::\d+)?\]\s+(\d+) ms: (?:Scavenge|Mark-|Incremental Mark-).* MB, (?:pooled: [\d.]+ MB, )?([\d.]+) \//;
-
-interface Traced {
-  readonly at: number;
-  readonly pause: number;
-}
-
-function traced(output: string): Traced[] {
-  return output.split('\n').flatMap((line) => {
-    const [, at, pause] = TRACE.exec(line) ?? [];
-    return at && pause ? [{ at: Number(at), pause: Number(pause) }] : [];
-  });
-}
-
 async function run(release: Release, t: Owner, script: string, options: string[] = []): Promise<{ output: string; lines: Line[] }> {
-  const app = withRecorder(App.create(t, { 'main.js': script }));
+  const app = withRecorder(App.create(t, { 'main.js': script }), eager);
   const args = [...options, ...preload(app), 'main.js'];
   const { code, stderr, stdout } = await app.run(release, args, { ...ALONE, env: { HASTEN_NODE_GC: 'record' } });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
