@@ -1,13 +1,14 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
 //! `docs/results/tls-*.json`, `gzip-*.json` and `node-*.json` are reports of `hasten bench`, `soak-*.json` of `make soak`,
-//! kept as they were written.
+//! `tune-*.json` of `hasten tune`, kept as they were written.
 
 mod gc_model;
 mod gzip;
 mod node;
 mod soak;
 mod tls;
+mod tune;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,6 +27,7 @@ const COMMAND: &str = "cargo xtask results";
 const PERFORMANCE: &str = "docs/performance.md";
 const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 const RELIABILITY: &str = "docs/reliability.md";
+const TUNE_CASES: &str = "docs/tune-cases.md";
 
 /// The lines between which a table is written.
 type Marks = (&'static str, &'static str);
@@ -40,6 +42,7 @@ const PROFILE_GZIP: Marks =
 const GC_MODEL: Marks =
     ("<!-- gc-model: begin (written by `cargo xtask results`) -->\n", "<!-- gc-model: end -->\n");
 const SOAK: Marks = ("<!-- soak: begin (written by `cargo xtask results`) -->\n", "<!-- soak: end -->\n");
+const TUNE: Marks = ("<!-- tune: begin (written by `cargo xtask results`) -->\n", "<!-- tune: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
 
@@ -89,7 +92,13 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
         reports("soak", &directory).iter().map(|path| load_json(path)).collect::<Result<_, _>>()?;
     let tables: Vec<_> = runs.iter().map(soak::table).collect();
     let text = mark(SOAK, &workspace.read(RELIABILITY)?, RELIABILITY, &tables.join("\n"))?;
-    workspace.generate(RELIABILITY, &text, args.check, COMMAND)
+    workspace.generate(RELIABILITY, &text, args.check, COMMAND)?;
+    let sessions: Vec<_> = reports("tune", &directory)
+        .iter()
+        .map(|path| Ok((tune::name(path), load_json(path)?)))
+        .collect::<Result<_, Error>>()?;
+    let text = mark(TUNE, &workspace.read(TUNE_CASES)?, TUNE_CASES, &tune::table(&sessions))?;
+    workspace.generate(TUNE_CASES, &text, args.check, COMMAND)
 }
 
 /// `text` with `table` between the marks of that name.

@@ -205,7 +205,7 @@ fn measure(args: &TuneArgs, setup: &Setup, mut record: Record, folder: &Path) ->
     let mut subject = setup.subject(&logs, &interrupted)?;
     let mut progress = Progress::start(&setup.space, setup.settings.budget);
     output::announce(setup, args);
-    let start = Instant::now();
+    let (start, begun) = (Instant::now(), output::facts());
     let clock = move || start.elapsed();
     if let Err(error) = subject.prepare() {
         return not_begun(&error);
@@ -216,7 +216,7 @@ fn measure(args: &TuneArgs, setup: &Setup, mut record: Record, folder: &Path) ->
     drop(subject);
     let remarks = std::mem::take(&mut progress.remarks);
     let _ = fs::remove_dir_all(&logs);
-    let written = output::write(args, setup, &findings, remarks, folder)?;
+    let written = output::write(args, setup, &findings, output::Around { facts: begun, remarks }, folder)?;
     conclude(args, &findings, halt, &written, &interrupted)
 }
 

@@ -26,6 +26,18 @@ pub(super) struct Written {
     unit: Option<String>,
 }
 
+/// What is true of the session beside what was measured.
+pub(super) struct Around {
+    /// Of the machine, at the beginning.
+    pub(super) facts: Vec<(&'static str, String)>,
+    pub(super) remarks: Vec<String>,
+}
+
+/// The machine, and the time.
+pub(super) fn facts() -> Vec<(&'static str, String)> {
+    host::facts(&[], &Placement { server: None, driver: Vec::new(), shared_core: false }).0
+}
+
 /// Before the first measurement.
 pub(super) fn announce(setup: &Setup, args: &TuneArgs) {
     let levels: usize = setup.space.dimensions.iter().map(|dimension| dimension.levels.len() - 1).sum();
@@ -49,22 +61,18 @@ pub(super) fn write(
     args: &TuneArgs,
     setup: &Setup,
     findings: &Findings,
-    remarks: Vec<String>,
+    around: Around,
     folder: &Path,
 ) -> Result<Written, Failure> {
     let profile = write_profile(setup, findings, folder)?;
-    let placement = Placement { server: None, driver: Vec::new(), shared_core: false };
-    let facts = host::facts(&[], &placement).0;
-    let facts = facts.into_iter().filter(|(name, _)| !["placement", "date", "hasten"].contains(name));
+    let date = around.facts.iter().find(|(name, _)| *name == "date");
+    let started = date.map(|(_, date)| date.clone()).unwrap_or_default();
+    let machine =
+        around.facts.into_iter().filter(|(name, _)| !["placement", "date", "hasten"].contains(name));
     let circumstances = Circumstances {
         hasten: env!("CARGO_PKG_VERSION").to_owned(),
-        started: host::facts(&[], &placement)
-            .0
-            .into_iter()
-            .find(|(name, _)| *name == "date")
-            .unwrap_or_default()
-            .1,
-        environment: facts
+        started,
+        environment: machine
             .map(|(name, value)| (name.to_owned(), value))
             .chain([("seed".to_owned(), setup.settings.seed.to_string())])
             .collect(),
@@ -77,7 +85,7 @@ pub(super) fn write(
             .map(|knob| NotTried { knob: knob.name.clone(), why: knob.why.clone() })
             .collect(),
         suggestions: setup.suggestions.clone(),
-        warnings: remarks,
+        warnings: around.remarks,
     };
     let report = summary::report(findings, &setup.settings, &setup.choices, circumstances);
     let (html, json) = (folder.join("report.html"), folder.join("report.json"));
