@@ -7,7 +7,7 @@ const LEAST_SHARE = 0.0005;
 const NOTICE_SHARE = 0.0035;
 // Microseconds: to notice a collection and write its line; what one profile reports of it; to read that and start another profile. In programs that do
 // other things meanwhile, as a profile of their CPU time shows; that is four times and more what bench/recorder.mjs finds in a loop of collections.
-const NOTICE_US = 210;
+const NOTICE_US = 270;
 const REPORT_US = 40;
 const READ_US = 80;
 // A program that does next to nothing may be recorded, too: 0.01 % of a CPU.
