@@ -27,7 +27,7 @@ Examples:
   hasten gc record 1234 --out gc.jsonl      where the file shall be
   hasten gc record --list                   processes that can be recorded
 
-The program goes on as it is: nothing is restarted, and half a per cent to one per cent of its CPU time is taken. Ctrl-C ends a recording
+The program goes on as it is: nothing is restarted, and at most half a per cent of its CPU time is taken. Ctrl-C ends a recording
 early and keeps what there is. The process must have been started by `hasten run -- node app.js`, or with
 `node -r hasten/register app.js`.
 ";
