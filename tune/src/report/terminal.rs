@@ -5,7 +5,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Lin
 use hasten_evidence::report::Style;
 
 use super::words::{change, percent};
-use super::{Effect, Fate, Report, Verdict};
+use super::{Effect, Fate, Report, Suggestion, Verdict};
 
 pub(super) fn summary(report: &Report, style: Style) -> String {
     let mut text = format!("{}\n{}.\n", report.headline(), report.support());
@@ -23,7 +23,7 @@ pub(super) fn summary(report: &Report, style: Style) -> String {
     let rejected =
         report.disqualified.iter().map(|one| format!("disqualified: {}: {}", one.candidate, one.reason));
     let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}"));
-    let suggestions = report.suggestions.iter().map(|one| format!("by hand: {} ({})", one.text, one.why));
+    let suggestions = report.suggestions.iter().map(by_hand);
     for line in noise.into_iter().chain(advice).chain(rejected).chain(warnings).chain(suggestions) {
         text += &format!("{line}\n");
     }
@@ -34,6 +34,14 @@ pub(super) fn summary(report: &Report, style: Style) -> String {
         }
         _ => text,
     }
+}
+
+/// Where, the line to paste, and why.
+fn by_hand(suggestion: &Suggestion) -> String {
+    let Suggestion { text, why, file, line } = suggestion;
+    let place = if file.is_empty() { String::new() } else { format!("{file}: ") };
+    let line = if line.is_empty() { String::new() } else { format!(": {line}") };
+    format!("by hand: {place}{text}{line} ({why})")
 }
 
 fn knobs(report: &Report, style: Style) -> String {
