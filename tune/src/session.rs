@@ -103,7 +103,7 @@ fn phases<S: Subject>(runner: &mut Runner<'_, S>, findings: &mut Findings) -> Re
     runner.baseline(Phase::Noise)?;
     let allotment = Allotment::new(runner)?;
     noise::measure(runner, &allotment, findings)?;
-    let promising = screen::run(runner, &allotment, findings)?;
+    let (promising, allotment) = screen::run(runner, &allotment, findings)?;
     if promising.is_empty() {
         findings.conclusion = Conclusion::NothingHelps;
         return Ok(());

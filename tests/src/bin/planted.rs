@@ -8,6 +8,7 @@
 //! | `PLANTED_GOOD` | 12 % more requests for the same CPU |
 //! | `PLANTED_BAD` | 8 % fewer |
 //! | `PLANTED_TWIN_A`, `PLANTED_TWIN_B` | 10 % more each; both together 15 % fewer |
+//! | `PLANTED_LOUD` | half of the CPU, and an error in its log |
 //! | `PLANTED_CORRUPT` | half of the CPU, and one digit of the answer is wrong |
 //! | any other | none |
 
@@ -29,6 +30,10 @@ fn main() {
     let port = env::args().nth(1).expect("the port is the only argument");
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).expect("the port is free");
     let (cost, digit) = (COST.mul_f64(1.0 / gain()), if is_on("PLANTED_CORRUPT") { 7 } else { 8 });
+    eprintln!("listening on port {port}, no errors so far");
+    if is_on("PLANTED_LOUD") {
+        eprintln!("Error: something is wrong");
+    }
     // Threads that stay: what one that has ended has used is known to a hundredth of a second only.
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -45,7 +50,11 @@ fn gain() -> f64 {
         (false, false) => 1.0,
         _ => 1.10,
     };
-    twins * factor("PLANTED_GOOD", 1.12) * factor("PLANTED_BAD", 0.92) * factor("PLANTED_CORRUPT", 2.0)
+    twins
+        * factor("PLANTED_GOOD", 1.12)
+        * factor("PLANTED_BAD", 0.92)
+        * factor("PLANTED_CORRUPT", 2.0)
+        * factor("PLANTED_LOUD", 2.0)
 }
 
 fn is_on(name: &str) -> bool {

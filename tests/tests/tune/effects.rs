@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use crate::tune::{Tune, said};
 
-const ALL: [&str; 7] = [
+const ALL: [&str; 8] = [
     "PLANTED_NULL",
     "PLANTED_GOOD",
     "PLANTED_BAD",
     "PLANTED_TWIN_A",
     "PLANTED_TWIN_B",
     "PLANTED_CORRUPT",
+    "PLANTED_LOUD",
     "PLANTED_NOTHING",
 ];
 
@@ -35,9 +36,11 @@ fn planted_effects_are_found_and_the_corruptor_is_out() {
     }
     let twins = ["twin-a", "twin-b"].map(|knob| fate(knob) == "kept");
     assert_ne!(twins, [true, true], "each helps, both together harm\n{}", said(&output));
-    let reason =
-        report["disqualified"].as_array().unwrap().iter().find(|one| one["candidate"] == "corrupt=on");
-    assert!(reason.unwrap()["reason"].as_str().unwrap().contains("answers something else"), "{reason:?}");
+    for (candidate, why) in [("corrupt=on", "answers something else"), ("loud=on", "something is wrong")] {
+        let reason =
+            report["disqualified"].as_array().unwrap().iter().find(|one| one["candidate"] == candidate);
+        assert!(reason.unwrap()["reason"].as_str().unwrap().contains(why), "{reason:?}");
+    }
     assert!(report["budget"]["used"].as_f64() <= report["budget"]["seconds"].as_f64());
     assert!(tune.is_stopped());
     the_profile_works(&tune);

@@ -56,6 +56,14 @@ impl Allotment {
         Some(Self { noise, screen: rest - search, search, recheck, ablate })
     }
 
+    /// Leaves nothing for combinations and their parts; returns what that frees.
+    pub(super) fn give_up_combinations(&mut self) -> usize {
+        let again = if self.ablate > 0 { 2 * self.recheck } else { 0 };
+        let freed = self.search + self.ablate + again;
+        (self.search, self.ablate) = (0, 0);
+        freed
+    }
+
     /// The most knobs whose parts can be shown: the winner, and the winner without each of them, often enough.
     pub(super) fn most_knobs(&self) -> usize {
         (self.ablate / FEWEST_PAIRS).saturating_sub(1).max(1)

@@ -7,7 +7,8 @@ use super::allotment::Allotment;
 use super::block;
 use super::runner::Runner;
 use super::{Fate, Findings, Halt, Phase, Screened};
-use crate::measure::Subject;
+use crate::measure::{Disqualified, Subject};
+use crate::space::Dimension;
 use crate::statistics::{Effect, effects, holm, logs};
 
 /// With one round there is no spread.
@@ -27,64 +28,98 @@ pub(super) struct Promising {
     pub(super) mean: f64,
 }
 
-/// A level in the race.
+/// A level of a knob.
 struct Arm {
     knob: usize,
     level: usize,
     pairs: Vec<Pair>,
-    racing: bool,
-    fate: Option<Fate>,
+    state: State,
 }
 
-/// What goes on, the best first.
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// For room.
+    Waiting,
+    Racing,
+    /// It is known well enough, or not worth more.
+    Done,
+    Disqualified(Disqualified),
+}
+
+/// What goes on, the best first, and what is left for it.
 pub(super) fn run<S: Subject>(
     runner: &mut Runner<'_, S>,
     allotment: &Allotment,
     findings: &mut Findings,
-) -> Result<Vec<Promising>, Halt<S::Stop>> {
-    let mut arms = arms(runner, allotment.screen);
-    let racing = arms.iter().filter(|arm| arm.racing).count();
-    runner.phase(Phase::Screen, &format!("{racing} settings, each alone"));
-    let mut left = allotment.screen;
-    for round in 0..MOST_ROUNDS {
-        let racing = arms.iter().filter(|arm| arm.racing).count();
-        if racing == 0 || round >= FEWEST_ROUNDS && left < block::size(racing) {
-            break;
+) -> Result<(Vec<Promising>, Allotment), Halt<S::Stop>> {
+    let mut arms = arms(runner);
+    runner.phase(Phase::Screen, &format!("{} settings, each alone", arms.len()));
+    let (mut left, mut later) = (allotment.screen, *allotment);
+    let mut has_given_up = false;
+    loop {
+        admit(&mut arms, left);
+        let racing = count(&arms, &State::Racing);
+        if racing == 0 || left < block::size(racing) {
+            // What was set aside for combinations is of no use while nothing helps alone.
+            if has_given_up || !promising(findings).is_empty() {
+                break;
+            }
+            left += later.give_up_combinations();
+            has_given_up = true;
+            continue;
         }
-        left = left.saturating_sub(block::size(racing));
+        left -= block::size(racing);
         let measured = measure_round(runner, &mut arms);
-        if round + 1 >= FEWEST_ROUNDS {
-            drop_hopeless(&mut arms, runner.settings.effect);
-        }
+        retire(&mut arms, runner.settings.effect);
         findings.screened = judge(&arms);
         show_best(runner, findings);
         measured?;
     }
-    Ok(promising(findings))
+    tell_untried(runner, &arms);
+    Ok((promising(findings), if has_given_up { later } else { *allotment }))
 }
 
-/// All levels; those that time is too short for do not race. The registry's order is that of importance.
-fn arms<S: Subject>(runner: &mut Runner<'_, S>, allotted: usize) -> Vec<Arm> {
-    let mut arms: Vec<Arm> = Vec::new();
-    for (knob, dimension) in runner.space.dimensions.iter().enumerate() {
-        for level in 1..dimension.levels.len() {
-            let fits = FEWEST_ROUNDS * block::size(arms.len() + 1) <= allotted;
-            let fate = (!fits).then_some(Fate::NotTried);
-            arms.push(Arm { knob, level, pairs: Vec::new(), racing: fits, fate });
+/// All levels, in the registry's order, which is that of importance.
+fn arms<S: Subject>(runner: &Runner<'_, S>) -> Vec<Arm> {
+    let levels = |(knob, dimension): (usize, &Dimension)| {
+        (1..dimension.levels.len()).map(move |level| Arm {
+            knob,
+            level,
+            pairs: Vec::new(),
+            state: State::Waiting,
+        })
+    };
+    runner.space.dimensions.iter().enumerate().flat_map(levels).collect()
+}
+
+/// As many as there is room for, when each needs its first rounds.
+fn admit(arms: &mut [Arm], left: usize) {
+    let mut racing = count(arms, &State::Racing);
+    for arm in arms.iter_mut().filter(|arm| arm.state == State::Waiting) {
+        racing += 1;
+        if FEWEST_ROUNDS * block::size(racing) > left {
+            return;
         }
+        arm.state = State::Racing;
     }
-    let untried = arms.iter().filter(|arm| !arm.racing).count();
+}
+
+fn count(arms: &[Arm], state: &State) -> usize {
+    arms.iter().filter(|arm| arm.state == *state).count()
+}
+
+fn tell_untried<S: Subject>(runner: &mut Runner<'_, S>, arms: &[Arm]) {
+    let untried = count(arms, &State::Waiting);
     if untried > 0 {
         runner.remark(&format!(
             "{untried} of {} settings are not tried for lack of time: give a larger --budget, or choose with --only",
             arms.len()
         ));
     }
-    arms
 }
 
 fn measure_round<S: Subject>(runner: &mut Runner<'_, S>, arms: &mut [Arm]) -> Result<(), Halt<S::Stop>> {
-    let mut order: Vec<usize> = (0..arms.len()).filter(|&arm| arms[arm].racing).collect();
+    let mut order: Vec<usize> = (0..arms.len()).filter(|&arm| arms[arm].state == State::Racing).collect();
     runner.random.shuffle(&mut order);
     let baseline = runner.space.baseline();
     let candidates: Vec<_> =
@@ -93,21 +128,20 @@ fn measure_round<S: Subject>(runner: &mut Runner<'_, S>, arms: &mut [Arm]) -> Re
     for (arm, cost) in order.into_iter().zip(costs) {
         match cost {
             Ok(pair) => arms[arm].pairs.push(pair),
-            Err(reason) => {
-                arms[arm].racing = false;
-                arms[arm].fate = Some(Fate::Disqualified { reason });
-            }
+            Err(reason) => arms[arm].state = State::Disqualified(reason),
         }
     }
     Ok(())
 }
 
-/// Takes out what is not likely to gain as much as was asked for.
-fn drop_hopeless(arms: &mut [Arm], wanted: f64) {
+/// Takes out what is not likely to gain as much as was asked for, and what is known by now.
+fn retire(arms: &mut [Arm], wanted: f64) {
     let effects = effects_of(arms);
-    for (arm, effect) in arms.iter_mut().zip(effects) {
-        if effect.is_some_and(|effect| effect.bound(0.95) < wanted.ln_1p()) {
-            arm.racing = false;
+    for (arm, effect) in arms.iter_mut().zip(effects).filter(|(arm, _)| arm.state == State::Racing) {
+        let is_hopeless = arm.pairs.len() >= FEWEST_ROUNDS
+            && effect.is_some_and(|effect| effect.bound(0.95) < wanted.ln_1p());
+        if is_hopeless || arm.pairs.len() >= MOST_ROUNDS {
+            arm.state = State::Done;
         }
     }
 }
@@ -123,9 +157,9 @@ fn judge(arms: &[Arm]) -> Vec<Screened> {
     let mut corrected = holm(&tested).into_iter();
     let judged = |(arm, effect): (&Arm, Option<Effect>)| {
         let p = effect.and_then(|_| corrected.next());
-        let fate = match (&arm.fate, effect, p) {
-            (Some(fate), _, _) => fate.clone(),
-            (None, Some(effect), Some(p)) => fate(effect, p),
+        let fate = match (&arm.state, effect, p) {
+            (State::Disqualified(reason), _, _) => Fate::Disqualified { reason: reason.clone() },
+            (_, Some(effect), Some(p)) => fate(effect, p),
             _ => Fate::NotTried,
         };
         Screened {
@@ -150,7 +184,7 @@ fn fate(effect: Effect, corrected: f64) -> Fate {
     }
 }
 
-fn promising(findings: &mut Findings) -> Vec<Promising> {
+fn promising(findings: &Findings) -> Vec<Promising> {
     let with = |wanted: Fate| {
         let chosen = findings.screened.iter().filter(move |screened| screened.fate == wanted);
         let mut chosen: Vec<Promising> = chosen.filter_map(Promising::of).collect();

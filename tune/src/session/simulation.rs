@@ -251,6 +251,21 @@ fn what_time_is_too_short_for_is_not_tried_and_said() {
 }
 
 #[test]
+fn time_that_nobody_needs_goes_to_what_waits_for_it() {
+    // All 40 at once are too many; most of them leave after two rounds. The last one is worth it.
+    let last = |candidate: &Candidate| Ok(if candidate.0[39] == 1 { 0.12 } else { 0.0 });
+    let mut session = Session::new(30, CALM, 1);
+    let (findings, _, used) = session.run(&space(&[2; 40]), &last, &mut Record::default());
+    assert_eq!(findings.screened[39].fate, Fate::Kept, "{:?}", findings.conclusion);
+    assert!(findings.proven().is_some() && used <= session.settings.budget);
+    // With nothing to find, what was set aside for combinations is not left over while others wait.
+    session.settings.budget = Duration::from_secs(60 * 12);
+    let (findings, _, used) = session.run(&space(&[2; 60]), &|_| Ok(0.0), &mut Record::default());
+    assert!(findings.screened.iter().any(|screened| screened.fate == Fate::NotTried));
+    assert!(used > session.settings.budget.mul_f64(0.6) && used <= session.settings.budget, "{used:?}");
+}
+
+#[test]
 fn a_service_that_fails_by_itself_ends_the_session() {
     let fails = |_: &Candidate| Err(Disqualified::Crashed { what: "exit code 1".to_owned() });
     let (findings, halt, _) = Session::new(25, CALM, 1).run(&space(&[2]), &fails, &mut Record::default());
