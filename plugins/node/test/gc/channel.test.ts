@@ -48,7 +48,8 @@ onEach('a client starts a recording, follows it and gets its end', async (releas
   const end = recording.at(-1) as Line;
   // A collection in the turn of the event loop in which time is up is counted, but no event tells of it any more.
   assert.equal(done['dropped'], end['dropped']);
-  assert.equal(end['events'], recording.length - 2);
+  // A program that collects often is not looked at all the time, which is told in lines of their own.
+  assert.equal(end['events'], recording.filter((line) => 'gc' in line).length);
   assert.equal(done['events'], end['events']);
   assert.ok(end['events'] > 0);
   assert.equal((await client.ask({ op: 'info' }))['recording'], false);
@@ -148,7 +149,7 @@ onEach('what a killed program has recorded can be read', async (release, t) => {
   await until(() => fs.readFileSync(file, 'utf8').includes('"gc"'));
   await subject.kill();
   const found = recorded(subject.app);
-  assert.ok(found[0]?.['hasten_gc'] === 1 && found.length > 1 && found.at(-1)?.['gc']);
+  assert.ok(found[0]?.['hasten_gc'] === 1 && found.length > 1 && found.some((line) => 'gc' in line));
   // Its socket is removed by the next one that comes along, which leaves those alone that somebody listens on.
   assert.equal(fs.existsSync(subject.socket), true);
   const alive = path.join(path.dirname(subject.socket), '4194304999.sock');
