@@ -23,7 +23,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
     ("hasten-v8", &["hasten-charts"]),
     ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
     ("hasten-tune", &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-plan", "hasten-probe"]),
-    ("hasten-gzip", &["hasten-deflate", "hasten-hook", "hasten-telemetry"]),
+    ("hasten-gzip", &["hasten-deflate", "hasten-device", "hasten-hook", "hasten-telemetry"]),
     ("hasten-tls", &["hasten-crypto", "hasten-device", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten",

@@ -25,6 +25,7 @@ pub mod library;
 mod pause;
 pub mod root;
 pub mod selftest;
+pub mod settings;
 pub mod watch;
 #[allow(unsafe_code)]
 pub mod worker;

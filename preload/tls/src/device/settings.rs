@@ -1,26 +1,11 @@
-//! What the environment says about devices.
+//! What the environment says about devices, as far as it concerns handshakes.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use hasten_device::Limits;
 use hasten_device::breaker::Settings as BreakerSettings;
-
-/// `off` (the default: nobody has seen them work on hardware yet), `auto` for a device that is found and pays, or a list
-/// with `qat` in it: it is asked whether or not it pays.
-const DEVICES: &str = "HASTEN_DEVICES";
-/// How long one operation of a device may take, in milliseconds, 1 to 10,000.
-const TIMEOUT: &str = "HASTEN_DEVICE_TIMEOUT_MS";
-/// From a fault to the first attempt to use a device again and the longest that this may become, in milliseconds, such as
-/// `250-30000`.
-const RETRY: &str = "HASTEN_DEVICE_RETRY_MS";
-/// A folder with the libraries of devices, in place of where the loader looks.
-const LIBRARIES: &str = "HASTEN_DEVICE_LIBRARIES";
-/// Below which `sys` and `dev` are looked for, in place of `/`.
-const ROOT: &str = "HASTEN_SYSFS_ROOT";
-
-const MOST_TIMEOUT: u64 = 10_000;
-const MOST_RETRY: u64 = 3_600_000;
+use hasten_device::settings::{self, Wish};
 
 /// A device that may be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,40 +19,26 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// `None` if no device is to be asked. What does not parse is ignored here, where nobody listens; `hasten run` refuses
-    /// it.
+    /// `None` if no device is to be asked.
     pub(super) fn of(value: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let value = |name| value(name).filter(|text| !text.trim().is_empty());
-        let wish = value(DEVICES)?;
-        let forced = match wish.trim() {
-            "auto" => false,
-            list if list.split(',').any(|name| name.trim() == "qat") => true,
-            _ => return None,
-        };
-        let retry = value(RETRY).and_then(|text| {
-            let (first, longest) = text.trim().split_once('-')?;
-            Some((milliseconds(first, MOST_RETRY)?, milliseconds(longest, MOST_RETRY)?))
-        });
-        let default = (BreakerSettings::DEFAULT.first, BreakerSettings::DEFAULT.longest);
-        Some(Self {
+        let settings = settings::Settings::of(value);
+        let forced = settings.wish.names("qat");
+        (forced || settings.wish == Wish::Auto).then(|| Self {
             forced,
-            timeout: value(TIMEOUT)
-                .and_then(|text| milliseconds(&text, MOST_TIMEOUT))
-                .unwrap_or(Limits::CRYPTO.operation),
-            retry: retry.filter(|(first, longest)| first <= longest).unwrap_or(default),
-            libraries: value(LIBRARIES).map(PathBuf::from),
-            root: value(ROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from),
+            timeout: settings.timeout.unwrap_or(Limits::CRYPTO.operation),
+            retry: settings
+                .retry
+                .unwrap_or((BreakerSettings::DEFAULT.first, BreakerSettings::DEFAULT.longest)),
+            libraries: settings.libraries,
+            root: settings.root.unwrap_or_else(|| PathBuf::from("/")),
         })
     }
 }
 
-fn milliseconds(text: &str, most: u64) -> Option<Duration> {
-    let number = text.trim().parse().ok()?;
-    (1..=most).contains(&number).then(|| Duration::from_millis(number))
-}
-
 #[cfg(test)]
 mod tests {
+    use hasten_device::settings::{DEVICES, TIMEOUT};
+
     use super::*;
 
     fn of(set: &[(&str, &str)]) -> Option<Settings> {
@@ -88,15 +59,8 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_cryptography_unless_others_are_set() {
-        let with = |name, value| of(&[(DEVICES, "auto"), (name, value)]).unwrap();
-        assert_eq!(with(TIMEOUT, "").timeout, Duration::from_millis(20));
-        assert_eq!(with(TIMEOUT, "7").timeout, Duration::from_millis(7));
-        assert_eq!(with(RETRY, "10-20").retry, (Duration::from_millis(10), Duration::from_millis(20)));
-        for odd in ["0", "-1", "10001", "soon"] {
-            assert_eq!(with(TIMEOUT, odd).timeout, Duration::from_millis(20), "{odd}");
-        }
-        for odd in ["5", "20-10", "0-5", "a-b"] {
-            assert_eq!(with(RETRY, odd).retry.0, Duration::from_millis(250), "{odd}");
-        }
+        assert_eq!(of(&[(DEVICES, "auto")]).unwrap().timeout, Duration::from_millis(20));
+        assert_eq!(of(&[(DEVICES, "auto")]).unwrap().retry.0, Duration::from_millis(250));
+        assert_eq!(of(&[(DEVICES, "auto"), (TIMEOUT, "7")]).unwrap().timeout, Duration::from_millis(7));
     }
 }
