@@ -269,7 +269,8 @@ fn load(args: &TuneArgs) -> Result<Load, Failure> {
     };
     match (&args.load, &args.url) {
         (Some(load), _) => Load::parse(load, args.metric_regex.as_deref()).map_err(failure),
-        (None, Some(url)) => Load::builtin(url, args.connections, args.duration).map_err(failure),
+        (None, Some(url)) => Load::builtin(url, args.connections, args.duration)
+            .map_err(|error| Failure::usage(error.to_string(), "write --url http://127.0.0.1:3000/")),
         (None, None) => Err(Failure::usage(
             "there is no load to measure the service under",
             "give --url http://127.0.0.1:3000/ or --load 'wrk -t1 -c64 -d5s http://127.0.0.1:3000/'",
