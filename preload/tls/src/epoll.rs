@@ -84,13 +84,34 @@ fn turn(
         return wait(timeout);
     }
     runtime.turn.begin(epfd, timeout);
+    if runtime.has_surplus() {
+        runtime.shed();
+    }
     let count = if runtime.has_waiting() || !runtime.ready.is_empty() || runtime.device.is_busy() {
         next_events(runtime, epfd, events, max, timeout, wait)
+    } else if runtime.has_surplus() && !(0..=QUIET).contains(&timeout) {
+        sleep(runtime, timeout, wait)
     } else {
         wait(timeout)
     };
     runtime.turn.events.set(count);
     count
+}
+
+/// Milliseconds without any event after which a server sleeps for longer.
+const QUIET: c_int = 1000;
+
+/// A server that may sleep for hours does not do so on what a crowd has left.
+/// Like any wait, the second one begins a moment after the server last looked
+/// for signals; it is not worth blocking them for that.
+#[cold]
+fn sleep(runtime: &Runtime, timeout: c_int, wait: impl Fn(c_int) -> c_int) -> c_int {
+    let count = wait(QUIET);
+    if count != 0 {
+        return count;
+    }
+    runtime.shed_all();
+    wait(if timeout < 0 { timeout } else { timeout - QUIET })
 }
 
 /// With handshakes suspended: resumed ones first, then what the network has,

@@ -29,8 +29,10 @@ pub(crate) type EarlyDataFn = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize,
 /// buffer is gone when the call goes on; one TLS record is the most a call returns.
 const EARLY_DATA: usize = 16 << 10;
 
-/// Lives at the top of its own stack, for ever; idle ones are on the runtime's free list.
+/// Lives at the top of its own stack; idle ones are on the runtime's free
+/// list, and only those may be unmapped.
 pub(crate) struct Handshake {
+    pub(crate) stack: Stack,
     pub(crate) runtime: &'static Runtime,
     pub(crate) state: Cell<State>,
     /// Where the server's flow continues while the coroutine runs.
@@ -217,6 +219,7 @@ impl Handshake {
             let early_data = NonNull::new_unchecked(at.sub(EARLY_DATA));
             let handshake = at.cast::<Handshake>();
             handshake.write(Handshake {
+                stack,
                 runtime,
                 state: Cell::new(State::Idle),
                 server: Cell::new(null_mut()),
@@ -437,7 +440,7 @@ pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     if index < 0 {
         return None;
     }
-    // SAFETY: the index is ours: the value is null, SHARED, or a handshake, which is never unmapped.
+    // SAFETY: the index is ours: the value is null, SHARED, or a suspended handshake; only idle ones are unmapped.
     unsafe {
         let attached = SSL_get_ex_data.get()(ssl, index).cast::<Handshake>();
         let handshake = if attached == SHARED { None } else { attached.as_ref() }?;

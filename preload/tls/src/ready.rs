@@ -43,7 +43,7 @@ impl ReadyRing {
         let mut kept = 0;
         for i in 0..len {
             let entry = self.slots[(head + i) % MAX_HANDSHAKES].get();
-            // SAFETY: entries are handshakes of this runtime; those are never unmapped.
+            // SAFETY: entries are suspended handshakes of this runtime; only idle ones are unmapped.
             if keep(unsafe { &*entry }) {
                 self.slots[(head + kept) % MAX_HANDSHAKES].set(entry);
                 kept += 1;

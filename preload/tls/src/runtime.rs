@@ -12,6 +12,7 @@
 //! across a switch of stacks.
 
 mod offload;
+mod surplus;
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -34,6 +35,7 @@ use crate::ready::ReadyRing;
 use crate::sign::SigningSlot;
 use crate::tickets::Tickets;
 use crate::turn::Turn;
+use surplus::Demand;
 
 /// Handshakes a thread may have suspended at once. Each holds a stack of
 /// which it touches some 20 KiB; beyond, operations run at once.
@@ -76,10 +78,12 @@ impl Drop for HandOver {
     fn drop(&mut self) {
         let Some(runtime) = RUNTIME.replace(None) else { return };
         // One with suspended handshakes stays as it is: their SSLs refer to it.
-        if runtime.mapped.get() == runtime.idle.get()
-            && let Ok(mut ended) = ENDED.lock()
-        {
-            runtime.turn.reset();
+        if runtime.mapped.get() != runtime.idle.get() {
+            return;
+        }
+        runtime.turn.reset();
+        runtime.unmap(runtime.idle.get());
+        if let Ok(mut ended) = ENDED.lock() {
             ended.push(Recycled(runtime));
         }
     }
@@ -97,6 +101,7 @@ pub(crate) struct Runtime {
     mapped: Cell<usize>,
     /// Handshakes on the free list.
     idle: Cell<usize>,
+    demand: Demand,
     pub(crate) turn: Turn,
     pub(crate) engine: Engine,
     pub(crate) device: Device,
@@ -150,6 +155,7 @@ impl Runtime {
             free: Cell::new(null_mut()),
             mapped: Cell::new(0),
             idle: Cell::new(0),
+            demand: Demand::new(),
             turn: Turn::new(),
             engine: Engine::new(),
             device: Device::new(),
@@ -180,7 +186,7 @@ impl Runtime {
     /// The handshake whose coroutine is running, if one is.
     #[inline]
     pub(crate) fn running(&self) -> Option<&Handshake> {
-        // SAFETY: `running` is null or a handshake of this runtime; those are never unmapped.
+        // SAFETY: `running` is null or a handshake of this runtime, and only idle ones are unmapped.
         unsafe { self.running.get().as_ref() }
     }
 
@@ -398,12 +404,21 @@ impl Runtime {
 
     /// A coroutine to run a handshake function on, or none when too many are suspended.
     pub(crate) fn acquire(&'static self) -> Option<&'static Handshake> {
-        // SAFETY: the free list holds idle handshakes of this runtime.
-        if let Some(handshake) = unsafe { self.free.get().as_ref() } {
-            self.free.set(handshake.next_free.replace(null_mut()));
-            self.idle.set(self.idle.get() - 1);
-            return Some(handshake);
-        }
+        let handshake = self.take_idle().or_else(|| self.map())?;
+        self.demand.note(self.mapped.get() - self.idle.get());
+        Some(handshake)
+    }
+
+    fn take_idle(&self) -> Option<&'static Handshake> {
+        // SAFETY: the free list holds idle handshakes of this runtime, which stay until they are unmapped from here.
+        let handshake = unsafe { self.free.get().as_ref() }?;
+        self.free.set(handshake.next_free.replace(null_mut()));
+        self.idle.set(self.idle.get() - 1);
+        Some(handshake)
+    }
+
+    #[cold]
+    fn map(&'static self) -> Option<&'static Handshake> {
         if self.mapped.get() == MAX_HANDSHAKES || STACKS.load(Ordering::Relaxed) >= MAX_STACKS {
             return None;
         }
@@ -424,7 +439,7 @@ impl Runtime {
 
 /// Body of every coroutine: run the function that was asked for, report, wait for the next.
 pub(crate) extern "C" fn serve(handshake: *mut c_void) -> ! {
-    // SAFETY: `Handshake::place` passes the handshake itself, which is never unmapped.
+    // SAFETY: `Handshake::place` passes the handshake itself, which lives as long as this stack.
     let handshake = unsafe { &*handshake.cast::<Handshake>() };
     loop {
         handshake.invoke();

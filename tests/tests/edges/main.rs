@@ -3,6 +3,7 @@
 mod batching;
 mod certificates;
 mod client_auth;
+mod crowds;
 mod disconnect;
 mod early_data;
 mod garbage;
