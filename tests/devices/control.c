@@ -80,3 +80,9 @@ void damage(uint8_t *bytes, uint64_t length)
     if (length > 0)
         bytes[length / 2] ^= 0x41;
 }
+
+void look_for_trespass(struct block *block, int32_t maker)
+{
+    if (maker != getpid())
+        block->trespasses++;
+}

@@ -4,10 +4,13 @@
 
 #include "control.h"
 
+#include <unistd.h>
+
 /* Behind the library's own fields. */
 struct progress {
     uint64_t ends;
     uint32_t generation, checks, fault;
+    int32_t process;
 };
 
 /* What a library says where it cannot be used. */
@@ -30,12 +33,14 @@ static int library_started(struct block *block, const struct refusals *refusals)
 static void job_made(struct progress *progress, struct block *block)
 {
     progress->generation = block->generation;
+    progress->process = getpid();
     block->opened++;
 }
 
 static int job_submitted(struct progress *progress, struct block *block, const struct refusals *refusals)
 {
     block->operations++;
+    look_for_trespass(block, progress->process);
     if (progress->generation != block->generation)
         return refusals->no_queues;
     progress->fault = block->fault;

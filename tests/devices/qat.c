@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct flat {
     uint32_t length;
@@ -60,6 +61,7 @@ struct instance {
     unsigned waiting;
     uint32_t generation;
     int is_started;
+    pid_t process; /* The real one's rings are mapped by its process, and seen by its children. */
     struct instance *older;
 };
 
@@ -83,6 +85,7 @@ API int icp_sal_userStart(const char *section)
     current = calloc(1, sizeof *current);
     current->generation = block->generation;
     current->older = older;
+    current->process = getpid();
     pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
@@ -118,6 +121,7 @@ API int cpaCySetAddressTranslation(void *instance, uint64_t (*translation)(void 
 
 API int cpaCyStartInstance(struct instance *instance)
 {
+    look_for_trespass(control(QAT), instance->process);
     instance->is_started = 1;
     control(QAT)->opened++;
     return SUCCESS;
@@ -125,6 +129,7 @@ API int cpaCyStartInstance(struct instance *instance)
 
 API int cpaCyStopInstance(struct instance *instance)
 {
+    look_for_trespass(control(QAT), instance->process);
     instance->is_started = 0;
     return SUCCESS;
 }
@@ -132,6 +137,7 @@ API int cpaCyStopInstance(struct instance *instance)
 static int submit(struct instance *instance, struct request request)
 {
     struct block *block = control(QAT);
+    look_for_trespass(control(QAT), instance->process);
     if (request.callback == NULL || !instance->is_started)
         return INVALID;
     block->operations++;
@@ -275,6 +281,7 @@ API int icp_sal_CyPollInstance(struct instance *instance, uint32_t quota)
     struct block *block = control(QAT);
     unsigned kept = 0, waiting = instance->waiting, ended = 0;
     struct request ring[RING];
+    look_for_trespass(control(QAT), instance->process);
     if (instance->generation != block->generation)
         return RESTARTING_NOW;
     memcpy(ring, instance->ring, sizeof ring);

@@ -3,6 +3,7 @@
 #include "inflate.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 struct session {
     long hardware_status;
@@ -28,6 +29,7 @@ enum { OK = 0, PARAMS = -1, FAIL = -2, BUF_ERROR = -3, DATA_ERROR = -4, NOSW_NO_
 struct state {
     struct parameters parameters;
     uint32_t generation;
+    int32_t process;
 };
 
 SIMULATED
@@ -75,6 +77,7 @@ API int qzSetupSessionDeflate(struct session *session, struct parameters *parame
     struct state *state = malloc(sizeof *state);
     state->parameters = *parameters;
     state->generation = block->generation;
+    state->process = getpid();
     session->internal = state;
     return OK;
 }
@@ -84,6 +87,8 @@ static int before(struct session *session, struct block *block, enum fault *faul
 {
     struct state *state = session->internal;
     *fault = begin(block);
+    if (state != NULL)
+        look_for_trespass(block, state->process);
     if (state == NULL || state->generation != block->generation)
         return NOSW_NO_HW;
     switch (*fault) {
@@ -140,14 +145,15 @@ API int qzDecompress(struct session *session, const uint8_t *in, unsigned *in_le
 
 API int qzTeardownSession(struct session *session)
 {
-    free(session->internal);
+    struct state *state = session->internal;
+    if (state != NULL)
+        look_for_trespass(control(QATZIP), state->process);
+    free(state);
     session->internal = NULL;
     return OK;
 }
 
 API int qzClose(struct session *session)
 {
-    free(session->internal);
-    session->internal = NULL;
-    return OK;
+    return qzTeardownSession(session);
 }

@@ -1,5 +1,6 @@
 /* Children, copies, and other programs. */
 #include "common.h"
+#include "device.h"
 #include <sys/syscall.h>
 
 extern char **environ;
@@ -128,6 +129,15 @@ static void ordinary(void) {
     close(fd);
 }
 
+/* Until the device has signed for a session that comes after those. */
+static void until_it_signs(uint64_t sessions) {
+    if (!has_device()) return;
+    while (sessions_so_far() == sessions) ordinary();
+    /* Five are questions of its start, and five may be the other process's. */
+    uint64_t before = operations_so_far();
+    while (operations_so_far() < before + 16) ordinary();
+}
+
 /* A fork in the middle of a handshake: one side gives it up, the other goes on. */
 static void fork_inside(bool child_goes_on) {
     int fd, status;
@@ -137,6 +147,7 @@ static void fork_inside(bool child_goes_on) {
     epfd = epoll_create1(EPOLL_CLOEXEC);
     watch(EPOLL_CTL_ADD, listener);
     ordinary();
+    until_it_signs(0);
     for (int i = 0; i < 3; i++) {
         pid_t visitor = send_clients(port, 1, 1, 0, true);
         SSL *ssl = greet(&fd);
@@ -152,6 +163,7 @@ static void fork_inside(bool child_goes_on) {
         printf("child %d, failed visits %d\n", status, failures_of(visitor));
     }
     /* Parent and child have an event loop each from here on. */
+    uint64_t sessions = sessions_so_far();
     pid_t child = fork();
     if (child == 0) {
         close(epfd);
@@ -159,6 +171,7 @@ static void fork_inside(bool child_goes_on) {
         listener = listen_on_loopback(&port);
         epfd = epoll_create1(EPOLL_CLOEXEC);
         watch(EPOLL_CTL_ADD, listener);
+        until_it_signs(sessions);
     }
     for (int i = 0; i < 5; i++) ordinary();
     if (child == 0) exit(0);
@@ -214,6 +227,7 @@ int main(int argc, char **argv) {
     CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
     signal(SIGPIPE, SIG_IGN);
     alarm(100);
+    if (argc > 2) read_device(argv[2], QAT);
     if (is(what, "tell")) return tell();
     if (strncmp(what, "exec-", 5) == 0) execute(what, self);
     else if (is(what, "fork-x25519")) random_choices("p-256", "X25519:P-256", false);

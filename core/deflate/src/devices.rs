@@ -155,7 +155,7 @@ impl Active {
     }
 
     /// Openings of the breaker that nobody was told of yet.
-    fn news(&self) -> u64 {
+    pub fn news(&self) -> u64 {
         let opened = self.breaker.view().opened;
         opened.saturating_sub(self.told.fetch_max(opened, Ordering::Relaxed)).into()
     }

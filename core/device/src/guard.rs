@@ -11,7 +11,7 @@ use crate::clock::now_ns;
 use crate::discovery::DeviceKind;
 use crate::fault::Fault;
 use crate::root::Root;
-use crate::watch::Watch;
+use crate::watch::{LOOK, Watch, tell};
 use crate::worker::{Serve, Worker};
 
 /// Why an operation was not done. In any case the caller does it in software.
@@ -224,9 +224,6 @@ struct Server<E> {
     breaker: Arc<Breaker>,
 }
 
-/// How often drivers are asked how their devices are.
-const LOOK: Duration = Duration::from_secs(1);
-
 impl<E: Engine> Serve for Server<E> {
     type Request = Asked<E::Request>;
     type Reply = Answered<E::Reply>;
@@ -247,6 +244,7 @@ impl<E: Engine> Serve for Server<E> {
             Ok(()) => true,
             Err(fault) => {
                 self.breaker.trip(fault, now_ns());
+                tell();
                 false
             }
         }

@@ -129,7 +129,8 @@ fn refused(size: usize, refusal: Refusal) -> String {
 }
 
 fn crypto(root: &Root) -> Result<String, String> {
-    let mut engine = Crypto::new(qat::Plan { folder: None, root: root.clone(), limits: LIMITS }, breaker());
+    let plan = qat::Plan { folder: None, root: root.clone(), limits: LIMITS, lookout: Arc::default() };
+    let mut engine = Crypto::new(plan, breaker());
     started(|| (engine.is_ready(), engine.view()))?;
     let operation = Operation::X25519 { scalar: &answers::X25519[0], point: Some(&answers::X25519[2]) };
     const OPERATIONS: u64 = 64;

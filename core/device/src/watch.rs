@@ -2,9 +2,29 @@
 //!
 //! What is unknown speaks against nothing: a container may see a device and nothing of its driver.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
 use crate::discovery::{Device, DeviceKind, Discovery, Heartbeat, heartbeat, qat_debugfs};
 use crate::fault::Fault;
 use crate::root::Root;
+
+/// How often drivers are asked how their devices are. They ask the devices not much more often themselves.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+static TOLD: OnceLock<fn()> = OnceLock::new();
+
+/// Has this called, by threads of the watches, when one has opened a breaker, so that it is known before the next operation.
+/// It holds for the life of the process.
+pub fn when_opened(tell: fn()) {
+    TOLD.get_or_init(|| tell);
+}
+
+pub(crate) fn tell() {
+    if let Some(tell) = TOLD.get() {
+        tell();
+    }
+}
 
 /// The devices of one kind that have a driver.
 #[derive(Debug, Clone)]

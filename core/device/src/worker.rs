@@ -3,6 +3,9 @@
 //! The worker owns what it works with, buffers included, so that a device which answers too late writes into nobody
 //! else's memory. A caller waits no longer than it wants to; a worker that is stuck is left to itself and ends when it comes
 //! back. After a fork the child has no such thread, and starts its own.
+//!
+//! Libraries of devices use OpenSSL and zlib, which take themselves down when the process exits. So at exit no worker
+//! begins a call any more, and those that are in one are waited for, but not for long.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -26,6 +29,15 @@ static LIVE: [AtomicUsize; ENGINES.len() + 1] = [const { AtomicUsize::new(0) }; 
 
 /// Whose threads are counted.
 static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// How long an exit waits for calls into libraries of devices.
+const EXIT_PATIENCE: Duration = Duration::from_millis(250);
+
+/// Calls that are under way in this process, of all workers.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+/// The process exits.
+static EXITING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
@@ -100,6 +112,7 @@ impl<S: Serve> Worker<S> {
             IS_WORKER.set(true);
             run(make, &inbox, &outbox, &over);
         };
+        rest_at_exit();
         let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK);
         if without_signals(|| builder.spawn(serve)).is_err() {
             return Err(Fault::Init);
@@ -223,6 +236,56 @@ fn forget_the_parents() {
     let process = std::process::id();
     if OWNER.swap(process, Ordering::AcqRel) != process {
         LIVE.iter().for_each(|live| live.store(0, Ordering::Release));
+        CALLS.store(0, Ordering::Release);
+    }
+}
+
+/// A call into a library.
+struct Call;
+
+impl Call {
+    fn begin() -> Self {
+        CALLS.fetch_add(1, Ordering::SeqCst);
+        // Either this sees the exit, or the exit sees this.
+        if EXITING.load(Ordering::SeqCst) {
+            CALLS.fetch_sub(1, Ordering::SeqCst);
+            loop {
+                std::thread::park();
+            }
+        }
+        Self
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        CALLS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What is registered last runs first, and libraries register what takes them down when they are first used: so this is
+/// done for each worker, and once more when its library is known to be in use.
+fn rest_at_exit() {
+    // More would say nothing new.
+    const MOST: usize = 64;
+    static REGISTERED: AtomicUsize = AtomicUsize::new(0);
+    if REGISTERED.fetch_add(1, Ordering::Relaxed) < MOST {
+        // SAFETY: a function that may be called at any time, in a library that is never unloaded. If there is no
+        // memory to register it, the exit is as it was.
+        unsafe { libc::atexit(rest) };
+    }
+}
+
+/// Waits until no worker is in a call.
+extern "C" fn rest() {
+    // The threads of a parent are not here. A worker that exits the process itself would wait for itself.
+    if OWNER.load(Ordering::Acquire) != std::process::id() || is_worker() {
+        return;
+    }
+    EXITING.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    while CALLS.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_PATIENCE {
+        std::thread::sleep(Duration::from_micros(100));
     }
 }
 
@@ -232,18 +295,28 @@ fn run<S: Serve>(
     outbox: &SyncSender<Message<S::Reply>>,
     over: &Over,
 ) {
-    let mut server = match make() {
-        Ok(server) => server,
-        Err(fault) => {
-            let _ = outbox.send(Message::Ready(Err(fault)));
-            return;
+    let made = in_call(make);
+    rest_at_exit();
+    match made {
+        Ok(mut server) => {
+            if outbox.send(Message::Ready(Ok(()))).is_ok() {
+                serve_on(&mut server, inbox, outbox, over);
+            }
+            // The library closes its session.
+            in_call(|| drop(server));
         }
-    };
-    if outbox.send(Message::Ready(Ok(()))).is_err() {
-        return;
+        Err(fault) => _ = outbox.send(Message::Ready(Err(fault))),
     }
+}
+
+/// Ends when the other side has been dropped, or the server cannot go on.
+fn serve_on<S: Serve>(
+    server: &mut S,
+    inbox: &Receiver<S::Request>,
+    outbox: &SyncSender<Message<S::Reply>>,
+    over: &Over,
+) {
     let mut look = server.looks_every().map(|every| (every, Instant::now() + every));
-    // Ends when the other side has been dropped.
     loop {
         let request = match look {
             None => inbox.recv().map_err(RecvTimeoutError::from),
@@ -251,7 +324,7 @@ fn run<S: Serve>(
         };
         match request {
             Ok(request) => {
-                let reply = server.serve(request);
+                let reply = in_call(|| server.serve(request));
                 if outbox.send(Message::Reply(reply)).is_err() {
                     return;
                 }
@@ -262,6 +335,7 @@ fn run<S: Serve>(
         if let Some((every, due)) = &mut look
             && Instant::now() >= *due
         {
+            // No library has a part in that.
             if !server.look() {
                 // Dropping it may hang: its device has failed.
                 over.tell();
@@ -270,6 +344,11 @@ fn run<S: Serve>(
             *due = Instant::now() + *every;
         }
     }
+}
+
+fn in_call<T>(call: impl FnOnce() -> T) -> T {
+    let _call = Call::begin();
+    call()
 }
 
 /// A thread inherits the mask of signals: the program's handlers must not run on ours.
@@ -321,5 +400,46 @@ mod tests {
         while start("dlb").is_err() {
             std::thread::yield_now();
         }
+    }
+
+    /// A server that takes long.
+    struct Slow;
+
+    impl Serve for Slow {
+        type Request = Duration;
+        type Reply = ();
+
+        fn serve(&mut self, time: Duration) {
+            std::thread::sleep(time);
+            println!("the call has ended");
+        }
+    }
+
+    /// Runs this test program again, as a process that exits while a worker is in a call of so many milliseconds.
+    fn output_of_an_exit_in_a_call(milliseconds: &str) -> String {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "--nocapture", "worker::tests::an_exit_waits_for_calls_but_not_for_ever"]);
+        let output = command.env(IN_CALL, milliseconds).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    const IN_CALL: &str = "HASTEN_TEST_CALL_MILLISECONDS";
+
+    #[test]
+    fn an_exit_waits_for_calls_but_not_for_ever() {
+        if let Some(milliseconds) = std::env::var(IN_CALL).ok().and_then(|text| text.parse().ok()) {
+            let mut worker = Worker::start("dml", || Ok(Slow)).unwrap();
+            while worker.ready().is_none() {
+                std::thread::yield_now();
+            }
+            worker.post(Duration::from_millis(milliseconds)).unwrap();
+            while CALLS.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            std::process::exit(0);
+        }
+        assert!(output_of_an_exit_in_a_call("50").contains("the call has ended"));
+        assert!(!output_of_an_exit_in_a_call("60000").contains("the call has ended"));
     }
 }

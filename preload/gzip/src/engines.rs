@@ -8,7 +8,8 @@ use hasten_deflate::devices::{self, Active, DeviceEngine};
 use hasten_deflate::engine::EngineKind;
 use hasten_deflate::stream::{Tally, Work};
 use hasten_deflate::{breaker, select};
-use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Fault, Slot};
+use hasten_device::watch;
+use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Fault, Slot};
 
 /// With their rows on the page. The original needs none: it is what is left.
 const ENGINES: [(EngineKind, Engine); 3] = [
@@ -36,6 +37,18 @@ pub(crate) fn register() {
     boot_ns();
     select::consult(is_disabled);
     devices::consult(|device| hasten_telemetry::is_disabled(row(device)));
+    watch::when_opened(tell_of_devices);
+}
+
+/// Called by a thread that looks after a device while the program asks it nothing.
+fn tell_of_devices() {
+    let slot = hasten_telemetry::slot();
+    for active in devices::active() {
+        report_device(slot, active);
+        let opened = active.news();
+        slot.engine_ran(row(active.engine), &EngineWork { opened, ..EngineWork::default() });
+        slot.event_n(Event::BreakerOpened, opened);
+    }
 }
 
 fn is_disabled(kind: EngineKind) -> bool {

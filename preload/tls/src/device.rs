@@ -19,7 +19,7 @@ use hasten_device::clock::{now_ns, thread_cpu_ns};
 use hasten_device::discovery::{Discovery, Service};
 use hasten_device::engines::crypto::{Operation as Asked, RsaKey};
 use hasten_device::engines::qat::{Crypto, Plan};
-use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root};
+use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root, watch};
 use hasten_telemetry::{BreakerState, EngineClass, EngineWork, Event, slot};
 
 use self::cost::Costs;
@@ -82,12 +82,22 @@ fn find(settings: &Settings) -> Option<Found> {
     }
     let timeout = u64::try_from(settings.timeout.as_nanos()).unwrap_or(u64::MAX);
     hasten_telemetry::page().register(ENGINE, EngineClass::Device, &names.join(" "), timeout);
+    watch::when_opened(|| {
+        if let Some(Some(found)) = FOUND.get() {
+            report(found);
+        }
+    });
     let (first, longest) = settings.retry;
     let breaker = BreakerSettings { first, longest, ..BreakerSettings::DEFAULT };
     let limits = Limits { operation: settings.timeout, ..Limits::CRYPTO };
     Some(Found {
         forced: settings.forced,
-        plan: Plan { folder: settings.libraries.clone(), root: Root::new(&settings.root), limits },
+        plan: Plan {
+            folder: settings.libraries.clone(),
+            root: Root::new(&settings.root),
+            limits,
+            lookout: Arc::default(),
+        },
         breaker: Arc::new(Breaker::new(breaker, u64::from(std::process::id()))),
         costs: Costs::new(),
         told: AtomicU32::new(0),

@@ -7,7 +7,7 @@ use std::thread;
 
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::server::{Launcher, ServerKind, ServerSpec};
-use hasten_telemetry::{Algorithm, BreakerState, Counters, Engine, Event};
+use hasten_telemetry::{Algorithm, BreakerState, Counters, Engine, Event, Fault};
 use hasten_tests::client::Client;
 use hasten_tests::pki::Pki;
 use hasten_tests::program::{EAGER, Program, Run, preload};
@@ -20,9 +20,9 @@ use crate::report;
 use crate::simulation::{Injected, Simulated, Simulation};
 
 /// No operation takes too long because the machine is busy.
-const PATIENT: (&str, &str) = ("HASTEN_DEVICE_TIMEOUT_MS", "10000");
+pub(crate) const PATIENT: (&str, &str) = ("HASTEN_DEVICE_TIMEOUT_MS", "10000");
 
-fn spec(
+pub(crate) fn spec(
     simulation: &Simulation,
     kind: ServerKind,
     key: KeyKind,
@@ -34,7 +34,7 @@ fn spec(
 }
 
 /// Waits until the device has signed so many handshakes more.
-fn wait_for_signatures(server: &Subject, more: u64) {
+pub(crate) fn wait_for_signatures(server: &Subject, more: u64) {
     let before = server.counters()[Engine::Qat].ok;
     wait::until("handshakes that the device signs", || server.counters()[Engine::Qat].ok >= before + more);
 }
@@ -71,25 +71,39 @@ fn every_kind_of_rsa_key_signs_by_the_device() {
     }
 }
 
-#[test]
-fn no_handshake_is_lost_by_any_fault_and_the_device_is_used_again() {
-    let pki = Pki::new();
-    let simulation = Simulation::new();
-    let spec = spec(&simulation, ServerKind::Nginx, KeyKind::Rsa2048, &pki, "qat")
-        .env("HASTEN_DEVICE_TIMEOUT_MS", "100")
-        .env("HASTEN_DEVICE_RETRY_MS", "5-50");
-    let server = Subject::accelerated(&spec);
+/// What each is called by the breaker; for those that keep sessions from starting, after a reset.
+const FAULTS: [(Injected, Fault); 11] = [
+    (Injected::InitFailure, Fault::Init),
+    (Injected::NoInstance, Fault::Init),
+    (Injected::HangInit, Fault::TimedOut),
+    (Injected::Slow, Fault::TimedOut),
+    (Injected::Hang, Fault::TimedOut),
+    (Injected::WrongBytes, Fault::BadOutput),
+    (Injected::Partial, Fault::BadOutput),
+    (Injected::Abort, Fault::Error),
+    (Injected::Gone, Fault::Gone),
+    (Injected::Restarting, Fault::Gone),
+    (Injected::QueueFull, Fault::QueueFull),
+];
+
+fn survives_every_fault(spec: &ServerSpec, simulation: &Simulation) {
+    let server = Subject::accelerated(spec);
     server.under_load(|| {
         wait_for_signatures(&server, 1);
-        for fault in Injected::FAULTS.into_iter().filter(|fault| *fault != Injected::TooLong) {
+        for (injected, fault) in FAULTS {
             let before = server.counters();
-            simulation.inject(Simulated::Qat, fault);
-            if matches!(fault, Injected::InitFailure | Injected::NoInstance | Injected::HangInit) {
+            match injected {
+                // More than the time limit, which is more than a busy machine takes without a fault.
+                Injected::Slow => simulation.slow(Simulated::Qat, 1000),
+                _ => simulation.inject(Simulated::Qat, injected),
+            }
+            if matches!(injected, Injected::InitFailure | Injected::NoInstance | Injected::HangInit) {
                 // Sessions that are alive are not concerned.
                 simulation.reset(Simulated::Qat);
             }
-            wait::until("the breaker to open", || {
-                server.counters()[Engine::Qat].opened > before[Engine::Qat].opened
+            wait::until(&format!("the breaker to open for {injected:?}"), || {
+                let is_it = report(&server, Engine::Qat).is_some_and(|report| report.fault == Some(fault));
+                is_it && server.counters()[Engine::Qat].opened > before[Engine::Qat].opened
             });
             let finished = server.counters()[Event::HandshakeFinished];
             wait::until("handshakes without the device", || {
@@ -101,11 +115,27 @@ fn no_handshake_is_lost_by_any_fault_and_the_device_is_used_again() {
             });
             wait_for_signatures(&server, 10);
             let new = server.counters().since(&before);
-            let is_wrong = matches!(fault, Injected::WrongBytes | Injected::Partial);
-            assert!(!is_wrong || new[Event::VerifyFailed] > 0, "{fault:?} was noticed by the check: {new:?}");
+            let is_wrong = matches!(injected, Injected::WrongBytes | Injected::Partial);
+            assert!(
+                !is_wrong || new[Event::VerifyFailed] > 0,
+                "{injected:?} was noticed by the check: {new:?}"
+            );
         }
     });
     server.finish();
+}
+
+#[test]
+fn no_handshake_is_lost_by_any_fault_and_the_device_is_used_again() {
+    let pki = Pki::new();
+    // One event loop, and two that share a breaker.
+    for (kind, loops) in [(ServerKind::Nginx, 1), (ServerKind::Haproxy, 2)] {
+        let simulation = Simulation::new();
+        let spec = spec(&simulation, kind, KeyKind::Rsa2048, &pki, "qat")
+            .env("HASTEN_DEVICE_TIMEOUT_MS", "400")
+            .env("HASTEN_DEVICE_RETRY_MS", "5-50");
+        survives_every_fault(&spec.workers(loops), &simulation);
+    }
 }
 
 #[test]
@@ -159,6 +189,29 @@ fn connections_end_while_the_device_is_at_work() {
     let new = server.counters().since(&before);
     assert_eq!((new[Engine::Qat].failed, new[Event::VerifyFailed]), (0, 0), "late answers are nobody's");
     server.finish();
+}
+
+/// What is at the device when a process forks is its parent's: the child does it in software, if it wants it done, and has
+/// sessions of its own.
+#[test]
+fn a_child_leaves_alone_what_its_parent_has_at_the_device() {
+    for what in ["child-goes-on", "parent-goes-on"] {
+        let simulation = Simulation::new();
+        // Long enough for a fork in between.
+        simulation.slow(Simulated::Qat, 30);
+        let program = Program::named("processes");
+        let control = simulation.folder().join("control");
+        let variables = [&[EAGER, PATIENT], &simulation.environment("qat")[..]].concat();
+        let run = program.preloaded(&[what, control.to_str().unwrap()], &variables).succeeded();
+        assert_eq!(run.output, program.stock(&[what]).succeeded().output, "{what}");
+        assert_eq!(simulation.trespasses(Simulated::Qat), 0, "{what}");
+        let counters = &run.counters;
+        assert_eq!(counters[Event::Cancelled], 3, "{what}: {counters:?}");
+        assert_eq!((counters[Engine::Qat].failed, counters[Engine::Qat].opened), (0, 0), "{what}");
+        // Some by the parent's session and some by the child's, which begin with five questions each.
+        let signed = counters[Engine::Qat].ok;
+        assert!(signed > 16 && simulation.operations(Simulated::Qat) >= signed + 10, "{what}: {counters:?}");
+    }
 }
 
 /// Valgrind has no AVX-512: what the device does not sign, the original does.

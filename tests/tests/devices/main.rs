@@ -3,9 +3,11 @@
 
 mod campaign;
 mod handshakes;
+mod idle;
 mod simulation;
 
 use hasten_telemetry::{BreakerState, Engine, EngineReport};
+use hasten_tests::program::Program;
 use hasten_tests::site::Site;
 use hasten_tests::{Subject, bodies, wait};
 
@@ -77,6 +79,25 @@ fn whole_responses_are_packed_by_the_device_that_is_named() {
         assert_eq!((after.0.failed, after.0.opened), (0, 0), "{name}");
         assert!(after.0.bytes_in > 2 * after.0.bytes_out, "{name}: {after:?}");
         server.finish();
+    }
+}
+
+/// Nginx forks its workers, and so do others whose parent has compressed before.
+#[test]
+fn a_child_leaves_alone_what_its_parent_has_of_a_device_for_compression() {
+    for (name, simulated, engine) in
+        [("qatzip", Simulated::QatZip, Engine::Qatzip), ("qpl", Simulated::Qpl, Engine::Qpl)]
+    {
+        let simulation = Simulation::new();
+        let program = Program::using_zlib("zlib_device_fork");
+        let control = simulation.folder().join("control");
+        let place = (simulated as usize).to_string();
+        let run = program
+            .preloaded(&[control.to_str().unwrap(), &place], &simulation.environment(name))
+            .succeeded();
+        assert_eq!(run.output, program.stock(&[]).succeeded().output, "{name}");
+        assert_eq!(simulation.trespasses(simulated), 0, "{name}");
+        assert!(run.counters[engine].ok > 8, "{name}: {:?}", run.counters);
     }
 }
 

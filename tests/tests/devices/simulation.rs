@@ -16,7 +16,7 @@ const MAGIC: u32 = 0x6d69_7368;
 const BLOCK: u64 = 40;
 const ENGINES: u64 = 5;
 
-/// An engine's place in `tests/devices/control.h`.
+/// An engine's place in `tests/devices/layout.h`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Simulated {
     QatZip,
@@ -70,6 +70,11 @@ impl Simulation {
         self.folder.path()
     }
 
+    /// The machine that has the devices, as its files tell.
+    pub(crate) fn host(&self) -> PathBuf {
+        self.folder.path().join("host")
+    }
+
     /// A server that asks these devices.
     pub(crate) fn site(&self, devices: &'static str) -> Site {
         self.environment(devices).into_iter().fold(Site::new(), |site, (name, value)| site.env(name, value))
@@ -81,7 +86,7 @@ impl Simulation {
         [
             ("HASTEN_DEVICES", devices),
             ("HASTEN_DEVICE_LIBRARIES", leaked(self.folder.path().to_owned())),
-            ("HASTEN_SYSFS_ROOT", leaked(self.folder.path().join("host"))),
+            ("HASTEN_SYSFS_ROOT", leaked(self.host())),
         ]
     }
 
@@ -107,6 +112,13 @@ impl Simulation {
 
     pub(crate) fn operations(&self, engine: Simulated) -> u64 {
         self.read(engine, 24)
+    }
+
+    /// Calls of a child for what is its parent's.
+    pub(crate) fn trespasses(&self, engine: Simulated) -> u32 {
+        let mut word = [0; 4];
+        self.control.read_exact_at(&mut word, Self::offset(engine) + 12).unwrap();
+        u32::from_le_bytes(word)
     }
 
     fn offset(engine: Simulated) -> u64 {

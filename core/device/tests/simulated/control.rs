@@ -1,4 +1,4 @@
-//! The other side of `tests/devices/control.h`: what goes wrong in the simulated libraries, and how often they are used.
+//! The other side of `tests/devices/layout.h`: what goes wrong in the simulated libraries, and how often they are used.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,13 +1,16 @@
 //! qatlib's public-key operations.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
 
 use hasten_device::breaker::State;
 use hasten_device::engines::crypto::{Curve, Operation, Point};
 use hasten_device::engines::qat::{Crypto, Plan, look};
-use hasten_device::{Fault, Limits, Refusal, Root};
+use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root};
 
 use crate::control::{Control, Injected, Simulated, libraries};
+use crate::deflate::{HEARTBEAT, QAT, machine};
 use crate::{PATIENT, breaker, limits, wait_for};
 
 const ALICE: [u8; 32] = [0x11; 32];
@@ -16,7 +19,11 @@ const BOB: [u8; 32] = [0x22; 32];
 type Results = BTreeMap<u64, Result<Vec<u8>, Fault>>;
 
 fn engine(limits: Limits) -> Crypto {
-    Crypto::new(Plan { folder: Some(libraries()), root: Root::from_environment(), limits }, breaker())
+    engine_on(Root::from_environment(), limits)
+}
+
+fn engine_on(root: Root, limits: Limits) -> Crypto {
+    Crypto::new(Plan { folder: Some(libraries()), root, limits, lookout: Arc::default() }, breaker())
 }
 
 fn ready(limits: Limits) -> Crypto {
@@ -187,6 +194,79 @@ fn a_session_that_cannot_start_is_tried_again() {
         });
         control.inject(Injected::None);
         wait_for("the engine is back", || agree(&mut engine).is_ok());
+    }
+}
+
+/// Whether or not something is under way, and long before it would be late.
+#[test]
+fn a_device_that_fails_takes_its_sessions_with_it() {
+    let control = Control::of(Simulated::Qat);
+    for (fault, file, bad, good) in
+        [(Fault::HeartbeatLost, HEARTBEAT, "-1", "0"), (Fault::Gone, QAT, "down", "up")]
+    {
+        let (root, _device) = machine(DeviceKind::Qat);
+        let file = root.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, good).unwrap();
+        let mut engine = engine_on(Root::new(root.path()), PATIENT);
+        wait_for("the engine is ready", || engine.is_ready());
+
+        control.inject(Injected::Hang);
+        engine.submit(&Operation::X25519 { scalar: &ALICE, point: None }, 7).unwrap();
+        fs::write(&file, bad).unwrap();
+        let mut ended = Vec::new();
+        wait_for("the operation has ended", || {
+            engine.poll(&mut |ticket, result| ended.push((ticket, result.map(<[u8]>::to_vec))));
+            engine.in_flight() == 0
+        });
+        assert_eq!(ended, [(7, Err(fault))]);
+        assert_eq!((engine.view().fault, engine.view().opened), (Some(fault), 1));
+        control.inject(Injected::None);
+        fs::write(&file, good).unwrap();
+        wait_for("the engine is back", || {
+            let _ = engine.is_ready();
+            engine.view().state == State::Closed
+        });
+
+        // Nobody asks it anything.
+        fs::write(&file, bad).unwrap();
+        wait_for("the breaker is open", || engine.view().state == State::Open);
+        assert_eq!((engine.view().fault, engine.view().opened), (Some(fault), 2));
+        let opened = control.opened();
+        let failed = engine.view();
+        wait_for("a probe has failed", || {
+            assert!(!engine.is_ready());
+            engine.view().probe_ns > failed.probe_ns && engine.view().state == State::Open
+        });
+        assert_eq!(control.opened(), opened, "the device was left alone");
+        fs::write(&file, good).unwrap();
+        wait_for("the engine is back", || agree(&mut engine).is_ok());
+    }
+}
+
+/// Sessions that share a breaker share what is known of their devices.
+#[test]
+fn every_session_learns_of_it() {
+    let control = Control::of(Simulated::Qat);
+    let (root, device) = machine(DeviceKind::Qat);
+    let (breaker, lookout) = (breaker(), Arc::default());
+    let plan = Plan { folder: Some(libraries()), root: Root::new(root.path()), limits: PATIENT, lookout };
+    let mut engines = [0, 1].map(|_| Crypto::new(plan.clone(), Arc::clone(&breaker)));
+    for engine in &mut engines {
+        wait_for("the engine is ready", || engine.is_ready());
+    }
+    control.inject(Injected::Hang);
+    for engine in &mut engines {
+        engine.submit(&Operation::X25519 { scalar: &ALICE, point: None }, 7).unwrap();
+    }
+    fs::write(device.join("qat/state"), "down").unwrap();
+    for engine in &mut engines {
+        let mut ended = Vec::new();
+        wait_for("the operation has ended", || {
+            engine.poll(&mut |_, result| ended.push(result.map(<[u8]>::to_vec)));
+            engine.in_flight() == 0
+        });
+        assert_eq!(ended, [Err(Fault::Gone)]);
     }
 }
 

@@ -244,7 +244,7 @@ fn data_opens_no_breaker() {
 }
 
 /// A machine with one device that works. The folder below which its driver's files are, and the device's.
-fn machine(kind: DeviceKind) -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn machine(kind: DeviceKind) -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let device = root.path().join("sys/bus/pci/devices/0000:6b:00.0");
     let (id, driver, state) = match kind {
@@ -291,8 +291,8 @@ fn notices<D: DeflateDevice>(control: &Control, fails: &[(Fault, &str, &str, &st
     }
 }
 
-const QAT: &str = "sys/bus/pci/devices/0000:6b:00.0/qat/state";
-const HEARTBEAT: &str = "sys/kernel/debug/qat_4xxx_0000:6b:00.0/heartbeat/status";
+pub(crate) const QAT: &str = "sys/bus/pci/devices/0000:6b:00.0/qat/state";
+pub(crate) const HEARTBEAT: &str = "sys/kernel/debug/qat_4xxx_0000:6b:00.0/heartbeat/status";
 const IAA: &str = "sys/bus/pci/devices/0000:6b:00.0/iax1/state";
 
 #[test]

@@ -6,6 +6,7 @@ mod copies;
 mod crypto;
 mod deflate;
 mod hand_out;
+mod memory;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

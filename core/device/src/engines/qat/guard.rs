@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::super::crypto::{CryptoDevice, Done, Operation};
 use super::super::{Failure, Folder};
+use super::lookout::Lookout;
 use super::session::{Qat, is_known};
 use crate::breaker::{Breaker, Permit, View};
 use crate::clock::now_ns;
@@ -20,12 +21,14 @@ use crate::worker::{Serve, Worker};
 /// The ticket of the question. Callers use smaller ones.
 const QUESTION: u64 = u64::MAX;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Plan {
     pub folder: Folder,
     /// Where drivers say how their devices are.
     pub root: Root,
     pub limits: Limits,
+    /// Sessions that share a breaker share it, too.
+    pub lookout: Arc<Lookout>,
 }
 
 /// Public-key operations of one thread.
@@ -33,6 +36,8 @@ pub struct Crypto {
     breaker: Arc<Breaker>,
     plan: Plan,
     session: Session,
+    /// Of the lookout's losses, those from before the session.
+    losses: u32,
     process: u32,
     /// A probe that is under way in an open session, and which question it is.
     probe: Option<(Permit, usize)>,
@@ -55,6 +60,7 @@ impl Crypto {
             breaker,
             plan,
             session: Session::None,
+            losses: 0,
             process: std::process::id(),
             probe: None,
             questions: 0,
@@ -83,6 +89,7 @@ impl Crypto {
     pub fn poll(&mut self, done: &mut Done) {
         self.leave_the_parent();
         self.settle();
+        self.heed();
         let mut fault = None;
         if let Session::Open(qat) = &mut self.session {
             let mut answer = None;
@@ -127,7 +134,7 @@ impl Crypto {
         }
     }
 
-    /// The caller has found a result wrong, or the heartbeat is lost.
+    /// The caller has found a result wrong.
     pub fn blame(&mut self, fault: Fault) {
         self.breaker.trip(fault, now_ns());
         self.close(fault);
@@ -154,6 +161,7 @@ impl Crypto {
     fn admit(&mut self) -> Result<Permit, Refusal> {
         self.leave_the_parent();
         self.settle();
+        self.heed();
         if matches!(self.session, Session::Starting { .. }) {
             return Err(Refusal::NotNow);
         }
@@ -176,8 +184,9 @@ impl Crypto {
         Err(Refusal::NotNow)
     }
 
-    fn start(&self) -> Result<Worker<Starter>, Fault> {
-        let Plan { folder, root, limits } = self.plan.clone();
+    fn start(&mut self) -> Result<Worker<Starter>, Fault> {
+        let Plan { folder, root, limits, lookout } = self.plan.clone();
+        self.losses = lookout.losses();
         Worker::start("qat", move || {
             let mut qat = Qat::open(&folder, &root, limits.operation)?;
             qat.known_answers()?;
@@ -208,8 +217,21 @@ impl Crypto {
             Ok(qat) => {
                 self.session = Session::Open(qat);
                 self.breaker.succeeded(permit, now);
+                self.plan.lookout.begin(&self.plan.root, &self.breaker);
             }
             Err(fault) => self.fail(permit, fault),
+        }
+    }
+
+    /// Ends a session whose devices are dead, as their drivers say: what is under way need not wait for its time-out.
+    fn heed(&mut self) {
+        let Plan { lookout, .. } = &self.plan;
+        if matches!(self.session, Session::Open(_)) && lookout.losses() != self.losses {
+            let fault = lookout.fault();
+            match self.probe.take() {
+                Some((permit, _)) => self.fail(permit, fault),
+                None => self.close(fault),
+            }
         }
     }
 

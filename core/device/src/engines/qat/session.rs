@@ -104,13 +104,14 @@ impl Qat {
         let mut good = 0;
         let mut pause = Pause::new(self.limit * 4);
         loop {
-            let (start, mut wrong) = (thread_cpu_ns(), false);
+            let (start, mut wrong) = (thread_cpu_ns(), None);
             self.poll(&mut |ticket, result| match result {
                 Ok(result) if is_known(ticket as usize, result) => good += 1,
-                _ => wrong = true,
+                Ok(_) => wrong = Some(Fault::BadOutput),
+                Err(fault) => wrong = Some(fault),
             })?;
-            if wrong {
-                return Err(Fault::BadOutput);
+            if let Some(fault) = wrong {
+                return Err(fault);
             }
             if good == count {
                 return Ok(thread_cpu_ns() - start);

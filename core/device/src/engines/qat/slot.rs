@@ -123,13 +123,18 @@ impl Slot {
         Some(Flat { length: u32::try_from(length).ok()?, data })
     }
 
-    /// Writes the result into `out`; returns its length.
+    /// Writes the result into `out`; returns its length. `None` if it is not where it was to be.
     pub(super) fn result(&self, out: &mut [u8]) -> Option<usize> {
         let mut length = 0;
         for part in &self.out[..self.parts] {
             let part_length = part.length as usize;
+            // The library was free to write here, too.
+            let offset = (part.data as usize).checked_sub(self.memory as usize)?;
+            if offset.checked_add(part_length)? > self.used {
+                return None;
+            }
             let target = out.get_mut(length..length + part_length)?;
-            // SAFETY: the part was reserved in the slot's memory, and the device is done with it.
+            // SAFETY: within what was reserved of the slot's memory, as was just seen, and the device is done with it.
             target.copy_from_slice(unsafe { std::slice::from_raw_parts(part.data, part_length) });
             length += part_length;
         }
@@ -219,5 +224,22 @@ mod tests {
             assert!(left.iter().all(|&byte| byte == 0));
         }
         assert!(slot.reserve(ROOM + 1).is_none());
+    }
+
+    #[test]
+    fn a_result_is_read_from_where_it_was_to_be_and_no_further() {
+        let mut memory = vec![0; ROOM];
+        let mut slot = Slot::new(memory.as_mut_ptr());
+        let whole = slot.put(b"12345678").unwrap();
+        let mut out = [0; ROOM];
+        let mut read = |part: Flat| {
+            slot.out[0] = part;
+            slot.result(&mut out)
+        };
+        assert_eq!(read(whole), Some(8));
+        assert_eq!(read(Flat { length: 9, ..whole }), None, "a library that says there is more");
+        assert_eq!(read(Flat { length: u32::MAX, ..whole }), None);
+        assert_eq!(read(Flat { length: 8, data: whole.data.wrapping_sub(8) }), None);
+        assert_eq!(read(Flat { length: 8, data: whole.data.wrapping_add(8) }), None);
     }
 }

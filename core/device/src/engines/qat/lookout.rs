@@ -1,0 +1,92 @@
+//! One thread of a process that looks after the devices of all its sessions: those have no thread of their own, and an event
+//! loop does not read files of drivers, which may hang.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::breaker::Breaker;
+use crate::clock::now_ns;
+use crate::discovery::DeviceKind;
+use crate::fault::Fault;
+use crate::root::Root;
+use crate::watch::{LOOK, Watch, tell};
+use crate::worker::{Serve, Worker};
+
+/// What the sessions that share a breaker know of their devices.
+#[derive(Default)]
+pub struct Lookout {
+    seen: Arc<Seen>,
+    /// Of this process is the thread; 0: there is none.
+    process: AtomicU32,
+    thread: Mutex<Option<Worker<Watchman>>>,
+}
+
+/// What the thread writes.
+#[derive(Default)]
+struct Seen {
+    losses: AtomicU32,
+    /// Its number.
+    fault: AtomicU32,
+}
+
+impl Lookout {
+    /// Looks that found the devices dead. One that was made after a session means that this is dead, too.
+    pub(super) fn losses(&self) -> u32 {
+        self.seen.losses.load(Ordering::Acquire)
+    }
+
+    /// What the last of them found.
+    pub(super) fn fault(&self) -> Fault {
+        Fault::from_number(self.seen.fault.load(Ordering::Relaxed) as u8).unwrap_or(Fault::Gone)
+    }
+
+    /// Starts the thread if this process has none. Who comes at the same moment relies on the other; a child that was forked at
+    /// that moment has to do without.
+    pub(super) fn begin(&self, root: &Root, breaker: &Arc<Breaker>) {
+        let process = std::process::id();
+        if self.process.load(Ordering::Relaxed) == process {
+            return;
+        }
+        let Ok(mut thread) = self.thread.try_lock() else { return };
+        let (root, breaker, seen) = (root.clone(), Arc::clone(breaker), Arc::clone(&self.seen));
+        // A parent's is left alone.
+        *thread = Worker::start("qat-watch", move || {
+            let watch = Watch::new(&root, DeviceKind::Qat);
+            Ok(Watchman { watch, breaker, seen })
+        })
+        .ok();
+        self.process.store(if thread.is_some() { process } else { 0 }, Ordering::Relaxed);
+    }
+}
+
+/// Lives on the thread, until the last session of its [`Lookout`] is gone.
+struct Watchman {
+    watch: Watch,
+    breaker: Arc<Breaker>,
+    seen: Arc<Seen>,
+}
+
+impl Serve for Watchman {
+    type Request = ();
+    type Reply = ();
+
+    fn serve(&mut self, (): ()) {}
+
+    fn looks_every(&self) -> Option<Duration> {
+        (!self.watch.is_empty()).then_some(LOOK)
+    }
+
+    fn look(&mut self) -> bool {
+        if let Err(fault) = self.watch.look() {
+            self.breaker.trip(fault, now_ns());
+            self.seen.fault.store(fault as u32, Ordering::Relaxed);
+            // After the breaker: whoever closes a session for it makes no other.
+            self.seen.losses.fetch_add(1, Ordering::Release);
+        }
+        if self.breaker.view().opened > 0 {
+            tell();
+        }
+        true
+    }
+}
