@@ -46,11 +46,11 @@ fn of_kind(kind: DeviceKind, devices: &[Device], caller: &Caller) -> Vec<Finding
     let usable = rows.iter().filter(|row| row.state == State::Available).count();
     let summary = match (rows.len(), usable) {
         (0, _) => return vec![summary.state(State::Absent, "none")],
-        (all, 0) => summary.state(State::Limited, format!("{}, none usable", count(all))),
+        (all, 0) => summary.state(State::Limited, format!("{}, none usable{}", count(all), use_of(kind))),
         (all, usable) if usable < all => {
-            summary.state(State::Available, format!("{}, {usable} usable", count(all)))
+            summary.state(State::Available, format!("{}, {usable} usable{}", count(all), use_of(kind)))
         }
-        (all, _) => summary.state(State::Available, count(all)),
+        (all, _) => summary.state(State::Available, format!("{}{}", count(all), use_of(kind))),
     };
     let fix = rows.iter().find_map(|row| row.fix.clone());
     let summary = if usable == 0 { Finding { fix, ..summary } } else { summary };
@@ -75,6 +75,14 @@ fn why(kind: DeviceKind) -> &'static str {
         DeviceKind::Iaa => "deflate off the CPU",
         DeviceKind::Dsa => "copies and checksums off the CPU",
         DeviceKind::Dlb => "queues between threads in hardware",
+    }
+}
+
+/// Why these are not used stands in docs/devices.md.
+fn use_of(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Qat | DeviceKind::Iaa => "",
+        DeviceKind::Dsa | DeviceKind::Dlb => "; hasten tests it, and hands it no work of programs",
     }
 }
 
