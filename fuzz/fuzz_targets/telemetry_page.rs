@@ -44,7 +44,7 @@ fn warn(snapshot: &Snapshot) {
     let recent = Window { elapsed: Duration::from_millis(1), counted: total.clone() };
     let warnings = engines.iter().filter_map(|engine| Warning::of_engine(engine, Some(1)));
     let warnings = warnings.chain(Warning::of_counters(&total, Some(&recent), false));
-    for warning in warnings.chain(Warning::of_batches(snapshot, &recent)) {
+    for warning in warnings.chain(Warning::of_batches(|algorithm| snapshot.break_even(algorithm), &recent)) {
         assert!(!warning.message.contains(char::is_control) && warning.fix.ends_with('.'), "{warning:?}");
     }
 }

@@ -28,6 +28,7 @@ fn look() -> Look {
             total: EngineCounters::default(),
             now: Duration::from_secs(10),
         }],
+        ..Live::default()
     });
     let key = Key { program: "nginx".to_owned(), accelerator: "tls".to_owned() };
     Look { programs: [(key, program)].into(), denied: 4, ..Look::default() }

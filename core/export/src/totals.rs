@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use hasten_telemetry::{
-    Algorithm, BreakerState, Counters, Engine, EngineCondition, PageHandle, Snapshot, Window, boottime,
+    Algorithm, BreakEven, BreakerState, Counters, Engine, EngineCondition, PageHandle, Snapshot, Window,
+    boottime,
 };
 
 /// More programs than this are counted together, under [`Key::rest`].
@@ -49,6 +50,8 @@ pub struct Live {
     /// Wall clock at the start, since the epoch.
     pub started: Duration,
     pub engines: Vec<EngineCondition>,
+    /// What it takes to make its batches pay.
+    pub break_even: [Option<BreakEven>; Algorithm::COUNT],
 }
 
 /// All programs of one name under one accelerator, those that have ended among them.
@@ -111,6 +114,7 @@ impl Reading {
                 engines,
                 note: snapshot.note,
                 started: snapshot.started,
+                break_even: snapshot.break_even,
             },
         }
     }
@@ -124,6 +128,13 @@ impl Program {
         pages
             .filter(|state| state.engine == engine)
             .max_by_key(|state| state.state().map(BreakerState::gravity))
+    }
+
+    /// Of several pages, that of the one that asks least.
+    #[must_use]
+    pub fn break_even(&self, algorithm: Algorithm) -> Option<BreakEven> {
+        let told = self.live.iter().filter_map(|page| page.break_even[algorithm.index()]);
+        told.min_by_key(|break_even| break_even.lanes)
     }
 
     fn add(&mut self, news: &Counters) {

@@ -61,7 +61,9 @@ fn of_program(key: &Key, program: &Program) -> Vec<Warning> {
     let of_engines = engines().filter_map(|engine| Finding::of_engine(engine, None));
     let knows_engines = engines().next().is_some();
     let of_counters = Finding::of_counters(&program.counters, program.recent.as_ref(), knows_engines);
-    of_engines.chain(of_counters).map(|finding| Warning::about(&subject, finding)).collect()
+    let break_even = |algorithm| program.break_even(algorithm);
+    let of_batches = program.recent.iter().flat_map(|recent| Finding::of_batches(break_even, recent));
+    of_engines.chain(of_counters).chain(of_batches).map(|finding| Warning::about(&subject, finding)).collect()
 }
 
 fn of_device(state: &DeviceState) -> Vec<Warning> {

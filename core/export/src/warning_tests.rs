@@ -1,8 +1,8 @@
 use hasten_device::health::Health;
 use hasten_device::{Device, DeviceKind};
 use hasten_telemetry::{
-    Algorithm, BreakerState, Engine, EngineClass, EngineCondition, EngineCounters, EngineReport, Event,
-    Fault, Reason, Window,
+    Algorithm, BreakEven, BreakerState, Engine, EngineClass, EngineCondition, EngineCounters, EngineReport,
+    Event, Fault, Reason, Window,
 };
 use std::time::Duration;
 
@@ -89,6 +89,31 @@ fn what_was_counted_recently_is_judged_and_nothing_older() {
     assert!(codes(&recent(Reason::ServerNotHandshaking)).is_empty());
     let past = look(|program| program.counters[Reason::NotPolled] = 1000);
     assert!(codes(&past).is_empty());
+}
+
+#[test]
+fn batches_that_do_not_pay_are_named_by_what_the_pages_ask_for() {
+    let rsa = Algorithm::Rsa2048Sign;
+    let page = |lanes| {
+        let mut page = Live::default();
+        page.break_even[rsa.index()] = Some(BreakEven { lanes, scalar_ns: 257_000, batch_ns: 976_000 });
+        page
+    };
+    let filling = |lanes: u64, pages: &[u64]| {
+        look(|program| {
+            let mut window = Window { elapsed: Duration::from_secs(60), ..Window::default() };
+            let counted = &mut window.counted[rsa];
+            (counted.batched, counted.batches) = (lanes * 100, 100);
+            program.recent = Some(window);
+            program.live.extend(pages.iter().map(|lanes| page(*lanes)));
+        })
+    };
+    let thin = filling(2, &[5, 4]);
+    assert_eq!(codes(&thin), ["lanes-below-break-even"]);
+    let expected = "batches of rsa-2048-sign fill 2.0 lanes on average, and only 4 or more pay off";
+    assert_eq!(warnings(&thin)[0].message, expected);
+    assert!(codes(&filling(4, &[5, 4])).is_empty());
+    assert!(codes(&filling(2, &[])).is_empty(), "nobody has told what pays");
 }
 
 #[test]

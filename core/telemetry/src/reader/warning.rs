@@ -2,7 +2,7 @@
 //!
 //! Whoever shows counters to people shows these: `hasten top` and the exporter say the same, in the same words.
 
-use super::{Counters, EngineCondition, Snapshot, Window};
+use super::{BreakEven, Counters, EngineCondition, Window};
 use crate::{Algorithm, BreakerState, Event, Fault, LANES, Reason};
 use std::time::Duration;
 
@@ -59,8 +59,9 @@ impl Warning {
     }
 
     /// Batches that run although they do not pay, by the break-even that the page tells.
-    pub fn of_batches(snapshot: &Snapshot, recent: &Window) -> Vec<Self> {
-        Algorithm::ALL.into_iter().filter_map(|algorithm| thin_batches(snapshot, recent, algorithm)).collect()
+    pub fn of_batches(break_even: impl Fn(Algorithm) -> Option<BreakEven>, recent: &Window) -> Vec<Self> {
+        let thin = |algorithm| thin_batches(break_even(algorithm)?.lanes, recent, algorithm);
+        Algorithm::ALL.into_iter().filter_map(thin).collect()
     }
 
     /// Of an engine that is not in service: why, and what puts it back. `pid` is a process of the program, for people who can
@@ -213,8 +214,7 @@ fn larger_output(recent: &Window) -> Option<Warning> {
         .then(|| Warning::new(Severity::Note, "incompressible", message, fix))
 }
 
-fn thin_batches(snapshot: &Snapshot, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
-    let needed = snapshot.break_even(algorithm)?.lanes;
+fn thin_batches(needed: u64, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
     let average = recent.counted[algorithm].average_lanes()?;
     let message = format!(
         "batches of {algorithm} fill {average:.1} lanes on average, and only {needed} or more pay off"

@@ -1,4 +1,4 @@
-use super::super::BreakEven;
+use super::super::Snapshot;
 use super::*;
 use crate::{BreakerState, Engine, EngineClass, EngineCounters, EngineReport};
 
@@ -148,7 +148,8 @@ fn batches_thinner_than_break_even_are_named() {
             let one = &mut c[Algorithm::Rsa2048Sign];
             (one.batched, one.batches) = (batched, 100);
         });
-        Warning::of_batches(snapshot, &Window { elapsed: Duration::from_secs(10), counted })
+        let recent = Window { elapsed: Duration::from_secs(10), counted };
+        Warning::of_batches(|algorithm| snapshot.break_even(algorithm), &recent)
     };
     assert_eq!(of(&snapshot, 400), []);
     let thin = of(&snapshot, 200);

@@ -165,7 +165,8 @@ impl Program {
         let pid = Some(self.first_pid());
         warnings.extend(engines.iter().filter_map(|engine| Warning::of_engine(engine, pid)));
         warnings.extend(Warning::of_counters(&self.total(), recent.as_ref(), !engines.is_empty()));
-        warnings.extend(recent.iter().flat_map(|recent| Warning::of_batches(snapshot, recent)));
+        let break_even = |algorithm| snapshot.break_even(algorithm);
+        warnings.extend(recent.iter().flat_map(|recent| Warning::of_batches(break_even, recent)));
         warnings.sort_by_key(|warning| warning.severity);
         warnings
     }
