@@ -4,6 +4,7 @@
 
 mod args;
 mod cmd;
+mod denied;
 mod failure;
 mod render;
 

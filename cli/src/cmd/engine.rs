@@ -16,6 +16,7 @@ use clap::{Arg, Args, Subcommand};
 use hasten_plan::suggestion;
 use hasten_telemetry::{Engine, ProcessError};
 
+use crate::denied;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -172,13 +173,13 @@ impl TypedValueParser for EngineName {
 
 #[derive(Debug, thiserror::Error)]
 enum EngineError {
-    #[error("no accelerated process was found{}", denied_note(*.denied))]
+    #[error("no accelerated process was found{}", denied::note(*.denied))]
     NoneFound { denied: usize },
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error("{program}, process {pid}, does not have the engine `{engine}`")]
     NotThere { program: String, pid: u32, engine: &'static str, has: Vec<&'static str> },
-    #[error("no accelerated program has the engine `{engine}`{}", denied_note(*.denied))]
+    #[error("no accelerated program has the engine `{engine}`{}", denied::note(*.denied))]
     Nowhere { engine: &'static str, denied: usize, has: Vec<&'static str> },
     #[error("standard output cannot be written to: {0}")]
     Output(io::Error),
@@ -191,9 +192,7 @@ impl EngineError {
             Self::NoneFound { .. } | Self::Nowhere { denied: 1.., .. } => {
                 "run it with sudo, or start a server with `hasten run -- nginx`".to_owned()
             }
-            Self::Process(ProcessError::Denied { .. }) => {
-                "run it with sudo; if you are root, leave the container or give it CAP_SYS_PTRACE".to_owned()
-            }
+            Self::Process(ProcessError::Denied { .. }) => denied::CURE.to_owned(),
             Self::Process(error) => error.fix(),
             Self::NotThere { has, .. } | Self::Nowhere { has, .. } if has.is_empty() => {
                 "`hasten check` says what this host lacks".to_owned()
@@ -208,14 +207,6 @@ impl EngineError {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         Self::new(error.to_string(), error.fix())
-    }
-}
-
-fn denied_note(denied: usize) -> String {
-    match denied {
-        0 => String::new(),
-        1 => " (1 process may not be looked into by this user)".to_owned(),
-        _ => format!(" ({denied} processes may not be looked into by this user)"),
     }
 }
 

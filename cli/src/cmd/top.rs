@@ -21,6 +21,7 @@ use hasten_telemetry::ProcessError;
 
 use self::sampler::Sampler;
 use self::state::State;
+use crate::denied;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
 
 #[derive(Debug, thiserror::Error)]
 enum TopError {
-    #[error("no accelerated process was found{}", denied_note(*.denied))]
+    #[error("no accelerated process was found{}", denied::note(*.denied))]
     NoneFound { denied: usize },
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -154,14 +155,6 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
         Ok(Duration::from_secs_f64(seconds))
     } else {
         Err("must be between 0.1 and 3600 seconds".to_owned())
-    }
-}
-
-fn denied_note(denied: usize) -> String {
-    match denied {
-        0 => String::new(),
-        1 => " (1 process may not be looked into by this user)".to_owned(),
-        _ => format!(" ({denied} processes may not be looked into by this user)"),
     }
 }
 

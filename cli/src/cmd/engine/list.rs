@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::json::{EngineJson, TotalJson};
 use super::programs::{Found, Program, find};
-use super::{EngineError, ListArgs, denied_note, print};
+use super::{EngineError, ListArgs, print};
 use crate::cmd::top::format::count;
+use crate::denied;
 use crate::render::{Style, say};
 
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, EngineError> {
@@ -23,7 +24,7 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, EngineError> {
     };
     print(&if args.json { json(&found) } else { table(&found) })?;
     if !args.json && found.denied > 0 {
-        say(format!("hasten: this is not all{}; use sudo", denied_note(found.denied)));
+        say(format!("hasten: this is not all{}: {}", denied::note(found.denied), denied::CURE));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use hasten_telemetry::{BreakerState, ControlError, Engine, PageError, PageHandle, Snapshot};
 
 use super::programs::{Found, Program, find};
-use super::{EngineError, SwitchArgs, Wanted, denied_note};
+use super::{EngineError, SwitchArgs, Wanted};
+use crate::denied;
 use crate::render::say;
 
 const POLL: Duration = Duration::from_millis(20);
@@ -43,7 +44,7 @@ pub(super) fn run(args: &SwitchArgs, disable: bool) -> Result<ExitCode, EngineEr
         say(format!("hasten: {title}: {problem}\n  fix: {}", problem.fix()));
     }
     if denied > 0 {
-        say(format!("hasten: this may not be all{}; use sudo", denied_note(denied)));
+        say(format!("hasten: this may not be all{}: {}", denied::note(denied), denied::CURE));
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
