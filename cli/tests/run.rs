@@ -39,6 +39,19 @@ fn a_program_that_compresses_is_accelerated_on_any_cpu() {
 }
 
 #[test]
+fn what_the_file_leaves_out_is_not_told_at_every_start() {
+    let place = Place::new();
+    place.add_packer();
+    place.write("hasten.toml", "[run]\nonly = [\"tls\"]\n");
+    let said = place.stderr(&place.run(&["run", "--", "./packer"]).success());
+    assert!(!said.contains("gzip off"), "{said}");
+    let said = place.stderr(&place.run(&["run", "--dry-run", "--", "./packer"]).success());
+    assert!(said.contains("does not name it"), "the whole plan has it: {said}");
+    let said = place.stderr(&place.run(&["run", "--without", "gzip", "--", "./packer"]).success());
+    assert!(said.contains("hasten: gzip off: --without leaves it out"), "{said}");
+}
+
+#[test]
 fn verification_is_a_flag_a_variable_or_a_key() {
     let place = Place::new();
     place.add_packer();

@@ -202,7 +202,10 @@ fn warn_of_no_effect(args: &RunArgs, plan: &Plan) {
 /// A line for each accelerator, and the cure for each one that is off.
 fn print_summary(plan: &Plan, program: &Program, config: &Config, outlooks: &[Outlook]) {
     let mut said = Vec::new();
-    for verdict in plan.accelerators.iter().filter(|verdict| verdict.concerns || verdict.is_loaded()) {
+    let settled =
+        |verdict: &Verdict| verdict.decision == Decision::Skip && config.file_leaves_out(verdict.name);
+    let told = plan.accelerators.iter().filter(|verdict| !settled(verdict));
+    for verdict in told.filter(|verdict| verdict.concerns || verdict.is_loaded()) {
         say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
         for fix in verdict.reasons(Side::Against).filter_map(|reason| reason.fix.as_ref()) {
             // What keeps one accelerator out often keeps out all.

@@ -126,6 +126,22 @@ impl Config {
         self.wishes.insert(0, wish);
     }
 
+    /// Whether it is `only` in the file that leaves an accelerator out: who wrote the list, or let `hasten tune` write
+    /// it, need not be told at every start.
+    #[must_use]
+    pub fn file_leaves_out(&self, name: &str) -> bool {
+        let deciding = self.wishes.iter().position(|wish| wish.choice(name).is_some());
+        // The file's is the last, if there is a file.
+        let of_file =
+            self.file.as_ref().and_then(|_| Some((self.wishes.len().checked_sub(1)?, self.wishes.last()?)));
+        of_file.is_some_and(|(last, wish)| {
+            let listed = |names: &[String]| names.iter().any(|listed| listed == name);
+            deciding == Some(last)
+                && !listed(&wish.without)
+                && wish.only.as_deref().is_some_and(|only| !listed(only))
+        })
+    }
+
     /// Whether somebody names an accelerator as one to apply.
     pub(crate) fn asks_for(&self, name: &str) -> bool {
         self.wishes.iter().flat_map(|wish| wish.only.iter().flatten()).any(|listed| listed == name)
