@@ -27,8 +27,8 @@ Examples:
   hasten gc record 1234 --out gc.jsonl      where the file shall be
   hasten gc record --list                   processes that can be recorded
 
-The program goes on as it is: nothing is restarted, and at most half a per cent of its CPU time is taken. Ctrl-C ends a recording
-early and keeps what there is. The process must have been started by `hasten run -- node app.js`, or with
+The program goes on as it is: nothing is restarted. Of its CPU time, at most half a per cent is taken in a recording of a minute or
+more; one of a few seconds may take more than that. Ctrl-C ends a recording early and keeps what there is. The process must have been started by `hasten run -- node app.js`, or with
 `node -r hasten/register app.js`.
 ";
 

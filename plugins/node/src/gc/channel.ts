@@ -3,6 +3,7 @@ import fs = require('node:fs');
 import net = require('node:net');
 import path = require('node:path');
 import { performance } from 'node:perf_hooks';
+import { milliseconds } from './lines';
 import type { Recorder } from './recorder';
 import type { Recording } from './recording';
 
@@ -152,11 +153,11 @@ class Client {
   #report(): void {
     const recording = this.#recording;
     if (!recording) return;
-    const { bytes, dropped, events, file, why } = recording;
+    const { bytes, dropped, events, file, lasted, unseen, why } = recording;
     if (why) {
       this.#recording = null;
       this.#recorder.unfollow(this.#follow);
-      return this.#send({ done: true, why, file, events, dropped, bytes, at_ms: performance.now() });
+      return this.#send({ done: true, why, file, events, dropped, bytes, lasted_ms: lasted, unseen_ms: milliseconds(unseen), at_ms: performance.now() });
     }
     // A client that does not listen has the last word only.
     if (this.#socket.writableLength === 0) this.#send({ events: events + this.#recorder.waiting, bytes, at_ms: performance.now() });

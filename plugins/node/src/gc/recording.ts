@@ -41,6 +41,11 @@ export class Recording implements Progress {
     if (this.why) throw new Error('no room');
   }
 
+  /** How long it has lasted, in milliseconds. */
+  get lasted(): number {
+    return milliseconds(performance.now() - this.#from);
+  }
+
   add(collections: readonly Collection[]): void {
     // Others were under way, or have been waited for by another recording.
     const own = collections.filter((collection) => collection.from >= this.#from);

@@ -48,6 +48,8 @@ onEach('a client starts a recording, follows it and gets its end', async (releas
   const end = recording.at(-1) as Line;
   // A collection in the turn of the event loop in which time is up is counted, but no event tells of it any more.
   assert.equal(done['dropped'], end['dropped']);
+  assert.equal(done['unseen_ms'], end['unseen_ms']);
+  assert.ok(done['lasted_ms'] >= 1000 && done['lasted_ms'] >= done['unseen_ms'], JSON.stringify(done));
   // A program that collects often is not looked at all the time, which is told in lines of their own.
   assert.equal(end['events'], recording.filter((line) => 'gc' in line).length);
   assert.equal(done['events'], end['events']);

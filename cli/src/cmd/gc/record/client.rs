@@ -50,6 +50,11 @@ pub(super) struct Outcome {
     pub(super) events: u64,
     dropped: u64,
     why: String,
+    /// How long it lasted, and for how much of that nobody looked.
+    #[serde(default)]
+    lasted_ms: f64,
+    #[serde(default)]
+    unseen_ms: f64,
 }
 
 impl Outcome {
@@ -65,7 +70,14 @@ impl Outcome {
         };
         let dropped =
             (self.dropped > 0).then(|| format!("{} collections are known to be missing.", self.dropped));
-        let remarks: Vec<_> = early.into_iter().chain(dropped).collect();
+        let unseen = (self.unseen_ms > 0.0).then(|| {
+            format!(
+                "{:.0} ms of {:.0} were not observed (budget): the program collects so often that to notice it all would take more \
+                 than half a per cent of its CPU time. Rates will be those of the time that was observed.",
+                self.unseen_ms, self.lasted_ms
+            )
+        });
+        let remarks: Vec<_> = early.into_iter().chain(dropped).chain(unseen).collect();
         (!remarks.is_empty()).then(|| remarks.join(" "))
     }
 }
@@ -143,7 +155,7 @@ impl Client {
         if !file.exists() {
             return Err(RecordError::Ended(self.pid));
         }
-        Ok(Outcome { events: state.events, dropped: 0, why: "exit".to_owned() })
+        Ok(Outcome { events: state.events, why: "exit".to_owned(), ..Outcome::default() })
     }
 
     fn ask<T: for<'de> Deserialize<'de>>(&mut self, request: &Value) -> Result<T, RecordError> {
@@ -205,4 +217,24 @@ impl Client {
 
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_says_what_the_reader_would_not_expect() {
+        let remark = |text: &str| serde_json::from_str::<Outcome>(text).expect("an end").remark();
+        let whole = r#"{"done":true,"why":"time","events":3,"dropped":0,"lasted_ms":180000.4,"unseen_ms":0}"#;
+        assert_eq!(remark(whole), None);
+        // A plugin that is older than we are.
+        assert_eq!(remark(r#"{"done":true,"why":"asked","events":3,"dropped":0}"#), None);
+        let gaps =
+            r#"{"done":true,"why":"size","events":3,"dropped":2,"lasted_ms":180000.4,"unseen_ms":12345.6}"#;
+        let text = remark(gaps).expect("a remark");
+        for part in ["limit of 64 MiB", "2 collections", "12346 ms of 180000 were not observed (budget)"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 }
