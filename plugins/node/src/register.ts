@@ -1,31 +1,29 @@
 // `node -r hasten/register app.js`: what every process pays for. It decides, and leaves everything else to files that are loaded where they are needed.
 import fs = require('node:fs');
+import type * as Record from './cache/recorder';
 import type * as Serve from './cache/serve';
 import type * as Stats from './cache/stats';
 import type * as Esm from './esm/esm';
 import type * as Gc from './gc/gc';
-import { digest, keyText, mainScript } from './cache/key';
-import { limit } from './cache/limit';
+import { digest } from './cache/digest';
+import { keyText, mainScript } from './cache/key';
 import { isPatched } from './cache/loader';
 import { takeNotes } from './cache/notes';
-import { Recorder } from './cache/recorder';
 import { Session } from './cache/session';
 import { disabled, settings, type Settings } from './cache/settings';
 import { isModule } from './esm/kind';
-import { loadOwn } from './own';
+import { own } from './load';
 import { allowsCompileCache, isWorker, standAside } from './surroundings';
-
-if (!disabled(process.env)) start();
 
 function start(): void {
   const facts: Stats.Facts = { aside: null, compileCache: false, shortImports: false, session: null, recorded: null };
   try {
     const set = settings(process.env);
     // Asked for before anybody else asks for the end of the process.
-    if (set.stats) loadOwn<typeof Stats>('stats').report(set.stats, facts);
+    if (set.stats) own().load<typeof Stats>('stats').report(set.stats, facts);
     const began = set.stats ? process.hrtime() : undefined;
     startCache(set, facts);
-    collectLater();
+    goOnLater(facts);
     if (began) facts.spent = process.hrtime(began);
   } catch {
     // Whatever it was, the program starts as it always did.
@@ -52,31 +50,52 @@ function useCache(set: Settings, facts: Stats.Facts, main: string): void {
   const session = new Session();
   const records = set.cache === 'record' && !isWorker();
   facts.session = session;
-  if (records) facts.recorded = new Recorder(session, key, main, file, facts.compileCache);
+  if (records) {
+    session.seen = [];
+    session.resolutions = [];
+    session.onNews = () => {
+      const { Recorder } = own().load<typeof Record>('recorder');
+      facts.recorded = new Recorder(own(), session, key, main, file, facts.compileCache);
+    };
+    process.on('exit', () => {
+      session.settle();
+      facts.recorded?.finish();
+    });
+  }
   // Most programs have no cache.
-  const served = fs.existsSync(file) && loadOwn<typeof Serve>('serve', set.folder!).serve(session, { file, key, main, module, require });
+  const served = fs.existsSync(file) && own().load<typeof Serve>('serve', set.folder!).serve(session, { file, key, main, module, require });
   if (records && !served) takeNotes(session);
 }
 
 // Node's own compile cache is the better choice for ES modules. Before Node 22 there is neither that nor a way to help with them.
 function startModules(set: Settings, facts: Stats.Facts): void {
   if (parseInt(process.versions.node, 10) < 22) return;
-  const esm = loadOwn<typeof Esm>('esm');
-  if (set.cache === 'record') facts.compileCache = esm.useCompileCache(set.folder!, limit(process.env));
+  const esm = own().load<typeof Esm>('esm');
+  if (set.cache === 'record') facts.compileCache = esm.useCompileCache(set.folder!);
   if (facts.aside === null) facts.shortImports = esm.goShort();
 }
 
-// Most programs end before the recorder of collections is of any use to anybody.
-function collectLater(): void {
+// Most programs end before this is of any use to anybody.
+function goOnLater(facts: Stats.Facts): void {
+  if (isWorker()) return;
   const wish = process.env['HASTEN_NODE_GC'];
-  if (wish === '0' || isWorker()) return;
-  const collect = (): void => {
-    try {
-      loadOwn<typeof Gc>('gc').start();
-    } catch {
-      // A program without a recorder is as good as it was.
-    }
-  };
   if (wish === 'record') collect();
-  else setTimeout(collect, 1000).unref();
+  const waits = wish !== 'record' && wish !== '0';
+  if (!waits && !facts.session?.onNews) return;
+  setTimeout(() => {
+    facts.session?.settle();
+    facts.recorded?.watch();
+    if (waits) collect();
+  }, 1000).unref();
 }
+
+function collect(): void {
+  try {
+    own().load<typeof Gc>('gc').start();
+  } catch {
+    // A program without a recorder is as good as it was.
+  }
+}
+
+// At the end, as V8 compiles functions in parentheses only where they stand (build.mjs).
+if (!disabled(process.env)) start();

@@ -68,11 +68,11 @@ function options(): Reason | null {
   if ((process as { sourceMapsEnabled?: boolean }).sourceMapsEnabled) return 'source maps';
   if ((process as { permission?: unknown }).permission !== undefined) return 'permission model';
   for (const option of process.execArgv) {
-    const reason = meaning(option);
+    const reason = isPlain(option) ? null : meaning(option);
     if (reason) return reason;
   }
   for (const option of nodeOptions().replaceAll('"', '').split(' ')) {
-    const reason = meaning(option);
+    const reason = isPlain(option) ? null : meaning(option);
     if (reason) return reason;
   }
   return null;
@@ -90,87 +90,44 @@ function nodeOptions(): string {
   }
 }
 
+// Not an option, or the one that has brought us here.
+function isPlain(option: string): boolean {
+  return !option.startsWith('-') || option.startsWith('--require') || option === '-r';
+}
+
 // A word that is the value of another option may be taken for one: then we stand aside once more than necessary.
 function meaning(option: string): Reason | null {
-  if (!option.startsWith('-') || option.startsWith('--require') || option === '-r') return null;
   const end = option.indexOf('=');
   const name = (end < 0 ? option : option.slice(0, end)).replaceAll('_', '-');
-  const known = meanings()[name];
-  if (known) return known;
+  const known = MEANINGS.find(([, names]) => names.includes(` ${name} `));
+  if (known) return known[0];
   // The port alone starts nothing.
   if (name.startsWith('--inspect') && name !== '--inspect-port') return 'debugger';
   if (name.startsWith('--allow-')) return 'permission model';
   if (name.startsWith('--perf-') || name.startsWith('--log-')) return 'profiler';
   if (name.startsWith('--vfs-')) return 'module hooks';
-  if (name.startsWith('--experimental-')) return harmless().includes(name.slice('--experimental-'.length)) ? null : 'unknown experiment';
+  if (name.startsWith('--experimental-')) return HARMLESS.includes(` ${name.slice('--experimental-'.length)} `) ? null : 'unknown experiment';
   return null;
 }
 
-// Made only where there are options.
-const meanings = (): Readonly<Record<string, Reason>> => ({
-  '-c': 'no script',
-  '-i': 'no script',
-  '--bench': 'no script',
-  '--build-sea': 'no script',
-  '--build-snapshot': 'snapshot',
-  '--build-snapshot-config': 'snapshot',
-  '--check': 'no script',
-  '--cpu-prof': 'profiler',
-  '--enable-source-maps': 'source maps',
-  '--entry-url': 'module hooks',
-  '--experimental-default-type': 'module hooks',
-  '--experimental-loader': 'module hooks',
-  '--experimental-permission': 'permission model',
-  '--experimental-policy': 'policy',
-  '--experimental-test-coverage': 'coverage',
-  '--experimental-transform-types': 'source maps',
-  '--frozen-intrinsics': 'frozen intrinsics',
-  '--heap-prof': 'profiler',
-  '--import': 'module hooks',
-  '--interactive': 'no script',
-  '--interpreted-frames-native-stack': 'profiler',
-  '--ll-prof': 'profiler',
-  '--loader': 'module hooks',
-  '--no-global-search-paths': 'module hooks',
-  '--permission': 'permission model',
-  '--permission-audit': 'permission model',
-  '--policy-integrity': 'policy',
-  '--prof': 'profiler',
-  '--run': 'no script',
-  '--snapshot-blob': 'snapshot',
-  '--test': 'no script',
-});
+// As text, which V8 reads past faster than tables.
+const MEANINGS: readonly (readonly [Reason, string])[] = [
+  ['no script', ' -c -i --bench --build-sea --check --interactive --run --test '],
+  ['snapshot', ' --build-snapshot --build-snapshot-config --snapshot-blob '],
+  ['profiler', ' --cpu-prof --heap-prof --interpreted-frames-native-stack --ll-prof --prof '],
+  ['source maps', ' --enable-source-maps --experimental-transform-types '],
+  ['module hooks', ' --entry-url --experimental-default-type --experimental-loader --import --loader --no-global-search-paths '],
+  ['permission model', ' --experimental-permission --permission --permission-audit '],
+  ['policy', ' --experimental-policy --policy-integrity '],
+  ['coverage', ' --experimental-test-coverage '],
+  ['frozen intrinsics', ' --frozen-intrinsics '],
+];
 
 // Experiments that do not touch how CommonJS is found, read or compiled. Those of the future are assumed to.
-const harmless = (): readonly string[] => [
-  'abortcontroller',
-  'async-context-frame',
-  'detect-module',
-  'eventsource',
-  'fetch',
-  'ffi',
-  'global-customevent',
-  'global-navigator',
-  'global-webcrypto',
-  'import-meta-resolve',
-  'json-modules',
-  'network-inspection',
-  'print-required-tla',
-  'repl-await',
-  'report',
-  'require-module',
-  'shadow-realm',
-  'sqlite',
-  'stream-iter',
-  'strip-types',
-  'test-isolation',
-  'top-level-await',
-  'vm-modules',
-  'wasm-modules',
-  'websocket',
-  'webstorage',
-  'worker',
-];
+const HARMLESS =
+  ' abortcontroller async-context-frame detect-module eventsource fetch ffi global-customevent global-navigator global-webcrypto import-meta-resolve' +
+  ' json-modules network-inspection print-required-tla repl-await report require-module shadow-realm sqlite stream-iter strip-types test-isolation' +
+  ' top-level-await vm-modules wasm-modules websocket webstorage worker ';
 
 function script(): Reason | null {
   // A worker's script is not in argv before it runs.

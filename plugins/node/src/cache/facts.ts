@@ -39,6 +39,8 @@ export class Facts {
   private readonly places = new Map<string, Place>([['/', ROOT]]);
   private readonly packages = new Map<string, PackageFile | null>();
   private readonly scopes = new Map<string, PackageFile | null | undefined>();
+  /** Whether something was left out only because it changed a moment ago. A later start may have it. */
+  postponed = false;
 
   /** What changed at or after `young` (milliseconds) may change once more without a trace. */
   constructor(private readonly young: number) {}
@@ -101,6 +103,15 @@ export class Facts {
     return stats.mtimeMs >= this.young || stats.ctimeMs >= this.young;
   }
 
+  /** The same of what cannot be recorded while it is young. */
+  isTooYoung(stats: fs.Stats): boolean {
+    if (!this.isYoung(stats)) return false;
+    // A time that is still to come does not get older.
+    const now = Date.now();
+    this.postponed ||= stats.mtimeMs <= now && stats.ctimeMs <= now;
+    return true;
+  }
+
   private findScope(directory: string): PackageFile | null | undefined {
     if (directory.endsWith('/node_modules')) return null;
     const found = this.packageOf(directory);
@@ -136,7 +147,7 @@ export class Facts {
   private readPackage(file: string): PackageFile | null {
     try {
       const stats = fs.statSync(file);
-      if (this.isYoung(stats)) return null;
+      if (this.isTooYoung(stats)) return null;
       const text = fs.readFileSync(file, 'utf8');
       const data = JSON.parse(text) as PackageFile['data'] | null;
       return typeof data === 'object' && data ? { path: file, numbers: numbersOf(stats), data, text } : null;

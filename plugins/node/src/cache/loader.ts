@@ -39,7 +39,11 @@ export const loader = module.constructor as unknown as Loader;
 export function isPatched(own: NodeModule): boolean {
   if (isHooked(own)) return true;
   // Nobody else has run yet.
-  if (Object.keys(loader._cache).every((filename) => filename === own.filename)) return false;
+  for (const filename in loader._cache) if (filename !== own.filename) return isChanged();
+  return false;
+}
+
+function isChanged(): boolean {
   const { load, require } = loader.prototype;
   const parts: [unknown, string][] = [
     [loader._load, 'relResolveCacheIdentifier'],

@@ -97,7 +97,8 @@ class Recording {
     }
     for (const filename of this.seen.keys()) this.add(filename);
     if (this.gained === 0 && this.left > 0) return { files: 0, bytes: 0, left: this.left, need: this.need };
-    draft.futile = this.gained >= job.worth || this.left > 0 ? 0 : (catalog?.futile ?? 0) + 1;
+    const hopeful = this.gained >= job.worth || this.left > 0 || this.facts.postponed;
+    draft.futile = hopeful ? 0 : (catalog?.futile ?? 0) + 1;
     const key = `${job.key}\n${installation(job.main)}`;
     const bytes = write(job.file, key, draft, catalog?.stored ?? null, limit(process.env));
     if (bytes !== null) keep(job.compiled);
@@ -186,7 +187,7 @@ class Recording {
 
   // Without a copy, only its times can say that it is the same.
   private look(filename: string, before: fs.Stats): Content | null {
-    if (this.facts.isYoung(before)) return null;
+    if (this.facts.isTooYoung(before)) return null;
     const flags = KEEPS_LOADER && isQuiet(beginning(filename)) ? Flag.Import : flagsOf(fs.readFileSync(filename, 'utf8'));
     const after = numbersOf(fs.statSync(filename));
     return numbersOf(before).every((number, i) => number === after[i]) ? { numbers: after, flags: flags | Flag.Apart, source: '' } : null;

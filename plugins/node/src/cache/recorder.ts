@@ -1,10 +1,10 @@
-// When to record: at exit, or once a server has started; and only if it is worth it.
+// When to record: at exit, or once a server has started; and only if it is worth it. Loaded then, and not before.
 import fs = require('node:fs');
-import type * as Credit from './credit';
+import { spend } from './credit';
 import type * as Record from './record';
 import type { Recorded } from './record';
 import type { Session } from './session';
-import { compiled, loadOwn } from '../own';
+import type { Files } from '../own';
 
 /** A program of fewer modules and less text starts no faster from a cache. */
 const WORTH_MODULES = 8;
@@ -31,18 +31,17 @@ export class Recorder {
   private done = false;
 
   constructor(
+    private readonly own: Files,
     private readonly session: Session,
     private readonly key: string,
     private readonly main: string,
     private readonly file: string,
     private readonly compileCache: boolean,
-  ) {
-    session.seen = [];
-    session.resolutions = [];
-    session.onNews = () => {
-      process.on('exit', () => this.finish());
-      this.wait(0, QUIET_MILLISECONDS);
-    };
+  ) {}
+
+  /** For programs that do not end: records when their start-up is over. The timer keeps nothing alive. */
+  watch(): void {
+    if (!this.done) this.wait(0, QUIET_MILLISECONDS);
   }
 
   /** Records what there is, once. Before the end of the process, it may wait until more has been earned. */
@@ -60,7 +59,7 @@ export class Recorder {
     this.session.resolutions = null;
   }
 
-  // For programs that do not end: what a server earns by its work, it may spend. The timer keeps nothing alive.
+  // What a server earns by its work, it may spend.
   private wait(before: number, milliseconds: number): void {
     setTimeout(() => {
       const now = this.session.seen?.length ?? before;
@@ -85,12 +84,12 @@ export class Recorder {
   }
 
   private record(goesOn: boolean): void {
-    const { session, key, main, file } = this;
+    const { own, session, key, main, file } = this;
     this.waits = true;
-    const { earned, spent } = loadOwn<typeof Credit>('credit').spend(session, file, this.earned, goesOn, (budget) => {
+    const { earned, spent } = spend(session, file, this.earned, goesOn, (budget) => {
       const began = Date.now() - process.uptime() * 1000;
-      const { record } = loadOwn<typeof Record>('record', file.slice(0, file.lastIndexOf('/')));
-      this.result = record({ session, key, main, file, began, budget, worth: WORTH_MODULES, compiled });
+      const { record } = own.load<typeof Record>('record', file.slice(0, file.lastIndexOf('/')));
+      this.result = record({ session, key, main, file, began, budget, worth: WORTH_MODULES, compiled: own.compiled });
       this.waits = this.result.left > 0;
       return this.result.need;
     });

@@ -16,8 +16,9 @@ export interface Seen {
 /** A request that Node answered: by which module, what, and where it led. */
 export type Resolution = readonly [parent: LoadedModule, request: string, filename: string];
 
-/** A program of one module that is no larger than this has nothing worth recording, and is not to pay for the question. */
+/** A program of one module that is no larger than this, or is at its end so soon, has nothing worth recording. To ask how large it is takes 100 µs. */
 const LONE_BYTES = 64 * 1024;
+const LONE_MILLISECONDS = 5;
 
 /** What happened so far. */
 export class Session {
@@ -30,18 +31,36 @@ export class Session {
   /** For the recorder; null when nothing is recorded (any more). */
   seen: Seen[] | null = null;
   resolutions: Resolution[] | null = null;
-  /** Called once, when there may be something to record. */
+  /** Called once, when there is something that may be worth recording. */
   onNews: (() => void) | undefined;
+  private readonly began = Date.now();
+  /** The first module that there may be something to record of, and whether it was the only one. */
+  private lone: string | undefined;
   private isLone = true;
 
   note(filename: string, file: number | undefined, script: Vm.Script | undefined): void {
     this.seen?.push({ filename, file, script });
-    if (!this.onNews || (file !== undefined && !script)) return;
-    if (!this.isLone || isLarge(filename)) {
-      this.onNews();
-      this.onNews = undefined;
+    if (file !== undefined && !script) return;
+    if (this.lone === undefined) this.lone = filename;
+    else this.isLone = false;
+  }
+
+  /** Once the program has run for a while, or is at its end. */
+  settle(): void {
+    if (!this.onNews || this.lone === undefined) return;
+    if (this.isLone && (Date.now() - this.began < LONE_MILLISECONDS || !isLarge(this.lone))) return;
+    this.tell(this.onNews);
+  }
+
+  private tell(onNews: () => void): void {
+    this.onNews = undefined;
+    try {
+      onNews();
+    } catch {
+      // A program without a recording is as good as it was.
+      this.seen = null;
+      this.resolutions = null;
     }
-    this.isLone = false;
   }
 }
 

@@ -17,6 +17,7 @@ export interface Facts {
 /** Appends the line when the process ends. It is asked for before anybody else, but written after what is recorded at exit. */
 export function report(file: string, facts: Facts): void {
   process.on('exit', () => {
+    facts.session?.settle();
     facts.recorded?.finish();
     try {
       fs.appendFileSync(file, `${JSON.stringify(line(facts))}\n`, { mode: 0o600 });

@@ -2,6 +2,7 @@
 import fs = require('node:fs');
 import Module = require('node:module');
 import path = require('node:path');
+import { limit } from '../cache/limit';
 import { isPrivateFolder, makeFolder } from '../cache/store';
 
 export { goShort } from './short';
@@ -12,10 +13,10 @@ const ENABLED = 1;
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Uses Node's compile cache below `folder`, which may take `limit` bytes. False where that is not possible, or where the user has decided about that cache:
+ * Uses Node's compile cache below `folder`. False where that is not possible, or where the user has decided about that cache:
  * Node itself heeds NODE_COMPILE_CACHE and NODE_DISABLE_COMPILE_CACHE.
  */
-export function useCompileCache(folder: string, limit: number): boolean {
+export function useCompileCache(folder: string): boolean {
   if (!enableCompileCache || process.env['NODE_COMPILE_CACHE']) return false;
   const place = path.join(folder, `compile-${process.version}`);
   try {
@@ -23,7 +24,7 @@ export function useCompileCache(folder: string, limit: number): boolean {
     // Node believes what it finds there.
     if (![place, folder, path.dirname(folder)].every(isPrivateFolder)) return false;
     if (enableCompileCache(place).status !== ENABLED) return false;
-    prune(folder, limit);
+    prune(folder, limit(process.env));
     return true;
   } catch {
     // No home, no rights, no space: as if there were no cache.
@@ -38,7 +39,7 @@ interface File {
 }
 
 // Node never removes anything from its cache, so once a day we do: what was used last stays, up to half the limit.
-function prune(folder: string, limit: number): void {
+function prune(folder: string, most: number): void {
   const stamp = path.join(folder, 'compile-checked');
   const last = fs.lstatSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (Math.abs(Date.now() - last) < DAY_MILLISECONDS) return;
@@ -49,7 +50,7 @@ function prune(folder: string, limit: number): void {
   let total = 0;
   for (const file of files) {
     total += file.bytes;
-    if (total > limit / 2) fs.rmSync(file.path, { force: true });
+    if (total > most / 2) fs.rmSync(file.path, { force: true });
   }
 }
 

@@ -1,26 +1,25 @@
 // Whether a program is made of ES modules.
 import fs = require('node:fs');
-import path = require('node:path');
 
 /** As Node decides it for the script with this real path, but without a look into the script. */
 export function isModule(script: string): boolean {
-  const extension = path.extname(script);
+  const extension = script.slice(script.lastIndexOf('.'));
   if (extension === '.mjs' || extension === '.mts') return true;
   if (extension === '.cjs' || extension === '.cts' || extension === '.node' || extension === '.json') return false;
-  return packageType(path.dirname(script)) === 'module';
+  return packageType(script.slice(0, script.lastIndexOf('/'))) === 'module';
 }
 
 /** What the nearest package.json says; undefined if none says anything, or it cannot be read. */
 export function packageType(from: string): unknown {
-  for (let folder = from; !folder.endsWith('/node_modules'); folder = path.dirname(folder)) {
-    const file = `${folder === '/' ? '' : folder}/package.json`;
+  for (let folder = from === '/' ? '' : from; !folder.endsWith('/node_modules'); folder = folder.slice(0, folder.lastIndexOf('/'))) {
+    const file = `${folder}/package.json`;
     try {
       // Cheaper than an error where there is none, as in most folders.
       if (fs.existsSync(file)) return (JSON.parse(fs.readFileSync(file, 'utf8')) as { type?: unknown } | null)?.type;
     } catch {
       return undefined;
     }
-    if (folder === '/') break;
+    if (folder === '') break;
   }
   return undefined;
 }

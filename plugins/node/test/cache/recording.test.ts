@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { agree, cacheFile, onEachOld, warm } from './support';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { agree, cacheFile, OLD_MILLISECONDS, onEachOld, warm } from './support';
 
 const MODULES = Array.from({ length: 12 }, (_, i) => `m${i}`);
 const MANY = {
@@ -54,4 +55,24 @@ onEachOld('a recording waits until it has been earned', MANY, async (app, releas
   assert.ok(Number(some) > 0 && more === false);
   assert.ok(parseInt(fs.readFileSync(path.join(folder, account!), 'utf8'), 10) < 300000, 'it was not paid for');
   assert.equal((await start())['hits'], 13);
+}, { only: [18, 22, 26] });
+
+const PACKAGES = {
+  'main.js': `console.log(${MODULES.map((name) => `require('${name}')`).join(' + ')});`,
+  ...Object.fromEntries(MODULES.flatMap((name, i) => [
+    [`node_modules/${name}/package.json`, { name, version: '1.0.0' }],
+    [`node_modules/${name}/index.js`, `module.exports = ${i};`],
+  ])),
+};
+
+onEachOld('packages that have just been installed are recorded when they are older', PACKAGES, async (app, release) => {
+  for (let start = 0; start < 4; start++) {
+    const now = new Date();
+    for (const name of MODULES) fs.utimesSync(app.path(`node_modules/${name}/package.json`), now, now);
+    await warm(app, release);
+  }
+  assert.ok((await agree(app, release)).hits < 13);
+  await sleep(OLD_MILLISECONDS);
+  await warm(app, release);
+  assert.equal((await agree(app, release)).hits, 13);
 }, { only: [18, 22, 26] });

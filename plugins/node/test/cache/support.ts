@@ -8,7 +8,7 @@ import { App, type Outcome, type RunOptions } from '../support/app';
 import { inRange, onEach, type Range, type Release } from '../support/releases';
 
 // What is younger when a program starts is compared by content instead.
-const OLD_MILLISECONDS = 2500;
+export const OLD_MILLISECONDS = 2500;
 
 // When the youngest of this file's apps was made.
 let youngest = 0;

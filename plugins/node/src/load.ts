@@ -1,0 +1,32 @@
+// The way to the plugin's other files, past whatever the program has put in the place of the loader meanwhile.
+import fs = require('node:fs');
+import type * as Vm from 'node:vm';
+import { loader } from './cache/loader';
+import type * as Own from './own';
+
+const { readFileSync } = fs;
+const load = loader._load as (request: string) => unknown;
+// 20.16, 22.3 and later. Where hooks see what the loader loads (22.15), there is this.
+const { getBuiltinModule } = process as { getBuiltinModule?: (id: string) => unknown };
+
+/** One of Node's modules, by its name with `node:`. */
+export function builtin<T>(name: string): T {
+  return (getBuiltinModule ? getBuiltinModule(name) : load.call(loader, name)) as T;
+}
+
+export type Builtin = typeof builtin;
+
+let known: Own.Files | undefined;
+
+/** What loads the other files. Most starts do without any of them, and so without this. */
+export function own(): Own.Files {
+  if (known) return known;
+  const filename = `${__dirname}/own.js`;
+  const { Script } = builtin<typeof Vm>('node:vm');
+  const wrapper = new Script(`(function (exports, require, module) { ${readFileSync(filename, 'latin1')}\n})`, { filename }).runInThisContext();
+  const module = { exports: {}, constructor: loader };
+  (wrapper as Wrapper)(module.exports, builtin, module);
+  return (known = new (module.exports as typeof Own).Files(__dirname, builtin, loader, readFileSync));
+}
+
+type Wrapper = (exports: unknown, require: Builtin, module: unknown) => void;
