@@ -6,6 +6,7 @@
 mod builtin;
 mod command;
 mod error;
+mod installed;
 mod process;
 mod recognise;
 mod target;
@@ -86,6 +87,29 @@ impl Load {
         match &self.driver {
             Driver::Builtin(_) => Some("built-in"),
             Driver::Command { tool, .. } => tool.map(Tool::name),
+        }
+    }
+
+    /// How to let it run longer.
+    #[must_use]
+    pub fn longer(&self) -> String {
+        match &self.driver {
+            Driver::Builtin(builtin) => builtin.longer(),
+            Driver::Command { tool, .. } => {
+                tool.map_or("a larger number of requests, or a longer time", Tool::longer).to_owned()
+            }
+        }
+    }
+
+    /// Whether the programs of the load are there, before a service is started for it.
+    ///
+    /// # Errors
+    ///
+    /// One is not.
+    pub fn is_installed(&self) -> Result<(), LoadError> {
+        match &self.driver {
+            Driver::Builtin(_) => Ok(()),
+            Driver::Command { line, tool } => installed::check(line, *tool),
         }
     }
 

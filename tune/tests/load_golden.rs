@@ -108,20 +108,26 @@ const OUTPUT: &[(&str, &str, Numbers)] = &[
         "k6-0.49-documented.txt",
         (1188.0, 10.0, 12, [Some(3.12), Some(2.91), None, Some(1020.0)]),
     ),
+    ("k6 run x.js", "k6-1.8.1.txt", (180.0, 2.008, 0, [Some(44.38), Some(44.09), None, Some(60.94)])),
     (
         "k6 run x.js",
-        "k6-1.0-documented.txt",
-        (1200.0, 10.0, 0, [Some(3.12), Some(2.91), Some(20.5), Some(61_500.0)]),
+        "k6-1.8.1-non-2xx.txt",
+        (165.0, 2.019, 18, [Some(44.01), Some(43.99), None, Some(52.62)]),
+    ),
+    (
+        "k6 run --summary-mode=legacy x.js",
+        "k6-1.8.1-legacy.txt",
+        (180.0, 2.016, 0, [Some(44.66), Some(44.23), None, Some(52.5)]),
     ),
     (
         "k6 run x.js",
-        "k6-summary-export-documented.json",
-        (1188.0, 10.0, 12, [Some(3.12), Some(2.91), None, Some(1020.5)]),
+        "k6-1.8.1-summary-export.json",
+        (172.0, 2.033, 0, [Some(47.0), Some(44.435), None, Some(85.65)]),
     ),
     (
         "k6 run x.js",
-        "k6-handle-summary-documented.json",
-        (1200.0, 10.0125, 0, [Some(3.12), Some(2.91), Some(20.5), Some(102.5)]),
+        "k6-1.8.1-handle-summary.json",
+        (171.0, 2.0258, 0, [Some(47.11), Some(47.593), Some(62.261), Some(68.388)]),
     ),
     (
         "redis-benchmark -n 5000",

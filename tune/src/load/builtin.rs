@@ -41,6 +41,10 @@ impl Builtin {
         format!("built-in driver, {} connections for {seconds} s, {}", self.connections, self.target)
     }
 
+    pub(super) fn longer(&self) -> String {
+        format!("--duration {}s", (2.0 * self.duration.as_secs_f64()).ceil())
+    }
+
     pub(super) fn run(&self, deadline: Instant, stop: &AtomicBool) -> Result<LoadResult, LoadError> {
         let started = Instant::now();
         let end = started + self.duration;

@@ -28,6 +28,10 @@ impl CommandLine {
         &self.words
     }
 
+    pub(super) fn needs_shell(&self) -> bool {
+        self.needs_shell
+    }
+
     /// With nothing to read, and its output to be taken.
     pub(super) fn command(&self) -> Command {
         let mut command = if self.needs_shell {

@@ -14,6 +14,8 @@ pub enum LoadError {
     Url { url: String, why: String },
     #[error("cannot start the load tool {program:?}: {source}; install it, or give its full path")]
     Start { program: String, source: io::Error },
+    #[error("the load tool `{program}` is not installed")]
+    Missing { program: String, how: &'static str },
     #[error("the load tool cannot be watched: {0}")]
     Watch(#[source] io::Error),
     #[error("the load tool failed ({status}); it printed last:\n{printed}")]
@@ -33,4 +35,15 @@ pub enum LoadError {
     NotUnderstood { printed: String },
     #[error("the built-in driver cannot run: {0}")]
     Driver(String),
+}
+
+impl LoadError {
+    /// What to do about it, where that depends on more than the command line.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Missing { how, .. } => (*how).to_owned(),
+            _ => "run the load by hand against the running service, and see what it says".to_owned(),
+        }
+    }
 }

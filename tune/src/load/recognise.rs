@@ -20,7 +20,7 @@ pub(super) enum Tool {
 }
 
 /// Programs that run the one that is named in their arguments.
-const STARTERS: [&str; 19] = [
+pub(super) const STARTERS: [&str; 19] = [
     "env", "taskset", "timeout", "npx", "bunx", "pnpx", "node", "nice", "ionice", "chrt", "numactl",
     "stdbuf", "setsid", "nohup", "time", "sudo", "doas", "sh", "bash",
 ];
@@ -67,6 +67,38 @@ impl Tool {
         Self::ALL.iter().find(|(_, tool)| *tool == self).map_or("", |&(name, _)| name)
     }
 
+    /// How to install it.
+    pub(super) fn source(self) -> &'static str {
+        match self {
+            Self::Wrk => "run `apt-get install wrk` as root",
+            Self::Ab => "run `apt-get install apache2-utils` as root",
+            Self::H2load => "run `apt-get install nghttp2-client` as root",
+            Self::Autocannon => "run `npm install --global autocannon`, or write `npx autocannon`",
+            Self::Oha => "run `cargo install oha`",
+            Self::K6 => "run `go install go.k6.io/k6@latest`",
+            Self::RedisBenchmark => "run `apt-get install redis-tools` as root",
+            Self::Memtier => {
+                "build it from https://github.com/redis/memtier_benchmark; Debian has no package"
+            }
+            Self::DbBench => "run `apt-get install rocksdb-tools` as root",
+        }
+    }
+
+    /// How to let it run longer.
+    pub(super) fn longer(self) -> &'static str {
+        match self {
+            Self::Wrk => "a larger -d, such as wrk -d10s",
+            Self::Ab => "a larger -n, or -t 10 -n 10000000",
+            Self::H2load => "a larger -n, or -D 10",
+            Self::Autocannon => "a larger -d, such as autocannon -d 10",
+            Self::Oha => "a larger -z, such as oha -z 10s",
+            Self::K6 => "a larger --duration",
+            Self::RedisBenchmark => "a larger -n",
+            Self::Memtier => "a larger -n, or --test-time=10",
+            Self::DbBench => "a larger --num, or --duration=10",
+        }
+    }
+
     pub(super) fn parse(self, words: &[String], printed: &Printed) -> Option<LoadResult> {
         match self {
             Self::Wrk => wrk::parse(printed),
@@ -105,7 +137,7 @@ pub(super) fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str>
 }
 
 /// `/usr/bin/wrk`, `autocannon@8` and `node_modules/autocannon/autocannon.js` by their plain names.
-fn program(word: &str) -> &str {
+pub(super) fn program(word: &str) -> &str {
     let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
     let name = name.strip_suffix(".js").unwrap_or(name);
     name.split_once('@').map_or(name, |(name, _)| name)
