@@ -39,6 +39,11 @@ impl Failure {
         Self { what: format!("cannot execute {command}: {error}"), fix: None, code }
     }
 
+    /// A program that is needed is not there.
+    pub(crate) fn missing(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { code: NOT_FOUND, ..Self::new(what, fix) }
+    }
+
     /// A program that was to be looked at, not started.
     pub(crate) fn lookup(error: ProgramError) -> Self {
         Self { code: FAILURE, ..Self::from(error) }

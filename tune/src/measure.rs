@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::space::Candidate;
 
@@ -68,6 +69,11 @@ pub trait Subject {
     type Stop;
 
     fn measure(&mut self, candidate: &Candidate) -> Result<Outcome, Self::Stop>;
+
+    /// What it has learnt so far, for a session that goes on later; kept with each measurement.
+    fn knowledge(&self) -> Value {
+        Value::Null
+    }
 }
 
 impl fmt::Display for Disqualified {

@@ -130,7 +130,12 @@ pub enum Fate {
     Kept,
     /// It helps alone, but another level does better, or it carries nothing beside the others.
     NotNeeded,
-    NoDifference,
+    /// A gain as large as was asked for is ruled out.
+    NoGain,
+    /// It looked better alone; fresh pairs or the comparison with the others did not show that it is.
+    NotProven,
+    /// Neither a gain nor its absence was seen.
+    Undecided,
     Harmful,
     Disqualified,
     /// There was no time left.

@@ -50,6 +50,9 @@ pub trait Watcher {
     fn trying(&mut self, status: &Status<'_>);
     /// After each; what a record answers is not announced before.
     fn tried(&mut self, trial: &Trial);
+    /// What a report says elsewhere.
+    fn note(&mut self, line: &str);
+    /// What a reader of the report has to know.
     fn remark(&mut self, line: &str);
 }
 

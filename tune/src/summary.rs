@@ -22,6 +22,8 @@ pub struct Circumstances {
     pub not_tried: Vec<NotTried>,
     pub suggestions: Vec<Suggestion>,
     pub warnings: Vec<String>,
+    /// How to make the load run longer.
+    pub longer: String,
 }
 
 #[must_use]
@@ -32,7 +34,7 @@ pub fn report(
     circumstances: Circumstances,
 ) -> Report {
     let space = choices.space();
-    let summary = Summary { findings, settings, choices, space: &space };
+    let summary = Summary { longer: &circumstances.longer, findings, settings, choices, space: &space };
     Report {
         version: VERSION,
         hasten: circumstances.hasten,
@@ -78,6 +80,7 @@ fn carried<'a>(findings: &'a Findings, winner: &Candidate, knob: usize) -> Optio
 }
 
 struct Summary<'a> {
+    longer: &'a str,
     findings: &'a Findings,
     settings: &'a Settings,
     choices: &'a Choices,
@@ -108,7 +111,15 @@ impl Summary<'_> {
         }
     }
 
+    /// The noise is larger than what was asked for, and more measurements did not make up for it.
     fn is_too_noisy(&self) -> bool {
+        let unseen = |screened: &session::Screened| {
+            !screened.ruled_out && matches!(screened.fate, session::Fate::Null | session::Fate::Promising)
+        };
+        self.is_noisy() && self.findings.screened.iter().any(unseen)
+    }
+
+    fn is_noisy(&self) -> bool {
         self.findings.noise.as_ref().is_some_and(|noise| noise.visible > self.settings.effect)
     }
 
@@ -139,7 +150,9 @@ impl Summary<'_> {
         let fate = match &screened.fate {
             _ if in_profile => Fate::Kept,
             session::Fate::Kept => Fate::NotNeeded,
-            session::Fate::Promising | session::Fate::Null => Fate::NoDifference,
+            session::Fate::Promising => Fate::NotProven,
+            session::Fate::Null if screened.ruled_out => Fate::NoGain,
+            session::Fate::Null => Fate::Undecided,
             session::Fate::Harmful => Fate::Harmful,
             session::Fate::Disqualified { .. } => Fate::Disqualified,
             session::Fate::NotTried => Fate::Untried,
@@ -154,9 +167,8 @@ impl Summary<'_> {
 
     fn noise(&self) -> Noise {
         let measured = self.findings.noise.as_ref();
-        let too_noisy = self.is_too_noisy();
         let advice = [
-            "let the load run longer, such as `wrk -d10s`",
+            &format!("let the load run longer: {}", self.longer),
             "give a larger --budget: more pairs see smaller effects",
             "stop other programs on this machine, and keep the clock frequency (`cpupower frequency-set -g performance`)",
         ];
@@ -165,7 +177,7 @@ impl Summary<'_> {
             effect: measured.map(|noise| effect(noise.ratio)),
             smallest_effect: measured.map(|noise| noise.visible),
             wanted_effect: self.settings.effect,
-            advice: if too_noisy { advice.map(str::to_owned).to_vec() } else { Vec::new() },
+            advice: if self.is_noisy() { advice.map(str::to_owned).to_vec() } else { Vec::new() },
         }
     }
 

@@ -1,11 +1,18 @@
 //! A real service as a [`Subject`]: started with a candidate, waited for, warmed, driven, looked at, stopped.
 
+mod warm_up;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use self::warm_up::WarmUp;
+use self::warm_up::{MOST_SLICES, SLICE, Slice};
 use crate::guard::{Guard, GuardError, KnownErrors};
 use crate::knob::Choices;
 use crate::load::{Load, LoadError, LoadResult, Target};
@@ -23,6 +30,10 @@ const STARTS_TO_LEARN_FROM: usize = 2;
 /// Connections of the warm-up.
 const WARM_CONNECTIONS: usize = 8;
 
+/// Of the budget, this part may go into each warm-up, and that part into finding out how long it has to be.
+const WARM_UP_SHARE: u32 = 150;
+const WARM_UP_SEARCH_SHARE: u32 = 20;
+
 /// The service that is tuned, and how it is measured.
 pub struct Trials<'a> {
     pub launch: Launch,
@@ -32,7 +43,9 @@ pub struct Trials<'a> {
     pub load: &'a Load,
     /// How long a run of the load may take.
     pub load_limit: Duration,
-    pub warm_up: Duration,
+    /// As the user says; otherwise it is found out.
+    pub warm_up: Option<Duration>,
+    pub budget: Duration,
     /// Where logs are.
     pub folder: PathBuf,
     pub stop: &'a AtomicBool,
@@ -45,7 +58,16 @@ pub struct Checks {
     /// Pages whose answers are compared.
     pages: Vec<Target>,
     guard: Option<Guard>,
+    known: Known,
+}
+
+/// What was learnt that a session which goes on later would learn otherwise, or not at all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Known {
+    #[serde(default)]
     errors: KnownErrors,
+    #[serde(default)]
+    warm_up: Option<WarmUp>,
 }
 
 /// Why the session cannot go on.
@@ -86,6 +108,10 @@ impl Subject for Trials<'_> {
         // A load that is short and a machine that is busy: once may be bad luck.
         if outcome == no_answer() { self.run(candidate) } else { Ok(outcome) }
     }
+
+    fn knowledge(&self) -> Value {
+        serde_json::to_value(&self.checks.known).unwrap_or_default()
+    }
 }
 
 impl Trials<'_> {
@@ -105,6 +131,18 @@ impl Trials<'_> {
         }
         Ok(self.checks.judge_log(&log, outcome, is_baseline))
     }
+
+    /// Goes on with what an earlier run of the session has learnt; what is not understood is learnt again.
+    pub fn remember(&mut self, knowledge: &Value) {
+        self.checks.known = Known::deserialize(knowledge).unwrap_or_default();
+    }
+
+    /// What goes before each measurement.
+    #[must_use]
+    pub fn warm_up(&self) -> Option<WarmUp> {
+        self.warm_up.map(WarmUp::lasting).or(self.checks.known.warm_up)
+    }
+
     /// Learns what the service answers as it is. Before the session, so that all of its measurements take as long.
     ///
     /// # Errors
@@ -112,10 +150,16 @@ impl Trials<'_> {
     /// The service does not start, or its answers cannot be asked for.
     pub fn prepare(&mut self) -> Result<(), TrialError> {
         let baseline = Candidate(vec![0; self.choices.knobs.len()]);
-        for _ in 0..STARTS_TO_LEARN_FROM {
+        for start in 1..=STARTS_TO_LEARN_FROM {
             let service = self.start(&baseline).map_err(of_service)?;
             let learnt = self.checks.learn();
-            service.stop().map_err(of_service)?;
+            if learnt.is_ok() && start == STARTS_TO_LEARN_FROM && self.warm_up().is_none() {
+                self.checks.known.warm_up = self.find_warm_up(&service);
+            }
+            let log = service.log().to_owned();
+            let stopped = service.stop();
+            self.checks.learn_log(&log);
+            stopped.map_err(of_service)?;
             learnt?;
             if self.stopped() {
                 return Err(TrialError::Interrupted);
@@ -131,7 +175,7 @@ impl Trials<'_> {
     }
 
     fn drive(&mut self, service: &mut Service, is_baseline: bool) -> Result<Outcome, TrialError> {
-        self.warm_up()?;
+        self.warm()?;
         thread::sleep(SETTLE);
         let before = service.cpu_times();
         let result = self.load.run(Instant::now() + self.load_limit, self.stop);
@@ -164,18 +208,46 @@ impl Trials<'_> {
     }
 
     /// Code that is compiled and caches that are filled while the service runs are no part of what a request costs.
-    fn warm_up(&self) -> Result<(), TrialError> {
-        if self.warm_up.is_zero() {
-            return Ok(());
-        }
-        for target in self.load.targets() {
-            let Ok(load) = Load::builtin(&target.to_string(), WARM_CONNECTIONS, self.warm_up) else {
-                continue;
-            };
-            // What goes wrong here goes wrong again when it counts.
-            let _ = load.run(Instant::now() + 2 * self.warm_up + SETTLE, self.stop);
+    fn warm(&self) -> Result<(), TrialError> {
+        let Some(WarmUp { seconds, requests }) = self.warm_up() else { return Ok(()) };
+        let (whole, begun) = (Duration::from_secs_f64(seconds), Instant::now());
+        let mut done = self.drive_pages(whole);
+        // A machine that is busy meanwhile needs longer for the same.
+        while done < requests && begun.elapsed() < 2 * whole && !self.stopped() {
+            done += self.drive_pages(whole / 4);
         }
         if self.stopped() { Err(TrialError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Drives the service as it is, and looks when a request costs what it costs later; `None` if the load names no page.
+    fn find_warm_up(&self, service: &Service) -> Option<WarmUp> {
+        if self.load.targets().is_empty() {
+            return None;
+        }
+        let end = Instant::now() + self.budget / WARM_UP_SEARCH_SHARE;
+        let mut slices = Vec::new();
+        while slices.len() < MOST_SLICES && Instant::now() + SLICE < end && !self.stopped() {
+            let before = service.cpu_times();
+            let requests = self.drive_pages(SLICE);
+            thread::sleep(SETTLE);
+            slices.push(Slice { cpu: service.cpu_times().since(&before), requests });
+        }
+        Some(WarmUp::of(&slices, self.budget / WARM_UP_SHARE))
+    }
+
+    /// Requests to the pages of the load, for so long together; returns how many were answered.
+    fn drive_pages(&self, time: Duration) -> f64 {
+        let pages = self.load.targets();
+        if time.is_zero() || pages.is_empty() {
+            return 0.0;
+        }
+        let each = time / u32::try_from(pages.len()).unwrap_or(u32::MAX);
+        let drive = |page: &Target| {
+            let load = Load::builtin(&page.to_string(), WARM_CONNECTIONS, each).ok()?;
+            // What goes wrong here goes wrong again when it counts.
+            load.run(Instant::now() + 2 * each + SETTLE, self.stop).ok()?.requests
+        };
+        pages.iter().filter_map(drive).sum()
     }
 
     fn stopped(&self) -> bool {
@@ -197,18 +269,25 @@ impl Checks {
         Ok(())
     }
 
+    fn learn_log(&mut self, log: &Path) {
+        self.known.errors.learn(&text(log));
+    }
+
     /// A line of error that the service does not write as it is.
     fn judge_log(&mut self, log: &Path, outcome: Outcome, is_baseline: bool) -> Outcome {
-        let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
         if is_baseline {
-            self.errors.learn(&text);
+            self.learn_log(log);
             return outcome;
         }
-        match (self.errors.first_new(&text), outcome) {
+        match (self.known.errors.first_new(&text(log)), outcome) {
             (Some(line), Outcome::Measured(_)) => Outcome::Disqualified(Disqualified::LoggedError { line }),
             (_, outcome) => outcome,
         }
     }
+}
+
+fn text(log: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned()
 }
 
 fn judge(result: &LoadResult, cpu: Duration, memory: u64) -> Outcome {

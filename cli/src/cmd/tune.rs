@@ -3,6 +3,7 @@
 mod knobs;
 mod output;
 mod progress;
+mod resume;
 mod setup;
 mod units;
 
@@ -24,6 +25,8 @@ use crate::render::say;
 
 /// As a shell reports a command that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
+/// The session ended, and neither proved anything nor ruled it out: it was too short, or the machine too noisy.
+const UNDECIDED: u8 = 3;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +39,14 @@ Examples:
   hasten tune --list-knobs -- node app.js        what would be tried, and what not, and why
   hasten tune --resume hasten-tune               go on where Ctrl-C ended it
   hasten run --config hasten-tune/hasten.toml -- node app.js
+
+Exit codes:
+  0    something was proven to help, or what was tried does not help
+  1    it could not go on; why, and what to do, is on standard error
+  2    the command line is wrong
+  3    it could not tell: the time was too short, or the machine too noisy
+  127  the service's program or the load tool is not there
+  130  interrupted; --resume goes on
 ";
 
 /// Find the settings that make a service cheaper under its own load, and prove it
@@ -64,9 +75,10 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration, help_heading = "Load")]
     duration: Duration,
 
-    /// Requests before each measurement that do not count, for so long
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::pause, help_heading = "Load")]
-    warm_up: Duration,
+    /// Requests before each measurement that do not count, for so long [default: until the service as it is costs no
+    /// less for each request than later, at least 1s]
+    #[arg(long, value_name = "TIME", value_parser = units::pause, help_heading = "Load")]
+    warm_up: Option<Duration>,
 
     /// Where the number is in the load's output: a regular expression with a group
     #[arg(long, value_name = "REGEX", help_heading = "Load")]
@@ -133,6 +145,10 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Session")]
     resume: Option<PathBuf>,
 
+    /// With --resume: go on although the program, its files, the directory or hasten have changed
+    #[arg(long, requires = "resume", help_heading = "Session")]
+    despite_changes: bool,
+
     /// What the order of measurements is drawn from [default: the time; the report has it]
     #[arg(long, value_name = "N", help_heading = "Session")]
     seed: Option<u64>,
@@ -167,14 +183,14 @@ fn begin(args: &TuneArgs) -> Result<ExitCode, Failure> {
     make_room(&args.out)?;
     let path = args.out.join("session.json");
     let record =
-        Record::create(&path, setup.identity(args)).map_err(|error| setup::record_failure(&error))?;
+        Record::create(&path, resume::identity(&setup)).map_err(|error| setup::record_failure(&error))?;
     measure(args, &setup, record, &args.out)
 }
 
 /// With the arguments that it was begun with; what is given now must not contradict.
 fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
     let record = Record::open(&folder.join("session.json")).map_err(|error| setup::record_failure(&error))?;
-    let (words, seed) = setup::stored(record.setup());
+    let (words, seed) = resume::stored(record.setup());
     let stored = Stored::try_parse_from([vec!["hasten tune".to_owned()], words].concat());
     let mut args = stored
         .map_err(|_| {
@@ -190,7 +206,7 @@ fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
         args.budget = Some(budget.max(args.budget.unwrap_or(setup::BUDGET)));
     }
     let setup = Setup::new(&args, seed)?;
-    setup.must_be_that_of(&record, &args, given)?;
+    resume::must_be_the_same(&setup, &record, &args, given)?;
     say(format!("{} measurements are there already", record.len()));
     measure(&args, &setup, record, folder)
 }
@@ -203,12 +219,17 @@ fn measure(args: &TuneArgs, setup: &Setup, mut record: Record, folder: &Path) ->
     let _held = setup.take_over(args.allow_system)?;
     let logs = tempfile_folder(folder)?;
     let mut subject = setup.subject(&logs, &interrupted)?;
+    subject.remember(record.knowledge());
     let mut progress = Progress::start(&setup.space, setup.settings.budget);
     output::announce(setup, args);
-    let (start, begun) = (Instant::now(), output::facts());
+    let (start, mut begun) = (Instant::now(), output::facts());
     let clock = move || start.elapsed();
     if let Err(error) = subject.prepare() {
         return not_begun(&error);
+    }
+    if let Some(warm_up) = subject.warm_up() {
+        say(format!("warm-up: {}", warm_up.describe()));
+        begun.push(("warm-up", warm_up.describe()));
     }
     let (findings, halt) =
         session::run(&setup.space, &setup.settings, &mut subject, &mut record, &clock, &mut progress);
@@ -240,6 +261,7 @@ fn conclude(
             "the time was over before anything could be said",
             "give a larger --budget, such as 15m, or a shorter load",
         )),
+        None | Some(Halt::OutOfTime) if !written.says_something() => Ok(ExitCode::from(UNDECIDED)),
         None | Some(Halt::OutOfTime) => Ok(ExitCode::SUCCESS),
         Some(Halt::Stopped(TrialError::Interrupted)) => Ok(ExitCode::from(INTERRUPTED)),
         Some(_) if interrupted.load(Ordering::Relaxed) => Ok(ExitCode::from(INTERRUPTED)),

@@ -32,7 +32,9 @@ fn planted_effects_are_found_and_the_corruptor_is_out() {
     assert_eq!(fate("good"), "kept", "{}", said(&output));
     assert_eq!(fate("corrupt"), "disqualified", "{}", said(&output));
     for knob in ["null", "nothing", "bad"] {
-        assert!(["no-difference", "harmful"].contains(&fate(knob)), "{knob}: {}", fate(knob));
+        // One without effect may look promising for a while on a busy machine, and be dropped late.
+        let allowed = ["no-gain", "harmful", "undecided", "not-proven", "not-needed"];
+        assert!(allowed.contains(&fate(knob)), "{knob}: {}\n{}", fate(knob), said(&output));
     }
     let twins = ["twin-a", "twin-b"].map(|knob| fate(knob) == "kept");
     assert_ne!(twins, [true, true], "each helps, both together harm\n{}", said(&output));
@@ -70,9 +72,10 @@ fn fates(report: &Value) -> Vec<(String, String)> {
 fn where_nothing_helps_there_is_no_profile_and_it_is_said() {
     let tune = Tune::of(&["PLANTED_NULL", "PLANTED_BAD"], "45s");
     let output = tune.command().output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
     let verdict = tune.report()["verdict"].clone();
+    let code = if verdict == "too-noisy" { 3 } else { 0 };
     assert!(verdict == "no-difference" || verdict == "too-noisy", "{}", said(&output));
+    assert_eq!(output.status.code(), Some(code), "{}", said(&output));
     assert!(!tune.out().join("hasten.toml").exists());
     assert!(tune.is_stopped());
 }

@@ -1,7 +1,7 @@
 //! However a session ends, nothing runs afterwards, and it can go on.
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use hasten_tests::wait;
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::tune::{Tune, said};
 
 fn interrupted(tune: &Tune, trials: usize) -> usize {
-    let mut child = tune.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    interrupt(tune, tune.command(), trials)
+}
+
+fn interrupt(tune: &Tune, mut command: Command, trials: usize) -> usize {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait::until("measurements", || tune.trials().len() >= trials);
     signal(&child, Signal::INT);
     let status = child.wait().unwrap();
@@ -39,6 +43,28 @@ fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
 }
 
 #[test]
+fn errors_that_the_service_logs_as_it_is_are_still_known_when_a_session_goes_on() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "45s");
+    let quirk = tune.folder().join("quirk");
+    fs::write(&quirk, "").unwrap();
+    let complaint = "echo 'Error: an old complaint'";
+    let service = format!(
+        "if [ -e {} ] || [ \"$PLANTED_GOOD\" = on ]; then {complaint}; fi; exec {} {}",
+        quirk.display(),
+        env!("CARGO_BIN_EXE_planted"),
+        tune.port()
+    );
+    let mut command = tune.driven();
+    command.args(["--", "sh", "-c", &service]);
+    interrupt(&tune, command, 3);
+    // From now on the service as it is has no reason to complain.
+    fs::remove_file(&quirk).unwrap();
+    let output = tune.hasten().args(["--resume", "hasten-tune"]).output().unwrap();
+    assert_eq!(tune.report()["disqualified"], serde_json::json!([]), "{}", said(&output));
+    assert_eq!(tune.report()["verdict"], "better", "{}", said(&output));
+}
+
+#[test]
 fn what_is_not_the_same_does_not_go_on() {
     let tune = Tune::of(&["PLANTED_GOOD"], "45s");
     interrupted(&tune, 2);
@@ -50,6 +76,27 @@ fn what_is_not_the_same_does_not_go_on() {
     fs::write(&path, text.replace("\"on\"", "\"off\"")).unwrap();
     let output = tune.hasten().args(["--resume", "hasten-tune"]).output().unwrap();
     assert!(said(&output).contains("other knobs, or other levels"), "{}", said(&output));
+}
+
+#[test]
+fn a_file_of_the_command_that_has_changed_is_named_and_may_be_allowed() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "45s");
+    let script = tune.folder().join("start.sh");
+    let exec = format!("exec {} {}\n", env!("CARGO_BIN_EXE_planted"), tune.port());
+    fs::write(&script, &exec).unwrap();
+    let mut command = tune.driven();
+    command.args(["--", "sh", "start.sh"]);
+    interrupt(&tune, command, 2);
+    fs::write(&script, format!("# the same\n{exec}")).unwrap();
+    let output = tune.hasten().args(["--resume", "hasten-tune"]).output().unwrap();
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("start.sh") && text.contains("--despite-changes"), "{text}");
+    let output = tune.hasten().args(["--resume", "hasten-tune", "--objective", "p99"]).output().unwrap();
+    assert!(said(&output).contains("the objective is another"), "{}", said(&output));
+    let output = tune.hasten().args(["--resume", "hasten-tune", "--despite-changes"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(tune.report()["verdict"], "better", "{}", said(&output));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::tune::{Tune, said};
 
 #[test]
 fn the_service_of_a_unit_is_tuned() {
-    let tune = Tune::of(&["PLANTED_GOOD"], "20s");
+    let tune = Tune::of(&["PLANTED_GOOD"], "45s");
     let unit = tune.folder().join("planted.service");
     let (program, port) = (env!("CARGO_BIN_EXE_planted"), tune.port());
     let text =

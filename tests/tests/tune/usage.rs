@@ -44,6 +44,20 @@ fn a_program_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_load_tool_that_is_not_there_is_named_before_anything_is_started() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "60s");
+    let started = tune.folder().join("started");
+    let service = format!("touch {}; exec sleep 60", started.display());
+    let load = "/no/such/folder/wrk -d1 http://127.0.0.1:1/";
+    let (code, text) =
+        fails(&tune, &["--load", load, "--knob", "good=env:PLANTED_GOOD=on", "--", "sh", "-c", &service]);
+    assert_eq!(code, Some(127), "{text}");
+    assert!(text.contains("`/no/such/folder/wrk` is not installed"), "{text}");
+    assert!(text.contains("fix: run `apt-get install wrk`"), "{text}");
+    assert!(!started.exists() && !tune.out().exists(), "{text}");
+}
+
+#[test]
 fn a_session_that_is_not_there_is_named() {
     let tune = Tune::of(&[], "60s");
     let (code, text) = fails(&tune, &["--resume", "nowhere"]);

@@ -49,9 +49,11 @@ pub(crate) fn without_winner(verdict: Verdict) -> Report {
         verdict,
         winner: None,
         screened: vec![
-            screened("semi-space", "64", -0.125, if kept { Fate::Kept } else { Fate::NoDifference }),
+            screened("semi-space", "64", -0.125, if kept { Fate::Kept } else { Fate::NoGain }),
             screened("node-cache", "on", -0.05, Fate::NotNeeded),
-            screened("allocator", "jemalloc", 0.004, Fate::NoDifference),
+            screened("allocator", "jemalloc", 0.004, Fate::NoGain),
+            screened("threadpool", "16", -0.021, Fate::NotProven),
+            screened("malloc-trim", "16M", -0.002, Fate::Undecided),
             screened("thp", "always", 0.081, Fate::Harmful),
             screened("malloc-arenas-with-a-name-that-is-as-long-as-names-get", "1", 0.0, Fate::Disqualified),
             screened("uv-threads", "8", 0.0, Fate::Untried),

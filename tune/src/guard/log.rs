@@ -1,16 +1,18 @@
 //! Error lines in a service's log that the baseline does not write.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 
 /// Of a line, this much is compared and shown.
 const MAX_LINE: usize = 500;
 
 /// Errors that the baseline writes too, whatever their numbers.
-#[derive(Clone, Debug, Default)]
-pub struct KnownErrors(HashSet<String>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KnownErrors(BTreeSet<String>);
 
 impl KnownErrors {
     /// Takes a log of the baseline.

@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 
 use super::words::{change, duration, interval, percent, value};
-use super::{Effect, Fate, Pair, Report, ReportError, Suggestion, Verdict};
+use super::{Effect, Fate, Pair, Report, ReportError, Screened, Suggestion, Verdict};
 use crate::measure::Outcome;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -19,9 +19,11 @@ pub(super) fn render(report: &Report) -> Result<String, ReportError> {
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.add_template("page", TEMPLATE)?;
     let axis = Axis::of(report);
-    let rows = report.screened.iter().map(|row| {
-        let name = format!("{}={}", row.setting.knob, row.setting.level);
-        Row::new(name, row.effect, row.pairs.len(), row.fate.as_str(), fate_class(row.fate), axis)
+    let name = |row: &Screened| format!("{}={}", row.setting.knob, row.setting.level);
+    let (untried, tried): (Vec<_>, Vec<_>) =
+        report.screened.iter().partition(|row| row.fate == Fate::Untried);
+    let rows = tried.into_iter().map(|row| {
+        Row::new(name(row), row.effect, row.pairs.len(), row.fate.as_str(), fate_class(row.fate), axis)
     });
     let kept = report.winner.iter().flat_map(|winner| &winner.settings);
     let page = Page {
@@ -44,6 +46,8 @@ pub(super) fn render(report: &Report) -> Result<String, ReportError> {
             })
             .collect(),
         rows: rows.collect(),
+        untried: untried.into_iter().map(name).collect::<Vec<_>>().join(", "),
+        noise: report.noise_line(),
         zero: axis.position(0.0),
         ticks: axis.ticks(),
         trials: report.trials.iter().map(TrialView::of).collect(),
@@ -65,6 +69,9 @@ struct Page<'a> {
     tiles: Vec<Tile>,
     kept: Vec<Card<'a>>,
     rows: Vec<Row>,
+    /// Settings that there was no time for.
+    untried: String,
+    noise: Option<String>,
     zero: f64,
     ticks: Vec<(f64, String)>,
     trials: Vec<TrialView>,
@@ -317,6 +324,6 @@ fn fate_class(fate: Fate) -> &'static str {
         Fate::Kept => "good",
         Fate::Harmful => "notable",
         Fate::Disqualified => "bad",
-        Fate::NotNeeded | Fate::NoDifference | Fate::Untried => "unknown",
+        Fate::NotNeeded | Fate::NoGain | Fate::NotProven | Fate::Undecided | Fate::Untried => "unknown",
     }
 }

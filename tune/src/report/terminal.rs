@@ -4,7 +4,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle};
 use hasten_evidence::report::Style;
 
-use super::words::{change, percent};
+use super::words::change;
 use super::{Effect, Fate, Report, Suggestion, Verdict};
 
 pub(super) fn summary(report: &Report, style: Style) -> String {
@@ -12,13 +12,7 @@ pub(super) fn summary(report: &Report, style: Style) -> String {
     if !report.screened.is_empty() {
         text += &format!("\n{}\n", knobs(report, style));
     }
-    let noise = report.noise.smallest_effect.map(|smallest| {
-        format!(
-            "noise: the baseline differs from itself by up to {}; asked for {}",
-            percent(smallest),
-            percent(report.noise.wanted_effect)
-        )
-    });
+    let noise = report.noise_line().map(|line| format!("noise: {line}"));
     let advice = report.noise.advice.iter().map(|advice| format!("help: {advice}"));
     let rejected =
         report.disqualified.iter().map(|one| format!("disqualified: {}: {}", one.candidate, one.reason));
@@ -90,6 +84,6 @@ fn fate(fate: Fate) -> Cell {
         Fate::Kept => cell.fg(Color::Green),
         Fate::Harmful => cell.fg(Color::Yellow),
         Fate::Disqualified => cell.fg(Color::Red).add_attribute(Attribute::Bold),
-        Fate::NotNeeded | Fate::NoDifference | Fate::Untried => cell,
+        Fate::NotNeeded | Fate::NoGain | Fate::NotProven | Fate::Undecided | Fate::Untried => cell,
     }
 }

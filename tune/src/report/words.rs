@@ -41,6 +41,18 @@ impl Report {
         }
     }
 
+    /// What the service against itself says.
+    pub(super) fn noise_line(&self) -> Option<String> {
+        let (effect, smallest) = (self.noise.effect?, self.noise.smallest_effect?);
+        Some(format!(
+            "A/A {} ({}); effects from {} up can be seen, and {} was asked for",
+            change(effect.change),
+            interval(effect),
+            percent(smallest),
+            percent(self.noise.wanted_effect)
+        ))
+    }
+
     pub(super) fn failures(&self) -> usize {
         self.trials.iter().filter(|trial| matches!(trial.outcome, Outcome::Disqualified(_))).count()
     }
@@ -52,7 +64,9 @@ impl Fate {
         match self {
             Self::Kept => "kept",
             Self::NotNeeded => "not needed",
-            Self::NoDifference => "no difference",
+            Self::NoGain => "no gain",
+            Self::NotProven => "promising, not proven",
+            Self::Undecided => "undecided",
             Self::Harmful => "harmful",
             Self::Disqualified => "disqualified",
             Self::Untried => "not tried",

@@ -38,7 +38,8 @@ impl Allotment {
                 needed: seconds * (least as f64 * 1.3 + 1.0),
             }
         })?;
-        runner.record.divide(runner.settings.budget, allotment);
+        let time = runner.time_to_measure();
+        runner.record.divide(time, allotment);
         Ok(allotment)
     }
 

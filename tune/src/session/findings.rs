@@ -73,6 +73,8 @@ pub struct Screened {
     pub ratio: Option<Estimate>,
     /// Corrected for the number of levels that were screened (Holm).
     pub p: Option<f64>,
+    /// Whether a gain as large as was asked for is ruled out, with 95 %.
+    pub ruled_out: bool,
     pub fate: Fate,
 }
 

@@ -31,11 +31,10 @@ pub(super) fn measure<S: Subject>(
         visible: visible(spread, allotment.recheck),
         pairs,
     };
-    runner.remark(&summary(&noise));
+    runner.note(&summary(&noise));
     if noise.visible > runner.settings.effect {
-        runner.remark(&format!(
-            "an effect of {:.1} % may stay unseen: let the load run longer (wrk -d), give a larger --budget, stop \
-             other programs on this machine, or ask for less with --effect {:.0}%",
+        runner.note(&format!(
+            "an effect of {:.1} % may stay unseen; --effect {:.0}% asks for what can be seen",
             runner.settings.effect * 100.0,
             (noise.visible * 100.0).ceil()
         ));

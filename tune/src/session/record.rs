@@ -21,6 +21,8 @@ pub struct Record {
     /// All that decides how the session goes; opaque here.
     setup: Value,
     trials: Vec<Trial>,
+    /// Of the subject; opaque here.
+    knowledge: Value,
     /// Divided once: more time for a session that goes on must not change what came first.
     division: Option<Division>,
     /// How many of them were asked for again.
@@ -37,6 +39,7 @@ struct Division {
 struct Stored<S, T> {
     format: u32,
     setup: S,
+    knowledge: Option<S>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     division: Option<Division>,
     trials: T,
@@ -79,13 +82,20 @@ impl Record {
         if stored.format != FORMAT {
             return Err(format(format!("its format is {}, and this version reads {FORMAT}", stored.format)));
         }
-        let Stored { setup, division, trials, .. } = stored;
-        Ok(Self { path: Some(path.to_owned()), setup, trials, division, replayed: 0 })
+        let Stored { setup, knowledge, division, trials, .. } = stored;
+        let (path, knowledge) = (Some(path.to_owned()), knowledge.unwrap_or_default());
+        Ok(Self { path, setup, trials, knowledge, division, replayed: 0 })
     }
 
     #[must_use]
     pub fn setup(&self) -> &Value {
         &self.setup
+    }
+
+    /// What the subject had learnt when the session stopped.
+    #[must_use]
+    pub fn knowledge(&self) -> &Value {
+        &self.knowledge
     }
 
     #[must_use]
@@ -136,8 +146,9 @@ impl Record {
         Ok(Some(trial))
     }
 
-    pub(super) fn keep(&mut self, trial: Trial) -> Result<(), RecordError> {
+    pub(super) fn keep(&mut self, trial: Trial, knowledge: Value) -> Result<(), RecordError> {
         self.trials.push(trial);
+        self.knowledge = knowledge;
         self.replayed = self.trials.len();
         self.save()
     }
@@ -147,8 +158,13 @@ impl Record {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        let stored =
-            Stored { format: FORMAT, setup: &self.setup, division: self.division, trials: &self.trials };
+        let stored = Stored {
+            format: FORMAT,
+            setup: &self.setup,
+            knowledge: Some(&self.knowledge),
+            division: self.division,
+            trials: &self.trials,
+        };
         let write = || {
             let mut unfinished = path.as_os_str().to_owned();
             unfinished.push(".tmp");

@@ -103,7 +103,7 @@ impl<'a, S: Subject> Runner<'a, S> {
         let (outcome, cost) = self.judge(candidate, outcome)?;
         let seconds = ((self.clock)() - begun).as_secs_f64();
         let trial = Trial { phase, candidate: candidate.clone(), seconds, outcome, cost };
-        self.record.keep(trial.clone())?;
+        self.record.keep(trial.clone(), self.subject.knowledge())?;
         Ok(trial)
     }
 
@@ -137,10 +137,15 @@ impl<'a, S: Subject> Runner<'a, S> {
 
     /// How many more measurements fit. A record that goes on with more time gets the same answer as at first.
     pub(super) fn room(&self) -> usize {
-        let budget = self.record.budget().unwrap_or(self.settings.budget);
+        let budget = self.record.budget().unwrap_or_else(|| self.time_to_measure());
         let left = budget.saturating_sub(self.measured).as_secs_f64();
         let usual = self.usual_seconds() * RESERVE.sqrt();
         if usual > 0.0 { (left / usual) as usize } else { usize::MAX }
+    }
+
+    /// What is left of the budget after what went before the first measurement.
+    pub(super) fn time_to_measure(&self) -> Duration {
+        self.settings.budget.saturating_sub(self.before)
     }
 
     /// How long a measurement takes, as far as is known.
@@ -156,6 +161,10 @@ impl<'a, S: Subject> Runner<'a, S> {
 
     pub(super) fn phase(&mut self, phase: Phase, what: &str) {
         self.watcher.phase(phase, what);
+    }
+
+    pub(super) fn note(&mut self, line: &str) {
+        self.watcher.note(line);
     }
 
     pub(super) fn remark(&mut self, line: &str) {

@@ -13,8 +13,10 @@ use crate::statistics::{Effect, effects, holm, logs};
 
 /// With one round there is no spread.
 const FEWEST_ROUNDS: usize = 2;
-/// More say little more.
-const MOST_ROUNDS: usize = 12;
+/// More say little more of what is known to help or not to,
+const ENOUGH_ROUNDS: usize = 12;
+/// and of anything.
+const MOST_ROUNDS: usize = 30;
 /// The error probability of a claim, for all levels together.
 const LEVEL: f64 = 0.05;
 /// How many that only look promising go on with the search.
@@ -71,7 +73,7 @@ pub(super) fn run<S: Subject>(
         left -= block::size(racing);
         let measured = measure_round(runner, &mut arms);
         retire(&mut arms, runner.settings.effect);
-        findings.screened = judge(&arms);
+        findings.screened = judge(&arms, runner.settings.effect);
         show_best(runner, findings);
         measured?;
     }
@@ -138,12 +140,20 @@ fn measure_round<S: Subject>(runner: &mut Runner<'_, S>, arms: &mut [Arm]) -> Re
 fn retire(arms: &mut [Arm], wanted: f64) {
     let effects = effects_of(arms);
     for (arm, effect) in arms.iter_mut().zip(effects).filter(|(arm, _)| arm.state == State::Racing) {
-        let is_hopeless = arm.pairs.len() >= FEWEST_ROUNDS
-            && effect.is_some_and(|effect| effect.bound(0.95) < wanted.ln_1p());
-        if is_hopeless || arm.pairs.len() >= MOST_ROUNDS {
+        let rounds = arm.pairs.len();
+        let is_hopeless =
+            rounds >= FEWEST_ROUNDS && effect.is_some_and(|effect| is_ruled_out(effect, wanted));
+        let is_known =
+            rounds >= ENOUGH_ROUNDS && effect.is_some_and(|effect| effect.bound(0.01) > NOISE_FLOOR.ln_1p());
+        if is_hopeless || is_known || rounds >= MOST_ROUNDS {
             arm.state = State::Done;
         }
     }
+}
+
+/// A gain as large as was asked for, with 95 %.
+fn is_ruled_out(effect: Effect, wanted: f64) -> bool {
+    effect.bound(0.95) < wanted.ln_1p()
 }
 
 fn effects_of(arms: &[Arm]) -> Vec<Option<Effect>> {
@@ -151,7 +161,7 @@ fn effects_of(arms: &[Arm]) -> Vec<Option<Effect>> {
     effects(&logs.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
-fn judge(arms: &[Arm]) -> Vec<Screened> {
+fn judge(arms: &[Arm], wanted: f64) -> Vec<Screened> {
     let effects = effects_of(arms);
     let tested: Vec<f64> = effects.iter().flatten().map(|effect| effect.p()).collect();
     let mut corrected = holm(&tested).into_iter();
@@ -168,6 +178,7 @@ fn judge(arms: &[Arm]) -> Vec<Screened> {
             pairs: arm.pairs.clone(),
             ratio: effect.map(Effect::ratio),
             p,
+            ruled_out: effect.is_some_and(|effect| is_ruled_out(effect, wanted)),
             fate,
         }
     };

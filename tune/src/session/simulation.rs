@@ -90,6 +90,7 @@ impl Watcher for Quiet {
     fn tried(&mut self, _: &Trial) {
         self.tried += 1;
     }
+    fn note(&mut self, _: &str) {}
     fn remark(&mut self, line: &str) {
         self.remarks.push(line.to_owned());
     }
@@ -105,6 +106,8 @@ fn space(levels: &[usize]) -> Space {
 }
 
 struct Session {
+    /// What the clock says when the first measurement begins.
+    before: Duration,
     settings: Settings,
     weather: Weather,
     patience: usize,
@@ -119,7 +122,7 @@ impl Session {
             objective: Objective::cpu(),
             constraints: Constraints::default(),
         };
-        Self { settings, weather, patience: usize::MAX }
+        Self { before: Duration::ZERO, settings, weather, patience: usize::MAX }
     }
 
     fn run(
@@ -128,7 +131,7 @@ impl Session {
         model: &dyn Fn(&Candidate) -> Result<f64, Disqualified>,
         record: &mut Record,
     ) -> (Findings, Option<Halt<Impatient>>, Duration) {
-        let clock = Rc::new(Cell::new(Duration::ZERO));
+        let clock = Rc::new(Cell::new(self.before));
         let random = Rng::with_seed(self.settings.seed ^ 0x5eed);
         let mut subject = Simulated {
             model,
@@ -187,6 +190,42 @@ fn planted_effects_are_found_within_the_budget() {
     assert!(wrong <= 1, "null or harmful knobs were kept in {wrong} of {sessions}");
 }
 
+/// Two knobs that gain 5 % each, and 22 % together, among six that do nothing.
+fn better_together(candidate: &Candidate) -> Result<f64, Disqualified> {
+    Ok(match (candidate.0[1], candidate.0[4]) {
+        (1, 1) => 0.22_f64.ln_1p(),
+        (0, 0) => 0.0,
+        _ => 0.05_f64.ln_1p(),
+    })
+}
+
+#[test]
+fn knobs_that_help_more_together_than_alone_are_found_together() {
+    let (sessions, mut found) = (20, 0);
+    for seed in 0..sessions {
+        let (findings, halt, _) =
+            Session::new(25, CALM, seed).run(&space(&[2; 8]), &better_together, &mut Record::default());
+        assert!(halt.is_none(), "{halt:?}");
+        let both = |kept: &Candidate| kept.0 == [0, 1, 0, 0, 1, 0, 0, 0];
+        found += usize::from(findings.proven().is_some_and(|(kept, _)| both(kept)));
+    }
+    println!("of {sessions}: both, and nothing else, in {found}");
+    assert!(found >= 17, "both were kept in {found} of {sessions}");
+}
+
+#[test]
+fn what_noise_leaves_open_is_not_called_ruled_out() {
+    const ROUGH: Weather = Weather { starts: 0.08, loads: 0.05, drift: 0.0, outliers: 0.0 };
+    let run = |weather| {
+        let session = Session::new(40, weather, 5);
+        session.run(&space(&[2, 2, 2]), &|_| Ok(0.0), &mut Record::default()).0.screened
+    };
+    assert!(run(CALM).iter().filter(|screened| screened.ruled_out).count() >= 2);
+    let rough = run(ROUGH);
+    assert!(rough.iter().any(|screened| !screened.ruled_out), "{rough:?}");
+    assert!(rough.iter().any(|screened| screened.pairs.len() > 12), "time that is left is used");
+}
+
 /// 200 sessions over knobs that do nothing.
 fn false_positives(weather: Weather) -> usize {
     let space = space(&[2, 2, 4, 3, 2, 3, 2, 2, 4, 2]);
@@ -240,6 +279,16 @@ fn a_budget_that_proves_nothing_is_refused() {
         Session::new(2, CALM, 1).run(&space(&PLANTED), &planted, &mut Record::default());
     assert!(matches!(halt, Some(Halt::TooShort { needed, .. }) if needed > 120.0), "{halt:?}");
     assert_eq!(findings.trials.len(), 1);
+}
+
+#[test]
+fn what_went_before_the_first_measurement_is_a_part_of_the_budget() {
+    let mut session = Session::new(10, CALM, 1);
+    session.before = Duration::from_secs(240);
+    let good = |candidate: &Candidate| Ok(0.12 * candidate.0[0] as f64);
+    let (findings, halt, spent) = session.run(&space(&[2, 2]), &good, &mut Record::default());
+    assert!(halt.is_none(), "{halt:?}");
+    assert!(findings.proven().is_some() && spent + session.before <= session.settings.budget);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hasten_bench::affinity::Placement;
 use hasten_bench::host;
-use hasten_tune::report::{Commands, NotTried, Report};
+use hasten_tune::report::{Commands, NotTried, Report, Verdict};
 use hasten_tune::session::Findings;
 use hasten_tune::summary::{self, Circumstances};
 use serde::Serialize;
@@ -24,6 +24,13 @@ pub(super) struct Written {
     profile: Option<PathBuf>,
     /// How to use the profile in the unit.
     unit: Option<String>,
+}
+
+impl Written {
+    /// Whether the verdict is one.
+    pub(super) fn says_something(&self) -> bool {
+        matches!(self.report.verdict, Verdict::Better | Verdict::NoDifference)
+    }
 }
 
 /// What is true of the session beside what was measured.
@@ -76,7 +83,7 @@ pub(super) fn write(
             .map(|(name, value)| (name.to_owned(), value))
             .chain([("seed".to_owned(), setup.settings.seed.to_string())])
             .collect(),
-        commands: commands(args, setup, profile.as_deref(), findings, folder),
+        commands: commands(setup, profile.as_deref(), findings, folder),
         constraints: constraints(args),
         not_tried: setup
             .choices
@@ -85,6 +92,7 @@ pub(super) fn write(
             .map(|knob| NotTried { knob: knob.name.clone(), why: knob.why.clone() })
             .collect(),
         suggestions: setup.suggestions.clone(),
+        longer: setup.load.longer(),
         warnings: around.remarks,
     };
     let report = summary::report(findings, &setup.settings, &setup.choices, circumstances);
@@ -109,18 +117,12 @@ fn write_profile(setup: &Setup, findings: &Findings, folder: &Path) -> Result<Op
     Ok(Some(path))
 }
 
-fn commands(
-    args: &TuneArgs,
-    setup: &Setup,
-    profile: Option<&Path>,
-    findings: &Findings,
-    folder: &Path,
-) -> Commands {
+fn commands(setup: &Setup, profile: Option<&Path>, findings: &Findings, folder: &Path) -> Commands {
     let words: Vec<_> = setup.launch.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = quoted(&words);
     let unfinished = findings.conclusion == hasten_tune::session::Conclusion::Unfinished;
     Commands {
-        tune: format!("hasten tune {}", quoted(&super::setup::words(args))),
+        tune: format!("hasten tune {}", quoted(&super::resume::words())),
         load: setup.load.describe(),
         run: profile.map(|path| format!("hasten run --config {} -- {command}", path.display())),
         resume: unfinished.then(|| format!("hasten tune --resume {}", folder.display())),

@@ -70,6 +70,10 @@ impl Watcher for Progress<'_> {
         }
     }
 
+    fn note(&mut self, line: &str) {
+        self.line(&format!("  {line}"));
+    }
+
     fn remark(&mut self, line: &str) {
         self.line(&format!("  {line}"));
         self.remarks.push(line.to_owned());

@@ -1,23 +1,20 @@
 //! From the command line to all that a session needs.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hasten_probe::{Environment, Program};
 use hasten_tune::journal::{Held, Journal, System};
 use hasten_tune::knob::{self, Choices, Custom, CustomError, Facts, Knob};
 use hasten_tune::load::{Load, Target};
 use hasten_tune::objective::{Constraints, Objective};
 use hasten_tune::report::Suggestion;
 use hasten_tune::service::{Launch, Limits, Readiness, SEARCH_PATH, ServiceError, Unit, UnitError};
-use hasten_tune::session::{Findings, Halt, Record, RecordError, Settings};
+use hasten_tune::session::{Findings, Halt, RecordError, Settings};
 use hasten_tune::space::Space;
 use hasten_tune::trial::{Checks, TrialError, Trials};
-use serde_json::{Value, json};
 
 use super::TuneArgs;
 use crate::failure::Failure;
@@ -39,7 +36,7 @@ pub(super) struct Setup {
     readiness: Readiness,
     pages: Vec<Target>,
     limits: Limits,
-    warm_up: Duration,
+    warm_up: Option<Duration>,
     unit: Option<Unit>,
 }
 
@@ -62,6 +59,7 @@ impl Setup {
             ));
         }
         let load = load(args)?;
+        load.is_installed().map_err(|error| Failure::missing(error.to_string(), error.fix()))?;
         Ok(Self {
             launch,
             space: choices.space(),
@@ -110,56 +108,11 @@ impl Setup {
             load: &self.load,
             load_limit: LOAD_LIMIT.min(self.settings.budget),
             warm_up: self.warm_up,
+            budget: self.settings.budget,
             folder: absolute(logs),
             stop,
             checks: Checks::of(self.pages.clone()),
         })
-    }
-
-    /// All that decides how the session goes, so that it only goes on if it is the same.
-    pub(super) fn identity(&self, args: &TuneArgs) -> Value {
-        json!({
-            "hasten": env!("CARGO_PKG_VERSION"),
-            "seed": self.settings.seed,
-            "arguments": words(args),
-            "directory": env::current_dir().unwrap_or_default(),
-            "program": program(self.launch.command.first().map_or(OsStr::new(""), |word| word)),
-            "load": self.load.describe(),
-            "space": self.space,
-        })
-    }
-
-    /// Refuses to mix measurements of two different things.
-    pub(super) fn must_be_that_of(
-        &self,
-        record: &Record,
-        args: &TuneArgs,
-        given: &TuneArgs,
-    ) -> Result<(), Failure> {
-        let (then, now) = (record.setup(), self.identity(args));
-        let changed = ["hasten", "directory", "program", "load", "space"]
-            .into_iter()
-            .find(|&key| then[key] != now[key]);
-        let other = |what: &str| {
-            Err(Failure::new(
-                format!("this is not what the session measured: {what}"),
-                "begin a new session, without --resume",
-            ))
-        };
-        match changed {
-            Some("space") => return other("other knobs, or other levels, apply now"),
-            Some("program") => return other("the program has changed"),
-            Some("directory") => return other("it was begun in another directory"),
-            Some(key) => return other(&format!("{key} was {}, and is {}", then[key], now[key])),
-            None => {}
-        }
-        if !given.command.is_empty() && given.command != args.command {
-            return other("the command is another");
-        }
-        if given.load.is_some() && given.load != args.load || given.url.is_some() && given.url != args.url {
-            return other("the load is another");
-        }
-        Ok(())
     }
 }
 
@@ -304,28 +257,6 @@ fn readiness(args: &TuneArgs, load: &Load) -> Result<Readiness, Failure> {
         Some(command) => Ok(by_page?.command(command)),
         None => by_page,
     }
-}
-
-/// The words of a command line that begins this session again.
-pub(super) fn words(_args: &TuneArgs) -> Vec<String> {
-    env::args().skip(2).collect()
-}
-
-/// The words that a session was begun with, and its seed.
-pub(super) fn stored(setup: &Value) -> (Vec<String>, u64) {
-    let words = setup["arguments"].as_array().into_iter().flatten();
-    let words = words.filter_map(|word| word.as_str().map(str::to_owned)).collect();
-    (words, setup["seed"].as_u64().unwrap_or_default())
-}
-
-/// Another binary is another service; what a script runs is found by the measurements only.
-fn program(command: &OsStr) -> Value {
-    let path = Program::inspect(command, &Environment::current()).map(|program| program.executable);
-    let path = path.unwrap_or_else(|_| PathBuf::from(command));
-    let about = fs::metadata(&path);
-    let modified = about.as_ref().ok().and_then(|about| about.modified().ok());
-    let seconds = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|time| time.as_secs());
-    json!({ "path": path, "bytes": about.map(|about| about.len()).unwrap_or_default(), "modified": seconds })
 }
 
 pub(super) fn seed_of_the_time() -> u64 {
