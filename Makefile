@@ -54,7 +54,7 @@ results: build ## Measure everything, keep it in docs/results and put it into RE
 	@scripts/nodes.sh
 	@mkdir -p $(TARGET)/results
 	@nodes=$$(printf ',.deps/nodes/node_modules/node%s/bin/node' 20 22 24 26) && \
-	for workload in tls gzip "node --node $${nodes#,}" "node --tunings --node $${nodes#,}"; do \
+	for workload in "" tls gzip "node --node $${nodes#,}" "node --tunings --node $${nodes#,}"; do \
 	    $(HASTEN) bench $$workload --out $(TARGET)/results && \
 	    cargo xtask results --add $(TARGET)/results/hasten-report.json || exit 1; \
 	done

@@ -59,7 +59,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "hasten-v8",
         ],
     ),
-    ("xtask", &["hasten-plan"]),
+    ("xtask", &["hasten-evidence", "hasten-plan"]),
 ];
 
 /// Where `unsafe` may be written.

@@ -1,8 +1,10 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
-//! `docs/results/tls-*.json`, `gzip-*.json` and `node-*.json` are reports of `hasten bench`, `soak-*.json` of `make soak`,
-//! `tune-*.json` of `hasten tune`, kept as they were written.
+//! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of one workload, `soak-*.json` of `make soak`,
+//! `fuzz-*.json` of `make fuzz`, `tune-*.json` of `hasten tune`, kept as they were written.
 
+mod bench;
+mod fuzz;
 mod gc_model;
 mod gzip;
 mod node;
@@ -24,6 +26,7 @@ use crate::workspace::Workspace;
 
 const DIRECTORY: &str = "docs/results";
 const COMMAND: &str = "cargo xtask results";
+const README: &str = "README.md";
 const PERFORMANCE: &str = "docs/performance.md";
 const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 const RELIABILITY: &str = "docs/reliability.md";
@@ -31,6 +34,7 @@ const TUNE_CASES: &str = "docs/tune-cases.md";
 
 /// The lines between which a table is written.
 type Marks = (&'static str, &'static str);
+const BENCH: Marks = ("<!-- bench: begin (written by `cargo xtask results`) -->\n", "<!-- bench: end -->\n");
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
@@ -42,6 +46,7 @@ const PROFILE_GZIP: Marks =
 const GC_MODEL: Marks =
     ("<!-- gc-model: begin (written by `cargo xtask results`) -->\n", "<!-- gc-model: end -->\n");
 const SOAK: Marks = ("<!-- soak: begin (written by `cargo xtask results`) -->\n", "<!-- soak: end -->\n");
+const FUZZ: Marks = ("<!-- fuzz: begin (written by `cargo xtask results`) -->\n", "<!-- fuzz: end -->\n");
 const TUNE: Marks = ("<!-- tune: begin (written by `cargo xtask results`) -->\n", "<!-- tune: end -->\n");
 const NONE_YET: &str =
     "No result is kept in docs/results yet: `make results` measures, and fills this table.\n";
@@ -64,27 +69,21 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     }
     let (tls, gzip) = (load_all::<tls::Row>("tls", &directory)?, load_all::<gzip::Row>("gzip", &directory)?);
     let node = load_all::<node::Row>("node", &directory)?;
-    for (document, of_tls, of_gzip, of_node) in [
-        ("README.md", join(&tls, tls::summary), join(&gzip, gzip::summary), join(&node, node::summary)),
-        (
-            PERFORMANCE,
-            join(&tls, tls::everything),
-            join(&gzip, gzip::everything),
-            join(&node, node::everything),
-        ),
-    ] {
-        let text = mark(RESULTS, &workspace.read(document)?, document, &of_tls)?;
-        let text = mark(GZIP, &text, document, &of_gzip)?;
-        let text = mark(NODE, &text, document, &of_node)?;
-        let text = match document {
-            PERFORMANCE => {
-                let text = mark(PROFILE_TLS, &text, document, &profile::HANDSHAKE.table(workspace)?)?;
-                mark(PROFILE_GZIP, &text, document, &profile::RESPONSE.table(workspace)?)?
-            }
-            _ => text,
-        };
-        workspace.generate(document, &text, args.check, COMMAND)?;
-    }
+    let runs = reports("bench", &directory);
+    let tables: Vec<_> = runs.iter().map(|path| brief(path)).collect::<Result<_, _>>()?;
+    let tables = if tables.is_empty() { NONE_YET.to_owned() } else { tables.join("\n") };
+    let text = mark(BENCH, &workspace.read(README)?, README, &tables)?;
+    workspace.generate(README, &text, args.check, COMMAND)?;
+    let text = [
+        (RESULTS, join(&tls, tls::everything)),
+        (GZIP, join(&gzip, gzip::everything)),
+        (NODE, join(&node, node::everything)),
+        (PROFILE_TLS, profile::HANDSHAKE.table(workspace)?),
+        (PROFILE_GZIP, profile::RESPONSE.table(workspace)?),
+    ]
+    .into_iter()
+    .try_fold(workspace.read(PERFORMANCE)?, |text, (marks, table)| mark(marks, &text, PERFORMANCE, &table))?;
+    workspace.generate(PERFORMANCE, &text, args.check, COMMAND)?;
     let model = load_json::<gc_model::Report>(&directory.join("gc-model.json"))?;
     let text = mark(GC_MODEL, &workspace.read(GC_MODEL_PAGE)?, GC_MODEL_PAGE, &gc_model::tables(&model))?;
     workspace.generate(GC_MODEL_PAGE, &text, args.check, COMMAND)?;
@@ -92,6 +91,11 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
         reports("soak", &directory).iter().map(|path| load_json(path)).collect::<Result<_, _>>()?;
     let tables: Vec<_> = runs.iter().map(soak::table).collect();
     let text = mark(SOAK, &workspace.read(RELIABILITY)?, RELIABILITY, &tables.join("\n"))?;
+    let tables: Vec<_> = reports("fuzz", &directory)
+        .iter()
+        .map(|path| fuzz::table(&load_json(path)?, workspace))
+        .collect::<Result<_, _>>()?;
+    let text = mark(FUZZ, &text, RELIABILITY, &tables.join("\n"))?;
     workspace.generate(RELIABILITY, &text, args.check, COMMAND)?;
     let sessions: Vec<_> = reports("tune", &directory)
         .iter()
@@ -136,29 +140,59 @@ struct Ratio {
     high: f64,
 }
 
-/// Keeps a report, or each part of one of `hasten bench` without a workload.
+/// Keeps a report: that of one workload, or of all.
 fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
-    let report: serde_json::Value = load_json(path)?;
-    let pretty = |value| serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default();
-    match report["parts"].as_array().filter(|_| report["workload"] == "all") {
-        Some(parts) => parts.iter().try_for_each(|part| keep_one(path, &pretty(part), directory)),
-        None => {
-            let error = |source| Error::File { path: path.to_owned(), source };
-            keep_one(path, &fs::read_to_string(path).map_err(error)?, directory)
+    let error = |source| Error::File { path: path.to_owned(), source };
+    let text = fs::read_to_string(path).map_err(error)?;
+    match parse::<serde_json::Value>(path, &text)?["workload"].as_str() {
+        Some("all") => keep_all(path, &text, directory),
+        _ => {
+            let name = check(path, &text)?;
+            store(directory, &name, &text)
         }
     }
 }
 
-/// Copies a report under the name of its machine. What is unfinished or failed is no result.
-fn keep_one(path: &Path, report: &str, directory: &Path) -> Result<(), Error> {
-    let refuse = |why: &str| Err(Error::Result { path: path.to_owned(), why: why.to_owned() });
+/// A run of all workloads is a result if each of them is one.
+fn keep_all(path: &Path, report: &str, directory: &Path) -> Result<(), Error> {
+    let run: bench::Run = parse(path, report)?;
+    let missing = run.missing();
+    if !missing.is_empty() {
+        return refuse(path, &format!("it was made without {}", missing.join(" and ")));
+    }
+    let names: Vec<_> =
+        run.parts().iter().map(|part| check(path, &part.to_string())).collect::<Result<_, _>>()?;
+    match names.first().and_then(|name| name.split_once('-')) {
+        Some((_, machine)) => store(directory, &format!("bench-{machine}"), report),
+        None => refuse(path, "nothing was measured"),
+    }
+}
+
+fn brief(path: &Path) -> Result<String, Error> {
+    let run: bench::Run = load_json(path)?;
+    run.table().map_err(|error| Error::Content { path: path.to_owned(), why: error.to_string() })
+}
+
+fn refuse<T>(path: &Path, why: &str) -> Result<T, Error> {
+    Err(Error::Result { path: path.to_owned(), why: why.to_owned() })
+}
+
+fn store(directory: &Path, name: &str, report: &str) -> Result<(), Error> {
+    let copy = directory.join(name);
+    let error = |source| Error::File { path: copy.clone(), source };
+    fs::create_dir_all(directory).map_err(error)?;
+    fs::write(&copy, from_root(report)).map_err(error)
+}
+
+/// The name under which a report is kept: that of its machine. What is unfinished or failed is no result.
+fn check(path: &Path, report: &str) -> Result<String, Error> {
     let mut results = parse::<Results<serde_json::Value>>(path, report)?;
     let is_right = match results.workload.clone().as_str() {
         "tls" => rows::<tls::Row>(path, report)?.iter().all(|row| are_right(&row.stock, &row.hasten)),
         "gzip" => {
             let rows = rows::<gzip::Row>(path, report)?;
             if !rows.iter().all(gzip::Row::keeps_sizes) {
-                return refuse("the accelerated output is larger than the rules allow");
+                return refuse(path, "the accelerated output is larger than the rules allow");
             }
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
@@ -170,18 +204,16 @@ fn keep_one(path: &Path, report: &str, directory: &Path) -> Result<(), Error> {
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
         "soak" => rows::<soak::Row>(path, report)?.iter().all(soak::Row::is_good),
-        _ => return refuse("it is not a report of `hasten bench` or `make soak`"),
+        "fuzz" => rows::<fuzz::Row>(path, report)?.iter().all(fuzz::Row::is_good),
+        _ => return refuse(path, "it is not a report of `hasten bench`, `make soak` or `make fuzz`"),
     };
     if !results.complete {
-        return refuse("it is not a complete report: the run was stopped early");
+        return refuse(path, "it is not a complete report: the run was stopped early");
     }
     if !is_right {
-        return refuse("operations failed while it was measured");
+        return refuse(path, "operations failed while it was measured");
     }
-    let copy = directory.join(results.file_name());
-    let error = |source| Error::File { path: copy.clone(), source };
-    fs::create_dir_all(directory).map_err(error)?;
-    fs::write(&copy, from_root(report)).map_err(error)
+    Ok(results.file_name())
 }
 
 fn rows<R: DeserializeOwned>(path: &Path, report: &str) -> Result<Vec<R>, Error> {
@@ -285,141 +317,4 @@ fn replace(document: &str, (begin, end): Marks, tables: &str) -> Option<String> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(concurrency: u32, verdict: &str) -> String {
-        format!(
-            r#"{{"server": "nginx", "cert": "rsa-2048", "protocol": "tls1.3", "concurrency": {concurrency},
-                "stock": {{"server_cpu_us_per_op": 570.4, "ops_per_s": 1750, "p50_us": 900, "p99_us": 2000, "failures": 0}},
-                "hasten": {{"server_cpu_us_per_op": 260.0, "ops_per_s": 3800, "p50_us": 500, "p99_us": 1500, "failures": 0}},
-                "cpu_ratio": {{"value": 2.194, "low": 2.15, "high": 2.24}}, "verdict": "{verdict}"}}"#
-        )
-    }
-
-    fn report(complete: bool) -> String {
-        format!(
-            r#"{{"host": {{"cpu": "Example (R) CPU 9", "cores": "2", "os": "Debian", "kernel": "6.1", "nginx": "1.22.1",
-                "openssl": "3.0.15", "date": "2026-01-02T03:04:05Z"}}, "workload": "tls", "complete": {complete},
-                "rows": [{}, {}]}}"#,
-            row(1, "no difference"),
-            row(256, "faster")
-        )
-    }
-
-    #[test]
-    fn a_kept_report_names_no_folder_of_this_machine() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().display();
-        let report = format!("--node {root}/.deps/node20,{root}/.deps/node22 --out /srv");
-        assert_eq!(from_root(&report), "--node .deps/node20,.deps/node22 --out /srv");
-    }
-
-    #[test]
-    fn a_kept_report_fills_both_tables() {
-        let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().join("hasten-report.json");
-        fs::write(&source, report(true)).unwrap();
-        keep(&source, directory.path()).unwrap();
-        assert!(directory.path().join("tls-example-r-cpu-9-2-cores.json").is_file());
-
-        let results = load_all("tls", directory.path()).unwrap();
-        let summary = join(&results, tls::summary);
-        assert!(
-            summary
-                .contains("| nginx | RSA-2048 | 570 µs | 260 µs | **2.19** [2.15, 2.24] | no difference |\n"),
-            "{summary}"
-        );
-        assert!(summary.contains("nginx 1.22.1 with OpenSSL 3.0.15; 2026-01-02."), "{summary}");
-        let everything = join(&results, tls::everything);
-        assert_eq!(everything.matches("\n| nginx | RSA-2048 | TLS 1.3 |").count(), 2);
-    }
-
-    #[test]
-    fn each_part_of_a_run_of_all_workloads_is_kept() {
-        let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().join("hasten-report.json");
-        let all = |parts: &str| {
-            format!(r#"{{"workload": "all", "complete": true, "parts": [{parts}], "left_out": []}}"#)
-        };
-        fs::write(&source, all(&report(true))).unwrap();
-        keep(&source, directory.path()).unwrap();
-        assert_eq!(load_all::<tls::Row>("tls", directory.path()).unwrap().len(), 1);
-        fs::write(&source, all(&report(false))).unwrap();
-        assert!(matches!(keep(&source, directory.path()), Err(Error::Result { .. })));
-    }
-
-    #[test]
-    fn an_unfinished_report_is_not_kept() {
-        let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().join("hasten-report.json");
-        fs::write(&source, report(false)).unwrap();
-        assert!(matches!(keep(&source, directory.path()), Err(Error::Result { .. })));
-        assert!(load_all::<tls::Row>("tls", directory.path()).unwrap().is_empty());
-    }
-
-    #[test]
-    fn only_the_text_between_the_marks_changes() {
-        let (begin, end) = RESULTS;
-        let document = format!("a\n{begin}old\n{end}b\n");
-        let replaced = replace(&document, RESULTS, "new\n").unwrap();
-        assert_eq!(replaced, format!("a\n{begin}\nnew\n\n{end}b\n"));
-        assert_eq!(replace(&replaced, RESULTS, "new\n").unwrap(), replaced);
-        assert_eq!(replace("no marks", RESULTS, "new"), None);
-        assert_eq!(replace(&document, PROFILE_TLS, "new"), None, "other marks");
-    }
-
-    /// A library row, a server row; `worst` is the growth of the worst file.
-    fn gzip_report(worst: f64) -> String {
-        let side = |cpu: f64, speed: f64| {
-            format!(
-                r#"{{"server_cpu_us_per_op": {cpu}, "ops_per_s": 900, "p50_us": 900, "p99_us": 2000, "failures": 0,
-                    "wire_bytes_per_op": 1000, "mb_per_cpu_s": {speed}, "compression": 4.2}}"#
-            )
-        };
-        let (stock, hasten) = (side(570.4, 40.0), side(260.0, 90.0));
-        let both = format!(
-            r#""level": 6, "stock": {stock}, "hasten": {hasten}, "wire_bytes_ratio": 1.004, "verdict": "faster",
-                "cpu_ratio": {{"value": 2.194, "low": 2.15, "high": 2.24}}"#
-        );
-        format!(
-            r#"{{"host": {{"cpu": "Example", "cores": "2", "os": "Debian", "kernel": "6.1", "nginx": "1.22.1",
-                "openssl": "3.0.15", "date": "2026-01-02T03:04:05Z"}}, "workload": "gzip", "complete": true, "rows": [
-                {{"engine": "hasten", "work": "deflate", {both}, "worst_file": {{"name": "css/4KB", "wire_bytes_ratio": {worst}}}}},
-                {{"engine": "isal", "work": "deflate", {both}, "worst_file": {{"name": "x", "wire_bytes_ratio": 1.2}}}},
-                {{"server": "nginx", "size": "100KB", {both}}}]}}"#
-        )
-    }
-
-    #[test]
-    fn a_report_of_compression_fills_its_tables() {
-        let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().join("hasten-report.json");
-        fs::write(&source, gzip_report(1.021)).unwrap();
-        keep(&source, directory.path()).unwrap();
-        assert!(directory.path().join("gzip-example-2-cores.json").is_file());
-
-        let results = load_all("gzip", directory.path()).unwrap();
-        let summary = join(&results, gzip::summary);
-        assert!(
-            summary.contains("| 100KB | 6 | 570 µs | 260 µs | **2.19** [2.15, 2.24] | +0.4 % |\n"),
-            "{summary}"
-        );
-        assert!(
-            summary.contains("| deflate, level 6 | 40 | 90 | **2.19** [2.15, 2.24] | +0.4 % |\n"),
-            "{summary}"
-        );
-        let everything = join(&results, gzip::everything);
-        assert!(everything.contains("| +2.1 % (css/4KB) | faster |\n"), "{everything}");
-        assert_eq!(everything.matches("\n| isal |").count(), 1);
-    }
-
-    #[test]
-    fn output_that_breaks_the_rules_is_no_result() {
-        let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().join("hasten-report.json");
-        fs::write(&source, gzip_report(1.031)).unwrap();
-        assert!(
-            matches!(keep(&source, directory.path()), Err(Error::Result { why, .. }) if why.contains("larger"))
-        );
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ use crate::paired::{Estimate, Pair};
 use crate::verdict::Verdict;
 use crate::warning::Warning;
 
-pub use self::overview::{LeftOut, Overview, Part};
+pub use self::overview::{LeftOut, Overview, Part, time};
 pub use self::terminal::Style;
 
 /// What is compared in one row: its columns in the table, its fields in the JSON row.

@@ -202,7 +202,8 @@ fn several_reports_are_one_page_and_one_json() {
     use hasten_evidence::report::{LeftOut, Overview, Part};
     use std::path::Path;
 
-    let mut tls = report(vec![row("nginx", 1, 400.0, 200.0, 0)]);
+    let mut tls = report(vec![row("nginx", 1, 400.0, 200.0, 0), row("nginx", 2, 4.1e6, 4.1e6, 0)]);
+    tls.rows[0].warnings.push(Warning::Neighbours { percent: 71.0 });
     tls.text.title = "<b>handshakes</b>".to_owned();
     let part = |report: &Report<Example>, page| Part::of(report, Path::new(page), Style::PLAIN).unwrap();
     let left_out = LeftOut {
@@ -216,7 +217,7 @@ fn several_reports_are_one_page_and_one_json() {
         complete: true,
         command: "hasten bench".to_owned(),
     };
-    assert_eq!(overview.headline(), tls.headline());
+    assert_eq!(overview.headline(), "1 of 2 cases faster, 1 no difference");
     assert!(!overview.has_failures());
     let html = overview.html().unwrap();
     for text in [
@@ -225,6 +226,8 @@ fn several_reports_are_one_page_and_one_json() {
         "2.00×",
         "node is not installed",
         "400 µs → 200 µs",
+        "4.1 s → 4.1 s",
+        "used 71 % of the CPUs",
     ] {
         assert!(html.contains(text), "{text}: {html}");
     }
@@ -242,5 +245,5 @@ fn several_reports_are_one_page_and_one_json() {
     let failed = report(vec![row("nginx", 1, 400.0, 200.0, 3)]);
     overview.parts.push(part(&failed, "gzip/hasten-report.html"));
     assert!(overview.has_failures());
-    assert_eq!(overview.headline(), "Failures in 1 of 2 workloads");
+    assert_eq!(overview.headline(), "Failures in 1 of 3 cases");
 }

@@ -1,7 +1,9 @@
 //! The tables of `hasten bench gzip`.
 
+use hasten_evidence::report::time;
 use serde::Deserialize;
 
+use super::bench::Brief;
 use super::{Ratio, Results, Side};
 
 /// How much larger than the original's at the same level the output may be: over the corpus, and for one file.
@@ -41,6 +43,34 @@ impl Row {
         self.wire_bytes_ratio.unwrap_or(1.0) <= CORPUS_LIMIT && worst <= FILE_LIMIT
     }
 
+    /// The case in the words of the short table; other engines are none of its business.
+    pub(super) fn brief(&self) -> Option<Brief<'_>> {
+        let (order, what, sides) = match (&self.server, self.engine.as_deref(), self.work.as_deref()) {
+            (Some(server), ..) => (
+                0,
+                format!("{server}, gzip, {} at level {}", self.size.as_deref()?, self.level),
+                self.sides(|side| time(side.server_cpu_us_per_op)),
+            ),
+            (None, Some("hasten"), Some("inflate")) => (2, "zlib, inflate".to_owned(), self.speeds()),
+            (None, Some("hasten"), Some(work)) => {
+                let work = work
+                    .split_once(' ')
+                    .map_or_else(|| work.to_owned(), |(work, piece)| format!("{work} in pieces of {piece}"));
+                (1, format!("zlib, {work}, level {}", self.level), self.speeds())
+            }
+            _ => return None,
+        };
+        Some(Brief { order, what, sides, ratio: &self.cpu_ratio, verdict: &self.verdict })
+    }
+
+    fn speeds(&self) -> [String; 2] {
+        self.sides(|side| format!("{} MB/s", side.speed()))
+    }
+
+    fn sides(&self, of: impl Fn(&Side) -> String) -> [String; 2] {
+        [&self.stock, &self.hasten].map(of)
+    }
+
     fn ratio(&self) -> String {
         let Ratio { value, low, high } = &self.cpu_ratio;
         format!("{value:.2} [{low:.2}, {high:.2}]")
@@ -66,60 +96,6 @@ impl Side {
     fn compression(&self) -> String {
         self.compression.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"))
     }
-}
-
-/// What nginx gains, and what any program that calls zlib gains.
-pub(super) fn summary(results: &Results<Row>) -> String {
-    servers_in_short(results) + &libraries_in_short(results)
-}
-
-fn servers_in_short(results: &Results<Row>) -> String {
-    let mut text = format!(
-        "Server CPU per request, nginx compressing pages with `gzip on`, stock and behind `hasten run`. {}.\n\n\
-         | body | level | stock | hasten | **stock ÷ hasten** | bytes |\n|---|---:|---:|---:|---:|---:|\n",
-        results.circumstances()
-    );
-    for row in results.rows.iter().filter(|row| row.server.is_some() && [1, 6].contains(&row.level)) {
-        text += &format!(
-            "| {} | {} | {:.0} µs | {:.0} µs | **{:.2}** [{:.2}, {:.2}] | {} |\n",
-            row.size.as_deref().unwrap_or_default(),
-            row.level,
-            row.stock.server_cpu_us_per_op,
-            row.hasten.server_cpu_us_per_op,
-            row.cpu_ratio.value,
-            row.cpu_ratio.low,
-            row.cpu_ratio.high,
-            row.size_change(),
-        );
-    }
-    text
-}
-
-fn libraries_in_short(results: &Results<Row>) -> String {
-    let mut text = "\nAny other program that calls zlib, over a corpus of files from 1 KB to 1 MB, in megabytes per second of CPU:\n\n\
-             | zlib | stock | hasten | **stock ÷ hasten** | bytes |\n|---|---:|---:|---:|---:|\n"
-        .to_owned();
-    // One direction after the other, whatever the order of the measurement.
-    let of = |work: &'static str| {
-        results
-            .rows
-            .iter()
-            .filter(move |row| row.engine.as_deref() == Some("hasten") && row.work.as_deref() == Some(work))
-    };
-    for row in of("deflate").chain(of("inflate")) {
-        let work = row.work.as_deref().unwrap_or_default();
-        let what = if work == "inflate" { work.to_owned() } else { format!("{work}, level {}", row.level) };
-        text += &format!(
-            "| {what} | {} | {} | **{:.2}** [{:.2}, {:.2}] | {} |\n",
-            row.stock.speed(),
-            row.hasten.speed(),
-            row.cpu_ratio.value,
-            row.cpu_ratio.low,
-            row.cpu_ratio.high,
-            row.size_change(),
-        );
-    }
-    text
 }
 
 /// Every row of the report.

@@ -1,7 +1,9 @@
 //! The tables of `hasten bench node`, and of its tunings.
 
+use hasten_evidence::report::time;
 use serde::Deserialize;
 
+use super::bench::Brief;
 use super::{Ratio, Results, Side};
 
 /// The report of tunings lies beside the other one.
@@ -28,6 +30,20 @@ impl Row {
         self.workload.starts_with("ghost-")
     }
 
+    /// The case in the words of the short table.
+    pub(super) fn brief(&self) -> Option<Brief<'_>> {
+        Some(Brief {
+            order: 0,
+            what: match self.advice.as_slice() {
+                [] => format!("Node.js {}, {}", self.node, self.workload),
+                advice => format!("Node.js {}, {}, with `{}`", self.node, self.workload, advice.join(" ")),
+            },
+            sides: [&self.stock, &self.hasten].map(|side| time(side.server_cpu_us_per_op)),
+            ratio: &self.cpu_ratio,
+            verdict: &self.verdict,
+        })
+    }
+
     fn ratio(&self) -> String {
         let Ratio { value, low, high } = &self.cpu_ratio;
         format!("**{value:.2}** [{low:.2}, {high:.2}]")
@@ -46,23 +62,6 @@ impl Row {
     fn advice(&self) -> String {
         if self.advice.is_empty() { "–".to_owned() } else { format!("`{}`", self.advice.join(" ")) }
     }
-}
-
-/// What a program of this kind gains.
-pub(super) fn summary(results: &Results<Row>) -> String {
-    if results.workload == TUNINGS {
-        return String::new();
-    }
-    let mut text = format!(
-        "CPU of a start, a request or a run on the same Node.js, stock and behind `hasten run`. {}.\n\n\
-         | workload | Node.js | stock → hasten | **stock ÷ hasten** | verdict |\n|---|---|---:|---:|---|\n",
-        results.place()
-    );
-    for row in &results.rows {
-        let Row { workload, node, verdict, .. } = row;
-        text += &format!("| {workload} | {node} | {} | {} | {verdict} |\n", row.cpu(), row.ratio());
-    }
-    text
 }
 
 /// Every row of the report.
@@ -117,18 +116,9 @@ fn tunings(results: &Results<Row>) -> String {
     text
 }
 
-/// A request is a matter of microseconds, a process one of milliseconds.
-fn time(us: f64) -> String {
-    match us {
-        ..20_000.0 => format!("{us:.0} µs"),
-        ..2_000_000.0 => format!("{:.0} ms", us / 1e3),
-        _ => format!("{:.1} s", us / 1e6),
-    }
-}
-
 impl<R> Results<R> {
     /// Machine and day; each row names its program.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let day = self.fact("date").split('T').next().unwrap_or_default();
         let [cpu, cores, os, kernel] = ["cpu", "cores", "os", "kernel"].map(|name| self.fact(name));
         format!("{cpu}, {cores} cores, {os}, kernel {kernel}; {day}")
@@ -176,10 +166,9 @@ mod tests {
     fn a_row_says_what_it_gains_and_what_it_takes() {
         let row = r#""workload": "faas-startup", "advice": ["--max-semi-space-size=32"]"#;
         let results = report("node", row);
-        let expected = "| faas-startup | 20.20.2 | 380 ms → 229 ms | **1.66** [1.60, 1.70] | faster |\n";
-        assert!(summary(&results).contains(expected), "{}", summary(&results));
-        assert!(summary(&results).contains("Example, 2 cores, Debian, kernel 6.1; 2026-01-02."));
         let everything = everything(&results);
+        assert!(everything.contains("Example, 2 cores, Debian, kernel 6.1; 2026-01-02."));
+        assert!(everything.contains("| 380 ms → 229 ms | **1.66** [1.60, 1.70] |"), "{everything}");
         assert!(everything.contains("| `--max-semi-space-size=32` |"), "{everything}");
         assert!(everything.contains("| 90 → 95 | 9.0 → 9.0 | 20.0 → 20.0 | faster |"), "{everything}");
     }
@@ -187,7 +176,6 @@ mod tests {
     #[test]
     fn tunings_have_a_table_of_their_own() {
         let results = report(TUNINGS, r#""workload": "json-api", "tuning": "huge-pages""#);
-        assert_eq!(summary(&results), "");
         let everything = everything(&results);
         assert!(everything.contains("| huge-pages | json-api | 20.20.2 | 380 ms → 229 ms |"), "{everything}");
     }

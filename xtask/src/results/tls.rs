@@ -1,7 +1,9 @@
 //! The tables of `hasten bench tls`.
 
+use hasten_evidence::report::time;
 use serde::Deserialize;
 
+use super::bench::Brief;
 use super::{Ratio, Results, Side};
 
 #[derive(Debug, Deserialize)]
@@ -16,43 +18,23 @@ pub(super) struct Row {
     verdict: String,
 }
 
-fn find<'a>(rows: &'a [Row], like: &Row, concurrency: u32) -> Option<&'a Row> {
-    rows.iter().find(|row| {
-        (&row.server, &row.cert, &row.protocol, row.concurrency)
-            == (&like.server, &like.cert, &like.protocol, concurrency)
-    })
-}
-
-/// TLS 1.3 under the highest load measured, and beside it what one connection alone sees.
-pub(super) fn summary(results: &Results<Row>) -> String {
-    let busiest = results.rows.iter().map(|row| row.concurrency).max().unwrap_or_default();
-    let mut text = format!(
-        "Server CPU per full TLS 1.3 handshake with one request, stock and behind `hasten run`. {}.\n\n\
-         | server | certificate | stock | hasten | **stock ÷ hasten**, {busiest} connections | 1 connection |\n\
-         |---|---|---:|---:|---:|---:|\n",
-        results.circumstances()
-    );
-    for row in results.rows.iter().filter(|row| row.concurrency == busiest && row.protocol == "tls1.3") {
-        text += &format!(
-            "| {} | {} | {:.0} µs | {:.0} µs | **{:.2}** [{:.2}, {:.2}] | {} |\n",
-            row.server,
-            row.cert.to_uppercase(),
-            row.stock.server_cpu_us_per_op,
-            row.hasten.server_cpu_us_per_op,
-            row.cpu_ratio.value,
-            row.cpu_ratio.low,
-            row.cpu_ratio.high,
-            find(&results.rows, row, 1).map_or_else(|| "not measured".to_owned(), alone),
-        );
-    }
-    text
-}
-
-/// A ratio within the noise is not printed as one.
-fn alone(row: &Row) -> String {
-    match row.verdict.as_str() {
-        "no difference" => row.verdict.clone(),
-        _ => format!("{:.2} [{:.2}, {:.2}]", row.cpu_ratio.value, row.cpu_ratio.low, row.cpu_ratio.high),
+impl Row {
+    /// The case in the words of the short table.
+    pub(super) fn brief(&self) -> Option<Brief<'_>> {
+        let connections = if self.concurrency == 1 { "connection" } else { "connections" };
+        Some(Brief {
+            order: 0,
+            what: format!(
+                "{}, {} handshake and a request, {}, {} {connections}",
+                self.server,
+                self.protocol.replace("tls", "TLS "),
+                self.cert.to_uppercase(),
+                self.concurrency
+            ),
+            sides: [&self.stock, &self.hasten].map(|side| time(side.server_cpu_us_per_op)),
+            ratio: &self.cpu_ratio,
+            verdict: &self.verdict,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 
 use super::charts::{RatioAxis, Tick};
+use super::remarks::remarks;
 use super::terminal::Style;
 use super::{Case, Report, ReportError, Row, Saved, html, replace};
 use crate::verdict::Verdict;
@@ -32,7 +33,8 @@ pub struct Part {
     headline: String,
     tally: String,
     table: String,
-    failed: bool,
+    /// How each case came out.
+    verdicts: Vec<Verdict>,
     view: View,
     data: serde_json::Value,
 }
@@ -55,6 +57,8 @@ struct View {
     /// Where the whole report is, from the overview's page.
     page: String,
     rows: Vec<RowView>,
+    /// Whether it is a failure, and the text.
+    remarks: Vec<(bool, String)>,
     ticks: Vec<Tick>,
     one: f64,
     host: Vec<(&'static str, String)>,
@@ -85,6 +89,7 @@ impl Part {
             tone: html::tone(report),
             page: page.display().to_string(),
             rows: report.claims().map(|row| RowView::of(row, axis)).collect(),
+            remarks: remarks(report).iter().map(|remark| (remark.failure, remark.to_string())).collect(),
             ticks: axis.ticks(),
             one: axis.position(1.0),
             host: report.host.0.clone(),
@@ -94,7 +99,13 @@ impl Part {
             headline: report.headline(),
             tally: report.tally(),
             table: report.table(style),
-            failed: report.rows.iter().any(|row| row.verdict == Verdict::Failed),
+            // A failure of an engine that is only compared with is one all the same.
+            verdicts: report
+                .rows
+                .iter()
+                .filter(|row| row.case.is_claim() || row.verdict == Verdict::Failed)
+                .map(|row| row.verdict)
+                .collect(),
             view,
             data: serde_json::to_value(report)?,
         })
@@ -108,8 +119,8 @@ impl RowView {
             name: row.case.title(),
             class: html::class(row.verdict),
             verdict: row.verdict.as_str(),
-            stock: format!("{:.0} µs", row.stock.server_cpu_us_per_op),
-            hasten: format!("{:.0} µs", row.hasten.server_cpu_us_per_op),
+            stock: time(row.stock.server_cpu_us_per_op),
+            hasten: time(row.hasten.server_cpu_us_per_op),
             ratio: format!("{:.2}×", ratio.value),
             interval: format!("[{:.2}, {:.2}]", ratio.low, ratio.high),
             at: axis.position(ratio.value),
@@ -123,19 +134,41 @@ impl Overview {
     /// Whether any operation of any workload failed.
     #[must_use]
     pub fn has_failures(&self) -> bool {
-        self.parts.iter().any(|part| part.failed)
+        self.count(Verdict::Failed) > 0
+    }
+
+    fn count(&self, verdict: Verdict) -> usize {
+        self.verdicts().filter(|one| *one == verdict).count()
+    }
+
+    /// The verdict that the page must not hide.
+    fn worst(&self) -> Verdict {
+        [Verdict::Failed, Verdict::Slower, Verdict::Faster]
+            .into_iter()
+            .find(|verdict| self.count(*verdict) > 0)
+            .unwrap_or(Verdict::NoDifference)
+    }
+
+    fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.parts.iter().flat_map(|part| part.verdicts.iter().copied())
     }
 
     /// What all of them found, in a sentence.
     #[must_use]
     pub fn headline(&self) -> String {
-        let failed = self.parts.iter().filter(|part| part.failed).count();
-        match (self.parts.len(), failed) {
-            (0, _) => "Nothing was measured".to_owned(),
-            (1, 0) => self.parts[0].headline.clone(),
-            (all, 0) => format!("{all} workloads, stock and with hasten"),
-            (all, failed) => format!("Failures in {failed} of {all} workloads"),
+        let cases = self.verdicts().count();
+        if cases == 0 {
+            return "Nothing was measured".to_owned();
         }
+        if self.has_failures() {
+            return format!("Failures in {} of {cases} cases", self.count(Verdict::Failed));
+        }
+        let others = [Verdict::NoDifference, Verdict::Slower].map(|verdict| (self.count(verdict), verdict));
+        let others = others
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, verdict)| format!(", {count} {verdict}"));
+        format!("{} of {cases} cases faster{}", self.count(Verdict::Faster), others.collect::<String>())
     }
 
     /// All tables, and what was left out.
@@ -167,11 +200,7 @@ impl Overview {
         environment.add_template("overview", TEMPLATE)?;
         let page = Page {
             headline: self.headline(),
-            tone: if self.has_failures() {
-                "failed"
-            } else {
-                self.parts.first().map_or("same", |part| part.view.tone)
-            },
+            tone: html::class(self.worst()),
             complete: self.complete,
             command: &self.command,
             parts: self.parts.iter().map(|part| &part.view).collect(),
@@ -202,4 +231,14 @@ struct Page<'a> {
     command: &'a str,
     parts: Vec<&'a View>,
     left_out: &'a [LeftOut],
+}
+
+/// The time of one operation: a request is a matter of microseconds, a process one of milliseconds.
+#[must_use]
+pub fn time(us: f64) -> String {
+    match us {
+        ..20_000.0 => format!("{us:.0} µs"),
+        ..2_000_000.0 => format!("{:.0} ms", us / 1e3),
+        _ => format!("{:.1} s", us / 1e6),
+    }
 }
