@@ -5,6 +5,7 @@
 
 pub mod connection;
 pub mod corpus;
+pub mod heap;
 pub mod ledger;
 pub mod random;
 pub mod samples;

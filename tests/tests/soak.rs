@@ -57,7 +57,8 @@ fn setting<T: std::str::FromStr>(name: &str, usual: T) -> T {
 fn wrong_files() -> &'static Report {
     static REPORT: OnceLock<Report> = OnceLock::new();
     REPORT.get_or_init(|| {
-        let schedule = Schedule::new(USUAL_SEED, Duration::from_secs(2));
+        // A curve of one or two samples, which is what a busy machine takes in half of that, is hardly one.
+        let schedule = Schedule::new(USUAL_SEED, Duration::from_secs(4));
         let soak = Soak::start(&[Side::Stock]);
         soak.corpus.corrupt();
         let records = soak.run(&schedule, &AtomicBool::new(false));

@@ -75,7 +75,12 @@ fn comes_true(condition: impl Fn() -> bool) -> bool {
 fn kill(station: &Station, number: usize, clock: Clock) {
     let workers = station.workers();
     let (victim, was_alone) = match station.kind {
-        ServerKind::Nginx => (workers[number % workers.len()], false),
+        // One that is only finishing what it had before a reload would not be replaced.
+        ServerKind::Nginx => {
+            let old = station.before_reload();
+            let young: Vec<_> = workers.iter().filter(|worker| !old.contains(worker)).collect();
+            (*young[number % young.len()], false)
+        }
         // The newest is the one that accepts.
         ServerKind::Haproxy => (workers[workers.len() - 1], true),
     };

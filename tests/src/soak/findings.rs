@@ -15,7 +15,8 @@ use crate::Side;
 use crate::subject::{alarms, batched};
 
 /// A leak worth the name loses at least an allocation of OpenSSL's or zlib's for some kind of request. Memory that
-/// grows more slowly than this with every request cannot be told from a heap that still finds its largest size.
+/// grows more slowly than this with every request cannot be told from a heap that still finds its largest size, nor
+/// allocations from clients that come and go.
 const BYTES_PER_ANSWER: f64 = 64.0;
 
 /// One request in ten is of a client that goes away too early. Who forgets its descriptor forgets fifty in a thousand.
@@ -64,6 +65,8 @@ pub struct Findings {
     pub failures: Vec<String>,
     /// The workers of the steady part.
     pub workers: Growth,
+    /// What they have allocated, as far as their heaps could be read.
+    pub allocated: Growth,
     /// The master while reloads come.
     pub master: Growth,
     /// The whole tree while reloads come, which also has workers that do not end.
@@ -116,6 +119,7 @@ impl Findings {
             repeated: count(Verdict::Repeated),
             failures: failures.collect(),
             workers: workers(&record.samples, phases, station.usual_workers()),
+            allocated: allocated(&record.samples, phases, station.usual_workers()),
             master: Growth::of(
                 one_master(&reloading),
                 |sample| f64::from(sample.generation),
@@ -162,8 +166,9 @@ impl Findings {
 
     /// Growth is held against a server if it is certain, and more than the stock one may have.
     fn complain_of_growth(&self, stock: &Self, complain: &mut impl FnMut(bool, String)) {
-        let limits: [Limit; 5] = [
+        let limits: [Limit; 6] = [
             ("memory of workers, bytes per answer", |of| of.workers.bytes_per_step, BYTES_PER_ANSWER),
+            ("allocations of workers, bytes per answer", |of| of.allocated.bytes_per_step, BYTES_PER_ANSWER),
             (
                 "descriptors of workers per answer",
                 |of| of.workers.descriptors_per_step,
@@ -217,21 +222,35 @@ impl Growth {
     }
 }
 
-/// The samples of the steady part in which the workers are those of its end.
+/// How the workers of the steady part grow.
 fn workers(samples: &[Sample], phases: Phases, usual: usize) -> Growth {
-    let (from, to) = (phases.reloads.as_secs_f64(), phases.steady.as_secs_f64());
-    let steady = part(samples, from + (to - from) * SETTLING, to);
-    let pids = |sample: &Sample| sample.workers().iter().map(|worker| worker.pid).collect::<Vec<_>>();
-    let last = steady.last().map(|sample| pids(sample)).unwrap_or_default();
-    let same: Vec<_> =
-        steady.into_iter().filter(|sample| pids(sample) == last && last.len() == usual).collect();
     let sum = |sample: &Sample, of: fn(&Holding) -> u64| sample.workers().iter().map(of).sum();
     Growth::of(
-        &same,
+        &of_the_last_workers(samples, phases, usual),
         |sample| sample.answers as f64,
         |sample| sum(sample, |holding| holding.resident_kib),
         |sample| sum(sample, |holding| holding.descriptors),
     )
+}
+
+/// How what they have allocated grows.
+fn allocated(samples: &[Sample], phases: Phases, usual: usize) -> Growth {
+    let sum = |sample: &Sample| -> Option<u64> {
+        sample.workers().iter().map(|worker| worker.allocated).sum::<Option<u64>>()
+    };
+    let mut readable = of_the_last_workers(samples, phases, usual);
+    readable.retain(|sample| sum(sample).is_some());
+    let kib = |sample: &Sample| sum(sample).unwrap_or(0) / 1024;
+    Growth::of(&readable, |sample| sample.answers as f64, kib, |_| 0)
+}
+
+/// The samples of the steady part in which the workers are those of its end.
+fn of_the_last_workers(samples: &[Sample], phases: Phases, usual: usize) -> Vec<&Sample> {
+    let (from, to) = (phases.reloads.as_secs_f64(), phases.steady.as_secs_f64());
+    let steady = part(samples, from + (to - from) * SETTLING, to);
+    let pids = |sample: &Sample| sample.workers().iter().map(|worker| worker.pid).collect::<Vec<_>>();
+    let last = steady.last().map(|sample| pids(sample)).unwrap_or_default();
+    steady.into_iter().filter(|sample| pids(sample) == last && last.len() == usual).collect()
 }
 
 /// A master that was started anew begins anew: its longest life counts.
@@ -270,18 +289,29 @@ mod tests {
 
     /// Ten minutes with two workers that grow by so much with every answer and a master that grows with every reload.
     fn samples(bytes_per_answer: u64, answers_per_descriptor: u64, kib_per_reload: u64) -> Vec<Sample> {
+        samples_of(bytes_per_answer, 0, answers_per_descriptor, kib_per_reload)
+    }
+
+    /// As above, with workers that lose so many bytes of their heaps with every answer, which one cannot always read.
+    fn samples_of(
+        bytes_per_answer: u64,
+        lost_bytes: u64,
+        answers_per_descriptor: u64,
+        kib_per_reload: u64,
+    ) -> Vec<Sample> {
         (0..600)
             .map(|second| {
                 let answers = second * 300;
                 let generation = (second / 10).min(30);
+                // Something that goes up and down.
+                let noise = second * 7919 % 64;
                 let holding = |pid, kib, descriptors| Holding {
                     pid,
                     resident_kib: kib,
                     proportional_kib: kib / 2,
                     descriptors,
+                    allocated: (pid != 1 && second % 7 > 0).then_some(lost_bytes * answers + noise),
                 };
-                // Something that goes up and down.
-                let noise = second * 7919 % 64;
                 let worker = |pid| {
                     let grown = answers * bytes_per_answer / 2048;
                     let lost = answers.checked_div(answers_per_descriptor).unwrap_or(0);
@@ -303,6 +333,7 @@ mod tests {
             batched: 1,
             compressed: 1,
             workers: workers(samples, phases, 2),
+            allocated: allocated(samples, phases, 2),
             master: Growth::of(
                 one_master(&reloading),
                 |sample| f64::from(sample.generation),
@@ -325,6 +356,7 @@ mod tests {
             assert!(found.len() == 1 && found[0].starts_with(what), "{what}: {found:#?}");
         };
         about(samples(200, 0, 0), "memory of workers, bytes per answer: 20");
+        about(samples_of(0, 40, 0, 0), "allocations of workers, bytes per answer: 8");
         about(samples(0, 200, 0), "descriptors of workers per answer: 0.01");
         about(samples(0, 0, 100), "memory of the master, bytes per reload: 10");
     }

@@ -93,7 +93,7 @@ fn figures(findings: &Findings, held: &[String]) -> Value {
     let Findings {
         killed, nobody, without_worker, repeated, failures, workers, master, tree, peak_kib, ..
     } = findings;
-    let Findings { idle_descriptors, left_over, alarms, batched, compressed, .. } = findings;
+    let Findings { allocated, idle_descriptors, left_over, alarms, batched, compressed, .. } = findings;
     json!({
         "answers": answers, "packed": packed, "bytes": bytes,
         "full_handshakes": full, "resumed_handshakes": resumed, "rude_clients": rude,
@@ -101,6 +101,10 @@ fn figures(findings: &Findings, held: &[String]) -> Value {
         "lost_with_a_killed_worker": killed, "came_while_there_was_none": nobody, "without_worker_s": seconds(*without_worker),
         "repeated_after_reload": repeated, "failed": failures.len(), "failures": failures,
         "workers_while_steady": growth(workers, "answer"),
+        "allocated_while_steady": {
+            "kib_per_minute": slope(allocated.kib_per_minute),
+            "bytes_per_answer": slope(allocated.bytes_per_step),
+        },
         "master_while_reloading": growth(master, "reload"),
         "all_while_reloading": growth(tree, "reload"),
         "peak_kib": peak_kib,
@@ -111,13 +115,16 @@ fn figures(findings: &Findings, held: &[String]) -> Value {
     })
 }
 
-fn growth(growth: &Growth, step: &str) -> Value {
-    let slope = |slope: Option<Slope>| match slope {
+fn slope(slope: Option<Slope>) -> Value {
+    match slope {
         Some(Slope { value, low, high }) => {
             json!({ "value": round(value), "low": round(low), "high": round(high) })
         }
         None => Value::Null,
-    };
+    }
+}
+
+fn growth(growth: &Growth, step: &str) -> Value {
     json!({
         "kib_per_minute": slope(growth.kib_per_minute),
         "descriptors_per_minute": slope(growth.descriptors_per_minute),
@@ -155,6 +162,10 @@ fn series(samples: &[Sample]) -> Value {
         "generation": of(&|sample| json!(sample.generation)),
         "workers": of(&|sample| json!(sample.workers().len())),
         "memory_kib": of(&|sample| json!(sample.sum(|holding: &Holding| holding.proportional_kib))),
+        "allocated_kib": of(&|sample| {
+            let workers = sample.workers().iter().map(|worker| worker.allocated);
+            json!(workers.sum::<Option<u64>>().map(|bytes| bytes / 1024))
+        }),
         "master_kib": of(&|sample| json!(sample.master().resident_kib)),
         "descriptors": of(&|sample| json!(sample.descriptors())),
     })

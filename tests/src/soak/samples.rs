@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use super::heap;
 use super::station::{Clock, Station};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Holding {
     /// Pages that several processes have count in parts.
     pub proportional_kib: u64,
     pub descriptors: u64,
+    /// Of a worker, if its heap could be read.
+    pub allocated: Option<u64>,
 }
 
 impl Sample {
@@ -32,7 +35,9 @@ impl Sample {
             at: clock.now(),
             answers: station.answered(),
             generation: station.generation(),
-            processes: std::iter::once(master).chain(workers).map(Holding::of).collect(),
+            processes: std::iter::once(Holding::of(master))
+                .chain(workers.into_iter().map(Holding::of_worker))
+                .collect(),
         }
     }
 
@@ -73,7 +78,12 @@ impl Holding {
             resident_kib: field("Rss:"),
             proportional_kib: field("Pss:"),
             descriptors: descriptors as u64,
+            allocated: None,
         }
+    }
+
+    fn of_worker(pid: u32) -> Self {
+        Self { allocated: heap::allocated(pid), ..Self::of(pid) }
     }
 }
 

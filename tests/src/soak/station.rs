@@ -175,6 +175,12 @@ impl Station {
         act(&mut self.state().history);
     }
 
+    /// The workers that the last reload has replaced.
+    #[must_use]
+    pub fn before_reload(&self) -> Vec<u32> {
+        self.state().history.reloads.last().map(|reload| reload.old.clone()).unwrap_or_default()
+    }
+
     pub fn next_generation(&self) {
         self.state().generation += 1;
     }

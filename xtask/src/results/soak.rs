@@ -36,6 +36,9 @@ struct Side {
     without_worker_s: f64,
     repeated_after_reload: u64,
     workers_while_steady: Workers,
+    /// Not in reports of before it was measured.
+    #[serde(default)]
+    allocated_while_steady: Allocated,
     master_while_reloading: Master,
     peak_kib: u64,
     idle_descriptors: Idle,
@@ -50,6 +53,11 @@ struct Workers {
     kib_per_minute: Option<Slope>,
     bytes_per_answer: Option<Slope>,
     descriptors_per_minute: Option<Slope>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Allocated {
+    kib_per_minute: Option<Slope>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,7 +89,7 @@ impl Row {
 /// A line of the table: its name, and what it says of a side.
 type Line = (&'static str, fn(&Side) -> String);
 
-const LINES: [Line; 22] = [
+const LINES: [Line; 23] = [
     ("requests answered, every byte compared", |side| side.answers.to_string()),
     ("– packed by gzip", |side| side.packed.to_string()),
     ("full handshakes", |side| side.full_handshakes.to_string()),
@@ -97,6 +105,9 @@ const LINES: [Line; 22] = [
     ("workers: memory, KiB per minute", |side| slope(side.workers_while_steady.kib_per_minute.as_ref(), 1.0)),
     ("workers: memory, bytes per answer", |side| {
         slope(side.workers_while_steady.bytes_per_answer.as_ref(), 1.0)
+    }),
+    ("workers: allocated, KiB per minute", |side| {
+        slope(side.allocated_while_steady.kib_per_minute.as_ref(), 1.0)
     }),
     ("workers: descriptors per minute", |side| {
         slope(side.workers_while_steady.descriptors_per_minute.as_ref(), 1.0)
@@ -153,6 +164,7 @@ mod tests {
                 "came_while_there_was_none": 2, "without_worker_s": 0.44, "repeated_after_reload": 7, "peak_kib": 10240, "old_workers_left": 0,
                 "workers_while_steady": {{"kib_per_minute": {{"value": 1.25, "low": -0.01, "high": 2.5}},
                     "bytes_per_answer": null, "descriptors_per_minute": null}},
+                "allocated_while_steady": {{"kib_per_minute": {{"value": 0.5, "low": -0.5, "high": 1.5}}}},
                 "master_while_reloading": {{"bytes_per_reload": {{"value": 2048, "low": 0, "high": 4096}},
                     "descriptors_per_reload": null}},
                 "idle_descriptors": {{"before": 33, "after": 34}}, "batched_operations": 77, "compressed_chunks": 88,
@@ -178,6 +190,7 @@ mod tests {
             "2026-01-02. 5 minutes, seed 7.\n\n| | nginx stock | nginx hasten |\n|---|---:|---:|\n",
             "| **requests failed** | **0** | **0** |\n",
             "| workers: memory, KiB per minute | 1.2 [0.0, 2.5] | 1.2 [0.0, 2.5] |\n",
+            "| workers: allocated, KiB per minute | 0.5 [-0.5, 1.5] | 0.5 [-0.5, 1.5] |\n",
             "| seconds without a worker | 0.4 | 0.4 |\n",
             "| workers: memory, bytes per answer | – | – |\n",
             "| master: memory, KiB per reload | 2.0 [0.0, 4.0] | 2.0 [0.0, 4.0] |\n",

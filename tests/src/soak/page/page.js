@@ -46,6 +46,7 @@
     ['came while there was no worker', (one) => one.came_while_there_was_none],
     ['seconds without a worker', (one) => one.without_worker_s.toFixed(1)],
     ['repeated after a reload', (one) => one.repeated_after_reload],
+    ['workers: allocated, KiB per minute', (one) => slope(one.allocated_while_steady.kib_per_minute, 1)],
     ['workers: KiB per minute', (one) => slope(one.workers_while_steady.kib_per_minute, 1)],
     ['workers: bytes per answer', (one) => slope(one.workers_while_steady.bytes_per_answer, 1)],
     ['workers: descriptors per minute', (one) => slope(one.workers_while_steady.descriptors_per_minute, 1)],
