@@ -38,6 +38,7 @@ needs() {
 		test  file    /usr/lib/python3.11/test/test_zlib.py libpython3.11-testsuite
 		test  program perl            perl
 		test  program rsync           rsync
+		test  program apache2         apache2-bin
 		test  program chromium        chromium
 		test  program promtool        prometheus
 		test  file    /usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py python3-prometheus-client

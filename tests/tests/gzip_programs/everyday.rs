@@ -56,6 +56,17 @@ fn rsync_with_a_stock_other_end() {
     same_as_stock("rsync.sh", &["stock"]);
 }
 
+/// Threads, a graceful restart, and a libz that a module brings.
+#[test]
+fn apache_packs_what_it_serves() {
+    let _ = tools::tool("apache2", "apache2-bin");
+    let mut stock = printed("apache.sh", &[], false);
+    let mut preloaded = printed("apache.sh", &[], true);
+    assert_ne!(preloaded.pop(), stock.pop(), "the page was packed by the original");
+    assert!(stock.iter().any(|line| line.contains("gzip")), "{stock:#?}");
+    assert_eq!(preloaded, stock, "preloaded (left) and stock differ");
+}
+
 #[test]
 fn packages_and_apt() {
     let _ = tools::tool("dpkg-scanpackages", "dpkg-dev");
