@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::Command;
+use std::thread;
 
 use hasten_bench::certificates::Certificate;
 use hasten_bench::cpu;
@@ -85,9 +86,13 @@ impl Daemon {
         new
     }
 
-    /// Waits until only one master is left.
-    pub fn wait_for_a_single_master(&self) {
+    /// Ends one of two masters, and returns when the other can be upgraded: one whose parent is still a master ignores the
+    /// signal, and a parent's pid file goes before the parent does.
+    pub fn retire(&self, master: u32) {
+        send(master, Signal::QUIT);
         wait::until("the other master to end", || !self.dir.path().join("nginx.pid.oldbin").exists());
+        let other = self.master();
+        wait::until("its child to be nobody's", || !cpu::children(master).contains(&other));
     }
 
     fn read_pid(&self, file: &str) -> Option<u32> {
@@ -97,6 +102,9 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("{}", self.log());
+        }
         if let Some(group) = Pid::from_raw(self.first.cast_signed()) {
             let _ = kill_process_group(group, Signal::KILL);
         }

@@ -70,8 +70,7 @@ fn a_binary_upgrade_stays_accelerated() {
     let traffic = Traffic::start(nginx.target(), &crowd());
     wait_for_batches(old);
     let new = nginx.upgrade();
-    send(old, Signal::QUIT);
-    nginx.wait_for_a_single_master();
+    nginx.retire(old);
 
     for process in children(new).into_iter().chain([new]) {
         assert!(is_preloaded(process), "{process} has lost the library");
@@ -80,8 +79,7 @@ fn a_binary_upgrade_stays_accelerated() {
 
     // The new one can be upgraded in turn: what was handed on is handed on again.
     let third = nginx.upgrade();
-    send(new, Signal::QUIT);
-    nginx.wait_for_a_single_master();
+    nginx.retire(new);
     wait_for_batches(third);
     assert_perfect(&traffic.stop(), &nginx.log());
     assert!(alarms(&nginx.log()).is_empty(), "{}", nginx.log());
@@ -94,8 +92,7 @@ fn an_upgrade_that_is_taken_back_loses_no_client() {
     let traffic = Traffic::start(nginx.target(), &crowd());
     let new = nginx.upgrade();
     wait_for_batches(new);
-    send(new, Signal::QUIT);
-    nginx.wait_for_a_single_master();
+    nginx.retire(new);
     wait_for_batches(nginx.master());
     assert_perfect(&traffic.stop(), &nginx.log());
     assert!(alarms(&nginx.log()).is_empty(), "{}", nginx.log());

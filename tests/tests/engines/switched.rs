@@ -9,7 +9,7 @@ use hasten_telemetry::Engine::{self, Isal, Libdeflate, Multibuffer, ZlibRs};
 use hasten_telemetry::{Event, Reason};
 use hasten_tests::daemon::Daemon;
 use hasten_tests::pki::Pki;
-use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd, send};
+use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd};
 use hasten_tests::traffic::Traffic;
 use hasten_tests::{product, tools, wait};
 use rustix::process::Signal;
@@ -94,8 +94,7 @@ fn what_is_started_by_exec_begins_anew() {
     switch("disable", "multibuffer", old);
     assert!(engines(old).iter().all(|row| row["disabled_by_hand"] == true));
     let new = nginx.upgrade();
-    send(old, Signal::QUIT);
-    nginx.wait_for_a_single_master();
+    nginx.retire(old);
     wait::until("batches of the new one", || counters_of(new)[Multibuffer].ok > 0);
     assert!(engines(new).iter().all(|row| row["disabled_by_hand"] == false));
     assert_perfect(&traffic.stop(), &nginx.log());

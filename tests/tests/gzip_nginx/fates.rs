@@ -117,8 +117,7 @@ fn a_binary_upgrade_with_gzip_alone() {
         wait_for_readers(right);
         let second = daemon.upgrade();
         wait_for_readers(right);
-        send(first, Signal::QUIT);
-        daemon.wait_for_a_single_master();
+        daemon.retire(first);
         let streams = || counters_of(second)[Event::DeflateStreams];
         let before = streams();
         wait_for_readers(right);
