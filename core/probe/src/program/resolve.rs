@@ -36,7 +36,7 @@ impl ProgramError {
                 "check the path; `ls -l` shows what is there".into()
             }
             Self::NotFound { command, .. } => {
-                format!("install it, or give its full path: `hasten run -- /path/to/{command}`")
+                format!("install it, or give its full path, as in /path/to/{command}")
             }
             Self::NotExecutable { path, .. } => {
                 format!("`ls -lL {0}`, then `chmod +x {0}` if it is a program", path.display())
