@@ -63,25 +63,26 @@ impl<'a> Cursor<'a> {
 
     /// Hexadecimal digits, at most sixteen.
     pub(super) fn hex(&mut self) -> Option<u64> {
-        let length = self.0.iter().take(17).take_while(|byte| byte.is_ascii_hexdigit()).count();
-        let (digits, rest) = self.0.split_at(length);
+        let (mut value, mut rest) = (0, self.0);
+        while let [byte, tail @ ..] = rest
+            && let Some(digit) = hex_digit(*byte)
+        {
+            value = value << 4 | u64::from(digit);
+            rest = tail;
+        }
+        let length = self.0.len() - rest.len();
         self.0 = rest;
-        let value =
-            |value: u64, digit: &u8| value << 4 | u64::from((*digit as char).to_digit(16).unwrap_or(0));
-        (1..=16).contains(&length).then(|| digits.iter().fold(0, value))
+        (1..=16).contains(&length).then_some(value)
     }
 
     /// Digits behind `value`, and how many: a number that is too long does not matter, because nobody takes it.
     fn digits(&mut self, mut value: u64) -> (u64, usize) {
-        let mut count = 0;
-        while let Some(digit) =
-            self.0.get(count).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10)
-        {
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            count += 1;
+        let before = self.0.len();
+        while let [byte @ b'0'..=b'9', rest @ ..] = self.0 {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+            self.0 = rest;
         }
-        self.0 = &self.0[count..];
-        (value, count)
+        (value, before - self.0.len())
     }
 
     /// 0 where there is none.
@@ -91,6 +92,15 @@ impl<'a> Cursor<'a> {
         let (exponent, digits) = self.digits(0);
         let exponent = i32::try_from(exponent).ok().filter(|_| (1..=3).contains(&digits))?;
         Some(if *sign == b'-' { -exponent } else { exponent })
+    }
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
     }
 }
 

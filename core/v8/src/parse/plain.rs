@@ -130,8 +130,9 @@ fn releases(pooled: Option<Decimal>, pause: Decimal) -> Releases {
 }
 
 fn bytes(mib: f64) -> Option<u64> {
-    let bytes = (mib * MIB).round();
-    (bytes <= MOST).then_some(bytes as u64)
+    let bytes = mib * MIB;
+    // `round` is a call on processors that Debian supports, and this is what it would say.
+    (bytes <= MOST).then_some((bytes + 0.5) as u64)
 }
 
 #[cfg(test)]
