@@ -12,8 +12,8 @@ const REMEMBERED: usize = 8;
 
 /// What is known for good.
 #[derive(Clone, Debug)]
-pub(crate) enum Fact {
-    Collection(Collection, Formats),
+pub(crate) enum Fact<'a> {
+    Collection(&'a Collection, Formats),
     Release(Isolate, Releases),
     Process(Isolate, Process),
     /// From here to there nobody looked: what lies on both sides are no neighbours.
@@ -133,8 +133,9 @@ impl Pending {
     }
 
     fn flush(&mut self, fact: &mut impl FnMut(Fact)) {
-        if let Some((collection, formats)) = self.collection.take() {
-            fact(Fact::Collection(collection, formats));
+        if let Some((collection, formats)) = &self.collection {
+            fact(Fact::Collection(collection, *formats));
+            self.collection = None;
         }
     }
 }

@@ -57,7 +57,7 @@ pub fn collections(text: &[u8]) -> Vec<Collection> {
     let mut collections = Vec::new();
     let _ = facts(text, &mut |fact| {
         if let Fact::Collection(collection, _) = fact {
-            collections.push(collection);
+            collections.push(collection.clone());
         }
     });
     collections

@@ -17,7 +17,11 @@ const HEAPS: usize = 64;
 /// Takes facts in the order of the trace.
 #[derive(Default)]
 pub(crate) struct Summarizer {
-    heaps: Vec<Heap>,
+    #[expect(
+        clippy::vec_box,
+        reason = "of a file of thousands of short processes, one is forgotten whenever another begins, and the others move up"
+    )]
+    heaps: Vec<Box<Heap>>,
     /// Where the last fact was: most of them come in a row.
     last: usize,
     rest: Rest,
@@ -29,11 +33,11 @@ impl Summarizer {
         match fact {
             Fact::Collection(collection, formats) => {
                 let heap = self.heap(collection.isolate);
-                if formats.first != Format::Recorder && heap.is_over(&collection) {
+                if formats.first != Format::Recorder && heap.is_over(collection) {
                     let isolate = collection.isolate;
                     self.begin(isolate);
                 }
-                self.heap(collection.isolate).push(&collection, formats);
+                self.heap(collection.isolate).push(collection, formats);
             }
             Fact::Release(isolate, releases) => self.heap(isolate).narrow(releases),
             Fact::Process(isolate, process) => {
@@ -52,7 +56,7 @@ impl Summarizer {
             heap.ran_out_of_memory |= self.out_of_memory > 0;
         }
         let mut isolates: Vec<_> =
-            self.heaps.into_iter().filter(|heap| !heap.is_empty()).map(Heap::finish).collect();
+            self.heaps.into_iter().filter(|heap| !heap.is_empty()).map(|heap| heap.finish()).collect();
         isolates.sort_by(|a, b| b.pauses.total_ms.total_cmp(&a.pauses.total_ms));
         Summary {
             source: source.to_owned(),
@@ -80,13 +84,13 @@ impl Summarizer {
         if self.heaps.len() == HEAPS {
             self.forget_one();
         }
-        self.heaps.push(Heap::new(isolate));
+        self.heaps.push(Box::new(Heap::new(isolate)));
         self.last = self.heaps.len() - 1;
     }
 
     /// What is forgotten is the heap whose pauses were the shortest in all.
     fn forget_one(&mut self) {
-        let totals = self.heaps.iter().map(Heap::pause_ms).enumerate();
+        let totals = self.heaps.iter().map(|heap| heap.pause_ms()).enumerate();
         let Some((least, _)) = totals.min_by(|(_, a), (_, b)| a.total_cmp(b)) else { return };
         let heap = self.heaps.remove(least);
         self.rest.isolates += u64::from(!heap.is_empty());

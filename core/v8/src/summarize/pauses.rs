@@ -1,7 +1,5 @@
 //! How long the program stood still, by kind of collection.
 
-use std::collections::BTreeMap;
-
 use hdrhistogram::Histogram;
 
 use crate::event::{Collection, Kind, Reason};
@@ -46,7 +44,8 @@ struct Tally {
     max_ms: f64,
     microseconds: Histogram<u64>,
     buckets: Vec<u64>,
-    reasons: BTreeMap<Reason, u64>,
+    /// A handful, each of which is one string for all collections: the same pointer is found without a comparison.
+    reasons: Vec<(Reason, u64)>,
 }
 
 impl Record {
@@ -101,7 +100,7 @@ impl Tally {
             max_ms: 0.0,
             microseconds: histogram(),
             buckets: Vec::new(),
-            reasons: BTreeMap::new(),
+            reasons: Vec::new(),
         }
     }
 
@@ -117,9 +116,9 @@ impl Tally {
             self.buckets.resize(bucket + 1, 0);
         }
         self.buckets[bucket] += 1;
-        match self.reasons.get_mut(&collection.reason) {
-            Some(count) => *count += 1,
-            None => drop(self.reasons.insert(collection.reason.clone(), 1)),
+        match self.reasons.iter_mut().find(|(reason, _)| *reason == collection.reason) {
+            Some((_, count)) => *count += 1,
+            None => self.reasons.push((collection.reason.clone(), 1)),
         }
     }
 
@@ -150,8 +149,8 @@ impl Tally {
 
     fn summary(&self, kind: Kind) -> KindSummary {
         let named = self.reasons.iter().filter(|(reason, _)| !reason.0.is_empty());
-        let mut reasons: Vec<_> = named.map(|(reason, count)| (reason.clone(), *count)).collect();
-        reasons.sort_by(|(_, a), (_, b)| b.cmp(a));
+        let mut reasons: Vec<_> = named.cloned().collect();
+        reasons.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
         let empty = self.buckets.iter().take_while(|count| **count == 0).count();
         let histogram = self
             .buckets

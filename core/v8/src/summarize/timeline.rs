@@ -45,7 +45,7 @@ impl Slices {
             self.from_ms = (at_ms / WIDTH_MS).floor() * WIDTH_MS;
         }
         let last = self.reach(at_ms);
-        self.spread(since.unwrap_or(at_ms), at_ms, flow.allocated);
+        self.spread(since.unwrap_or(at_ms), at_ms, last, flow.allocated);
         self.slices[last].push(collection, flow);
         if self.is_complete && self.pauses.len() < PAUSES {
             self.pauses.push((at_ms, collection.kind, collection.pause_ms));
@@ -75,10 +75,11 @@ impl Slices {
 
     /// Makes room up to `at_ms`, and says in which slice that is.
     fn reach(&mut self, at_ms: f64) -> usize {
-        while self.index(at_ms) >= SLICES {
+        let mut index = self.index(at_ms);
+        while index >= SLICES {
             self.widen();
+            index = self.index(at_ms);
         }
-        let index = self.index(at_ms);
         if self.slices.len() <= index {
             self.slices.resize(index + 1, Part::default());
         }
@@ -96,8 +97,9 @@ impl Slices {
         self.slices = self.slices.chunks(2).map(Part::together).collect();
     }
 
-    fn spread(&mut self, since_ms: f64, at_ms: f64, bytes: u64) {
-        let (first, last) = (self.index(since_ms), self.index(at_ms));
+    /// `last` is the slice of `at_ms`.
+    fn spread(&mut self, since_ms: f64, at_ms: f64, last: usize, bytes: u64) {
+        let first = self.index(since_ms);
         let span_ms = at_ms - since_ms;
         let mut given = 0;
         for index in first..last {
