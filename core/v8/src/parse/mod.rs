@@ -6,6 +6,7 @@ pub(crate) mod event;
 mod line;
 mod lines;
 mod pairs;
+mod pipeline;
 mod plain;
 mod prefix;
 mod reasons;
@@ -14,12 +15,14 @@ mod source;
 mod table;
 
 use std::io::{self, Read};
+use std::thread;
 
 use crate::event::Collection;
-use crate::summarize::Summarizer;
 use crate::summary::{Lines, Summary};
 use assemble::{Assembler, Fact};
+use event::Event;
 use line::Fate;
+use pipeline::Pipeline;
 use source::Counted;
 
 /// So many lines that were not understood are shown, and so much of each.
@@ -42,8 +45,11 @@ pub enum TraceError {
 pub fn read(source: impl Read, name: &str, progress: &mut dyn FnMut(u64)) -> Result<Summary, TraceError> {
     let source = Counted { source, bytes: 0, progress };
     source::unpacked(source, name, |source| {
-        let mut summarizer = Summarizer::default();
-        let (lines, end) = facts(source, &mut |fact| summarizer.push(fact));
+        let (lines, end, summarizer) = thread::scope(|scope| {
+            let mut pipeline = Pipeline::new(scope);
+            let (lines, end) = events(source, &mut |event| pipeline.push(event));
+            (lines, end, pipeline.finish())
+        });
         match end {
             Err(source) if lines.total == 0 => Err(TraceError::Read { source }),
             end => Ok(summarizer.finish(name, lines, end.err().map(|error| error.to_string()))),
@@ -55,23 +61,25 @@ pub fn read(source: impl Read, name: &str, progress: &mut dyn FnMut(u64)) -> Res
 #[must_use]
 pub fn collections(text: &[u8]) -> Vec<Collection> {
     let mut collections = Vec::new();
-    let _ = facts(text, &mut |fact| {
+    let mut keep = |fact: Fact| {
         if let Fact::Collection(collection, _) = fact {
             collections.push(collection.clone());
         }
-    });
+    };
+    let mut assembler = Assembler::default();
+    let _ = events(text, &mut |event| assembler.push(event, &mut keep));
+    assembler.flush(&mut keep);
     collections
 }
 
-/// Tells `fact` everything that `source` holds, and says what became of its lines.
-fn facts(source: impl Read, fact: &mut impl FnMut(Fact)) -> (Lines, io::Result<()>) {
+/// Tells everything that `source` holds, and says what became of its lines.
+fn events(source: impl Read, tell: &mut impl FnMut(Event)) -> (Lines, io::Result<()>) {
     let mut lines = Lines::default();
     let mut parser = line::Lines::new();
-    let mut assembler = Assembler::default();
     // A line that is too long comes in pieces.
     let mut fate = Fate::Other;
     let end = lines::for_each(source, |piece| {
-        let piece_fate = parser.read(piece.text, &mut |event| assembler.push(event, fact));
+        let piece_fate = parser.read(piece.text, tell);
         if piece_fate == Fate::Unknown && fate != Fate::Unknown && lines.samples.len() < SAMPLES {
             lines.samples.push(sample(piece.text));
         }
@@ -81,7 +89,6 @@ fn facts(source: impl Read, fact: &mut impl FnMut(Fact)) -> (Lines, io::Result<(
         }
         lines.bytes += piece.text.len() as u64 + u64::from(piece.has_newline);
     });
-    assembler.flush(fact);
     (lines, end)
 }
 
