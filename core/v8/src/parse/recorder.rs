@@ -79,7 +79,7 @@ pub(super) enum What {
 
 impl<'a> Header<'a> {
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
-        serde_json::from_slice(line).ok().filter(|header: &Header| header.hasten_gc == 1)
+        json(line).filter(|header: &Header| header.hasten_gc == 1)
     }
 
     pub(super) fn isolate(&self) -> Isolate {
@@ -100,7 +100,7 @@ impl<'a> Header<'a> {
 
 impl Gap {
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
-        let gap: Self = serde_json::from_slice(line).ok()?;
+        let gap: Self = json(line)?;
         let is_sound = is_time(gap.from_ms) && is_time(gap.at_ms) && gap.from_ms <= gap.at_ms;
         (gap.gap && is_sound).then_some(gap)
     }
@@ -108,7 +108,7 @@ impl Gap {
 
 impl<'a> Entry<'a> {
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
-        let entry: Self = serde_json::from_slice(line).ok()?;
+        let entry: Self = json(line)?;
         let heaps = [entry.before, entry.after]
             .into_iter()
             .flatten()
@@ -169,6 +169,11 @@ impl Sizes {
     fn elder(&self) -> u64 {
         [self.old, self.code, self.map, self.large, self.other].into_iter().fold(0, u64::saturating_add)
     }
+}
+
+/// Checked for UTF-8 once: `from_slice` does it for each of the forty strings of a line.
+fn json<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
+    serde_json::from_str(str::from_utf8(line).ok()?).ok()
 }
 
 fn is_time(ms: f64) -> bool {
