@@ -11,6 +11,7 @@ mod plain;
 mod prefix;
 mod reasons;
 mod recorder;
+mod relay;
 mod source;
 mod table;
 

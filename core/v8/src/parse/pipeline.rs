@@ -1,19 +1,15 @@
 //! A long trace is read by one thread and summed up by another one.
 
-use std::mem;
 use std::panic;
-use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use super::assemble::Assembler;
 use super::event::Event;
+use super::relay::{self, Giver};
 use crate::summarize::Summarizer;
 
 /// So many events are handed over at once, some 80 KB. A trace that has no more is not worth a thread.
 const BATCH: usize = 256;
-
-/// So many batches may wait, so that neither thread stops at each hiccup of the other.
-const WAITING: usize = 4;
 
 /// Takes events in the order of the trace.
 pub(super) struct Pipeline<'scope, 'env> {
@@ -37,7 +33,7 @@ impl<'scope, 'env> Pipeline<'scope, 'env> {
         if self.batch.len() == BATCH {
             match self.place.get_or_insert_with(|| Place::find(self.scope)) {
                 Place::Here(sum) => sum.add(&mut self.batch),
-                Place::There(worker) => worker.add(&mut self.batch),
+                Place::There(worker) => worker.batches.give(&mut self.batch),
             }
         }
         self.batch.push(event);
@@ -56,44 +52,33 @@ impl<'scope, 'env> Pipeline<'scope, 'env> {
 
 impl<'scope> Place<'scope> {
     fn find(scope: &'scope Scope<'scope, '_>) -> Self {
-        let is_alone = thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1);
-        let worker = if is_alone { None } else { Worker::start(scope) };
+        let worker = if relay::is_worth_it() { Worker::start(scope) } else { None };
         worker.map_or_else(|| Place::Here(Sum::default()), Place::There)
     }
 }
 
 struct Worker<'scope> {
-    full: SyncSender<Vec<Event>>,
-    empty: Receiver<Vec<Event>>,
+    batches: Giver<Vec<Event>>,
     thread: ScopedJoinHandle<'scope, Sum>,
 }
 
 impl<'scope> Worker<'scope> {
     fn start(scope: &'scope Scope<'scope, '_>) -> Option<Self> {
-        let (full, batches) = mpsc::sync_channel::<Vec<Event>>(WAITING);
-        let (done, empty) = mpsc::channel();
+        let (batches, taker) = relay::relay();
         let work = move || {
             let mut sum = Sum::default();
-            for mut batch in batches {
+            while let Some(mut batch) = taker.take() {
                 sum.add(&mut batch);
-                // At the end nobody wants it back.
-                let _ = done.send(batch);
+                taker.give_back(batch);
             }
             sum
         };
         let thread = thread::Builder::new().name("summary".to_owned()).spawn_scoped(scope, work).ok()?;
-        Some(Self { full, empty, thread })
-    }
-
-    /// Takes what is in `batch`, and leaves it empty.
-    fn add(&mut self, batch: &mut Vec<Event>) {
-        let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
-        // A thread that panicked takes nothing, and says so when it is joined.
-        let _ = self.full.send(mem::replace(batch, empty));
+        Some(Self { batches, thread })
     }
 
     fn finish(self) -> Sum {
-        drop(self.full);
+        drop(self.batches);
         self.thread.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
     }
 }
@@ -170,36 +155,16 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_used_again() {
-        thread::scope(|scope| {
-            let mut worker = Worker::start(scope).expect("a thread");
-            let mut batch = Vec::with_capacity(BATCH);
-            let mut buffers = std::collections::HashSet::new();
-            for _ in 0..1000 {
-                batch.push(Event::OutOfMemory);
-                buffers.insert(batch.as_ptr());
-                worker.add(&mut batch);
-                assert!(batch.is_empty());
-            }
-            // One that is filled, one that is emptied, and those that wait.
-            assert!(buffers.len() <= WAITING + 3, "{}", buffers.len());
-            let summary = worker.finish().finish().finish("none", Lines::default(), None);
-            assert_eq!(summary.out_of_memory, 1000);
-        });
-    }
-
-    #[test]
     fn a_panic_of_the_other_thread_is_not_lost() {
         let panicked = panic::catch_unwind(|| {
             thread::scope(|scope| {
-                let (full, batches) = mpsc::sync_channel(WAITING);
-                let (_, empty) = mpsc::channel();
+                let (batches, taker) = relay::relay();
                 let thread = scope.spawn(move || {
-                    drop(batches);
+                    drop(taker);
                     panic!("of the other thread")
                 });
-                let mut worker = Worker { full, empty, thread };
-                worker.add(&mut vec![Event::OutOfMemory]);
+                let worker = Worker { batches, thread };
+                worker.batches.give(&mut vec![Event::OutOfMemory]);
                 worker.finish()
             });
         });

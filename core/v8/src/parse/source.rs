@@ -1,10 +1,13 @@
 //! Where the bytes come from: a file or pipe as it is, or packed by gzip.
 
 use std::io::{self, Read};
+use std::sync::mpsc::{self, Receiver};
+use std::{panic, thread};
 
 use flate2::read::MultiGzDecoder;
 
 use super::TraceError;
+use super::relay::{self, Taker};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
@@ -16,11 +19,14 @@ const PACKED: [(&[u8], &str, &str); 4] = [
     (b"PK\x03\x04", "zip", "unzip -p"),
 ];
 
+/// Unpacking is as much work as reading what comes out, so somebody else reads it: so much at once.
+const BLOCK: usize = 128 << 10;
+
 /// Gives the unpacked bytes of `source` to `read`.
-pub(super) fn unpacked<T>(
+pub(super) fn unpacked<T: Send>(
     mut source: impl Read,
     name: &str,
-    read: impl FnOnce(&mut dyn Read) -> T,
+    read: impl FnOnce(&mut dyn Read) -> T + Send,
 ) -> Result<T, TraceError> {
     let mut head = Vec::with_capacity(6);
     source.by_ref().take(6).read_to_end(&mut head).map_err(|error| TraceError::Read { source: error })?;
@@ -29,7 +35,70 @@ pub(super) fn unpacked<T>(
     }
     let is_gzip = head.starts_with(GZIP);
     let mut source = head.as_slice().chain(source);
-    Ok(if is_gzip { read(&mut MultiGzDecoder::new(source)) } else { read(&mut source) })
+    match is_gzip {
+        true if relay::is_worth_it() => relayed(MultiGzDecoder::new(source), read),
+        true => Ok(read(&mut MultiGzDecoder::new(source))),
+        false => Ok(read(&mut source)),
+    }
+}
+
+/// Calls `read` on another thread, and reads `source` on this one.
+fn relayed<T: Send>(
+    mut source: impl Read,
+    read: impl FnOnce(&mut dyn Read) -> T + Send,
+) -> Result<T, TraceError> {
+    thread::scope(|scope| {
+        let (giver, taker) = relay::relay::<Vec<u8>>();
+        let (fail, failure) = mpsc::channel();
+        let mut blocks = Blocks { taker, failure, block: Vec::new(), start: 0 };
+        let reader = thread::Builder::new()
+            .name("lines".to_owned())
+            .spawn_scoped(scope, move || read(&mut blocks))
+            .map_err(|source| TraceError::Read { source })?;
+        let mut block = Vec::new();
+        loop {
+            block.resize(BLOCK, 0);
+            match source.read(&mut block) {
+                Ok(0) => break,
+                Ok(length) => block.truncate(length),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    // The reader is there until it has seen the end, which is below.
+                    let _ = fail.send(error);
+                    break;
+                }
+            }
+            giver.give(&mut block);
+        }
+        drop(giver);
+        Ok(reader.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
+    })
+}
+
+/// What comes from the other thread, and then its error.
+struct Blocks {
+    taker: Taker<Vec<u8>>,
+    failure: Receiver<io::Error>,
+    block: Vec<u8>,
+    start: usize,
+}
+
+impl Read for Blocks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.block.len() {
+            self.start = 0;
+            self.taker.give_back(std::mem::take(&mut self.block));
+            match self.taker.take() {
+                Some(block) => self.block = block,
+                None => return self.failure.try_recv().map_or(Ok(0), Err),
+            }
+        }
+        let rest = &self.block[self.start..];
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        self.start += length;
+        Ok(length)
+    }
 }
 
 /// Tells how much has been read.
@@ -45,5 +114,52 @@ impl<R: Read> Read for Counted<'_, R> {
         self.bytes += length as u64;
         (self.progress)(self.bytes);
         Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives what it has in small pieces, is interrupted between them, and then fails.
+    struct Failing<'a>(&'a [u8], bool);
+
+    impl Read for Failing<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            match self {
+                Self(_, true) => Err(io::ErrorKind::Interrupted.into()),
+                Self([], _) => Err(io::Error::other("the disk is gone")),
+                Self(rest, _) => {
+                    let length = rest.len().min(buffer.len()).min(50_000);
+                    buffer[..length].copy_from_slice(&rest[..length]);
+                    *rest = &rest[length..];
+                    Ok(length)
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_come_in_their_order_and_an_error_behind_them() {
+        let bytes: Vec<u8> =
+            (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let (read, end) = relayed(Failing(&bytes, false), |source| {
+            let mut read = Vec::new();
+            let end = source.read_to_end(&mut read);
+            (read, end.map_err(|error| error.to_string()))
+        })
+        .expect("a thread");
+        assert!(read == bytes, "{} bytes", read.len());
+        assert_eq!(end, Err("the disk is gone".to_owned()));
+    }
+
+    #[test]
+    fn who_does_not_read_to_the_end_holds_nobody_up() {
+        let first = relayed(io::repeat(7).take(100 << 20), |source| {
+            let mut byte = [0];
+            source.read_exact(&mut byte).map(|()| byte)
+        });
+        assert_eq!(first.expect("a thread").expect("a byte"), [7]);
     }
 }
