@@ -58,6 +58,8 @@ results: build ## Measure everything, keep it in docs/results and put it into RE
 	    $(HASTEN) bench $$workload --out $(TARGET)/results && \
 	    cargo xtask results --add $(TARGET)/results/hasten-report.json || exit 1; \
 	done
+	@cargo run --release --locked --package hasten-bench --example gc_read -- $(HASTEN) --out $(TARGET)/results/gc-read.json
+	@cargo xtask results --add $(TARGET)/results/gc-read.json
 
 profile: build ## Sample where the CPU time goes (needs linux-perf), into docs/performance.md
 	@scripts/packages.sh demo

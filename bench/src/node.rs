@@ -17,7 +17,7 @@ mod runtime;
 mod server;
 mod subject;
 mod tuning;
-mod wait;
+pub mod wait;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,12 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of one workload, `soak-*.json` of `make soak`,
-//! `fuzz-*.json` of `make fuzz`, `tune-*.json` of `hasten tune`, kept as they were written.
+//! `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of hasten-bench, `tune-*.json` of `hasten tune`, kept as they were written.
 
 mod bench;
 mod fuzz;
 mod gc_model;
+mod gc_read;
 mod gzip;
 mod node;
 mod soak;
@@ -28,6 +29,7 @@ const DIRECTORY: &str = "docs/results";
 const COMMAND: &str = "cargo xtask results";
 const README: &str = "README.md";
 const PERFORMANCE: &str = "docs/performance.md";
+const GC_PAGE: &str = "docs/gc.md";
 const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 const RELIABILITY: &str = "docs/reliability.md";
 const TUNE_CASES: &str = "docs/tune-cases.md";
@@ -45,6 +47,8 @@ const PROFILE_GZIP: Marks =
     ("<!-- profile-gzip: begin (written by `cargo xtask results`) -->\n", "<!-- profile-gzip: end -->\n");
 const GC_MODEL: Marks =
     ("<!-- gc-model: begin (written by `cargo xtask results`) -->\n", "<!-- gc-model: end -->\n");
+const GC_READ: Marks =
+    ("<!-- gc-read: begin (written by `cargo xtask results`) -->\n", "<!-- gc-read: end -->\n");
 const SOAK: Marks = ("<!-- soak: begin (written by `cargo xtask results`) -->\n", "<!-- soak: end -->\n");
 const FUZZ: Marks = ("<!-- fuzz: begin (written by `cargo xtask results`) -->\n", "<!-- fuzz: end -->\n");
 const TUNE: Marks = ("<!-- tune: begin (written by `cargo xtask results`) -->\n", "<!-- tune: end -->\n");
@@ -87,6 +91,11 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     let model = load_json::<gc_model::Report>(&directory.join("gc-model.json"))?;
     let text = mark(GC_MODEL, &workspace.read(GC_MODEL_PAGE)?, GC_MODEL_PAGE, &gc_model::tables(&model))?;
     workspace.generate(GC_MODEL_PAGE, &text, args.check, COMMAND)?;
+    let runs: Vec<gc_read::Run> =
+        reports("gc-read", &directory).iter().map(|path| load_json(path)).collect::<Result<_, _>>()?;
+    let tables: Vec<_> = runs.iter().map(gc_read::table).collect();
+    let text = mark(GC_READ, &workspace.read(GC_PAGE)?, GC_PAGE, &tables.join("\n"))?;
+    workspace.generate(GC_PAGE, &text, args.check, COMMAND)?;
     let runs: Vec<soak::Run> =
         reports("soak", &directory).iter().map(|path| load_json(path)).collect::<Result<_, _>>()?;
     let tables: Vec<_> = runs.iter().map(soak::table).collect();
@@ -205,7 +214,8 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
         }
         "soak" => rows::<soak::Row>(path, report)?.iter().all(soak::Row::is_good),
         "fuzz" => rows::<fuzz::Row>(path, report)?.iter().all(fuzz::Row::is_good),
-        _ => return refuse(path, "it is not a report of `hasten bench`, `make soak` or `make fuzz`"),
+        "gc-read" => rows::<gc_read::Row>(path, report)?.iter().all(gc_read::Row::is_good),
+        _ => return refuse(path, "it is not a report of `make results`, `make soak` or `make fuzz`"),
     };
     if !results.complete {
         return refuse(path, "it is not a complete report: the run was stopped early");

@@ -13,21 +13,17 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 /// How a process ended and what it used, waited-for descendants included.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
-    pub(super) status: ExitStatus,
+pub struct Ended {
+    pub status: ExitStatus,
     /// User and system time.
-    pub(super) cpu: Duration,
+    pub cpu: Duration,
     /// Bytes.
-    pub(super) peak_rss: u64,
+    pub peak_rss: u64,
 }
 
 /// Waits for `child`, the leader of its own group, which is killed when `limit` has passed or `stopped` says so.
 /// `None` if it was.
-pub(super) fn wait(
-    child: &mut Child,
-    limit: Duration,
-    stopped: &dyn Fn() -> bool,
-) -> io::Result<Option<Ended>> {
+pub fn wait(child: &mut Child, limit: Duration, stopped: &dyn Fn() -> bool) -> io::Result<Option<Ended>> {
     const SLICE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     let pid = Pid::from_child(child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
