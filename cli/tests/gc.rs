@@ -266,3 +266,52 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"{"[..], &b""[..]));
 }
+
+/// More than a file needs for a bar, and more than the memory that is allowed below.
+fn long_trace() -> String {
+    let fixture = include_str!("../../core/v8/tests/fixtures/v24.trace-gc.txt");
+    fixture.repeat((40 << 20) / fixture.len())
+}
+
+#[test]
+fn a_long_trace_takes_no_more_memory_than_a_short_one() {
+    let desk = Desk::new();
+    let text = long_trace();
+    desk.write("long.log", text.as_bytes());
+    let gzip = Command::new("gzip").args(["-1", "--keep"]).arg(desk.path("long.log")).status().unwrap();
+    assert!(gzip.success());
+    for file in ["long.log", "long.log.gz"] {
+        let mut command = Command::new("sh");
+        // Kilobytes of everything that is written to: heap, stacks, data.
+        command.args(["-c", "ulimit -d 32768 && exec \"$0\" gc --json \"$1\"", HASTEN, file]);
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", desk.0.path())
+            .current_dir(desk.0.path());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{file}: {output:?}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["traces"][0]["lines"]["bytes"], text.len(), "{file}");
+    }
+}
+
+#[test]
+fn a_bar_says_how_far_a_long_trace_is_and_goes() {
+    let desk = Desk::new();
+    desk.write("long.log", long_trace().as_bytes());
+    let on_terminal = |file: &str| {
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &format!("'{HASTEN}' gc {file}"), "/dev/null"]);
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", desk.0.path()).env("TERM", "xterm");
+        let output = command.current_dir(desk.0.path()).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = on_terminal("long.log");
+    let (bar, rest) = text.rsplit_once("left long.log").unwrap_or_else(|| panic!("no bar: {text}"));
+    assert!(bar.contains(" MiB of 40.00 MiB, "), "{bar}");
+    // The line is erased before anything else is written.
+    assert!(rest.trim_start_matches(' ').starts_with("\r\u{1b}[2K"), "{rest}");
+    assert!(!on_terminal("before.log").contains("left before.log"), "a short trace needs none");
+}

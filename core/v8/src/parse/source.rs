@@ -101,18 +101,31 @@ impl Read for Blocks {
     }
 }
 
+/// Whoever shows how far it is wants no more than that, and nothing before it: of the first bytes follows no time.
+const STEP: u64 = 1 << 20;
+
 /// Tells how much has been read.
 pub(super) struct Counted<'a, R> {
-    pub source: R,
-    pub bytes: u64,
-    pub progress: &'a mut dyn FnMut(u64),
+    source: R,
+    bytes: u64,
+    told: u64,
+    progress: &'a mut dyn FnMut(u64),
+}
+
+impl<'a, R> Counted<'a, R> {
+    pub(super) fn new(source: R, progress: &'a mut dyn FnMut(u64)) -> Self {
+        Self { source, bytes: 0, told: 0, progress }
+    }
 }
 
 impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.source.read(buffer)?;
         self.bytes += length as u64;
-        (self.progress)(self.bytes);
+        if self.bytes - self.told >= STEP {
+            self.told = self.bytes;
+            (self.progress)(self.bytes);
+        }
         Ok(length)
     }
 }
@@ -138,6 +151,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn progress_is_told_in_steps() {
+        let mut told = Vec::new();
+        let mut tell = |bytes| told.push(bytes);
+        let mut source = Counted::new(io::repeat(b'x').take(5 * STEP + 10), &mut tell);
+        let mut block = [0; 100_000];
+        while source.read(&mut block).expect("bytes") > 0 {}
+        assert_eq!(told.len(), 4, "{told:?}");
+        let steps: Vec<u64> = [0].iter().chain(&told).zip(&told).map(|(from, to)| to - from).collect();
+        assert!(steps.iter().all(|step| (STEP..STEP + 100_000).contains(step)), "{told:?}");
     }
 
     #[test]
