@@ -24,6 +24,7 @@ use hasten_bench::affinity::Placement;
 use hasten_bench::host;
 use hasten_bench::node::wait::{Ended, wait};
 use hasten_evidence::report::Host;
+use hasten_evidence::statistics::median;
 use serde::{Deserialize, Serialize};
 
 /// Nobody waits longer for a gigabyte.
@@ -289,8 +290,8 @@ fn measure(options: &Options, trace: &'static str, lines: u64, path: &Path) -> R
         trace,
         lines,
         collections,
-        wall_s: spread(wall),
-        cpu_s: spread(cpu),
+        wall_s: spread(&wall),
+        cpu_s: spread(&cpu),
         peak_mb: peak as f64 / 1e6,
     })
 }
@@ -315,8 +316,8 @@ fn run<'a>(
     }
 }
 
-fn spread(mut values: Vec<f64>) -> [f64; 3] {
-    values.sort_by(f64::total_cmp);
-    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-    [at(0), at(values.len() / 2), at(values.len().saturating_sub(1))]
+fn spread(values: &[f64]) -> [f64; 3] {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    [least, median(values), most]
 }

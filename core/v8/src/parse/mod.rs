@@ -41,8 +41,8 @@ pub enum TraceError {
 
 /// Reads a trace to its end: a file of V8's output and whatever else a program wrote, packed by gzip or not.
 ///
-/// `progress` is told how many bytes of `source` have been read, every megabyte. What breaks off in the middle is still summed up, and
-/// [`Summary::incomplete`] says why; a source of which nothing can be read is an error.
+/// `progress` is told how many bytes of `source` have been read, every megabyte and at the end. What breaks off in the
+/// middle is still summed up, and [`Summary::incomplete`] says why; a source of which nothing can be read is an error.
 pub fn read(source: impl Read, name: &str, progress: &mut dyn FnMut(u64)) -> Result<Summary, TraceError> {
     let source = Counted::new(source, progress);
     source::unpacked(source, name, |source| {

@@ -35,26 +35,26 @@ pub(super) fn unpacked<T: Send>(
     }
     let is_gzip = head.starts_with(GZIP);
     let mut source = head.as_slice().chain(source);
-    match is_gzip {
+    Ok(match is_gzip {
         true if relay::is_worth_it() => relayed(MultiGzDecoder::new(source), read),
-        true => Ok(read(&mut MultiGzDecoder::new(source))),
-        false => Ok(read(&mut source)),
-    }
+        true => read(&mut MultiGzDecoder::new(source)),
+        false => read(&mut source),
+    })
 }
 
-/// Calls `read` on another thread, and reads `source` on this one.
-fn relayed<T: Send>(
-    mut source: impl Read,
-    read: impl FnOnce(&mut dyn Read) -> T + Send,
-) -> Result<T, TraceError> {
+/// Calls `read` on another thread, and reads `source` on this one; or does both here if the system allows no thread.
+fn relayed<T: Send, F: FnOnce(&mut dyn Read) -> T + Send>(mut source: impl Read, read: F) -> T {
     thread::scope(|scope| {
         let (giver, taker) = relay::relay::<Vec<u8>>();
         let (fail, failure) = mpsc::channel();
         let mut blocks = Blocks { taker, failure, block: Vec::new(), start: 0 };
+        // What a thread that does not start was given is lost, so it is given its work when it has started.
+        let (work, works) = mpsc::channel::<F>();
         let reader = thread::Builder::new()
             .name("lines".to_owned())
-            .spawn_scoped(scope, move || read(&mut blocks))
-            .map_err(|source| TraceError::Read { source })?;
+            .spawn_scoped(scope, move || works.recv().map(|read| read(&mut blocks)));
+        let Ok(reader) = reader else { return read(&mut source) };
+        let _ = work.send(read);
         let mut block = Vec::new();
         loop {
             block.resize(BLOCK, 0);
@@ -71,7 +71,8 @@ fn relayed<T: Send>(
             giver.give(&mut block);
         }
         drop(giver);
-        Ok(reader.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
+        let result = reader.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+        result.expect("it waits for its work")
     })
 }
 
@@ -101,7 +102,7 @@ impl Read for Blocks {
     }
 }
 
-/// Whoever shows how far it is wants no more than that, and nothing before it: of the first bytes follows no time.
+/// Whoever shows how far it is wants no more than that, and the end: of the first bytes follows no time.
 const STEP: u64 = 1 << 20;
 
 /// Tells how much has been read.
@@ -122,7 +123,8 @@ impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.source.read(buffer)?;
         self.bytes += length as u64;
-        if self.bytes - self.told >= STEP {
+        let is_end = length == 0;
+        if is_end || self.bytes - self.told >= STEP {
             self.told = self.bytes;
             (self.progress)(self.bytes);
         }
@@ -160,7 +162,8 @@ mod tests {
         let mut source = Counted::new(io::repeat(b'x').take(5 * STEP + 10), &mut tell);
         let mut block = [0; 100_000];
         while source.read(&mut block).expect("bytes") > 0 {}
-        assert_eq!(told.len(), 4, "{told:?}");
+        // The last one is the end.
+        assert_eq!((told.len(), told.pop()), (5, Some(5 * STEP + 10)));
         let steps: Vec<u64> = [0].iter().chain(&told).zip(&told).map(|(from, to)| to - from).collect();
         assert!(steps.iter().all(|step| (STEP..STEP + 100_000).contains(step)), "{told:?}");
     }
@@ -173,8 +176,7 @@ mod tests {
             let mut read = Vec::new();
             let end = source.read_to_end(&mut read);
             (read, end.map_err(|error| error.to_string()))
-        })
-        .expect("a thread");
+        });
         assert!(read == bytes, "{} bytes", read.len());
         assert_eq!(end, Err("the disk is gone".to_owned()));
     }
@@ -185,6 +187,6 @@ mod tests {
             let mut byte = [0];
             source.read_exact(&mut byte).map(|()| byte)
         });
-        assert_eq!(first.expect("a thread").expect("a byte"), [7]);
+        assert_eq!(first.expect("a byte"), [7]);
     }
 }
