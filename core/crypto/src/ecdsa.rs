@@ -8,8 +8,10 @@ use std::fmt;
 
 use crate::encoding::der;
 use crate::group::Curve;
+use crate::hash::Hash;
 use crate::memory::{SecretStack, wipe_limbs};
 use crate::multibuffer::{self, LANES, Scratch};
+use crate::nonce::{self, FRESH};
 use crate::order::{self, Order};
 use crate::random::Random;
 use crate::rsa::UnsupportedKey;
@@ -39,6 +41,44 @@ impl EcKey {
 
     pub fn curve(&self) -> Curve {
         self.curve
+    }
+
+    /// A nonce for this key and message, into the curve's limbs of `out`. It may be zero.
+    pub(crate) fn nonce<H: Hash>(&self, fresh: &[u8; FRESH], digest: &[u8], out: &mut [u64; LIMBS]) {
+        match self.curve {
+            Curve::P256 => self.derive::<H, 4>(&order::P256, fresh, digest, out),
+            Curve::P384 => self.derive::<H, 6>(&order::P384, fresh, digest, out),
+        }
+    }
+
+    fn derive<H: Hash, const N: usize>(
+        &self,
+        order: &Order<N>,
+        fresh: &[u8; FRESH],
+        digest: &[u8],
+        out: &mut [u64; LIMBS],
+    ) {
+        let (scalar, _) = self.scalar.split_first_chunk().expect("N is 4 or 6");
+        let mut private = order.out_of_montgomery(scalar);
+        let mut nonce = nonce::derive::<H, N>(order, &private, fresh, digest);
+        out[..N].copy_from_slice(&nonce);
+        wipe_limbs(&mut private);
+        wipe_limbs(&mut nonce);
+    }
+
+    /// The signature of a message digest, of which the leftmost bits count that the curve can take.
+    ///
+    /// `None` if a half of it is zero, as once in 2^256: the standard wants another nonce then.
+    pub(crate) fn complete(
+        &self,
+        inverse: &[u64; LIMBS],
+        r: &[u64; LIMBS],
+        digest: &[u8],
+    ) -> Option<EcdsaSignature> {
+        match self.curve {
+            Curve::P256 => complete(&order::P256, self, inverse, r, digest),
+            Curve::P384 => complete(&order::P384, self, inverse, r, digest),
+        }
     }
 
     fn convert<const N: usize>(&mut self, order: &Order<N>) -> Result<(), UnsupportedKey> {
@@ -138,10 +178,8 @@ impl NoncePool {
         }
         // Taken out before anything else, so that no nonce is ever used twice.
         let mut nonce = self.nonces.pop()?;
-        let signature = match self.curve {
-            Curve::P256 => complete(&order::P256, key, &nonce, digest),
-            Curve::P384 => complete(&order::P384, key, &nonce, digest),
-        };
+        let [inverse, r] = &nonce;
+        let signature = key.complete(inverse, r, digest);
         wipe_limbs(nonce.as_flattened_mut());
         signature
     }
@@ -156,7 +194,8 @@ impl NoncePool {
 fn complete<const N: usize>(
     order: &Order<N>,
     key: &EcKey,
-    [inverse, r]: &Nonce,
+    inverse: &[u64; LIMBS],
+    r: &[u64; LIMBS],
     digest: &[u8],
 ) -> Option<EcdsaSignature> {
     let r = r.first_chunk::<N>()?;
@@ -167,7 +206,6 @@ fn complete<const N: usize>(
     let s = order.multiply(&inverse, &sum);
     wipe_limbs(&mut sum);
     wipe_limbs(&mut inverse);
-    // Zero happens once in 2^256; the standard wants another nonce then, and the caller has the original path.
     if limbs::is_zero(r) | limbs::is_zero(&s) != 0 {
         return None;
     }
@@ -179,9 +217,5 @@ fn complete<const N: usize>(
 
 /// The leftmost bits of a digest as a number (bits2int of FIPS 186-5; curves of whole limbs only).
 fn message_representative<const N: usize>(digest: &[u8]) -> [u64; N] {
-    let mut bytes = [[0; 8]; N];
-    let used = digest.len().min(N * 8);
-    bytes.as_flattened_mut()[N * 8 - used..].copy_from_slice(&digest[..used]);
-    bytes.reverse();
-    bytes.map(u64::from_be_bytes)
+    limbs::from_be_padded(&digest[..digest.len().min(N * 8)])
 }

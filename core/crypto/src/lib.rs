@@ -41,6 +41,7 @@ pub mod kdf;
 mod limbs;
 mod memory;
 mod multibuffer;
+mod nonce;
 mod order;
 mod random;
 mod rsa;
@@ -54,7 +55,8 @@ pub use group::{Curve, Group};
 pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
 pub use memory::{constant_time_eq, wipe};
 pub use multibuffer::{
-    DeriveLane, LANES, LaneStatus, RsaLane, Scratch, derive, keygen, rsa_check, rsa_private,
+    DeriveLane, EcdsaLane, LANES, LaneStatus, RsaLane, Scratch, derive, ecdsa_sign, keygen, rsa_check,
+    rsa_private,
 };
 pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};

@@ -28,6 +28,16 @@ pub(crate) fn from_be<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     Some(limbs)
 }
 
+/// Reads big-endian bytes, at most eight for each limb.
+pub(crate) fn from_be_padded<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    debug_assert!(bytes.len() <= N * 8);
+    let mut limbs = [0; N];
+    for (limb, chunk) in limbs.iter_mut().zip(bytes.rchunks(8)) {
+        *limb = chunk.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
+    }
+    limbs
+}
+
 /// Writes big-endian bytes, exactly eight for each limb.
 pub(crate) fn to_be(limbs: &[u64], bytes: &mut [u8]) {
     debug_assert_eq!(bytes.len(), limbs.len() * 8);

@@ -2,7 +2,8 @@
 //!
 //! What is left of an ECDSA signature once its nonce is prepared is two multiplications and an addition here.
 
-use crate::limbs::{add_with_carry, is_zero, less_than, multiply_add, sub_with_borrow};
+use crate::limbs::{self, add_with_carry, is_zero, less_than, multiply_add, sub_with_borrow};
+use crate::memory::wipe_limbs;
 
 /// The order of NIST P-256.
 pub(crate) static P256: Order<4> =
@@ -42,8 +43,26 @@ impl<const N: usize> Order<N> {
         self.subtract_once(value, 0)
     }
 
+    /// A big-endian number of 512 bits mod order.
+    pub(crate) fn reduce_wide(&self, bytes: &[u8; 64]) -> [u64; N] {
+        const { assert!(4 <= N && N < 8, "the high part has to fit") };
+        let (high, low) = bytes.split_at(64 - N * 8);
+        let [mut high, mut low] = [high, low].map(limbs::from_be_padded);
+        // The square is 2^(64 N) in Montgomery form.
+        let mut shifted = self.multiply(&self.reduce(&high), &self.square);
+        let remainder = self.add(&shifted, &self.reduce(&low));
+        [&mut high, &mut low, &mut shifted].into_iter().for_each(|secret| wipe_limbs(secret));
+        remainder
+    }
+
     pub(crate) fn to_montgomery(&self, value: &[u64; N]) -> [u64; N] {
         self.multiply(value, &self.square)
+    }
+
+    pub(crate) fn out_of_montgomery(&self, value: &[u64; N]) -> [u64; N] {
+        let mut one = [0; N];
+        one[0] = 1;
+        self.multiply(value, &one)
     }
 
     /// `a * b / 2^(64 N)` mod order, for reduced a and b: the product, if one of them is in Montgomery form.
@@ -156,6 +175,16 @@ mod tests {
 
         expected.mod_mul(&number(&x), &number(&y), &modulus, &mut context).unwrap();
         prop_assert_eq!(number(&order.multiply(&order.to_montgomery(&x), &y)), expected);
+        prop_assert_eq!(order.out_of_montgomery(&order.to_montgomery(&x)), x);
+        Ok(())
+    }
+
+    fn check_wide<const N: usize>(order: &Order<N>, limbs: [u64; 8]) -> Result<(), TestCaseError> {
+        let mut expected = BigNum::new().unwrap();
+        expected.nnmod(&number(&limbs), &number(&order.modulus), &mut BigNumContext::new().unwrap()).unwrap();
+        let mut bytes = [0; 64];
+        to_be(&limbs, &mut bytes);
+        prop_assert_eq!(number(&order.reduce_wide(&bytes)), expected);
         Ok(())
     }
 
@@ -175,6 +204,12 @@ mod tests {
             b in [limb(), limb(), limb(), limb(), limb(), limb()],
         ) {
             check(&P384, a, b)?;
+        }
+
+        #[test]
+        fn long_numbers_are_reduced_as_by_openssl(limbs in prop::array::uniform8(limb())) {
+            check_wide(&P256, limbs)?;
+            check_wide(&P384, limbs)?;
         }
     }
 

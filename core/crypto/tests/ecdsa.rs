@@ -1,131 +1,67 @@
-//! Signatures from prepared nonces, against OpenSSL and the vectors of RFC 6979.
+//! Signatures with nonces of their own key and message, against OpenSSL and known answers.
 
 mod support;
 
-use std::collections::HashSet;
-
-use hasten_crypto::{Curve, EcKey, EcdsaSignature, Group, LANES, NoncePool, UnsupportedKey};
-use openssl::bn::BigNum;
-use openssl::ec::EcKey as HostEcKey;
+use hasten_crypto::{
+    Curve, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, LANES, Scratch, UnsupportedKey, ecdsa_sign,
+};
+use openssl::bn::{BigNum, BigNumContext, BigNumRef};
+use openssl::ec::{EcGroup, EcPoint};
 use openssl::ecdsa::EcdsaSig;
-use openssl::pkey::Private;
 use proptest::prelude::*;
 
-use crate::support::{ec_key, engine, host_key, little_endian, random};
+use crate::support::ecdsa::{Chosen, batch, der, generator_x, near_order, number, order, verifies};
+use crate::support::hash::{Sha512, digest as hash};
+use crate::support::{ec_key, engine, host_key, little_endian, nid, random};
 
 const CURVES: [Curve; 2] = [Curve::P256, Curve::P384];
 
-fn order(curve: Curve) -> BigNum {
-    BigNum::from_hex_str(match curve {
-        Curve::P256 => "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
-        Curve::P384 => {
-            "ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973"
-        }
-    })
-    .unwrap()
-}
+/// Bytes of randomness in a nonce.
+const FRESH: usize = 32;
 
-fn der(signature: &EcdsaSignature) -> Vec<u8> {
-    let mut out = [0; EcdsaSignature::MAX_DER];
-    let length = signature.to_der(&mut out).unwrap();
-    out[..length].to_vec()
-}
-
-fn verifies(host: &HostEcKey<Private>, digest: &[u8], signature: &EcdsaSignature) -> bool {
-    EcdsaSig::from_der(&der(signature)).unwrap().verify(digest, host).unwrap()
-}
-
-/// A random source that hands out the given scalars, in the engine's byte order, over and over.
-fn fixed(scalars: Vec<BigNum>, bytes: usize) -> impl FnMut(&mut [u8]) -> bool {
-    let mut turn = 0;
-    move |out: &mut [u8]| {
-        assert_eq!(out.len(), bytes);
-        out.copy_from_slice(&scalars[turn % scalars.len()].to_vec_padded(bytes as i32).unwrap());
-        out.reverse();
-        turn += 1;
+fn sign_one(engine: &mut (Ifma, Scratch), key: &EcKey, digest: &[u8], fresh: &[u8; FRESH]) -> EcdsaSignature {
+    let mut fixed = |bytes: &mut [u8]| {
+        bytes.copy_from_slice(fresh);
         true
-    }
+    };
+    batch::<Sha512>(engine, key.curve(), &[(key, digest)], &mut fixed)[0].unwrap()
 }
 
 #[test]
-fn openssl_verifies_signatures_of_several_keys_from_one_pool() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn openssl_verifies_every_number_of_lanes() {
+    let Some(mut engine) = engine() else { return };
     for curve in CURVES {
-        let mut pool = NoncePool::new(curve).unwrap();
         let keys: Vec<_> = (0..3).map(|_| ec_key(curve)).collect();
-        assert_eq!(pool.refill(ifma, &mut scratch, &mut random), LANES);
-        assert!(scratch.is_zero());
-        for i in 0..LANES {
-            let (host, key) = &keys[i % 3];
-            let mut digest = [0; 64];
-            random(&mut digest);
-            let digest = &digest[..[20, 28, 32, 48, 64][i % 5]];
-            let signature = pool.sign(key, digest).unwrap();
-            assert!(verifies(host, digest, &signature), "{curve:?} signature {i}");
-            assert_eq!(pool.available(), LANES - 1 - i);
+        for lanes in 1..=LANES {
+            let mut digests = [[0; 64]; LANES];
+            digests.iter_mut().for_each(|digest| assert!(random(digest)));
+            let lengths = [20, 28, 32, 48, 64, 1, 0, 47];
+            let inputs: Vec<_> =
+                (0..lanes).map(|i| (&keys[(i + lanes) % 3].1, &digests[i][..lengths[i]])).collect();
+            let signatures = batch::<Sha512>(&mut engine, curve, &inputs, &mut random);
+            for (i, signature) in signatures.iter().enumerate() {
+                let (host, _) = &keys[(i + lanes) % 3];
+                assert!(verifies(host, inputs[i].1, &signature.unwrap()), "{curve:?}, lane {i} of {lanes}");
+            }
         }
-        assert!(pool.sign(&keys[0].1, &[1; 32]).is_none(), "the pool is empty");
     }
 }
 
-/// RFC 6979, appendices A.2.5 and A.2.6, message "sample", hash of the curve's size.
 #[test]
-fn known_nonces_give_the_known_signatures() {
-    let Some((ifma, mut scratch)) = engine() else { return };
-    let vectors = [
-        (
-            Curve::P256,
-            "C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721",
-            "A6E3C57DD01ABE90086538398355DD4C3B17AA873382B0F24D6129493D8AAD60",
-            "EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716",
-            "F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8",
-            openssl::sha::sha256(b"sample").to_vec(),
-        ),
-        (
-            Curve::P384,
-            "6B9D3DAD2E1B8C1C05B19875B6659F4DE23C3B667BF297BA9AA47740787137D896D5724E4C70A825F872C9EA60D2EDF5",
-            "94ED910D1A099DAD3254E9242AE85ABDE4BA15168EAF0CA87A555FD56D10FBCA2907E3E83BA95368623B8C4686915CF9",
-            "94EDBB92A5ECB8AAD4736E56C691916B3F88140666CE9FA73D64C4EA95AD133C81A648152E44ACF96E36DD1E80FABE46",
-            "99EF4AEB15F178CEA1FE40DB2603138F130E740A19624526203B6351D0A3A94FA329C145786E679E7B82C71A38628AC8",
-            openssl::sha::sha384(b"sample").to_vec(),
-        ),
-    ];
-    for (curve, scalar, nonce, r, s, digest) in vectors {
-        let number = |hex| BigNum::from_hex_str(hex).unwrap();
-        let key = EcKey::new(curve, &little_endian(&number(scalar))).unwrap();
-        let mut pool = NoncePool::new(curve).unwrap();
-        pool.refill(ifma, &mut scratch, &mut fixed(vec![number(nonce)], curve.bytes()));
-        let signature = pool.sign(&key, &digest).unwrap();
-        assert_eq!(signature.r(), number(r).to_vec());
-        assert_eq!(signature.s(), number(s).to_vec());
-    }
-}
-
-/// Keys, nonces and digests at the ends of their ranges; digests may be above the order.
-#[test]
-fn edges_of_the_ranges() {
-    let Some((ifma, mut scratch)) = engine() else { return };
-    for curve in CURVES {
-        let below_order = |distance| {
-            let mut number = order(curve);
-            number.sub_word(distance).unwrap();
-            number
-        };
-        let small = |value| BigNum::from_u32(value).unwrap();
-        for scalar in [small(1), small(2), below_order(1)] {
-            let key = EcKey::new(curve, &little_endian(&scalar)).unwrap();
-            let group = if curve == Curve::P256 { Group::P256 } else { Group::P384 };
-            let scalar = scalar.to_vec_padded(curve.bytes() as i32).unwrap();
-            let host = host_key(group, &scalar).ec_key().unwrap();
-            let mut pool = NoncePool::new(curve).unwrap();
-            let nonces = (1..=16).flat_map(|i| [small(i), below_order(i)]).collect();
-            let mut nonces = fixed(nonces, curve.bytes());
-            while pool.refill(ifma, &mut scratch, &mut nonces) > 0 {}
-            for byte in [0xff, 0, 1, 0x80].into_iter().cycle().take(pool.available()) {
-                let digest = vec![byte; curve.bytes()];
-                // The nonce may be the one that makes s zero; then there is no signature to check.
-                if let Some(signature) = pool.sign(&key, &digest) {
-                    assert!(verifies(&host, &digest, &signature), "{curve:?} {scalar:02x?} {digest:02x?}");
+fn a_lane_that_cannot_be_signed_leaves_the_others_alone() {
+    let Some(mut engine) = engine() else { return };
+    let (p256, p384) = (ec_key(Curve::P256), ec_key(Curve::P384));
+    for (curve, good, bad) in [(Curve::P256, &p256, &p384), (Curve::P384, &p384, &p256)] {
+        for lanes in 1..=LANES {
+            for odd in 0..lanes {
+                let inputs: Vec<_> =
+                    (0..lanes).map(|i| (if i == odd { &bad.1 } else { &good.1 }, [i as u8; 32])).collect();
+                let signatures = batch::<Sha512>(&mut engine, curve, &inputs, &mut random);
+                for (i, signature) in signatures.iter().enumerate() {
+                    let good =
+                        signature.is_some_and(|signature| verifies(&good.0, &[i as u8; 32], &signature));
+                    assert_eq!(good, i != odd, "{curve:?}, lane {i} of {lanes}, {odd} is bad");
+                    assert_eq!(signature.is_none(), i == odd);
                 }
             }
         }
@@ -133,62 +69,259 @@ fn edges_of_the_ranges() {
 }
 
 #[test]
-fn nonces_come_from_the_right_range_and_from_nowhere_else() {
-    let Some((ifma, mut scratch)) = engine() else { return };
-    for curve in CURVES {
-        let zero = BigNum::new().unwrap();
-        let one = BigNum::from_u32(1).unwrap();
-        let mut above = order(curve);
-        above.add_word(1).unwrap();
-        let mut pool = NoncePool::new(curve).unwrap();
-        // Only every fourth draw is in range.
-        let draws = vec![zero.to_owned().unwrap(), order(curve), above, one];
-        assert_eq!(pool.refill(ifma, &mut scratch, &mut fixed(draws, curve.bytes())), LANES);
-        let (_, key) = ec_key(curve);
-        let generator_x = match curve {
-            Curve::P256 => "6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296",
-            Curve::P384 => {
-                "AA87CA22BE8B05378EB1C71EF320AD746E1D3B628BA79B9859F741E082542A385502F25DBF55296C3A545E3872760AB7"
-            }
-        };
-        let signature = pool.sign(&key, &[7; 32]).unwrap();
-        assert_eq!(signature.r(), BigNum::from_hex_str(generator_x).unwrap().to_vec(), "1·G");
-        pool.clear();
+fn without_randomness_or_with_too_many_lanes_nothing_is_signed() {
+    let Some(mut engine) = engine() else { return };
+    let (_, key) = ec_key(Curve::P256);
+    let failing = batch::<Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); LANES], &mut |_| false);
+    assert!(failing.iter().all(Option::is_none));
+    let crowd = batch::<Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); LANES + 1], &mut random);
+    assert!(crowd.iter().all(Option::is_none));
+    assert!(batch::<Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); 0], &mut random).is_empty());
 
-        assert_eq!(pool.refill(ifma, &mut scratch, &mut |_| false), 0, "no randomness, no nonce");
-        assert_eq!(pool.refill(ifma, &mut scratch, &mut fixed(vec![zero], curve.bytes())), 0);
-        assert!(scratch.is_zero());
-        assert_eq!(pool.available(), 0);
+    let (ifma, mut scratch) = engine;
+    let mut signature = None;
+    let made = [true, false].map(|works| {
+        let mut lane = [EcdsaLane { key: &key, digest: &[7; 32], signature: &mut signature }];
+        let mut generator = |bytes: &mut [u8]| works && random(bytes);
+        ecdsa_sign::<Sha512>(ifma, &mut scratch, Curve::P256, &mut lane, &mut generator);
+        signature.is_some()
+    });
+    assert_eq!(made, [true, false], "an old signature does not stay");
+}
+
+/// One request of the generator for all lanes: it costs more for each call than for the bytes.
+#[test]
+fn every_lane_gets_randomness_of_its_own() {
+    let Some(mut engine) = engine() else { return };
+    for curve in CURVES {
+        let (_, key) = ec_key(curve);
+        let mut requests = Vec::new();
+        let mut counting = |bytes: &mut [u8]| {
+            requests.push(bytes.len());
+            random(bytes)
+        };
+        let signatures = batch::<Sha512>(&mut engine, curve, &[(&key, [7; 32]); 5], &mut counting);
+        assert_eq!(requests, [5 * FRESH]);
+        let mut rs: Vec<_> = signatures.iter().map(|signature| signature.unwrap().r().to_vec()).collect();
+        rs.sort();
+        rs.dedup();
+        assert_eq!(rs.len(), 5, "one key and digest, five nonces");
+    }
+}
+
+/// The private key, if two signatures have the same nonce.
+fn key_from(curve: Curve, signatures: [&EcdsaSignature; 2], digests: [&[u8]; 2]) -> Option<BigNum> {
+    if signatures[0].r() != signatures[1].r() {
+        return None;
+    }
+    let mut context = BigNumContext::new().unwrap();
+    let order = order(curve);
+    let [e1, e2] = digests.map(|digest| BigNum::from_slice(digest).unwrap());
+    let [s1, s2] = signatures.map(|signature| BigNum::from_slice(signature.s()).unwrap());
+    let r = BigNum::from_slice(signatures[0].r()).unwrap();
+    let mut numbers = [(); 7].map(|()| BigNum::new().unwrap());
+    let [ds, de, inverse, k, ks, rd, d] = &mut numbers;
+    ds.mod_sub(&s1, &s2, &order, &mut context).unwrap();
+    de.mod_sub(&e1, &e2, &order, &mut context).unwrap();
+    inverse.mod_inverse(ds, &order, &mut context).unwrap();
+    k.mod_mul(de, inverse, &order, &mut context).unwrap();
+    ks.mod_mul(k, &s1, &order, &mut context).unwrap();
+    rd.mod_sub(ks, &e1, &order, &mut context).unwrap();
+    inverse.mod_inverse(&r, &order, &mut context).unwrap();
+    d.mod_mul(rd, inverse, &order, &mut context).unwrap();
+    Some(d.to_owned().unwrap())
+}
+
+/// A process is continued twice from one memory: its generator gives the same bytes to both.
+#[test]
+fn a_rollback_does_not_give_the_key_away() {
+    let Some(mut engine) = engine() else { return };
+    for curve in CURVES {
+        let (host, key) = ec_key(curve);
+        let digests = [[1; 32], [2; 32]];
+        let nonce = BigNum::from_u32(12345).unwrap();
+        let shared = digests.map(|digest| {
+            Chosen::prepare(&[&nonce]);
+            batch::<Chosen>(&mut engine, curve, &[(&key, &digest)], &mut random)[0].unwrap()
+        });
+        let found = key_from(curve, shared.each_ref(), digests.each_ref().map(|digest| &digest[..]));
+        assert_eq!(found.as_deref(), Some(host.private_key()), "the attack works where a nonce is shared");
+
+        let apart = digests.map(|digest| sign_one(&mut engine, &key, &digest, &[9; FRESH]));
+        assert_eq!(key_from(curve, apart.each_ref(), digests.each_ref().map(|digest| &digest[..])), None);
     }
 }
 
 #[test]
-fn nonces_never_repeat() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn a_nonce_depends_on_key_digest_and_randomness() {
+    let Some(mut engine) = engine() else { return };
     for curve in CURVES {
-        let (_, key) = ec_key(curve);
-        let mut pool = NoncePool::new(curve).unwrap();
-        let mut seen = HashSet::new();
-        for _ in 0..50 {
-            while pool.refill(ifma, &mut scratch, &mut random) > 0 {}
-            assert!(pool.available() > NoncePool::CAPACITY - LANES);
-            // Sometimes half of the pool, so that refills meet leftovers.
-            while pool.available() > seen.len() % 17 {
-                assert!(seen.insert(pool.sign(&key, &[1; 32]).unwrap().r().to_vec()));
+        let [(_, key), (_, other)] = [ec_key(curve), ec_key(curve)];
+        let digest = [0x5a; 64];
+        let signature = sign_one(&mut engine, &key, &digest, &[9; FRESH]);
+        assert_eq!(der(&signature), der(&sign_one(&mut engine, &key, &digest, &[9; FRESH])));
+        let mut fresh = [9; FRESH];
+        fresh[FRESH - 1] ^= 1;
+        // Bits that the number does not take count as well, and so does the length.
+        let mut beyond = digest;
+        beyond[63] ^= 1;
+        for changed in [
+            sign_one(&mut engine, &key, &digest, &fresh),
+            sign_one(&mut engine, &key, &beyond, &[9; FRESH]),
+            sign_one(&mut engine, &key, &digest[..63], &[9; FRESH]),
+            sign_one(&mut engine, &other, &digest, &[9; FRESH]),
+        ] {
+            assert_ne!(signature.r(), changed.r(), "{curve:?}");
+        }
+    }
+}
+
+/// Keys and messages of RFC 6979, appendices A.2.5 and A.2.6, randomness 00 01 … 1f; computed apart from this code, with
+/// Python's hashlib and integers.
+#[test]
+fn derived_nonces_give_the_known_signatures() {
+    let Some(mut engine) = engine() else { return };
+    let digests = [openssl::sha::sha256(b"sample").to_vec(), openssl::sha::sha384(b"sample").to_vec()];
+    let vectors = [
+        (
+            Curve::P256,
+            KEY_P256,
+            &digests[0],
+            "c429f4596c79602877686130564e65115d88feff7a2eb1dfc7428a17867b82dc",
+            "43aa16901fedd2df56bf3a2141351c7cb06b02eb3bf6ef51cac2ec1f3baaa07f",
+        ),
+        (
+            Curve::P256,
+            KEY_P256,
+            &digests[1],
+            "7612bcf0f030314c920ecff25cb80191861838d67486d00397d6d4dd4783c055",
+            "db7e24b71c11f51234494b81ffe69f1875f9210c036491ac6010b3982de65a8c",
+        ),
+        (
+            Curve::P384,
+            KEY_P384,
+            &digests[0],
+            "12d30d4ebaf85977f9a7038a60c4b51cb4e405cebbae7101fbcfccffa6af2f423ddb77413ef60bb74b6a2046cd524e1e",
+            "bdfa69ebb5769d500c4cd36979163fdcd9272f76821c25aa9649b8b974dfcee42f88c9d7c01e641d892a1d0d05bdc8eb",
+        ),
+        (
+            Curve::P384,
+            KEY_P384,
+            &digests[1],
+            "d6a134489180606d4e6e2afdf15c49b1be9bcd34d48a7914d23f9e96744bbfbdec57792fbc862c10d95efca3b17fbb08",
+            "b3213cf7fcf4809b996237f2d97653af7f886f569afe465d0b814bc238d5c194222c88e6c2bea137e2ad538509b4f547",
+        ),
+    ];
+    let fresh: [u8; FRESH] = std::array::from_fn(|i| i as u8);
+    for (curve, scalar, digest, r, s) in vectors {
+        let key = EcKey::new(curve, &little_endian(&number(scalar))).unwrap();
+        let signature = sign_one(&mut engine, &key, digest, &fresh);
+        assert_eq!(signature.r(), number(r).to_vec_padded(curve.bytes() as i32).unwrap());
+        assert_eq!(signature.s(), number(s).to_vec_padded(curve.bytes() as i32).unwrap());
+    }
+}
+
+const KEY_P256: &str = "C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721";
+const KEY_P384: &str =
+    "6B9D3DAD2E1B8C1C05B19875B6659F4DE23C3B667BF297BA9AA47740787137D896D5724E4C70A825F872C9EA60D2EDF5";
+
+/// RFC 6979, message "sample", hash of the curve's size: what a nonce gives, however it was found.
+#[test]
+fn known_nonces_give_the_known_signatures() {
+    let Some(mut engine) = engine() else { return };
+    let vectors = [
+        (
+            Curve::P256,
+            KEY_P256,
+            "A6E3C57DD01ABE90086538398355DD4C3B17AA873382B0F24D6129493D8AAD60",
+            "EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716",
+            "F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8",
+            openssl::sha::sha256(b"sample").to_vec(),
+        ),
+        (
+            Curve::P384,
+            KEY_P384,
+            "94ED910D1A099DAD3254E9242AE85ABDE4BA15168EAF0CA87A555FD56D10FBCA2907E3E83BA95368623B8C4686915CF9",
+            "94EDBB92A5ECB8AAD4736E56C691916B3F88140666CE9FA73D64C4EA95AD133C81A648152E44ACF96E36DD1E80FABE46",
+            "99EF4AEB15F178CEA1FE40DB2603138F130E740A19624526203B6351D0A3A94FA329C145786E679E7B82C71A38628AC8",
+            openssl::sha::sha384(b"sample").to_vec(),
+        ),
+    ];
+    for (curve, scalar, nonce, r, s, digest) in vectors {
+        let key = EcKey::new(curve, &little_endian(&number(scalar))).unwrap();
+        // A multiple of the order on top is reduced away.
+        let (mut multiple, mut long) = (BigNum::new().unwrap(), BigNum::new().unwrap());
+        let factor = number("fedcba9876543210fedcba9876543210");
+        multiple.checked_mul(&order(curve), &factor, &mut BigNumContext::new().unwrap()).unwrap();
+        long.checked_add(&multiple, &number(nonce)).unwrap();
+        Chosen::prepare(&[&number(nonce), &long]);
+        for signature in batch::<Chosen>(&mut engine, curve, &[(&key, &digest); 2], &mut random) {
+            assert_eq!(signature.unwrap().r(), number(r).to_vec());
+            assert_eq!(signature.unwrap().s(), number(s).to_vec());
+        }
+    }
+}
+
+/// Keys, nonces and digests at the ends of their ranges; digests may be at and above the order.
+#[test]
+fn edges_of_the_ranges() {
+    let Some(mut engine) = engine() else { return };
+    let small = |value| BigNum::from_u32(value).unwrap();
+    for curve in CURVES {
+        let bytes = curve.bytes() as i32;
+        let group = if curve == Curve::P256 { Group::P256 } else { Group::P384 };
+        let nonces: Vec<_> = (1..=4).flat_map(|i| [small(i as u32), near_order(curve, -i)]).collect();
+        let nonces: Vec<_> = nonces.iter().map(|nonce| &**nonce).collect();
+        let near = (-2..=2).map(|distance| near_order(curve, distance).to_vec_padded(bytes).unwrap());
+        let digests: Vec<_> =
+            [0xff, 0, 1, 0x80].map(|byte| vec![byte; bytes as usize]).into_iter().chain(near).collect();
+        for scalar in [small(1), small(2), near_order(curve, -1)] {
+            let key = EcKey::new(curve, &little_endian(&scalar)).unwrap();
+            let host = host_key(group, &scalar.to_vec_padded(bytes).unwrap()).ec_key().unwrap();
+            for digest in &digests {
+                Chosen::prepare(&nonces);
+                for signature in batch::<Chosen>(&mut engine, curve, &[(&key, digest); LANES], &mut random) {
+                    assert!(verifies(&host, digest, &signature.unwrap()), "{curve:?} {scalar} {digest:02x?}");
+                }
             }
         }
-        assert!(seen.len() > 500);
+    }
+}
+
+fn made(signatures: &[Option<EcdsaSignature>]) -> Vec<bool> {
+    signatures.iter().map(Option::is_some).collect()
+}
+
+/// The standard wants another nonce then; the host finds one.
+#[test]
+fn zeros_are_not_signed_with() {
+    let Some(mut engine) = engine() else { return };
+    for curve in CURVES {
+        let (host, key) = ec_key(curve);
+        let (zero, one) = (BigNum::new().unwrap(), BigNum::from_u32(1).unwrap());
+        let mut twice = BigNum::new().unwrap();
+        twice.lshift1(&order(curve)).unwrap();
+        Chosen::prepare(&[&zero, &one, &order(curve), &twice, &near_order(curve, 1)]);
+        let signatures = batch::<Chosen>(&mut engine, curve, &[(&key, [7; 32]); 5], &mut random);
+        assert_eq!(made(&signatures), [false, true, false, false, true], "a nonce of zero is refused");
+        for signature in signatures.into_iter().flatten() {
+            assert!(verifies(&host, &[7; 32], &signature));
+            assert_eq!(signature.r(), generator_x(curve).to_vec(), "1·G");
+        }
+
+        // With the key 1 and the nonce 1, s is digest + r.
+        let key = EcKey::new(curve, &[1]).unwrap();
+        let mut digest = BigNum::new().unwrap();
+        digest.checked_sub(&order(curve), &generator_x(curve)).unwrap();
+        let digest = digest.to_vec_padded(curve.bytes() as i32).unwrap();
+        Chosen::prepare(&[&one, &BigNum::from_u32(2).unwrap()]);
+        let signatures = batch::<Chosen>(&mut engine, curve, &[(&key, &digest); 2], &mut random);
+        assert_eq!(made(&signatures), [false, true], "s is never zero");
     }
 }
 
 #[test]
-fn keys_of_another_curve_and_out_of_range_are_refused() {
-    let Some((ifma, mut scratch)) = engine() else { return };
-    let (_, p256) = ec_key(Curve::P256);
-    let mut pool = NoncePool::new(Curve::P384).unwrap();
-    pool.refill(ifma, &mut scratch, &mut random);
-    assert!(pool.sign(&p256, &[1; 32]).is_none());
-    assert_eq!(pool.available(), LANES, "no nonce was spent");
+fn keys_out_of_range_are_refused() {
     for curve in CURVES {
         let order = little_endian(&order(curve));
         for scalar in [&[][..], &[0; 48], &[0xff; 48], &[1; 49], &order] {
@@ -199,22 +332,48 @@ fn keys_of_another_curve_and_out_of_range_are_refused() {
     assert!(EcKey::new(Curve::P256, &[&[1; 32][..], &[1]].concat()).is_err());
 }
 
+/// r of the nonce that the documentation promises, by OpenSSL's hash, numbers and points.
+fn expected_r(curve: Curve, scalar: &BigNumRef, fresh: &[u8], digest: &[u8]) -> Vec<u8> {
+    let scalar = scalar.to_vec_padded(curve.bytes() as i32).unwrap();
+    let wide = hash::<Sha512>(&[b"ecdsa nonce", &scalar[..], fresh, digest].concat());
+    let mut context = BigNumContext::new().unwrap();
+    let mut nonce = BigNum::new().unwrap();
+    nonce.nnmod(&BigNum::from_slice(&wide).unwrap(), &order(curve), &mut context).unwrap();
+    let group = EcGroup::from_curve_name(nid(curve)).unwrap();
+    let mut point = EcPoint::new(&group).unwrap();
+    point.mul_generator2(&group, &nonce, &mut context).unwrap();
+    let (mut x, mut y, mut r) = (BigNum::new().unwrap(), BigNum::new().unwrap(), BigNum::new().unwrap());
+    point.affine_coordinates(&group, &mut x, &mut y, &mut context).unwrap();
+    r.nnmod(&x, &order(curve), &mut context).unwrap();
+    r.to_vec_padded(curve.bytes() as i32).unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Arithmetic after the nonce, against OpenSSL's verification, for arbitrary digests of arbitrary length.
+    /// Keys, digests of any length and randomness, against OpenSSL's arithmetic and verification.
     #[test]
-    fn any_digest(digest in prop::collection::vec(any::<u8>(), 0..80), p384: bool) {
-        let Some((ifma, mut scratch)) = engine() else { return Ok(()) };
+    fn any_batch(
+        digests in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..=LANES),
+        fresh: [[u8; FRESH]; LANES],
+        p384: bool,
+    ) {
+        let Some(mut engine) = engine() else { return Ok(()) };
         let curve = if p384 { Curve::P384 } else { Curve::P256 };
-        let (host, key) = ec_key(curve);
-        let mut pool = NoncePool::new(curve).unwrap();
-        pool.refill(ifma, &mut scratch, &mut random);
-        // OpenSSL does not take an empty digest; for us it is the number zero.
-        let digest = if digest.is_empty() { vec![0] } else { digest };
-        let signature = pool.sign(&key, &digest).unwrap();
-        prop_assert!(verifies(&host, &digest, &signature));
-        let host_form = EcdsaSig::from_der(&der(&signature)).unwrap();
-        prop_assert_eq!(host_form.to_der().unwrap(), der(&signature));
+        let keys = [ec_key(curve), ec_key(curve)];
+        let inputs: Vec<_> = digests.iter().enumerate().map(|(i, digest)| (&keys[i % 2].1, &digest[..])).collect();
+        let mut fixed = |bytes: &mut [u8]| {
+            bytes.copy_from_slice(&fresh.as_flattened()[..bytes.len()]);
+            true
+        };
+        let signatures = batch::<Sha512>(&mut engine, curve, &inputs, &mut fixed);
+        for (i, signature) in signatures.into_iter().enumerate() {
+            let (host, _) = &keys[i % 2];
+            let signature = signature.unwrap();
+            prop_assert!(verifies(host, &digests[i], &signature));
+            prop_assert_eq!(signature.r(), expected_r(curve, host.private_key(), &fresh[i], &digests[i]));
+            let host_form = EcdsaSig::from_der(&der(&signature)).unwrap();
+            prop_assert_eq!(host_form.to_der().unwrap(), der(&signature));
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn ecdsa_nonces(
 ) {
     let [nonces, inverses, rs] = &mut scratch.staging.limbs;
     if random_scalars(curve, random, nonces) {
-        let status = sign_setup(curve, nonces, inverses, rs);
+        let status = sign_setup(curve, nonces, |lane| lane, inverses, rs);
         (0..LANES).filter(|&lane| status.is_ok(lane)).for_each(|lane| sink([inverses[lane], rs[lane]]));
     }
     scratch.staging.wipe_limbs();
@@ -45,14 +45,21 @@ pub(super) fn random_scalars(curve: Curve, random: &mut Random<'_>, lanes: &mut 
     })
 }
 
-fn sign_setup(curve: Curve, nonces: &Lanes, inverses: &mut Lanes, rs: &mut Lanes) -> LaneStatus {
+/// What signatures need of their nonces k: the inverse, and x(k·G) mod order. Lane i of both comes from lane `source(i)`.
+pub(super) fn sign_setup(
+    curve: Curve,
+    nonces: &Lanes,
+    source: impl Fn(usize) -> usize,
+    inverses: &mut Lanes,
+    rs: &mut Lanes,
+) -> LaneStatus {
     let function = match curve {
         Curve::P256 => ffi::k1_mbx_nistp256_ecdsa_sign_setup_mb8,
         Curve::P384 => ffi::k1_mbx_nistp384_ecdsa_sign_setup_mb8,
     };
     // SAFETY: see the module's soundness section. The last argument is reserved.
     LaneStatus::from_engine(unsafe {
-        function(&outputs(inverses), &outputs(rs), &inputs(nonces, |lane| lane), ptr::null_mut())
+        function(&outputs(inverses), &outputs(rs), &inputs(nonces, source), ptr::null_mut())
     })
 }
 

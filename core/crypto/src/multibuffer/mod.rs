@@ -11,6 +11,7 @@
 
 mod curves;
 mod ecdhe;
+mod ecdsa;
 mod ffi;
 mod field25519;
 mod rsa;
@@ -26,6 +27,7 @@ use crate::rsa::RsaSize;
 
 pub(crate) use self::curves::ecdsa_nonces;
 pub use self::ecdhe::{DeriveLane, derive, keygen};
+pub use self::ecdsa::{EcdsaLane, ecdsa_sign};
 pub use self::rsa::{RsaLane, rsa_check, rsa_private};
 
 /// Operations in one batch.

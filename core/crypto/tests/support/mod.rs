@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod ecdsa;
 pub(crate) mod hash;
 
 use hasten_crypto::{Curve, EcKey, Group, Ifma, RsaKey, RsaParts, RsaSize, Scratch};

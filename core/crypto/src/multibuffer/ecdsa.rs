@@ -1,0 +1,83 @@
+//! ECDSA signatures, each with a nonce of its own key and message.
+
+use super::curves::sign_setup;
+use super::{LANES, LaneStatus, Scratch};
+use crate::Ifma;
+use crate::ecdsa::{EcKey, EcdsaSignature};
+use crate::group::Curve;
+use crate::hash::Hash;
+use crate::limbs;
+use crate::memory::wipe;
+use crate::nonce::FRESH;
+use crate::random::Random;
+
+/// One signature of a batch.
+pub struct EcdsaLane<'a> {
+    pub key: &'a EcKey,
+    /// The digest of the message, of any length: the leftmost bits count that the curve can take.
+    pub digest: &'a [u8],
+    /// Receives the signature.
+    pub signature: &'a mut Option<EcdsaSignature>,
+}
+
+/// Signs the digests of one to eight lanes. `H` is SHA-512, whatever hash the digests are of.
+///
+/// `random` is the host's generator for private values and is asked once for all lanes. Should it repeat itself, as in a
+/// process that is continued twice from one snapshot, the same digest has the same signature again, and another digest
+/// has another nonce: the key stays safe.
+///
+/// A lane has no signature if its key is on another curve; none has one if there are more than eight, or if the
+/// generator fails.
+pub fn ecdsa_sign<H: Hash>(
+    _: Ifma,
+    scratch: &mut Scratch,
+    curve: Curve,
+    lanes: &mut [EcdsaLane<'_>],
+    random: &mut Random<'_>,
+) -> LaneStatus {
+    lanes.iter_mut().for_each(|lane| *lane.signature = None);
+    let mut status = LaneStatus::NONE;
+    if lanes.is_empty() || lanes.len() > LANES {
+        return status;
+    }
+    let valid = derive_nonces::<H>(scratch, curve, lanes, random);
+    if let Some(filler) = valid.first() {
+        let [nonces, inverses, rs] = &mut scratch.staging.limbs;
+        let source = |i| if valid.is_ok(i) { i } else { filler };
+        let ready = sign_setup(curve, nonces, source, inverses, rs).and(valid);
+        for (i, lane) in lanes.iter_mut().enumerate().filter(|&(i, _)| ready.is_ok(i)) {
+            *lane.signature = lane.key.complete(&inverses[i], &rs[i], lane.digest);
+            if lane.signature.is_some() {
+                status.set(i);
+            }
+        }
+    }
+    scratch.staging.wipe_limbs();
+    status
+}
+
+/// Leaves nonces in the first staging array; the lanes that have one.
+fn derive_nonces<H: Hash>(
+    scratch: &mut Scratch,
+    curve: Curve,
+    lanes: &[EcdsaLane<'_>],
+    random: &mut Random<'_>,
+) -> LaneStatus {
+    let mut valid = LaneStatus::NONE;
+    let mut fresh = [[0; FRESH]; LANES];
+    if random(fresh[..lanes.len()].as_flattened_mut()) {
+        let nonces = &mut scratch.staging.limbs[0];
+        for (i, (lane, nonce)) in lanes.iter().zip(nonces).enumerate() {
+            if lane.key.curve() != curve {
+                continue;
+            }
+            lane.key.nonce::<H>(&fresh[i], lane.digest, nonce);
+            // Zero happens once in 2^256.
+            if limbs::is_zero(nonce) == 0 {
+                valid.set(i);
+            }
+        }
+    }
+    wipe(fresh.as_flattened_mut());
+    valid
+}
