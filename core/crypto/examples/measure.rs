@@ -169,8 +169,8 @@ fn host_keygen(group: Group) -> PKey<Private> {
 fn keygen_batch(ifma: Ifma, scratch: &mut Scratch, group: Group) -> f64 {
     let mut pool = KeyPool::new(group).expect("the kernel can wipe pages on fork");
     median(400, || {
-        pool.refill(ifma, scratch, &mut random);
-        while let Some(pair) = pool.take() {
+        pool.refill(0, ifma, scratch, &mut random);
+        while let Some(pair) = pool.take(0) {
             black_box(pair);
         }
     })

@@ -49,8 +49,10 @@ impl fmt::Debug for KeyPair {
 /// The private key, then the public key where the longest private one ends.
 pub(crate) type KeyPairBytes = [u8; Group::MAX_PRIVATE + Group::MAX_PUBLIC];
 
-/// Unused key pairs of one group. One per thread; a forked child finds its copy empty, as with
-/// [`NoncePool`](crate::NoncePool).
+/// Unused key pairs of one group. One per thread; a forked child finds its copy empty.
+///
+/// Every method takes the time of day, in ns, and first wipes what was drawn more than a second before, or after it: a
+/// copy of the process that goes on later, from a checkpoint or a snapshot, does not find keys that the original has used.
 pub struct KeyPool {
     group: Group,
     pairs: SecretStack<KeyPairBytes, { Self::CAPACITY }>,
@@ -68,13 +70,14 @@ impl KeyPool {
         self.group
     }
 
-    pub fn available(&self) -> usize {
+    pub fn available(&mut self, now: u64) -> usize {
+        self.pairs.expire(now);
         self.pairs.len()
     }
 
     /// Adds eight key pairs, if there is room; how many were added.
-    pub fn refill(&mut self, ifma: Ifma, scratch: &mut Scratch, random: &mut Random<'_>) -> usize {
-        if self.available() + LANES > Self::CAPACITY {
+    pub fn refill(&mut self, now: u64, ifma: Ifma, scratch: &mut Scratch, random: &mut Random<'_>) -> usize {
+        if self.available(now) + LANES > Self::CAPACITY {
             return 0;
         }
         let mut added = 0;
@@ -84,7 +87,8 @@ impl KeyPool {
         added
     }
 
-    pub fn take(&mut self) -> Option<KeyPair> {
+    pub fn take(&mut self, now: u64) -> Option<KeyPair> {
+        self.pairs.expire(now);
         self.pairs.pop().map(|bytes| KeyPair::new(self.group, bytes))
     }
 

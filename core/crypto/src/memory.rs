@@ -64,8 +64,13 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
 ///
 /// The kernel zeroes the pages in the child (`MADV_WIPEONFORK`), the count with them, however the child came to be: two
 /// processes that share a nonce or an ephemeral key would give their secrets away. Core dumps leave the pages out.
+///
+/// A copy of the process that is made from outside, by a checkpoint or a snapshot, finds all of it; there only age helps
+/// ([`expire`](Self::expire)).
 pub(crate) struct SecretStack<T: Plain, const N: usize> {
     region: NonNull<Region<T, N>>,
+    /// The time of day, in ns, when the oldest secret may have been pushed.
+    since: u64,
     owned: PhantomData<T>,
 }
 
@@ -76,6 +81,9 @@ struct Region<T, const N: usize> {
 }
 
 impl<T: Plain, const N: usize> SecretStack<T, N> {
+    /// A server with work to batch uses a pool up in less, and a process is seldom copied and going again so soon.
+    const MAX_AGE_NS: u64 = 1_000_000_000;
+
     const BYTES: usize = size_of::<Region<T, N>>();
 
     /// `None` if the kernel refuses such pages (before Linux 4.14, or out of memory).
@@ -88,7 +96,7 @@ impl<T: Plain, const N: usize> SecretStack<T, N> {
             return None;
         }
         // Page alignment is enough for any T here, and zeroed pages are an empty stack.
-        let stack = Self { region: NonNull::new(address.cast())?, owned: PhantomData };
+        let stack = Self { region: NonNull::new(address.cast())?, since: 0, owned: PhantomData };
         let advised = |advice| {
             // SAFETY: the range is the mapping just made.
             unsafe { libc::madvise(address, Self::BYTES, advice) == 0 }
@@ -123,6 +131,18 @@ impl<T: Plain, const N: usize> SecretStack<T, N> {
         *slot = T::ZERO;
         keep(ptr::from_mut(slot).cast());
         Some(secret)
+    }
+
+    /// Wipes everything if the oldest secret may be more than a second old at `now`, a time of day in ns. Before each use.
+    ///
+    /// A clock that was set back says nothing about age, so that counts as old.
+    pub(crate) fn expire(&mut self, now: u64) {
+        if now.checked_sub(self.since).is_none_or(|age| age > Self::MAX_AGE_NS) {
+            self.clear();
+        }
+        if self.len() == 0 {
+            self.since = now;
+        }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -170,6 +190,25 @@ mod tests {
         stack.clear();
         assert_eq!(stack.len(), 0);
         assert_eq!(stack.region().slots, [[0; 3]; 4]);
+    }
+
+    #[test]
+    fn secrets_live_for_a_second() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut stack = Stack::new().unwrap();
+        let mut left = |push: u64, now: u64| {
+            (0..push).for_each(|_| stack.push([7; 3]).unwrap());
+            stack.expire(now);
+            (stack.len(), stack.region().slots == [[0; 3]; 4])
+        };
+        assert_eq!(left(0, 5 * SECOND), (0, true));
+        assert_eq!(left(1, 6 * SECOND), (1, false), "exactly a second");
+        assert_eq!(left(1, 6 * SECOND), (2, false));
+        assert_eq!(left(0, 6 * SECOND + 1), (0, true), "the age is that of the oldest");
+        assert_eq!(left(2, 6 * SECOND + 2), (2, false), "what came after the wiping is new");
+        assert_eq!(left(0, 6 * SECOND), (0, true), "the clock was set back");
+        assert_eq!(left(3, 6 * SECOND), (3, false));
+        assert_eq!(left(0, u64::MAX), (0, true));
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(crate) fn scalar<const N: usize>(
 /// Random bytes ahead of their use, for what a handshake shows to its peer: hello randoms, session identifiers, nonces of
 /// tickets, salts. A host's generator spends more on each call than on the bytes.
 ///
-/// Not for keys. Bytes leave zeros behind when they are taken, and a forked child finds its copy empty.
+/// Not for keys. Bytes leave zeros behind when they are taken, a forked child finds its copy empty, and what is more than
+/// a second old is not handed out: a copy of the process that goes on later asks the generator itself.
 pub struct RandomPool {
     blocks: SecretStack<Block, BLOCKS>,
 }
@@ -47,8 +48,9 @@ impl RandomPool {
         Some(Self { blocks: SecretStack::new()? })
     }
 
-    /// Fills `out`; false if the generator fails, which leaves `out` undefined.
-    pub fn fill(&mut self, out: &mut [u8], random: &mut Random<'_>) -> bool {
+    /// Fills `out` at a time of day in ns; false if the generator fails, which leaves `out` undefined.
+    pub fn fill(&mut self, now: u64, out: &mut [u8], random: &mut Random<'_>) -> bool {
+        self.blocks.expire(now);
         for chunk in out.chunks_mut(size_of::<Block>()) {
             let Some(mut block) = self.blocks.pop().or_else(|| self.refill(random)) else { return false };
             chunk.copy_from_slice(&block[..chunk.len()]);
@@ -113,15 +115,35 @@ mod tests {
         let mut seen = std::collections::HashSet::new();
         for _ in 0..200 {
             let mut out = [0; 32];
-            assert!(pool.fill(&mut out, &mut random));
+            assert!(pool.fill(0, &mut out, &mut random));
             assert!(out.chunks(16).all(|block| seen.insert(block.to_vec())), "a block came twice");
         }
         assert_eq!(calls, (200 * 32_usize).div_ceil(BLOCKS * 16));
     }
 
     #[test]
+    fn a_copy_that_goes_on_later_gets_other_bytes() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut draws = 0;
+        let mut random = |bytes: &mut [u8]| {
+            draws += 1;
+            bytes.fill(draws);
+            true
+        };
+        let mut pool = RandomPool::new().expect("Linux 4.14");
+        let mut at = |now| {
+            let mut out = [0];
+            assert!(pool.fill(now, &mut out, &mut random));
+            out[0]
+        };
+        assert_eq!([at(9 * SECOND), at(10 * SECOND)], [1, 1]);
+        assert_eq!(at(10 * SECOND + 1), 2, "drawn more than a second ago");
+        assert_eq!(at(10 * SECOND), 3, "the clock was set back");
+    }
+
+    #[test]
     fn a_generator_that_fails_is_reported() {
         let mut pool = RandomPool::new().expect("Linux 4.14");
-        assert!(!pool.fill(&mut [0; 4], &mut |_| false));
+        assert!(!pool.fill(0, &mut [0; 4], &mut |_| false));
     }
 }

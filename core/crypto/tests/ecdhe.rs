@@ -69,19 +69,39 @@ fn pooled_pairs_are_fresh() {
         let mut pool = KeyPool::new(group).unwrap();
         let mut seen = HashSet::new();
         for round in 0..40 {
-            while pool.refill(ifma, &mut scratch, &mut random) > 0 {}
-            assert!(pool.available() > KeyPool::CAPACITY - LANES);
+            while pool.refill(0, ifma, &mut scratch, &mut random) > 0 {}
+            assert!(pool.available(0) > KeyPool::CAPACITY - LANES);
             for _ in 0..=round % LANES {
-                let pair = pool.take().unwrap();
+                let pair = pool.take(0).unwrap();
                 assert_eq!(pair.private().len(), group.private_len());
                 assert_eq!(pair.public().len(), group.public_len());
                 assert!(seen.insert(pair.private().to_vec()) && seen.insert(pair.public().to_vec()));
             }
         }
         pool.clear();
-        assert!(pool.take().is_none());
-        assert_eq!(pool.refill(ifma, &mut scratch, &mut |_| false), 0, "no randomness, no keys");
+        assert!(pool.take(0).is_none());
+        assert_eq!(pool.refill(0, ifma, &mut scratch, &mut |_| false), 0, "no randomness, no keys");
         assert!(scratch.is_zero());
+    }
+}
+
+/// Two copies of a process, of which one goes on later, share no key.
+#[test]
+fn pooled_pairs_are_not_used_after_a_second() {
+    const SECOND: u64 = 1_000_000_000;
+    let Some((ifma, mut scratch)) = engine() else { return };
+    for group in Group::ALL {
+        for later in [5 * SECOND + 1, 4 * SECOND - 1, u64::MAX] {
+            let mut pool = KeyPool::new(group).unwrap();
+            assert_eq!(pool.refill(4 * SECOND, ifma, &mut scratch, &mut random), LANES);
+            assert!(pool.take(5 * SECOND).is_some());
+            assert_eq!(pool.refill(5 * SECOND, ifma, &mut scratch, &mut random), LANES);
+            assert_eq!(pool.available(5 * SECOND), 2 * LANES - 1);
+            assert!(pool.take(later).is_none(), "{group:?} at {later}");
+            assert_eq!(pool.available(later), 0);
+            assert_eq!(pool.refill(later, ifma, &mut scratch, &mut random), LANES);
+            assert!(pool.take(later).is_some());
+        }
     }
 }
 

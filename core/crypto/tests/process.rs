@@ -95,8 +95,8 @@ impl Work {
             }
         }
         for pool in keys {
-            assert_eq!(pool.refill(*ifma, scratch, &mut random), LANES);
-            while pool.take().is_some() {}
+            assert_eq!(pool.refill(0, *ifma, scratch, &mut random), LANES);
+            while pool.take(0).is_some() {}
         }
         for (group, pairs) in Group::ALL.into_iter().zip(pairs) {
             derive_all(*ifma, scratch, group, pairs);
@@ -167,11 +167,12 @@ fn pools_of_a_forked_child_are_empty() {
     let mut nonces = NoncePool::new(Curve::P256).unwrap();
     let mut keys = KeyPool::new(Group::X25519).unwrap();
     nonces.refill(ifma, &mut scratch, &mut random);
-    keys.refill(ifma, &mut scratch, &mut random);
+    keys.refill(0, ifma, &mut scratch, &mut random);
     // SAFETY: the child uses only what is its own and leaves without clean-up.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let empty = nonces.available() == 0 && nonces.sign(&key, &[1; 32]).is_none() && keys.take().is_none();
+        let empty =
+            nonces.available() == 0 && nonces.sign(&key, &[1; 32]).is_none() && keys.take(0).is_none();
         let mut fixed = |bytes: &mut [u8]| {
             bytes.fill(3);
             true
@@ -185,7 +186,7 @@ fn pools_of_a_forked_child_are_empty() {
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 42, "status {status:#x}");
-    assert_eq!((nonces.available(), keys.available()), (LANES, LANES));
+    assert_eq!((nonces.available(), keys.available(0)), (LANES, LANES));
 }
 
 #[test]
