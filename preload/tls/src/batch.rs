@@ -8,7 +8,7 @@ use hasten_crypto::{
 };
 use hasten_telemetry::{BreakerState, EngineWork, Event, Reason, slot};
 
-use crate::clock::now;
+use crate::clock::{now, time_of_day};
 use crate::config;
 use crate::handshake::Handshake;
 use crate::random;
@@ -272,12 +272,13 @@ impl Engine {
         let mut parts = self.parts.borrow_mut();
         let (ifma, parts) = (self.ifma?, parts.as_mut()?);
         let pool = parts.keys.iter_mut().flatten().find(|pool| pool.group() == group)?;
-        if pool.available() == 0 {
+        let time = time_of_day();
+        if pool.available(time) == 0 {
             let start = now();
-            let made = pool.refill(ifma, &mut parts.scratch, &mut random::private);
+            let made = pool.refill(time, ifma, &mut parts.scratch, &mut random::private);
             self.account_pool(group.keygen(), made, now() - start);
         }
-        pool.take()
+        pool.take(time)
     }
 
     /// Signs at once, with a nonce prepared eight at a time.
@@ -295,7 +296,10 @@ impl Engine {
 
     /// Random bytes that the peer will see.
     pub(crate) fn random(&self, bytes: &mut [u8]) -> bool {
-        self.random.borrow_mut().as_mut().is_some_and(|pool| pool.fill(bytes, &mut random::public))
+        self.random
+            .borrow_mut()
+            .as_mut()
+            .is_some_and(|pool| pool.fill(time_of_day(), bytes, &mut random::public))
     }
 
     fn account_pool(&self, algorithm: Algorithm, made: usize, took: u64) {
