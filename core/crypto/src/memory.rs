@@ -37,6 +37,14 @@ fn keep(address: *const u8) {
     unsafe { asm!("/* {0} */", in(reg) address, options(nostack, preserves_flags)) }
 }
 
+/// The same value, of which the compiler must not learn anything: a mask stays a mask and does not become a branch.
+#[inline(always)]
+pub(crate) fn opaque(mut value: u64) -> u64 {
+    // SAFETY: the block has no instruction and leaves the register as it is.
+    unsafe { asm!("/* {0} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags)) }
+    value
+}
+
 /// Types whose every bit pattern, all zeros included, is a value, and which own nothing.
 ///
 /// # Safety

@@ -3,7 +3,7 @@
 //! What is left of an ECDSA signature once its nonce is prepared is two multiplications and an addition here.
 
 use crate::limbs::{self, add_with_carry, is_zero, less_than, multiply_add, sub_with_borrow};
-use crate::memory::wipe_limbs;
+use crate::memory::{opaque, wipe_limbs};
 
 /// The order of NIST P-256.
 pub(crate) static P256: Order<4> =
@@ -105,7 +105,8 @@ impl<const N: usize> Order<N> {
             (*difference, borrow) = sub_with_borrow(value, modulus, borrow);
         }
         let (_, negative) = sub_with_borrow(top, 0, borrow);
-        let keep = negative.wrapping_neg();
+        // The compiler made a branch of it in some places.
+        let keep = opaque(negative.wrapping_neg());
         for (difference, &value) in difference.iter_mut().zip(value) {
             *difference = (value & keep) | (*difference & !keep);
         }
