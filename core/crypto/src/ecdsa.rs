@@ -66,7 +66,8 @@ impl EcKey {
         wipe_limbs(&mut nonce);
     }
 
-    /// The signature of a message digest, of which the leftmost bits count that the curve can take.
+    /// The signature of a message digest, of which the leftmost bits count that the curve can take, by a nonce k: 1/k in
+    /// Montgomery form, and x(k·G) mod order.
     ///
     /// `None` if a half of it is zero, as once in 2^256: the standard wants another nonce then.
     pub(crate) fn complete(
@@ -129,7 +130,8 @@ impl EcdsaSignature {
     }
 }
 
-/// What a signature needs of a nonce k: its inverse, and x(k·G), the first half of the signature; both mod order.
+/// What a signature needs of a nonce k: 1/k in Montgomery form, and x(k·G), the first half of the signature; both mod
+/// order.
 pub(crate) type Nonce = [[u64; LIMBS]; 2];
 
 /// Prepared nonces of one curve, for all keys on it. One per thread.
@@ -202,10 +204,8 @@ fn complete<const N: usize>(
     let scalar = key.scalar.first_chunk::<N>()?;
     let message = order.reduce(&message_representative(digest));
     let mut sum = order.add(&message, &order.multiply(scalar, r));
-    let mut inverse = order.to_montgomery(inverse.first_chunk::<N>()?);
-    let s = order.multiply(&inverse, &sum);
+    let s = order.multiply(inverse.first_chunk::<N>()?, &sum);
     wipe_limbs(&mut sum);
-    wipe_limbs(&mut inverse);
     if limbs::is_zero(r) | limbs::is_zero(&s) != 0 {
         return None;
     }

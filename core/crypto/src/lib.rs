@@ -37,6 +37,7 @@ mod ecdsa;
 pub mod encoding;
 mod group;
 mod hash;
+mod inverse;
 pub mod kdf;
 mod limbs;
 mod memory;

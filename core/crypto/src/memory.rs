@@ -20,6 +20,12 @@ pub(crate) fn wipe_limbs(limbs: &mut [u64]) {
     keep(limbs.as_ptr().cast());
 }
 
+/// The same for signed ones.
+pub(crate) fn wipe_signed(limbs: &mut [i64]) {
+    limbs.fill(0);
+    keep(limbs.as_ptr().cast());
+}
+
 /// Compares in time that depends on the lengths alone.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {

@@ -2,6 +2,7 @@
 //!
 //! What is left of an ECDSA signature once its nonce is prepared is two multiplications and an addition here.
 
+use crate::inverse::Modulus;
 use crate::limbs::{self, add_with_carry, is_zero, less_than, multiply_add, sub_with_borrow};
 use crate::memory::{opaque, wipe_limbs};
 
@@ -26,11 +27,20 @@ pub(crate) struct Order<const N: usize> {
     inverse: u64,
     /// 2^(128 N) mod modulus: takes a value into Montgomery form.
     square: [u64; N],
+    inversion: Modulus<N>,
 }
 
 impl<const N: usize> Order<N> {
+    const ONE: [u64; N] = {
+        let mut one = [0; N];
+        one[0] = 1;
+        one
+    };
+
     const fn new(modulus: [u64; N]) -> Self {
-        Self { modulus, inverse: negated_inverse(modulus[0]), square: montgomery_square(&modulus) }
+        let inverse = negated_inverse(modulus[0]);
+        let inversion = Modulus::new(&modulus, inverse);
+        Self { modulus, inverse, square: montgomery_square(&modulus), inversion }
     }
 
     /// All ones if `value` is in `1..order`, else zero.
@@ -60,9 +70,7 @@ impl<const N: usize> Order<N> {
     }
 
     pub(crate) fn out_of_montgomery(&self, value: &[u64; N]) -> [u64; N] {
-        let mut one = [0; N];
-        one[0] = 1;
-        self.multiply(value, &one)
+        self.multiply(value, &Self::ONE)
     }
 
     /// `a * b / 2^(64 N)` mod order, for reduced a and b: the product, if one of them is in Montgomery form.
@@ -86,6 +94,30 @@ impl<const N: usize> Order<N> {
             top = overflow + carry;
         }
         self.subtract_once(&sum, top)
+    }
+
+    /// 1/value in Montgomery form, of a value in Montgomery form; zero for zero.
+    fn invert(&self, value: &[u64; N]) -> [u64; N] {
+        self.to_montgomery(&self.to_montgomery(&self.inversion.invert(value)))
+    }
+
+    /// Inverts values in Montgomery form, none of them zero, at the price of one inversion and three products for each.
+    ///
+    /// `products` is at least as long, and overwritten.
+    pub(crate) fn invert_all(&self, values: &mut [[u64; N]], products: &mut [[u64; N]]) {
+        let mut product = self.to_montgomery(&Self::ONE);
+        for (value, before) in values.iter().zip(products.iter_mut()) {
+            *before = product;
+            product = self.multiply(&product, value);
+        }
+        let mut inverse = self.invert(&product);
+        for (value, before) in values.iter_mut().zip(products).rev() {
+            let next = self.multiply(&inverse, value);
+            *value = self.multiply(&inverse, before);
+            inverse = next;
+        }
+        wipe_limbs(&mut product);
+        wipe_limbs(&mut inverse);
     }
 
     pub(crate) fn add(&self, a: &[u64; N], b: &[u64; N]) -> [u64; N] {
@@ -180,6 +212,25 @@ mod tests {
         Ok(())
     }
 
+    /// Zero has no inverse; the others have OpenSSL's, alone and together.
+    fn check_inverses<const N: usize>(order: &Order<N>, values: &[[u64; N]]) -> Result<(), TestCaseError> {
+        prop_assert_eq!(order.invert(&[0; N]), [0; N]);
+        let mut context = BigNumContext::new().unwrap();
+        let values: Vec<_> =
+            values.iter().map(|value| order.reduce(value)).filter(|value| *value != [0; N]).collect();
+        let mut inverses: Vec<_> = values.iter().map(|value| order.to_montgomery(value)).collect();
+        let alone: Vec<_> = inverses.iter().map(|value| order.invert(value)).collect();
+        order.invert_all(&mut inverses, &mut vec![[7; N]; values.len()]);
+        prop_assert_eq!(&inverses, &alone);
+        for (value, inverse) in values.iter().zip(&inverses) {
+            let mut expected = BigNum::new().unwrap();
+            expected.mod_inverse(&number(value), &number(&order.modulus), &mut context).unwrap();
+            prop_assert_eq!(number(&order.out_of_montgomery(inverse)), expected);
+            prop_assert_eq!(order.inversion.invert(&order.inversion.invert(value)), *value);
+        }
+        Ok(())
+    }
+
     fn check_wide<const N: usize>(order: &Order<N>, limbs: [u64; 8]) -> Result<(), TestCaseError> {
         let mut expected = BigNum::new().unwrap();
         expected.nnmod(&number(&limbs), &number(&order.modulus), &mut BigNumContext::new().unwrap()).unwrap();
@@ -208,6 +259,20 @@ mod tests {
         }
 
         #[test]
+        fn inverses_of_p256_are_those_of_openssl(
+            values in prop::collection::vec(prop::array::uniform4(limb()), 1..=8),
+        ) {
+            check_inverses(&P256, &values)?;
+        }
+
+        #[test]
+        fn inverses_of_p384_are_those_of_openssl(
+            values in prop::collection::vec(prop::array::uniform6(limb()), 1..=8),
+        ) {
+            check_inverses(&P384, &values)?;
+        }
+
+        #[test]
         fn long_numbers_are_reduced_as_by_openssl(limbs in prop::array::uniform8(limb())) {
             check_wide(&P256, limbs)?;
             check_wide(&P384, limbs)?;
@@ -223,6 +288,7 @@ mod tests {
                 for other in [value, [0; N], [u64::MAX; N]] {
                     check(order, value, other).unwrap();
                 }
+                check_inverses(order, &[value]).unwrap();
             }
         }
         around(&P256);

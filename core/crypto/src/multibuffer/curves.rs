@@ -3,7 +3,7 @@
 use std::array;
 use std::ptr;
 
-use super::{LANES, LaneStatus, Scratch, ffi};
+use super::{LANES, LaneStatus, Scratch, ecdsa, ffi};
 use crate::Ifma;
 use crate::ecdsa::{LIMBS, Nonce};
 use crate::group::Curve;
@@ -21,9 +21,9 @@ pub(crate) fn ecdsa_nonces(
     random: &mut Random<'_>,
     mut sink: impl FnMut(Nonce),
 ) {
-    let [nonces, inverses, rs] = &mut scratch.staging.limbs;
-    if random_scalars(curve, random, nonces) {
-        let status = sign_setup(curve, nonces, |lane| lane, inverses, rs);
+    if random_scalars(curve, random, &mut scratch.staging.limbs[0]) {
+        let status = ecdsa::prepare(curve, scratch, LaneStatus::ALL);
+        let [inverses, rs, _] = &scratch.staging.limbs;
         (0..LANES).filter(|&lane| status.is_ok(lane)).for_each(|lane| sink([inverses[lane], rs[lane]]));
     }
     scratch.staging.wipe_limbs();
@@ -45,33 +45,21 @@ pub(super) fn random_scalars(curve: Curve, random: &mut Random<'_>, lanes: &mut 
     })
 }
 
-/// What signatures need of their nonces k: the inverse, and x(k·G) mod order. Lane i of both comes from lane `source(i)`.
-pub(super) fn sign_setup(
+/// The public points of private scalars, in affine coordinates. Lane i of the result comes from lane `source(i)`.
+pub(super) fn public_points(
     curve: Curve,
-    nonces: &Lanes,
+    private: &Lanes,
     source: impl Fn(usize) -> usize,
-    inverses: &mut Lanes,
-    rs: &mut Lanes,
+    x: &mut Lanes,
+    y: &mut Lanes,
 ) -> LaneStatus {
-    let function = match curve {
-        Curve::P256 => ffi::k1_mbx_nistp256_ecdsa_sign_setup_mb8,
-        Curve::P384 => ffi::k1_mbx_nistp384_ecdsa_sign_setup_mb8,
-    };
-    // SAFETY: see the module's soundness section. The last argument is reserved.
-    LaneStatus::from_engine(unsafe {
-        function(&outputs(inverses), &outputs(rs), &inputs(nonces, source), ptr::null_mut())
-    })
-}
-
-/// The public points of private scalars, in affine coordinates.
-pub(super) fn public_points(curve: Curve, private: &Lanes, x: &mut Lanes, y: &mut Lanes) -> LaneStatus {
     let function = match curve {
         Curve::P256 => ffi::k1_mbx_nistp256_ecpublic_key_mb8,
         Curve::P384 => ffi::k1_mbx_nistp384_ecpublic_key_mb8,
     };
-    // SAFETY: as in `sign_setup`; no third coordinate asks for affine ones.
+    // SAFETY: see the module's soundness section. No third coordinate asks for affine ones; the last argument is reserved.
     LaneStatus::from_engine(unsafe {
-        function(&outputs(x), &outputs(y), ptr::null(), &inputs(private, |lane| lane), ptr::null_mut())
+        function(&outputs(x), &outputs(y), ptr::null(), &inputs(private, source), ptr::null_mut())
     })
 }
 

@@ -84,7 +84,7 @@ fn point_keygen(
 ) {
     let [private, x, y] = &mut scratch.staging.limbs;
     if random_scalars(curve, random, private) {
-        let status = public_points(curve, private, x, y);
+        let status = public_points(curve, private, |lane| lane, x, y);
         let coordinate = curve.bytes();
         for lane in (0..LANES).filter(|&lane| status.is_ok(lane)) {
             let mut bytes = KeyPairBytes::ZERO;

@@ -1,14 +1,15 @@
 //! ECDSA signatures, each with a nonce of its own key and message.
 
-use super::curves::sign_setup;
+use super::curves::{Lanes, public_points};
 use super::{LANES, LaneStatus, Scratch};
 use crate::Ifma;
-use crate::ecdsa::{EcKey, EcdsaSignature};
+use crate::ecdsa::{EcKey, EcdsaSignature, LIMBS};
 use crate::group::Curve;
 use crate::hash::Hash;
 use crate::limbs;
-use crate::memory::wipe;
+use crate::memory::{wipe, wipe_limbs};
 use crate::nonce::FRESH;
+use crate::order::{self, Order};
 use crate::random::Random;
 
 /// One signature of a batch.
@@ -41,15 +42,12 @@ pub fn ecdsa_sign<H: Hash>(
         return status;
     }
     let valid = derive_nonces::<H>(scratch, curve, lanes, random);
-    if let Some(filler) = valid.first() {
-        let [nonces, inverses, rs] = &mut scratch.staging.limbs;
-        let source = |i| if valid.is_ok(i) { i } else { filler };
-        let ready = sign_setup(curve, nonces, source, inverses, rs).and(valid);
-        for (i, lane) in lanes.iter_mut().enumerate().filter(|&(i, _)| ready.is_ok(i)) {
-            *lane.signature = lane.key.complete(&inverses[i], &rs[i], lane.digest);
-            if lane.signature.is_some() {
-                status.set(i);
-            }
+    let ready = prepare(curve, scratch, valid);
+    let [inverses, rs, _] = &scratch.staging.limbs;
+    for (i, lane) in lanes.iter_mut().enumerate().filter(|&(i, _)| ready.is_ok(i)) {
+        *lane.signature = lane.key.complete(&inverses[i], &rs[i], lane.digest);
+        if lane.signature.is_some() {
+            status.set(i);
         }
     }
     scratch.staging.wipe_limbs();
@@ -80,4 +78,42 @@ fn derive_nonces<H: Hash>(
     }
     wipe(fresh.as_flattened_mut());
     valid
+}
+
+/// Turns the nonces k in the first staging array into 1/k in Montgomery form, and leaves x(k·G) mod order in the second; the
+/// lanes for which both are there.
+///
+/// The engine has a function for that, `sign_setup`, but it inverts each lane for itself, by exponentiation.
+pub(super) fn prepare(curve: Curve, scratch: &mut Scratch, valid: LaneStatus) -> LaneStatus {
+    let Some(filler) = valid.first() else { return valid };
+    let [nonces, x, y] = &mut scratch.staging.limbs;
+    let source = |i| if valid.is_ok(i) { i } else { filler };
+    let ready = public_points(curve, nonces, source, x, y).and(valid);
+    match curve {
+        Curve::P256 => invert_and_reduce(&order::P256, ready, nonces, x),
+        Curve::P384 => invert_and_reduce(&order::P384, ready, nonces, x),
+    }
+    ready
+}
+
+fn invert_and_reduce<const N: usize>(order: &Order<N>, ready: LaneStatus, nonces: &mut Lanes, x: &mut Lanes) {
+    fn number<const N: usize>(lane: &mut [u64; LIMBS]) -> &mut [u64; N] {
+        lane.first_chunk_mut().expect("N is 4 or 6")
+    }
+    let lanes = || (0..LANES).filter(|&lane| ready.is_ok(lane));
+    let mut inverses = [[0; N]; LANES];
+    let mut products = inverses;
+    let inverses = &mut inverses[..ready.count()];
+    for (inverse, lane) in inverses.iter_mut().zip(lanes()) {
+        *inverse = order.to_montgomery(number(&mut nonces[lane]));
+    }
+    order.invert_all(inverses, &mut products);
+    for (inverse, lane) in inverses.iter().zip(lanes()) {
+        *number(&mut nonces[lane]) = *inverse;
+        // A coordinate is below the prime, and that is below twice the order.
+        let x = number(&mut x[lane]);
+        *x = order.reduce(x);
+    }
+    wipe_limbs(inverses.as_flattened_mut());
+    wipe_limbs(products.as_flattened_mut());
 }

@@ -85,17 +85,4 @@ unsafe extern "C" {
         z: *const Inputs<u64>,
         buffer: *mut u8,
     ) -> Status;
-
-    pub(super) fn k1_mbx_nistp256_ecdsa_sign_setup_mb8(
-        inverse: *const Outputs<u64>,
-        r: *const Outputs<u64>,
-        nonce: *const Inputs<u64>,
-        buffer: *mut u8,
-    ) -> Status;
-    pub(super) fn k1_mbx_nistp384_ecdsa_sign_setup_mb8(
-        inverse: *const Outputs<u64>,
-        r: *const Outputs<u64>,
-        nonce: *const Inputs<u64>,
-        buffer: *mut u8,
-    ) -> Status;
 }

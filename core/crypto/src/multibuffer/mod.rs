@@ -41,6 +41,8 @@ impl LaneStatus {
     /// No lane has a result.
     pub const NONE: Self = Self(0);
 
+    const ALL: Self = Self(u8::MAX);
+
     pub const fn is_ok(self, lane: usize) -> bool {
         lane < LANES && self.0 >> lane & 1 == 1
     }
