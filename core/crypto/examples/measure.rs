@@ -9,8 +9,8 @@
 use std::hint::black_box;
 
 use hasten_crypto::{
-    Algorithm, BreakEven, Curve, DeriveLane, EcKey, Group, Ifma, KeyPair, KeyPool, LANES, NoncePool, RsaKey,
-    RsaLane, RsaParts, RsaSize, Scratch, derive, keygen, rsa_check, rsa_private,
+    Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, Group, Hash, Ifma, KeyPair, KeyPool, LANES,
+    RsaKey, RsaLane, RsaParts, RsaSize, Scratch, derive, ecdsa_sign, keygen, rsa_check, rsa_private,
 };
 use openssl::bn::BigNumRef;
 use openssl::derive::Deriver;
@@ -19,6 +19,7 @@ use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Private};
 use openssl::pkey_ctx::PkeyCtx;
 use openssl::rsa::{Padding, Rsa};
+use openssl::sha::Sha512;
 
 fn main() {
     let Some(ifma) = Ifma::detect() else {
@@ -45,7 +46,10 @@ fn main() {
     for curve in [Curve::P256, Curve::P384] {
         let host = HostEcKey::generate(&EcGroup::from_curve_name(nid(curve)).expect("a known curve"))
             .expect("OpenSSL makes keys");
-        row(curve.sign(), ecdsa_alone(&host), ecdsa_batch(ifma, &mut scratch, curve, &host));
+        row(curve.sign(), ecdsa_alone(&host), ecdsa_batch(ifma, &mut scratch, curve, &host, LANES));
+        let used = (1..LANES).map(|used| ecdsa_batch(ifma, &mut scratch, curve, &host, used));
+        let used: Vec<_> = used.map(|us| format!("{us:.1}")).collect();
+        println!("  (1 to 7 lanes in use: {})", used.join(", "));
     }
     for group in Group::ALL {
         row(group.keygen(), keygen_alone(group), keygen_batch(ifma, &mut scratch, group));
@@ -138,16 +142,42 @@ fn ecdsa_alone(host: &HostEcKey<Private>) -> f64 {
     })
 }
 
-/// Eight nonces and the eight signatures made with them.
-fn ecdsa_batch(ifma: Ifma, scratch: &mut Scratch, curve: Curve, host: &HostEcKey<Private>) -> f64 {
+fn ecdsa_batch(
+    ifma: Ifma,
+    scratch: &mut Scratch,
+    curve: Curve,
+    host: &HostEcKey<Private>,
+    used: usize,
+) -> f64 {
     let key = EcKey::new(curve, &little_endian(host.private_key())).expect("the scalar is in range");
-    let mut pool = NoncePool::new(curve).expect("the kernel can wipe pages on fork");
+    let mut signatures = [None; LANES];
     median(400, || {
-        pool.refill(ifma, scratch, &mut random);
-        while let Some(signature) = pool.sign(&key, &[7; 32]) {
-            black_box(signature);
-        }
+        let mut lanes =
+            signatures.each_mut().map(|signature| EcdsaLane { key: &key, digest: &[7; 32], signature });
+        let status = ecdsa_sign::<HostSha512>(ifma, scratch, curve, &mut lanes[..used], &mut random);
+        assert!(status.all_ok(used));
     })
+}
+
+/// The host's SHA-512, as the preload library has it.
+#[derive(Clone)]
+struct HostSha512(Sha512);
+
+impl Hash for HostSha512 {
+    const OUTPUT: usize = 64;
+    const BLOCK: usize = 128;
+
+    fn new() -> Self {
+        Self(Sha512::new())
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(self, out: &mut [u8]) {
+        out.copy_from_slice(&self.0.finish());
+    }
 }
 
 fn keygen_alone(group: Group) -> f64 {

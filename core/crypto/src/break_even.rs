@@ -86,8 +86,8 @@ impl Cost {
             Algorithm::Rsa2048Sign => (235, 1057),
             Algorithm::Rsa3072Sign => (1777, 8000),
             Algorithm::Rsa4096Sign => (4028, 10600),
-            Algorithm::P256Sign => (22, 50),
-            Algorithm::P384Sign => (772, 147),
+            Algorithm::P256Sign => (22, 40),
+            Algorithm::P384Sign => (772, 115),
             Algorithm::X25519Keygen => (40, 39),
             Algorithm::P256Keygen => (26, 39),
             Algorithm::P384Keygen => (755, 110),
@@ -181,6 +181,8 @@ mod tests {
             assert!(table.saved_ns(algorithm, LANES) > 0);
         }
         assert_eq!(table.lanes(Algorithm::P384Derive), 1);
+        assert_eq!(table.lanes(Algorithm::P384Sign), 1);
+        assert_eq!(table.lanes(Algorithm::P256Sign), 2, "one alone is signed by the host");
         assert_eq!(table.lanes(RSA), 5);
     }
 

@@ -5,26 +5,35 @@
 //! the host's own function.
 //!
 //! ```
-//! use hasten_crypto::{Curve, EcKey, EcdsaSignature, Ifma, NoncePool, Scratch};
+//! use hasten_crypto::{Curve, EcKey, EcdsaLane, Ifma, Scratch, ecdsa_sign};
+//! # #[derive(Clone)]
+//! # struct HostSha512(openssl::sha::Sha512);
+//! # impl hasten_crypto::Hash for HostSha512 {
+//! #     const OUTPUT: usize = 64;
+//! #     const BLOCK: usize = 128;
+//! #     fn new() -> Self { Self(openssl::sha::Sha512::new()) }
+//! #     fn update(&mut self, bytes: &[u8]) { self.0.update(bytes) }
+//! #     fn finish(self, out: &mut [u8]) { out.copy_from_slice(&self.0.finish()) }
+//! # }
 //!
 //! let Some(ifma) = Ifma::detect() else { return };
 //! let mut scratch = Scratch::new(ifma);
+//! let key = EcKey::new(Curve::P256, &[7; 32]).expect("a scalar below the order");
+//!
+//! // What two connections want to have signed, at the price of one and a half.
+//! let (mut first, mut second) = (None, None);
+//! let mut lanes = [
+//!     EcdsaLane { key: &key, digest: &[0x5a; 32], signature: &mut first },
+//!     EcdsaLane { key: &key, digest: &[0xa5; 32], signature: &mut second },
+//! ];
 //! let mut random = |bytes: &mut [u8]| {
-//!     // The host's DRBG goes here.
-//! #   for (i, byte) in bytes.iter_mut().enumerate() { *byte = i as u8 + 1 }
+//!     // The host's generator goes here; HostSha512 is its hash.
+//! #   bytes.fill(1);
 //!     true
 //! };
-//!
-//! // Once in eight signatures, at any time: the expensive part.
-//! let mut pool = NoncePool::new(Curve::P256).expect("Linux 4.14 or newer");
-//! pool.refill(ifma, &mut scratch, &mut random);
-//!
-//! // In the handshake: a fraction of a microsecond.
-//! let key = EcKey::new(Curve::P256, &[7; 32]).expect("a scalar below the order");
-//! let signature = pool.sign(&key, &[0x5a; 32]).expect("the pool is not empty");
-//! let mut der = [0; EcdsaSignature::MAX_DER];
-//! let length = signature.to_der(&mut der).expect("the buffer is long enough");
-//! assert!((68..=72).contains(&length));
+//! let status = ecdsa_sign::<HostSha512>(ifma, &mut scratch, Curve::P256, &mut lanes, &mut random);
+//! assert!(status.all_ok(2));
+//! assert_eq!(first.expect("a signature").r().len(), 32);
 //! ```
 
 #![deny(unsafe_code)]

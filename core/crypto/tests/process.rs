@@ -7,10 +7,11 @@ use std::cell::Cell;
 use std::process::Command;
 
 use hasten_crypto::{
-    Curve, DeriveLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, NoncePool, RsaLane, RsaSize,
-    Scratch, derive, keygen, rsa_private,
+    Curve, DeriveLane, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, RsaLane, RsaSize,
+    Scratch, derive, ecdsa_sign, keygen, rsa_private,
 };
 
+use crate::support::hash::Sha512;
 use crate::support::{ec_key, engine, random, rsa_key};
 
 thread_local! {
@@ -41,7 +42,7 @@ struct Work {
     ifma: Ifma,
     scratch: Scratch,
     rsa: [Box<hasten_crypto::RsaKey>; 3],
-    nonces: Vec<(NoncePool, hasten_crypto::EcKey)>,
+    signing: [hasten_crypto::EcKey; 2],
     keys: Vec<KeyPool>,
     pairs: Vec<Vec<KeyPair>>,
 }
@@ -59,16 +60,14 @@ impl Work {
             ifma,
             scratch,
             rsa: RsaSize::ALL.map(|size| rsa_key(size).1),
-            nonces: [Curve::P256, Curve::P384]
-                .map(|curve| (NoncePool::new(curve).unwrap(), ec_key(curve).1))
-                .into(),
+            signing: [Curve::P256, Curve::P384].map(|curve| ec_key(curve).1),
             keys: Group::ALL.map(|group| KeyPool::new(group).unwrap()).into(),
             pairs,
         })
     }
 
     fn run(&mut self) {
-        let Self { ifma, scratch, rsa, nonces, keys, pairs } = self;
+        let Self { ifma, scratch, rsa, signing, keys, pairs } = self;
         // A random source of its own: OpenSSL's would count as well.
         let mut byte = 0;
         let mut random = |bytes: &mut [u8]| {
@@ -88,10 +87,14 @@ impl Work {
             });
             assert!(rsa_private(*ifma, scratch, &mut lanes).all_ok(LANES));
         }
-        for (pool, key) in nonces {
-            assert_eq!(pool.refill(*ifma, scratch, &mut random), LANES);
-            while let Some(signature) = pool.sign(key, &[7; 48]) {
-                assert!(signature.to_der(&mut [0; EcdsaSignature::MAX_DER]).is_some());
+        for key in signing {
+            let mut signatures = [None; LANES];
+            let mut lanes =
+                signatures.each_mut().map(|signature| EcdsaLane { key, digest: &[7; 48], signature });
+            let status = ecdsa_sign::<Sha512>(*ifma, scratch, key.curve(), &mut lanes, &mut random);
+            assert!(status.all_ok(LANES));
+            for signature in signatures {
+                assert!(signature.unwrap().to_der(&mut [0; EcdsaSignature::MAX_DER]).is_some());
             }
         }
         for pool in keys {
@@ -163,22 +166,17 @@ fn the_stack_suffices() {
 #[test]
 fn pools_of_a_forked_child_are_empty() {
     let Some((ifma, mut scratch)) = engine() else { return };
-    let (_, key) = ec_key(Curve::P256);
-    let mut nonces = NoncePool::new(Curve::P256).unwrap();
     let mut keys = KeyPool::new(Group::X25519).unwrap();
-    nonces.refill(ifma, &mut scratch, &mut random);
     keys.refill(0, ifma, &mut scratch, &mut random);
     // SAFETY: the child uses only what is its own and leaves without clean-up.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let empty =
-            nonces.available() == 0 && nonces.sign(&key, &[1; 32]).is_none() && keys.take(0).is_none();
+        let empty = keys.available(0) == 0 && keys.take(0).is_none();
         let mut fixed = |bytes: &mut [u8]| {
             bytes.fill(3);
             true
         };
-        let usable =
-            nonces.refill(ifma, &mut scratch, &mut fixed) == LANES && nonces.sign(&key, &[1; 32]).is_some();
+        let usable = keys.refill(0, ifma, &mut scratch, &mut fixed) == LANES && keys.take(0).is_some();
         // SAFETY: as above.
         unsafe { libc::_exit(if empty && usable { 42 } else { 1 }) };
     }
@@ -186,7 +184,7 @@ fn pools_of_a_forked_child_are_empty() {
     // SAFETY: waits for the child just made.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 42, "status {status:#x}");
-    assert_eq!((nonces.available(), keys.available(0)), (LANES, LANES));
+    assert_eq!(keys.available(0), LANES);
 }
 
 #[test]
