@@ -20,7 +20,7 @@
 //! let mut scratch = Scratch::new(ifma);
 //! let key = EcKey::new(Curve::P256, &[7; 32]).expect("a scalar below the order");
 //!
-//! // What two connections want to have signed, at the price of one and a half.
+//! // What two connections want to have signed, or eight: the price is the same.
 //! let (mut first, mut second) = (None, None);
 //! let mut lanes = [
 //!     EcdsaLane { key: &key, digest: &[0x5a; 32], signature: &mut first },

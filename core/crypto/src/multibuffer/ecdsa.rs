@@ -70,7 +70,7 @@ fn derive_nonces<H: Hash>(
                 continue;
             }
             lane.key.nonce::<H>(&fresh[i], lane.digest, nonce);
-            // Zero happens once in 2^256.
+            // Zero happens once in 2^256. The engine would refuse it, too.
             if limbs::is_zero(nonce) == 0 {
                 valid.set(i);
             }
