@@ -1,7 +1,7 @@
 //! Metric families out of totals. Everything comes from one look at the pages, so that families agree with each other.
 
 use hasten_telemetry::{
-    Algorithm, AlgorithmCounters, BreakerState, Counters, Engine, EngineCounters, Event, Reason,
+    Algorithm, AlgorithmCounters, BreakerState, Counters, Doubt, Engine, EngineCounters, Event, Reason,
 };
 
 use crate::catalogue::{self as metric, Description};
@@ -32,6 +32,10 @@ const STREAMS: [(&str, Event, Event, Event, Event); 2] = [
     (DEFLATE, Event::DeflateStreams, Event::DeflateBytesIn, Event::DeflateBytesOut, Event::DeflateSavedNs),
     (INFLATE, Event::InflateStreams, Event::InflateBytesIn, Event::InflateBytesOut, Event::InflateSavedNs),
 ];
+
+/// Why handshakes that were put aside had to run on.
+const CALLED_IN: [(&str, Event); 3] =
+    [("blocking", Event::CalledIn), ("overdue", Event::Overdue), ("foreign-thread", Event::ForeignCall)];
 
 /// Everything that the catalogue has, in its order. Families without a series are left out.
 #[must_use]
@@ -116,6 +120,17 @@ impl Series<'_> {
         self.count(&metric::HANDSHAKES, &["finished"], counters[Event::HandshakeFinished]);
         self.count(&metric::HANDSHAKES, &["failed"], counters[Event::HandshakeFailed]);
         self.count(&metric::VERIFY_FAILURES, &[PUBLIC_KEY], counters[Event::VerifyFailed]);
+        self.suspension(program);
+    }
+
+    fn suspension(&mut self, program: &Program) {
+        for (cause, event) in CALLED_IN {
+            self.count(&metric::CALLED_IN, &[cause], program.counters[event]);
+        }
+        for ((state, doubt), processes) in program.suspension() {
+            let doubt = doubt.map_or("", Doubt::as_str);
+            self.count(&metric::SUSPENSION, &[state.as_str(), doubt], processes);
+        }
     }
 
     fn algorithm(&mut self, op: &str, one: &AlgorithmCounters, good: u64) {

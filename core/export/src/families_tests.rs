@@ -1,4 +1,7 @@
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hasten_telemetry::{Suspension, SuspensionReport, SuspensionShare};
 
 use super::*;
 use crate::encode::{Format, encode};
@@ -79,6 +82,35 @@ fn what_a_device_signs_is_told_apart_from_batches() {
         format!("hasten_ops_total{{{of}\"public-key\",engine=\"qat\",result=\"ok\"}} 70"),
         format!("hasten_ops_total{{{of}\"public-key\",engine=\"qat\",result=\"failed\"}} 3"),
         format!("hasten_ops_total{{{of}\"rsa-2048-sign\",engine=\"multibuffer\",result=\"ok\"}} 18"),
+    ] {
+        has(&text, &line);
+    }
+}
+
+#[test]
+fn processes_are_told_by_whether_they_put_handshakes_aside() {
+    let share = |state, doubt, processes| SuspensionShare {
+        report: SuspensionReport { state, doubt, since: Duration::from_secs(1) },
+        processes,
+        of: 3,
+        now: Duration::from_secs(2),
+    };
+    let page = |suspension| Live { suspension, ..Live::default() };
+    let text = text([program("tls", |program| {
+        let off = share(Suspension::Off, Some(Doubt::NestedLoop), 1);
+        program.live = vec![
+            page(vec![off, share(Suspension::Expected, None, 2)]),
+            page(vec![share(Suspension::Expected, None, 3)]),
+        ];
+        (program.counters[Event::CalledIn], program.counters[Event::Overdue]) = (5, 1);
+    })]);
+    let of = "program=\"nginx\",accelerator=\"tls\",";
+    for line in [
+        format!("hasten_suspension_processes{{{of}state=\"expected\",doubt=\"\"}} 5"),
+        format!("hasten_suspension_processes{{{of}state=\"off\",doubt=\"nested-loop\"}} 1"),
+        format!("hasten_handshakes_called_in_total{{{of}cause=\"blocking\"}} 5"),
+        format!("hasten_handshakes_called_in_total{{{of}cause=\"overdue\"}} 1"),
+        format!("hasten_handshakes_called_in_total{{{of}cause=\"foreign-thread\"}} 0"),
     ] {
         has(&text, &line);
     }

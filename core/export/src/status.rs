@@ -2,7 +2,7 @@
 
 use std::time::UNIX_EPOCH;
 
-use hasten_telemetry::{BreakerState, EngineCondition};
+use hasten_telemetry::{BreakerState, Doubt, EngineCondition, SuspensionShare};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -43,6 +43,16 @@ struct PageView<'a> {
     note: &'a str,
     started_unix_s: u64,
     engines: Vec<EngineView<'a>>,
+    suspension: Vec<SuspensionView>,
+}
+
+#[derive(Serialize)]
+struct SuspensionView {
+    state: &'static str,
+    doubt: Option<&'static str>,
+    age_s: f64,
+    processes: usize,
+    of_processes: usize,
 }
 
 #[derive(Serialize)]
@@ -130,12 +140,25 @@ impl<'a> ProgramView<'a> {
             note: &page.note,
             started_unix_s: page.started.as_secs(),
             engines: page.engines.iter().map(EngineView::of).collect(),
+            suspension: page.suspension.iter().map(SuspensionView::of).collect(),
         };
         Self {
             program: &key.program,
             accelerator: &key.accelerator,
             processes: program.live.iter().map(|page| page.processes).sum(),
             pages: program.live.iter().map(page).collect(),
+        }
+    }
+}
+
+impl SuspensionView {
+    fn of(share: &SuspensionShare) -> Self {
+        Self {
+            state: share.report.state.as_str(),
+            doubt: share.report.doubt.map(Doubt::as_str),
+            age_s: share.age().as_secs_f64(),
+            processes: share.processes,
+            of_processes: share.of,
         }
     }
 }

@@ -2,7 +2,9 @@ use serde_json::json;
 
 use super::*;
 use crate::totals::Live;
-use hasten_telemetry::{Algorithm, Engine, EngineClass, EngineCounters, EngineReport, Fault};
+use hasten_telemetry::{
+    Algorithm, Engine, EngineClass, EngineCounters, EngineReport, Fault, Suspension, SuspensionReport,
+};
 use std::time::Duration;
 
 fn look() -> Look {
@@ -28,6 +30,16 @@ fn look() -> Look {
             total: EngineCounters::default(),
             now: Duration::from_secs(10),
         }],
+        suspension: vec![SuspensionShare {
+            report: SuspensionReport {
+                state: Suspension::Off,
+                doubt: Some(Doubt::NobodyCame),
+                since: Duration::from_secs(4),
+            },
+            processes: 1,
+            of: 2,
+            now: Duration::from_secs(10),
+        }],
         ..Live::default()
     });
     let key = Key { program: "nginx".to_owned(), accelerator: "tls".to_owned() };
@@ -45,9 +57,20 @@ fn the_document_has_what_the_manual_says() {
         "age_s": 3.0, "probe_s": null, "processes": 1, "of_processes": 2,
     });
     assert_eq!(page["engines"][0], engine);
+    let suspension =
+        json!({ "state": "off", "doubt": "nobody-came", "age_s": 6.0, "processes": 1, "of_processes": 2 });
+    assert_eq!(page["suspension"][0], suspension);
     assert_eq!(status["warnings"][0]["severity"], "critical");
+    assert_eq!(status["warnings"][1]["code"], "suspension-off");
     let manual = include_str!("../../../docs/metrics.md");
-    let objects = [&status, &status["programs"][0], page, &page["engines"][0], &status["warnings"][0]];
+    let objects = [
+        &status,
+        &status["programs"][0],
+        page,
+        &page["engines"][0],
+        &page["suspension"][0],
+        &status["warnings"][0],
+    ];
     for key in objects.iter().flat_map(|object| object.as_object().unwrap().keys()) {
         assert!(manual.contains(&format!("`{key}`")), "the manual does not say what {key} is");
     }

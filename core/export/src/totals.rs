@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use hasten_telemetry::{
-    Algorithm, BreakEven, BreakerState, Counters, Engine, EngineCondition, PageHandle, Snapshot, Window,
-    boottime,
+    Algorithm, BreakEven, BreakerState, Counters, Doubt, Engine, EngineCondition, PageHandle, Snapshot,
+    Suspension, SuspensionShare, Window, boottime,
 };
 
 /// More programs than this are counted together, under [`Key::rest`].
@@ -50,6 +50,8 @@ pub struct Live {
     /// Wall clock at the start, since the epoch.
     pub started: Duration,
     pub engines: Vec<EngineCondition>,
+    /// Whether its processes put handshakes aside.
+    pub suspension: Vec<SuspensionShare>,
     /// What it takes to make its batches pay.
     pub break_even: [Option<BreakEven>; Algorithm::COUNT],
 }
@@ -101,6 +103,7 @@ impl Reading {
     pub fn new(page: &PageHandle, snapshot: Snapshot) -> Self {
         let is_alive = |pid| page.processes.iter().any(|process| process.namespace_pid == pid);
         let engines = EngineCondition::all(&snapshot, is_alive, boottime());
+        let suspension = SuspensionShare::all(&snapshot, is_alive, boottime());
         Self {
             id: PageId {
                 inode: page.inode,
@@ -112,6 +115,7 @@ impl Reading {
             page: Live {
                 processes: page.processes.len(),
                 engines,
+                suspension,
                 note: snapshot.note,
                 started: snapshot.started,
                 break_even: snapshot.break_even,
@@ -128,6 +132,16 @@ impl Program {
         pages
             .filter(|state| state.engine == engine)
             .max_by_key(|state| state.state().map(BreakerState::gravity))
+    }
+
+    /// How many processes put handshakes aside or not, over all pages, and why not.
+    #[must_use]
+    pub fn suspension(&self) -> BTreeMap<(Suspension, Option<Doubt>), u64> {
+        let mut processes = BTreeMap::new();
+        for share in self.live.iter().flat_map(|page| &page.suspension) {
+            *processes.entry((share.report.state, share.report.doubt)).or_default() += share.processes as u64;
+        }
+        processes
     }
 
     /// Of several pages, that of the one that asks least.

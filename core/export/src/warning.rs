@@ -63,7 +63,10 @@ fn of_program(key: &Key, program: &Program) -> Vec<Warning> {
     let of_counters = Finding::of_counters(&program.counters, program.recent.as_ref(), knows_engines);
     let break_even = |algorithm| program.break_even(algorithm);
     let of_batches = program.recent.iter().flat_map(|recent| Finding::of_batches(break_even, recent));
-    of_engines.chain(of_counters).chain(of_batches).map(|finding| Warning::about(&subject, finding)).collect()
+    let of_suspension =
+        program.live.iter().flat_map(|page| &page.suspension).filter_map(Finding::of_suspension);
+    let all = of_engines.chain(of_suspension).chain(of_counters).chain(of_batches);
+    all.map(|finding| Warning::about(&subject, finding)).collect()
 }
 
 fn of_device(state: &DeviceState) -> Vec<Warning> {

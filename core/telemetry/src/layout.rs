@@ -89,7 +89,11 @@ pub struct Slot {
     pub(crate) owner: AtomicU64,
     /// How many writers have had this slot.
     pub(crate) owners: AtomicU64,
-    pub(crate) reserved: [AtomicU64; 6],
+    /// Byte 0 is a [`crate::Suspension`] and one more, byte 1 a [`crate::Doubt`] and one more.
+    pub(crate) suspension: AtomicU64,
+    /// `CLOCK_BOOTTIME` of its last change.
+    pub(crate) suspension_since_ns: AtomicU64,
+    pub(crate) reserved: [AtomicU64; 4],
     pub(crate) algorithms: [AlgorithmCells; ALGORITHM_CAPACITY],
     pub(crate) bypassed: [AtomicU64; REASON_CAPACITY],
     pub(crate) events: [AtomicU64; EVENT_CAPACITY],
@@ -204,7 +208,9 @@ impl Slot {
         Self {
             owner: AtomicU64::new(0),
             owners: AtomicU64::new(0),
-            reserved: [const { AtomicU64::new(0) }; 6],
+            suspension: AtomicU64::new(0),
+            suspension_since_ns: AtomicU64::new(0),
+            reserved: [const { AtomicU64::new(0) }; 4],
             algorithms: [const { AlgorithmCells::new() }; ALGORITHM_CAPACITY],
             bypassed: [const { AtomicU64::new(0) }; REASON_CAPACITY],
             events: [const { AtomicU64::new(0) }; EVENT_CAPACITY],
@@ -265,6 +271,8 @@ const _: () = {
     assert!(offset_of!(EngineCell, class) == 64);
     assert!(offset_of!(EngineCell, present) == 68);
     assert!(offset_of!(EngineCell, timeout_ns) == 72);
+    assert!(offset_of!(Slot, suspension) == 16);
+    assert!(offset_of!(Slot, suspension_since_ns) == 24);
     assert!(offset_of!(Slot, algorithms) == 64);
     assert!(offset_of!(Slot, bypassed) == 2112);
     assert!(offset_of!(Slot, events) == 2368);

@@ -25,10 +25,10 @@ pub use layout::{
     ALGORITHM_CAPACITY, ENGINE_CAPACITY, EVENT_CAPACITY, HEADER_SIZE, LANES, MAGIC, MAGIC_CONTROL, PAGE_NAME,
     PAGE_SIZE, Page, REASON_CAPACITY, SLOT_COUNT, SLOT_SIZE, Slot, VERSION,
 };
-pub use names::{Algorithm, BreakerState, Engine, EngineClass, Event, Fault, Reason};
+pub use names::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, Reason, Suspension};
 pub use reader::{
     AlgorithmCounters, BreakEven, Control, ControlError, Counters, EngineCondition, EngineCounters,
     EngineInfo, EngineReport, PageError, PageHandle, Process, ProcessError, Scan, Severity, Share, Snapshot,
-    Warning, Window, Writer, boottime, discover, duration, pages_of,
+    SuspensionReport, SuspensionShare, Warning, Window, Writer, boottime, discover, duration, pages_of,
 };
 pub use writer::{EngineWork, after_fork_child, init, page, slot};

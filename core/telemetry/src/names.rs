@@ -98,6 +98,14 @@ names! {
         BreakerOpen => "breaker-open",
         /// The engine was taken out of service by hand while the program runs.
         EngineDisabled => "engine-disabled",
+        /// Called on a stack that is not the thread's own: a fiber's, or a signal's.
+        NotNativeStack => "not-native-stack",
+        /// The program has callbacks that cannot be run on its own stack.
+        Callback => "callback",
+        /// One of the first handshakes of a thread, which are only watched.
+        Shadowed => "shadowed",
+        /// This process puts no handshake aside any more; its [`Suspension`] says why.
+        SuspensionOff => "suspension-off",
     }
 }
 
@@ -181,6 +189,22 @@ impl Reason {
             Self::EngineDisabled => {
                 "An engine was taken out of service by hand: put it back with `hasten engine enable all`."
             }
+            Self::NotNativeStack => {
+                "These handshakes run on a fiber or in a signal handler, whose stack cannot be left and come back to: \
+                 let the program call OpenSSL from its threads' own stacks, or leave it as it is."
+            }
+            Self::Callback => {
+                "The program has given OpenSSL a callback that must run on its own stack at a moment when that stack is \
+                 not there: nothing is lost but the batch, and nothing is to be done."
+            }
+            Self::Shadowed => {
+                "The first handshakes of each thread are only watched, until they show that their loop comes back for \
+                 them: normal after a start; if it stays, the program starts threads faster than they can be watched."
+            }
+            Self::SuspensionOff => {
+                "This process did something that handshakes put aside might not survive, so none is put aside any more \
+                 until it is started again: `hasten top` says what it was."
+            }
             Self::UnknownLibrary => {
                 "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0 or \
                  later, linked dynamically, is needed."
@@ -259,6 +283,83 @@ names! {
         BreakerOpened => "breaker-opened",
         /// Bytes written by hasten itself, where no engine made less of them.
         DeflateHasten => "deflate-hasten-bytes",
+        /// A suspended handshake ran on because its thread was about to block elsewhere.
+        CalledIn => "called-in",
+        /// A suspended handshake ran on because nobody had come for it in time, although it was reported.
+        Overdue => "called-in-overdue",
+        /// A suspended handshake was called by another thread than its own.
+        ForeignCall => "foreign-thread-call",
+    }
+}
+
+names! {
+    /// Whether a process puts handshakes aside. On the page it is one more than its index here; 0 is not told.
+    Suspension {
+        /// It does: hasten's tests run this very program.
+        Proven => "proven",
+        /// It does: its handshakes were watched first and came back as they should.
+        Expected => "expected",
+        /// Not yet: its handshakes are watched.
+        Shadowing => "shadowing",
+        /// Not any more; a [`Doubt`] says why.
+        Off => "off",
+    }
+}
+
+names! {
+    /// Why a process puts no handshake aside any more. On the page it is one more than its index here; 0 is none.
+    Doubt {
+        /// A suspended handshake was called by another thread than its own.
+        ForeignThread => "foreign-thread",
+        /// A descriptor moved to another epoll instance while its handshake was suspended.
+        MovedDescriptor => "moved-descriptor",
+        /// A suspended handshake was reported, and nobody came for it.
+        NobodyCame => "nobody-came",
+        /// The epoll instance of a suspended handshake is watched by another one.
+        NestedLoop => "nested-loop",
+        /// OpenSSL was given another provider, engine or set of properties while the program runs.
+        ReconfiguredOpenssl => "reconfigured-openssl",
+    }
+}
+
+impl Suspension {
+    /// Which one speaks for a process whose threads differ: being off holds for all of them, and otherwise it is as far
+    /// as its furthest thread.
+    pub const fn precedence(self) -> u8 {
+        match self {
+            Self::Shadowing => 0,
+            Self::Expected => 1,
+            Self::Proven => 2,
+            Self::Off => 3,
+        }
+    }
+}
+
+impl Doubt {
+    /// What it means and what to do, in one sentence.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::ForeignThread => {
+                "The program lets several threads work on one connection while it shakes hands, which cannot be waited \
+                 for: let each thread keep its connections, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::MovedDescriptor => {
+                "The program hands connections from one event loop to another while they shake hands: hand them over \
+                 before or after that, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::NobodyCame => {
+                "The program was told that a connection is readable and did not come back for it: please report which \
+                 program it is, and leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::NestedLoop => {
+                "The program waits on an epoll instance that watches another one, through which a wake-up cannot be \
+                 passed on: use another event method if it has one, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::ReconfiguredOpenssl => {
+                "The program loaded a provider or changed the default properties of OpenSSL while it ran: do it before \
+                 the first handshake (in openssl.cnf), and restart it."
+            }
+        }
     }
 }
 
@@ -403,6 +504,8 @@ mod tests {
         check(&Engine::ALL.map(|e| (e.index(), e.as_str())));
         check(&BreakerState::ALL.map(|s| (s.index(), s.as_str())));
         check(&Fault::ALL.map(|f| (f.index(), f.as_str())));
+        check(&Suspension::ALL.map(|s| (s.index(), s.as_str())));
+        check(&Doubt::ALL.map(|d| (d.index(), d.as_str())));
         assert!(Algorithm::ALL.iter().all(|a| Algorithm::from_index(a.index()) == Some(*a)));
         assert_eq!(Reason::from_index(Reason::COUNT), None);
     }
@@ -416,6 +519,10 @@ mod tests {
         assert_eq!((Engine::Multibuffer.index(), Engine::ZlibRs.index(), Engine::Dlb.index()), (0, 3, 8));
         assert_eq!((BreakerState::Closed.index(), BreakerState::Disabled.index()), (0, 3));
         assert_eq!((Fault::Error.index(), Fault::Crashed.index()), (0, 7));
+        assert_eq!((Reason::NotNativeStack.index(), Reason::SuspensionOff.index()), (19, 22));
+        assert_eq!((Event::CalledIn.index(), Event::ForeignCall.index()), (35, 37));
+        assert_eq!((Suspension::Proven.index(), Suspension::Off.index()), (0, 3));
+        assert_eq!((Doubt::ForeignThread.index(), Doubt::ReconfiguredOpenssl.index()), (0, 4));
     }
 
     #[test]
@@ -435,7 +542,10 @@ mod tests {
         let engines = Engine::ALL.iter().map(|e| row(e.index(), e.as_str()));
         let faults = Fault::ALL.iter().map(|f| row(f.index() + 1, f.as_str()));
         let states = BreakerState::ALL.iter().map(|s| row(s.index(), s.as_str()));
-        for row in reasons.chain(events).chain(engines).chain(faults).chain(states) {
+        let suspensions = Suspension::ALL.iter().map(|s| row(s.index() + 1, s.as_str()));
+        let doubts = Doubt::ALL.iter().map(|d| row(d.index() + 1, d.as_str()));
+        let rows = reasons.chain(events).chain(engines).chain(faults).chain(states);
+        for row in rows.chain(suspensions).chain(doubts) {
             assert!(manual.contains(&row), "{row}");
         }
         let algorithms = Algorithm::ALL.map(|a| format!("`{a}`")).join(", ");
@@ -443,14 +553,12 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_and_every_fault_has_a_sentence_of_help() {
-        for reason in Reason::ALL {
-            let help = reason.help();
-            assert!(help.len() > 40 && help.ends_with('.') && !help.contains("  "), "{reason}: {help}");
-        }
-        for fault in Fault::ALL {
-            let help = fault.help();
-            assert!(help.len() > 40 && help.ends_with('.') && !help.contains("  "), "{fault}: {help}");
+    fn every_reason_fault_and_doubt_has_a_sentence_of_help() {
+        let reasons = Reason::ALL.map(|reason| (reason.as_str(), reason.help()));
+        let faults = Fault::ALL.map(|fault| (fault.as_str(), fault.help()));
+        let doubts = Doubt::ALL.map(|doubt| (doubt.as_str(), doubt.help()));
+        for (name, help) in reasons.into_iter().chain(faults).chain(doubts) {
+            assert!(help.len() > 40 && help.ends_with('.') && !help.contains("  "), "{name}: {help}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::clock::now_ns;
 use crate::control;
 use crate::layout::{HEADER_SIZE, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
 use crate::memory::map_new;
-use crate::{Algorithm, BreakerState, Engine, EngineClass, Event, Fault, MAGIC, Reason};
+use crate::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, MAGIC, Reason, Suspension};
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
@@ -213,6 +213,16 @@ impl Slot {
         }
     }
 
+    /// Says whether this process puts handshakes aside, and why not any more. Cheap enough for every handshake: saying
+    /// the same again changes nothing.
+    pub fn suspension(&self, suspension: Suspension, doubt: Option<Doubt>) {
+        let word = (suspension as u64 + 1) | doubt.map_or(0, |doubt| doubt as u64 + 1) << 8;
+        if self.suspension.load(Relaxed) != word {
+            self.suspension_since_ns.store(now_ns(libc::CLOCK_BOOTTIME), Relaxed);
+            self.suspension.store(word, Relaxed);
+        }
+    }
+
     fn try_claim(&self, writer: u64, is_gone: fn(u64) -> bool) -> bool {
         let owner = self.owner.load(Relaxed);
         if owner == writer {
@@ -223,8 +233,9 @@ impl Slot {
         }
         match self.owner.compare_exchange(owner, writer, Relaxed, Relaxed) {
             Ok(_) => {
-                // What the last writer thought of the engines went with it.
+                // What the last writer thought of the engines and of itself went with it.
                 self.engines.iter().for_each(|cells| cells.since_ns.store(0, Relaxed));
+                self.suspension.store(0, Relaxed);
                 add(&self.owners, 1);
                 true
             }

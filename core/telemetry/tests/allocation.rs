@@ -1,8 +1,8 @@
 //! The writer allocates nothing, from the constructor to the last count.
 
 use hasten_telemetry::{
-    Algorithm, BreakerState, Engine, EngineClass, EngineWork, Event, Fault, LANES, Reason, after_fork_child,
-    init, is_disabled, page, slot,
+    Algorithm, BreakerState, Doubt, Engine, EngineClass, EngineWork, Event, Fault, LANES, Reason, Suspension,
+    after_fork_child, init, is_disabled, page, slot,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -51,6 +51,7 @@ fn count_everything() {
         );
         slot().engine_state(engine, BreakerState::Open, Some(Fault::TimedOut), 1);
     }
+    slot().suspension(Suspension::Off, Some(Doubt::NestedLoop));
     after_fork_child();
     slot().event(Event::ForkReset);
 }

@@ -2,7 +2,9 @@
 //! or counts on the one page of this process, so they share it and look only
 //! at what they did themselves.
 
-use hasten_telemetry::{Algorithm, Event, Reason, Snapshot, after_fork_child, init, pages_of, slot};
+use hasten_telemetry::{
+    Algorithm, Doubt, Event, Reason, Snapshot, Suspension, after_fork_child, init, pages_of, slot,
+};
 use std::sync::{Mutex, MutexGuard};
 
 /// Forks `child` and waits until it has ended.
@@ -65,6 +67,16 @@ fn a_child_that_calls_init_again_keeps_the_page() {
     assert_eq!(after.total().since(&before.total())[Event::ForkReset], 1);
     assert_eq!((after.accelerator.as_str(), after.creator_pid), ("tls", std::process::id()));
     assert_eq!(after.started, before.started);
+}
+
+#[test]
+fn a_child_says_for_itself_whether_it_puts_handshakes_aside() {
+    let _turn = alone();
+    let said = |pid| snapshot().suspensions(|_| true).get(&pid).map(|said| (said.state, said.doubt));
+    let off = in_child(|| slot().suspension(Suspension::Off, Some(Doubt::NobodyCame)));
+    assert_eq!(said(off), Some((Suspension::Off, Some(Doubt::NobodyCame))));
+    let silent = in_child(|| slot().event(Event::ForkReset));
+    assert_eq!((said(off), said(silent)), (None, None), "the next one in its slot has not told");
 }
 
 #[test]

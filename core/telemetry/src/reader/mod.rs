@@ -9,6 +9,7 @@ mod engines;
 mod error;
 mod proc;
 mod snapshot;
+mod suspension;
 mod warning;
 mod window;
 
@@ -19,5 +20,6 @@ pub use discover::{PageHandle, Process, Scan, discover, pages_of};
 pub use engines::{EngineInfo, EngineReport, boottime};
 pub use error::{PageError, ProcessError};
 pub use snapshot::{BreakEven, Snapshot, Writer};
+pub use suspension::{SuspensionReport, SuspensionShare};
 pub use warning::{Severity, Warning, duration};
 pub use window::{Share, Window};

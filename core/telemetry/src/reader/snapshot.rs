@@ -1,11 +1,12 @@
 //! A checked, owned copy of a page.
 
 use super::engines::{EngineInfo, EngineReport, boottime};
+use super::suspension::SuspensionReport;
 use super::{Counters, EngineCounters, PageError};
 use crate::layout::{ALGORITHM_CAPACITY, AlgorithmCells, BreakEvenCell, EngineCell, EngineCells, Header};
 use crate::{
-    Algorithm, BreakerState, Engine, EngineClass, Event, Fault, HEADER_SIZE, LANES, MAGIC, REASON_CAPACITY,
-    Reason, Slot, VERSION,
+    Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, HEADER_SIZE, LANES, MAGIC,
+    REASON_CAPACITY, Reason, Slot, Suspension, VERSION,
 };
 use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
@@ -50,6 +51,8 @@ pub struct Writer {
     pub counters: Counters,
     /// By [`Engine::index`]; `None` where this writer has not looked at the engine yet.
     pub reports: [Option<EngineReport>; Engine::COUNT],
+    /// Whether it puts handshakes aside; `None` where it has not told.
+    pub suspension: Option<SuspensionReport>,
 }
 
 /// What it takes to make a batch pay.
@@ -239,6 +242,16 @@ impl Geometry {
         })
     }
 
+    fn suspension(slot: &Words<'_>) -> Option<SuspensionReport> {
+        let word = slot.u64(offset_of!(Slot, suspension));
+        let index = |byte: u64| ((byte & 0xff) as usize).checked_sub(1);
+        Some(SuspensionReport {
+            state: Suspension::from_index(index(word)?)?,
+            doubt: index(word >> 8).and_then(Doubt::from_index),
+            since: Duration::from_nanos(slot.u64(offset_of!(Slot, suspension_since_ns))),
+        })
+    }
+
     fn writer(&self, slot: usize, words: &Words<'_>) -> Option<Writer> {
         let owner = words.u64(offset_of!(Slot, owner));
         (owner != 0).then(|| Writer {
@@ -248,6 +261,7 @@ impl Geometry {
             owners: words.u64(offset_of!(Slot, owners)),
             counters: self.counters(words),
             reports: Engine::ALL.map(|engine| self.report(words, engine)),
+            suspension: Self::suspension(words),
         })
     }
 

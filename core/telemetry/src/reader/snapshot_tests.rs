@@ -1,3 +1,4 @@
+use super::super::SuspensionShare;
 use super::*;
 use crate::layout::Page;
 use crate::{EngineWork, PAGE_SIZE, SLOT_COUNT, SLOT_SIZE};
@@ -153,6 +154,7 @@ fn reads_back_what_the_writer_stored() {
     slot.engine_ran(Engine::Libdeflate, &work);
     slot.engine_state(Engine::Libdeflate, BreakerState::Closed, None, 0);
     slot.engine_state(Engine::Qat, BreakerState::Open, Some(Fault::HeartbeatLost), 99_000_000_000);
+    slot.suspension(Suspension::Off, Some(Doubt::MovedDescriptor));
 
     let mut bytes = page();
     // SAFETY: Page is PAGE_SIZE bytes without padding (asserted by the layout)
@@ -160,7 +162,7 @@ fn reads_back_what_the_writer_stored() {
     let raw = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(written).cast::<u8>(), PAGE_SIZE) };
     let texts_and_table = offset_of!(Header, note)..HEADER_SIZE;
     put(&mut bytes, texts_and_table.start, &raw[texts_and_table]);
-    let cells = HEADER_SIZE + offset_of!(Slot, algorithms)..HEADER_SIZE + SLOT_SIZE;
+    let cells = HEADER_SIZE + offset_of!(Slot, suspension)..HEADER_SIZE + SLOT_SIZE;
     put(&mut bytes, cells.start, &raw[cells]);
 
     let snapshot = Snapshot::parse(&bytes).unwrap();
@@ -198,6 +200,51 @@ fn reads_back_what_the_writer_stored() {
     assert!(!report.since.is_zero() && report.since <= boottime());
     assert!(snapshot.reports(Engine::Libdeflate, |_| true)[&101].fault.is_none());
     assert!(snapshot.reports(Engine::Isal, |_| true).is_empty(), "nobody has looked at it");
+    let report = snapshot.suspensions(|pid| pid == 101)[&101];
+    assert_eq!((report.state, report.doubt), (Suspension::Off, Some(Doubt::MovedDescriptor)));
+    assert!(!report.since.is_zero() && report.since <= boottime());
+}
+
+/// What a slot of `page` says of handshakes put aside.
+fn suspension(bytes: &mut [u8], slot: usize, word: u64, since: u64) {
+    let cells = HEADER_SIZE + slot * SLOT_SIZE;
+    put(bytes, cells + offset_of!(Slot, suspension), &word.to_le_bytes());
+    put(bytes, cells + offset_of!(Slot, suspension_since_ns), &since.to_le_bytes());
+}
+
+#[test]
+fn a_process_is_as_far_as_its_furthest_thread_unless_it_is_off() {
+    let said = |first: u64, second: u64| {
+        let mut bytes = page();
+        suspension(&mut bytes, 0, first, 1_000);
+        suspension(&mut bytes, 2, second, 2_000);
+        let reports = Snapshot::parse(&bytes).unwrap().suspensions(|_| true);
+        reports.get(&101).map(|report| (report.state, report.doubt, report.since.as_nanos()))
+    };
+    let [proven, expected, shadowing] = [1, 2, 3];
+    let off = 4 | (Doubt::NestedLoop.index() as u64 + 1) << 8;
+    assert_eq!(said(0, 0), None, "nobody has told");
+    assert_eq!(said(expected, shadowing), Some((Suspension::Expected, None, 1_000)));
+    assert_eq!(said(shadowing, proven), Some((Suspension::Proven, None, 2_000)));
+    assert_eq!(said(off, proven), Some((Suspension::Off, Some(Doubt::NestedLoop), 1_000)));
+    assert_eq!(said(4 | 200 << 8, 99), Some((Suspension::Off, None, 1_000)), "of a newer writer");
+}
+
+#[test]
+fn processes_that_say_the_same_stand_together_and_those_that_are_off_first() {
+    let mut bytes = page();
+    for (slot, pid, word, since) in
+        [(0, 101_u64, 2, 5), (1, 102, 2, 3), (2, 103, 4 | 3 << 8, 7), (3, 104, 2, 1)]
+    {
+        put(&mut bytes, HEADER_SIZE + slot * SLOT_SIZE, &(pid << 32 | pid).to_le_bytes());
+        suspension(&mut bytes, slot, word, since * 1_000_000_000);
+    }
+    let snapshot = Snapshot::parse(&bytes).unwrap();
+    let shares = SuspensionShare::all(&snapshot, |pid| pid != 104, Duration::from_secs(10));
+    let texts: Vec<_> = shares.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["off (nobody-came) in 1 of 3 processes", "expected in 2 of 3 processes"]);
+    assert_eq!(shares[1].age(), Duration::from_secs(7), "that of the first who said so");
+    assert_eq!(SuspensionShare::all(&snapshot, |pid| pid == 104, Duration::ZERO)[0].to_string(), "expected");
 }
 
 /// The state cells of an engine in a slot of `page`.

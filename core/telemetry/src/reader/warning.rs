@@ -2,8 +2,8 @@
 //!
 //! Whoever shows counters to people shows these: `hasten top` and the exporter say the same, in the same words.
 
-use super::{BreakEven, Counters, EngineCondition, Window};
-use crate::{Algorithm, BreakerState, Event, Fault, LANES, Reason};
+use super::{BreakEven, Counters, EngineCondition, SuspensionShare, Window};
+use crate::{Algorithm, BreakerState, Doubt, Event, Fault, LANES, Reason, Suspension};
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,11 @@ impl Warning {
         out_of_service(engine, pid)
     }
 
+    /// Of processes that put no handshake aside any more: what they saw, and what to do.
+    pub fn of_suspension(share: &SuspensionShare) -> Option<Self> {
+        suspension_off(share)
+    }
+
     /// Of a page that cannot tell of its engines.
     pub fn of_older_page() -> Self {
         older_page()
@@ -120,6 +125,21 @@ fn out_of_service(engine: &EngineCondition, pid: Option<u32>) -> Option<Warning>
             Some(Warning::new(Severity::Warning, "engine-disabled", message, fix))
         }
     }
+}
+
+fn suspension_off(share: &SuspensionShare) -> Option<Warning> {
+    let doubt = share.report.doubt;
+    let of = if share.processes < share.of {
+        format!(" in {} of {} processes", share.processes, share.of)
+    } else {
+        String::new()
+    };
+    let why = doubt.map_or("no reason was given", Doubt::as_str);
+    let age = duration(share.age());
+    let message = format!("handshakes have not been put aside{of} for {age}: {why}");
+    let fix = doubt.map_or("Restart the program, and report it if it comes back.", Doubt::help);
+    (share.report.state == Suspension::Off)
+        .then(|| Warning::new(Severity::Warning, "suspension-off", message, fix))
 }
 
 fn older_page() -> Warning {
@@ -183,14 +203,15 @@ fn bypassed(recent: &Window, reason: Reason) -> Option<Warning> {
         Reason::Cancelled => (0.05, Severity::Note, false),
         Reason::NotPolled
         | Reason::ForeignThread
+        | Reason::NotNativeStack
         | Reason::UnsupportedKey
         | Reason::NotExportable
         | Reason::UnsupportedParameters => (0.1, Severity::Warning, false),
         Reason::Alone | Reason::BelowBreakEven => (0.5, Severity::Note, true),
         Reason::BreakerOpen | Reason::UnknownAllocation => (0.0, Severity::Warning, false),
-        // It has a warning of its own, by engine.
-        Reason::EngineDisabled => return None,
-        Reason::SmallFlushes => (0.5, Severity::Note, true),
+        // They have warnings of their own, by engine and by process.
+        Reason::EngineDisabled | Reason::SuspensionOff => return None,
+        Reason::SmallFlushes | Reason::Shadowed | Reason::Callback => (0.5, Severity::Note, true),
         // What a client or the program itself does is none of our business.
         Reason::ServerNotHandshaking | Reason::StoredLevel | Reason::UnusualStrategy => return None,
     };

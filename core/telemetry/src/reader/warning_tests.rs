@@ -1,4 +1,4 @@
-use super::super::Snapshot;
+use super::super::{Snapshot, SuspensionReport};
 use super::*;
 use crate::{BreakerState, Engine, EngineClass, EngineCounters, EngineReport};
 
@@ -55,6 +55,33 @@ fn a_wrong_result_of_an_engine_is_critical_and_named_once() {
     });
     assert_eq!(codes(&wrong), ["deflate-mismatch", "breaker-open"]);
     assert_eq!(codes(&counters(|c| c[Event::BreakerOpened] = 1)), ["breaker-opened"]);
+}
+
+#[test]
+fn a_process_that_puts_no_handshake_aside_any_more_says_why() {
+    let share = |state, doubt, processes| SuspensionShare {
+        report: SuspensionReport { state, doubt, since: Duration::from_secs(100) },
+        processes,
+        of: 4,
+        now: Duration::from_secs(290),
+    };
+    for state in [Suspension::Proven, Suspension::Expected, Suspension::Shadowing] {
+        assert_eq!(Warning::of_suspension(&share(state, None, 4)), None);
+    }
+    let off = Warning::of_suspension(&share(Suspension::Off, Some(Doubt::NestedLoop), 1)).unwrap();
+    assert_eq!((off.code, off.severity), ("suspension-off", Severity::Warning));
+    assert_eq!(off.message, "handshakes have not been put aside in 1 of 4 processes for 3m 10s: nested-loop");
+    assert_eq!(off.fix, Doubt::NestedLoop.help());
+    let all = Warning::of_suspension(&share(Suspension::Off, None, 4)).unwrap();
+    assert!(!all.message.contains("processes") && all.fix.ends_with('.'), "{all:?}");
+}
+
+#[test]
+fn first_handshakes_are_a_matter_only_where_they_are_most() {
+    let shadowed = |count| busy(|c| c[Reason::Shadowed] = count);
+    assert!(codes(&shadowed(1_000)).is_empty());
+    assert_eq!(codes(&shadowed(20_000)), ["shadowed"]);
+    assert!(codes(&busy(|c| c[Reason::SuspensionOff] = 90_000)).is_empty(), "its process says why");
 }
 
 /// An engine that has been in this state for three minutes, in one of two processes.
