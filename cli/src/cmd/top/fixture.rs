@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
-    Algorithm, BreakEven, BreakerState, Counters, Engine, EngineClass, EngineCounters, EngineInfo,
-    EngineReport, Event, Fault, PageError, Process, Reason, Snapshot, Writer,
+    Algorithm, BreakEven, BreakerState, Counters, Doubt, Engine, EngineClass, EngineCounters, EngineInfo,
+    EngineReport, Event, Fault, PageError, Process, Reason, Snapshot, Suspension, SuspensionReport, Writer,
 };
 
 use super::state::{Sample, State};
@@ -37,6 +37,7 @@ pub(super) fn idle(inode: u64) -> Sample {
                 owners: 1,
                 counters,
                 reports: [None; Engine::COUNT],
+                suspension: None,
             }],
             break_even: break_even(),
             engines: Vec::new(),
@@ -48,6 +49,12 @@ pub(super) fn idle(inode: u64) -> Sample {
 /// The counters of the worker.
 pub(super) fn counters(sample: &mut Sample) -> &mut Counters {
     &mut sample.snapshot.as_mut().expect("a readable sample").writers[0].counters
+}
+
+/// What the worker says of handshakes put aside.
+pub(super) fn suspension(sample: &mut Sample, state: Suspension, doubt: Option<Doubt>) {
+    let writer = &mut sample.snapshot.as_mut().expect("a readable sample").writers[0];
+    writer.suspension = Some(SuspensionReport { state, doubt, since: Duration::from_secs(7900) });
 }
 
 /// A busy nginx and, when asked for, its compression, a HAProxy that cannot
@@ -104,6 +111,7 @@ fn nginx(second: u64) -> Sample {
     // Load that rises in steps, so that the chart has a shape.
     let handshakes = (0..=second).map(|second| 500 + second % 8 * 100).sum::<u64>();
     engine(&mut sample, Engine::Multibuffer, BreakerState::Closed, handshakes * 3);
+    suspension(&mut sample, Suspension::Proven, None);
     let counters = counters(&mut sample);
     batch(counters, Algorithm::Rsa2048Sign, handshakes, [1, 1, 1, 2, 3, 8, 10, 74], 976_000, 257_000);
     batch(counters, Algorithm::X25519Keygen, handshakes, [0, 0, 0, 0, 0, 0, 0, 100], 33_000, 41_000);
@@ -162,6 +170,7 @@ fn nginx_gzip(second: u64) -> Sample {
 
 fn haproxy(second: u64) -> Sample {
     let mut sample = Sample { program: "haproxy".to_owned(), ..idle(100) };
+    suspension(&mut sample, Suspension::Off, Some(Doubt::NestedLoop));
     let snapshot = sample.snapshot.as_mut().expect("a readable sample");
     snapshot.program = "haproxy".to_owned();
     snapshot.writers[0].pid = 5243;
@@ -170,6 +179,7 @@ fn haproxy(second: u64) -> Sample {
     counters[Reason::NotPolled] = second * 300;
     counters[Event::VerifyFailed] = 2;
     counters[Event::HandshakeFinished] = second * 330;
+    (counters[Event::CalledIn], counters[Event::Overdue]) = (14, 1);
     sample
 }
 

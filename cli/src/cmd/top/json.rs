@@ -4,7 +4,8 @@ mod engines;
 mod streams;
 
 use hasten_telemetry::{
-    Algorithm, AlgorithmCounters, Counters, Event, LANES, Reason, Snapshot, Warning, Window,
+    Algorithm, AlgorithmCounters, Counters, Doubt, Event, LANES, Reason, Snapshot, SuspensionShare, Warning,
+    Window,
 };
 use serde::Serialize;
 
@@ -47,6 +48,8 @@ struct ProcessJson {
     pid: u32,
     namespace_pid: u32,
     operations_per_s: f64,
+    /// As people read it; null where the process has not told.
+    suspension: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -69,7 +72,7 @@ struct CountersJson {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum WorkJson {
-    Operations { share: Option<ShareJson>, algorithms: Vec<AlgorithmJson> },
+    Operations { share: Option<ShareJson>, suspension: Vec<SuspensionJson>, algorithms: Vec<AlgorithmJson> },
     Streams { deflate: StreamsJson, inflate: StreamsJson },
 }
 
@@ -78,6 +81,16 @@ struct ShareJson {
     batched: f64,
     scalar: f64,
     bypassed: f64,
+}
+
+/// Processes that say the same of handshakes put aside.
+#[derive(Serialize)]
+struct SuspensionJson {
+    state: &'static str,
+    /// Why it is off.
+    doubt: Option<&'static str>,
+    processes_in_state: usize,
+    since_s: f64,
 }
 
 #[derive(Serialize)]
@@ -142,10 +155,12 @@ impl ProgramJson {
     fn new(program: &Program) -> Self {
         let window = program.interval();
         let rate = |pid| window.as_ref().map_or(0.0, |window| window.per_second(program.operations_of(pid)));
+        let suspensions = program.suspensions();
         let process = |process: &hasten_telemetry::Process| ProcessJson {
             pid: process.pid,
             namespace_pid: process.namespace_pid,
             operations_per_s: rate(process.namespace_pid),
+            suspension: suspensions.get(&process.namespace_pid).map(ToString::to_string),
         };
         let (error, counters) = match program.condition() {
             Condition::Unreadable(error) => (Some(error.to_string()), None),
@@ -202,7 +217,19 @@ impl WorkJson {
                 scalar: share.scalar,
                 bypassed: share.bypassed,
             }),
+            suspension: program.suspension().iter().map(SuspensionJson::new).collect(),
             algorithms: Algorithm::ALL.map(|a| AlgorithmJson::new(a, snapshot, window, total)).into(),
+        }
+    }
+}
+
+impl SuspensionJson {
+    fn new(share: &SuspensionShare) -> Self {
+        Self {
+            state: share.report.state.as_str(),
+            doubt: share.report.doubt.map(Doubt::as_str),
+            processes_in_state: share.processes,
+            since_s: share.age().as_secs_f64(),
         }
     }
 }

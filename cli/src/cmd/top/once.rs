@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use hasten_telemetry::{Algorithm, LANES, Reason, Severity, Snapshot, Warning, Window};
+use hasten_telemetry::{Algorithm, Event, LANES, Reason, Severity, Snapshot, Warning, Window};
 
 use super::format::{bytes, cores, count, duration, micros, percent, rate};
 use super::state::{Direction, ENGINES, Program, State, Traffic, in_words};
@@ -46,6 +46,7 @@ fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &W
         traffic(text, program, window);
     } else {
         operations(text, window);
+        suspension(text, program);
     }
     let saved = program.total().saved_ns() as f64 / 1e9;
     line(text, &format!("estimated CPU saved: {} cores, {saved:.1} s in all", cores(window.cores_saved())));
@@ -74,6 +75,23 @@ fn operations(text: &mut String, window: &Window) {
         ),
         None => line(text, &format!("no operations in the last {interval:.1} s")),
     }
+}
+
+/// Whether handshakes are put aside, and how many of them had to be called in; nothing where no process has told.
+fn suspension(text: &mut String, program: &Program) {
+    let shares: Vec<String> = program.suspension().iter().map(ToString::to_string).collect();
+    if shares.is_empty() {
+        return;
+    }
+    let total = program.total();
+    let called_in = [
+        (Event::CalledIn, "called in"),
+        (Event::Overdue, "called in overdue"),
+        (Event::ForeignCall, "called by another thread"),
+    ];
+    let called_in = called_in.into_iter().filter(|(event, _)| total[*event] > 0);
+    let called_in = called_in.map(|(event, what)| format!("; {} {what}", count(total[event])));
+    line(text, &format!("suspension: {}{}", shares.join(", "), called_in.collect::<String>()));
 }
 
 /// A line for each direction that was ever used.

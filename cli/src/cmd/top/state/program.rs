@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{Counters, EngineCondition, PageError, Process, Snapshot, Warning, Window};
+use hasten_telemetry::{
+    Counters, EngineCondition, PageError, Process, Snapshot, SuspensionReport, SuspensionShare, Warning,
+    Window,
+};
 
 use super::{Direction, Sample};
 
@@ -146,8 +149,18 @@ impl Program {
     /// The engines that it has, in page order; none on a page of a version that did not tell.
     pub(in crate::cmd::top) fn engines(&self) -> Vec<EngineCondition> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
-        let is_alive = |pid| self.processes.iter().any(|process| process.namespace_pid == pid);
-        EngineCondition::all(snapshot, is_alive, self.boottime)
+        EngineCondition::all(snapshot, |pid| self.is_alive(pid), self.boottime)
+    }
+
+    /// Whether its processes put handshakes aside; none where none has told.
+    pub(in crate::cmd::top) fn suspension(&self) -> Vec<SuspensionShare> {
+        let Some(snapshot) = self.snapshot() else { return Vec::new() };
+        SuspensionShare::all(snapshot, |pid| self.is_alive(pid), self.boottime)
+    }
+
+    /// The same of each process, by the number it has in its own namespace.
+    pub(in crate::cmd::top) fn suspensions(&self) -> BTreeMap<u32, SuspensionReport> {
+        self.snapshot().map(|snapshot| snapshot.suspensions(|pid| self.is_alive(pid))).unwrap_or_default()
     }
 
     /// What the user should know, gravest first.
@@ -165,10 +178,15 @@ impl Program {
         let pid = Some(self.first_pid());
         warnings.extend(engines.iter().filter_map(|engine| Warning::of_engine(engine, pid)));
         warnings.extend(Warning::of_counters(&self.total(), recent.as_ref(), !engines.is_empty()));
+        warnings.extend(self.suspension().iter().filter_map(Warning::of_suspension));
         let break_even = |algorithm| snapshot.break_even(algorithm);
         warnings.extend(recent.iter().flat_map(|recent| Warning::of_batches(break_even, recent)));
         warnings.sort_by_key(|warning| warning.severity);
         warnings
+    }
+
+    fn is_alive(&self, namespace_pid: u32) -> bool {
+        self.processes.iter().any(|process| process.namespace_pid == namespace_pid)
     }
 
     fn record(&mut self, now: Instant, snapshot: Snapshot) {

@@ -28,7 +28,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
     if program.counts_streams() {
         lines.push(gathered(window));
     } else {
-        lines.push(suspended(window, &total));
+        lines.push(suspended(program, window, &total));
     }
     lines.push(workers(program, window));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(inner.height.saturating_sub(1));
@@ -54,9 +54,11 @@ fn handshakes(window: &Window) -> Line<'static> {
     Line::raw(format!(" handshakes {finished}/s, {failed}/s fail"))
 }
 
-fn suspended(window: &Window, total: &Counters) -> Line<'static> {
+fn suspended(program: &Program, window: &Window, total: &Counters) -> Line<'static> {
     let per_second = rate(window.event_rate(Event::Suspended));
-    Line::raw(format!(" suspended {per_second}/s, {} given up", count(total[Event::Cancelled])))
+    // Those that are off come first: of several states, the one worth knowing.
+    let state = program.suspension().first().map_or(String::new(), |share| format!("; {share}"));
+    Line::raw(format!(" suspended {per_second}/s, {} given up{state}", count(total[Event::Cancelled])))
 }
 
 fn gathered(window: &Window) -> Line<'static> {
