@@ -8,7 +8,7 @@
 //! With 0 seconds the workers count once; the process prints `ready` and ends
 //! when its standard input does.
 
-use hasten_telemetry::{Algorithm, Event, Reason, after_fork_child, init, page, slot};
+use hasten_telemetry::{Algorithm, Event, Reason, after_fork_child, init, page, slot, start};
 use std::io::Read;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ fn main() {
     ] {
         page().set_break_even(algorithm, lanes, scalar_ns, batch_ns);
     }
+    start();
     let children: Vec<_> =
         (0..workers).map(|worker| fork(|| work(worker, Duration::from_secs(seconds)))).collect();
     println!("ready");

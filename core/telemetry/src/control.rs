@@ -8,8 +8,9 @@ use crate::layout::ENGINE_CAPACITY;
 use crate::memory::{Mapped, map_new};
 use crate::{Engine, MAGIC_CONTROL};
 use std::mem::{offset_of, size_of};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 
 /// Name of the memfd; `/proc/PID/maps` shows `/memfd:hasten-control (deleted)`.
 pub const CONTROL_NAME: &std::ffi::CStr = c"hasten-control";
@@ -31,20 +32,27 @@ pub(crate) struct ControlPage {
 /// Whether an operator has taken the engine out of service: one load, for every operation.
 #[inline]
 pub fn is_disabled(engine: Engine) -> bool {
-    CONTROL.get().is_some_and(|page| page.disabled[engine.index()].load(Relaxed) != 0)
+    // SAFETY: null, or as `publish` stored it: a page of atomics that lives as long as the process.
+    let page = unsafe { CONTROL.load(Acquire).as_ref() };
+    page.is_some_and(|page| page.disabled[engine.index()].load(Relaxed) != 0)
 }
 
-/// Makes the page and answers its inode; 0 where shared memory is not to be had: nobody can disable anything then.
-pub(crate) fn init() -> u64 {
-    let Some(Mapped { page, inode }) = map_new::<ControlPage>() else { return 0 };
-    page.version.store(CONTROL_VERSION, Relaxed);
-    page.engine_count.store(Engine::COUNT as u32, Relaxed);
-    page.magic.store(MAGIC_CONTROL, Release);
-    CONTROL.get_or_init(|| page);
-    inode
+/// Makes the page, if shared memory is to be had: where it is not, nobody can disable anything.
+pub(crate) fn map() -> Option<Mapped<ControlPage>> {
+    let mapped = map_new::<ControlPage>()?;
+    mapped.page.version.store(CONTROL_VERSION, Relaxed);
+    mapped.page.engine_count.store(Engine::COUNT as u32, Relaxed);
+    mapped.page.magic.store(MAGIC_CONTROL, Release);
+    Some(mapped)
 }
 
-static CONTROL: OnceLock<&'static ControlPage> = OnceLock::new();
+/// From now on this page is asked.
+pub(crate) fn publish(mapped: Mapped<ControlPage>) {
+    CONTROL.store(std::ptr::from_ref(mapped.page).cast_mut(), Release);
+}
+
+/// Null, or a page that is never unmapped.
+static CONTROL: AtomicPtr<ControlPage> = AtomicPtr::new(std::ptr::null_mut());
 
 const _: () = {
     assert!(size_of::<ControlPage>() == CONTROL_SIZE);

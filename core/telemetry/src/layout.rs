@@ -149,6 +149,10 @@ impl<const WORDS: usize> Text<WORDS> {
             word.store(u64::from_le_bytes(bytes), Relaxed);
         }
     }
+
+    pub(crate) fn copy_from(&self, other: &Self) {
+        self.0.iter().zip(&other.0).for_each(|(into, from)| into.store(from.load(Relaxed), Relaxed));
+    }
 }
 
 impl Page {
@@ -185,12 +189,26 @@ impl Header {
 }
 
 impl BreakEvenCell {
+    pub(crate) fn copy_from(&self, other: &Self) {
+        self.lanes.store(other.lanes.load(Relaxed), Relaxed);
+        self.scalar_ns.store(other.scalar_ns.load(Relaxed), Relaxed);
+        self.batch_ns.store(other.batch_ns.load(Relaxed), Relaxed);
+    }
+
     const fn new() -> Self {
         Self { lanes: AtomicU64::new(0), scalar_ns: AtomicU64::new(0), batch_ns: AtomicU64::new(0) }
     }
 }
 
 impl EngineCell {
+    pub(crate) fn copy_from(&self, other: &Self) {
+        self.name.copy_from(&other.name);
+        self.device.copy_from(&other.device);
+        self.class.store(other.class.load(Relaxed), Relaxed);
+        self.timeout_ns.store(other.timeout_ns.load(Relaxed), Relaxed);
+        self.present.store(other.present.load(Relaxed), Relaxed);
+    }
+
     const fn new() -> Self {
         Self {
             name: Text::new(),

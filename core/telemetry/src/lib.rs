@@ -1,8 +1,9 @@
 //! Counters of an accelerated process tree, on one shared page.
 //!
-//! The preload library is the writer: [`init`] makes the page once, in the
-//! constructor, and from then on [`slot`] hands every thread its own
-//! [`Slot`] to count in. Nothing there allocates, locks, logs or panics.
+//! The preload library is the writer: it says who it is with [`init`], in the
+//! constructor, and makes the page with [`start`], at the first thing worth
+//! counting; from then on [`slot`] hands every thread its own [`Slot`] to count
+//! in. Nothing there allocates, locks, logs or panics.
 //! `hasten top` is the reader: [`discover`] finds the pages of this host and
 //! [`Snapshot`] is a checked, owned copy of one.
 //!
@@ -31,4 +32,4 @@ pub use reader::{
     EngineInfo, EngineReport, PageError, PageHandle, Process, ProcessError, Scan, Severity, Share, Snapshot,
     SuspensionReport, SuspensionShare, Warning, Window, Writer, boottime, discover, duration, pages_of,
 };
-pub use writer::{EngineWork, after_fork_child, init, page, slot};
+pub use writer::{EngineWork, after_fork_child, init, page, slot, start};

@@ -6,8 +6,14 @@ use libc::c_int;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
-/// Servers count on small descriptors; ours stays out of their way.
+/// Servers count on small descriptors; ours stay out of their way. No higher, because the kernel's table grows with the
+/// highest.
 const LOWEST_FD: c_int = 512;
+
+/// Where to look from when the limit does not allow that: just below it, for what four descriptors need first (two
+/// libraries, two pages), then further down, but not among the first without need.
+const BELOW_LIMIT: [c_int; 3] = [4, 16, 64];
+const LOWEST_FD_OF_FEW: c_int = 64;
 
 /// Neither shrunk (a reader that maps it must not get SIGBUS), grown, nor
 /// unsealed.
@@ -37,10 +43,11 @@ unsafe impl Shared for ControlPage {
     const WRITABLE: bool = true;
 }
 
-/// A fresh page, and the inode of its file.
+/// A fresh page, the inode of its file, and a descriptor of it.
 pub(crate) struct Mapped<T: 'static> {
     pub(crate) page: &'static T,
     pub(crate) inode: u64,
+    fd: c_int,
 }
 
 /// Maps a new shared page, or `None` where the kernel, a limit or a sandbox
@@ -53,7 +60,16 @@ pub(crate) fn map_new<T: Shared>() -> Option<Mapped<T>> {
         Some(_) => seal(fd, T::WRITABLE),
         None => close(fd),
     }
-    page.map(|page| Mapped { page, inode: inode(fd) })
+    page.map(|page| Mapped { page, inode: inode(fd), fd })
+}
+
+impl<T> Mapped<T> {
+    /// Takes back a page that nobody was given.
+    pub(crate) fn discard(self) {
+        close(self.fd);
+        // SAFETY: the mapping that `map` made, which nobody else refers to: the page is given up with this value.
+        unsafe { libc::munmap(std::ptr::from_ref(self.page).cast_mut().cast(), size_of::<T>()) };
+    }
 }
 
 fn create_memfd(name: &'static CStr) -> Option<c_int> {
@@ -71,13 +87,28 @@ fn create_memfd(name: &'static CStr) -> Option<c_int> {
 /// The same file at a high number, or where it was if the limit on open files
 /// forbids that.
 fn move_up(fd: c_int) -> c_int {
-    // SAFETY: duplicates a descriptor that we own; no memory is involved.
-    let high = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, LOWEST_FD) };
-    if high < 0 {
-        return fd;
-    }
+    let limit = soft_limit();
+    let below = BELOW_LIMIT.into_iter().map(|distance| limit.saturating_sub(distance));
+    let places = std::iter::once(LOWEST_FD).chain(below).chain([LOWEST_FD_OF_FEW]);
+    let high = places.filter(|place| (fd + 1..limit).contains(place)).find_map(|place| {
+        // SAFETY: duplicates a descriptor that we own; no memory is involved.
+        let high = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, place) };
+        (high >= 0).then_some(high)
+    });
+    let Some(high) = high else { return fd };
     close(fd);
     high
+}
+
+/// One more than the highest descriptor that this process may have.
+fn soft_limit() -> c_int {
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: `limit` is a place for the answer, and all-zero bytes are one.
+    let limit = unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, limit.as_mut_ptr());
+        limit.assume_init().rlim_cur
+    };
+    c_int::try_from(limit).unwrap_or(c_int::MAX)
 }
 
 fn map<T: Shared>(fd: c_int) -> Option<&'static T> {

@@ -3,30 +3,43 @@
 
 use crate::clock::now_ns;
 use crate::control;
-use crate::layout::{HEADER_SIZE, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
-use crate::memory::map_new;
+use crate::layout::{HEADER_SIZE, Header, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
+use crate::memory::{Mapped, map_new};
 use crate::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, MAGIC, Reason, Suspension};
 use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::ptr::{from_ref, null_mut};
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release,
+};
 
-/// Makes this process's page. For the constructor of a preload library;
-/// later calls, and calls in a child that inherited the page through fork,
-/// change nothing. Where no shared memory is to be had, counting goes to a
-/// private page that nobody can see, so that callers never have to care.
+/// Says who counts here. For the constructor of a preload library; later calls
+/// change nothing. There is no page yet: what is counted or described before
+/// [`start`] stays in this process, and only the description goes onto the page.
 pub fn init(accelerator: &str) {
-    let page = PAGE.get_or_init(|| map_new::<Page>().map_or(&PRIVATE, |mapped| mapped.page));
-    if page.header.magic.load(Relaxed) != MAGIC {
-        page.header.control.store(control::init(), Relaxed);
-        page.describe(accelerator);
+    // SAFETY: no argument, cannot fail.
+    let pid = unsafe { libc::getpid() } as u32;
+    if PROCESS.compare_exchange(0, pid, Relaxed, Relaxed).is_ok() {
+        PRIVATE.header.accelerator.store(accelerator.as_bytes());
+        // SAFETY: the handlers only touch atomics and make system calls.
+        unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
     }
-    // A slot claimed before now is on the private page.
-    SLOT.set(None);
 }
 
-/// The page of this process.
+/// Makes this process's page, unless it has one: to be called before the first
+/// thing worth counting, as often as one likes. Programs that never come to it
+/// have neither the memory nor the descriptors. Where no shared memory is to be
+/// had, counting goes on in private, so that callers never have to care.
+#[inline]
+pub fn start() {
+    if PAGE.load(Relaxed).is_null() {
+        errno_neutral(begin);
+    }
+}
+
+/// The page of this process; one that nobody sees, before [`start`].
 pub fn page() -> &'static Page {
-    PAGE.get().copied().unwrap_or(&PRIVATE)
+    published().unwrap_or(&PRIVATE)
 }
 
 /// This thread's slot, claimed at the first call.
@@ -36,13 +49,22 @@ pub fn slot() -> &'static Slot {
 }
 
 /// Gives the child of a fork a slot of its own: a child that went on in its
-/// parent's would be counted as its parent. For a `pthread_atfork` hook.
+/// parent's would be counted as its parent. For children that the C library
+/// does not know of; after its `fork` this has been done already.
 pub fn after_fork_child() {
     SLOT.set(None);
+    // SAFETY: no argument, cannot fail.
+    PROCESS.store(unsafe { libc::getpid() } as u32, Relaxed);
 }
 
-static PAGE: OnceLock<&'static Page> = OnceLock::new();
+/// Null before [`start`]; then for good the shared page, or [`PRIVATE`] where there can be none.
+static PAGE: AtomicPtr<Page> = AtomicPtr::new(null_mut());
 static PRIVATE: Page = Page::new();
+/// The process that may make a page; 0: none before [`init`].
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Before [`start`] threads count in so many private slots: enough that they do not meet, and no more memory than that.
+const SPARE: usize = 16;
 
 thread_local! {
     // `const` and without a destructor: no allocation, no registration, and
@@ -50,11 +72,85 @@ thread_local! {
     static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
 }
 
+fn published() -> Option<&'static Page> {
+    // SAFETY: null, `PRIVATE`, or a mapping that is never removed.
+    unsafe { PAGE.load(Acquire).as_ref() }
+}
+
 #[cold]
 fn claim() -> &'static Slot {
-    let slot = page().claim(current_writer(), writer_is_gone);
+    // Not remembered before there is a page: other threads could not be told of it.
+    let Some(page) = published() else { return spare() };
+    let slot = page.claim(current_writer(), writer_is_gone);
     SLOT.set(Some(slot));
     slot
+}
+
+/// One of the private slots, by where the thread has its variables.
+fn spare() -> &'static Slot {
+    let place = SLOT.with(|slot| from_ref(slot) as u64);
+    &PRIVATE.slots[(place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SPARE]
+}
+
+/// Takes no lock, so that neither a fork nor a signal in the middle of it does
+/// harm: of several threads that begin at once, the first to be ready wins.
+#[cold]
+fn begin() {
+    // SAFETY: no argument, cannot fail.
+    if PROCESS.load(Relaxed) != unsafe { libc::getpid() } as u32 {
+        // A child of vfork: the memory is its parent's, and its descriptors end with it.
+        return;
+    }
+    let Some(mapped) = map_new::<Page>() else {
+        let _ = PAGE.compare_exchange(null_mut(), from_ref(&PRIVATE).cast_mut(), AcqRel, Relaxed);
+        return;
+    };
+    let control = control::map();
+    mapped.page.describe(&PRIVATE.header, control.as_ref().map_or(0, |control| control.inode));
+    match PAGE.compare_exchange(null_mut(), from_ref(mapped.page).cast_mut(), AcqRel, Relaxed) {
+        Ok(_) => control.into_iter().for_each(control::publish),
+        Err(_) => {
+            mapped.discard();
+            control.into_iter().for_each(Mapped::discard);
+        }
+    }
+}
+
+/// A server that forks its workers has one page with them, although it never
+/// works itself: readers find the whole of it, and what an operator has
+/// disabled holds for workers to come.
+extern "C" fn before_fork() {
+    if PAGE.load(Relaxed).is_null() && errno_neutral(is_listening) {
+        errno_neutral(begin);
+    }
+}
+
+extern "C" fn in_child() {
+    after_fork_child();
+}
+
+/// Whether one of the lowest descriptors waits for connections. They are given
+/// out from below, so a row of free ones is taken for the end.
+fn is_listening() -> bool {
+    const ROW: u32 = 8;
+    let mut free = 0;
+    for fd in 0..1024 {
+        let (mut value, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
+        // SAFETY: both are places for the answer, of the length that is given; errno is always readable.
+        let (answer, error) = unsafe {
+            let value = (&raw mut value).cast();
+            let answer = libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN, value, &mut length);
+            (answer, *libc::__errno_location())
+        };
+        if answer == 0 && value != 0 {
+            return true;
+        }
+        free = if answer != 0 && error == libc::EBADF { free + 1 } else { 0 };
+        if free == ROW {
+            break;
+        }
+    }
+    false
 }
 
 impl Page {
@@ -84,7 +180,8 @@ impl Page {
         cell.present.store(1, Release);
     }
 
-    fn describe(&self, accelerator: &str) {
+    /// Fills the header, with what was `said` of this process before there was a page.
+    fn describe(&self, said: &Header, control: u64) {
         let header = &self.header;
         header.version.store(VERSION, Relaxed);
         header.header_size.store(HEADER_SIZE as u32, Relaxed);
@@ -98,9 +195,13 @@ impl Page {
         header.reason_count.store(Reason::COUNT as u32, Relaxed);
         header.event_count.store(Event::COUNT as u32, Relaxed);
         header.engine_count.store(Engine::COUNT as u32, Relaxed);
+        header.control.store(control, Relaxed);
         let mut path = [0; 4096];
         header.program.store(program_name(&mut path));
-        header.accelerator.store(accelerator.as_bytes());
+        header.accelerator.copy_from(&said.accelerator);
+        header.note.copy_from(&said.note);
+        header.break_even.iter().zip(&said.break_even).for_each(|(into, from)| into.copy_from(from));
+        header.engines.iter().zip(&said.engines).for_each(|(into, from)| into.copy_from(from));
         // Last: a reader that sees the magic sees the rest.
         header.magic.store(MAGIC, Release);
     }

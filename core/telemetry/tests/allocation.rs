@@ -2,7 +2,7 @@
 
 use hasten_telemetry::{
     Algorithm, BreakerState, Doubt, Engine, EngineClass, EngineWork, Event, Fault, LANES, Reason, Suspension,
-    after_fork_child, init, is_disabled, page, slot,
+    after_fork_child, init, is_disabled, page, slot, start,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -33,6 +33,7 @@ static ALLOCATOR: Counting = Counting;
 
 fn count_everything() {
     init("tls");
+    start();
     page().set_note("no allocation here");
     for algorithm in Algorithm::ALL {
         page().set_break_even(algorithm, 3, 257_000, 976_000);

@@ -2,7 +2,7 @@
 
 use hasten_telemetry::{
     BreakerState, CONTROL_SIZE, ControlError, Engine, EngineClass, PageHandle, after_fork_child, init,
-    is_disabled, page, pages_of, slot,
+    is_disabled, page, pages_of, slot, start,
 };
 use std::sync::{Mutex, MutexGuard};
 
@@ -11,6 +11,7 @@ fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap();
     init("gzip");
+    start();
     page().register(Engine::Isal, EngineClass::Software, "", 0);
     turn
 }

@@ -60,6 +60,7 @@ fn finds_a_server_once_however_many_workers_share_its_page() {
 #[test]
 fn a_server_started_by_another_has_a_page_of_its_own() {
     hasten_telemetry::init("tls");
+    hasten_telemetry::start();
     let server = Server::start(1);
     let ours = page_of(discover(), std::process::id()).unwrap();
     let theirs = page_of(discover(), server.pid()).unwrap();

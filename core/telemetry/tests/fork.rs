@@ -3,7 +3,7 @@
 //! at what they did themselves.
 
 use hasten_telemetry::{
-    Algorithm, Doubt, Event, Reason, Snapshot, Suspension, after_fork_child, init, pages_of, slot,
+    Algorithm, Doubt, Event, Reason, Snapshot, Suspension, after_fork_child, init, pages_of, slot, start,
 };
 use std::sync::{Mutex, MutexGuard};
 
@@ -36,6 +36,7 @@ fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap();
     init("tls");
+    start();
     turn
 }
 
@@ -61,6 +62,7 @@ fn a_child_that_calls_init_again_keeps_the_page() {
     let before = snapshot();
     in_child(|| {
         init("other");
+        start();
         slot().event(Event::ForkReset);
     });
     let after = snapshot();

@@ -1,18 +1,14 @@
-//! Where the page cannot be made as it should be, the server must not notice.
+//! Where the page cannot be made as it should be, the server must not notice; and before there is one, nobody.
 
-use hasten_telemetry::{Event, ProcessError, init, pages_of, slot};
+use hasten_telemetry::{Engine, EngineClass, Event, ProcessError, init, page, pages_of, slot, start};
+use std::net::TcpListener;
 
-/// Forks, limits the number of open files, and reports what `child` says.
-/// This process itself never calls `init`, so each child starts without a page.
-fn in_limited_child(open_files: libc::rlim_t, child: impl FnOnce() -> bool) -> bool {
+/// Forks, and reports what `child` says. This process itself never calls `init`, so each child starts without a page.
+fn in_child(child: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child uses memory and files only, which the C library keeps usable after a fork.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
-        let before = limit_open_files(open_files);
-        init("tls");
-        slot().event(Event::PoolHit);
-        limit_open_files(before);
         let passed = child();
         // SAFETY: the last thing the child does.
         unsafe { libc::_exit(i32::from(!passed)) };
@@ -21,6 +17,18 @@ fn in_limited_child(open_files: libc::rlim_t, child: impl FnOnce() -> bool) -> b
     // SAFETY: waits for the child made above.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     status == 0
+}
+
+/// The same in a child that counted under a limit of open files.
+fn in_limited_child(open_files: libc::rlim_t, child: impl FnOnce() -> bool) -> bool {
+    in_child(|| {
+        let before = limit_open_files(open_files);
+        init("tls");
+        start();
+        slot().event(Event::PoolHit);
+        limit_open_files(before);
+        child()
+    })
 }
 
 /// Sets the soft limit and answers what it was.
@@ -35,20 +43,145 @@ fn limit_open_files(soft: libc::rlim_t) -> libc::rlim_t {
     }
 }
 
-#[test]
-fn with_few_open_files_allowed_the_descriptor_stays_low() {
-    let counts = || {
-        let page = pages_of(std::process::id()).unwrap();
-        page[0].read().unwrap().total()[Event::PoolHit] == 1
+/// Where the descriptors of our pages are.
+fn descriptors() -> Vec<u32> {
+    let ours = |fd: &u32| {
+        let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+        link.to_string_lossy().starts_with("/memfd:hasten-")
     };
-    assert!(in_limited_child(64, counts));
+    (0..1024).filter(ours).collect()
+}
+
+fn counted_once() -> bool {
+    pages_of(std::process::id()).is_ok_and(|pages| pages[0].read().unwrap().total()[Event::PoolHit] == 1)
+}
+
+fn has_no_page() -> bool {
+    matches!(pages_of(std::process::id()), Err(ProcessError::NotAccelerated { .. }))
+}
+
+#[test]
+fn with_few_open_files_allowed_the_descriptors_are_the_last() {
+    for (limit, expected) in
+        [(1024, [512, 513]), (512, [508, 509]), (256, [252, 253]), (70, [66, 67]), (20, [16, 17])]
+    {
+        assert!(in_limited_child(limit, || descriptors() == expected && counted_once()), "{limit}");
+    }
 }
 
 #[test]
 fn with_no_open_file_allowed_counting_goes_nowhere_and_harms_nobody() {
     let is_private = || {
         slot().event(Event::PoolHit);
-        matches!(pages_of(std::process::id()), Err(ProcessError::NotAccelerated { .. }))
+        has_no_page()
     };
     assert!(in_limited_child(0, is_private));
+}
+
+#[test]
+fn a_process_that_has_not_started_has_nothing_that_others_could_see() {
+    assert!(in_child(|| {
+        init("tls");
+        page().set_note("said before");
+        page().register(Engine::Isal, EngineClass::Software, "", 7);
+        slot().event(Event::PoolHit);
+        let forks_alone = in_child(|| descriptors().is_empty() && has_no_page());
+        forks_alone && descriptors().is_empty() && has_no_page()
+    }));
+}
+
+#[test]
+fn what_was_said_before_the_start_is_on_the_page() {
+    assert!(in_child(|| {
+        init("tls");
+        page().set_note("said before");
+        page().register(Engine::Isal, EngineClass::Software, "", 7);
+        let other = std::thread::spawn(|| {
+            slot();
+            start();
+            slot().event(Event::PoolHit);
+        });
+        other.join().unwrap();
+        let snapshot = pages_of(std::process::id()).unwrap()[0].read().unwrap();
+        let engine = snapshot.engine(Engine::Isal).unwrap();
+        (snapshot.accelerator.as_str(), snapshot.note.as_str()) == ("tls", "said before")
+            && engine.timeout.unwrap().as_nanos() == 7
+            && counted_once()
+    }));
+}
+
+/// Many begin at once: there is one page, and no count is lost.
+#[test]
+fn threads_that_start_together_share_one_page() {
+    assert!(in_child(|| {
+        init("tls");
+        let barrier = std::sync::Barrier::new(16);
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    start();
+                    slot().event(Event::PoolHit);
+                });
+            }
+        });
+        let descriptors = descriptors().len();
+        let pages = pages_of(std::process::id()).unwrap();
+        let all = pages[0].read().unwrap().total()[Event::PoolHit];
+        (descriptors, pages.len(), all) == (2, 1, 16)
+    }));
+}
+
+#[test]
+fn workers_of_a_process_that_listens_share_its_page() {
+    assert!(in_child(|| {
+        init("tls");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let worked = in_child(|| {
+            start();
+            slot().event(Event::PoolHit);
+            true
+        });
+        drop(listener);
+        worked && counted_once()
+    }));
+}
+
+/// A child of vfork has its parent's memory: a page made there would be the parent's, with descriptors that are not.
+#[test]
+fn a_child_that_shares_its_parents_memory_starts_nothing() {
+    extern "C" fn child(_: *mut libc::c_void) -> libc::c_int {
+        start();
+        0
+    }
+    assert!(in_child(|| {
+        init("tls");
+        let mut stack = vec![0_u64; 1 << 14];
+        // SAFETY: the child runs on a stack of its own, and this thread waits for its end.
+        unsafe {
+            let top = stack.as_mut_ptr().add(stack.len()).cast();
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+            let pid = libc::clone(child, top, flags, std::ptr::null_mut());
+            assert_eq!(libc::waitpid(pid, std::ptr::null_mut(), 0), pid);
+        }
+        let untouched = has_no_page();
+        start();
+        slot().event(Event::PoolHit);
+        untouched && counted_once() && descriptors().len() == 2
+    }));
+}
+
+/// As daemons do that close everything they have not opened themselves.
+#[test]
+fn a_process_that_closes_all_descriptors_goes_on_counting() {
+    assert!(in_limited_child(1024, || {
+        descriptors().into_iter().for_each(|fd| {
+            // SAFETY: a descriptor of this library, which does not use it any more.
+            unsafe { libc::close(fd as i32) };
+        });
+        slot().event(Event::PoolHit);
+        start();
+        slot().event(Event::PoolHit);
+        descriptors().is_empty()
+    }));
 }

@@ -27,7 +27,7 @@ pub enum ProcessError {
     Denied { pid: u32 },
     /// The process runs without any hasten library.
     NotAccelerated { pid: u32, program: String },
-    /// A hasten library is loaded, but it could not share a page.
+    /// A hasten library is loaded, but it has had nothing to do yet, or could not share a page.
     NoPage { pid: u32, program: String },
     /// Anything else that `/proc` may say.
     Io { pid: u32, error: io::Error },
@@ -79,8 +79,8 @@ impl ProcessError {
                 "start it with `hasten run -- {program} …`; `hasten check -- {program}` says what that would do"
             ),
             Self::NoPage { .. } => {
-                "allow memfd_create and shared mmap in its sandbox, or raise its memory and \
-                                    open-file limits, and restart it"
+                "look again when it has worked; if there is still none, allow memfd_create and shared mmap in its \
+                 sandbox, or raise its memory and open-file limits, and restart it"
                     .to_owned()
             }
             Self::Io { pid, .. } => format!("look at /proc/{pid}/maps, which must be readable"),
@@ -110,7 +110,10 @@ impl fmt::Display for ProcessError {
                 write!(f, "process {pid} ({program}) is not accelerated")
             }
             Self::NoPage { pid, program } => {
-                write!(f, "process {pid} ({program}) is accelerated but could not make its counter page")
+                write!(
+                    f,
+                    "process {pid} ({program}) has no counter page: it has had nothing to count yet, or could not make it"
+                )
             }
             Self::Io { pid, error } => write!(f, "process {pid} cannot be looked into: {error}"),
         }
