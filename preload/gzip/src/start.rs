@@ -22,13 +22,6 @@ extern "C" fn load() {
     if config::get().verify {
         hasten_telemetry::page().set_note("every result is inflated again and compared");
     }
-    // SAFETY: the handler only touches this thread's counter slot.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-}
-
-/// The counters need a slot of their own in a child.
-extern "C" fn in_child() {
-    hasten_telemetry::after_fork_child();
 }
 
 /// Lets the engines fall back to the program's own zlib.

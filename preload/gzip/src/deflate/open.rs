@@ -107,6 +107,7 @@ fn suits(settings: &Settings) -> Option<&'static Pattern> {
         }
         _ => match Pattern::of(settings) {
             Some(pattern) if pattern.room(HEAD) >= Deflate::least_memory(settings) => {
+                hasten_telemetry::start();
                 start::make_original_known();
                 return Some(pattern);
             }

@@ -42,6 +42,7 @@ pub(crate) unsafe fn init2(
         }
         let result = ours::init(strm, window_bits);
         if result == Z_OK {
+            hasten_telemetry::start();
             slot().event(Event::InflateStreams);
         }
         result
