@@ -38,6 +38,7 @@ extern "C" fn in_child() {
 pub(crate) fn is_ready() -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
     *READY.get_or_init(|| {
+        hasten_telemetry::start();
         let known = openssl::all_found() && is_known_version();
         let ready = known && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
