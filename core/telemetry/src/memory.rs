@@ -88,8 +88,9 @@ fn create_memfd(name: &'static CStr) -> Option<c_int> {
 /// forbids that.
 fn move_up(fd: c_int) -> c_int {
     let limit = soft_limit();
-    let below = BELOW_LIMIT.into_iter().map(|distance| limit.saturating_sub(distance));
-    let places = std::iter::once(LOWEST_FD).chain(below).chain([LOWEST_FD_OF_FEW]);
+    let below = || BELOW_LIMIT.into_iter().map(|distance| limit.saturating_sub(distance));
+    let not_among_the_first = below().filter(|place| *place >= LOWEST_FD_OF_FEW).chain([LOWEST_FD_OF_FEW]);
+    let places = std::iter::once(LOWEST_FD).chain(not_among_the_first).chain(below());
     let high = places.filter(|place| (fd + 1..limit).contains(place)).find_map(|place| {
         // SAFETY: duplicates a descriptor that we own; no memory is involved.
         let high = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, place) };
