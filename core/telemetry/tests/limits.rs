@@ -2,6 +2,7 @@
 
 use hasten_telemetry::{Engine, EngineClass, Event, ProcessError, init, page, pages_of, slot, start};
 use std::net::TcpListener;
+use std::os::fd::AsRawFd;
 
 /// Forks, and reports what `child` says. This process itself never calls `init`, so each child starts without a page.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
@@ -145,6 +146,34 @@ fn workers_of_a_process_that_listens_share_its_page() {
         drop(listener);
         worked && counted_once()
     }));
+}
+
+/// As a master that executes itself again after it has forked its workers: the library is there, and nothing was done.
+#[test]
+fn a_master_without_a_page_is_found_by_those_of_its_workers() {
+    let directory = std::env::temp_dir().join(format!("master-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let library = directory.join("libhasten_none.so");
+    std::fs::write(&library, [0; 4096]).unwrap();
+    assert!(in_child(|| {
+        init("tls");
+        let file = std::fs::File::open(&library).unwrap();
+        // SAFETY: a fresh mapping that nothing refers to and that ends with the process.
+        let mapped = unsafe {
+            libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
+        };
+        assert_ne!(mapped, libc::MAP_FAILED);
+        let master = std::process::id();
+        let nothing_yet = matches!(pages_of(master), Err(ProcessError::NoPage { .. }));
+        nothing_yet
+            && in_child(|| {
+                start();
+                slot().event(Event::PoolHit);
+                let pages = pages_of(master).unwrap();
+                pages.len() == 1 && pages[0].pids().eq([std::process::id()])
+            })
+    }));
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 /// A child of vfork has its parent's memory: a page made there would be the parent's, with descriptors that are not.

@@ -46,11 +46,21 @@ pub fn discover() -> Vec<PageHandle> {
 }
 
 /// The pages that one process shares, one for each accelerator in it, with
-/// all the processes they are shared with.
+/// all the processes they are shared with. Of a process that has the libraries
+/// and has done nothing itself, such as a master that has executed itself again
+/// after it forked its workers: the pages of those that it started.
 pub fn pages_of(pid: u32) -> Result<Vec<PageHandle>, ProcessError> {
     let mapped = proc::mappings(pid).map_err(|error| ProcessError::from_io(pid, error))?;
     if mapped.pages.is_empty() {
         let program = proc::program(pid);
+        let started = |page: &PageHandle| page.pids().any(|other| proc::is_descendant(other, pid));
+        let pages: Vec<_> = match mapped.has_library {
+            true => Scan::of_host().pages.into_iter().filter(started).collect(),
+            false => Vec::new(),
+        };
+        if !pages.is_empty() {
+            return Ok(pages);
+        }
         return Err(match mapped.has_library {
             true => ProcessError::NoPage { pid, program },
             false => ProcessError::NotAccelerated { pid, program },

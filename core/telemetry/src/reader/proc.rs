@@ -49,6 +49,20 @@ pub(super) fn program(pid: u32) -> String {
     name.trim().trim_end_matches(" (deleted)").replace(char::is_control, "\u{fffd}")
 }
 
+/// Whether `ancestor` has started the process, or one that did.
+pub(super) fn is_descendant(pid: u32, ancestor: u32) -> bool {
+    // Numbers are reused while this looks, so it could go round.
+    const DEEPEST: usize = 64;
+    std::iter::successors(parent(pid), |pid| parent(*pid)).take(DEEPEST).any(|pid| pid == ancestor)
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may hold anything, brackets as well.
+    let after_name = stat.rsplit(|byte| *byte == b')').next()?;
+    str::from_utf8(after_name).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The number a process has in its own PID namespace.
 pub(super) fn namespace_pid(pid: u32) -> u32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
