@@ -79,7 +79,9 @@ pub(crate) fn reason(reason: &Reason) -> String {
 
 /// An accelerator's answer with all of its reasons.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
-    let lines = [format!("{} {}: {}", verdict.name, decision(verdict), verdict.summary)].into_iter();
+    let decision = decision(verdict);
+    let proof = verdict.proof.map(|proof| format!(" ({})", proof.as_str())).unwrap_or_default();
+    let lines = [format!("{} {decision}{proof}: {}", verdict.name, verdict.summary)].into_iter();
     lines.chain(verdict.reasons.iter().map(reason)).collect::<Vec<_>>().join("\n")
 }
 

@@ -15,7 +15,7 @@ fn a_server_is_accelerated_and_told_so_on_stderr_only() {
     let assert = place.run(&["run", "--", "./server"]).success();
     assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
     insta::assert_snapshot!(place.stderr(&assert), @"
-    hasten: tls on for server: TLS handshakes in batches of eight (RSA, ECDSA, ECDHE); watch it with `hasten top`
+    hasten: tls on for server (expected): TLS handshakes in batches of eight (RSA, ECDSA, ECDHE); watch it with `hasten top`
     hasten: gzip on standby: server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
     hasten: node on standby: server is not Node.js: the plugin waits in NODE_OPTIONS for one that server starts
     ");
@@ -124,11 +124,12 @@ fn dry_run_shows_every_reason_and_starts_nothing() {
     program  [PLACE]/server
     config   none
 
-    tls on: TLS handshakes in batches of eight (RSA, ECDSA, ECDHE)
+    tls on (expected): TLS handshakes in batches of eight (RSA, ECDSA, ECDHE)
       + on by default
       + AVX-512 IFMA is usable on this [CPU]
       + server is dynamically linked with glibc
       + server uses [PLACE]/libssl.so.3 (OpenSSL 3.0.99)
+      + server has an event loop: its first handshakes are watched, and batched once it comes back for them
       + the library is [PLACE]/libhasten_tls.so
 
     gzip standby: zlib's compression and decompression by faster engines
@@ -172,7 +173,7 @@ fn programs_started_by_the_command_inherit_the_library() {
     let assert = place.run(&["run", "--", "dash", "-c", "./server; true"]).success();
     assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
     insta::assert_snapshot!(place.stderr(&assert), @"
-    hasten: tls on standby: dash does not link libssl.so.3: the library stays idle until dash, or a program that it starts, loads it
+    hasten: tls on standby: dash does not link libssl.so.3: the library stays idle until dash, or a program that it starts, loads it, and looks then whether its handshakes can wait
     hasten: gzip on standby: dash does not link libz.so.1: the library stays idle until dash, or a program that it starts, loads it
     hasten: node on standby: dash is not Node.js: the plugin waits in NODE_OPTIONS for one that dash starts
     ");
@@ -344,7 +345,7 @@ fn another_openssl_is_left_alone() {
     let source = "int SSL_new(void); int main(void){return SSL_new();}";
     place.cc("old", source, &["@/libssl.so.1.1", "-Wl,-rpath,@"]);
     let assert = place.run(&["run", "--dry-run", "--", "./old"]).success();
-    assert!(place.stderr(&assert).contains("old uses libssl.so.1.1; only OpenSSL 3 is known"));
+    assert!(place.stderr(&assert).contains("libssl.so.1.1 (version unknown); only OpenSSL 3.0 is known"));
 }
 
 #[test]

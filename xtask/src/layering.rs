@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 19] = [
+const LAYERS: [(&str, &[&str]); 20] = [
     ("hasten-charts", &[]),
     ("hasten-crypto", &[]),
     ("hasten-device", &[]),
@@ -16,15 +16,16 @@ const LAYERS: [(&str, &[&str]); 19] = [
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
+    ("hasten-openssl", &[]),
     ("hasten-probe", &["hasten-device"]),
     ("hasten-telemetry", &[]),
     ("hasten-export", &["hasten-charts", "hasten-device", "hasten-telemetry"]),
-    ("hasten-plan", &["hasten-probe"]),
+    ("hasten-plan", &["hasten-openssl", "hasten-probe"]),
     ("hasten-v8", &["hasten-charts"]),
     ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
     ("hasten-tune", &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-plan", "hasten-probe"]),
     ("hasten-gzip", &["hasten-deflate", "hasten-device", "hasten-hook", "hasten-telemetry"]),
-    ("hasten-tls", &["hasten-crypto", "hasten-device", "hasten-hook", "hasten-telemetry"]),
+    ("hasten-tls", &["hasten-crypto", "hasten-device", "hasten-hook", "hasten-openssl", "hasten-telemetry"]),
     (
         "hasten",
         &[
@@ -52,6 +53,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "hasten-deflate",
             "hasten-evidence",
             "hasten-export",
+            "hasten-openssl",
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",

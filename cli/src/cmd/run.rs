@@ -231,7 +231,8 @@ fn headline(verdict: &Verdict, program: &Program) -> String {
         |side| verdict.reasons(side).map(|reason| reason.text.as_str()).collect::<Vec<_>>().join("; ");
     match verdict.decision {
         Decision::Apply => {
-            format!("on for {}: {}; {}", program.name(), verdict.summary, verdict.follow_up)
+            let proof = verdict.proof.map(|proof| format!(" ({})", proof.as_str())).unwrap_or_default();
+            format!("on for {}{proof}: {}; {}", program.name(), verdict.summary, verdict.follow_up)
         }
         Decision::Standby => format!("on standby: {}", texts(Side::Idle)),
         Decision::Skip => format!("off: {}", texts(Side::Against)),

@@ -35,16 +35,23 @@ const PLUGIN: &str = "process.env.LOADED_NODE = Number(process.env.LOADED_NODE ?
 
 /// Enough of OpenSSL to be recognised: the names, an edge between the two libraries, a version text.
 const LIBCRYPTO: &str = r#"
-    const char version_text[] = "OpenSSL 3.0.99 1 Jan 2030";
+    const char version_text[] = "OpenSSL VERSION 1 Jan 2030";
     int EVP_DigestSign(void) { return version_text[0]; }
 "#;
-const LIBSSL: &str = "int EVP_DigestSign(void); int SSL_do_handshake(void) { return EVP_DigestSign(); }";
+const LIBSSL: &str = r#"
+    int EVP_DigestSign(void);
+    int SSL_do_handshake(void) { return EVP_DigestSign(); }
+    int SSL_accept(void) { return EVP_DigestSign(); }
+    int SSL_set_fd(void) { return 1; }
+"#;
 const SERVER: &str = r#"
     #include <stdio.h>
     #include <stdlib.h>
-    int SSL_do_handshake(void);
+    #include <sys/epoll.h>
+    int SSL_do_handshake(void), SSL_set_fd(void);
     int main(int argc, char **argv) {
         const char *loaded = getenv("LOADED");
+        if (!SSL_set_fd()) epoll_wait(0, NULL, 0, 0);
         printf("%s loaded=%s handshake=%d\n", argv[0], loaded ? loaded : "no", SSL_do_handshake());
         return argc > 1 ? atoi(argv[1]) : 0;
     }
@@ -58,7 +65,7 @@ impl Place {
         let place = Self(tempfile::tempdir().expect("a temporary directory"));
         place.cc("libhasten_tls.so", PRELOAD, &["-shared", "-fPIC"]);
         place.cc("libhasten_gzip.so", PRELOAD_GZIP, &["-shared", "-fPIC"]);
-        place.cc("libcrypto.so.3", LIBCRYPTO, &["-shared", "-fPIC", "-Wl,-soname,libcrypto.so.3"]);
+        place.add_openssl("3.0.99");
         let arguments = ["-shared", "-fPIC", "-Wl,-soname,libssl.so.3", "@/libcrypto.so.3", "-Wl,-rpath,@"];
         place.cc("libssl.so.3", LIBSSL, &arguments);
         place.cc("server", SERVER, &["@/libssl.so.3", "-Wl,-rpath,@", "-Wl,-rpath-link,@"]);
@@ -66,6 +73,19 @@ impl Place {
         place.write("node/register.js", PLUGIN);
         place.write("node/package.json", r#"{ "name": "hasten" }"#);
         place
+    }
+
+    /// The look-alike of libcrypto, which says that it is this version.
+    pub(crate) fn add_openssl(&self, version: &str) {
+        let source = LIBCRYPTO.replace("VERSION", version);
+        self.cc("libcrypto.so.3", &source, &["-shared", "-fPIC", "-Wl,-soname,libcrypto.so.3"]);
+    }
+
+    /// A program that links the look-alike of OpenSSL and calls these functions, if it ever comes to that.
+    pub(crate) fn add_caller(&self, name: &str, functions: &[&str]) {
+        let called: String = functions.iter().map(|function| format!("{function}(0, 0, 0, 0);")).collect();
+        let source = format!("int main(int n) {{ if (n > 9) {{ {called} }} puts(\"ran\"); return 0; }}");
+        self.cc(name, &source, &["-w", "@/libssl.so.3", "-Wl,-rpath,@", "-Wl,-rpath-link,@"]);
     }
 
     /// `packer`, which links a look-alike of zlib and says whether compression is preloaded.

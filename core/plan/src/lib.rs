@@ -22,5 +22,5 @@ pub mod tunings;
 pub use config::{Config, ConfigError};
 pub use gc_advice::{AdviceError, GcAdvice};
 pub use nearest::{nearest, suggestion};
-pub use plan::{AdvisedOption, Decision, Plan, Reason, Side, Verdict, host_verdicts};
+pub use plan::{AdvisedOption, Decision, Plan, Proof, Reason, Side, Verdict, host_verdicts};
 pub use surroundings::{Surroundings, misspelt_variable};

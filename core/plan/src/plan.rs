@@ -40,6 +40,9 @@ pub struct Verdict {
     /// What the accelerator does, in one line.
     pub summary: &'static str,
     pub decision: Decision,
+    /// How sure that is, where an accelerator can be of more and less use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
     pub reasons: Vec<Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library: Option<PathBuf>,
@@ -70,6 +73,25 @@ pub enum Decision {
     Standby,
     /// It is left out.
     Skip,
+}
+
+/// What stands behind a yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    /// hasten's tests, and a public suite of tests, run this very program.
+    Proven,
+    /// The program has what it takes; whether it behaves so is looked at while it runs, before anything is changed.
+    Expected,
+}
+
+impl Proof {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Expected => "expected",
+        }
+    }
 }
 
 /// One fact, and which way it points.
@@ -199,6 +221,7 @@ impl Verdict {
         let choice = surroundings.kill_switch(name).unwrap_or_else(|| config.choice(name));
         let host = accelerator.judge_host(cpu, config, surroundings);
         let concerns = config.asks_for(name) || program.is_none_or(|program| accelerator.concerns(program));
+        let proof = program.and_then(|program| accelerator.proof(program));
         let program = program.map(|program| accelerator.judge_program(program)).unwrap_or_default();
         let (library, found) = match library::find(accelerator, surroundings) {
             Ok(path) => {
@@ -213,8 +236,9 @@ impl Verdict {
         };
         let reasons: Vec<_> = [choice].into_iter().chain(host).chain(program).chain([found]).collect();
         let decision = Decision::from_reasons(&reasons);
+        let proof = proof.filter(|_| decision == Decision::Apply);
         let follow_up = accelerator.follow_up(config, surroundings);
-        Self { name, summary: accelerator.summary(), decision, reasons, library, follow_up, concerns }
+        Self { name, summary: accelerator.summary(), decision, proof, reasons, library, follow_up, concerns }
     }
 
     pub fn is_loaded(&self) -> bool {

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use hasten_probe::{Cpu, Program};
 
 use crate::config::Config;
-use crate::plan::Reason;
+use crate::plan::{Proof, Reason};
 use crate::surroundings::Surroundings;
 
 /// Every accelerator, in the order in which plans show them.
@@ -47,6 +47,11 @@ pub trait Accelerator: Sync {
 
     /// What speaks for or against it in this program; all of it, not just the first hindrance.
     fn judge_program(&self, program: &Program) -> Vec<Reason>;
+
+    /// What stands behind a yes for this program; none where a yes is all that there is to say.
+    fn proof(&self, _: &Program) -> Option<Proof> {
+        None
+    }
 
     /// Whether somebody who starts this program expects a word about it when it is left out.
     fn concerns(&self, _: &Program) -> bool {

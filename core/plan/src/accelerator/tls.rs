@@ -1,13 +1,18 @@
 //! TLS handshakes of OpenSSL servers, eight at a time.
 
+mod handshakes;
+
 use std::ffi::OsString;
 
+use hasten_openssl::{LIBSSL, SERIES, is_known_text};
+use hasten_probe::program::Library;
+use hasten_probe::program::habit::Habit;
 use hasten_probe::{Cpu, Feature, Program};
 
 use super::Accelerator;
 use crate::config::Config;
 use crate::devices;
-use crate::plan::{Reason, Side};
+use crate::plan::{Proof, Reason, Side};
 use crate::preload;
 use crate::suggestion;
 use crate::surroundings::Surroundings;
@@ -98,8 +103,20 @@ impl Accelerator for Tls {
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
         let accepts = preload::accepts(program);
         // Of a program that preloads nothing, no libraries are known either.
-        let openssl = (accepts.side == Side::For).then(|| openssl(program));
-        [accepts].into_iter().chain(openssl).collect()
+        if accepts.side != Side::For {
+            return vec![accepts];
+        }
+        let openssl = openssl(program);
+        let behaves = match openssl.side {
+            Side::For => Some(handshakes::judge(program)),
+            Side::Idle => handshakes::known(program).filter(|reason| reason.side == Side::Against),
+            Side::Against => None,
+        };
+        [accepts, openssl].into_iter().chain(behaves).collect()
+    }
+
+    fn proof(&self, program: &Program) -> Option<Proof> {
+        Some(if program.habit() == Some(Habit::Proven) { Proof::Proven } else { Proof::Expected })
     }
 
     fn concerns(&self, program: &Program) -> bool {
@@ -156,21 +173,31 @@ fn openssl(program: &Program) -> Reason {
         return Reason::against(format!("{name} carries its own OpenSSL inside, which no preload can reach"))
             .fix("use a build that links the system's libssl, such as the distribution's package");
     }
-    if let Some(library) = program.library("libssl.so.3") {
-        let version = library.version.as_deref().unwrap_or("version unknown");
-        return Reason::favour(format!("{name} uses {} ({version})", library.path.display()));
-    }
-    if let Some(other) = program.library("libssl.so") {
-        return Reason::against(format!("{name} uses {}; only OpenSSL 3 is known", other.name))
-            .fix("use a build for OpenSSL 3 (libssl.so.3)");
+    if let Some(library) = program.library("libssl.so") {
+        return version(&name, library);
     }
     if program.kind.carries_own_tls() {
         return Reason::against(format!("{name} carries BoringSSL inside, which no preload can reach"))
             .fix("let nginx or HAProxy end TLS in front of it");
     }
     Reason::idle(format!(
-        "{name} does not link libssl.so.3: the library stays idle until {name}, or a program that it starts, loads it"
+        "{name} does not link {LIBSSL}: the library stays idle until {name}, or a program that it starts, loads it, and \
+         looks then whether its handshakes can wait"
     ))
+}
+
+/// Whether it is the OpenSSL that is known.
+fn version(name: &str, library: &Library) -> Reason {
+    let (path, version) = (library.path.display(), library.version.as_deref());
+    let text = format!("{name} uses {path} ({})", version.unwrap_or("version unknown"));
+    match version {
+        Some(version) if is_known_text(version) => Reason::favour(text),
+        None if library.name == LIBSSL => Reason::idle(format!(
+            "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {SERIES}"
+        )),
+        _ => Reason::against(format!("{text}; only OpenSSL {SERIES} is known"))
+            .fix(format!("use a build for OpenSSL {SERIES}, such as that of Debian 12 or Ubuntu 22.04")),
+    }
 }
 
 /// Reads `HASTEN_TLS_BREAK_EVEN`, such as `rsa-2048-sign:3,p-256-sign:2`; the error says what is wrong and what to do.

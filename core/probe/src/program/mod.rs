@@ -3,6 +3,7 @@
 
 pub mod compression;
 pub mod elf;
+pub mod habit;
 pub mod kind;
 pub mod ldcache;
 pub mod loader;

@@ -1,0 +1,209 @@
+//! Plans for TLS: what is promised of a program by what it calls and what is known of it. The programs are little, and
+//! link a look-alike of OpenSSL.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hasten_plan::{Config, Decision, Plan, Proof, Surroundings, Verdict};
+use hasten_probe::host::cpu::FeatureState;
+use hasten_probe::{Cpu, Environment, Feature, Program};
+
+const LIBSSL: &str = "int SSL_do_handshake() { return 1; } int SSL_accept() { return 1; } int SSL_connect() { return 1; } \
+                      int SSL_set_fd() { return 1; } int SSL_set_bio() { return 1; }";
+const LIBCRYPTO: &str = "const char version_text[] = \"OpenSSL VERSION 1 Jan 2030\"; int BIO_s_mem() { return 0; } \
+                         int BIO_meth_new() { return 0; }";
+const OPENSSL: [&str; 4] = ["@/libssl.so.3", "@/libcrypto.so.3", "-Wl,-rpath,@", "-Wl,-rpath-link,@"];
+
+/// A directory in which C programs and libraries are built.
+struct Workshop(tempfile::TempDir);
+
+impl Workshop {
+    fn new() -> Self {
+        Self::with_openssl("3.0.19")
+    }
+
+    fn with_openssl(version: &str) -> Self {
+        let workshop = Self(tempfile::tempdir().unwrap());
+        workshop.library("libcrypto.so.3", &LIBCRYPTO.replace("VERSION", version), &[]);
+        workshop.library("libssl.so.3", LIBSSL, &[]);
+        std::fs::write(workshop.path("libhasten_tls.so"), "").unwrap();
+        workshop
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Compiles `source`; `@` in an argument stands for this directory.
+    fn cc(&self, name: &str, source: &str, arguments: &[&str]) {
+        let file = self.path("source.c");
+        std::fs::write(&file, source).unwrap();
+        let directory = self.0.path().to_str().unwrap();
+        let mut cc = Command::new("cc");
+        cc.args(["-w", "-x", "c"]).arg(&file).args(["-x", "none", "-o"]).arg(self.path(name));
+        cc.args(arguments.iter().map(|argument| argument.replace('@', directory)));
+        assert!(cc.status().expect("cc runs (apt-get install gcc)").success(), "cc {name}");
+    }
+
+    fn library(&self, name: &str, source: &str, arguments: &[&str]) {
+        let soname = format!("-Wl,-soname,{name}");
+        self.cc(name, source, &[&["-shared", "-fPIC", &soname, "-Wl,-rpath,@"], arguments].concat());
+    }
+
+    /// A program that links OpenSSL and calls these functions.
+    fn caller(&self, name: &str, functions: &[&str], arguments: &[&str]) {
+        self.cc(name, &calls("main", functions), &[arguments, &OPENSSL].concat());
+    }
+
+    fn verdict(&self, program: &str) -> Verdict {
+        let program = Program::inspect(self.path(program).as_os_str(), &Environment::default()).unwrap();
+        let library_directory = Some(self.0.path().to_owned());
+        let surroundings = Surroundings { library_directory, ..Surroundings::default() };
+        let plan = Plan::new(&cpu(), &program, &Config::default(), &surroundings);
+        plan.verdict("tls").unwrap().clone()
+    }
+
+    /// Asserts the decision, what stands behind it, and that one of the reasons contains `why`.
+    #[track_caller]
+    fn is(&self, program: &str, decision: Decision, proof: Option<Proof>, why: &str) {
+        let verdict = self.verdict(program);
+        assert!(verdict.reasons.iter().any(|reason| reason.text.contains(why)), "{verdict:#?}");
+        assert_eq!((verdict.decision, verdict.proof), (decision, proof), "{verdict:#?}");
+    }
+}
+
+/// C code of a function that calls these.
+fn calls(name: &str, functions: &[&str]) -> String {
+    let called: String = functions.iter().map(|function| format!("{function}(0, 0, 0, 0);")).collect();
+    format!("int {name}(int n) {{ if (n > 9) {{ {called} }} return 0; }}")
+}
+
+/// A CPU with every feature.
+fn cpu() -> Cpu {
+    let state = |feature| FeatureState { feature, cpu: true, kernel: true, usable: true };
+    Cpu { features: Feature::ALL.into_iter().map(state).collect(), ..Cpu::default() }
+}
+
+fn copy(workshop: &Workshop, from: &str, to: &str) {
+    std::fs::copy(workshop.path(from), workshop.path(to)).unwrap();
+}
+
+#[test]
+fn a_program_with_an_event_loop_is_expected_and_a_tested_one_is_proven() {
+    let workshop = Workshop::new();
+    workshop.caller("server", &["SSL_accept", "SSL_set_fd", "epoll_wait"], &[]);
+    workshop.is("server", Decision::Apply, Some(Proof::Expected), "its first handshakes are watched");
+    for name in ["nginx", "haproxy"] {
+        copy(&workshop, "server", name);
+        workshop.is(
+            name,
+            Decision::Apply,
+            Some(Proof::Proven),
+            "hasten's tests, and a public suite of tests",
+        );
+    }
+}
+
+/// As `openssl s_server`, and stunnel, whose libsystemd has a loop that is not the program's.
+#[test]
+fn a_program_without_an_event_loop_is_off_whatever_its_helpers_have() {
+    let workshop = Workshop::new();
+    workshop.caller("waits", &["SSL_accept", "SSL_set_fd", "select"], &[]);
+    workshop.is("waits", Decision::Skip, None, "nothing in waits calls epoll_wait or epoll_pwait");
+    workshop.library("libsystemd.so.0", &calls("sd_notify", &["epoll_wait"]), &[]);
+    let needs = ["-Wl,--no-as-needed", "@/libsystemd.so.0"];
+    workshop.caller("helped", &["SSL_accept", "SSL_set_fd", "poll"], &needs);
+    workshop.is("helped", Decision::Skip, None, "nothing in helped calls epoll_wait");
+}
+
+/// As memcached and hitch.
+#[test]
+fn the_event_loop_may_be_a_library() {
+    let workshop = Workshop::new();
+    workshop.library("libevent.so.2", &calls("event_loop", &["epoll_pwait"]), &[]);
+    workshop.caller("looping", &["SSL_accept", "SSL_set_fd", "event_loop"], &["@/libevent.so.2"]);
+    workshop.is("looping", Decision::Apply, Some(Proof::Expected), "has an event loop");
+}
+
+/// As Debian's Node.js, whose libnode moves the bytes itself.
+#[test]
+fn a_program_that_passes_tls_through_memory_is_off() {
+    let workshop = Workshop::new();
+    let functions = ["SSL_do_handshake", "SSL_set_bio", "BIO_s_mem", "epoll_wait"];
+    workshop.library("libworker.so", &calls("work", &functions), &OPENSSL);
+    for name in ["engine", "node"] {
+        let arguments = ["@/libworker.so", "-Wl,-rpath,@", "-Wl,-rpath-link,@"];
+        workshop.cc(name, &calls("main", &["work"]), &arguments);
+        workshop.is(name, Decision::Skip, None, &format!("{name} passes TLS through memory (BIO)"));
+    }
+}
+
+/// As puma, which Ruby runs: of that alone nothing would be known.
+#[test]
+fn a_script_is_known_by_its_own_name() {
+    let workshop = Workshop::new();
+    for (name, decision) in [("puma", Decision::Skip), ("other", Decision::Standby)] {
+        std::fs::write(workshop.path(name), "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(workshop.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+        workshop.is(name, decision, None, "does not link libssl.so.3");
+    }
+    workshop.is("puma", Decision::Skip, None, "puma passes TLS through memory (BIO)");
+}
+
+#[test]
+fn a_bio_of_its_own_may_read_from_anywhere_so_the_library_waits_and_sees() {
+    let workshop = Workshop::new();
+    workshop.caller("own", &["SSL_accept", "SSL_set_bio", "BIO_meth_new", "epoll_wait"], &[]);
+    workshop.is("own", Decision::Standby, None, "own moves the bytes of TLS by a BIO of its own");
+}
+
+/// As lighttpd with its mod_openssl, Apache with its mod_ssl, and every interpreter; and as curl.
+#[test]
+fn what_is_seen_only_after_the_start_is_on_standby() {
+    let workshop = Workshop::new();
+    workshop.cc("modular", &calls("main", &["dlopen", "epoll_wait"]), &[]);
+    workshop.is("modular", Decision::Standby, None, "and looks then whether its handshakes can wait");
+    workshop.caller("client", &["SSL_connect", "SSL_set_fd", "epoll_wait"], &[]);
+    let why = "nothing that client loads at start calls SSL_do_handshake or SSL_accept";
+    workshop.is("client", Decision::Standby, None, why);
+}
+
+#[test]
+fn servers_that_are_known_to_wait_for_each_handshake_are_off() {
+    let workshop = Workshop::new();
+    workshop.caller("postgres", &["SSL_accept", "SSL_set_fd", "epoll_wait"], &[]);
+    copy(&workshop, "postgres", "php-fpm8.2");
+    for name in ["postgres", "php-fpm8.2"] {
+        workshop.is(name, Decision::Skip, None, &format!("{name} waits for each handshake"));
+    }
+}
+
+/// As in Debian 13, and even where the program is a tested one.
+#[test]
+fn another_release_of_openssl_is_off_and_the_needed_one_is_named() {
+    for version in ["3.1.4", "3.5.4"] {
+        let workshop = Workshop::with_openssl(version);
+        workshop.caller("nginx", &["SSL_do_handshake", "SSL_set_fd", "epoll_wait"], &[]);
+        let why = format!("(OpenSSL {version}); only OpenSSL 3.0 is known");
+        workshop.is("nginx", Decision::Skip, None, &why);
+    }
+}
+
+/// What Debian 12 has of it, where it is installed.
+#[test]
+fn programs_of_the_distribution_are_what_they_are() {
+    let workshop = Workshop::new();
+    for (path, decision, proof) in [
+        ("/usr/bin/openssl", Decision::Skip, None),
+        ("/usr/sbin/lighttpd", Decision::Standby, None),
+        ("/usr/bin/memcached", Decision::Apply, Some(Proof::Expected)),
+        ("/usr/sbin/mosquitto", Decision::Apply, Some(Proof::Expected)),
+        ("/usr/sbin/nginx", Decision::Apply, Some(Proof::Proven)),
+        ("/usr/sbin/haproxy", Decision::Apply, Some(Proof::Proven)),
+    ] {
+        if Path::new(path).exists() {
+            workshop.is(path, decision, proof, "dynamically linked with glibc");
+        }
+    }
+}

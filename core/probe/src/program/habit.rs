@@ -1,0 +1,77 @@
+//! What is known of how a server makes its TLS handshakes, besides what its imports say.
+
+use super::{Imports, Program};
+
+/// Whether a handshake can be put aside in this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Habit {
+    /// Its handshakes are begun in an event loop that comes back for them: hasten's tests run it, and so does a public
+    /// suite of tests.
+    Proven,
+    /// It has a process or a thread for each connection, and waits there until the handshake is done.
+    Waits,
+    /// It moves the bytes of TLS itself, so that OpenSSL never sees a socket.
+    Memory,
+}
+
+/// By name of the executable, or of the script that it runs; a version may follow.
+const KNOWN: [(&str, Habit); 12] = [
+    ("haproxy", Habit::Proven),
+    ("nginx", Habit::Proven),
+    ("exim4", Habit::Waits),
+    ("mariadbd", Habit::Waits),
+    ("mysqld", Habit::Waits),
+    ("openvpn", Habit::Memory),
+    ("php-fpm", Habit::Waits),
+    ("postgres", Habit::Waits),
+    ("puma", Habit::Memory),
+    ("slapd", Habit::Waits),
+    ("stunnel", Habit::Waits),
+    ("vsftpd", Habit::Waits),
+];
+
+/// Libraries with an event loop of their own beside the program's.
+const HELPERS: [&str; 6] =
+    ["libdbus-1.so", "libpcsclite.so", "libpython", "libsystemd.so", "libudev.so", "liburing.so"];
+
+impl Program {
+    /// What is known of it, if it is known.
+    pub fn habit(&self) -> Option<Habit> {
+        let scripts = self.scripts.iter().rev().map(|script| super::file_name(script));
+        scripts.chain([self.name()]).find_map(|name| of(&name))
+    }
+}
+
+impl Imports {
+    /// As [`importers`](Self::importers) of any of these, without libraries that do not work for the program's
+    /// connections: those with an event loop beside it, and the C library.
+    pub fn workers(&self, symbols: &[&str]) -> Vec<String> {
+        let helps =
+            |name: &String| HELPERS.iter().chain(&["libc.so."]).any(|helper| name.starts_with(helper));
+        let mut names: Vec<_> = symbols.iter().flat_map(|symbol| self.importers(symbol)).collect();
+        names.retain(|name| !helps(name));
+        names.dedup();
+        names
+    }
+}
+
+fn of(name: &str) -> Option<Habit> {
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-');
+    let known = KNOWN.iter().find(|(known, _)| name.strip_prefix(known).is_some_and(is_version));
+    known.map(|(_, habit)| *habit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_known_by_their_names_with_and_without_a_version() {
+        assert_eq!((of("nginx"), of("haproxy")), (Some(Habit::Proven), Some(Habit::Proven)));
+        assert_eq!((of("php-fpm8.2"), of("stunnel4")), (Some(Habit::Waits), Some(Habit::Waits)));
+        assert_eq!(of("puma"), Some(Habit::Memory));
+        for name in ["nginx-debug", "postgresql", "mosquitto", "openresty", ""] {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+}
