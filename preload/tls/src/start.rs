@@ -55,5 +55,5 @@ pub(crate) fn is_ready() -> bool {
 fn is_known_version() -> bool {
     // SAFETY: no argument, no precondition.
     let version = unsafe { openssl::OpenSSL_version_num.get()() };
-    version >> 20 == 0x300
+    hasten_openssl::is_known_number(version)
 }
