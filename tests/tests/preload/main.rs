@@ -1,5 +1,6 @@
 //! Small servers under the library: each has one habit, and must not notice that it is accelerated.
 
+mod conditions;
 mod descriptors;
 mod keys;
 mod loops;
