@@ -47,8 +47,8 @@ pub(crate) fn map() -> Option<Mapped<ControlPage>> {
 }
 
 /// From now on this page is asked.
-pub(crate) fn publish(mapped: Mapped<ControlPage>) {
-    CONTROL.store(std::ptr::from_ref(mapped.page).cast_mut(), Release);
+pub(crate) fn publish(page: &'static ControlPage) {
+    CONTROL.store(std::ptr::from_ref(page).cast_mut(), Release);
 }
 
 /// Null, or a page that is never unmapped.

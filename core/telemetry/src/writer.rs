@@ -108,7 +108,7 @@ fn begin() {
     let control = control::map();
     mapped.page.describe(&PRIVATE.header, control.as_ref().map_or(0, |control| control.inode));
     match PAGE.compare_exchange(null_mut(), from_ref(mapped.page).cast_mut(), AcqRel, Relaxed) {
-        Ok(_) => control.into_iter().for_each(control::publish),
+        Ok(_) => control.into_iter().for_each(|control| control::publish(control.page)),
         Err(_) => {
             mapped.discard();
             control.into_iter().for_each(Mapped::discard);
