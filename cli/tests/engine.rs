@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
-    BreakerState, Engine, EngineClass, EngineWork, Fault, boottime, init, is_disabled, page, slot,
+    BreakerState, Engine, EngineClass, EngineWork, Fault, boottime, init, is_disabled, page, slot, start,
 };
 use serde_json::Value;
 
@@ -25,6 +25,7 @@ fn server() -> (String, MutexGuard<'static, ()>) {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     START.call_once(|| {
         init("gzip");
+        start();
         page().register(Engine::Isal, EngineClass::Software, "", 0);
         page().register(Engine::Qpl, EngineClass::Device, "iax1", 50_000_000);
         let probe = boottime() + Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Once;
 use std::time::Duration;
 
-use hasten_telemetry::{Algorithm, Event, Reason, init, page, slot};
+use hasten_telemetry::{Algorithm, Event, Reason, init, page, slot, start};
 use serde_json::Value;
 
 const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
@@ -17,6 +17,7 @@ fn be_a_server() -> String {
     static START: Once = Once::new();
     START.call_once(|| {
         init("tls");
+        start();
         page().set_note("test");
         page().set_break_even(Algorithm::P256Sign, 2, 25_000, 48_000);
         std::thread::spawn(|| {
