@@ -44,6 +44,17 @@ needs() {
 		test  file    /usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py python3-prometheus-client
 		test  program systemd-analyze systemd
 		test  program dpkg-scanpackages dpkg-dev
+		test  program mosquitto       mosquitto
+		test  program memcached       memcached
+		test  program lighttpd        lighttpd
+		test  file    /usr/lib/lighttpd/mod_openssl.so lighttpd-mod-openssl
+		test  program stunnel4        stunnel4
+		test  program hitch           hitch
+		test  program redis-server    redis-server
+		test  file    /usr/lib/python3/dist-packages/tornado/__init__.py python3-tornado
+		test  program ruby            ruby
+		test  file    /usr/lib/x86_64-linux-gnu/rubygems-integration/3.1.0/specifications/nio4r-2.5.8.gemspec ruby-nio4r
+		test  program psql            postgresql
 	LIST
 }
 
