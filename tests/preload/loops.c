@@ -134,11 +134,10 @@ static int attempt(struct connection *connection) {
         errors_left += ERR_peek_error() != 0;
         current = connection;
         int result = act(connection);
+        bool is_over = result > 0 && connection->stage++ == TALKING && connection->habit.hasty;
+        if (is_over) SSL_shutdown(connection->ssl);
         current = outer;
-        if (result > 0 && connection->stage++ == TALKING && connection->habit.hasty) {
-            SSL_shutdown(connection->ssl);
-            return 1;
-        }
+        if (is_over) return 1;
         if (result > 0) continue;
         int error = SSL_get_error(connection->ssl, result);
         if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return 0;
