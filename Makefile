@@ -17,15 +17,17 @@ CARGO_DEB := 3.8.0
 FUZZ_SECONDS ?= 600
 # Minutes of `make soak`; given to `make test`, they are part of it.
 SOAK_MINUTES ?=
+# How long `make zoo` plays random event loops.
+ZOO_SECONDS ?= 3600
 
-.PHONY: help demo test soak bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
+.PHONY: help demo test soak zoo bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test).'
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
 	@scripts/rust.sh
@@ -44,6 +46,10 @@ test: ## All checks and all tests, with the set-up they need
 soak: build ## Endurance: servers under load, reloaded and killed for an hour, or SOAK_MINUTES
 	@scripts/packages.sh test
 	@scripts/soak.sh $(SOAK_MINUTES)
+
+zoo: build ## Stock servers of all kinds, and random event loops for ZOO_SECONDS, with and without hasten
+	@scripts/packages.sh zoo
+	@scripts/zoo.sh '$(ZOO_SECONDS)'
 
 bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|demo|deb|test: installs the Debian packages that are missing for that purpose.
+# packages.sh build|demo|deb|test|zoo: installs the Debian packages that are missing for that purpose.
 # Touches neither the network nor the system when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
@@ -55,6 +55,17 @@ needs() {
 		test  program ruby            ruby
 		test  file    /usr/lib/x86_64-linux-gnu/rubygems-integration/3.1.0/specifications/nio4r-2.5.8.gemspec ruby-nio4r
 		test  program psql            postgresql
+		zoo   file    /usr/lib/python3/dist-packages/gevent/__init__.py python3-gevent
+		zoo   program gunicorn        gunicorn
+		zoo   file    /usr/share/rubygems-integration/all/gems/webrick-1.8.1/lib/webrick.rb ruby-webrick
+		zoo   program puma            puma
+		zoo   program php             php-cli
+		zoo   file    /usr/share/perl5/IO/Socket/SSL.pm libio-socket-ssl-perl
+		zoo   program escript         erlang-base
+		zoo   file    /usr/lib/erlang/lib/ssl-10.8.7/ebin/ssl.app erlang-ssl
+		zoo   program dovecot         dovecot-core
+		zoo   file    /usr/lib/dovecot/imap dovecot-imapd
+		zoo   program unbound         unbound
 	LIST
 }
 
@@ -78,6 +89,7 @@ main() {
 missing_for() {
     local purposes="build $1"
     [[ $1 != test ]] || purposes="build demo test"
+    [[ $1 != zoo ]] || purposes="build demo test zoo"
     needs | while read -r purpose kind what package; do
         [[ " $purposes " == *" $purpose "* ]] || continue
         present "$kind" "$what" || printf '%s\n' "$package"
@@ -117,7 +129,11 @@ hold_services() {
 keep_disabled() {
     local package
     for package in "$@"; do
-        [[ $package == nginx || $package == haproxy || $package == prometheus ]] || continue
+        case $package in
+            nginx | haproxy | prometheus | mosquitto | memcached | lighttpd | stunnel4 | hitch | redis-server | postgresql) ;;
+            mariadb-server | dovecot-core | unbound) ;;
+            *) continue ;;
+        esac
         as_root deb-systemd-helper disable "$package.service" >/dev/null 2>&1 || true
         as_root update-rc.d "$package" disable >/dev/null 2>&1 || true
         say "$package is installed, but neither started nor enabled as a service"

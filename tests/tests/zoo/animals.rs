@@ -150,6 +150,152 @@ const POSTGRESQL: Animal = Animal {
     ..NOTHING
 };
 
+const HTTP_SERVER: Animal = Animal {
+    name: "http.server",
+    program: "/usr/bin/python3",
+    package: "python3",
+    arguments: &["{dir}/http_server.py", "{port}", "{chain}", "{key}"],
+    files: &[("http_server.py", include_str!("../../zoo/http_server.py"))],
+    ..NOTHING
+};
+
+const ASYNCIO: Animal = Animal {
+    name: "asyncio",
+    program: "/usr/bin/python3",
+    package: "python3",
+    arguments: &["{dir}/asyncio_server.py", "{port}", "{chain}", "{key}"],
+    files: &[("asyncio_server.py", include_str!("../../zoo/asyncio_server.py"))],
+    ..NOTHING
+};
+
+const WEBRICK: Animal = Animal {
+    name: "webrick",
+    program: "ruby",
+    package: "ruby-webrick",
+    arguments: &["{dir}/webrick.rb", "{port}", "{chain}", "{key}"],
+    files: &[("webrick.rb", include_str!("../../zoo/webrick.rb"))],
+    ..NOTHING
+};
+
+const PHP: Animal = Animal {
+    name: "php",
+    program: "php",
+    package: "php-cli",
+    arguments: &["{dir}/server.php", "{port}", "{chain}", "{key}"],
+    files: &[("server.php", include_str!("../../zoo/server.php"))],
+    // One connection after the other.
+    visits: 64,
+    ..NOTHING
+};
+
+const PERL: Animal = Animal {
+    name: "perl",
+    program: "/usr/bin/perl",
+    package: "libio-socket-ssl-perl",
+    arguments: &["{dir}/server.pl", "{port}", "{chain}", "{key}"],
+    files: &[("server.pl", include_str!("../../zoo/server.pl"))],
+    // One connection after the other.
+    visits: 64,
+    ..NOTHING
+};
+
+const NODE: Animal = Animal {
+    name: "node",
+    program: "/usr/bin/node",
+    package: "nodejs",
+    arguments: &["{dir}/server.js", "{port}", "{chain}", "{key}"],
+    files: &[("server.js", include_str!("../../zoo/server.js"))],
+    ..NOTHING
+};
+
+const ERLANG: Animal = Animal {
+    name: "erlang",
+    program: "escript",
+    package: "erlang-ssl",
+    arguments: &["{dir}/server.escript", "{port}", "{chain}", "{key}"],
+    files: &[("server.escript", include_str!("../../zoo/server.escript"))],
+    ..NOTHING
+};
+
+const APACHE: Animal = Animal {
+    name: "apache",
+    program: "apache2",
+    package: "apache2-bin",
+    arguments: &["-X", "-f", "{dir}/apache.conf"],
+    files: &[(
+        "apache.conf",
+        "ServerRoot {dir}\nServerName localhost\nPidFile apache.pid\nErrorLog apache.log\nListen 127.0.0.1:{port}\n\
+         LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n\
+         LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
+         LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\n\
+         DocumentRoot {dir}\nSSLEngine on\nSSLCertificateFile {chain}\nSSLCertificateKeyFile {key}\n",
+    )],
+    ..NOTHING
+};
+
+const GUNICORN: Animal = Animal {
+    name: "gunicorn",
+    program: "gunicorn",
+    package: "gunicorn",
+    arguments: &[
+        "--worker-class",
+        "gevent",
+        "--workers",
+        "2",
+        "--bind",
+        "127.0.0.1:{port}",
+        "--certfile",
+        "{chain}",
+        "--keyfile",
+        "{key}",
+        "application:application",
+    ],
+    files: &[("application.py", include_str!("../../zoo/application.py"))],
+    ..NOTHING
+};
+
+const PUMA: Animal = Animal {
+    name: "puma",
+    program: "puma",
+    package: "puma",
+    arguments: &["--quiet", "--bind", "ssl://127.0.0.1:{port}?key={key}&cert={chain}", "{dir}/config.ru"],
+    files: &[("config.ru", include_str!("../../zoo/config.ru"))],
+    ..NOTHING
+};
+
+const UNBOUND: Animal = Animal {
+    name: "unbound",
+    program: "unbound",
+    package: "unbound",
+    arguments: &["-d", "-c", "{dir}/unbound.conf"],
+    files: &[(
+        "unbound.conf",
+        "server:\n directory: \"{dir}\"\n chroot: \"\"\n username: \"\"\n pidfile: \"\"\n use-syslog: no\n\
+         interface: 127.0.0.1@{port}\n tls-port: {port}\n tls-service-pem: \"{chain}\"\n tls-service-key: \"{key}\"\n\
+         incoming-num-tcp: 100\n local-data: \"zoo. A 127.0.0.9\"\nremote-control:\n control-enable: no\n",
+    )],
+    // Who is "zoo"? 127.0.0.9.
+    question: b"\0\x15\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03zoo\0\0\x01\0\x01",
+    answer: b"\x7f\0\0\x09",
+    ..NOTHING
+};
+
+const DOVECOT: Animal = Animal {
+    name: "dovecot",
+    program: "dovecot",
+    package: "dovecot-imapd",
+    arguments: &["-F", "-c", "{dir}/dovecot.conf"],
+    files: &[(
+        "dovecot.conf",
+        "base_dir = {dir}/run\nlog_path = {dir}/dovecot.log\nprotocols = imap\nssl = required\nssl_cert = <{chain}\n\
+         ssl_key = <{key}\nlisten = 127.0.0.1\nservice imap-login {\n inet_listener imap {\n port = 0\n }\n\
+         inet_listener imaps {\n port = {port}\n ssl = yes\n }\n service_count = 0\n}\n",
+    )],
+    question: b"a LOGOUT\r\n",
+    answer: b"a OK",
+    ..NOTHING
+};
+
 macro_rules! zoo {
     ($($(#[$attribute:meta])? $test:ident => $animal:expr;)+) => {
         $(#[test] $(#[$attribute])? fn $test() {
@@ -170,4 +316,28 @@ zoo! {
     tornado_that_starts_programs => TORNADO;
     ruby_with_nio4r_and_a_callback => NIO4R;
     postgresql => POSTGRESQL;
+    #[ignore = "a part of `make zoo`"]
+    apache_event => APACHE;
+    #[ignore = "a part of `make zoo`"]
+    python_http_server => HTTP_SERVER;
+    #[ignore = "a part of `make zoo`"]
+    python_asyncio => ASYNCIO;
+    #[ignore = "a part of `make zoo`"]
+    gunicorn_with_gevent => GUNICORN;
+    #[ignore = "a part of `make zoo`"]
+    webrick => WEBRICK;
+    #[ignore = "a part of `make zoo`"]
+    puma => PUMA;
+    #[ignore = "a part of `make zoo`"]
+    php => PHP;
+    #[ignore = "a part of `make zoo`"]
+    perl => PERL;
+    #[ignore = "a part of `make zoo`"]
+    node_of_debian => NODE;
+    #[ignore = "a part of `make zoo`"]
+    erlang => ERLANG;
+    #[ignore = "a part of `make zoo`"]
+    unbound => UNBOUND;
+    #[ignore = "a part of `make zoo`"]
+    dovecot => DOVECOT;
 }
