@@ -54,6 +54,7 @@ check "docs/hooks.md" cargo xtask hooks --check
 check "Measured tables" cargo xtask results --check
 if [[ ${1:-} != --no-tests ]]; then
     scripts/nodes.sh
+    scripts/wheels.sh
     tests "Tests" cargo test --locked --workspace --no-fail-fast
     tests "Tests of the Node.js plugin" scripts/node-test.sh
     [[ ${1:-} != --soak ]] || tests "Endurance, $2 minutes" scripts/soak.sh "$2"

@@ -8,4 +8,5 @@ PATH=$PATH:$HOME/.cargo/bin
 # What the caller's shell says about hasten must not reach the tests; where the zoo begins may.
 for name in "${!HASTEN_@}"; do [[ $name == HASTEN_TEST_BIN ]] || unset "$name"; done
 unset LD_PRELOAD
+scripts/wheels.sh
 exec cargo test --locked --package hasten-tests --test zoo -- --include-ignored --nocapture --test-threads 3

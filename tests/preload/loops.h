@@ -58,7 +58,7 @@ struct plan {
     bool own_listeners; /* each thread accepts, or the first for all */
     bool succession;    /* a thread ends after some turns, and another goes on with its loop */
     bool ecdsa, second_context, hello_retry, no_tickets, asks_for_certificate, old_only;
-    bool informs, chains, messages, logs_keys, selects_protocol, certificates, retries, tickets, verifies, deep;
+    bool informs, chains, messages, logs_keys, selects_protocol, certificates, retries, tickets, verifies, deep, signs;
 };
 
 static enum waiting waiting_of(struct chance *chance) {
@@ -98,13 +98,14 @@ static struct plan plan_of(uint64_t seed, int connections) {
     plan.tickets = has(&c, "ticket-callback", 15);
     plan.verifies = has(&c, "verify-callback", 50);
     plan.deep = has(&c, "deep", 30);
+    plan.signs = has(&c, "sign", 15);
     return plan;
 }
 
 /* What happens after a call of the handshake that has to wait. */
 enum interlude {
     NOTHING, SLEEP, VFORK, FORK, FORK_AND_FREE, THREAD, AWAIT_READ, AWAIT_POLL, AWAIT_SELECT, AWAIT_CONDITION, AWAIT_JOIN,
-    REENTER
+    PROVIDER, REENTER
 };
 enum in_place { NOWHERE, IN_POLL, IN_PPOLL, IN_SELECT, IN_READ };
 enum finish { BY_HANDSHAKE, BY_ACCEPT, BY_READ, BY_PEEK, BY_WRITE };
@@ -129,8 +130,9 @@ static enum interlude interlude_of(struct chance *chance) {
         const char *name;
         int percent;
     } all[] = {{"nap", 4}, {"vfork", 3}, {"fork", 2}, {"fork-and-free", 2}, {"thread", 2}, {"await-read", 3},
-               {"await-poll", 3}, {"await-select", 3}, {"await-condition", 3}, {"await-join", 3}, {"reenter", 5}};
-    for (int i = 0; i < 11; i++) {
+               {"await-poll", 3}, {"await-select", 3}, {"await-condition", 3}, {"await-join", 3}, {"provider", 1},
+               {"reenter", 5}};
+    for (int i = 0; i < 12; i++) {
         if (has(chance, all[i].name, all[i].percent)) return SLEEP + i;
     }
     return NOTHING;

@@ -24,6 +24,8 @@ struct connection {
 
 /* What must never happen. */
 static _Atomic int off_stack, out_of_call;
+/* Something that works, or comes, in a stock server did not. */
+static _Atomic int in_vain;
 static _Atomic int living; /* SSL objects */
 static _Thread_local struct connection *current;
 static _Thread_local char *stack_low, *stack_high;
@@ -37,6 +39,29 @@ static void find_stack(void) {
     pthread_attr_destroy(&attributes);
     stack_low = low;
     stack_high = stack_low + size;
+}
+
+static void expect(bool good, const struct connection *connection, const char *what) {
+    if (good) return;
+    in_vain++;
+    fprintf(stderr, "connection %d: %s (errno: %s)\n", connection->index, what, strerror(errno));
+}
+
+/* Signs with the server's own key, for a purpose of its own. */
+static bool can_sign(SSL *ssl) {
+    unsigned char signature[512];
+    size_t length = sizeof(signature);
+    EVP_PKEY *key = SSL_get_privatekey(ssl);
+    EVP_PKEY_CTX *inner = NULL;
+    EVP_MD_CTX *signs = EVP_MD_CTX_new(), *verifies = EVP_MD_CTX_new();
+    bool good = EVP_DigestSignInit_ex(signs, &inner, "SHA256", NULL, NULL, key, NULL) == 1 &&
+                EVP_DigestSignUpdate(signs, "loops", 5) == 1 && EVP_DigestSignFinal(signs, signature, &length) == 1 &&
+                EVP_DigestVerifyInit_ex(verifies, NULL, "SHA256", NULL, NULL, key, NULL) == 1 &&
+                EVP_DigestVerifyUpdate(verifies, "loops", 5) == 1 &&
+                EVP_DigestVerifyFinal(verifies, signature, length) == 1;
+    EVP_MD_CTX_free(signs);
+    EVP_MD_CTX_free(verifies);
+    return good;
 }
 
 /* Needs as much stack as interpreters do. */
@@ -122,6 +147,7 @@ static int protocol_selected(SSL *ssl, const unsigned char **out, unsigned char 
 static int certificate_wanted(SSL *ssl, void *argument) {
     struct connection *connection = enter(ssl);
     (void)argument;
+    if (plan.signs) expect(can_sign(ssl), connection, "cannot sign in a callback");
     return plan.retries && connection->asked++ == 0 ? -1 : 1;
 }
 

@@ -3,17 +3,9 @@
 #define HASTEN_TEST_LOOPS_INTERLUDES_H
 
 #include "loops_callbacks.h"
+#include <openssl/provider.h>
 #include <sys/select.h>
 #include <sys/wait.h>
-
-/* Waited for what a stock server would have got. */
-static _Atomic int in_vain;
-
-static void expect(bool good, const struct connection *connection, const char *what) {
-    if (good) return;
-    in_vain++;
-    fprintf(stderr, "connection %d: %s (errno: %s)\n", connection->index, what, strerror(errno));
-}
 
 /* As a launcher of programs does: the child owns nothing, and shares the parent's memory until it executes. */
 static void spawn_with_vfork(struct connection *connection) {
@@ -109,6 +101,7 @@ static void play(struct connection *connection, enum interlude interlude) {
     case AWAIT_SELECT: await_in_select(connection); break;
     case AWAIT_CONDITION: await_on_condition(connection); break;
     case AWAIT_JOIN: await_thread(await_progress, connection); break;
+    case PROVIDER: expect(OSSL_PROVIDER_try_load(NULL, "null", 1) != NULL, connection, "no provider"); break;
     default: break;
     }
 }

@@ -10,12 +10,11 @@ use std::thread;
 use std::time::Duration;
 
 use hasten_bench::certificates::{Certificate, KeyKind};
-use hasten_telemetry::Counters;
+use hasten_telemetry::{Counters, Event};
 use hasten_tests::client::Client;
 use hasten_tests::parallel::repeat;
 use hasten_tests::pki::Pki;
 use hasten_tests::program::{EAGER, EVERY_BATCH, preload, without_library};
-use hasten_tests::subject::counters_of;
 use hasten_tests::{Side, tools, wait};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustls::version::{TLS12, TLS13};
@@ -66,9 +65,9 @@ pub(crate) struct Cage {
 }
 
 /// A running server; dropping it ends all its processes.
-struct Caged {
+pub(crate) struct Caged {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Cage {
@@ -79,8 +78,8 @@ impl Cage {
         Self { certificate, pki, back: listen_behind() }
     }
 
-    /// The same visits to both, with the same end; returns what was counted.
-    pub(crate) fn compare(&self, animal: &Animal) -> Counters {
+    /// The same visits to both, with the same end; says how many handshakes were suspended.
+    pub(crate) fn compare(&self, animal: &Animal) {
         let (expected, _) = self.observe(animal, Side::Stock);
         let (visits, counters) = self.observe(animal, Side::Accelerated);
         let failed = expected.iter().filter(|visit| matches!(visit, Visit::Failed(_))).count();
@@ -95,7 +94,8 @@ impl Cage {
             visits.len(),
             &differing[..differing.len().min(6)]
         );
-        counters
+        let [finished, suspended] = [Event::HandshakeFinished, Event::Suspended].map(|event| counters[event]);
+        eprintln!("{}: {finished} handshakes finished, {suspended} suspensions", animal.name);
     }
 
     fn observe(&self, animal: &Animal, side: Side) -> (Vec<Visit>, Counters) {
@@ -108,7 +108,7 @@ impl Cage {
         });
         let counters = match side {
             Side::Stock => Counters::default(),
-            Side::Accelerated => counters_of(caged.child.id()),
+            Side::Accelerated => caged.counters(),
         };
         (visits, counters)
     }
@@ -118,7 +118,7 @@ impl Cage {
         builder.only(if is_old { &TLS12 } else { &TLS13 }).build()
     }
 
-    fn start(&self, animal: &Animal, side: Side) -> Caged {
+    pub(crate) fn start(&self, animal: &Animal, side: Side) -> Caged {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let fill = |text: &str| self.fill(text, address);
         for (name, text) in animal.files {
@@ -158,6 +158,17 @@ impl Cage {
 }
 
 impl Caged {
+    /// Nothing where the server has left the library alone, or put it into a child that has ended.
+    fn counters(&self) -> Counters {
+        let mut total = Counters::default();
+        for page in hasten_telemetry::pages_of(self.child.id()).unwrap_or_default() {
+            if let Ok(page) = page.read() {
+                total += &page.total();
+            }
+        }
+        total
+    }
+
     /// A server that has ended fails with what it said.
     fn lives(&mut self, pki: &Pki) -> bool {
         if let Some(status) = self.child.try_wait().unwrap() {

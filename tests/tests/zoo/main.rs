@@ -3,4 +3,5 @@
 
 mod animals;
 mod cage;
+mod guests;
 mod schedules;

@@ -204,6 +204,8 @@ habits! {
     an_info_callback_of_another_context => "+info,+second-context,+second-name"
     callbacks_deep_in_the_stack => "+deep,+info,+msg,+cert-callback,+alpn,+keylog"
     callbacks_that_ask_to_be_asked_again => "+cert-callback,+retry"
+    a_callback_that_signs => "+cert-callback,+sign"
+    a_provider_is_loaded_meanwhile => "+provider,+old"
     stacks_of_all_depths => "+recursion,+msg"
     small_stacks => "+small-stacks,+threads,+msg"
 }
