@@ -144,7 +144,7 @@ impl Cage {
         caged
     }
 
-    fn fill(&self, text: &str, address: SocketAddr) -> String {
+    pub(crate) fn fill(&self, text: &str, address: SocketAddr) -> String {
         let Certificate { chain, key, bundle, root, .. } = &self.certificate;
         let mut text = text
             .replace("{dir}", &self.pki.dir().display().to_string())

@@ -3,5 +3,6 @@
 
 mod animals;
 mod cage;
+mod clients;
 mod guests;
 mod schedules;
