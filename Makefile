@@ -81,12 +81,13 @@ build: deps ## The command and its libraries, in release mode
 	@cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip
 	@scripts/node-plugin.sh '$(TARGET)'
 
-deps: ## What the build needs: Debian packages, the pinned engines, a check of the Rust tool chain
+deps: ## What the build needs: Debian packages, the pinned engines, the floor to link with, a check of the Rust tool chain
 	@scripts/rust.sh
 	@scripts/packages.sh build
 	@scripts/crypto-mb.sh
 	@scripts/isal.sh
 	@scripts/libdeflate.sh
+	@scripts/floor.sh
 
 # Without cargo (`sudo make install`), what has been built is installed.
 install: $(if $(shell command -v cargo),dist) ## Into PREFIX=/usr/local

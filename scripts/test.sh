@@ -6,6 +6,7 @@ source "$(dirname "$0")/lib.sh"
 scripts/crypto-mb.sh
 scripts/isal.sh
 scripts/libdeflate.sh
+scripts/floor.sh
 scripts/tools.sh cargo-deny
 PATH=$PATH:$HOME/.cargo/bin:$root/.deps/tools/bin
 

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Makes what the preload libraries are linked with in place of this machine's glibc, in .deps/floor, where .cargo/config.toml
+# points: a library that loads on a machine must not ask for anything that its glibc does not have, however new the glibc
+# is on which it was linked.
+source "$(dirname "$0")/lib.sh"
+
+# The oldest glibc on which they load. xtask/src/symbols.rs holds the libraries to it.
+floor=2.17
+sources=preload/floor
+target=.deps/floor
+loader=ld-linux-x86-64.so.2
+
+main() {
+    local libc inputs name
+    libc=$(cc -print-file-name=libc.so.6)
+    inputs=$(sha256sum "$sources"/*.c scripts/floor.sh "$libc")
+    [[ -f $target/libc.so && $(cat "$target/inputs.txt" 2>/dev/null) == "$inputs" ]] && return
+    say "Making the libraries to link with, as of glibc $floor"
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    # Whatever library has a function today, the loaders before glibc 2.30 look for it in the one that had it then.
+    readelf --wide --dyn-syms "$libc" "$(cc -print-file-name=libpthread.so.0)" "$(cc -print-file-name=libdl.so.2)" \
+        "$(cc -print-file-name="$loader")" | of_floor >"$scratch/symbols"
+    for name in libc.so.6 libpthread.so.0 libdl.so.2 "$loader"; do stub "$name"; done
+    compile newer libhasten_newer.a
+    compile unwind libgcc_s.a
+    # As in glibc's own libc.so, a few functions that know in which library they are (atexit) are linked statically.
+    echo "INPUT(-l:libc.so.6 -lhasten_newer -l:libc_nonshared.a AS_NEEDED(-l:$loader))" >"$scratch/libc.so"
+    rm -rf "$target"
+    mkdir -p "$target"
+    mv "$scratch"/lib*.so.? "$scratch/$loader" "$scratch/libc.so" "$scratch"/*.a "$target/"
+    ln -s libpthread.so.0 "$target/libpthread.so"
+    ln -s libdl.so.2 "$target/libdl.so"
+    printf '%s\n' "$inputs" >"$target/inputs.txt"
+}
+
+# of_floor: of readelf's tables, `LIBRARY NAME VERSION TYPE` for each symbol that the floor has, in its newest version there.
+# A version is never taken back: what is of the floor or older today was there then.
+of_floor() {
+    awk -v floor="$floor" -v loader="$loader" '
+        function rank(version, parts) { split(version, parts, "."); return (parts[1] * 1000 + parts[2]) * 1000 + parts[3] }
+        function library(name) {
+            if (name in of_loader) return loader
+            if (name ~ /^_*(pthread|sem)_/) return "libpthread.so.0"
+            return name ~ /^dl(addr1?|close|error|info|mopen|open|sym|vsym)$/ ? "libdl.so.2" : "libc.so.6"
+        }
+        /^File: / { in_loader = index($0, loader) }
+        $7 == "UND" || $4 == "TLS" || split($8, half, "@+") != 2 || !sub(/^GLIBC_/, "", half[2]) || half[2] !~ /^[0-9]/ { next }
+        # Once in librt, libutil and libresolv, which nothing of ours is linked with.
+        half[1] ~ /^_*(aio|lio|mq|timer|shm|gai|ns_name|res|dn)_|^(getaddrinfo_a|forkpty|openpty|login.*|log(out|wtmp))$/ { next }
+        # Linked statically, so that it knows whose handlers they are; what is shared is for programs of another age.
+        half[1] == "pthread_atfork" { next }
+        rank(half[2]) > rank(floor) || half[1] in newest && rank(newest[half[1]]) >= rank(half[2]) { next }
+        { newest[half[1]] = half[2]; type[half[1]] = $4; if (in_loader) of_loader[half[1]] }
+        END { for (name in newest) print library(name), name, "GLIBC_" newest[name], type[name] }' | sort
+}
+
+# stub NAME: a library of that name, with its symbols and without code.
+stub() {
+    awk -v library="$1" '$1 == library { data = $4 == "OBJECT"
+        printf ".%s\n.globl %s\n.type %s, @%s\n%s: .byte 0\n", (data ? "data" : "text"), $2, $2, (data ? "object" : "function"), $2
+    }' "$scratch/symbols" | cc -x assembler -c -o "$scratch/stub.o" -
+    awk -v library="$1" '$1 == library { names[$3] = names[$3] " " $2 ";" }
+        END { for (version in names) print version " { global:" names[version] " };" }' "$scratch/symbols" >"$scratch/stub.map"
+    cc -shared -nostdlib -Wl,-soname,"$1" -Wl,--version-script="$scratch/stub.map" -o "$scratch/$1" "$scratch/stub.o"
+}
+
+# compile NAME LIBRARY
+compile() {
+    cc -std=gnu11 -D_GNU_SOURCE -O2 -g0 -fPIC -fvisibility=hidden -fstack-protector-strong -Wall -Wextra -Werror \
+        -c -o "$scratch/$1.o" "$sources/$1.c"
+    ar rcsD "$scratch/$2" "$scratch/$1.o"
+}
+
+main
