@@ -1,18 +1,22 @@
 //! What a preload library shows to the process it is loaded into: exported symbols, and the libraries it needs.
 //!
-//! A symbol too many interposes on something of the server's; one too few switches a hook off without a word.
+//! A symbol too many interposes on something of the server's; one too few switches a hook off without a word. And what
+//! it asks of glibc must be there in the oldest one that it is for: otherwise no program of that image starts.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use object::elf::{DT_NEEDED, FileHeader64};
-use object::read::elf::{Dyn, ElfFile64, FileHeader};
+use object::elf::{DT_NEEDED, FileHeader64, SHT_DYNSYM, STB_WEAK};
+use object::read::elf::{Dyn, ElfFile64, FileHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol};
 
 use crate::error::Error;
 use crate::workspace::{LIBRARIES, Workspace};
 
 const BLESS: &str = "cargo xtask symbols --bless";
+
+/// The newest version of a glibc symbol that a library may ask for, as in scripts/floor.sh.
+const FLOOR: [u32; 2] = [2, 17];
 
 pub(crate) fn run(workspace: &Workspace, bless: bool) -> Result<(), Error> {
     workspace.build_libraries()?;
@@ -23,7 +27,18 @@ fn compare(workspace: &Workspace, library: &str, bless: bool) -> Result<(), Erro
     let golden_file = format!("xtask/golden/{}", library.replace(".so", ".symbols"));
     let path = workspace.library(library);
     let bytes = fs::read(&path).map_err(|source| Error::File { path: path.clone(), source })?;
-    let found = lines(&bytes).map_err(|error| Error::Content { path, why: error.to_string() })?;
+    let content = |error: object::Error| Error::Content { path: path.clone(), why: error.to_string() };
+    let found = lines(&bytes).map_err(content)?;
+    let above = above_floor(&bytes).map_err(content)?;
+    if !above.is_empty() {
+        return Err(Error::Symbols(format!(
+            "{library} does not load on glibc {}.{}, which has none of this:\n{}\
+             Call what that has, or add a function of the same name to preload/floor/newer.c.",
+            FLOOR[0],
+            FLOOR[1],
+            above.concat()
+        )));
+    }
     if bless {
         return workspace.generate(&golden_file, &found.into_iter().collect::<String>(), false, BLESS);
     }
@@ -62,6 +77,36 @@ fn needed(bytes: &[u8]) -> object::Result<Vec<String>> {
     entries.map(|entry| Ok(String::from_utf8_lossy(entry.string(endian, strings)?).into_owned())).collect()
 }
 
+/// Each symbol that glibc's floor does not have, as the loader sees it: one of a newer version, or one that is wanted
+/// without any, unless it may be missing. Even a weak reference must not name a newer version: the loader says so on
+/// every start.
+fn above_floor(bytes: &[u8]) -> object::Result<Vec<String>> {
+    let header = FileHeader64::<Endianness>::parse(bytes)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, bytes)?;
+    let symbols = sections.symbols(endian, bytes, SHT_DYNSYM)?;
+    let versions = sections.versions(endian, bytes)?;
+    let mut lines = Vec::new();
+    for (index, symbol) in symbols.enumerate().skip(1).filter(|(_, symbol)| symbol.is_undefined(endian)) {
+        let name = String::from_utf8_lossy(symbol.name(endian, symbols.strings())?);
+        let version = match &versions {
+            Some(versions) => versions.version(versions.version_index(endian, index).into())?,
+            None => None,
+        };
+        let version = version.map(|version| String::from_utf8_lossy(version.name()).into_owned());
+        if !is_in_floor(version.as_deref(), symbol.st_bind() == STB_WEAK) {
+            lines.push(format!("{name} {}\n", version.as_deref().unwrap_or("without a version")));
+        }
+    }
+    Ok(lines)
+}
+
+fn is_in_floor(version: Option<&str>, is_weak: bool) -> bool {
+    let Some(version) = version else { return is_weak };
+    let numbers = version.strip_prefix("GLIBC_").map(|numbers| numbers.split('.').map(str::parse).collect());
+    matches!(numbers, Some(Ok::<Vec<u32>, _>(numbers)) if numbers[..] <= FLOOR[..] || numbers.starts_with(&FLOOR))
+}
+
 fn difference(golden: &BTreeSet<String>, found: &BTreeSet<String>) -> String {
     let missing = golden.difference(found).map(|line| format!("- {line}"));
     let new = found.difference(golden).map(|line| format!("+ {line}"));
@@ -77,6 +122,37 @@ mod tests {
         let program = fs::read("/proc/self/exe").unwrap();
         let lines = lines(&program).unwrap();
         assert!(lines.contains("needs libc.so.6\n"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_newer_version_or_none_is_above_the_floor() {
+        for version in ["GLIBC_2.2.5", "GLIBC_2.3", "GLIBC_2.17"] {
+            assert!(is_in_floor(Some(version), false), "{version}");
+        }
+        for version in
+            ["GLIBC_2.18", "GLIBC_2.34", "GLIBC_3.0", "GLIBC_PRIVATE", "GLIBC_ABI_DT_RELR", "GCC_3.0"]
+        {
+            assert!(!is_in_floor(Some(version), false), "{version}");
+            assert!(!is_in_floor(Some(version), true), "{version}");
+        }
+        assert!(is_in_floor(None, true));
+        assert!(!is_in_floor(None, false));
+    }
+
+    /// This program is built without the floor, so it shows what a library without it would.
+    #[test]
+    fn a_program_of_this_machine_is_above_the_floor() {
+        let program = fs::read("/proc/self/exe").unwrap();
+        let above = above_floor(&program).unwrap();
+        assert!(above.iter().any(|line| line.contains("GLIBC_2.3")), "{above:?}");
+        assert!(above.iter().any(|line| line.starts_with("_Unwind_Resume GCC_")), "{above:?}");
+        assert!(!above.iter().any(|line| line.starts_with("memcpy ")), "{above:?}");
+    }
+
+    #[test]
+    fn the_floor_is_that_of_the_link() {
+        let script = include_str!("../../scripts/floor.sh");
+        assert!(script.contains(&format!("\nfloor={}.{}\n", FLOOR[0], FLOOR[1])));
     }
 
     #[test]
