@@ -79,6 +79,7 @@ profile: build ## Sample where the CPU time goes (needs linux-perf), into docs/p
 
 build: deps ## The command and its libraries, in release mode
 	@cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip
+	@scripts/shim.sh '$(TARGET)'
 	@scripts/node-plugin.sh '$(TARGET)'
 
 deps: ## What the build needs: Debian packages, the pinned engines, the floor to link with, a check of the Rust tool chain

@@ -10,6 +10,7 @@ prefix=$2
 files() {
     cat <<-'LIST'
 		755 release/hasten                         bin/hasten
+		644 release/libhasten.so                   lib/hasten/libhasten.so
 		644 release/libhasten_tls.so               lib/hasten/libhasten_tls.so
 		644 release/libhasten_gzip.so              lib/hasten/libhasten_gzip.so
 		644 release/dist/completions/hasten        share/bash-completion/completions/hasten

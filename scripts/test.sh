@@ -44,6 +44,7 @@ tests() {
 
 check "Format" format
 check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip
+check "Shim" scripts/shim.sh "${CARGO_TARGET_DIR:-target}"
 check "Node.js plugin" plugin
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
 check "Fuzz targets" cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -- \

@@ -11,7 +11,7 @@ use object::read::elf::{Dyn, ElfFile64, FileHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol};
 
 use crate::error::Error;
-use crate::workspace::{LIBRARIES, Workspace};
+use crate::workspace::{LIBRARIES, SHIM, Workspace};
 
 const BLESS: &str = "cargo xtask symbols --bless";
 
@@ -20,7 +20,7 @@ const FLOOR: [u32; 2] = [2, 17];
 
 pub(crate) fn run(workspace: &Workspace, bless: bool) -> Result<(), Error> {
     workspace.build_libraries()?;
-    LIBRARIES.into_iter().try_for_each(|library| compare(workspace, library, bless))
+    LIBRARIES.into_iter().chain([SHIM]).try_for_each(|library| compare(workspace, library, bless))
 }
 
 fn compare(workspace: &Workspace, library: &str, bless: bool) -> Result<(), Error> {

@@ -12,6 +12,9 @@ use crate::error::Error;
 /// The preload libraries, in the order in which they are documented.
 pub(crate) const LIBRARIES: [&str; 2] = ["libhasten_tls.so", "libhasten_gzip.so"];
 
+/// What loads them where they can be loaded: it exports nothing and needs nothing.
+pub(crate) const SHIM: &str = "libhasten.so";
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Workspace {
     #[serde(rename = "workspace_root")]
@@ -141,13 +144,17 @@ impl Workspace {
     /// The preload libraries as they are shipped, built now: all together, as everywhere, because cargo chooses the
     /// features of common dependencies by what is built together.
     pub(crate) fn build_libraries(&self) -> Result<(), Error> {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
+        cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip"]);
+        self.build_with(&mut cargo)?;
+        self.build_with(Command::new("scripts/shim.sh").arg(&self.target))
+    }
+
+    fn build_with(&self, command: &mut Command) -> Result<(), Error> {
         const COMMAND: &str = "make build";
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "--package", "hasten"])
-            .args(["--package", "hasten-tls", "--package", "hasten-gzip"])
-            .current_dir(&self.root)
-            .status()
-            .map_err(|error| Error::Start(COMMAND, error))?;
+        let status =
+            command.current_dir(&self.root).status().map_err(|error| Error::Start(COMMAND, error))?;
         if status.success() { Ok(()) } else { Err(Error::Command(COMMAND)) }
     }
 

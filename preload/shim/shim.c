@@ -1,0 +1,130 @@
+// libhasten.so: what an image names in LD_PRELOAD.
+//
+// A library that a loader cannot use does not stay out: musl ends the program, and so does a glibc without a version that
+// the library asks for. This one asks for nothing. It needs no library, and every reference is weak, so that it loads under
+// every loader; it looks at what it finds in the process, and only then, with dlopen, which may fail, come the libraries
+// beside it.
+#include <link.h>
+#include <stddef.h>
+
+// The floor of the libraries beside it, as in scripts/floor.sh.
+enum { FLOOR_MAJOR = 2, FLOOR_MINOR = 17 };
+enum { NOW = 2, FROM_LIBC = (int)0x80000000, LONGEST_PATH = 4096 };
+
+#define IF_THERE __attribute__((weak))
+extern const char *gnu_get_libc_version(void) IF_THERE;
+extern void *dlopen(const char *path, int mode) IF_THERE;
+extern char *dlerror(void) IF_THERE;
+// Until glibc 2.34, dlopen was in a library that a program need not have.
+extern void *__libc_dlopen_mode(const char *path, int mode) IF_THERE;
+extern int dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *argument) IF_THERE;
+extern int *__errno_location(void) IF_THERE;
+
+// By the names that HASTEN_DISABLE has for them.
+static const char *const ACCELERATORS[] = {"tls", "gzip"};
+
+struct path {
+    char text[LONGEST_PATH];
+    size_t length;
+};
+
+static int number(const char **text) {
+    int value = 0;
+    for (; **text >= '0' && **text <= '9' && value < 100000; (*text)++) value = value * 10 + (**text - '0');
+    return value;
+}
+
+static int libc_is_known(void) {
+    // musl has no such function.
+    if (!gnu_get_libc_version || !dl_iterate_phdr || !(dlopen || __libc_dlopen_mode)) return 0;
+    const char *version = gnu_get_libc_version();
+    int major = number(&version);
+    if (*version != '.') return 0;
+    version++;
+    return major > FLOOR_MAJOR || (major == FLOOR_MAJOR && number(&version) >= FLOOR_MINOR);
+}
+
+static int is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Whether `item`, up to a comma or the end, is `name` with nothing but blanks around it.
+static int is_named(const char *item, const char *name) {
+    while (is_blank(*item)) item++;
+    for (; *name; item++, name++)
+        if (*item != *name) return 0;
+    while (is_blank(*item)) item++;
+    return *item == ',' || !*item;
+}
+
+static int is_disabled(const char *list, const char *accelerator) {
+    while (list) {
+        if (is_named(list, accelerator) || is_named(list, "all") || is_named(list, "1")) return 1;
+        while (*list && *list != ',') list++;
+        list = *list ? list + 1 : NULL;
+    }
+    return 0;
+}
+
+// The value of HASTEN_DISABLE, or null.
+static const char *disable(char **environment) {
+    static const char name[] = "HASTEN_DISABLE=";
+    for (; environment && *environment; environment++) {
+        size_t i = 0;
+        while (name[i] && (*environment)[i] == name[i]) i++;
+        if (!name[i]) return *environment + i;
+    }
+    return NULL;
+}
+
+static void append(struct path *path, const char *text) {
+    while (*text && path->length < LONGEST_PATH - 1) path->text[path->length++] = *text++;
+    path->text[path->length] = 0;
+}
+
+// Of all that is loaded, the object that has this function is this library: its path, up to the last slash.
+static int own_directory(struct dl_phdr_info *object, size_t size, void *found) {
+    struct path *path = found;
+    (void)size;
+    ElfW(Addr) here = (ElfW(Addr))own_directory;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        ElfW(Addr) start = object->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD || here < start || here - start >= segment->p_memsz) continue;
+        append(path, object->dlpi_name);
+        while (path->length && path->text[path->length - 1] != '/') path->length--;
+        return 1;
+    }
+    return 0;
+}
+
+static void load(const char *path) {
+    if (dlopen) {
+        // Nobody is to be told later of an error that was none of his.
+        if (!dlopen(path, NOW) && dlerror) dlerror(), dlerror();
+    } else {
+        __libc_dlopen_mode(path, NOW | FROM_LIBC);
+    }
+}
+
+// glibc calls constructors with the arguments of main; other loaders do not, so they are looked at only after it is known.
+__attribute__((constructor)) static void start(int count, char **arguments, char **environment) {
+    (void)count, (void)arguments;
+    if (!libc_is_known()) return;
+    // A program's first look at errno finds 0.
+    int *error = __errno_location ? __errno_location() : NULL;
+    int before = error ? *error : 0;
+    const char *disabled = disable(environment);
+    struct path path;
+    path.length = 0;
+    dl_iterate_phdr(own_directory, &path);
+    // Without a slash, dlopen would look for a library of that name anywhere.
+    size_t directory = path.length;
+    for (size_t i = 0; directory && i < sizeof ACCELERATORS / sizeof *ACCELERATORS; i++) {
+        if (is_disabled(disabled, ACCELERATORS[i])) continue;
+        path.length = directory;
+        append(&path, "libhasten_");
+        append(&path, ACCELERATORS[i]);
+        append(&path, ".so");
+        load(path.text);
+    }
+    if (error) *error = before;
+}
