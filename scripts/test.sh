@@ -57,6 +57,7 @@ check "Measured tables" cargo xtask results --check
 if [[ ${1:-} != --no-tests ]]; then
     scripts/nodes.sh
     scripts/wheels.sh
+    scripts/images.sh
     tests "Tests" cargo test --locked --workspace --no-fail-fast
     tests "Tests of the Node.js plugin" scripts/node-test.sh
     [[ ${1:-} != --soak ]] || tests "Endurance, $2 minutes" scripts/soak.sh "$2"

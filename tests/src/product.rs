@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use hasten_bench::server::Launcher;
 
+use crate::tools;
+
 /// The `hasten` command, built once per test run; the libraries are where the command looks for them.
 #[must_use]
 pub fn hasten() -> &'static Path {
@@ -29,6 +31,21 @@ pub fn library() -> PathBuf {
 #[must_use]
 pub fn gzip_library() -> PathBuf {
     hasten().with_file_name("libhasten_gzip.so")
+}
+
+/// What loads them where they can be loaded, built by a script of its own.
+#[must_use]
+pub fn shim() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let repository =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository");
+        tools::run(Command::new(repository.join("scripts/shim.sh")).arg(target_directory()));
+        target_directory().join("release/libhasten.so")
+    };
+    BUILT
+        .get_or_init(|| installed().map_or_else(build, |hasten| hasten.with_file_name("libhasten.so")))
+        .clone()
 }
 
 /// Fails if the plugin for Node.js, which cargo does not build, is not beside the command.

@@ -1,0 +1,197 @@
+//! The preload libraries in parts of other releases: glibc 2.23 to 2.43 without libgcc_s.so.1, and musl. Whatever they
+//! can do there, every program must run as without them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use hasten_tests::program::without_library;
+use hasten_tests::{product, tools};
+use tempfile::TempDir;
+
+/// Starts a shell, and from it some more processes.
+const PIPELINE: &str = "true && /bin/seq 1 5000 | /bin/grep 7 | /bin/sort -r | /bin/wc; exit 3";
+const FOLDER: &str = "/usr/lib/hasten";
+
+/// A copy of one image, in which a test may put what it likes.
+struct Image {
+    name: String,
+    root: TempDir,
+}
+
+impl Image {
+    fn all() -> Vec<Self> {
+        let images = repository().join(".deps/images");
+        let list = fs::read_dir(&images).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let all: Vec<Self> = list.map(|tree| Self::of(&tree)).collect();
+        assert!(!all.is_empty(), "{images:?} has no image: run `scripts/images.sh`");
+        all
+    }
+
+    fn of(tree: &Path) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        tools::run(Command::new("cp").arg("-a").arg(tree.join(".")).arg(root.path()));
+        let image = Self { name: tree.file_name().unwrap().to_string_lossy().into_owned(), root };
+        assert!(!image.has("libgcc_s.so.1"), "{} must not have what the libraries do without", image.name);
+        image
+    }
+
+    fn has(&self, file: &str) -> bool {
+        let mut find = Command::new("find");
+        !tools::run(find.arg(self.root.path()).args(["-name", file])).stdout.is_empty()
+    }
+
+    /// Puts these files where an installation has the libraries.
+    fn with<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Self {
+        let folder = self.root.path().join(&FOLDER[1..]);
+        fs::create_dir_all(&folder).unwrap();
+        for file in files {
+            fs::copy(file, folder.join(file.file_name().unwrap())).unwrap();
+        }
+        self
+    }
+
+    /// Runs `script` in a shell whose own start has these variables.
+    fn shell(&self, variables: &[(&str, &str)], script: &str) -> Output {
+        let mut command = change_root();
+        command.arg(self.root.path()).args(["/bin/sh", "-c", r#"exec env "$@""#, "sh"]);
+        command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
+        command.args(["/bin/sh", "-c", script]).env_clear().env("PATH", "/bin");
+        command.output().unwrap()
+    }
+}
+
+/// As root by itself, and else in a name space of users.
+fn change_root() -> Command {
+    let chroot = tools::tool("chroot", "coreutils");
+    if rustix::process::geteuid().is_root() {
+        return Command::new(chroot);
+    }
+    let mut command = Command::new(tools::tool("unshare", "util-linux"));
+    command.arg("--map-root-user").arg(chroot);
+    command
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// Compiles tests/images/NAME.c with `compiler` into `file`.
+fn compile(compiler: &str, package: &str, name: &str, file: &Path, flags: &[&str]) {
+    let mut command = Command::new(tools::tool(compiler, package));
+    command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(file);
+    command.arg(repository().join("tests/images").join(name).with_extension("c")).args(flags);
+    tools::run(&mut command);
+}
+
+/// For every glibc since the floor.
+fn compile_for_floor(name: &str, file: &Path, flags: &[&str]) {
+    let floor = format!("-L{}", repository().join(".deps/floor").display());
+    compile("cc", "gcc", name, file, &[flags, &[&floor]].concat());
+}
+
+/// Two libraries that say their names, beside the shim.
+fn shim_with_payloads(folder: &Path) -> [PathBuf; 3] {
+    let shim = folder.join("libhasten.so");
+    fs::copy(product::shim(), &shim).unwrap();
+    let payload = |name: &str| {
+        let file = folder.join(format!("libhasten_{name}.so"));
+        compile_for_floor("payload", &file, &["-shared", "-fPIC", &format!("-DNAME=\"{name}\"")]);
+        file
+    };
+    [payload("tls"), payload("gzip"), shim]
+}
+
+fn describe(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn preloaded(program: &Path, library: impl AsRef<OsStr>) -> Output {
+    let mut command = Command::new(program);
+    without_library(&mut command);
+    command.env("LD_PRELOAD", library).output().unwrap()
+}
+
+#[test]
+fn every_program_of_every_image_starts_with_the_libraries() {
+    let libraries = [product::library(), product::gzip_library(), product::shim()];
+    for image in Image::all() {
+        let image = image.with(libraries.iter().map(PathBuf::as_path));
+        let stock = describe(&image.shell(&[], PIPELINE));
+        assert_eq!(stock.0, Some(3), "{}: {stock:?}", image.name);
+        for list in ["libhasten_tls.so", "libhasten_gzip.so", "libhasten.so"] {
+            let preload = format!("{FOLDER}/{list}");
+            let with = describe(&image.shell(&[("LD_PRELOAD", &preload)], PIPELINE));
+            assert_eq!(with, stock, "{} with {list} (left) and without", image.name);
+        }
+    }
+}
+
+#[test]
+fn gzip_acts_in_every_image() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("pack");
+    compile_for_floor("pack", &program, &["-lz"]);
+    for image in Image::all() {
+        let image = image.with([product::gzip_library().as_path(), &program]);
+        let run = format!("{FOLDER}/pack");
+        let stock = describe(&image.shell(&[], &run));
+        let preload = format!("{FOLDER}/libhasten_gzip.so");
+        let with = describe(&image.shell(&[("LD_PRELOAD", &preload)], &run));
+        for (status, size, errors) in [&stock, &with] {
+            assert_eq!((*status, &**errors), (Some(0), ""), "{}", image.name);
+            assert_ne!(size, "");
+        }
+        // Engines find other matches than zlib does.
+        assert_ne!(with.1, stock.1, "{}: zlib's own result", image.name);
+    }
+}
+
+#[test]
+fn the_shim_loads_what_is_beside_it_in_every_image() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = shim_with_payloads(folder.path());
+    let preload = ("LD_PRELOAD", "/usr/lib/hasten/libhasten.so");
+    for image in Image::all() {
+        let image = image.with(files.iter().map(PathBuf::as_path));
+        for (disabled, loaded) in
+            [("", "tls\ngzip\n"), ("tls", "gzip\n"), ("node, gzip", "tls\n"), ("tls,gzip", ""), ("all", "")]
+        {
+            let output = image.shell(&[preload, ("HASTEN_DISABLE", disabled)], "exit 3");
+            let found = describe(&output);
+            let expected = (Some(3), loaded.to_owned(), String::new());
+            assert_eq!(found, expected, "{} with HASTEN_DISABLE={disabled}", image.name);
+        }
+    }
+}
+
+#[test]
+fn the_shim_leaves_nothing_behind_where_there_is_nothing_to_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, shim) = (folder.path().join("start"), folder.path().join("libhasten.so"));
+    fs::copy(product::shim(), &shim).unwrap();
+    compile("cc", "gcc", "start", &program, &["-DWITH_DLERROR", "-ldl"]);
+    let expected = (Some(3), "errno 0\ndlerror none\n".to_owned(), String::new());
+    assert_eq!(describe(&preloaded(&program, &shim)), expected);
+}
+
+#[test]
+fn the_shim_does_not_disturb_programs_of_musl_nor_static_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let [.., shim] = shim_with_payloads(folder.path());
+    let expected = (Some(3), "errno 0\n".to_owned(), String::new());
+    for (compiler, package, flag) in [
+        ("musl-gcc", "musl-tools", "-O1"),
+        ("musl-gcc", "musl-tools", "-static"),
+        ("cc", "gcc", "-static"),
+        ("cc", "gcc", "-static-pie"),
+    ] {
+        let program = folder.path().join(format!("{compiler}{flag}"));
+        compile(compiler, package, "start", &program, &[flag]);
+        for preload in [&shim, &product::shim()] {
+            assert_eq!(describe(&preloaded(&program, preload)), expected, "{compiler} {flag}");
+        }
+    }
+}
