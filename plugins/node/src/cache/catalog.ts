@@ -65,6 +65,8 @@ export class Catalog {
   private readonly requestsByOrigin: (Map<string, number> | undefined)[] = [];
   /** For each directory the turn in which it was verified, negative where something was different. */
   private readonly directories: Int32Array;
+  /** The same for what its own rows say, whatever is above it. */
+  private readonly held: Int32Array;
   /** For each directory the turn in which its names were compared, as its times had changed. */
   private readonly compared: Int32Array;
   /** A turn is a synchronous run of the program. Node, too, looks at the file system once in a turn. */
@@ -95,6 +97,7 @@ export class Catalog {
     this.requestRows = this.originRows + count(Word.Origins) * OriginWord.Count;
     this.dependencyRows = this.requestRows + count(Word.Requests) * RequestWord.Count;
     this.directories = new Int32Array(count(Word.Directories));
+    this.held = new Int32Array(count(Word.Directories));
     this.compared = new Int32Array(count(Word.Directories));
     this.packages = new Array<Known>(count(Word.Packages)).fill(Known.Nothing);
     const { files, directories } = text;
@@ -276,13 +279,20 @@ export class Catalog {
   private isDirectoryUnchanged(directory: number): boolean {
     const known = this.directories[directory]!;
     if (known === this.turn || known === -this.turn) return known > 0;
-    const row = directory * DirectoryWord.Count;
-    const elder = this.words[row + DirectoryWord.Elder]! | 0;
-    const basis = elder >= 0 ? elder : this.words[row + DirectoryWord.Parent]! | 0;
-    const good =
-      (basis < 0 || this.isDirectoryUnchanged(basis)) &&
-      ((elder >= 0 ? this.compared[elder] !== this.turn : this.isDirectoryAsRecorded(directory)) || this.hasSameEntries(directory));
+    const parent = this.words[directory * DirectoryWord.Count + DirectoryWord.Parent]! | 0;
+    const good = (parent < 0 || this.isDirectoryUnchanged(parent)) && this.holds(directory);
     this.directories[directory] = good ? this.turn : -this.turn;
+    return good;
+  }
+
+  // What a row says of its directory, and what the elder ones say of it. What these say of those above it was true when they were written.
+  private holds(directory: number): boolean {
+    const known = this.held[directory]!;
+    if (known === this.turn || known === -this.turn) return known > 0;
+    const elder = this.words[directory * DirectoryWord.Count + DirectoryWord.Elder]! | 0;
+    const same = elder < 0 ? this.isDirectoryAsRecorded(directory) : this.holds(elder) && this.compared[elder] !== this.turn;
+    const good = same || ((elder < 0 || this.holds(elder)) && this.hasSameEntries(directory));
+    this.held[directory] = good ? this.turn : -this.turn;
     return good;
   }
 

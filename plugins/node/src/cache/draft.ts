@@ -2,7 +2,7 @@
 import path = require('node:path');
 import type { Catalog, Tables } from './catalog';
 import type { Facts, FileNumbers, PackageFile } from './facts';
-import { DIRECTORY_NUMBERS, FILE_NUMBERS, FileWord, Flag } from './format';
+import { DIRECTORY_NUMBERS, DirectoryWord, FILE_NUMBERS, FileWord, Flag } from './format';
 import type { Proof } from './resolve';
 
 export interface DraftFile {
@@ -126,12 +126,21 @@ export class Draft {
   private addOrigin(directory: string, added: readonly DraftRequest[]): void {
     const { text, words } = this.tables;
     for (const { request, answer, directories, packages } of added) {
-      for (const one of directories) words.dependencies.push(this.directory(one));
+      words.dependencies.push(...this.lowest(directories.map((one) => this.directory(one))));
       for (const one of packages) words.dependencies.push(~this.package(one));
       words.requests.push(answer, words.dependencies.length);
       text.requests.push(request);
     }
     words.origins.push(this.directory(directory), text.requests.length);
+  }
+
+  // What is verified together with another one need not be named.
+  private lowest(rows: readonly number[]): number[] {
+    const covered = new Set<number>();
+    for (const row of rows) {
+      for (let above = this.parentOf(row); above >= 0; above = this.parentOf(above)) for (const one of this.lineOf(above)) covered.add(one);
+    }
+    return rows.filter((row) => !covered.has(row));
   }
 
   // Parents first: that a directory is where it was rests on those above it.
@@ -142,10 +151,10 @@ export class Draft {
     const { numbers, entries } = this.facts.directory(directory);
     const { text, words } = this.tables;
     const elder = this.elderOf(directory, numbers);
-    const before = elder < 0 ? null : namesOf(this.tables.entries[elder]!);
-    const added = [...entries].filter(([name]) => !before?.has(name)).flat();
+    const before = this.namesOf(elder);
+    const added = [...entries].filter(([name]) => !before.has(name)).flat();
     let row = elder;
-    if (elder < 0 || added.length > 0) {
+    if (elder < 0 || added.length > 0 || !this.isBelow(elder, parent)) {
       row = text.directories.push(directory) - 1;
       words.directories.push(parent, 0, elder);
       this.tables.numbers.directories.push(...numbers);
@@ -153,6 +162,28 @@ export class Draft {
     }
     this.rows.set(directory, row);
     return row;
+  }
+
+  // Whether what a row says of those above it is still what is known of them: the row that is verified with it is theirs, or one that theirs rests on.
+  private isBelow(row: number, parent: number): boolean {
+    const above = this.parentOf(row);
+    return above === parent || this.lineOf(parent).includes(above);
+  }
+
+  private parentOf(row: number): number {
+    return this.tables.words.directories[row * DirectoryWord.Count + DirectoryWord.Parent]! | 0;
+  }
+
+  /** A row, and those that it rests on. */
+  private lineOf(row: number): number[] {
+    const line: number[] = [];
+    for (let one = row; one >= 0; one = this.tables.words.directories[one * DirectoryWord.Count + DirectoryWord.Elder]! | 0) line.push(one);
+    return line;
+  }
+
+  private namesOf(row: number): Set<string> {
+    const names = this.lineOf(row).flatMap((one) => JSON.parse(this.tables.entries[one]!.toString()) as string[]);
+    return new Set(names.filter((_, i) => i % 2 === 0));
   }
 
   // A row that holds as long as the directory has not changed since: the same as now. Numbers that say nothing are equal to none.
@@ -189,11 +220,6 @@ function none(): Tables {
     words: { directories: [], files: [], origins: [], requests: [], dependencies: [] },
     entries: [],
   };
-}
-
-function namesOf(entries: Buffer): Set<string> {
-  const list = JSON.parse(entries.toString()) as string[];
-  return new Set(list.filter((_, i) => i % 2 === 0));
 }
 
 function isLatin1(text: string): boolean {

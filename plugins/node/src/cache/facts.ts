@@ -16,6 +16,8 @@ export interface Place {
   readonly kind: 'file' | 'directory' | 'nothing';
   /** The directory in which the last name was looked up, and those that hold the links on the way. */
   readonly rests: readonly string[];
+  /** The latter alone. */
+  readonly links: readonly string[];
 }
 
 export interface PackageFile {
@@ -32,7 +34,7 @@ export interface DirectoryFacts {
 
 // Links that lead to each other.
 const MAX_LINKS = 40;
-const ROOT: Place = { real: '/', kind: 'directory', rests: [] };
+const ROOT: Place = { real: '/', kind: 'directory', rests: [], links: [] };
 
 export class Facts {
   readonly directories = new Map<string, DirectoryFacts>();
@@ -129,19 +131,18 @@ export class Facts {
 
   private step(target: string, links: number): Place {
     const parent = this.walk(path.dirname(target), links);
-    if (parent.kind !== 'directory') return { real: null, kind: 'nothing', rests: parent.rests };
+    const { links: before } = parent;
+    if (parent.kind !== 'directory') return { real: null, kind: 'nothing', rests: parent.rests, links: before };
     const real = parent.real!;
     const entry = this.entry(real, path.basename(target));
-    // Whatever is above `real` is verified together with it; only links lead elsewhere.
-    const rests = parent.rests.length > 0 ? [...this.linked(parent), real] : [real];
-    if (entry === 'f' || entry === 'd') return { real: join(real, path.basename(target)), kind: entry === 'f' ? 'file' : 'directory', rests };
-    if (!entry.startsWith('l:') || links >= MAX_LINKS) return { real: null, kind: 'nothing', rests };
+    // Whatever is above `real` is verified together with it. What holds a link is not, even if it is above: it is the name of the link that counts.
+    const rests = [...before, real];
+    if (entry === 'f' || entry === 'd') {
+      return { real: join(real, path.basename(target)), kind: entry === 'f' ? 'file' : 'directory', rests, links: before };
+    }
+    if (!isPlainLink(entry) || links >= MAX_LINKS) return { real: null, kind: 'nothing', rests, links: before };
     const end = this.walk(path.resolve(real, entry.slice(2)), links + 1);
-    return { ...end, rests: [...rests, ...end.rests] };
-  }
-
-  private linked(place: Place): readonly string[] {
-    return place.rests.filter((directory) => !isWithin(place.real!, directory));
+    return { ...end, rests: [...rests, ...end.rests], links: [...rests, ...end.links] };
   }
 
   private readPackage(file: string): PackageFile | null {
@@ -157,13 +158,13 @@ export class Facts {
   }
 }
 
-export function numbersOf(stats: fs.Stats): FileNumbers {
-  return [stats.dev, stats.ino, stats.mtimeMs, stats.ctimeMs, stats.size];
+// `..` behind a name leads out of what that name means, which may be a link, too: that is for Node to follow.
+function isPlainLink(entry: Entry): boolean {
+  return entry.startsWith('l:') && !/(?:^|\/)\.\.(?:\/|$)/.test(entry.slice(2).replace(/^(?:\.\.?\/+)+/, ''));
 }
 
-/** Whether a path is that directory, or in it. */
-export function isWithin(inner: string, directory: string): boolean {
-  return inner === directory || directory === '/' || inner.startsWith(`${directory}/`);
+export function numbersOf(stats: fs.Stats): FileNumbers {
+  return [stats.dev, stats.ino, stats.mtimeMs, stats.ctimeMs, stats.size];
 }
 
 export function join(directory: string, name: string): string {

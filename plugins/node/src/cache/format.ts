@@ -47,7 +47,7 @@ export const FILE_NUMBERS = 5;
 
 /**
  * One row for each directory: the one above it (-1 for the root), and the end of its part of the text of entries. What a later recording learnt of the same
- * directory is a row of its own, which rests on the elder one.
+ * directory, or of those above it, is a row of its own, which rests on what the elder one says of this directory.
  */
 export const enum DirectoryWord {
   Parent = 0,

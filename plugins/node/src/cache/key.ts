@@ -3,7 +3,7 @@ import fs = require('node:fs');
 import { loader } from './loader';
 
 /** Raised whenever the meaning of a cache file changes: files of another version are never read. */
-export const VERSION = 4;
+export const VERSION = 5;
 
 /** The text that a cache is for. It stands in the file as well: a digest that collides costs a cache, not correctness. */
 export function keyText(main: string): string {

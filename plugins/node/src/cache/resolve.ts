@@ -1,7 +1,7 @@
 // Node's algorithm for CommonJS once more, as a proof: the answer that Node gave is recorded only if the same answer follows from facts that can be
 // verified next time. What is too unusual to follow is left to Node for good.
 import path = require('node:path');
-import { isWithin, type Facts, type PackageFile, type Place } from './facts';
+import type { Facts, PackageFile, Place } from './facts';
 
 const EXTENSIONS = ['.js', '.json', '.node'];
 
@@ -33,13 +33,8 @@ class Attempt {
     private readonly answer: string,
   ) {}
 
-  // A directory is verified with everything above it.
   proof(): Proof {
-    const { directories } = this;
-    // The longest first: whatever holds another one comes after it.
-    const all = [...directories].sort((a, b) => b.length - a.length);
-    for (let i = 1; i < all.length; i++) if (all.slice(0, i).some((other) => isWithin(other, all[i]!))) directories.delete(all[i]!);
-    return { directories: [...directories], packages: [...this.packages] };
+    return { directories: [...this.directories], packages: [...this.packages] };
   }
 
   look(target: string): Place {
