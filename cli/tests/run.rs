@@ -146,7 +146,7 @@ fn dry_run_shows_every_reason_and_starts_nothing() {
       + the plugin is [PLACE]/node/register.js
 
     the same by hand:
-      LD_PRELOAD=[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so NODE_OPTIONS=--require=[PLACE]/node/register.js ./server 7 'two words' 'it'\''s'
+      LD_PRELOAD=[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so NODE_OPTIONS='--require [PLACE]/node/register.js' ./server 7 'two words' 'it'\''s'
     "#);
 }
 

@@ -33,7 +33,7 @@ fn run(place: &Place, node_options: &str, words: &[&str]) -> Assert {
 fn node_is_told_where_its_cache_is_and_nothing_of_what_it_carries() {
     let place = Place::new();
     let assert = run(&place, "", &["--", "node", "-e", SHOW]).success();
-    assert_eq!(place.stdout(&assert), "1 --require=[PLACE]/node/register.js\n");
+    assert_eq!(place.stdout(&assert), "1 --require [PLACE]/node/register.js\n");
     insta::assert_snapshot!(place.stderr(&assert), @"hasten: node on for node: start-up from a cache of resolved and compiled modules, garbage collections recorded on request; its cache is in /home/user/.cache/hasten/node, 256 MiB at most");
 }
 
@@ -64,7 +64,7 @@ fn the_users_options_stay_and_dry_run_can_be_pasted() {
     let plan = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     let line = plan.lines().last().unwrap().trim();
     let output = Command::new("sh").args(["-c", line]).output().unwrap();
-    let expected = format!("1 --require=[PLACE]/node/register.js {own}\n");
+    let expected = format!("1 --require [PLACE]/node/register.js {own}\n");
     assert_eq!(place.normalise(&output.stdout), expected, "{line}");
 }
 
@@ -73,7 +73,7 @@ fn advice_is_applied_and_said_with_its_reason() {
     let place = place(ADVICE);
     let words = ["--apply-gc-advice", "advice.json", "--", "node", "-e", SHOW];
     let assert = run(&place, "", &words).success();
-    let expected = "1 --require=[PLACE]/node/register.js --max-semi-space-size=32 --max-old-space-size=64\n";
+    let expected = "1 --require [PLACE]/node/register.js --max-semi-space-size=32 --max-old-space-size=64\n";
     assert_eq!(place.stdout(&assert), expected);
     let said = place.stderr(&assert);
     assert!(
@@ -97,7 +97,7 @@ fn what_the_user_has_set_wins_and_is_reported() {
     let advice = ["--apply-gc-advice", "advice.json", "--"];
     let words = [&advice[..], &["node", "--max-old-space-size=99", "-e", SHOW]].concat();
     let assert = run(&place, "--max-semi-space-size=8", &words).success();
-    assert_eq!(place.stdout(&assert), "1 --require=[PLACE]/node/register.js --max-semi-space-size=8\n");
+    assert_eq!(place.stdout(&assert), "1 --require [PLACE]/node/register.js --max-semi-space-size=8\n");
     let said = place.stderr(&assert);
     for line in [
         "hasten: gc advice --max-semi-space-size=32 left out: NODE_OPTIONS says --max-semi-space-size=8 already",

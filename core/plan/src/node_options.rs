@@ -30,7 +30,8 @@ struct Word {
 /// find the plugin in place. Ours are dropped from the old value, so that `hasten run` inside `hasten run` means what
 /// the inner one says; all the rest is kept as it was written, mistakes included.
 pub(crate) fn compose(present: Option<&OsStr>, plugin: Option<&Path>, options: &[String]) -> OsString {
-    let plugin = plugin.map(|path| quote([b"--require=", path.as_os_str().as_bytes()].concat()));
+    // Node.js 8 ends at `--require=`.
+    let plugin = plugin.map(|path| [b"--require ", quote(path.as_os_str().as_bytes().to_vec()).as_slice()].concat());
     let options = options.iter().map(|option| quote(option.clone().into_bytes()));
     let kept = without_ours(present.unwrap_or_default().as_bytes());
     let kept = (!kept.is_empty()).then_some(kept);
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_plugin_comes_first_and_the_rest_stays_as_it_was_written() {
-        let ours = format!("--require={OURS}");
+        let ours = format!("--require {OURS}");
         assert_eq!(with_plugin(""), ours);
         for present in ["--max-old-space-size=100", r#"  -r "a b"   --title=x "#, r#"--broken "quote"#] {
             assert_eq!(with_plugin(present), format!("{ours} {present}"), "{present}");
@@ -191,11 +192,11 @@ mod tests {
             format!(r#""--require={elsewhere}""#),
             format!(r#"-r "{elsewhere}""#),
         ] {
-            assert_eq!(with_plugin(&old), format!("--require={OURS}"), "{old}");
+            assert_eq!(with_plugin(&old), format!("--require {OURS}"), "{old}");
             let between = format!(r#"-r  "x y" {old}  --title=t "#);
-            assert_eq!(with_plugin(&between), format!(r#"--require={OURS} -r  "x y" --title=t "#), "{old}");
+            assert_eq!(with_plugin(&between), format!(r#"--require {OURS} -r  "x y" --title=t "#), "{old}");
             let behind = format!("--title=t {old}");
-            assert_eq!(with_plugin(&behind), format!("--require={OURS} --title=t"), "{old}");
+            assert_eq!(with_plugin(&behind), format!("--require {OURS} --title=t"), "{old}");
             assert_eq!(compose(Some(old.as_ref()), None, &[]), "", "{old}");
         }
     }
@@ -222,7 +223,7 @@ mod tests {
     fn what_is_quoted_reads_as_it_was() {
         for path in ["/a", "/with space/x", r#"/quo"te"#, r"/back\slash", r#"/all of\ "them""#, "/a\tb"] {
             let value = compose(None, Some(Path::new(path)), &["--title=a b".into()]);
-            let expected = [format!("--require={path}"), "--title=a b".into()];
+            let expected = ["--require".into(), path.to_owned(), "--title=a b".into()];
             assert_eq!(read(value.to_str().unwrap()), expected, "{path}");
         }
     }

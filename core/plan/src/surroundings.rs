@@ -173,6 +173,13 @@ impl Surroundings {
         Some(format!("the command line says {} already", String::from_utf8_lossy(word)))
     }
 
+    /// Whether the user gives Node.js one of these options.
+    pub(crate) fn node_is_given(&self, names: &[&str]) -> bool {
+        let words = node_options::texts(self.node_options.as_deref().unwrap_or_default());
+        let mut arguments = self.arguments.iter().map(|word| word.as_bytes()).take_while(|word| *word != b"--");
+        words.iter().any(|word| node_options::sets(word, names)) || arguments.any(|word| node_options::sets(word, names))
+    }
+
     /// The reason against an accelerator that the kill switch names.
     pub(crate) fn kill_switch(&self, accelerator: &str) -> Option<Reason> {
         let value = self.disable.as_deref()?;

@@ -89,7 +89,7 @@ fn node_gets_the_plugin_by_node_options_and_not_by_ld_preload() {
     assert_eq!(node(&plan).library, Some(place.plugin()));
     assert_eq!(plan.node_plugin, Some(place.plugin()));
     assert_eq!(plan.preload, [] as [PathBuf; 0]);
-    let expected = OsString::from(format!("--require={}", place.plugin().display()));
+    let expected = OsString::from(format!("--require {}", place.plugin().display()));
     assert_eq!(plan.environment, [("NODE_OPTIONS", Some(expected))]);
     assert!(plan.promises());
     let why = reasons(&plan, Side::For);
@@ -134,6 +134,33 @@ fn servers_that_start_nothing_are_left_alone_without_a_word() {
 }
 
 #[test]
+fn options_that_a_plugin_would_interfere_with_keep_it_out() {
+    let place = Place::new();
+    let judged = |options: &str, arguments: &[&str]| {
+        let surroundings = Surroundings {
+            node_options: Some(options.into()),
+            arguments: arguments.iter().map(Into::into).collect(),
+            ..place.surroundings.clone()
+        };
+        let plan = place.plan_with("node", "", &surroundings);
+        (node(&plan).decision, reasons(&plan, Side::Against))
+    };
+    for (options, arguments, why) in [
+        ("", &["--experimental-permission", "--allow-fs-read=/app/*", "app.js"][..], "permission model"),
+        ("--permission", &["app.js"], "permission model"),
+        ("", &["--env-file=.env", "app.js"], "--env-file"),
+        ("", &["--env-file-if-exists", ".env", "app.js"], "--env-file"),
+    ] {
+        let (decision, said) = judged(options, arguments);
+        assert_eq!(decision, Decision::Skip, "{options} {arguments:?}");
+        assert!(said.contains(why), "{said}");
+    }
+    for arguments in [&["app.js", "--", "--env-file=.env"][..], &["--allow-fs-read=/app/*", "app.js"]] {
+        assert_eq!(judged("", arguments).0, Decision::Apply, "{arguments:?}");
+    }
+}
+
+#[test]
 fn other_run_times_are_left_alone_and_told_why() {
     let place = Place::new();
     for (name, why) in [("bun", "is not Node.js"), ("deno", "is not Node.js"), ("electron", "is Electron")] {
@@ -146,7 +173,7 @@ fn other_run_times_are_left_alone_and_told_why() {
 #[test]
 fn the_users_own_options_stay_behind_ours_and_ours_is_never_there_twice() {
     let place = Place::new();
-    let ours = format!("--require={}", place.plugin().display());
+    let ours = format!("--require {}", place.plugin().display());
     let with = |present: &str, config: &str| {
         let surroundings = Surroundings { node_options: Some(present.into()), ..place.surroundings.clone() };
         place.plan_with("node", config, &surroundings)
@@ -170,7 +197,7 @@ fn a_path_with_spaces_and_quotes_is_carried() {
     let surroundings = Surroundings { library_directory: Some(odd.clone()), ..place.surroundings.clone() };
     let value = variable(&place.plan_with("node", "", &surroundings), "NODE_OPTIONS").unwrap();
     let escaped = odd.to_str().unwrap().replace('"', r#"\""#);
-    assert_eq!(value, format!(r#""--require={escaped}/node/register.js""#));
+    assert_eq!(value, format!(r#"--require "{escaped}/node/register.js""#));
 }
 
 #[test]
@@ -233,7 +260,7 @@ fn advice_goes_between_the_plugin_and_the_users_own_options() {
     let program = place.program("node");
     let surroundings = Surroundings { node_options: Some("--title=x".into()), ..place.surroundings.clone() };
     let plan = Plan::new(&Cpu::default(), &program, &config, &surroundings);
-    let ours = format!("--require={}", place.plugin().display());
+    let ours = format!("--require {}", place.plugin().display());
     assert_eq!(
         variable(&plan, "NODE_OPTIONS").unwrap(),
         format!("{ours} --max-semi-space-size=32 --title=x")

@@ -25,6 +25,26 @@ pub(crate) const GC: &str = "HASTEN_NODE_GC";
 
 const DEFAULT_CACHE_LIMIT: &str = "256";
 
+/// Options of Node.js with which a plugin in `NODE_OPTIONS` would change what a program does.
+struct Conflict {
+    options: &'static [&'static str],
+    why: &'static str,
+    fix: &'static str,
+}
+
+const CONFLICTS: [Conflict; 2] = [
+    Conflict {
+        options: &["--experimental-permission", "--permission", "--permission-audit"],
+        why: "under the permission model, Node.js 20 ends if it may not read what NODE_OPTIONS names",
+        fix: "run the application without the permission model",
+    },
+    Conflict {
+        options: &["--env-file", "--env-file-if-exists"],
+        why: "Node.js heeds NODE_OPTIONS in the file of --env-file only if the environment has none",
+        fix: "set the variables of that file in the environment",
+    },
+];
+
 impl Accelerator for Node {
     fn name(&self) -> &'static str {
         NAME
@@ -47,7 +67,11 @@ impl Accelerator for Node {
     }
 
     fn judge_host(&self, _: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
-        vec![Reason::favour(cache(config, surroundings))]
+        let conflict = CONFLICTS.iter().find(|conflict| surroundings.node_is_given(conflict.options));
+        match conflict {
+            Some(conflict) => vec![Reason::against(conflict.why).fix(conflict.fix)],
+            None => vec![Reason::favour(cache(config, surroundings))],
+        }
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
