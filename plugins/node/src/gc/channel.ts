@@ -9,6 +9,8 @@ import type { Recording } from './recording';
 
 const MOST_CLIENTS = 8;
 const LONGEST_REQUEST = 4096;
+/** Bytes that wait for a client to read them. */
+const MOST_UNREAD = 64 * 1024;
 const LONGEST_RECORDING_S = 24 * 3600;
 // A client has asked, or is asking, or is not one.
 const PATIENCE_MS = 10_000;
@@ -164,6 +166,8 @@ class Client {
   }
 
   #send(answer: object): void {
+    // A client that asks and does not read what it is told.
+    if (this.#socket.writableLength > MOST_UNREAD) return void this.#socket.destroy();
     if (this.#socket.writable) this.#socket.write(`${JSON.stringify(answer)}\n`);
   }
 }

@@ -71,6 +71,17 @@ onEach('a client ends its recording early', async (release, t) => {
   assert.equal((await client.ask({ op: 'record', seconds: 3600 }))['ok'], true);
 }, SOME);
 
+onEach('a client that asks and does not read is left', async (release, t) => {
+  const subject = await start(release, t);
+  await subject.connect();
+  const deaf = net.connect(subject.socket).pause();
+  const left = new Promise<string>((resolve) => deaf.on('error', () => resolve('left')).on('close', () => resolve('left')));
+  const requests = '{"op":"info"}\n'.repeat(1_000_000);
+  const heard = new Promise<string>((resolve) => deaf.write(requests, (error) => error ?? resolve('heard to the end')));
+  assert.equal(await Promise.race([left, heard]), 'left');
+  assert.equal((await (await subject.connect()).ask({ op: 'info' }))['ok'], true);
+}, SOME);
+
 onEach('two clients record at once, each its own file', async (release, t) => {
   const subject = await start(release, t);
   const [first, second] = [await subject.connect(), await subject.connect()];
