@@ -103,10 +103,14 @@ function scratch(bytes: number): Buffer {
   return (lent = Buffer.alloc(bytes));
 }
 
-/** Makes a folder and those above it, for us alone; throws at the first that cannot be. Node's `recursive` tries for ever in /proc. */
+/** Makes a folder and those above it, for us alone; throws at the first that cannot be, or would be in a folder of another user. Node's `recursive` tries for ever in /proc. */
 export function makeFolder(path: string): void {
   if (fs.lstatSync(path, { throwIfNoEntry: false })) return;
-  makeFolder(nodePath.dirname(path));
+  const parent = nodePath.dirname(path);
+  makeFolder(parent);
+  // Root, with the home of somebody else: a folder of root's would be in their way.
+  const { uid } = fs.statSync(parent);
+  if (uid !== 0 && uid !== process.geteuid?.()) throw new Error(`${parent} belongs to another user`);
   try {
     fs.mkdirSync(path, 0o700);
   } catch (error) {
