@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 scratch=${CARGO_TARGET_DIR:-target}/node-test
 mkdir -p "$scratch"
 
-scripts/nodes.sh
+scripts/nodes.sh --old
 npm_install plugins/node .deps/node-plugin
 npm_install plugins/node/test/packages .deps/node-test-packages
 node plugins/node/build.mjs plugin "$scratch/plugin"

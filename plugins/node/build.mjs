@@ -31,30 +31,32 @@ const common = {
 };
 
 async function plugin(outdir, plugins = []) {
-  await build({
-    ...common,
-    entryPoints: entries,
-    // Lazily required from beside the file that asks.
-    external: Object.keys(entries).map((name) => `./${name}.js`),
-    outdir,
-    plugins,
-  });
-  const register = path.join(outdir, 'register.js');
-  fs.writeFileSync(register, withEager(askingOnce(fs.readFileSync(register, 'utf8'))));
+  const { register, ...others } = entries;
+  await build({ ...common, entryPoints: others, outdir, plugins });
+  await build({ ...common, ...OLD, entryPoints: { register }, outdir, plugins });
+  const file = path.join(outdir, 'register.js');
+  fs.writeFileSync(file, withEager(askingOnce(fs.readFileSync(file, 'utf8'))));
   fs.writeFileSync(path.join(outdir, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
   fs.copyFileSync(path.join(here, 'README.md'), path.join(outdir, 'README.md'));
 }
 
+// What is loaded first has to be read by releases that know nothing of what the plugin is written in, nor of the names with `node:`. It ends there at once.
+const OLD = {
+  target: 'es2017',
+  tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
+};
+
 // What every start calls. V8 compiles a function in parentheses with its file; others it reads twice, the second time when they are called.
 const EAGER = [
-  ...['disabled', 'settings', 'folder', 'standAside', 'foreign', 'privileged', 'environment', 'options', 'nodeOptions', 'isPlain', 'script', 'isWorker'],
+  ...['disabled', 'settings', 'folder', 'standAside', 'isForeign', 'packed', 'privileged', 'environment', 'options', 'nodeOptions', 'isPlain', 'script', 'isWorker'],
   ...['isPatched', 'isHooked', 'mainScript', 'isModule', 'packageType', 'keyText', 'digest', 'takeNotes', 'noted'],
   ...['start', 'startCache', 'useCache', 'goOnLater'],
 ];
 
-// esbuild asks for a module of Node's in every file that needs it, which takes 10 µs each time.
+// esbuild asks for a module of Node's in every file that needs it, which takes 10 µs each time. Old releases know it without `node:` only.
 function askingOnce(text) {
   const names = new Map();
+  text = text.replaceAll('require("node:', 'require("');
   return [...text.matchAll(/^var (\w+) = require\("([\w:]+)"\);\n/gm)].reduce((before, [line, name, module]) => {
     const first = names.get(module);
     if (!first) names.set(module, name);

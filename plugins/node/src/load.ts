@@ -1,20 +1,30 @@
 // The way to the plugin's other files, past whatever the program has put in the place of the loader meanwhile.
 import fs = require('node:fs');
 import type * as Vm from 'node:vm';
+import { contentOf } from './cache/content';
 import { loader } from './cache/loader';
 import type * as Own from './own';
 
-const { readFileSync } = fs;
+// What the plugin does with files, it does with these: the program may put others in their place (mocks, spies, queues).
+const FILES =
+  'chmodSync closeSync constants copyFileSync existsSync fstatSync ftruncateSync lstatSync mkdirSync openSync readSync' +
+  ' readdirSync readlinkSync realpathSync renameSync rmSync statSync unlinkSync writeFileSync writeSync';
+const files = {} as Record<string, unknown> & typeof fs;
+for (const name of FILES.split(' ')) files[name] = fs[name as keyof typeof fs];
 const load = loader._load as (request: string) => unknown;
 // 20.16, 22.3 and later. Where hooks see what the loader loads (22.15), there is this.
 const { getBuiltinModule } = process as { getBuiltinModule?: (id: string) => unknown };
 
-/** One of Node's modules, by its name with `node:`. */
+/** One of Node's modules, by its name with `node:`; of `node:fs` what the plugin uses, as it was at the start. */
 export function builtin<T>(name: string): T {
+  if (name === 'node:fs') return files as T;
   return (getBuiltinModule ? getBuiltinModule(name) : load.call(loader, name)) as T;
 }
 
 export type Builtin = typeof builtin;
+
+const taken = [setTimeout, clearTimeout, setInterval, clearInterval, Date] as const;
+export type Taken = typeof taken;
 
 let known: Own.Files | undefined;
 
@@ -23,10 +33,10 @@ export function own(): Own.Files {
   if (known) return known;
   const filename = `${__dirname}/own.js`;
   const { Script } = builtin<typeof Vm>('node:vm');
-  const wrapper = new Script(`(function (exports, require, module) { ${readFileSync(filename, 'latin1')}\n})`, { filename }).runInThisContext();
+  const wrapper = new Script(`(function (exports, require, module) { ${contentOf(files, filename).toString('latin1')}\n})`, { filename }).runInThisContext();
   const module = { exports: {}, constructor: loader };
   (wrapper as Wrapper)(module.exports, builtin, module);
-  return (known = new (module.exports as typeof Own).Files(__dirname, builtin, loader, readFileSync));
+  return (known = new (module.exports as typeof Own).Files(__dirname, builtin, loader, (path) => contentOf(files, path), taken));
 }
 
 type Wrapper = (exports: unknown, require: Builtin, module: unknown) => void;

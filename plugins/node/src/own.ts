@@ -1,10 +1,9 @@
 // The plugin's other files. The program does not see them in require.cache.
-import type * as Fs from 'node:fs';
 import vm = require('node:vm');
 import type * as Zlib from 'node:zlib';
 import { digest } from './cache/digest';
 import { exactly, reading } from './cache/trust';
-import type { Builtin } from './load';
+import type { Builtin, Taken } from './load';
 
 /** One of our files that was compiled from its text: its bytecode is worth keeping, if the program keeps any. */
 export interface Compiled {
@@ -22,7 +21,8 @@ export class Files {
     private readonly place: string,
     private readonly builtin: Builtin,
     private readonly loader: unknown,
-    private readonly read: typeof Fs.readFileSync,
+    private readonly read: (path: string) => Buffer,
+    private readonly taken: Taken,
   ) {}
 
   /** What the file of this name exports; it is run anew each time. Its bytecode may be kept in a folder of caches. */
@@ -32,22 +32,25 @@ export class Files {
     const crc32 = folder ? this.builtin<typeof Zlib & { crc32?: Crc32 }>('node:zlib').crc32 : undefined;
     const bytes = this.read(filename);
     const text = `${HEAD}${bytes.toString('latin1')}\n})`;
-    const options = { filename, columnOffset: -HEAD.length };
+    const options = { filename: `${INTERNAL}${name}`, columnOffset: -HEAD.length };
     const kept = folder && crc32 ? keeping(folder, filename, bytes, crc32) : undefined;
     const cachedData = kept && bytecode(kept, crc32!);
     const script = new vm.Script(text, cachedData ? { ...options, cachedData } : options);
     if (kept && (!cachedData || script.cachedDataRejected)) this.compiled.push({ ...kept, script });
     const own = { exports: {}, constructor: this.loader };
-    (script.runInThisContext() as Wrapper)(own.exports, this.builtin, own);
+    (script.runInThisContext() as Wrapper)(own.exports, this.builtin, own, ...this.taken);
     return own.exports as T;
   }
 }
 
 type Crc32 = (bytes: Uint8Array) => number;
-type Wrapper = (exports: unknown, require: Builtin, module: unknown) => void;
+type Wrapper = (exports: unknown, require: Builtin, module: unknown, ...taken: Taken) => void;
 type Kept = Omit<Compiled, 'script'>;
 
-const HEAD = '(function (exports, require, module) { ';
+// In our files these names mean what they meant before the program ran, whatever it has put in their place.
+const HEAD = '(function (exports, require, module, setTimeout, clearTimeout, setInterval, clearInterval, Date) { ';
+// Node passes over frames of its own where it asks who is calling: a warning is not shown to whoever is in node_modules.
+const INTERNAL = 'node:internal/hasten/';
 const MAGIC = 0x43534148; // "HASC"
 const MARK_BYTES = 16;
 const MAX_BYTES = 1024 * 1024;

@@ -13,7 +13,7 @@ import { Session } from './cache/session';
 import { disabled, settings, type Settings } from './cache/settings';
 import { isModule } from './esm/kind';
 import { own } from './load';
-import { allowsCompileCache, isWorker, standAside } from './surroundings';
+import { allowsCompileCache, isForeign, isWorker, standAside } from './surroundings';
 
 function start(): void {
   const facts: Stats.Facts = { aside: null, compileCache: false, shortImports: false, session: null, recorded: null };
@@ -51,7 +51,7 @@ function useCache(set: Settings, facts: Stats.Facts, main: string): void {
   const records = set.cache === 'record' && !isWorker();
   facts.session = session;
   if (records) {
-    session.seen = [];
+    session.seen = new Map();
     session.resolutions = [];
     session.onNews = () => {
       const { Recorder } = own().load<typeof Record>('recorder');
@@ -98,4 +98,4 @@ function collect(): void {
 }
 
 // At the end, as V8 compiles functions in parentheses only where they stand (build.mjs).
-if (!disabled(process.env)) start();
+if (!isForeign() && !disabled(process.env)) start();

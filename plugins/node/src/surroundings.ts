@@ -10,7 +10,6 @@ export type Reason =
   | 'module debugging'
   | 'module hooks'
   | 'no script'
-  | 'not Node.js on Linux'
   | 'permission model'
   | 'policy'
   | 'profiler'
@@ -23,7 +22,7 @@ export type Reason =
 
 /** Why the start-up cache must not be used in this process; null where it may be. */
 export function standAside(): Reason | null {
-  return foreign() ?? privileged() ?? environment() ?? options() ?? script();
+  return packed() ?? privileged() ?? environment() ?? options() ?? script();
 }
 
 /** Whether Node's own compile cache may be used where the start-up cache stands aside. */
@@ -38,13 +37,16 @@ export function isWorker(): boolean {
 
 const OLDEST = 18;
 
-// Runtimes that only look like Node, and programs that carry one with files of their own inside.
-function foreign(): Reason | null {
+/** Whether this is another runtime, which only looks like Node, or one from before the plugin's time: nothing is done there. */
+export function isForeign(): boolean {
   const { bun, deno, electron, node, nw } = process.versions;
-  const packed = (process as { pkg?: unknown }).pkg;
-  const other = bun ?? deno ?? electron ?? nw ?? packed;
-  if (other !== undefined || process.platform !== 'linux' || parseInt(node ?? '0', 10) < OLDEST) return 'not Node.js on Linux';
-  return process.argv[1] === process.execPath ? 'single executable' : null;
+  return Boolean(bun || deno || electron || nw) || process.platform !== 'linux' || parseInt(node || '0', 10) < OLDEST;
+}
+
+// Programs that carry a Node with files of their own inside.
+function packed(): Reason | null {
+  const { pkg } = process as { pkg?: unknown };
+  return pkg !== undefined || process.argv[1] === process.execPath ? 'single executable' : null;
 }
 
 // The cache belongs to one user; a process that acts for two must not mix them.

@@ -13,11 +13,13 @@ import {
   type Entry,
   type IndexText,
 } from './format';
+import { contentOf } from './content';
 import { segment, type Segment, type Stored } from './store';
 import { wrappedFile } from './apart';
 import { jsonOf, wraps } from './text';
 
 const { lstatSync, readlinkSync, statSync } = fs;
+const { then } = Promise.prototype;
 const QUIETLY = { throwIfNoEntry: false } as const;
 /** Bytes of all segments that are read at the first need of any. A larger program is likely to have parts that not every start needs. */
 const MOST_AT_ONCE = 16 * 1024 * 1024;
@@ -152,7 +154,7 @@ export class Catalog {
     if (!code || (same && !(flags & Flag.Young))) return code;
     // Touched, copied, or so young that its time says nothing: the content decides.
     this.worn.files.add(file);
-    const content = fs.readFileSync(this.text.files[file]!, 'utf8');
+    const content = contentOf(fs, this.text.files[file]!).toString();
     return (flags & Flag.Json ? code.source === jsonOf(content) : wraps(code.source, content)) ? code : null;
   }
 
@@ -271,9 +273,11 @@ export class Catalog {
     if (!this.isTurnOver) return;
     this.isTurnOver = false;
     this.turn++;
-    void afterwards.then(() => {
-      this.isTurnOver = true;
-    });
+    void Reflect.apply(then, afterwards, [
+      () => {
+        this.isTurnOver = true;
+      },
+    ]);
   }
 
   private isDirectoryUnchanged(directory: number): boolean {
@@ -300,20 +304,20 @@ export class Catalog {
   private present(file: number, isLoaded: (filename: string) => boolean): string | undefined {
     const filename = this.text.files[file]!;
     if (isLoaded(filename)) return filename;
-    this.lookedStats = statSync(filename, QUIETLY);
+    this.lookedStats = stateOf(filename);
     this.looked = file;
     return this.lookedStats?.isFile() ? filename : undefined;
   }
 
   // Resolving it was a moment ago, and nothing has run since.
   private look(file: number): fs.Stats | undefined {
-    const fresh = this.looked === file ? this.lookedStats : statSync(this.text.files[file]!, QUIETLY);
+    const fresh = this.looked === file ? this.lookedStats : stateOf(this.text.files[file]!);
     this.looked = -1;
     return fresh;
   }
 
   private isDirectoryAsRecorded(directory: number): boolean {
-    const stats = statSync(this.text.directories[directory]!, QUIETLY);
+    const stats = stateOf(this.text.directories[directory]!);
     const at = directory * DIRECTORY_NUMBERS;
     const { numbers } = this;
     return (
@@ -346,7 +350,7 @@ export class Catalog {
   private isPackageUnchanged(number: number): boolean {
     const known = this.packages[number];
     if (known !== Known.Nothing) return known === Known.Good;
-    const stats = statSync(this.text.packages[number]!, QUIETLY);
+    const stats = stateOf(this.text.packages[number]!);
     const good = stats !== undefined && this.isFileAsRecorded(stats, this.fileNumbers(number));
     this.packages[number] = good ? Known.Good : Known.Bad;
     return good;
@@ -365,6 +369,15 @@ export class Catalog {
       stats.ino === numbers[at + 1] &&
       stats.dev === numbers[at]
     );
+  }
+}
+
+// What may not be looked at is for Node to say.
+function stateOf(path: string): fs.Stats | undefined {
+  try {
+    return statSync(path, QUIETLY);
+  } catch {
+    return undefined;
   }
 }
 

@@ -4,9 +4,9 @@ import fs = require('node:fs');
 import path = require('node:path');
 import type { Session } from './session';
 import { isPrivateFolder, makeFolder } from './store';
-import { reading } from './trust';
+import { exactly, reading } from './trust';
 
-const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = fs.constants;
+const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_TRUNC, O_WRONLY } = fs.constants;
 
 /** What the plugin and its recordings together may take of the CPU time of all starts, and what the plugin takes of one. */
 const SHARE = 0.05;
@@ -27,6 +27,8 @@ const SAVED_BY_HIT = 150;
 const SAVED_BY_RESOLUTION = 50;
 /** A long run earns no more than this. */
 const MOST = 400_000;
+/** An account is a line of three numbers. */
+const MOST_TEXT = 256;
 /** What every start may spend besides. */
 const GIVEN = 0;
 
@@ -62,7 +64,7 @@ export function spend(session: Session, file: string, counted: number, goesOn: b
 
 function needed({ catalog, seen }: Session, worth: number): number {
   let [code, modules] = [0, 0];
-  for (const { file, script } of seen ?? []) {
+  for (const { file, script } of seen?.values() ?? []) {
     if (file === undefined) modules += MODULE;
     else if (script) code += BYTECODE + catalog!.units(file) * UNIT;
   }
@@ -76,7 +78,7 @@ function saved({ hits, resolved }: Session, difference: number): number {
 
 // Whatever is not three numbers is nothing.
 function read(place: string): Account {
-  const text = reading(place, (descriptor) => fs.readFileSync(descriptor, 'latin1')) ?? '';
+  const text = reading(place, (descriptor, { size }) => (size < MOST_TEXT ? exactly(descriptor, 0, size) : null))?.toString('latin1') ?? '';
   const [credit, plain, need] = text.split(' ', 3).map(Number);
   return { credit: bounded(credit), plain: Math.max(0, bounded(plain)), need: Math.max(0, bounded(need)) };
 }
@@ -90,9 +92,10 @@ function write(place: string, { credit, plain, need }: Account): void {
   const folder = path.dirname(place);
   makeFolder(folder);
   if (!isPrivateFolder(folder)) return;
-  const descriptor = fs.openSync(place, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
+  // Whoever opens a pipe to write waits for a reader.
+  const descriptor = fs.openSync(place, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o600);
   try {
-    fs.writeSync(descriptor, `${Math.round(credit)} ${Math.round(plain)} ${Math.round(need)} `);
+    if (fs.fstatSync(descriptor).isFile()) fs.writeSync(descriptor, `${Math.round(credit)} ${Math.round(plain)} ${Math.round(need)} `);
   } finally {
     fs.closeSync(descriptor);
   }

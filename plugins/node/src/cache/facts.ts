@@ -2,6 +2,7 @@
 import fs = require('node:fs');
 import path = require('node:path');
 import { entryOf } from './catalog';
+import { contentOf } from './content';
 import type { Entry } from './format';
 
 /** Device, inode, modification and change time; NaN where they say nothing because they are too young. */
@@ -149,7 +150,7 @@ export class Facts {
     try {
       const stats = fs.statSync(file);
       if (this.isTooYoung(stats)) return null;
-      const text = fs.readFileSync(file, 'utf8');
+      const text = contentOf(fs, file).toString();
       const data = JSON.parse(text) as PackageFile['data'] | null;
       return typeof data === 'object' && data ? { path: file, numbers: numbersOf(stats), data, text } : null;
     } catch {

@@ -83,6 +83,8 @@ export const enum Flag {
   Odd = 16,
   /** Too large to be copied: the source is the file itself. */
   Apart = 32,
+  /** Node may not have run this text: that it is one function is not known before it has bytecode. */
+  Unproven = 64,
 }
 
 /** One row for each request of a directory: the file it leads to, and the end of its dependencies (they begin where those of the row before end). */

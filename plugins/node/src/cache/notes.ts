@@ -10,7 +10,7 @@ export function takeNotes(session: Session): void {
     // Node's own modules have no path.
     if (parent && !isMain && found.startsWith('/')) {
       session.unresolved++;
-      session.resolutions?.push([parent, request, found]);
+      session.noteAnswer(parent, request, found);
     }
     return found;
   };
@@ -21,5 +21,6 @@ function noted(session: Session, load: Handler): Handler {
     session.misses++;
     session.note(filename, undefined, undefined);
     load.call(this, module, filename);
+    session.prove(filename);
   };
 }

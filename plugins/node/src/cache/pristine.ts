@@ -1,5 +1,6 @@
 // Node's CommonJS loader as the serving part found it, and whether it still is what it was.
-import fs = require('node:fs');
+// By the short name it is the module that the program sees, and may change.
+import fs = require('fs');
 import { loader, type Handler, type LoadedModule } from './loader';
 
 /** The parts as Node made them. */
@@ -20,6 +21,7 @@ let hooked = false;
 export function isResolutionPristine(): boolean {
   return (
     !hooked &&
+    isSameUser() &&
     loader._findPath === findPath &&
     loader._resolveLookupPaths === resolveLookupPaths &&
     loader._nodeModulePaths === nodeModulePaths &&
@@ -33,6 +35,7 @@ export function isLoadingPristine(module: LoadedModule): boolean {
   return (
     module._compile === node.compile &&
     !hooked &&
+    isSameUser() &&
     fs.readFileSync === readFileSync &&
     !isInspectorLoaded() &&
     loader.wrap === wrap &&
@@ -43,6 +46,14 @@ export function isLoadingPristine(module: LoadedModule): boolean {
     (process as { sourceMapsEnabled?: boolean }).sourceMapsEnabled !== true
   );
 }
+
+// What one user may read, another may not.
+function isSameUser(): boolean {
+  return geteuid?.() === user && getegid?.() === group;
+}
+
+const { getegid, geteuid } = process;
+const [user, group] = [geteuid?.(), getegid?.()];
 
 // A program that looks into itself (coverage, profiles) is shown the text that was compiled: it has to be the file's.
 function isInspectorLoaded(): boolean {

@@ -2,6 +2,7 @@
 import fs = require('node:fs');
 import path = require('node:path');
 import type { Catalog } from './catalog';
+import { contentOf } from './content';
 import { BEGIN_BYTES } from './apart';
 import { Draft, type DraftFile } from './draft';
 import { Facts, numbersOf } from './facts';
@@ -22,8 +23,6 @@ export interface Job {
   readonly key: string;
   readonly main: string;
   readonly file: string;
-  /** When the process began, in milliseconds of the clock. */
-  readonly began: number;
   /** CPU time in microseconds that recording may take. */
   readonly budget: number;
   /** A recording that adds fewer sources and bytecodes was futile. */
@@ -79,21 +78,21 @@ class Recording {
   constructor(private readonly job: Job) {
     const { catalog, seen } = job.session;
     this.budget = new Budget(job.budget);
-    this.facts = new Facts(job.began - YOUNG_MILLISECONDS);
+    this.facts = new Facts(job.session.processBegan - YOUNG_MILLISECONDS);
     this.catalog = catalog && catalog.segmentCount < MAX_SEGMENTS ? catalog : null;
     this.draft = new Draft(this.facts, this.catalog);
     // A module that was loaded again after it had been taken out of require.cache counts as it was last.
-    this.seen = new Map((seen ?? []).map((one) => [one.filename, one]));
+    this.seen = new Map(seen);
   }
 
   run(): Recorded {
     const { catalog, draft, job } = this;
     if (catalog) this.renew(catalog);
     if (catalog) for (const { file, script } of this.seen.values()) if (file !== undefined && script) this.addBytecode(catalog, file, script);
-    for (const [{ filename }, request, answer] of job.session.resolutions ?? []) {
-      if (typeof filename !== 'string' || typeof request !== 'string' || !path.isAbsolute(answer)) continue;
+    for (const [directory, request, answer] of job.session.resolutions ?? []) {
+      if (!path.isAbsolute(answer)) continue;
       this.add(answer);
-      if (draft.has(answer) && this.budget.fits(FILE)) this.addRequest(path.dirname(filename), request, answer);
+      if (draft.has(answer) && this.budget.fits(FILE)) this.addRequest(directory || '/', request, answer);
     }
     for (const filename of this.seen.keys()) this.add(filename);
     if (this.gained === 0 && this.left > 0) return { files: 0, bytes: 0, left: this.left, need: this.need };
@@ -133,7 +132,7 @@ class Recording {
 
   private addRequest(directory: string, request: string, answer: string): void {
     let lookup = this.lookups.get(directory);
-    if (!lookup) this.lookups.set(directory, (lookup = [...loader._nodeModulePaths(directory), ...loader.globalPaths]));
+    if (!lookup) this.lookups.set(directory, (lookup = [...loader._nodeModulePaths(directory), ...this.job.session.globalPaths]));
     try {
       const proof = prove(this.facts, directory, request, answer, lookup);
       if (!proof) return;
@@ -149,13 +148,13 @@ class Recording {
     if (!seen || this.draft.isNew(filename) || (this.catalog && seen.file !== undefined)) return;
     this.seen.delete(filename);
     try {
-      if (this.addFile(filename)) this.gained++;
+      if (this.addFile(filename, seen.proven)) this.gained++;
     } catch {
       // Not readable any more.
     }
   }
 
-  private addFile(filename: string): boolean {
+  private addFile(filename: string, proven: boolean): boolean {
     const stats = fs.statSync(filename);
     const large = stats.size > LARGE_BYTES && !filename.endsWith('.json');
     if (!this.fits(FILE + stats.size * (large && KEEPS_LOADER ? 0 : SOURCE_BYTE))) return false;
@@ -164,8 +163,11 @@ class Recording {
     const scope = filename.endsWith('.js') ? this.facts.scopeOf(path.dirname(filename)) : null;
     if (scope === undefined || scope?.data.type === 'module') return false;
     const content = large ? this.look(filename, stats) : this.read(filename, stats);
-    if (content) this.draft.addFile({ filename, package: scope, ...content });
-    return content !== null;
+    if (!content) return false;
+    // What Node has run is what is recorded only if it has not changed since.
+    const flags = content.flags | (proven && !(content.flags & Flag.Young) ? 0 : Flag.Unproven);
+    this.draft.addFile({ filename, package: scope, ...content, flags });
+    return true;
   }
 
   private fits(cost: number): boolean {
@@ -178,7 +180,7 @@ class Recording {
   // What the file is now, whatever it was when it was loaded: that is what the next start will compare it with.
   private read(filename: string, before: fs.Stats): Content {
     const json = filename.endsWith('.json');
-    const content = fs.readFileSync(filename, 'utf8');
+    const content = contentOf(fs, filename).toString();
     const young = this.facts.isYoung(fs.statSync(filename)) ? Flag.Young : 0;
     const flags = young | (json ? Flag.Json : flagsOf(content));
     this.budget.reserve(ROW + content.length * WRITTEN_BYTE);
@@ -188,7 +190,7 @@ class Recording {
   // Without a copy, only its times can say that it is the same.
   private look(filename: string, before: fs.Stats): Content | null {
     if (this.facts.isTooYoung(before)) return null;
-    const flags = KEEPS_LOADER && isQuiet(beginning(filename)) ? Flag.Import : flagsOf(fs.readFileSync(filename, 'utf8'));
+    const flags = KEEPS_LOADER && isQuiet(beginning(filename)) ? Flag.Import : flagsOf(contentOf(fs, filename).toString());
     const after = numbersOf(fs.statSync(filename));
     return numbersOf(before).every((number, i) => number === after[i]) ? { numbers: after, flags: flags | Flag.Apart, source: '' } : null;
   }
@@ -210,7 +212,7 @@ function beginning(filename: string): string {
 /** CPU time that may be spent. Asking for it takes longer than many a piece of work, so the clock is asked first: it never says less. */
 class Budget {
   private readonly cpu = process.cpuUsage();
-  private readonly begun = process.hrtime();
+  private readonly begun = process.uptime();
   private idle = 0;
   /** What writing will take. */
   private reserved = 0;
@@ -219,8 +221,7 @@ class Budget {
 
   fits(cost: number): boolean {
     const allowed = this.microseconds - this.reserved - cost;
-    const [seconds, nanoseconds] = process.hrtime(this.begun);
-    const passed = seconds * 1e6 + nanoseconds / 1e3;
+    const passed = (process.uptime() - this.begun) * 1e6;
     if (passed - this.idle <= allowed) return true;
     const { user, system } = process.cpuUsage(this.cpu);
     this.idle = passed - user - system;

@@ -55,22 +55,23 @@ export class Recorder {
     }
     if (!isEnd && this.waits && !this.result) return;
     this.done = true;
-    this.session.seen = null;
-    this.session.resolutions = null;
+    this.session.forget();
   }
 
   // What a server earns by its work, it may spend.
   private wait(before: number, milliseconds: number): void {
     setTimeout(() => {
-      const now = this.session.seen?.length ?? before;
+      const now = this.session.seen?.size ?? before;
       if (now === before) this.finish(false);
       if (!this.done) this.wait(now, now === before ? Math.min(milliseconds * 2, LONGEST_MILLISECONDS) : QUIET_MILLISECONDS);
     }, milliseconds).unref();
   }
 
   private isWorthIt(): boolean {
-    const { catalog } = this.session;
-    let news = (this.session.seen ?? []).filter(({ file, script }) => file === undefined || script);
+    const { catalog, user } = this.session;
+    // Another user's process by now, and the cache is the first one's.
+    if (process.geteuid?.() !== user) return false;
+    let news = [...(this.session.seen?.values() ?? [])].filter(({ file, script }) => file === undefined || script);
     // What could not be recorded twice cannot be recorded now, but what has changed may be.
     if (catalog && catalog.futile >= FUTILE) {
       if (Math.abs(Date.now() - catalog.stored.modified) < SETTLED_MILLISECONDS) return false;
@@ -87,9 +88,8 @@ export class Recorder {
     const { own, session, key, main, file } = this;
     this.waits = true;
     const { earned, spent } = spend(session, file, this.earned, goesOn, (budget) => {
-      const began = Date.now() - process.uptime() * 1000;
       const { record } = own.load<typeof Record>('record', file.slice(0, file.lastIndexOf('/')));
-      this.result = record({ session, key, main, file, began, budget, worth: WORTH_MODULES, compiled: own.compiled });
+      this.result = record({ session, key, main, file, budget, worth: WORTH_MODULES, compiled: own.compiled });
       this.waits = this.result.left > 0;
       return this.result.need;
     });

@@ -8,7 +8,7 @@ import { loader, type LoadedModule, type ResolveOptions } from './loader';
 import { hasOwnPaths, isLoadingPristine, isResolutionPristine, learnMarks, markExecuting, node, watchHooks } from './pristine';
 import type { Session } from './session';
 import { open } from './store';
-import { offsetOf } from './text';
+import { bodyOf, offsetOf } from './text';
 
 type Wrapper = (this: unknown, exports: unknown, require: NodeJS.Require, module: LoadedModule, filename: string, directory: string) => unknown;
 
@@ -56,7 +56,7 @@ function resolveFilename(this: unknown, request: string, parent: LoadedModule | 
   }
   const found = node.resolveFilename.call(this, request, parent, isMain, options);
   session.unresolved++;
-  if (session.resolutions && parent && !isMain) session.resolutions.push([parent, request, found]);
+  if (parent && !isMain) session.noteAnswer(parent, request, found);
   return found;
 }
 
@@ -64,7 +64,7 @@ function resolveKnown(catalog: Catalog, request: string, parent: LoadedModule): 
   const { filename } = parent;
   if (typeof filename !== 'string') return undefined;
   const directory = filename.slice(0, filename.lastIndexOf('/'));
-  if (!isRelative(request) && !hasOwnPaths(parent, directory)) return undefined;
+  if (!isRelative(request) && (loader.globalPaths !== session.globalPaths || !hasOwnPaths(parent, directory))) return undefined;
   const known = catalog.resolve(directory, request, isLoaded);
   if (known !== undefined) session.resolved++;
   return known;
@@ -90,6 +90,7 @@ function loadScript(this: unknown, module: LoadedModule, filename: string): void
     // A text that V8 did not take is not for us to keep.
     if (session.seen && (!code || odd)) session.note(filename, odd ? file : undefined, undefined);
     node.js.call(this, module, filename);
+    session.prove(filename);
     return;
   }
   session.hits++;
@@ -143,6 +144,7 @@ const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
 function compile({ source, bytecode, flags }: Code, filename: string): vm.Script | null {
   if (flags & Flag.Import && !allowImport()) return null;
   try {
+    if (flags & Flag.Unproven && !bytecode) vm.compileFunction(bodyOf(source), PARAMETERS);
     const options = { filename, ...offsetOf(source), cachedData: bytecode, importModuleDynamically: defaultLoader() };
     const script = new vm.Script(source, options as vm.ScriptOptions);
     if (script.cachedDataRejected) session.rejected++;
@@ -152,7 +154,10 @@ function compile({ source, bytecode, flags }: Code, filename: string): vm.Script
   }
 }
 
+const PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname'];
+
 // `}); f(function () {` in a file would end our function and begin another one. Nothing with bytecode is like that: it has been here before.
+// Nor is what Node has run, or what is a function's body by itself; this is the second line of defence, as it looks when the text has run.
 function wrapperOf(script: vm.Script, { source, bytecode }: Code): Wrapper | null {
   const wrapper: unknown = script.runInThisContext();
   if (bytecode) return wrapper as Wrapper;

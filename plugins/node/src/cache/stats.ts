@@ -20,11 +20,20 @@ export function report(file: string, facts: Facts): void {
     facts.session?.settle();
     facts.recorded?.finish();
     try {
-      fs.appendFileSync(file, `${JSON.stringify(line(facts))}\n`, { mode: 0o600 });
+      append(file, `${JSON.stringify(line(facts))}\n`);
     } catch {
       // Nowhere to write to.
     }
   });
+}
+
+function append(file: string, text: string): void {
+  const descriptor = fs.openSync(file, 'a', 0o600);
+  try {
+    fs.writeSync(descriptor, text);
+  } finally {
+    fs.closeSync(descriptor);
+  }
 }
 
 function line({ aside, compileCache, shortImports, session, recorded, spent }: Facts): Record<string, unknown> {

@@ -18,6 +18,11 @@ export function wrapped(content: string): string {
   return headFor(content) + scriptOf(content) + TAIL;
 }
 
+/** What is between. */
+export function bodyOf(text: string): string {
+  return text.slice(BEGIN, -TAIL.length);
+}
+
 /** What is in front of this content, of which the beginning is enough. */
 export function headFor(content: string): string {
   return HEAD + (isQuiet(content) ? SAME_LINE : OWN_LINE);
@@ -43,7 +48,7 @@ const QUIET_LINE = /^\uFEFF?[ \t]*(?:#!.*|\/\/.*|\/\*(?:(?!\*\/).)*(?:\*\/[ \t]*
 
 /** Whether a text is what is compiled for this content. */
 export function wraps(text: string, content: string): boolean {
-  return text.length === content.length + WRAPPER_LENGTH && text.slice(BEGIN, -TAIL.length) === scriptOf(content);
+  return text.length === content.length + WRAPPER_LENGTH && bodyOf(text) === scriptOf(content);
 }
 
 /** The text of a JSON file as it is parsed. */

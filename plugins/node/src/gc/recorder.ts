@@ -1,5 +1,4 @@
 // All recordings of this process: there may be several, of several clients, and the collections are followed once for all of them.
-import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers';
 import { Collector } from './collector';
 import type { End } from './lines';
 import { Recording } from './recording';

@@ -79,6 +79,15 @@ onEachOld('environments have caches of their own', { 'main.js': "console.log(req
   assert.equal(other.hits, 0);
 });
 
+const AGAIN = "process.env.NODE_PATH = process.argv[2]; require('module')._initPaths(); console.log(require('conf'), require('./here'));";
+
+onEachOld('NODE_PATH that is read again', { 'main.js': AGAIN, 'here.js': "module.exports = 'here';", 'a/conf.js': "module.exports = 'a';", 'b/conf.js': "module.exports = 'b';" }, async (app, release) => {
+  const args = (name: string): string[] => ['main.js', app.path(name)];
+  await warm(app, release, args('a'));
+  for (const name of ['a', 'b', 'a', 'b']) assert.equal((await agree(app, release, args(name))).stdout, `${name} here\n`);
+  assert.ok((await agree(app, release, args('a'))).hits >= 2);
+});
+
 onEachOld('a program that changes its own files', {
   'main.js': `const fs = require('fs'); console.log(require('./one'));
     fs.writeFileSync(__dirname + '/made.js', 'module.exports = ' + process.hrtime()[1] % 2 + ' < 2;');

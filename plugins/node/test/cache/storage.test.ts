@@ -86,6 +86,40 @@ for (const [name, environment] of Object.entries(places)) {
   }, { only: [24] });
 }
 
+onEachOld('a pipe in the place of an account', FILES, async (app, release) => {
+  await warm(app, release);
+  const account = cacheFile(app).replace(/cache$/, 'credit');
+  fs.unlinkSync(account);
+  await app.exec(release, 'mkfifo', [account], { plugin: false });
+  app.write('lib/b.js', "module.exports = 'bb';");
+  await agree(app, release);
+}, { only: [22] });
+
+onEachOld('the home of somebody else', FILES, async (app, release, t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give homes away');
+  fs.mkdirSync(app.path('home/.config'), { recursive: true });
+  for (const name of ['home', 'home/.config']) fs.chownSync(app.path(name), 65534, 65534);
+  for (const env of [{ HOME: app.path('home') }, { XDG_CACHE_HOME: app.path('home/.config') }]) {
+    for (let start = 0; start < 2; start++) await agree(app, release, ['main.js'], { env: { ...env, HASTEN_CACHE_DIR: undefined } });
+  }
+  assert.deepEqual(fs.readdirSync(app.path('home'), { recursive: true }), ['.config']);
+}, { only: [22, 26] });
+
+const CHANGED = `const say = (name) => { try { console.log(require(name)); } catch (error) { console.log(error.code); } };
+  say('./lib/a');
+  if (process.argv[2]) { process.setgid(65534); process.setuid(65534); }
+  say('./lib/b'); say('./lib/data.json'); say('absent'); say('pkg');`;
+
+onEachOld('a program that becomes another user', { ...FILES, 'main.js': CHANGED, 'node_modules/pkg/package.json': { main: 'x.js' }, 'node_modules/pkg/x.js': '' }, async (app, release, t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can become another user');
+  await warm(app, release);
+  for (const args of [['main.js'], ['main.js', 'nobody'], ['main.js']]) await agree(app, release, args);
+  for (const folder of [path.dirname(app.folder), app.folder]) fs.chmodSync(folder, 0o755);
+  // It may come to the files now, but not read one of them.
+  fs.chmodSync(app.path('lib/b.js'), 0o600);
+  for (const args of [['main.js'], ['main.js', 'nobody']]) await agree(app, release, args);
+}, { only: [20, 24] });
+
 onEachOld('a full disk', FILES, async (app, release) => {
   const limited = async (): Promise<string> => {
     const { stdout, stderr, code } = await app.exec(release, '/bin/sh', ['-c', 'trap "" XFSZ; ulimit -f 1; exec node main.js'], { eager: true });

@@ -25,6 +25,8 @@ export interface RunOptions {
   plugin?: boolean;
   /** Record the program at its first start, small as it is, and cost what it may. */
   eager?: boolean;
+  /** A file that is preloaded before the plugin. */
+  before?: string;
   /** On top of a small environment that has nothing of the caller's but PATH. */
   env?: Record<string, string | undefined>;
   /** Relative to the app's folder. */
@@ -144,7 +146,7 @@ export class App {
       ...own,
     };
     const preload = options.eager ? path.join(eager, 'register.js') : register;
-    if (options.plugin ?? true) env['NODE_OPTIONS'] = [`--require=${preload}`, own['NODE_OPTIONS']].filter(Boolean).join(' ');
+    if (options.plugin ?? true) env['NODE_OPTIONS'] = [options.before && `--require ${options.before}`, `--require ${preload}`, own['NODE_OPTIONS']].filter(Boolean).join(' ');
     return env;
   }
 }

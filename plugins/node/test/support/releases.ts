@@ -10,16 +10,22 @@ export interface Release {
   readonly node: string;
 }
 
-const folder = path.join(root, '.deps/nodes/node_modules');
 const wanted = process.env['HASTEN_TEST_NODES']?.split(' ').map(Number);
 
-/** The oldest first. */
-export const releases: readonly Release[] = fs
-  .readdirSync(folder)
-  .flatMap((name) => (/^node\d+$/.test(name) ? [Number(name.slice(4))] : []))
-  .sort((a, b) => a - b)
-  .filter((major) => !wanted || wanted.includes(major))
-  .map((major) => ({ major, node: path.join(folder, `node${major}/bin/node`) }));
+// The oldest first.
+function installed(place: string): Release[] {
+  const folder = path.join(root, place, 'node_modules');
+  return fs
+    .readdirSync(folder)
+    .flatMap((name) => (/^node\d+$/.test(name) ? [Number(name.slice(4))] : []))
+    .sort((a, b) => a - b)
+    .map((major) => ({ major, node: path.join(folder, `node${major}/bin/node`) }));
+}
+
+export const releases: readonly Release[] = installed('.deps/nodes').filter(({ major }) => !wanted || wanted.includes(major));
+
+/** Those from before the plugin's time. */
+export const oldReleases: readonly Release[] = installed('.deps/old-nodes');
 
 export interface Range {
   /** The first release that the test is about. */
