@@ -76,7 +76,8 @@ class Attempt {
     const file = path.resolve(base, main);
     const place = this.look(file);
     if (place.kind === 'file') return place.real;
-    return this.extended(file) ?? this.extended(path.join(file, 'index')) ?? this.extended(path.join(base, 'index'));
+    // What is wrong with a `main` that leads nowhere, Node warns of.
+    return this.extended(file) ?? this.extended(path.join(file, 'index')) ?? this.doubt();
   }
 
   private extended(base: string): string | null {
