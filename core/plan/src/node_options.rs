@@ -31,7 +31,8 @@ struct Word {
 /// the inner one says; all the rest is kept as it was written, mistakes included.
 pub(crate) fn compose(present: Option<&OsStr>, plugin: Option<&Path>, options: &[String]) -> OsString {
     // Node.js 8 ends at `--require=`.
-    let plugin = plugin.map(|path| [b"--require ", quote(path.as_os_str().as_bytes().to_vec()).as_slice()].concat());
+    let plugin =
+        plugin.map(|path| [b"--require ", quote(path.as_os_str().as_bytes().to_vec()).as_slice()].concat());
     let options = options.iter().map(|option| quote(option.clone().into_bytes()));
     let kept = without_ours(present.unwrap_or_default().as_bytes());
     let kept = (!kept.is_empty()).then_some(kept);

@@ -166,18 +166,20 @@ impl Surroundings {
         if let Some(word) = words.iter().find(|word| decides(word)) {
             return Some(format!("NODE_OPTIONS says {} already", String::from_utf8_lossy(word)));
         }
-        // What follows `--` is the application's.
-        let mut arguments =
-            self.arguments.iter().map(|word| word.as_bytes()).take_while(|word| *word != b"--");
-        let word = arguments.find(|word| decides(word))?;
+        let word = self.words().find(|word| decides(word))?;
         Some(format!("the command line says {} already", String::from_utf8_lossy(word)))
     }
 
     /// Whether the user gives Node.js one of these options.
-    pub(crate) fn node_is_given(&self, names: &[&str]) -> bool {
-        let words = node_options::texts(self.node_options.as_deref().unwrap_or_default());
-        let mut arguments = self.arguments.iter().map(|word| word.as_bytes()).take_while(|word| *word != b"--");
-        words.iter().any(|word| node_options::sets(word, names)) || arguments.any(|word| node_options::sets(word, names))
+    pub(crate) fn gives_node(&self, names: &[&str]) -> bool {
+        let variable = node_options::texts(self.node_options.as_deref().unwrap_or_default());
+        let is_one = |word: &[u8]| node_options::sets(word, names);
+        variable.iter().any(|word| is_one(word)) || self.words().any(is_one)
+    }
+
+    /// The command's own arguments up to `--`: what follows is the application's.
+    fn words(&self) -> impl Iterator<Item = &[u8]> {
+        self.arguments.iter().map(|word| word.as_bytes()).take_while(|word| *word != b"--")
     }
 
     /// The reason against an accelerator that the kill switch names.

@@ -67,7 +67,7 @@ impl Accelerator for Node {
     }
 
     fn judge_host(&self, _: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
-        let conflict = CONFLICTS.iter().find(|conflict| surroundings.node_is_given(conflict.options));
+        let conflict = CONFLICTS.iter().find(|conflict| surroundings.gives_node(conflict.options));
         match conflict {
             Some(conflict) => vec![Reason::against(conflict.why).fix(conflict.fix)],
             None => vec![Reason::favour(cache(config, surroundings))],
