@@ -25,7 +25,7 @@ ZOO_SECONDS ?= 3600
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo).'
 
@@ -50,6 +50,11 @@ soak: build ## Endurance: servers under load, reloaded and killed for an hour, o
 zoo: build ## Stock servers of all kinds, and random event loops for ZOO_SECONDS, with and without hasten
 	@scripts/packages.sh zoo
 	@scripts/zoo.sh '$(ZOO_SECONDS)'
+
+.PHONY: node-walk
+node-walk: ## A random walk over files under Node.js programs: NODE_WALK_STEPS (10000), NODE_WALK_SEED
+	@scripts/packages.sh test
+	@scripts/node-walk.sh
 
 bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo

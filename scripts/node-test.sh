@@ -11,6 +11,7 @@ npm_install plugins/node .deps/node-plugin
 npm_install plugins/node/test/packages .deps/node-test-packages
 node plugins/node/build.mjs plugin "$scratch/plugin"
 node plugins/node/build.mjs eager "$scratch/eager"
+node plugins/node/build.mjs hasty "$scratch/hasty"
 node plugins/node/build.mjs tests "$scratch/tests"
 unset "${!HASTEN_DIS@}" "${!HASTEN_NODE_@}" HASTEN_CACHE_DIR HASTEN_RUNTIME_DIR "${!NODE_@}" LD_PRELOAD
 exec node --enable-source-maps plugins/node/test/run.mjs "$scratch/tests" "$@"

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { eager, packages, register } from './places';
+import { eager, hasty, packages, register } from './places';
 import type { Release } from './releases';
 import { PATIENCE_MS } from './waiting';
 
@@ -23,8 +23,8 @@ export interface Owner {
 export interface RunOptions {
   /** Preload the plugin, as `hasten run` does; true unless said otherwise. */
   plugin?: boolean;
-  /** Record the program at its first start, small as it is, and cost what it may. */
-  eager?: boolean;
+  /** Record the program at its first start, small as it is, and cost what it may; in haste, believe times of files that are a moment old. */
+  eager?: boolean | 'hasty';
   /** A file that is preloaded before the plugin. */
   before?: string;
   /** On top of a small environment that has nothing of the caller's but PATH. */
@@ -145,7 +145,7 @@ export class App {
       HASTEN_NODE_STATS: this.#stats,
       ...own,
     };
-    const preload = options.eager ? path.join(eager, 'register.js') : register;
+    const preload = options.eager ? path.join(options.eager === 'hasty' ? hasty : eager, 'register.js') : register;
     if (options.plugin ?? true) env['NODE_OPTIONS'] = [options.before && `--require ${options.before}`, `--require ${preload}`, own['NODE_OPTIONS']].filter(Boolean).join(' ');
     return env;
   }

@@ -16,6 +16,9 @@ export const register = path.join(plugin, 'register.js');
 /** The same, but one that records every program at once. */
 export const eager = path.join(path.dirname(plugin), 'eager');
 
+/** The same, but one that believes times of files that are a moment old. */
+export const hasty = path.join(path.dirname(plugin), 'hasty');
+
 /** The packages of test/packages. */
 export const packages = path.join(root, '.deps/node-test-packages/node_modules');
 
