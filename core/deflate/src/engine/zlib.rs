@@ -215,6 +215,11 @@ impl Engine for Zlib {
         self.set_buffers(chunk.input, out)?;
         let written = if chunk.last { self.finish() } else { self.end_block() };
         self.forget_buffers();
+        if written.is_none() {
+            // zlib-rs counts what did not fit as taken from its own room even after a reset, and ends the process when
+            // that room is gone.
+            self.end();
+        }
         written
     }
 }

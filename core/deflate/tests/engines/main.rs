@@ -200,6 +200,20 @@ fn noise_stays_within_the_bound() {
     }
 }
 
+/// zlib-rs counted such an output as taken from its own room for good, and ended the process once that was gone.
+#[test]
+fn an_output_that_did_not_fit_is_forgotten() {
+    let input = noise(100_000, 1);
+    let chunk = Chunk { before: Bits::NONE, history: &[], input: &input, last: true };
+    for kind in KINDS {
+        for length in (100..12_000).step_by(700) {
+            let mut out = vec![0; length];
+            assert_eq!(process::compress(kind, &Settings::default(), &chunk, &mut out), None);
+        }
+        check(kind, &Settings::default(), &chunk);
+    }
+}
+
 #[test]
 fn verification_sees_every_flipped_bit() {
     let bytes = text(3_000, 5);
