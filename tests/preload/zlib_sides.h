@@ -87,7 +87,7 @@ struct block {
     unsigned char bytes[];
 };
 
-static void *heap_alloc(void *opaque, unsigned items, unsigned size) {
+static inline void *heap_alloc(void *opaque, unsigned items, unsigned size) {
     struct heap *heap = opaque;
     unsigned request = heap->requests++;
     size_t length = (size_t)items * size;
@@ -102,7 +102,7 @@ static void *heap_alloc(void *opaque, unsigned items, unsigned size) {
     return block->bytes;
 }
 
-static void heap_free(void *opaque, void *address) {
+static inline void heap_free(void *opaque, void *address) {
     struct block *block = (struct block *)((unsigned char *)address - sizeof(struct block));
     if (block->heap != opaque) die("memory given back to a heap that it is not from");
     for (size_t i = 0; i < CANARY; i++)

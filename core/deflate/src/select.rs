@@ -38,14 +38,27 @@ pub fn has_any() -> bool {
 /// zlib's level to zlib-rs's, by `examples/measure.rs`: its lowest levels do less than zlib's.
 const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
 
+/// zlib's level to libdeflate's where every candidate is a match.
+const FEW_LEVELS: [u8; 10] = [0, 8, 8, 8, 8, 8, 8, 9, 9, 9];
+
 /// Behind a history, a chunk shorter than this takes more time for the history than for itself, least of all with zlib.
 const SHORT: usize = 12 << 10;
+
+/// The lowest level at which libdeflate looks for matches of three bytes, in all but the shortest chunks.
+const LOWEST_WITH_CHAINS: u8 = 3;
 
 /// Up to here libdeflate, with small tables, is done before ISA-L is.
 const TINY: usize = 1200;
 
-/// Programs and the like from this size on are faster with ISA-L at its best than with libdeflate at its fastest.
-const LARGE_BINARY: usize = 24 << 10;
+/// What an engine makes so many times shorter, zlib may make shorter still: the engines look at fewer candidates for a
+/// match, ISA-L at one, and in rows that are nearly alike the second or third is the longer one.
+const fn density(level: u8) -> usize {
+    match level {
+        0..=1 => 7,
+        2..=5 => 12,
+        _ => 40,
+    }
+}
 
 /// A candidate for a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +68,8 @@ pub struct Choice {
     pub settings: Settings,
     /// An output shorter than this says that another engine would have made it shorter still.
     pub least: usize,
+    /// An output shorter than this is to be compared with zlib-rs's, which looks for matches where zlib does.
+    pub dense: usize,
 }
 
 /// The engines for `chunk`, best first. The original always ends the list: what nobody else can do, it can.
@@ -67,18 +82,40 @@ pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice
         kind,
         settings: translate(kind, settings, nature),
         least: if kind == EngineKind::Isal && nature == Nature::Noise { length - length / 50 } else { 0 },
+        dense: match kind {
+            EngineKind::Isal | EngineKind::Libdeflate if is_usable(EngineKind::ZlibRs, allowed) => {
+                length / density(settings.level)
+            }
+            _ => 0,
+        },
     })
+}
+
+/// What zlib-rs is called with to see whether it makes less of a dense chunk.
+pub fn rival(settings: &Settings) -> Settings {
+    translate(EngineKind::ZlibRs, *settings, Nature::Text)
 }
 
 fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] {
     use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
     let is_low = settings.level <= 1;
+    // Only the original's own matcher is as good at what the other strategies and tunings are for, and in a small window.
+    let is_within = chunk.history.len() + chunk.input.len() <= settings.window();
+    if !is_plain(settings) || (settings.window_bits < 15 && !is_within) {
+        return [Original, ZlibRs, Libdeflate, Isal];
+    }
     if !chunk.history.is_empty() && chunk.input.len() < if is_low { SHORT / 3 } else { SHORT } {
         return [ZlibRs, Libdeflate, Isal, Original];
     }
-    match nature {
-        Nature::OneByte | Nature::Noise => [Isal, Libdeflate, ZlibRs, Original],
-        Nature::Binary if is_low && chunk.input.len() < LARGE_BINARY => [Libdeflate, Isal, ZlibRs, Original],
+    match (nature, settings.level) {
+        (Nature::OneByte, ..=1) | (Nature::Noise, _) => [Isal, Libdeflate, ZlibRs, Original],
+        (Nature::OneByte, _) => [Original, Libdeflate, ZlibRs, Isal],
+        (Nature::Few { binary: true }, 5..=7) => [Libdeflate, ZlibRs, Isal, Original],
+        (Nature::Few { binary: true }, _) | (Nature::Few { .. }, 2..=4) => {
+            [Original, ZlibRs, Libdeflate, Isal]
+        }
+        (Nature::Few { .. }, 8..) => [ZlibRs, Libdeflate, Isal, Original],
+        (Nature::Binary, _) => [Libdeflate, Isal, ZlibRs, Original],
         _ if chunk.input.len() <= TINY => [Libdeflate, Isal, ZlibRs, Original],
         _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
@@ -89,8 +126,14 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nature {
     Text,
-    /// Programs, tables: ISA-L at its fastest makes more of it than zlib does.
+    /// Programs, tables: ISA-L and libdeflate at their fastest make more of it than zlib does, which takes matches of three
+    /// bytes.
     Binary,
+    /// Bitmaps, sequences, tables full of zeros: some few bytes make up nearly all. Every candidate is a match, so zlib
+    /// gets far by looking at many of them.
+    Few {
+        binary: bool,
+    },
     /// Images, archives, secrets: nothing to gain, and many an engine takes its time to find out. ISA-L does not.
     Noise,
     /// Nothing but one byte, over and over, as in files with holes: zlib's fast levels leap over it, libdeflate does not.
@@ -104,6 +147,8 @@ impl Nature {
             Self::OneByte
         } else if is_noise(input) {
             Self::Noise
+        } else if level > 0 && has_few(input) {
+            Self::Few { binary: is_binary(input) }
         } else if level <= 1 && is_binary(input) {
             Self::Binary
         } else {
@@ -132,6 +177,23 @@ fn distinct(bytes: &[u8]) -> u32 {
     seen.iter().map(|word| word.count_ones()).sum()
 }
 
+/// Whether two bytes picked at random are the same more often than in any text: as with four letters, or one that makes up
+/// half of all.
+fn has_few(input: &[u8]) -> bool {
+    const PIECES: usize = 16;
+    const PIECE: usize = 16;
+    const PICKED: u32 = (PIECES * PIECE) as u32;
+    if input.len() < 4 << 10 {
+        return false;
+    }
+    let step = input.len() / PIECES;
+    let picked = || (0..PIECES).flat_map(|i| &input[i * step..][..PIECE]).map(|byte| usize::from(*byte));
+    let mut counts = [0_u16; 256];
+    picked().for_each(|byte| counts[byte] += 1);
+    let pairs: u32 = picked().map(|byte| u32::from(counts[byte])).sum();
+    pairs > PICKED * PICKED / 100 * 24
+}
+
 /// A look at the beginning and the middle for bytes that no text has.
 fn is_binary(input: &[u8]) -> bool {
     const LOOK: usize = 256;
@@ -140,15 +202,18 @@ fn is_binary(input: &[u8]) -> bool {
 }
 
 fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {
-    let is_plain = settings.strategy == Strategy::Default && settings.tuning.is_none();
-    let level = match (kind, nature) {
-        (EngineKind::ZlibRs, _) if is_plain => ZLIB_RS_LEVELS[usize::from(settings.level.min(9))],
-        (EngineKind::Isal, Nature::Noise) => 1,
-        // ISA-L has more to give than its fastest level.
-        (EngineKind::Isal, Nature::Binary) => settings.level.max(2),
-        _ => settings.level,
+    let level = match (kind, nature, settings.level) {
+        (EngineKind::ZlibRs, _, level) if is_plain(&settings) => ZLIB_RS_LEVELS[usize::from(level.min(9))],
+        (EngineKind::Isal, Nature::Noise, _) => 1,
+        (EngineKind::Libdeflate, Nature::Binary | Nature::Noise, ..=1) => LOWEST_WITH_CHAINS,
+        (EngineKind::Libdeflate, Nature::Few { .. }, level) => FEW_LEVELS[usize::from(level.min(9))],
+        (_, _, level) => level,
     };
     Settings { level, ..settings }
+}
+
+const fn is_plain(settings: &Settings) -> bool {
+    matches!(settings, Settings { strategy: Strategy::Default, tuning: None, .. })
 }
 
 fn is_usable(kind: EngineKind, allowed: u8) -> bool {

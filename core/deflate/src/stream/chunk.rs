@@ -1,6 +1,8 @@
 //! Compressing: what makes up a chunk, who compresses it, and what follows it.
 
 use super::{Deflate, Ending, Flush, Io, Status, Tally};
+use hasten_device::breaker::Permit;
+
 use crate::engine::{self, Chunk, EngineKind, Settings, Written};
 use crate::pool::{self, Scratch};
 use crate::select::Choice;
@@ -30,7 +32,7 @@ impl Deflate {
                 ending
             } else {
                 self.gather(io, tally);
-                if io.input.is_empty() && flush == Flush::No {
+                if io.input.is_empty() && flush == Flush::No && (self.gathered == 0 || !self.is_outgrown()) {
                     return;
                 }
                 let ending = if io.input.is_empty() { Ending::after(flush) } else { Ending::More };
@@ -173,7 +175,7 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
     }
     let is_of_interest = devices::is_of_interest();
     let mut was_wrong = false;
-    for Choice { kind, settings: engine_settings, least } in select::choose(settings, chunk) {
+    for Choice { kind, settings: engine_settings, least, dense } in select::choose(settings, chunk) {
         // Who repairs what an engine did wrong is not another engine.
         if was_wrong && kind != EngineKind::Original {
             continue;
@@ -182,8 +184,7 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         let watch = Watch::start(chunk.input.len());
         let cpu_ns = if is_of_interest { devices::cpu_ns() } else { 0 };
         let written = pool::compress(kind, &engine_settings, chunk, out);
-        let work = &mut tally.engines[kind as usize];
-        work.busy_ns += watch.ns();
+        tally.engines[kind as usize].busy_ns += watch.ns();
         let Some(written) = written else {
             // Where stored blocks just fit, what does not compress does not fit, whoever tries.
             if out.len() < engine::bound(chunk.input.len()) {
@@ -196,23 +197,23 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         }
         #[cfg(test)]
         super::tests::maybe_damage(kind, &mut out[..written.bytes]);
-        if (verifies || permit.is_probe()) && kind != EngineKind::Original {
-            if !verify::matches(settings, chunk, out, &written) {
-                work.wrong += 1;
-                work.opened += breaker::failed(kind, permit);
-                tally.mismatches += 1;
-                was_wrong = true;
-                continue;
-            }
-            tally.verified += len;
-            breaker::succeeded(kind, permit);
+        if !is_right(kind, &permit, settings, chunk, out, &written, verifies, tally) {
+            was_wrong = true;
+            continue;
         }
+        let shorter = if written.bytes < dense {
+            shorter(settings, chunk, written.bytes, out, verifies, tally)
+        } else {
+            None
+        };
+        let (kind, written) = shorter.map_or((kind, written), |shorter| (EngineKind::ZlibRs, shorter));
         if written.bytes > stored::plain_len(chunk) {
             break;
         }
         if is_of_interest {
             devices::software_took(settings, chunk, devices::cpu_ns().saturating_sub(cpu_ns));
         }
+        let work = &mut tally.engines[kind as usize];
         work.chunks += 1;
         work.bytes_in += len;
         work.bytes_out += written.bytes as u64;
@@ -221,6 +222,58 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
     }
     tally.plain += len;
     stored::write_plain(chunk, out)
+}
+
+/// What zlib-rs makes of the chunk, in place of what is in `out`, if that is shorter.
+fn shorter(
+    settings: &Settings,
+    chunk: &Chunk,
+    than: usize,
+    out: &mut [u8],
+    verifies: bool,
+    tally: &mut Tally,
+) -> Option<Written> {
+    const KIND: EngineKind = EngineKind::ZlibRs;
+    let permit = breaker::admit(KIND)?;
+    let mut rival = pool::scratch(engine::bound(chunk.input.len()));
+    let watch = Watch::start(chunk.input.len());
+    let written = pool::compress(KIND, &select::rival(settings), chunk, &mut rival);
+    tally.engines[KIND as usize].busy_ns += watch.ns();
+    let written = written.filter(|written| written.bytes < than)?;
+    #[cfg(test)]
+    super::tests::maybe_damage(KIND, &mut rival[..written.bytes]);
+    if !is_right(KIND, &permit, settings, chunk, &rival, &written, verifies, tally) {
+        return None;
+    }
+    out[..written.bytes].copy_from_slice(&rival[..written.bytes]);
+    Some(written)
+}
+
+/// Whether the output stands for the input, where anybody wants to know.
+#[allow(clippy::too_many_arguments)] // what was asked, what came of it, and where it is counted
+fn is_right(
+    kind: EngineKind,
+    permit: &Permit,
+    settings: &Settings,
+    chunk: &Chunk,
+    out: &[u8],
+    written: &Written,
+    verifies: bool,
+    tally: &mut Tally,
+) -> bool {
+    if kind == EngineKind::Original || !(verifies || permit.is_probe()) {
+        return true;
+    }
+    if !verify::matches(settings, chunk, out, written) {
+        let work = &mut tally.engines[kind as usize];
+        work.wrong += 1;
+        work.opened += breaker::failed(kind, *permit);
+        tally.mismatches += 1;
+        return false;
+    }
+    tally.verified += chunk.input.len() as u64;
+    breaker::succeeded(kind, *permit);
+    true
 }
 
 /// zlib's guess, which it makes from the literals of the first block: text has no control characters that text files

@@ -111,7 +111,14 @@ impl Deflate {
     /// Whether the stream would be cheaper in the hands of the original, to which it can be handed now.
     pub fn wants_original(&self) -> bool {
         let is_quiet = self.status == Status::Busy && self.gathered == 0 && self.pending.1 == 0;
-        self.small_flushes >= HABIT && is_quiet && self.settings.mem_level > 1
+        (self.small_flushes >= HABIT || self.is_outgrown()) && is_quiet && self.settings.mem_level > 1
+    }
+
+    /// Whether the stream has a small window, and more data. Its memory is small as well, so chunks would be short, and the
+    /// engines that are fast at short ones know no small windows.
+    pub(super) fn is_outgrown(&self) -> bool {
+        let window = self.settings.window();
+        self.settings.window_bits < 15 && self.settings.mem_level > 3 && self.history == window
     }
 
     /// The memory, which is free for other use between [`Self::hand_over`] and [`Self::take_back`].

@@ -98,9 +98,7 @@ const HEAD: usize = size_of::<State>().next_multiple_of(64);
 fn suits(settings: &Settings) -> Option<&'static Pattern> {
     let reason = match settings {
         Settings { level: 0, .. } => Reason::StoredLevel,
-        Settings { strategy: Strategy::HuffmanOnly | Strategy::Rle | Strategy::Fixed, .. } => {
-            Reason::UnusualStrategy
-        }
+        Settings { strategy, .. } if *strategy != Strategy::Default => Reason::UnusualStrategy,
         _ if !select::has_any() && !devices::is_asked_for() => {
             engines::report(slot());
             Reason::EngineDisabled

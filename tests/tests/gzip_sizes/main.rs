@@ -1,0 +1,132 @@
+//! How long the output is: what README.md and docs/performance.md say of it, over files on which no level was tuned.
+
+mod bodies;
+
+use std::fs::{self, File};
+use std::io::{Seek, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hasten_bench::gzip::corpus::Corpus;
+use hasten_tests::program::{Library, Program};
+use hasten_tests::tools;
+
+use bodies::Body;
+
+/// A body may grow by 3 %, or by this for each part that is compressed by itself.
+const PART: usize = 20;
+/// As much is compressed at a time with default parameters.
+const CHUNK: usize = 200_000;
+
+/// The arguments of `deflateInit2`, how much is handed over at a time, and after how much there is a flush.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    level: u8,
+    strategy: u8,
+    window: u8,
+    memory: u8,
+    piece: usize,
+    flush: usize,
+}
+
+const DEFAULT: Call = Call { level: 6, strategy: 0, window: 15, memory: 8, piece: 8192, flush: 0 };
+
+/// Lengths of each body for each call: ours, and the original's.
+fn lengths(bodies: &[Body], calls: impl Fn(usize) -> Vec<Call>) -> Vec<(usize, Call, usize, usize)> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut requests = tempfile::tempfile().expect("a file for requests");
+    let mut asked = Vec::new();
+    for (index, body) in bodies.iter().enumerate() {
+        let path = directory.path().join(index.to_string());
+        fs::write(&path, &body.bytes).expect("room for a body");
+        for call in calls(index) {
+            request(&mut requests, &path, call);
+            asked.push((index, call));
+        }
+    }
+    requests.rewind().expect("a file that can be read again");
+    let mut command = Command::new(Program::using_zlib("deflate_sizes").path());
+    Library::Gzip.preload(&mut command, &[]);
+    let output = String::from_utf8(tools::run(command.stdin(Stdio::from(requests))).stdout).expect("text");
+    let number = |word: &str| word.parse::<usize>().expect("a number");
+    let answers: Vec<_> = output.lines().filter_map(|line| line.split_once(' ')).collect();
+    assert_eq!(answers.len(), asked.len(), "{output}");
+    let both = asked.into_iter().zip(answers);
+    both.map(|((body, call), (ours, theirs))| (body, call, number(ours), number(theirs))).collect()
+}
+
+fn request(requests: &mut File, path: &Path, call: Call) {
+    let Call { level, strategy, window, memory, piece, flush } = call;
+    writeln!(requests, "{} {level} {strategy} {window} {memory} {piece} {flush}", path.display())
+        .expect("room for a request");
+}
+
+/// Fails with every body that grew by more than it may, and if all together did by more than 1 %.
+fn hold(bodies: &[Body], percent: impl Fn(&Body, Call) -> usize, calls: impl Fn(usize) -> Vec<Call>) {
+    let results = lengths(bodies, calls);
+    let mut grown = Vec::new();
+    for (body, call, ours, theirs) in &results {
+        let body = &bodies[*body];
+        let parts = 1 + body.bytes.len().checked_div(call.flush).unwrap_or(body.bytes.len() / CHUNK);
+        if *ours > theirs * (100 + percent(body, *call)) / 100 && *ours > theirs + parts * PART {
+            grown.push(format!("{}: {ours} bytes, not {theirs}, {call:?}", body.name));
+        }
+    }
+    assert!(grown.is_empty(), "{} of {}:\n{}", grown.len(), results.len(), grown.join("\n"));
+    let (ours, theirs) = results.iter().fold((0, 0), |sum, row| (sum.0 + row.2, sum.1 + row.3));
+    assert!(ours <= theirs / 100 * 101, "in sum {ours} bytes, not {theirs}");
+}
+
+fn levels() -> Vec<Call> {
+    (1..=9).map(|level| Call { level, ..DEFAULT }).collect()
+}
+
+/// What the levels were tuned on.
+#[test]
+fn what_servers_send() {
+    let corpus = Corpus::of_this_machine().0.into_iter();
+    let bodies: Vec<Body> = corpus.map(|file| Body { name: file.name, bytes: file.bytes }).collect();
+    hold(&bodies, |_, _| 3, |_| levels());
+}
+
+#[test]
+fn everything_else() {
+    hold(&bodies::all(), |body, call| body.percent(call.level), |_| levels());
+}
+
+/// Whatever is not the default strategy is the original's.
+#[test]
+fn strategies() {
+    let calls = |_| {
+        let strategies = 1..=4;
+        strategies.flat_map(|strategy| [1, 6, 9].map(|level| Call { level, strategy, ..DEFAULT })).collect()
+    };
+    let results = lengths(&bodies::all(), calls);
+    for (body, call, ours, theirs) in results {
+        assert_eq!(ours, theirs, "body {body}, {call:?}");
+    }
+}
+
+#[test]
+fn flushes() {
+    let calls = |index: usize| {
+        let level = |level| Call { level, flush: [4096, 8192, 20_000][index % 3], ..DEFAULT };
+        [1, 6, 9].map(level).to_vec()
+    };
+    hold(&bodies::all(), |body, call| body.percent(call.level), calls);
+}
+
+/// Another window or less memory: a part more is lost at the ends of blocks, whose place is not the original's.
+#[test]
+fn windows_and_memory() {
+    let calls = |index: usize| {
+        let call = |number: usize| Call {
+            level: 1 + (index + number * 4) as u8 % 9,
+            window: 9 + (index * 5 + number) as u8 % 7,
+            memory: 1 + (index * 7 + number * 2) as u8 % 9,
+            ..DEFAULT
+        };
+        (0..4).map(call).collect()
+    };
+    hold(&bodies::all(), |body, call| body.percent(call.level).max(13), calls);
+}
