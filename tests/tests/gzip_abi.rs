@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
+use hasten_telemetry::Event;
 use hasten_tests::program::{Library, Program, without_library};
 use hasten_tests::tools;
 use proptest::collection::vec;
@@ -86,6 +87,18 @@ fn the_original_agrees_with_itself() {
 #[test]
 fn deflate_in_any_order() {
     play(true, 4000);
+}
+
+/// The original needs two kilobytes; an engine is not called where it would not fit.
+#[test]
+fn streams_on_short_stacks() {
+    let program = Program::using_zlib("zlib_stack");
+    for verify in ["0", "1"] {
+        let counters = program.same_as_stock(&[], &[("HASTEN_GZIP_VERIFY", verify)]);
+        for event in [Event::DeflateOriginal, Event::DeflateIsal, Event::DeflateLibdeflate] {
+            assert!(counters[event] > 0, "{event:?}: nothing was compressed so");
+        }
+    }
 }
 
 /// Deflate's allocations are compared by the player, one by one; an inflate stream may take up to twice as much.

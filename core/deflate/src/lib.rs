@@ -10,6 +10,7 @@ pub mod inflate;
 pub mod pool;
 pub mod savings;
 pub mod select;
+mod stack;
 pub mod store;
 mod stored;
 pub mod stream;

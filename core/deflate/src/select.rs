@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::engine::{Chunk, EngineKind, Settings, Strategy, serves};
+use crate::stack;
 
 /// The engines that may be used, a bit for each.
 static ALLOWED: AtomicU8 = AtomicU8::new(u8::MAX);
@@ -75,7 +76,12 @@ pub struct Choice {
 /// The engines for `chunk`, best first. The original always ends the list: what nobody else can do, it can.
 pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice> {
     let (settings, allowed) = (*settings, ALLOWED.load(Ordering::Relaxed));
-    let serves = move |kind: &EngineKind| is_usable(*kind, allowed) && serves(*kind, &settings, chunk);
+    let has_room = stack::has_room();
+    let serves = move |kind: &EngineKind| {
+        (has_room || *kind == EngineKind::Original)
+            && is_usable(*kind, allowed)
+            && serves(*kind, &settings, chunk)
+    };
     let nature = Nature::of(chunk.input, settings.level);
     let length = chunk.input.len();
     order(&settings, chunk, nature).into_iter().filter(serves).map(move |kind| Choice {

@@ -109,7 +109,7 @@ impl Store {
             return;
         }
         // Piece by piece, forwards: a destination is always before its source.
-        let mut buffer = [0; 4096];
+        let mut buffer = [0; 1024];
         let mut done = 0;
         while done < len {
             let step = buffer.len().min(len - done);

@@ -1,0 +1,96 @@
+//! How much of its stack a thread has left.
+//!
+//! zlib needs two kilobytes. A thread whose stack was cut to that measure has no room for an engine, ISA-L least of all.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// With less left than this, no engine is called. ISA-L takes 17 KiB.
+const ENOUGH: usize = 32 << 10;
+
+/// Whether an engine fits on what is left of the stack. On one that is not the thread's own, as a coroutine's, it does not:
+/// nobody tells how long that is.
+pub(crate) fn has_room() -> bool {
+    thread_local! {
+        static STACK: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+    }
+    let mark = 0_u8;
+    let here = (&raw const mark).addr();
+    let (floor, top) = STACK.get().unwrap_or_else(|| {
+        let stack = own();
+        STACK.set(Some(stack));
+        stack
+    });
+    here < top && here >= floor.saturating_add(ENOUGH)
+}
+
+/// Where this thread's stack begins and ends; an empty one if that cannot be told.
+fn own() -> (usize, usize) {
+    // SAFETY: neither has a precondition.
+    let is_first = unsafe { libc::getpid() == libc::gettid() };
+    if is_first { first() } else { of_a_thread() }.unwrap_or((0, 0))
+}
+
+/// The first thread's stack grows down to its limit from where the kernel has put the arguments. A thread that has become
+/// the first by a fork is not on it.
+fn first() -> Option<(usize, usize)> {
+    let mut limit = MaybeUninit::<libc::rlimit>::uninit();
+    // SAFETY: the result has a place, and was written if the call succeeded.
+    let limit = unsafe {
+        (libc::getrlimit(libc::RLIMIT_STACK, limit.as_mut_ptr()) == 0)
+            .then(|| limit.assume_init().rlim_cur)?
+    };
+    // SAFETY: no precondition.
+    let top = unsafe { libc::getauxval(libc::AT_EXECFN) } as usize;
+    let length = usize::try_from(limit).unwrap_or(usize::MAX).min(LONGEST);
+    (top > length).then(|| (top - length, top))
+}
+
+/// A limit beyond this, or none, says nothing of what lies below the stack.
+const LONGEST: usize = 8 << 20;
+
+fn of_a_thread() -> Option<(usize, usize)> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut floor, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: the attributes are written by the first call, read by the second if that succeeded, and then destroyed.
+    let is_known = unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let got = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut floor, &raw mut length);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        got == 0
+    };
+    is_known.then(|| (floor.addr(), floor.addr() + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn on_a_thread_with(bytes: usize) -> bool {
+        thread::Builder::new().stack_size(bytes).spawn(has_room).expect("a thread").join().expect("an answer")
+    }
+
+    #[test]
+    fn a_short_stack_has_no_room() {
+        assert!(on_a_thread_with(128 << 10));
+        assert!(!on_a_thread_with(20 << 10));
+    }
+
+    #[test]
+    fn the_first_threads_stack_is_where_its_arguments_are() {
+        let (floor, top) = first().expect("a limit");
+        let on_this_thread = 0_u8;
+        assert!(
+            !(floor..top).contains(&(&raw const on_this_thread).addr()),
+            "tests have threads of their own"
+        );
+        // SAFETY: no precondition.
+        let random = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
+        assert!((floor..top).contains(&random), "the kernel puts both at the end of the stack");
+    }
+}
