@@ -10,11 +10,12 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// By how much it may grow at a level. Two kinds are beyond what engines can do, and told of in docs/performance.md.
+    /// By how much it may grow at a level. Three kinds are beyond what engines can do, and told of in docs/performance.md.
     pub(crate) fn percent(&self, level: u8) -> usize {
         match (self.name.as_str(), level) {
             ("six words", 2..) => 12,
             ("noisy image", 2..=4) => 7,
+            ("messages", 2..) => 9,
             _ => 3,
         }
     }
