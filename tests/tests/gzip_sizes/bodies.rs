@@ -145,7 +145,7 @@ fn bytes() -> Vec<Body> {
         }),
         of("gradient", 200_000, &mut |i, _| ((i % 640 + i / 640) / 4) as u8),
         of("filtered image", 200_000, &mut |_, r| (r.below(3) as u8).wrapping_sub(1)),
-        of("noisy image", 200_000, &mut |i, r| ((i % 640) * (i / 640) >> 8) as u8 + r.below(4) as u8),
+        of("noisy image", 200_000, &mut |i, r| (((i % 640) * (i / 640) >> 8) as u8).wrapping_add(r.below(4) as u8)),
         of("counter", 200_000, &mut |i, _| (i / 4 >> (i % 4 * 8)) as u8),
         of("squares", 200_000, &mut |i, _| ((i / 4) * (i / 4) >> (24 - i % 4 * 8)) as u8),
         of("printable noise", 100_000, &mut |_, r| 32 + r.below(95) as u8),
