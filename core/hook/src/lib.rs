@@ -1,35 +1,41 @@
-//! Interposition: the hook table, typed originals, and the shape of a hook.
+//! Interposition: the hook table, typed originals, and who is let through it.
 //!
-//! A preload library declares its hooks once, with [`hooks!`]. Each becomes
-//! an exported C function of ten lines or fewer: it fetches the original,
-//! and hands it with the arguments to a function of the library that may do
-//! the work itself or call the original. Nothing here logs, and only
-//! [`exec`] and [`Switch::init`] allocate.
+//! A preload library declares its hooks once, with [`slots!`]. Each becomes
+//! a function that fetches the original and hands it with the arguments to a
+//! function of the library, which may do the work itself or call the
+//! original. An [`Interposer`] puts it into the slots through which the right
+//! callers reach the one library it was written for; nothing is exported.
+//! Nothing here logs, and nothing but the search for slots, [`exec`] and
+//! [`Switch::init`] allocates.
 
 pub mod exec;
+mod interposer;
+mod object;
 mod original;
+mod slots;
 mod switch;
 
+pub use interposer::Interposer;
 pub use original::{Library, Original};
+pub use slots::{By, Hook};
 pub use switch::Switch;
 
-/// Declares hooks: exported function, typed original, and table line.
+/// Declares hooks: function, typed original, and table line.
 ///
 /// ```ignore
-/// hooks! {
-///     gate crate::active;
+/// slots! {
+///     table HOOKS;
 ///     /// What the server would miss without it.
-///     required Ssl fn SSL_do_handshake(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
+///     required Ssl by Program fn SSL_do_handshake(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
 /// }
 /// ```
 ///
-/// The logic function receives the original as its first argument. While
-/// `gate()` is false the original runs alone.
+/// The logic function receives the original as its first argument.
 #[macro_export]
-macro_rules! hooks {
-    (gate $gate:path; $(
+macro_rules! slots {
+    (table $table:ident; $(
         #[doc = $why:literal]
-        $need:ident $library:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $logic:path;
+        $need:ident $library:ident by $by:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $logic:path;
     )*) => {
         /// The functions that would have run without this library.
         #[allow(non_upper_case_globals)]
@@ -41,87 +47,98 @@ macro_rules! hooks {
                 unsafe { $crate::Original::new($crate::Library::$library, $crate::c_name!($name)) };)*
         }
 
-        $(
-            #[doc = $why]
-            ///
-            /// # Safety
-            ///
-            /// As the original: the caller passes what the C prototype asks for.
-            #[allow(non_snake_case, clippy::missing_safety_doc)]
-            #[unsafe(no_mangle)]
-            pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
-                let original = original::$name.get();
-                // SAFETY: the caller's arguments are forwarded unchanged, to the original
-                // or to logic that has the original's contract.
-                unsafe {
-                    if $gate() { $logic(original, $($arg),*) } else { original($($arg),*) }
-                }
-            }
-        )*
-
-        $crate::hook_table!(HOOKS, $($name $library $need $why)*);
-    };
-}
-
-/// Declares hooks whose logic must know where the call came from, as
-/// [`hooks!`] does for the others.
-///
-/// The logic is an `extern "C"` function that gets the return address as one
-/// more argument, in the register after the last: hence three or four
-/// arguments, all of register size. It fetches the original itself.
-#[macro_export]
-macro_rules! hooks_with_caller {
-    (gate $gate:path; table $table:ident; $(
-        #[doc = $why:literal]
-        $need:ident $library:ident fn $name:ident($a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty $(, $d:ident: $D:ty)?) -> $ret:ty = $logic:path;
-    )*) => {
-        #[allow(non_upper_case_globals)]
-        pub(crate) mod original_with_caller {
-            #[allow(unused_imports)]
+        /// What stands in for them.
+        #[allow(non_snake_case)]
+        mod hook {
             use super::*;
-            $(pub(crate) static $name: $crate::Original<unsafe extern "C" fn($A, $B, $C $(, $D)?) -> $ret> =
-                // SAFETY: the type is the prototype under which the library documents the symbol.
-                unsafe { $crate::Original::new($crate::Library::$library, $crate::c_name!($name)) };)*
+            $(
+                #[doc = $why]
+                ///
+                /// # Safety
+                ///
+                /// As the original: the caller passes what the C prototype asks for.
+                pub(super) unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: the caller's arguments are forwarded unchanged, to logic that has the original's contract.
+                    unsafe { $logic(original::$name.get(), $($arg),*) }
+                }
+            )*
         }
 
-        $(const _: () = {
-            unsafe extern "C" fn gated($a: $A, $b: $B, $c: $C $(, $d: $D)?, caller: usize) -> $ret {
-                // SAFETY: the caller's arguments, forwarded unchanged.
-                unsafe {
-                    if $gate() {
-                        $logic($a, $b, $c $(, $d)?, caller)
-                    } else {
-                        original_with_caller::$name.get()($a, $b, $c $(, $d)?)
-                    }
-                }
-            }
+        pub(crate) static $table: &[$crate::Hook] = &[$($crate::Hook {
+            name: $crate::c_name!($name),
+            library: $crate::Library::$library,
+            by: $crate::By::$by,
+            required: $crate::is_required!($need),
+            function: hook::$name as *const ::core::ffi::c_void,
+            original: original::$name.cell(),
+        }),*];
 
-            #[doc = $why]
-            ///
-            /// # Safety
-            ///
-            /// As the original: the caller passes what the C prototype asks for.
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            pub(crate) unsafe extern "C" fn $name($a: $A, $b: $B, $c: $C $(, $d: $D)?) -> $ret {
-                // The return address becomes the last argument; everything else stays.
-                ::core::arch::naked_asm!($crate::caller_register!($($d)?), "jmp {}", sym gated)
-            }
-        };)*
-
-        $crate::hook_table!($table, $($name $library $need $why)*);
+        $crate::hook_table!(LINES, $($name $library $need $why)*);
     };
 }
 
-/// Loads the return address into the register after that of the last argument.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! caller_register {
-    () => {
-        "mov rcx, [rsp]"
+macro_rules! is_required {
+    (required) => {
+        true
     };
-    ($fourth:ident) => {
-        "mov r8, [rsp]"
+    (optional) => {
+        false
+    };
+}
+
+/// Declares a function that runs another before the original, if a counter is not 0, whatever the original's
+/// prototype: all registers that hold arguments stay, and the original sees the return address of its caller.
+#[macro_export]
+macro_rules! before {
+    ($name:ident, $counter:ident, $before:path, $original:ident) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            ::core::arch::naked_asm!(
+                "cmp dword ptr [rip + {counter}], 0",
+                "jne 2f",
+                "jmp qword ptr [rip + {original}]",
+                "2:",
+                "push rax",
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                "sub rsp, 128",
+                "movups [rsp], xmm0",
+                "movups [rsp + 16], xmm1",
+                "movups [rsp + 32], xmm2",
+                "movups [rsp + 48], xmm3",
+                "movups [rsp + 64], xmm4",
+                "movups [rsp + 80], xmm5",
+                "movups [rsp + 96], xmm6",
+                "movups [rsp + 112], xmm7",
+                "call {before}",
+                "movups xmm0, [rsp]",
+                "movups xmm1, [rsp + 16]",
+                "movups xmm2, [rsp + 32]",
+                "movups xmm3, [rsp + 48]",
+                "movups xmm4, [rsp + 64]",
+                "movups xmm5, [rsp + 80]",
+                "movups xmm6, [rsp + 96]",
+                "movups xmm7, [rsp + 112]",
+                "add rsp, 128",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "pop rax",
+                "jmp qword ptr [rip + {original}]",
+                counter = sym $counter,
+                before = sym $before,
+                original = sym $original,
+            )
+        }
     };
 }
 

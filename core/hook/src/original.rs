@@ -4,7 +4,9 @@ use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;
 use core::mem::transmute_copy;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::object::Object;
 
 /// The shared object in which an original is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +21,25 @@ pub enum Library {
     Z,
 }
 
+/// The one object of each library that was verified, and its handle.
+static ADOPTED: [Adopted; Library::COUNT] = [const { Adopted::NONE }; Library::COUNT];
+
+#[derive(Debug)]
+struct Adopted {
+    handle: AtomicPtr<c_void>,
+    code: AtomicUsize,
+}
+
+impl Adopted {
+    const NONE: Self = Self { handle: AtomicPtr::new(null_mut()), code: AtomicUsize::new(0) };
+}
+
 impl Library {
-    /// Where to ask when the global scope does not have the symbol: a
-    /// program may have loaded the library with `RTLD_LOCAL`.
-    fn soname(self) -> &'static CStr {
+    const COUNT: usize = 4;
+
+    /// Under which name programs link it.
+    #[must_use]
+    pub fn soname(self) -> &'static CStr {
         match self {
             Library::C => c"libc.so.6",
             Library::Ssl => c"libssl.so.3",
@@ -31,32 +48,37 @@ impl Library {
         }
     }
 
-    /// The next definition after this library's own, or the named library's.
-    fn find(self, name: &CStr) -> *mut c_void {
-        // SAFETY: `name` is a C string.
-        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-        if !next.is_null() {
-            return next;
-        }
-        let handle = self.open();
-        if handle.is_null() {
-            return null_mut();
-        }
-        // SAFETY: the handle is open, and `name` is a C string.
-        unsafe { libc::dlsym(handle, name.as_ptr()) }
+    fn adopted(self) -> &'static Adopted {
+        &ADOPTED[self as usize]
     }
 
-    /// The library as it is loaded. Its reference is kept on purpose: it stays while we call it.
-    fn open(self) -> *mut c_void {
-        // SAFETY: the soname is a C string; RTLD_NOLOAD never loads anything.
-        let loaded = unsafe { libc::dlopen(self.soname().as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        if !loaded.is_null() || self != Library::Z {
-            return loaded;
+    /// From now on this object is the library; it stays loaded.
+    pub(crate) fn adopt(self, object: &Object) {
+        let (true, Some(code)) = (!self.is_adopted(), object.code().first()) else { return };
+        self.adopted().code.store(code.start, Ordering::Relaxed);
+        self.adopted().handle.store(object.pin(), Ordering::Release);
+    }
+
+    pub(crate) fn is_adopted(self) -> bool {
+        !self.adopted().handle.load(Ordering::Acquire).is_null()
+    }
+
+    /// Whether this object is the one that was adopted.
+    pub(crate) fn is(self, object: &Object) -> bool {
+        self.is_adopted() && object.has_code_at(self.adopted().code.load(Ordering::Relaxed))
+    }
+
+    /// The library's definition: that of the adopted object, or of the C library what the program itself would find.
+    pub(crate) fn find(self, name: &CStr) -> *mut c_void {
+        let handle = match self {
+            Library::C => libc::RTLD_DEFAULT,
+            _ => self.adopted().handle.load(Ordering::Acquire),
+        };
+        if handle.is_null() && self != Library::C {
+            return null_mut();
         }
-        // A program that looks zlib's functions up by name, in order to do without
-        // them where there are none, finds ours before any libz is loaded.
-        // SAFETY: as above; libz's constructors have no effect outside of it.
-        unsafe { libc::dlopen(self.soname().as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) }
+        // SAFETY: the handle stays open, and `name` is a C string.
+        unsafe { libc::dlsym(handle, name.as_ptr()) }
     }
 }
 
@@ -81,17 +103,22 @@ impl<F: Copy> Original<F> {
         Self { library, name, address: AtomicPtr::new(null_mut()), signature: PhantomData }
     }
 
-    /// The function, for a caller that reached us through it.
-    ///
-    /// A program that calls a symbol has a definition of it, so there is one
-    /// to find; where there is none the process cannot go on, just as the
-    /// dynamic linker could not have.
+    /// The function. Hooks run only once it was found, and what is merely
+    /// imported is looked for before anything relies on it.
     #[inline]
     pub fn get(&self) -> F {
-        match self.find() {
-            Some(function) => function,
-            None => missing(self.name),
-        }
+        self.find().unwrap_or_else(|| {
+            let absent: extern "C" fn() -> usize = absent;
+            // SAFETY: by the C calling convention of x86-64 the caller cleans up
+            // arguments, so a function may be called with more than it takes; the
+            // answer is null, or 0.
+            unsafe { transmute_copy::<extern "C" fn() -> usize, F>(&absent) }
+        })
+    }
+
+    /// Where the address is kept, for the table of hooks.
+    pub const fn cell(&self) -> &AtomicPtr<c_void> {
+        &self.address
     }
 
     /// The function, if any loaded library has it.
@@ -111,17 +138,9 @@ impl<F: Copy> Original<F> {
     }
 }
 
-/// Ends the process as the dynamic linker does for a missing symbol.
-#[cold]
-fn missing(name: &CStr) -> ! {
-    const WHY: &[u8] = b"hasten: no definition of a hooked function was found: ";
-    // SAFETY: writes from valid buffers; nothing else can be done here than end the process.
-    unsafe {
-        libc::write(2, WHY.as_ptr().cast(), WHY.len());
-        libc::write(2, name.as_ptr().cast(), name.count_bytes());
-        libc::write(2, b"\n".as_ptr().cast(), 1);
-        libc::_exit(127)
-    }
+/// In the place of a function that no library has.
+extern "C" fn absent() -> usize {
+    0
 }
 
 #[cfg(test)]
@@ -137,15 +156,13 @@ mod tests {
         assert_eq!(unsafe { (getpid.get())() } as u32, std::process::id());
     }
 
-    /// Nothing in this test program is linked to zlib, so the last resort is what finds it.
     #[test]
-    fn finds_a_zlib_that_is_not_loaded_yet() {
-        // SAFETY: the prototype of zlibVersion.
-        let version: Original<unsafe extern "C" fn() -> *const core::ffi::c_char> =
-            unsafe { Original::new(Library::Z, c"zlibVersion") };
-        // SAFETY: zlibVersion has no preconditions, and returns a static string.
-        let version = unsafe { CStr::from_ptr((version.get())()) };
-        assert!(version.to_bytes().starts_with(b"1."), "{version:?}");
+    fn the_place_of_a_missing_function_answers_nothing() {
+        // SAFETY: `absent` takes what it is given.
+        let missing: Original<unsafe extern "C" fn(usize, *mut u8) -> *mut u8> =
+            unsafe { Original::new(Library::Ssl, c"SSL_of_the_future") };
+        // SAFETY: as above.
+        assert!(unsafe { (missing.get())(7, null_mut()) }.is_null());
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use core::cell::{Cell, RefCell};
 
 use hasten_crypto::{
-    Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, NoncePool,
-    RandomPool, RsaLane, Scratch,
+    Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool,
+    LaneStatus, RandomPool, RsaKey, RsaLane, Scratch,
 };
 use hasten_telemetry::{BreakerState, EngineWork, Event, Reason, slot};
 
 use crate::clock::{now, time_of_day};
 use crate::config;
+use crate::digest::Sha512;
 use crate::handshake::Handshake;
 use crate::random;
 
@@ -19,7 +20,25 @@ pub(crate) const ALGORITHMS: usize = Algorithm::COUNT;
 /// The largest RSA signature, 4096 bits.
 pub(crate) const MAX_SIGNATURE: usize = 512;
 
-/// An operation on the stack of the handshake that waits for it.
+/// What a handshake needs, as it asks for it.
+pub(crate) enum Request<'a> {
+    /// A key and the padded digest.
+    Rsa(&'a RsaKey, &'a [u8]),
+    /// A key and the digest.
+    Ecdsa(&'a EcKey, &'a [u8]),
+    /// Our private and the peer's public key.
+    Derive(Group, &'a [u8], &'a [u8]),
+}
+
+/// What an operation reads and writes, outside of the frames that are put away meanwhile.
+pub(crate) struct Buffers {
+    input: [u8; MAX_SIGNATURE],
+    peer: [u8; Group::MAX_PUBLIC],
+    output: [u8; MAX_SIGNATURE],
+    signature: Option<EcdsaSignature>,
+}
+
+/// An operation in the place of the handshake that waits for it.
 pub(crate) struct Operation<'a> {
     pub(crate) work: Work<'a>,
     pub(crate) verdict: Verdict,
@@ -28,7 +47,90 @@ pub(crate) struct Operation<'a> {
 
 pub(crate) enum Work<'a> {
     Rsa(RsaLane<'a>),
+    Ecdsa(Curve, EcdsaLane<'a>),
     Derive(Group, DeriveLane<'a>),
+}
+
+impl Request<'_> {
+
+    fn output_len(&self) -> usize {
+        match self {
+            Request::Rsa(key, _) => key.size().bytes(),
+            Request::Ecdsa(..) => 0,
+            Request::Derive(group, ..) => group.shared_len(),
+        }
+    }
+
+    /// Moves the request out of the handshake's frames.
+    ///
+    /// # Safety
+    ///
+    /// Owner, buffers and keys stay where they are until the operation is answered; keys do because the SSL that
+    /// waits holds them.
+    pub(crate) unsafe fn place(&self, owner: &Handshake, buffers: &mut Buffers) -> Operation<'static> {
+        let output = self.output_len();
+        // SAFETY: the contract; lifetimes end here because the operation is answered before any of this goes.
+        unsafe {
+            let work = match *self {
+                Request::Rsa(key, padded) => Work::Rsa(RsaLane {
+                    key: &*core::ptr::from_ref(key),
+                    padded: keep(&mut buffers.input, padded),
+                    signature: &mut *core::ptr::from_mut(&mut buffers.output[..output]),
+                }),
+                Request::Ecdsa(key, digest) => Work::Ecdsa(
+                    key.curve(),
+                    EcdsaLane {
+                        key: &*core::ptr::from_ref(key),
+                        digest: keep(&mut buffers.input, digest),
+                        signature: &mut *core::ptr::from_mut(&mut buffers.signature),
+                    },
+                ),
+                Request::Derive(group, private, peer) => Work::Derive(
+                    group,
+                    DeriveLane {
+                        private: keep(&mut buffers.input, private),
+                        peer: keep(&mut buffers.peer, peer),
+                        shared: &mut *core::ptr::from_mut(&mut buffers.output[..output]),
+                    },
+                ),
+            };
+            Operation { work, verdict: Verdict::Cancelled, owner }
+        }
+    }
+}
+
+/// Copies bytes to where they can stay.
+unsafe fn keep(to: &mut [u8], from: &[u8]) -> &'static [u8] {
+    let kept = &mut to[..from.len()];
+    kept.copy_from_slice(from);
+    // SAFETY: the caller knows how long the place lasts.
+    unsafe { &*core::ptr::from_ref(kept) }
+}
+
+impl Buffers {
+    pub(crate) const NEW: Self = Self {
+        input: [0; MAX_SIGNATURE],
+        peer: [0; Group::MAX_PUBLIC],
+        output: [0; MAX_SIGNATURE],
+        signature: None,
+    };
+
+    /// Hands the result to who asked for it, and keeps nothing.
+    pub(crate) fn deliver(&mut self, verdict: Verdict, out: &mut [u8]) -> Verdict {
+        let verdict = match (verdict, self.signature.take()) {
+            (Verdict::Done, Some(signature)) => {
+                signature.to_der(out).map_or(Verdict::Failed, Verdict::DoneWith)
+            }
+            (Verdict::Done, None) => {
+                out.copy_from_slice(&self.output[..out.len()]);
+                Verdict::Done
+            }
+            (other, _) => other,
+        };
+        hasten_crypto::wipe(&mut self.input);
+        hasten_crypto::wipe(&mut self.output);
+        verdict
+    }
 }
 
 /// How an operation was answered.
@@ -36,6 +138,8 @@ pub(crate) enum Work<'a> {
 pub(crate) enum Verdict {
     /// The result is in its buffer.
     Done,
+    /// So many bytes of it.
+    DoneWith(usize),
     /// Run the original function.
     Bypass(Reason),
     /// The engine has no result it would release: run the original function.
@@ -44,14 +148,11 @@ pub(crate) enum Verdict {
     Cancelled,
 }
 
-impl<'a> Operation<'a> {
-    pub(crate) fn new(work: Work<'a>) -> Self {
-        Self { work, verdict: Verdict::Cancelled, owner: core::ptr::null() }
-    }
-
+impl Operation<'_> {
     pub(crate) fn algorithm(&self) -> Algorithm {
         match &self.work {
             Work::Rsa(lane) => lane.key.size().sign(),
+            Work::Ecdsa(curve, _) => curve.sign(),
             Work::Derive(group, _) => group.derive(),
         }
     }
@@ -81,7 +182,6 @@ pub(crate) struct Engine {
 struct Parts {
     scratch: Scratch,
     keys: [Option<KeyPool>; 3],
-    nonces: [Option<NoncePool>; 2],
 }
 
 impl Engine {
@@ -90,7 +190,6 @@ impl Engine {
         let parts = ifma.map(|ifma| Parts {
             scratch: Scratch::new(ifma),
             keys: Group::ALL.map(KeyPool::new),
-            nonces: [Curve::P256, Curve::P384].map(NoncePool::new),
         });
         Self {
             ifma,
@@ -162,7 +261,7 @@ impl Engine {
         let len = group.iter().flatten().count();
         let mut lanes = group.iter_mut().flatten().filter_map(|operation| match &mut operation.work {
             Work::Rsa(lane) => Some(reborrow_rsa(lane)),
-            Work::Derive(..) => None,
+            Work::Ecdsa(..) | Work::Derive(..) => None,
         });
         let good = with_lanes(len, || lanes.next(), |lanes| self.check_lanes(lanes));
         let mut count = 0;
@@ -192,10 +291,10 @@ impl Engine {
         })
     }
 
-    fn run_lanes(&self, group: &mut [Option<&mut Operation<'_>>; LANES]) -> hasten_crypto::LaneStatus {
+    fn run_lanes(&self, group: &mut [Option<&mut Operation<'_>>; LANES]) -> LaneStatus {
         let mut parts = self.parts.borrow_mut();
         let (Some(ifma), Some(parts)) = (self.ifma, parts.as_mut()) else {
-            return hasten_crypto::LaneStatus::NONE;
+            return LaneStatus::NONE;
         };
         let scratch = &mut parts.scratch;
         let len = group.iter().flatten().count();
@@ -204,21 +303,30 @@ impl Engine {
             Some(Work::Rsa(first)) => {
                 let rest = works.map(|work| match work {
                     Work::Rsa(lane) => reborrow_rsa(lane),
-                    Work::Derive(..) => unreachable!("a queue holds one algorithm"),
+                    _ => unreachable!("a queue holds one algorithm"),
                 });
                 let mut all = core::iter::once(reborrow_rsa(first)).chain(rest);
                 with_lanes(len, || all.next(), |lanes| hasten_crypto::rsa_private(ifma, scratch, lanes))
+            }
+            Some(Work::Ecdsa(curve, first)) => {
+                let curve = *curve;
+                let rest = works.map(|work| match work {
+                    Work::Ecdsa(_, lane) => reborrow_ecdsa(lane),
+                    _ => unreachable!("a queue holds one algorithm"),
+                });
+                let mut all = core::iter::once(reborrow_ecdsa(first)).chain(rest);
+                with_lanes(len, || all.next(), |lanes| sign(ifma, scratch, curve, lanes))
             }
             Some(Work::Derive(which, first)) => {
                 let which = *which;
                 let rest = works.map(|work| match work {
                     Work::Derive(_, lane) => reborrow_derive(lane),
-                    Work::Rsa(_) => unreachable!("a queue holds one algorithm"),
+                    _ => unreachable!("a queue holds one algorithm"),
                 });
                 let mut all = core::iter::once(reborrow_derive(first)).chain(rest);
                 with_lanes(len, || all.next(), |lanes| hasten_crypto::derive(ifma, scratch, which, lanes))
             }
-            None => hasten_crypto::LaneStatus::NONE,
+            None => LaneStatus::NONE,
         }
     }
 
@@ -281,17 +389,20 @@ impl Engine {
         pool.take(time)
     }
 
-    /// Signs at once, with a nonce prepared eight at a time.
+    /// Signs at once: a single lane, where that is cheaper than the original.
     pub(crate) fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
+        let algorithm = key.curve().sign();
+        if is_disabled() || self.break_even(algorithm) > 1 {
+            return None;
+        }
         let mut parts = self.parts.borrow_mut();
         let (ifma, parts) = (self.ifma?, parts.as_mut()?);
-        let pool = parts.nonces.iter_mut().flatten().find(|pool| pool.curve() == key.curve())?;
-        if pool.available() == 0 {
-            let start = now();
-            let made = pool.refill(ifma, &mut parts.scratch, &mut random::private);
-            self.account_pool(key.curve().sign(), made, now() - start);
-        }
-        pool.sign(key, digest)
+        let mut signature = None;
+        let start = now();
+        let mut lanes = [EcdsaLane { key, digest, signature: &mut signature }];
+        let status = sign(ifma, &mut parts.scratch, key.curve(), &mut lanes);
+        self.account(algorithm, 1, status.count(), now() - start);
+        signature
     }
 
     /// Random bytes that the peer will see.
@@ -308,6 +419,15 @@ impl Engine {
             self.account(algorithm, made, made, took);
         }
     }
+}
+
+/// Each signature has a nonce of its key, its message and fresh randomness.
+fn sign(ifma: Ifma, scratch: &mut Scratch, curve: Curve, lanes: &mut [EcdsaLane<'_>]) -> LaneStatus {
+    hasten_crypto::ecdsa_sign::<Sha512>(ifma, scratch, curve, lanes, &mut random::private)
+}
+
+fn reborrow_ecdsa<'b>(lane: &'b mut EcdsaLane<'_>) -> EcdsaLane<'b> {
+    EcdsaLane { key: lane.key, digest: lane.digest, signature: lane.signature }
 }
 
 fn reborrow_rsa<'b>(lane: &'b mut RsaLane<'_>) -> RsaLane<'b> {

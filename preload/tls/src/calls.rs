@@ -6,22 +6,24 @@
 
 use core::ffi::{c_int, c_void};
 
-use hasten_telemetry::{Reason, slot};
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::handshake::{Call, HandshakeFn, drive, set_would_block, share, suspended};
 use crate::openssl::*;
 use crate::runtime::Runtime;
 
 pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
-    // SAFETY: the server's call. A handshake of another thread cannot be ended from here: its SSL is
-    // leaked, which costs memory where freeing it would corrupt it.
+    // SAFETY: the server's call. A handshake of another thread cannot be ended from here, so that calls it
+    // in; should it not come to that, it frees the SSL when it does.
     unsafe {
         match suspended(ssl) {
-            Some(handshake) if handshake.references.get() > 0 => {
-                handshake.references.set(handshake.references.get() - 1);
+            Some(handshake) if handshake.references.load(Relaxed) > 0 => {
+                handshake.references.fetch_sub(1, Relaxed);
             }
             Some(handshake) if !core::ptr::eq(Runtime::get(), handshake.runtime) => {
-                return slot().bypass(Reason::ForeignThread);
+                if !handshake.is_called_in(ssl) {
+                    return handshake.is_orphan.store(true, Release);
+                }
             }
             Some(handshake) => handshake.cancel_for_free(),
             None => {}
@@ -36,8 +38,9 @@ pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
     unsafe {
         match suspended(ssl) {
             Some(handshake) if !core::ptr::eq(Runtime::get(), handshake.runtime) => {
-                slot().bypass(Reason::ForeignThread);
-                return 0;
+                if !handshake.is_called_in(ssl) {
+                    return 0;
+                }
             }
             Some(handshake) => handshake.cancel_for_clear(),
             None => {}

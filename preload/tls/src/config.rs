@@ -32,12 +32,6 @@ pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
 }
 
-/// Whether hooks do anything; false until the constructor has run.
-#[inline]
-pub(crate) fn is_enabled() -> bool {
-    SWITCH.is_on()
-}
-
 /// Reads the environment; whether the library is to do anything.
 pub(crate) fn init() -> bool {
     get();

@@ -10,9 +10,12 @@ use hasten_telemetry::{Event, slot};
 use libc::{epoll_event, sigset_t};
 
 use crate::clock::now;
-use crate::fds;
+use crate::fds::{self, Registration};
+use crate::handshake::State;
+use crate::hooks::original;
 use crate::runtime::Runtime;
 use crate::turn::waits;
+use crate::{loans, suspension};
 
 type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
 type Wait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
@@ -25,6 +28,14 @@ pub(crate) unsafe fn control(
     fd: c_int,
     event: *mut epoll_event,
 ) -> c_int {
+    match op {
+        libc::EPOLL_CTL_DEL => loans::release_descriptor(fd),
+        // A server that registers late has begun the handshake before that.
+        libc::EPOLL_CTL_ADD if fds::registration(fd).is_some_and(|known| known.epfd != epfd) => {
+            loans::move_descriptor(fd);
+        }
+        _ => {}
+    }
     // SAFETY: the server's call.
     let result = unsafe { original(epfd, op, fd, event) };
     if result == 0 {
@@ -83,35 +94,15 @@ fn turn(
         // A callback with an event loop of its own, or a call that fails anyway.
         return wait(timeout);
     }
+    runtime.heed_others();
     runtime.turn.begin(epfd, timeout);
-    if runtime.has_surplus() {
-        runtime.shed();
-    }
-    let count = if runtime.has_waiting() || !runtime.ready.is_empty() || runtime.device.is_busy() {
-        next_events(runtime, epfd, events, max, timeout, wait)
-    } else if runtime.has_surplus() && !(0..=QUIET).contains(&timeout) {
-        sleep(runtime, timeout, wait)
-    } else {
+    let count = if runtime.suspended.borrow().is_empty() {
         wait(timeout)
+    } else {
+        next_events(runtime, epfd, events, max, timeout, wait)
     };
     runtime.turn.events.set(count);
     count
-}
-
-/// Milliseconds without any event after which a server sleeps for longer.
-const QUIET: c_int = 1000;
-
-/// A server that may sleep for hours does not do so on what a crowd has left.
-/// Like any wait, the second one begins a moment after the server last looked
-/// for signals; it is not worth blocking them for that.
-#[cold]
-fn sleep(runtime: &Runtime, timeout: c_int, wait: impl Fn(c_int) -> c_int) -> c_int {
-    let count = wait(QUIET);
-    if count != 0 {
-        return count;
-    }
-    runtime.shed_all();
-    wait(if timeout < 0 { timeout } else { timeout - QUIET })
 }
 
 /// With handshakes suspended: resumed ones first, then what the network has,
@@ -147,10 +138,61 @@ fn next_events(
     runtime.run_partial();
     match report(runtime, epfd, events, max, Report::First) {
         0 if runtime.device.is_busy() => attend(runtime, epfd, events, max, timeout, wait),
-        // Nothing is reportable: these connections are not (or no longer)
-        // registered for reading, and get their report when they are.
-        0 => wait(timeout),
+        0 => before_sleep(runtime, epfd, events, max, timeout, wait),
         resumed => resumed,
+    }
+}
+
+/// The thread would sleep now. Whatever is suspended and not reportable here, or was reported and left alone, is
+/// called in; what ends by that is reported.
+#[cold]
+fn before_sleep(
+    runtime: &Runtime,
+    epfd: c_int,
+    events: *mut epoll_event,
+    max: c_int,
+    timeout: c_int,
+    wait: impl Fn(c_int) -> c_int,
+) -> c_int {
+    let nested = report_nested(runtime, epfd, events, max);
+    if nested > 0 {
+        return nested;
+    }
+    runtime.call_in_if(|handshake| {
+        if handshake.reported.get() && handshake.state.get() == State::Ready {
+            suspension::left_alone();
+        }
+        true
+    });
+    match report(runtime, epfd, events, max, Report::First) {
+        0 => wait(timeout),
+        ended => ended,
+    }
+}
+
+/// Reports an epoll instance that is registered with this one, if a handshake can go on there.
+fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) -> c_int {
+    let mut found = None;
+    runtime.ready.retain(|handshake| {
+        if found.is_none() && !handshake.reported.get() {
+            let inner = fds::registration(handshake.fd.get()).filter(|inner| inner.epfd != epfd);
+            found = inner.and_then(|inner| fds::registration(inner.epfd)).filter(|outer| outer.epfd == epfd);
+        }
+        true
+    });
+    let Some(outer) = found.filter(|outer| max > 0 && outer.events & libc::EPOLLIN as u32 != 0) else { return 0 };
+    // SAFETY: the caller's array has room for one.
+    unsafe { events.write_unaligned(epoll_event { events: libc::EPOLLIN as u32, u64: outer.cookie }) };
+    1
+}
+
+/// Makes the kernel tell an edge again, for a connection on which something may lie unread.
+pub(crate) fn rearm(fd: c_int) {
+    let Some(registration) = fds::registration(fd).filter(Registration::edge_triggered) else { return };
+    if fds::is_same_socket(fd) {
+        let mut event = epoll_event { events: registration.events, u64: registration.cookie };
+        // SAFETY: what the server has registered, once more.
+        unsafe { original::epoll_ctl.get()(registration.epfd, libc::EPOLL_CTL_MOD, fd, &raw mut event) };
     }
 }
 
@@ -230,5 +272,6 @@ fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int, 
         !registration.edge_triggered()
     });
     slot().event_n(Event::SyntheticWakeups, count as u64);
+    suspension::reported(count as u32);
     count
 }

@@ -3,20 +3,22 @@
 //! libssl keeps an EVP_PKEY for each side. Making one costs OpenSSL 3.0 as
 //! much as a batched operation, so they are recycled: when libssl frees one
 //! of ours it goes back to the thread's stock, and its next use only sets
-//! another public key. The private half never enters OpenSSL: it is in the
-//! EVP_PKEY's ex_data, used once and wiped.
+//! another public key. The private half is in the EVP_PKEY's ex_data, used
+//! once and wiped; OpenSSL gets it before anybody but libssl's own derivation
+//! can see the EVP_PKEY, so that whoever comes by another way finds it
+//! complete.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use hasten_crypto::{DeriveLane, Group, wipe};
+use hasten_crypto::{Group, wipe};
 use hasten_telemetry::slot;
 
-use crate::batch::{Operation, Verdict, Work};
+use crate::batch::{Request, Verdict};
 use crate::clock::now;
-use crate::hooks::{original, original_with_caller};
+use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts::{self, Stand, is_stand_in};
@@ -198,7 +200,7 @@ unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
     // SAFETY: OpenSSL's own functions in their documented order; everything made is freed or kept.
     unsafe {
         let context =
-            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_paramgen_init.get()(context) > 0
@@ -254,6 +256,7 @@ pub(crate) unsafe fn pkey_up_ref(
     // SAFETY: the caller's EVP_PKEY is alive.
     unsafe {
         if let Some(tag) = Tag::of(pkey) {
+            complete(pkey, tag);
             tag.escaped.set(true);
         }
         original(pkey)
@@ -262,21 +265,18 @@ pub(crate) unsafe fn pkey_up_ref(
 
 type NewFromName = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut EvpPkeyCtx;
 
-/// `caller`: where the call came from.
-pub(crate) unsafe extern "C" fn context_from_name(
+pub(crate) unsafe fn context_from_name(
+    original: NewFromName,
     libctx: *mut LibCtx,
     name: *const c_char,
     properties: *const c_char,
-    caller: usize,
 ) -> *mut EvpPkeyCtx {
-    let original: NewFromName = original_with_caller::EVP_PKEY_CTX_new_from_name.get();
-    // SAFETY: the caller's arguments, forwarded; the name is a C string.
+    // SAFETY: libssl's arguments, forwarded; the name is a C string.
     unsafe {
         let plain = libctx.is_null() && properties.is_null() && !name.is_null();
         if plain
             && shortcuts::are_on()
             && let Some(runtime) = Runtime::in_handshake()
-            && shortcuts::libssl::contains(caller)
         {
             let generate = match CStr::from_ptr(name).to_bytes() {
                 b"X25519" => Generate::Known(Group::X25519),
@@ -294,31 +294,43 @@ type NewFromKey = unsafe extern "C" fn(*mut LibCtx, *mut EvpPkey, *const c_char)
 
 /// A key of ours tells what the context is for: with a private half it is to
 /// derive a secret, without one (the peer's) it is the template for ours.
-pub(crate) unsafe extern "C" fn context_from_key(
+pub(crate) unsafe fn context_from_key(
+    original: NewFromKey,
     libctx: *mut LibCtx,
     pkey: *mut EvpPkey,
     properties: *const c_char,
-    caller: usize,
 ) -> *mut EvpPkeyCtx {
-    let original: NewFromKey = original_with_caller::EVP_PKEY_CTX_new_from_pkey.get();
-    // SAFETY: the caller's arguments, forwarded.
+    // SAFETY: libssl's arguments, forwarded.
     unsafe {
-        let plain = libctx.is_null() && properties.is_null();
-        if plain
-            && shortcuts::are_on()
-            && let Some(runtime) = Runtime::in_handshake()
-            && let Some(tag) = Tag::of(pkey)
-            && shortcuts::libssl::contains(caller)
-        {
-            if tag.has_private.get() {
+        let Some(tag) = Tag::of(pkey) else { return original(libctx, pkey, properties) };
+        let plain = libctx.is_null() && properties.is_null() && shortcuts::are_on();
+        match Runtime::in_handshake().filter(|_| plain) {
+            Some(runtime) if tag.has_private.get() => {
                 runtime.exchange.own.set(Some(pkey));
                 runtime.exchange.peer.set(None);
-                return shortcuts::stand_in(Stand::Derive);
+                shortcuts::stand_in(Stand::Derive)
             }
-            runtime.exchange.generate.set(Generate::Known(tag.group));
-            return shortcuts::stand_in(Stand::Generate);
+            Some(runtime) => {
+                runtime.exchange.generate.set(Generate::Known(tag.group));
+                shortcuts::stand_in(Stand::Generate)
+            }
+            // A handshake that goes on in SSL_read, or for which shortcuts have ended meanwhile.
+            None => {
+                complete(pkey, tag);
+                original(libctx, pkey, properties)
+            }
         }
-        original(libctx, pkey, properties)
+    }
+}
+
+/// Gives OpenSSL the private half of a key that is ours so far.
+unsafe fn complete(pkey: *mut EvpPkey, tag: &Tag) {
+    if tag.has_private.get() {
+        let mut same = pkey;
+        // SAFETY: the EVP_PKEY is alive; OpenSSL puts the new key in the place of the one without a private half.
+        unsafe { import(tag, &mut same) };
+        tag.wipe();
+        tag.escaped.set(true);
     }
 }
 
@@ -385,7 +397,7 @@ unsafe fn real_context(key_pair: bool, name: *const c_char) -> Option<*mut EvpPk
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
         let context =
-            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"EC".as_ptr(), null());
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"EC".as_ptr(), null());
         if context.is_null() {
             return None;
         }
@@ -459,7 +471,7 @@ unsafe fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
         let context =
-            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_keygen_init.get()(context) > 0
@@ -544,9 +556,8 @@ pub(crate) unsafe fn derive(
 unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8]) -> bool {
     // SAFETY: the tag's bytes; nobody changes them while libssl derives with the key.
     let private = unsafe { &(&*tag.private.as_ptr())[..tag.group.private_len()] };
-    let lane = DeriveLane { private, peer: &peer.public[..peer.public_len], shared: out };
-    let mut operation = Operation::new(Work::Derive(tag.group, lane));
-    match runtime.submit(&mut operation) {
+    let request = Request::Derive(tag.group, private, &peer.public[..peer.public_len]);
+    match runtime.submit(&request, out) {
         Verdict::Done => true,
         Verdict::Cancelled => false,
         verdict => {
@@ -591,7 +602,7 @@ unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) ->
         if !import(tag, &mut own) {
             return false;
         }
-        let context = original_with_caller::EVP_PKEY_CTX_new_from_pkey.get()(null_mut(), own, null());
+        let context = original::EVP_PKEY_CTX_new_from_pkey.get()(null_mut(), own, null());
         let mut len = out.len();
         let done = !context.is_null()
             && original::EVP_PKEY_derive_init.get()(context) > 0
@@ -625,7 +636,7 @@ unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     // SAFETY: OpenSSL's own functions; the parameters end with an end and live during the call.
     let imported = unsafe {
         let context =
-            original_with_caller::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
         let imported = !context.is_null()
             && EVP_PKEY_fromdata_init.get()(context) > 0
             && EVP_PKEY_fromdata.get()(context, out, EVP_PKEY_KEYPAIR, params.as_mut_ptr()) > 0;

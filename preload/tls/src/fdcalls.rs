@@ -4,8 +4,10 @@ use core::ffi::{c_int, c_void};
 
 use libc::{sockaddr, socklen_t};
 
-use crate::fds;
-use crate::runtime::Runtime;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::runtime::{Runtime, SUSPENDED};
+use crate::{fds, loans};
 
 type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
 type Accept = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
@@ -19,6 +21,7 @@ pub(crate) unsafe fn accept4(
     len: *mut socklen_t,
     flags: c_int,
 ) -> c_int {
+    before_accepting(fd);
     // SAFETY: the program's call.
     let connection = unsafe { original(fd, address, len, flags) };
     fds::accepted(connection, flags & libc::SOCK_NONBLOCK != 0);
@@ -31,13 +34,23 @@ pub(crate) unsafe fn accept(
     address: *mut sockaddr,
     len: *mut socklen_t,
 ) -> c_int {
+    before_accepting(fd);
     // SAFETY: the program's call.
     let connection = unsafe { original(fd, address, len) };
     fds::accepted(connection, false);
     connection
 }
 
+/// A listener that blocks, in a thread with suspended handshakes.
+#[inline]
+fn before_accepting(fd: c_int) {
+    if SUSPENDED.load(Relaxed) > 0 {
+        loans::before_connecting(fd);
+    }
+}
+
 pub(crate) unsafe fn close(original: OnInt, fd: c_int) -> c_int {
+    loans::release_descriptor(fd);
     // Before the call: another thread may get the number as soon as it is free.
     fds::closed(fd);
     // SAFETY: the program's call.
@@ -63,6 +76,7 @@ pub(crate) unsafe fn dup2(
     old: c_int,
     new: c_int,
 ) -> c_int {
+    loans::release_descriptor(new);
     // SAFETY: the program's call.
     let result = unsafe { original(old, new) };
     replaced(old, result)
@@ -74,6 +88,7 @@ pub(crate) unsafe fn dup3(
     new: c_int,
     flags: c_int,
 ) -> c_int {
+    loans::release_descriptor(new);
     // SAFETY: the program's call.
     let result = unsafe { original(old, new, flags) };
     replaced(old, result)
@@ -87,12 +102,42 @@ fn replaced(old: c_int, new: c_int) -> c_int {
     new
 }
 
+type Read = unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize;
+
+pub(crate) unsafe fn read(original: Read, fd: c_int, data: *mut c_void, len: usize) -> isize {
+    if SUSPENDED.load(Relaxed) > 0 && is_held_back(fd) {
+        return nothing_to_read();
+    }
+    // SAFETY: the program's call, or libcrypto's.
+    unsafe { original(fd, data, len) }
+}
+
+/// Whether a read is to find nothing: it is that of a handshake that is called in.
+#[cold]
+fn is_held_back(fd: c_int) -> bool {
+    let Some(runtime) = Runtime::existing() else { return false };
+    if runtime.is_calling_in.get() {
+        return runtime.running().is_some_and(|handshake| handshake.fd.get() == fd);
+    }
+    loans::before_reading(fd);
+    false
+}
+
+fn nothing_to_read() -> isize {
+    // SAFETY: this thread's.
+    unsafe { *libc::__errno_location() = libc::EAGAIN };
+    -1
+}
+
 pub(crate) unsafe fn recv(original: Recv, fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> isize {
     if let Some(runtime) = Runtime::in_handshake() {
         runtime.turn.last_read.set(fd);
         if let Some(handshake) = runtime.running() {
             handshake.reads_from(fd);
         }
+    }
+    if SUSPENDED.load(Relaxed) > 0 && is_held_back(fd) {
+        return nothing_to_read();
     }
     // SAFETY: the program's call.
     unsafe { original(fd, data, len, flags) }

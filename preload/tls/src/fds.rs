@@ -3,7 +3,13 @@
 //!
 //! The kernel keeps all this but does not tell, and a resumed handshake
 //! must be reported under the server's own cookie. One lock-free entry per
-//! descriptor, in lazily committed memory; 32 bytes each.
+//! descriptor, in lazily committed memory; 40 bytes each.
+//!
+//! A descriptor can be closed, and its number used again, in ways that are
+//! not seen (io_uring, close_range, a system call made by hand). So a
+//! registration counts only for the socket that was registered, which the
+//! kernel tells by a number that it never gives twice. And a vfork child,
+//! which closes descriptors of its own while it has our memory, is not heard.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -16,7 +22,7 @@ static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 
 #[derive(Debug)]
 struct Entry {
-    /// ACCEPTED | NON_BLOCKING | (epfd + 1) << 32 | events
+    /// ACCEPTED | NON_BLOCKING | SUSPENDED | (epfd + 1) << 32 | events
     state: AtomicU64,
     /// epoll_event.data
     cookie: AtomicU64,
@@ -24,6 +30,8 @@ struct Entry {
     waiter: AtomicU64,
     /// Counts the connections that had this number.
     generation: AtomicU64,
+    /// The socket that is registered, by the kernel's number; 0: not known.
+    socket: AtomicU64,
 }
 
 /// Waited on by two threads, an epoll instance belongs to neither: which of
@@ -32,8 +40,10 @@ const SHARED: u64 = u64::MAX;
 
 const ACCEPTED: u64 = 1 << 63;
 const NON_BLOCKING: u64 = 1 << 62;
+/// A handshake on it is suspended.
+const SUSPENDED: u64 = 1 << 61;
 const EPFD_SHIFT: u32 = 32;
-const EPFD_MASK: u64 = (1 << 30) - 1;
+const EPFD_MASK: u64 = (1 << 29) - 1;
 
 /// How a descriptor is registered with an epoll instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +92,9 @@ pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
 pub(crate) fn closed(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
     // Most descriptors are files nobody asked about: do not dirty their pages.
+    if entry.state.load(Relaxed) | entry.waiter.load(Relaxed) == 0 || is_vfork_child() {
+        return;
+    }
     if entry.state.load(Relaxed) != 0 {
         entry.state.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
@@ -116,15 +129,55 @@ pub(crate) fn is_shared(epfd: c_int) -> bool {
 /// A successful `epoll_ctl`.
 pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) {
     let Some(entry) = entry(fd) else { return };
-    let kept = entry.state.load(Relaxed) & (ACCEPTED | NON_BLOCKING);
+    let kept = entry.state.load(Relaxed) & (ACCEPTED | NON_BLOCKING | SUSPENDED);
     match event {
         Some(event) if operation != libc::EPOLL_CTL_DEL => {
+            if operation == libc::EPOLL_CTL_ADD {
+                entry.socket.store(socket(fd), Relaxed);
+            }
             entry.cookie.store(event.u64, Relaxed);
             let epfd = ((epfd as u64 + 1) & EPFD_MASK) << EPFD_SHIFT;
             entry.state.store(kept | epfd | u64::from(event.events), Relaxed);
         }
         _ => entry.state.store(kept, Relaxed),
     }
+}
+
+/// The kernel's number of the socket behind a descriptor, which no other ever has; 0 if it is no socket.
+fn socket(fd: c_int) -> u64 {
+    let (mut number, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: writes to local variables, of the size given.
+    unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_COOKIE, (&raw mut number).cast(), &raw mut size) };
+    number
+}
+
+/// Whether the socket that was registered is still what the number stands for.
+pub(crate) fn is_same_socket(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| {
+        let known = entry.socket.load(Relaxed);
+        known != 0 && known == socket(fd)
+    })
+}
+
+/// A child of vfork has our memory until it executes another program, and descriptors of its own.
+pub(crate) fn is_vfork_child() -> bool {
+    // SAFETY: no argument; cannot fail.
+    unsafe { libc::getpid() != crate::start::process() }
+}
+
+/// Notes whether a handshake on this descriptor is suspended.
+pub(crate) fn set_suspended(fd: c_int, suspended: bool) {
+    let Some(entry) = entry(fd) else { return };
+    if suspended {
+        entry.state.fetch_or(SUSPENDED, Relaxed);
+    } else {
+        entry.state.fetch_and(!SUSPENDED, Relaxed);
+    }
+}
+
+/// Whether a handshake on it is suspended.
+pub(crate) fn is_suspended(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & SUSPENDED != 0)
 }
 
 /// Tells one connection from the next that gets the same number.
@@ -210,6 +263,14 @@ mod tests {
         add(5, 9, 1);
         accepted(9, false);
         assert_eq!(registration(9), None, "a reused number starts afresh");
+
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (one, other) = (std::os::fd::AsRawFd::as_raw_fd(&one), std::os::fd::AsRawFd::as_raw_fd(&other));
+        add(5, one, 1);
+        assert!(is_same_socket(one) && !is_same_socket(other));
+        // SAFETY: both are open.
+        assert_eq!(unsafe { libc::dup2(other, one) }, one);
+        assert!(!is_same_socket(one), "replaced without a word");
 
         waited_on(5);
         assert!(!is_shared(5));

@@ -1,51 +1,62 @@
-//! A server's handshake, on a stack of its own so that it can wait in the middle.
+//! A server's handshake, which can be left in the middle to wait for a batch.
 //!
 //! The server calls `SSL_do_handshake` (or `SSL_accept`, `SSL_read_early_data`)
 //! as ever. If its handshake has to wait for a batch the call returns "want
 //! read", and the next call for the same SSL goes on where it left. Whatever
 //! else the server does with that SSL in between must not enter libssl, whose
 //! state machine is in the middle of a step: reads and writes answer "want
-//! read", and `SSL_free` first lets the handshake fail on its own stack.
+//! read", and `SSL_free` first lets the handshake fail.
+//!
+//! A suspended handshake is a loan: `loans.rs` calls it in before its thread
+//! blocks anywhere, so nobody ever waits for one.
 
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
-use core::ptr::{NonNull, copy_nonoverlapping, null_mut};
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use core::mem::MaybeUninit;
+use core::ptr::{copy_nonoverlapping, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::Operation;
-use crate::coroutine::{self, Stack, StackPointer};
+use crate::batch::{Buffers, Operation};
+use crate::errors::Errors;
 use crate::fds;
 use crate::hooks::original;
 use crate::openssl::*;
-use crate::runtime::{Runtime, SUSPENDED, count_suspended, serve};
-use crate::start;
+use crate::runtime::{Runtime, SUSPENDED, count_suspended};
+use crate::slice::{self, Slice};
+use crate::{start, suspension};
 
 pub(crate) type HandshakeFn = unsafe extern "C" fn(*mut Ssl) -> c_int;
 pub(crate) type EarlyDataFn = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
 
-/// Early data is read into memory of the coroutine, because the caller's
+/// Early data is read into memory of the handshake, because the caller's
 /// buffer is gone when the call goes on; one TLS record is the most a call returns.
 const EARLY_DATA: usize = 16 << 10;
 
-/// Lives at the top of its own stack; idle ones are on the runtime's free
-/// list, and only those may be unmapped.
+/// One of a thread's handshakes. They are never freed, because another thread
+/// may look at one that it found attached to an SSL.
 pub(crate) struct Handshake {
-    pub(crate) stack: Stack,
+    pub(crate) slice: Slice,
     pub(crate) runtime: &'static Runtime,
     pub(crate) state: Cell<State>,
-    /// Where the server's flow continues while the coroutine runs.
-    pub(crate) server: Cell<StackPointer>,
-    /// Where the coroutine continues while the server runs.
-    pub(crate) coroutine: Cell<StackPointer>,
-    pub(crate) ssl: Cell<*mut Ssl>,
+    pub(crate) ssl: AtomicPtr<Ssl>,
     pub(crate) fd: Cell<c_int>,
     pub(crate) call: Cell<Call>,
-    result: Cell<c_int>,
+    pub(crate) result: Cell<c_int>,
     early_len: Cell<usize>,
+    early_data: Cell<*mut u8>,
+    /// What it waits for, in `place`, or null.
     pub(crate) operation: Cell<*mut Operation<'static>>,
+    pub(crate) place: UnsafeCell<MaybeUninit<Operation<'static>>>,
+    pub(crate) buffers: UnsafeCell<Buffers>,
+    /// What libssl said while nobody listened.
+    pub(crate) errors: Errors,
     pub(crate) cancelled: Cell<bool>,
+    /// Another thread has freed the SSL.
+    pub(crate) is_orphan: AtomicBool,
+    /// Which process made it: a forked child has the frames of the forking thread only.
+    pub(crate) process: Cell<u32>,
     /// Which of the connections that had this descriptor.
     generation: Cell<u64>,
     /// Reported to the server as readable since it became ready.
@@ -53,26 +64,24 @@ pub(crate) struct Handshake {
     /// How often the server called while the operation was queued.
     calls: Cell<u32>,
     /// References to the SSL that were taken while it was suspended.
-    pub(crate) references: Cell<u32>,
-    /// The server's callback, in front of which `cancel.rs` puts one of ours.
-    pub(crate) informs: Cell<Option<InfoFn>>,
-    /// The same, if the SSL has it itself and not from its SSL_CTX.
-    pub(crate) own_informs: Cell<Option<InfoFn>>,
-    pub(crate) next_free: Cell<*mut Handshake>,
-    early_data: NonNull<u8>,
+    pub(crate) references: AtomicU32,
+    pub(crate) next_free: Cell<*const Handshake>,
 }
+
+// SAFETY: other threads touch only the atomics, and `runtime`, which is immutable.
+unsafe impl Sync for Handshake {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// On the free list.
     Idle,
-    /// Its coroutine is on the CPU.
+    /// On the CPU.
     Running,
     /// Its operation is queued.
     Waiting,
     /// Its operation is answered.
     Ready,
-    /// The function on its coroutine has returned.
+    /// The function has returned.
     Returned,
 }
 
@@ -115,15 +124,24 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
             return call.invoke(ssl);
         }
         let runtime = Runtime::get();
+        runtime.heed_others();
+        let resumed = match suspended(ssl) {
+            Some(handshake) if !core::ptr::eq(handshake.runtime, runtime) => {
+                if !handshake.is_called_in(ssl) {
+                    return call.would_block();
+                }
+                None
+            }
+            resumed => resumed,
+        };
         if runtime.is_inside() {
-            return match suspended(ssl) {
+            return match resumed {
                 // Not from inside another handshake: its turn comes when the event loop has it.
                 Some(_) => call.would_block(),
                 None if runtime.is_driving(ssl) => call.invoke(ssl),
                 None => runtime.aside(|| call.invoke(ssl)),
             };
         }
-        let resumed = suspended(ssl);
         if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_is_init_finished.get()(ssl) == 1) {
             return call.invoke(ssl);
         }
@@ -147,7 +165,7 @@ unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_
     runtime.turn.called(ssl);
     // SAFETY: as `drive`.
     unsafe {
-        let result = match coroutine_for(runtime, ssl) {
+        let result = match slice_for(runtime, ssl) {
             Some(handshake) => handshake.begin(ssl, call),
             None => runtime.inline(ssl, || call.invoke(ssl)),
         };
@@ -176,8 +194,8 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
     }
 }
 
-/// A coroutine, if leaving the stack in the middle of this handshake is possible and likely to pay.
-unsafe fn coroutine_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static Handshake> {
+/// A handshake, if leaving it in the middle is possible and likely to pay.
+unsafe fn slice_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static Handshake> {
     if !runtime.may_leave() {
         return None;
     }
@@ -185,86 +203,83 @@ unsafe fn coroutine_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'st
     if unsafe { is_unfit(ssl) } {
         return None;
     }
-    let handshake = runtime.acquire();
-    if handshake.is_none() {
+    if !slice::has_room(&runtime.native_stack()) {
         slot().bypass(Reason::NoStack);
+        return None;
     }
-    handshake
+    runtime.acquire()
 }
 
 /// A server that uses OpenSSL's own asynchronous jobs runs on their stacks
 /// already; DTLS sends again when its timer is up, in whatever state it is;
-/// and an SSL with several owners may be freed by one and go on with another.
+/// an SSL with several owners may be freed by one and go on with another;
+/// and callbacks that run behind the point where a handshake is left must be
+/// such that they can run wherever it is called in.
 unsafe fn is_unfit(ssl: *mut Ssl) -> bool {
     // SAFETY: as `drive`.
     unsafe {
         SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0
             || SSL_is_dtls.get()(ssl) != 0
             || is_shared(ssl)
+            || !suspension::allows_callbacks_of(ssl)
     }
 }
 
 impl Handshake {
-    /// Makes a handshake at the top of a fresh stack.
-    ///
-    /// # Safety
-    ///
-    /// The stack is mapped, unused, and given away.
-    pub(crate) unsafe fn place(stack: Stack, runtime: &'static Runtime) -> &'static Handshake {
-        const ALIGN: usize = 64;
-        let size = size_of::<Handshake>().next_multiple_of(ALIGN);
-        // SAFETY: the top of the stack is 4096-aligned and has room for all of this.
-        unsafe {
-            let at = stack.top().sub(size);
-            let early_data = NonNull::new_unchecked(at.sub(EARLY_DATA));
-            let handshake = at.cast::<Handshake>();
-            handshake.write(Handshake {
-                stack,
-                runtime,
-                state: Cell::new(State::Idle),
-                server: Cell::new(null_mut()),
-                coroutine: Cell::new(coroutine::prepare(early_data.as_ptr(), serve, at.cast())),
-                ssl: Cell::new(null_mut()),
-                fd: Cell::new(-1),
-                call: Cell::new(Call::Handshake(never_called)),
-                result: Cell::new(0),
-                early_len: Cell::new(0),
-                operation: Cell::new(null_mut()),
-                cancelled: Cell::new(false),
-                generation: Cell::new(0),
-                reported: Cell::new(false),
-                calls: Cell::new(0),
-                references: Cell::new(0),
-                informs: Cell::new(None),
-                own_informs: Cell::new(None),
-                next_free: Cell::new(null_mut()),
-                early_data,
-            });
-            &*handshake
-        }
+    pub(crate) fn make(runtime: &'static Runtime) -> &'static Handshake {
+        Box::leak(Box::new(Handshake {
+            slice: Slice::new(),
+            runtime,
+            state: Cell::new(State::Idle),
+            ssl: AtomicPtr::new(null_mut()),
+            fd: Cell::new(-1),
+            call: Cell::new(Call::Handshake(never_called)),
+            result: Cell::new(0),
+            early_len: Cell::new(0),
+            early_data: Cell::new(null_mut()),
+            operation: Cell::new(null_mut()),
+            place: UnsafeCell::new(MaybeUninit::uninit()),
+            buffers: UnsafeCell::new(Buffers::NEW),
+            errors: Errors::default(),
+            cancelled: Cell::new(false),
+            is_orphan: AtomicBool::new(false),
+            process: Cell::new(0),
+            generation: Cell::new(0),
+            reported: Cell::new(false),
+            calls: Cell::new(0),
+            references: AtomicU32::new(0),
+            next_free: Cell::new(core::ptr::null()),
+        }))
+    }
+
+    pub(crate) fn ssl(&self) -> *mut Ssl {
+        self.ssl.load(Relaxed)
     }
 
     /// First call for this SSL since it last waited for the network.
     unsafe fn begin(&self, ssl: *mut Ssl, call: Call) -> c_int {
-        self.ssl.set(ssl);
+        self.ssl.store(ssl, Relaxed);
         // SAFETY: as `drive`.
         self.set_descriptor(unsafe { descriptor(ssl) });
-        self.call.set(call);
+        self.process.set(start::generation());
+        self.keep_call(call);
         // SAFETY: as `drive`.
-        unsafe {
-            self.intercept();
-            self.settle(self.runtime.run(self), call, false)
+        unsafe { self.settle(self.runtime.begin(self), call, false) }
+    }
+
+    /// Early data needs a buffer that outlives the call.
+    fn keep_call(&self, call: Call) {
+        self.call.set(call);
+        if matches!(call, Call::EarlyData(..)) && self.early_data.get().is_null() {
+            self.early_data.set(Box::leak(Box::new([0_u8; EARLY_DATA])).as_mut_ptr());
         }
     }
 
     /// Another call for an SSL whose handshake is suspended.
     unsafe fn go_on(&self, runtime: &Runtime, call: Call) -> c_int {
-        if !core::ptr::eq(runtime, self.runtime) {
-            // Its stack belongs to the thread that began it, which will be told to go on.
-            slot().bypass(Reason::ForeignThread);
-            return call.would_block();
-        }
-        if self.state.get() == State::Waiting && !self.is_pressed() {
+        let waits = self.state.get() == State::Waiting && !self.is_pressed();
+        // Where frames of the server lie in the way, and callbacks of it may run, it goes on from another depth.
+        if waits || (self.slice.is_covered() && self.state.get() != State::Returned) {
             return call.would_block();
         }
         runtime.ready.forget(self);
@@ -275,19 +290,23 @@ impl Handshake {
             if ERR_peek_error.get()() != 0 {
                 ERR_clear_error.get()();
             }
-            self.settle(runtime.run(self), call, true)
+            let state = if self.state.get() == State::Returned {
+                self.errors.raise();
+                State::Returned
+            } else {
+                runtime.resume(self)
+            };
+            self.settle(state, call, true)
         }
     }
 
     /// Reports to the server how far the handshake came.
     unsafe fn settle(&self, state: State, call: Call, was_suspended: bool) -> c_int {
-        let ssl = self.ssl.get();
         if state == State::Returned {
             let result = self.result.get();
             // SAFETY: as `drive`.
             unsafe {
                 call.deliver_early_data(self);
-                self.stop_intercepting();
                 if was_suspended {
                     self.detach();
                 }
@@ -296,8 +315,9 @@ impl Handshake {
             return result;
         }
         // SAFETY: as `drive`.
-        if !was_suspended && unsafe { attach(ssl, core::ptr::from_ref(self).cast_mut()) } {
-            count_suspended(1);
+        if !was_suspended && unsafe { attach(self.ssl(), core::ptr::from_ref(self).cast_mut()) } {
+            fds::set_suspended(self.fd.get(), true);
+            count_suspended(self, true);
         }
         call.would_block()
     }
@@ -315,18 +335,19 @@ impl Handshake {
 
     /// The SSL is its server's again.
     pub(crate) unsafe fn detach(&self) {
-        let shared = if self.references.replace(0) > 0 { SHARED } else { null_mut() };
+        let shared = if self.references.swap(0, Relaxed) > 0 { SHARED } else { null_mut() };
+        fds::set_suspended(self.fd.get(), false);
         // SAFETY: as `drive`.
-        unsafe { attach(self.ssl.get(), shared) };
-        count_suspended(-1);
+        unsafe { attach(self.ssl(), shared) };
+        count_suspended(self, false);
     }
 
-    /// Runs on the coroutine.
+    /// Runs in the slice.
     pub(crate) fn invoke(&self) {
         let call = match self.call.get() {
             Call::EarlyData(original, buffer) => {
                 let own = EarlyBuffer {
-                    data: self.early_data.as_ptr().cast(),
+                    data: self.early_data.get().cast(),
                     len: buffer.len.min(EARLY_DATA),
                     read: self.early_len.as_ptr(),
                 };
@@ -334,22 +355,26 @@ impl Handshake {
             }
             call @ Call::Handshake(_) => call,
         };
-        // SAFETY: the server's call, on another stack of the same thread; the
+        // SAFETY: the server's call, deeper on the stack of the same thread; the
         // SSL stays until the handshake has returned (see `free`).
-        self.result.set(unsafe { call.invoke(self.ssl.get()) });
+        self.result.set(unsafe { call.invoke(self.ssl()) });
     }
 
     /// Forgets the connection it served.
     pub(crate) fn reset(&self) {
         self.state.set(State::Idle);
-        self.ssl.set(null_mut());
         self.fd.set(-1);
         self.operation.set(null_mut());
         self.cancelled.set(false);
+        self.is_orphan.store(false, Relaxed);
+        self.errors.clear();
         if self.early_len.replace(0) > 0 {
             // SAFETY: the buffer is this handshake's own. Early data is the client's: do not keep it.
-            unsafe { core::ptr::write_bytes(self.early_data.as_ptr(), 0, EARLY_DATA) };
+            unsafe { core::ptr::write_bytes(self.early_data.get(), 0, EARLY_DATA) };
         }
+        self.slice.forget();
+        // Last, and seen by whoever waits for it.
+        self.ssl.store(null_mut(), std::sync::atomic::Ordering::Release);
     }
 
     /// Learns the descriptor from a read inside the handshake (servers with a BIO of their own).
@@ -367,7 +392,7 @@ impl Handshake {
     /// Whether the descriptor is still that of the connection: a server may
     /// close it and free the SSL later, or never.
     pub(crate) fn is_connected(&self) -> bool {
-        self.generation.get() == fds::generation(self.fd.get())
+        self.generation.get() == fds::generation(self.fd.get()) && fds::is_same_socket(self.fd.get())
     }
 
     pub(crate) fn becomes_ready(&self) {
@@ -379,7 +404,7 @@ impl Handshake {
 
 impl Call {
     unsafe fn invoke(self, ssl: *mut Ssl) -> c_int {
-        // SAFETY: the arguments the server gave, or the coroutine's own buffer.
+        // SAFETY: the arguments the server gave, or the handshake's own buffer.
         unsafe {
             match self {
                 Call::Handshake(original) => original(ssl),
@@ -408,7 +433,9 @@ impl Call {
         let len = handshake.early_len.get().min(buffer.len);
         // SAFETY: the caller's buffer has `len` bytes and is valid during its call.
         unsafe {
-            copy_nonoverlapping(handshake.early_data.as_ptr(), buffer.data.cast(), len);
+            if len > 0 {
+                copy_nonoverlapping(handshake.early_data.get(), buffer.data.cast(), len);
+            }
             buffer.read.write(len);
         }
     }
@@ -440,11 +467,14 @@ pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     if index < 0 {
         return None;
     }
-    // SAFETY: the index is ours: the value is null, SHARED, or a suspended handshake; only idle ones are unmapped.
+    // SAFETY: the index is ours: the value is null, SHARED, or a handshake, and those are never freed.
     unsafe {
         let attached = SSL_get_ex_data.get()(ssl, index).cast::<Handshake>();
         let handshake = if attached == SHARED { None } else { attached.as_ref() }?;
-        (handshake.state.get() != State::Running).then_some(handshake)
+        let is_its = handshake.ssl().cast_const() == ssl && handshake.process.get() == start::generation();
+        let is_here = Runtime::existing().is_some_and(|here| core::ptr::eq(here, handshake.runtime));
+        // Only its own thread can see it run: whoever else comes, comes while it is suspended.
+        (is_its && !(is_here && handshake.state.get() == State::Running)).then_some(handshake)
     }
 }
 
@@ -464,9 +494,9 @@ pub(crate) unsafe fn share(ssl: *mut Ssl) {
         if EX_INDEX.load(Relaxed) < 0 {
             return;
         }
-        match SSL_get_ex_data.get()(ssl, EX_INDEX.load(Relaxed)).cast::<Handshake>() {
-            attached if attached.is_null() || attached == SHARED => _ = attach(ssl, SHARED),
-            handshake => (*handshake).references.set((*handshake).references.get() + 1),
+        match suspended(ssl) {
+            Some(handshake) => _ = handshake.references.fetch_add(1, Relaxed),
+            None => _ = attach(ssl, SHARED),
         }
     }
 }

@@ -10,25 +10,24 @@ use hasten_crypto::kdf;
 use hasten_telemetry::{Event, slot};
 
 use crate::digest::{Digest, with_hash};
-use crate::hooks::original_with_caller;
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::{fetch, key_schedule, shortcuts};
 
-/// libssl passes everything as parameters and uses a context once; others may
-/// have set half of them before, hence only for libssl.
-pub(crate) unsafe extern "C" fn derive(
+type DeriveFn = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
+
+/// libssl passes everything as parameters and uses a context once.
+pub(crate) unsafe fn derive(
+    original: DeriveFn,
     context: *mut EvpKdfCtx,
     out: *mut u8,
     len: usize,
     params: *const Param,
-    caller: usize,
 ) -> c_int {
     // SAFETY: the caller's arguments.
     unsafe {
         if shortcuts::are_on()
             && Runtime::in_handshake().is_some()
-            && shortcuts::libssl::contains(caller)
             && !out.is_null()
             && !params.is_null()
         {
@@ -48,7 +47,7 @@ pub(crate) unsafe extern "C" fn derive(
                 return 1;
             }
         }
-        original_with_caller::EVP_KDF_derive.get()(context, out, len, params)
+        original(context, out, len, params)
     }
 }
 

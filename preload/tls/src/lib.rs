@@ -2,10 +2,12 @@
 //!
 //! Preloaded into a server, it interposes on the calls between server,
 //! libssl, libcrypto and libc (`hooks.rs` is the table). A handshake that
-//! needs an expensive operation leaves its stack (`handshake.rs`,
-//! `coroutine.rs`), the operation waits for others of its kind
-//! (`runtime.rs`), the event loop says when to stop waiting (`epoll.rs`), and
-//! eight are computed for little more than the price of one (`batch.rs`).
+//! needs an expensive operation is left in the middle (`handshake.rs`,
+//! `slice.rs`), the operation waits for others of its kind (`runtime.rs`),
+//! the event loop says when to stop waiting (`epoll.rs`), and eight are
+//! computed for little more than the price of one (`batch.rs`). Before the
+//! thread does anything else than go round its loop, what was left goes on
+//! (`loans.rs`).
 //! What is cheaper done directly than by OpenSSL's frameworks is done
 //! directly (`sign.rs`, `exchange.rs`, `kdf.rs`).
 //!
@@ -20,10 +22,10 @@ mod calls;
 mod cancel;
 mod clock;
 mod config;
-mod coroutine;
 mod device;
 mod digest;
 mod epoll;
+mod errors;
 mod exchange;
 mod fdcalls;
 mod fds;
@@ -33,12 +35,15 @@ mod hooks;
 mod kdf;
 mod key_schedule;
 mod keys;
+mod loans;
 mod openssl;
 mod random;
 mod ready;
 mod runtime;
 mod shortcuts;
 mod sign;
+mod slice;
 mod start;
+mod suspension;
 mod tickets;
 mod turn;

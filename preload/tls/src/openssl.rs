@@ -122,6 +122,17 @@ pub(crate) unsafe extern "C" fn not_copied(
 /// What SSL_CTX_set_info_callback takes.
 pub(crate) type InfoFn = unsafe extern "C" fn(*const Ssl, c_int, c_int);
 
+/// What SSL_CTX_set_keylog_callback takes.
+pub(crate) type KeylogFn = unsafe extern "C" fn(*const Ssl, *const c_char);
+
+/// ERR_set_error, whose prototype is variadic.
+pub(crate) type SetError = unsafe extern "C" fn(c_int, c_int, *const c_char, ...);
+
+#[allow(non_upper_case_globals)]
+pub(crate) static ERR_set_error: hasten_hook::Original<SetError> =
+    // SAFETY: the documented prototype.
+    unsafe { hasten_hook::Original::new(hasten_hook::Library::Crypto, c"ERR_set_error") };
+
 /// `class_index` of CRYPTO_get_ex_new_index
 pub(crate) const EX_INDEX_SSL: c_int = 0;
 pub(crate) const EX_INDEX_EVP_PKEY: c_int = 17;
@@ -160,8 +171,8 @@ imports! {
     Ssl fn SSL_is_dtls(*const Ssl) -> c_int;
     Ssl fn SSL_get_SSL_CTX(*const Ssl) -> *mut SslCtx;
     Ssl fn SSL_get_info_callback(*const Ssl) -> Option<InfoFn>;
-    Ssl fn SSL_set_info_callback(*mut Ssl, Option<InfoFn>);
     Ssl fn SSL_CTX_get_info_callback(*mut SslCtx) -> Option<InfoFn>;
+    Ssl fn SSL_CTX_get_keylog_callback(*const SslCtx) -> Option<KeylogFn>;
     Ssl fn SSL_SESSION_up_ref(*mut Session) -> c_int;
     Ssl fn SSL_get_state(*const Ssl) -> c_int;
     Ssl fn SSL_get_num_tickets(*const Ssl) -> usize;
@@ -176,6 +187,9 @@ imports! {
     Crypto fn BIO_s_null() -> *const BioMethod;
     Crypto fn ERR_set_mark() -> c_int;
     Crypto fn ERR_pop_to_mark() -> c_int;
+    Crypto fn ERR_new();
+    Crypto fn ERR_set_debug(*const c_char, c_int, *const c_char);
+    Crypto fn ERR_get_error_all(*mut *const c_char, *mut c_int, *mut *const c_char, *mut *const c_char, *mut c_int) -> c_ulong;
     Crypto fn ERR_peek_error() -> c_ulong;
     Crypto fn ERR_clear_error();
     Crypto fn RAND_priv_bytes(*mut u8, c_int) -> c_int;

@@ -2,30 +2,28 @@
 //! which handshakes can go on.
 //!
 //! A handshake that needs a signature or a shared secret queues an
-//! [`Operation`] and leaves its stack ([`Runtime::submit`]). Eight of a kind
-//! run at once as soon as the eighth is queued; fewer when the event loop
-//! has nothing else to do ([`Runtime::run_partial`]). Handshakes whose
-//! operation is answered are reported to the server as readable
-//! (`epoll.rs`), and go on when it calls into libssl again.
+//! [`Operation`] and is left ([`Runtime::submit`]). Eight of a kind run at
+//! once as soon as the eighth is queued; fewer when the event loop has
+//! nothing else to do ([`Runtime::run_partial`]). Handshakes whose operation
+//! is answered are reported to the server as readable (`epoll.rs`), and go on
+//! when it calls into libssl again, or before the thread blocks (`loans.rs`).
 //!
-//! Everything is in cells: coroutines re-enter, so no `&mut` may be held
-//! across a switch of stacks.
+//! Everything is in cells: slices re-enter, so no `&mut` may be held across
+//! a call of one.
 
 mod offload;
-mod surplus;
 
-use core::cell::Cell;
-use core::ffi::c_void;
+use core::cell::{Cell, RefCell};
+use core::ops::Range;
 use core::ptr::{null, null_mut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{Engine, LANES, Operation, Verdict, Work};
+use crate::batch::{Engine, LANES, Operation, Request, Verdict};
 use crate::clock::now;
 use crate::config;
-use crate::coroutine::{self, Stack};
 use crate::device::{self, Device};
 use crate::exchange::Exchange;
 use crate::fds;
@@ -33,18 +31,17 @@ use crate::handshake::{Handshake, State};
 use crate::openssl::Ssl;
 use crate::ready::ReadyRing;
 use crate::sign::SigningSlot;
+use crate::slice;
+use crate::suspension;
 use crate::tickets::Tickets;
 use crate::turn::Turn;
-use surplus::Demand;
 
-/// Handshakes a thread may have suspended at once. Each holds a stack of
-/// which it touches some 20 KiB; beyond, operations run at once.
+/// Handshakes a thread may have suspended at once, at two or three kilobytes
+/// of frames each; beyond, operations run at once.
 pub(crate) const MAX_HANDSHAKES: usize = 1024;
 
-/// The same for all threads of a process. A stack is two memory maps, of
-/// which the kernel allows 65,530 by default, and the server needs some, too.
-const MAX_STACKS: u32 = 4096;
-static STACKS: AtomicU32 = AtomicU32::new(0);
+/// Handshakes that keep the memory for their frames while they are idle.
+const KEPT: usize = 64;
 
 /// Turns of the event loop that an operation waits for company while every
 /// turn brings the server something to do. A busy nginx accepts one connection
@@ -56,7 +53,7 @@ const PATIENCE: u32 = 24;
 const PATIENCE_NS: u64 = 5_000_000;
 
 /// Suspended handshakes of all threads: while there are none, nobody needs
-/// to ask whether an SSL is suspended.
+/// to ask whether an SSL is suspended, or to call one in.
 pub(crate) static SUSPENDED: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -76,13 +73,15 @@ struct HandOver;
 
 impl Drop for HandOver {
     fn drop(&mut self) {
-        let Some(runtime) = RUNTIME.replace(None) else { return };
-        // One with suspended handshakes stays as it is: their SSLs refer to it.
-        if runtime.mapped.get() != runtime.idle.get() {
+        let Some(runtime) = RUNTIME.get() else { return };
+        runtime.call_in_all();
+        RUNTIME.set(None);
+        // One that could not be called in refers to it.
+        if !runtime.suspended.borrow().is_empty() {
             return;
         }
         runtime.turn.reset();
-        runtime.unmap(runtime.idle.get());
+        runtime.shrink(0);
         if let Ok(mut ended) = ENDED.lock() {
             ended.push(Recycled(runtime));
         }
@@ -90,18 +89,27 @@ impl Drop for HandOver {
 }
 
 pub(crate) struct Runtime {
-    /// The handshake whose coroutine is running.
-    running: Cell<*mut Handshake>,
-    /// The SSL whose handshake function is running, with or without a coroutine.
-    driving: Cell<*mut Ssl>,
+    /// The handshake that runs in a slice.
+    running: Cell<*const Handshake>,
+    /// The SSL whose handshake function is running, in a slice or not, and how deep on the stack.
+    driving: Cell<(*mut Ssl, usize)>,
     queues: [Queue; crate::batch::ALGORITHMS],
     waiting: Cell<u32>,
     pub(crate) ready: ReadyRing,
-    free: Cell<*mut Handshake>,
-    mapped: Cell<usize>,
+    /// All that are suspended.
+    pub(crate) suspended: RefCell<Vec<*const Handshake>>,
+    free: Cell<*const Handshake>,
+    made: Cell<usize>,
     /// Handshakes on the free list.
     idle: Cell<usize>,
-    demand: Demand,
+    /// The stack that the system gave this thread.
+    stack: Cell<(usize, usize)>,
+    /// Reads of the running handshake find nothing: it is called in, and the rest is the server's to read.
+    pub(crate) is_calling_in: Cell<bool>,
+    /// The running handshake is made to fail.
+    pub(crate) is_cancelling: Cell<bool>,
+    /// How often another thread had wanted something when this one last listened.
+    pub(crate) heeded: Cell<u32>,
     pub(crate) turn: Turn,
     pub(crate) engine: Engine,
     pub(crate) device: Device,
@@ -137,25 +145,39 @@ impl Runtime {
     #[cold]
     fn make() -> &'static Runtime {
         let recycled = ENDED.lock().ok().and_then(|mut ended| ended.pop());
-        let runtime = recycled.map_or_else(Self::allocate, |Recycled(runtime)| runtime);
+        let stack = slice::native_stack();
+        let runtime = match recycled {
+            Some(Recycled(runtime)) => runtime.on(stack),
+            None => Self::allocate(stack),
+        };
         RUNTIME.set(Some(runtime));
         // Registers this thread for the hand-over at its end.
         let _ = AT_THREAD_EXIT.try_with(|_| ());
         runtime
     }
 
-    /// Never freed: suspended handshakes and the stacks they are on refer to it.
-    fn allocate() -> &'static Runtime {
+    /// Another thread takes over what one has left.
+    fn on(&'static self, stack: Range<usize>) -> &'static Runtime {
+        self.stack.set((stack.start, stack.end));
+        self
+    }
+
+    /// Never freed: handshakes refer to it.
+    fn allocate(stack: Range<usize>) -> &'static Runtime {
         Box::leak(Box::new(Runtime {
-            running: Cell::new(null_mut()),
-            driving: Cell::new(null_mut()),
+            running: Cell::new(null()),
+            driving: Cell::new((null_mut(), 0)),
             queues: Default::default(),
             waiting: Cell::new(0),
             ready: ReadyRing::new(),
-            free: Cell::new(null_mut()),
-            mapped: Cell::new(0),
+            suspended: RefCell::default(),
+            free: Cell::new(null()),
+            made: Cell::new(0),
             idle: Cell::new(0),
-            demand: Demand::new(),
+            stack: Cell::new((stack.start, stack.end)),
+            is_calling_in: Cell::new(false),
+            is_cancelling: Cell::new(false),
+            heeded: Cell::new(0),
             turn: Turn::new(),
             engine: Engine::new(),
             device: Device::new(),
@@ -172,22 +194,54 @@ impl Runtime {
     }
 
     /// Whether the server is inside a handshake function right now.
+    ///
+    /// A callback may have left it by longjmp, as those of Perl and Ruby do: then the stack is shorter than it was.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
-        !self.driving.get().is_null()
+        let (ssl, depth) = self.driving.get();
+        if ssl.is_null() {
+            return false;
+        }
+        if slice::here() < depth || !self.native_stack().contains(&depth) {
+            return true;
+        }
+        self.was_left();
+        false
+    }
+
+    #[cold]
+    fn was_left(&self) {
+        self.driving.set((null_mut(), 0));
+        // SAFETY: null, or a handshake, which is never freed.
+        if let Some(handshake) = unsafe { self.running.replace(null()).as_ref() }
+            && handshake.state.get() == State::Running
+        {
+            self.is_calling_in.set(false);
+            self.is_cancelling.set(false);
+            if self.suspended.borrow().iter().any(|other| core::ptr::eq(*other, handshake)) {
+                count_suspended(handshake, false);
+            }
+            self.release(handshake);
+        }
     }
 
     /// Whether it is inside one for this SSL: libssl's functions call each other.
     #[inline]
     pub(crate) fn is_driving(&self, ssl: *mut Ssl) -> bool {
-        self.driving.get() == ssl
+        self.driving.get().0 == ssl
     }
 
-    /// The handshake whose coroutine is running, if one is.
+    /// The handshake that runs in a slice, if one does.
     #[inline]
     pub(crate) fn running(&self) -> Option<&Handshake> {
-        // SAFETY: `running` is null or a handshake of this runtime, and only idle ones are unmapped.
+        // SAFETY: `running` is null or a handshake, which is never freed.
         unsafe { self.running.get().as_ref() }
+    }
+
+    /// The stack on which slices can be.
+    pub(crate) fn native_stack(&self) -> Range<usize> {
+        let (start, end) = self.stack.get();
+        start..end
     }
 
     /// Whether operations are queued.
@@ -207,10 +261,10 @@ impl Runtime {
             || config::get().eager
     }
 
-    /// Runs a handshake function on the server's stack: operations in it are not queued.
+    /// Runs a handshake function in which operations are not queued.
     pub(crate) fn inline<R>(&self, ssl: *mut Ssl, body: impl FnOnce() -> R) -> R {
         self.forget_notes();
-        let outer = self.driving.replace(ssl);
+        let outer = self.driving.replace((ssl, slice::here()));
         let result = body();
         self.driving.set(outer);
         result
@@ -219,8 +273,8 @@ impl Runtime {
     /// Runs something that must not be taken for part of the running
     /// handshake: a server callback that does TLS of its own.
     pub(crate) fn aside<R>(&self, body: impl FnOnce() -> R) -> R {
-        let running = self.running.replace(null_mut());
-        let driving = self.driving.replace(null_mut());
+        let running = self.running.replace(null());
+        let driving = self.driving.replace((null_mut(), 0));
         let result = body();
         self.running.set(running);
         self.driving.set(driving);
@@ -233,64 +287,95 @@ impl Runtime {
         self.exchange.clear();
     }
 
-    /// Lets a handshake run until it ends or waits.
-    pub(crate) fn run(&self, handshake: &Handshake) -> State {
-        self.forget_notes();
-        loop {
-            handshake.state.set(State::Running);
-            let outer = self.running.replace(core::ptr::from_ref(handshake).cast_mut());
-            let driving = self.driving.replace(handshake.ssl.get());
-            // SAFETY: the coroutine was prepared by `acquire` or left by `leave`, on this thread, and is not running.
-            unsafe { coroutine::switch(handshake.server.as_ptr(), handshake.coroutine.get()) };
-            self.running.set(outer);
-            self.driving.set(driving);
-            match handshake.state.get() {
-                State::Waiting => {
-                    let queue = self.queue_of(handshake);
-                    if device::is_wished() {
-                        self.offer(queue);
-                    }
-                    // The eighth of a kind completes its group and goes on at once.
-                    if queue.len.get() < LANES {
-                        return handshake.state.get();
-                    }
-                    self.run_queue(queue, handshake);
-                    slot().event(Event::Resumed);
-                }
-                state => return state,
-            }
+    /// Begins a handshake, and lets it run until it ends or waits.
+    pub(crate) fn begin(&self, handshake: &Handshake) -> State {
+        unsafe extern "C" fn body(handshake: usize) {
+            // SAFETY: the handshake below, which is never freed.
+            let handshake = unsafe { &*(handshake as *const Handshake) };
+            handshake.invoke();
+            handshake.state.set(State::Returned);
         }
+        self.step(handshake, || {
+            // SAFETY: whoever acquired the handshake has seen that there is room.
+            unsafe { handshake.slice.begin(body, core::ptr::from_ref(handshake) as usize) }
+        });
+        self.go_on_with_group(handshake)
     }
 
-    /// Whether leaving a handshake's stack can lead to anything, and is likely enough to.
+    /// Lets a handshake that was left run until it ends or waits again.
+    pub(crate) fn resume(&self, handshake: &Handshake) -> State {
+        // SAFETY: it was left on this thread, whose handshake it is.
+        self.step(handshake, || unsafe { handshake.slice.resume() });
+        self.go_on_with_group(handshake)
+    }
+
+    fn step(&self, handshake: &Handshake, run: impl FnOnce()) {
+        self.forget_notes();
+        handshake.state.set(State::Running);
+        let outer = self.running.replace(handshake);
+        let driving = self.driving.replace((handshake.ssl(), slice::here()));
+        run();
+        self.running.set(outer);
+        self.driving.set(driving);
+    }
+
+    /// The eighth of a kind completes its group and goes on at once.
+    fn go_on_with_group(&self, handshake: &Handshake) -> State {
+        while handshake.state.get() == State::Waiting {
+            let queue = self.queue_of(handshake);
+            if device::is_wished() {
+                self.offer(queue);
+            }
+            if queue.len.get() < LANES {
+                break;
+            }
+            self.run_queue(queue, handshake);
+            slot().event(Event::Resumed);
+            // SAFETY: as in `resume`.
+            self.step(handshake, || unsafe { handshake.slice.resume() });
+        }
+        handshake.state.get()
+    }
+
+    /// Whether leaving a handshake in the middle can lead to anything, and is likely enough to.
     pub(crate) fn may_leave(&self) -> bool {
         let batches = self.engine.can_batch();
         (batches || self.device.is_here())
+            && suspension::is_on()
             && self.turn.comes_back()
             && (self.expects_company()
                 || self.device.takes_alone(|algorithm| self.engine.software_ns(algorithm, 1)))
     }
 
-    /// Queues an operation of the running handshake and leaves its stack
-    /// until the operation is answered.
-    pub(crate) fn submit(&self, operation: &mut Operation<'_>) -> Verdict {
+    /// Queues an operation of the running handshake and leaves that until the
+    /// operation is answered; the result is in `out` then.
+    pub(crate) fn submit(&self, request: &Request<'_>, out: &mut [u8]) -> Verdict {
         let Some(handshake) = self.running() else { return Verdict::Bypass(Reason::Alone) };
         if handshake.cancelled.get() {
             return Verdict::Cancelled;
         }
-        if !self.can_suspend(handshake) {
+        if self.is_calling_in.get() || !self.can_suspend(handshake) {
             return Verdict::Bypass(Reason::NotPolled);
         }
-        // It has left its stack for the sake of a device that is not for this.
-        if device::is_wished() && !matches!(operation.work, Work::Rsa(_)) && !self.expects_company() {
+        // It was begun for the sake of a device that is not for this.
+        if device::is_wished() && !matches!(request, Request::Rsa(..)) && !self.expects_company() {
             return Verdict::Bypass(Reason::Alone);
         }
-        operation.owner = self.running.get();
-        let queue = &self.queues[operation.algorithm().index()];
-        // The lifetime ends here because the queue outlives no operation: this
-        // function returns only when the operation has left the queue.
-        let operation: *mut Operation<'static> = core::ptr::from_mut(operation).cast();
+        // SAFETY: the handshake runs and waits for nothing, so nobody else looks at these.
+        let verdict = unsafe {
+            let operation = request.place(&*handshake, &mut *handshake.buffers.get());
+            let operation = (*handshake.place.get()).write(operation);
+            self.enqueue(handshake, operation);
+            handshake.slice.leave();
+            (*handshake.operation.replace(null_mut())).verdict
+        };
+        // SAFETY: as above; the operation has left its queue.
+        unsafe { (*handshake.buffers.get()).deliver(verdict, out) }
+    }
+
+    fn enqueue(&self, handshake: &Handshake, operation: *mut Operation<'static>) {
         handshake.operation.set(operation);
+        let queue = self.queue_of(handshake);
         if queue.len.get() == 0 {
             queue.since.set(self.turn.number.get());
             queue.since_ns.set(now());
@@ -300,33 +385,25 @@ impl Runtime {
         self.waiting.set(self.waiting.get() + 1);
         handshake.state.set(State::Waiting);
         slot().event(Event::Suspended);
-        self.leave(handshake);
-        handshake.operation.set(null_mut());
-        // SAFETY: the caller's operation, exclusively ours again.
-        unsafe { (*operation).verdict }
-    }
-
-    /// Switches from a coroutine back to the server's stack.
-    pub(crate) fn leave(&self, handshake: &Handshake) {
-        // SAFETY: called on the coroutine of `handshake`; `server` was stored by the switch that entered it.
-        unsafe { coroutine::switch(handshake.coroutine.as_ptr(), handshake.server.get()) };
     }
 
     /// Whether the server will come back to this connection when told it is readable.
     fn can_suspend(&self, handshake: &Handshake) -> bool {
         let (fd, epfd) = (handshake.fd.get(), self.turn.epfd.get());
-        if fd < 0 || !self.turn.sleeps() {
+        if fd < 0 || !self.turn.sleeps() || !core::ptr::eq(handshake.runtime, self) {
             return false;
         }
         let registered = match fds::registration(fd) {
-            Some(registration) => registration.epfd == epfd && !registration.one_shot(),
+            Some(registration) => {
+                registration.epfd == epfd && !registration.one_shot() && fds::is_same_socket(fd)
+            }
             None => self.turn.registers_late.get() && fds::is_accepted(fd),
         };
         registered && fds::is_non_blocking(fd)
     }
 
     fn queue_of(&self, handshake: &Handshake) -> &Queue {
-        // SAFETY: a waiting handshake's operation is on its suspended stack.
+        // SAFETY: a waiting handshake's operation is in its place.
         let algorithm = unsafe { (*handshake.operation.get()).algorithm() };
         &self.queues[algorithm.index()]
     }
@@ -367,7 +444,7 @@ impl Runtime {
         for (to, from) in operations.iter_mut().zip(&queue.operations[..len]) {
             *to = from.get();
         }
-        // SAFETY: queued operations live on suspended stacks, and each is queued once.
+        // SAFETY: queued operations are in the places of suspended handshakes, and each is queued once.
         let mut lanes = operations[..len].iter().map(|operation| unsafe { &mut **operation });
         let lanes: [Option<&mut Operation<'static>>; LANES] = core::array::from_fn(|_| lanes.next());
         self.engine.answer(lanes);
@@ -397,58 +474,74 @@ impl Runtime {
         }
         self.ready.forget(handshake);
         if !operation.is_null() {
-            // SAFETY: the operation is on the suspended stack.
+            // SAFETY: the operation is in its handshake's place.
             unsafe { (*operation).verdict = Verdict::Cancelled };
         }
     }
 
-    /// A coroutine to run a handshake function on, or none when too many are suspended.
+    /// A handshake to run, or none when too many are suspended.
     pub(crate) fn acquire(&'static self) -> Option<&'static Handshake> {
-        let handshake = self.take_idle().or_else(|| self.map())?;
-        self.demand.note(self.mapped.get() - self.idle.get());
-        Some(handshake)
-    }
-
-    fn take_idle(&self) -> Option<&'static Handshake> {
-        // SAFETY: the free list holds idle handshakes of this runtime, which stay until they are unmapped from here.
-        let handshake = unsafe { self.free.get().as_ref() }?;
-        self.free.set(handshake.next_free.replace(null_mut()));
-        self.idle.set(self.idle.get() - 1);
-        Some(handshake)
-    }
-
-    #[cold]
-    fn map(&'static self) -> Option<&'static Handshake> {
-        if self.mapped.get() == MAX_HANDSHAKES || STACKS.load(Ordering::Relaxed) >= MAX_STACKS {
+        // SAFETY: the free list holds idle handshakes of this runtime, which are never freed.
+        if let Some(handshake) = unsafe { self.free.get().as_ref() } {
+            self.free.set(handshake.next_free.replace(null()));
+            self.idle.set(self.idle.get() - 1);
+            return Some(handshake);
+        }
+        if self.made.get() == MAX_HANDSHAKES {
+            slot().bypass(Reason::NoStack);
             return None;
         }
-        let stack = Stack::map()?;
-        STACKS.fetch_add(1, Ordering::Relaxed);
-        self.mapped.set(self.mapped.get() + 1);
-        // SAFETY: the stack is fresh.
-        Some(unsafe { Handshake::place(stack, self) })
+        self.made.set(self.made.get() + 1);
+        Some(Handshake::make(self))
     }
 
-    /// Returns a coroutine whose function has returned.
+    /// In a forked child: what could not be called in before is the parent's.
+    pub(crate) fn forget_all(&self) {
+        for queue in &self.queues {
+            queue.len.set(0);
+        }
+        self.waiting.set(0);
+        self.ready.clear();
+        self.suspended.borrow_mut().clear();
+        SUSPENDED.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns a handshake whose function has returned.
     pub(crate) fn release(&self, handshake: &Handshake) {
         handshake.reset();
+        if self.idle.get() >= KEPT {
+            handshake.slice.shrink();
+        }
         self.idle.set(self.idle.get() + 1);
-        handshake.next_free.set(self.free.replace(core::ptr::from_ref(handshake).cast_mut()));
+        handshake.next_free.set(self.free.replace(handshake));
+    }
+
+    /// Gives back the memory of idle handshakes beyond so many.
+    fn shrink(&self, kept: usize) {
+        let mut next = self.free.get();
+        let mut at = 0;
+        // SAFETY: as `acquire`.
+        while let Some(handshake) = unsafe { next.as_ref() } {
+            if at >= kept {
+                handshake.slice.shrink();
+            }
+            at += 1;
+            next = handshake.next_free.get();
+        }
     }
 }
 
-/// Body of every coroutine: run the function that was asked for, report, wait for the next.
-pub(crate) extern "C" fn serve(handshake: *mut c_void) -> ! {
-    // SAFETY: `Handshake::place` passes the handshake itself, which lives as long as this stack.
-    let handshake = unsafe { &*handshake.cast::<Handshake>() };
-    loop {
-        handshake.invoke();
-        handshake.state.set(State::Returned);
-        handshake.runtime.leave(handshake);
+/// Counts a handshake as suspended, or not any more.
+pub(crate) fn count_suspended(handshake: &Handshake, suspended: bool) {
+    let list = &handshake.runtime.suspended;
+    if suspended {
+        SUSPENDED.fetch_add(1, Ordering::Relaxed);
+        list.borrow_mut().push(handshake);
+    } else {
+        SUSPENDED.fetch_sub(1, Ordering::Relaxed);
+        let mut list = list.borrow_mut();
+        if let Some(at) = list.iter().position(|other| core::ptr::eq(*other, handshake)) {
+            list.swap_remove(at);
+        }
     }
-}
-
-/// Counts a handshake as suspended from here on, for every thread.
-pub(crate) fn count_suspended(delta: i32) {
-    SUSPENDED.fetch_add(delta as u32, Ordering::Relaxed);
 }

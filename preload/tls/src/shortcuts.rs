@@ -8,11 +8,11 @@
 //! library context, property queries, or providers loaded at run time there
 //! are no stand-ins and OpenSSL does its work itself.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 use core::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
-use crate::hooks::{original, original_with_caller};
+use crate::hooks::original;
 use crate::openssl::*;
 use crate::{config, digest};
 
@@ -49,13 +49,12 @@ pub(crate) fn init() -> bool {
             && digest::is_available()
             && EVP_default_properties_is_fips_enabled
                 .find()
-                .is_some_and(|is_enabled| is_enabled(null_mut()) == 0)
-            && libssl::learn();
+                .is_some_and(|is_enabled| is_enabled(null_mut()) == 0);
         if !ready {
             return false;
         }
         for stand_in in &STAND_INS {
-            let inert = original_with_caller::EVP_PKEY_CTX_new_from_name.get()(
+            let inert = original::EVP_PKEY_CTX_new_from_name.get()(
                 null_mut(),
                 c"X25519".as_ptr(),
                 null(),
@@ -107,46 +106,4 @@ reconfigures! {
     provider_unload(provider: *mut Provider) -> c_int;
     set_default_properties(libctx: *mut LibCtx, properties: *const c_char) -> c_int;
     enable_fips(libctx: *mut LibCtx, enable: c_int) -> c_int;
-}
-
-/// Where libssl's code is: a call from there follows libssl's source, one
-/// from a server's callback may do anything.
-pub(crate) mod libssl {
-    use super::*;
-
-    static START: AtomicUsize = AtomicUsize::new(0);
-    static END: AtomicUsize = AtomicUsize::new(0);
-
-    #[inline]
-    pub(crate) fn contains(address: usize) -> bool {
-        START.load(Relaxed) <= address && address < END.load(Relaxed)
-    }
-
-    pub(super) fn learn() -> bool {
-        let inside = original::SSL_do_handshake.find().map_or(null(), |function| function as *const c_void);
-        // SAFETY: the callback gets the address and only writes the two statics.
-        unsafe { libc::dl_iterate_phdr(Some(visit), inside.cast_mut()) };
-        END.load(Relaxed) != 0
-    }
-
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, address: *mut c_void) -> c_int {
-        // SAFETY: the dynamic linker passes a valid description of a loaded object.
-        let (base, headers) = unsafe {
-            let info = &*info;
-            (info.dlpi_addr as usize, core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize))
-        };
-        let code = headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
-        for header in code {
-            let start = base + header.p_vaddr as usize;
-            let end = start + header.p_memsz as usize;
-            if (start..end).contains(&(address as usize)) {
-                START.store(start, Relaxed);
-                END.store(end, Relaxed);
-                return 1;
-            }
-        }
-        0
-    }
 }

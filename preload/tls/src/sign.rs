@@ -9,10 +9,10 @@ use core::cell::Cell;
 use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 
-use hasten_crypto::{MAX_OUTPUT, RsaKey, RsaLane, encoding};
+use hasten_crypto::{EcKey, MAX_OUTPUT, RsaKey, encoding};
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{self, MAX_SIGNATURE, Operation, Verdict, Work};
+use crate::batch::{self, MAX_SIGNATURE, Request, Verdict};
 use crate::clock::now;
 use crate::digest::{self, Digest, with_hash};
 use crate::hooks::original;
@@ -195,13 +195,27 @@ impl Signing {
         let hash = &hash[..self.digest.len()];
         // SAFETY: as `key`.
         match unsafe { self.key() } {
-            Key::Ec(key) => {
-                let signature = runtime.engine.ecdsa(key, hash);
-                let written = signature.and_then(|signature| signature.to_der(out));
-                written.ok_or(Verdict::Bypass(Reason::UnsupportedParameters))
-            }
+            Key::Ec(key) => self.sign_ecdsa(runtime, key, hash, out),
             Key::Rsa(key) => self.sign_rsa(runtime, key, hash, out),
             Key::Refused(reason) => Err(Verdict::Bypass(*reason)),
+        }
+    }
+
+    /// With others if the handshake can wait for them, or at once if even one lane beats the original.
+    fn sign_ecdsa(
+        &self,
+        runtime: &Runtime,
+        key: &EcKey,
+        hash: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Verdict> {
+        match runtime.submit(&Request::Ecdsa(key, hash), out) {
+            Verdict::DoneWith(written) => Ok(written),
+            Verdict::Cancelled => Err(Verdict::Cancelled),
+            verdict => {
+                let signature = runtime.engine.ecdsa(key, hash);
+                signature.and_then(|signature| signature.to_der(out)).ok_or(verdict)
+            }
         }
     }
 
@@ -232,8 +246,7 @@ impl Signing {
         if device::is_wished() {
             runtime.device.will_sign(key.size().sign());
         }
-        let mut operation = Operation::new(Work::Rsa(RsaLane { key, padded, signature: out }));
-        match runtime.submit(&mut operation) {
+        match runtime.submit(&Request::Rsa(key, padded), out) {
             Verdict::Done => Ok(len),
             other => Err(other),
         }
@@ -265,8 +278,10 @@ impl Signing {
             *len = out.len();
             let start = now();
             let result = sign(self.context, out.as_mut_ptr(), len, message.as_ptr(), message.len());
-            if let Key::Rsa(key) = self.key() {
-                runtime.engine.scalar_took(key.size().sign(), now() - start);
+            match self.key() {
+                Key::Rsa(key) => runtime.engine.scalar_took(key.size().sign(), now() - start),
+                Key::Ec(key) => runtime.engine.scalar_took(key.curve().sign(), now() - start),
+                Key::Refused(_) => {}
             }
             result
         }

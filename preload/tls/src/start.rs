@@ -1,51 +1,98 @@
-//! Starting: at load time what needs no OpenSSL, at the first handshake the rest.
+//! Starting: with the process if it links OpenSSL, when OpenSSL comes if it is loaded later, and never if it does not come.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 
-use hasten_hook::exec;
-use hasten_telemetry::{EngineClass, slot};
+use hasten_hook::{Interposer, Library, exec};
+use hasten_telemetry::EngineClass;
 
-use crate::{batch, config, device, exchange, fds, handshake, keys, openssl, shortcuts};
+use crate::runtime::Runtime;
+use crate::{
+    batch, config, device, exchange, fds, handshake, hooks, keys, loans, openssl, shortcuts, suspension,
+};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = load;
 
+static INTERPOSER: Interposer =
+    Interposer::new(&[hooks::HOOKS, loans::BLOCKING], &[Library::Ssl, Library::Crypto], is_fit, before_load);
+
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+static GENERATION: AtomicU32 = AtomicU32::new(1);
+
 extern "C" fn load() {
     if !config::init() {
         return;
     }
-    fds::init();
+    note_process();
     exec::init();
-    device::init();
-    hasten_telemetry::init("tls");
-    if config::get().ifma.is_some() {
-        hasten_telemetry::page().register(batch::ENGINE, EngineClass::Software, "", 0);
-    } else {
-        hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
-    }
-    // SAFETY: the handler only touches atomics and this thread's counter slot.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    INTERPOSER.start();
 }
 
-/// The pools wipe themselves in a child (MADV_WIPEONFORK); the counters need a slot of its own.
+/// The process, by its number; a vfork child has another one.
+pub(crate) fn process() -> libc::pid_t {
+    PROCESS.load(Relaxed)
+}
+
+/// Which process this is, of those that forked from each other.
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Relaxed)
+}
+
+fn note_process() {
+    // SAFETY: no argument; cannot fail.
+    PROCESS.store(unsafe { libc::getpid() }, Relaxed);
+}
+
+/// What is loaded next may come for handshakes that are suspended now, by ways that are not known yet.
+fn before_load() {
+    loans::before_blocking();
+}
+
+extern "C" fn before_fork() {
+    loans::before_blocking();
+}
+
+/// The pools wipe themselves in a child (MADV_WIPEONFORK); the counters need a slot of its own. Handshakes of other
+/// threads are not its business.
 extern "C" fn in_child() {
+    note_process();
+    GENERATION.fetch_add(1, Relaxed);
+    if let Some(runtime) = Runtime::existing() {
+        runtime.forget_all();
+    }
     hasten_telemetry::after_fork_child();
 }
 
-/// Whether this process's OpenSSL is one whose handshakes can be driven.
+/// Whether this OpenSSL is one whose handshakes can be driven. Nothing of it is initialised by looking.
+fn is_fit() -> bool {
+    let found = hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found());
+    if !(found && openssl::all_found() && is_known_version()) {
+        return false;
+    }
+    fds::init();
+    suspension::init();
+    // SAFETY: the handlers only touch this thread's handshakes, atomics and counter slot.
+    unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
+    true
+}
+
+/// Prepares for the first handshake, when the program has initialised OpenSSL as it wants it.
 pub(crate) fn is_ready() -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
     *READY.get_or_init(|| {
-        hasten_telemetry::start();
-        let known = openssl::all_found() && is_known_version();
-        let ready = known && handshake::reserve_ex_data() && keys::init() && exchange::init();
+        hasten_telemetry::init("tls");
+        device::init();
+        if config::get().ifma.is_some() {
+            hasten_telemetry::page().register(batch::ENGINE, EngineClass::Software, "", 0);
+        } else {
+            hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
+        }
+        let ready = handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
             shortcuts::init();
-        } else {
-            slot().bypass(hasten_telemetry::Reason::UnknownLibrary);
-            hasten_telemetry::page().set_note("the OpenSSL of this process is not 3.0: nothing is done");
         }
         ready
     })

@@ -12,7 +12,7 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_long, c_void};
 use core::ptr::null_mut;
 
-use crate::hooks::{original, original_with_caller};
+use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts;
@@ -120,23 +120,18 @@ pub(crate) unsafe fn bio_pop(
     unsafe { original(bio) }
 }
 
-/// Whether a call comes from the middle of libssl's making of a ticket.
-fn from_libssl(caller: usize) -> Option<&'static Tickets> {
+/// The tickets of a running handshake: libssl is in the middle of making one.
+fn in_the_making() -> Option<&'static Tickets> {
     let runtime = Runtime::in_handshake()?;
-    (shortcuts::are_on() && shortcuts::libssl::contains(caller)).then_some(&runtime.tickets)
+    shortcuts::are_on().then_some(&runtime.tickets)
 }
 
-/// The third argument does not exist: it is there because the caller is the fourth.
-pub(crate) unsafe extern "C" fn encode_session(
-    session: *mut Session,
-    out: *mut *mut u8,
-    _: usize,
-    caller: usize,
-) -> c_int {
-    let original = original_with_caller::i2d_SSL_SESSION.get();
-    let Some(tickets) = from_libssl(caller) else {
-        // SAFETY: the caller's arguments.
-        return unsafe { original(session, out, 0) };
+type Encode = unsafe extern "C" fn(*mut Session, *mut *mut u8) -> c_int;
+
+pub(crate) unsafe fn encode_session(original: Encode, session: *mut Session, out: *mut *mut u8) -> c_int {
+    let Some(tickets) = in_the_making() else {
+        // SAFETY: libssl's arguments.
+        return unsafe { original(session, out) };
     };
     // SAFETY: libssl's arguments: `out` is null, or points to a pointer to enough room.
     unsafe {
@@ -158,7 +153,7 @@ pub(crate) unsafe extern "C" fn encode_session(
             }
             _ => {
                 let bytes = if out.is_null() { null_mut() } else { *out };
-                let len = original(session, out, 0);
+                let len = original(session, out);
                 let encoded = Encoded { session, bytes, len, copied: false };
                 tickets.encoded.set((len > 0 && !bytes.is_null()).then_some(encoded));
                 len
@@ -167,15 +162,17 @@ pub(crate) unsafe extern "C" fn encode_session(
     }
 }
 
-pub(crate) unsafe extern "C" fn decode_session(
+type Decode = unsafe extern "C" fn(*mut *mut Session, *mut *const u8, c_long) -> *mut Session;
+
+pub(crate) unsafe fn decode_session(
+    original: Decode,
     into: *mut *mut Session,
     bytes: *mut *const u8,
     len: c_long,
-    caller: usize,
 ) -> *mut Session {
-    // SAFETY: libssl's, or anybody's, arguments; a session that was just encoded is alive.
+    // SAFETY: libssl's arguments; a session that was just encoded is alive.
     unsafe {
-        if let Some(tickets) = from_libssl(caller)
+        if let Some(tickets) = in_the_making()
             && into.is_null()
             && !bytes.is_null()
             && let Some(encoded) = tickets.encoded.take()
@@ -187,6 +184,6 @@ pub(crate) unsafe extern "C" fn decode_session(
             tickets.encoded.set(Some(Encoded { copied: true, ..encoded }));
             return encoded.session;
         }
-        original_with_caller::d2i_SSL_SESSION.get()(into, bytes, len)
+        original(into, bytes, len)
     }
 }

@@ -20,7 +20,7 @@ impl Runtime {
     pub(super) fn offer(&self, queue: &Queue) {
         let (device, len) = (&self.device, queue.len.get());
         let first = queue.operations[0].get();
-        // SAFETY: queued operations live on suspended stacks.
+        // SAFETY: queued operations are in the places of suspended handshakes.
         let algorithm = unsafe { (*first).algorithm() };
         // SAFETY: as above.
         if !device.wants(unsafe { &*first }, len, |depth| self.engine.software_ns(algorithm, depth)) {
@@ -53,7 +53,7 @@ impl Runtime {
             self.device.blame(&mut ended);
         }
         for &operation in ended.answered.operations() {
-            // SAFETY: operations that have ended live on suspended stacks.
+            // SAFETY: operations that have ended are in the places of suspended handshakes.
             if unsafe { (*operation).verdict } == Verdict::Done {
                 self.wake(operation);
             } else {
@@ -123,7 +123,7 @@ impl Runtime {
 
     /// Its handshake can go on.
     fn wake(&self, operation: *mut Operation<'static>) {
-        // SAFETY: the owner is the suspended handshake on whose stack the operation is.
+        // SAFETY: the owner is the suspended handshake in whose place the operation is.
         let owner = unsafe { &*(*operation).owner };
         owner.becomes_ready();
         self.ready.push(owner);
@@ -134,7 +134,7 @@ type Group<'a> = [Option<&'a mut Operation<'static>>; LANES];
 
 /// Visits the operations of one kind, eight at a time.
 fn in_groups(list: &List, algorithm: Algorithm, mut visit: impl FnMut(&mut Group<'_>)) {
-    // SAFETY: operations that have ended live on suspended stacks, each is in the list once, and nobody else looks at them.
+    // SAFETY: operations that have ended are in the places of suspended handshakes, each is in the list once, and nobody else looks at them.
     let all = list.operations().iter().map(|&operation| unsafe { &mut *operation });
     let mut all =
         all.filter(|operation| matches!(operation.work, Work::Rsa(_)) && operation.algorithm() == algorithm);

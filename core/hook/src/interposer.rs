@@ -1,0 +1,208 @@
+//! When to look for objects whose slots are to be rewritten: at the start, and behind every `dlopen`.
+//!
+//! As long as the libraries that a preload library is for are not loaded, it
+//! stands by: nothing is interposed but `dlopen` and `dlsym`, both of which
+//! run with their caller's return address, by which they find out for whom
+//! they look. `dlopen` only notes that something may have been loaded; what
+//! it has loaded is seen at the next `dlsym`, with which every program finds
+//! its way into a module.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::Mutex;
+
+use crate::object::Object;
+use crate::original::Library;
+use crate::slots::{self, By, Found, Generation, Hook};
+
+/// The hooks of a preload library, and the libraries that they are for.
+#[derive(Debug)]
+pub struct Interposer {
+    hooks: &'static [&'static [Hook]],
+    needs: &'static [Library],
+    /// Whether what was found is what the hooks were written for.
+    is_fit: fn() -> bool,
+    /// Told before anything is loaded.
+    before_load: fn(),
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    known: Vec<Found>,
+    generation: Generation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// What the hooks are for is not loaded.
+    StandBy,
+    Active,
+    /// It is loaded, and not what the hooks were written for.
+    Refused,
+}
+
+static RUNNING: AtomicPtr<Interposer> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Something may have been loaded since the last look.
+static STALE: AtomicBool = AtomicBool::new(false);
+
+impl Interposer {
+    pub const fn new(
+        hooks: &'static [&'static [Hook]],
+        needs: &'static [Library],
+        is_fit: fn() -> bool,
+        before_load: fn(),
+    ) -> Self {
+        let generation = Generation { added: 0, removed: 0 };
+        let state = State { phase: Phase::StandBy, known: Vec::new(), generation };
+        Self { hooks, needs, is_fit, before_load, state: Mutex::new(state) }
+    }
+
+    /// Begins: for the constructor of a preload library, of which a process has one of each.
+    pub fn start(&'static self) {
+        RUNNING.store(core::ptr::from_ref(self).cast_mut(), Ordering::Release);
+        for hook in &WAKE {
+            hook.original.store(Library::C.find(hook.name), Ordering::Relaxed);
+        }
+        if WAKE.iter().all(|hook| !hook.original.load(Ordering::Relaxed).is_null()) {
+            self.refresh();
+            // What the search has left there is nobody's error.
+            // SAFETY: resets this thread's message.
+            unsafe { libc::dlerror() };
+        }
+    }
+
+    /// Rewrites the slots of what was loaded since the last time.
+    fn refresh(&self) {
+        // Another thread is at it, or was when this process was forked.
+        let Ok(mut state) = self.state.try_lock() else { return };
+        STALE.store(false, Ordering::Relaxed);
+        let generation = slots::generation();
+        if generation == state.generation || state.phase == Phase::Refused {
+            return;
+        }
+        let (list, generation) = slots::loaded();
+        if generation.removed != state.generation.removed {
+            // Another object may be where a known one was.
+            state.known.clear();
+        }
+        state.generation = generation;
+        let new: Vec<_> = list.into_iter().filter(|found| !state.known.contains(found)).collect();
+        let objects: Vec<_> = new.iter().filter_map(Object::open).collect();
+        state.known.extend(new);
+        for object in &objects {
+            // SAFETY: `open` keeps the object; the hooks are those of dlopen and dlsym.
+            unsafe { slots::rewrite(object, &[&WAKE]) };
+        }
+        if state.phase == Phase::StandBy {
+            state.phase = self.verify(&objects);
+            if state.phase == Phase::Active {
+                return self.rewrite_all(&state.known);
+            }
+        } else {
+            self.rewrite(&objects);
+        }
+    }
+
+    /// Looks for the libraries that the hooks are for.
+    fn verify(&self, objects: &[Object]) -> Phase {
+        for library in self.needs {
+            if let Some(object) = objects.iter().find(|object| object.soname() == library.soname().to_bytes()) {
+                library.adopt(object);
+            }
+        }
+        if !self.needs.iter().all(|library| library.is_adopted()) {
+            return Phase::StandBy;
+        }
+        for hook in self.hooks.iter().flat_map(|table| table.iter()) {
+            hook.original.store(hook.library.find(hook.name), Ordering::Relaxed);
+        }
+        if (self.is_fit)() { Phase::Active } else { Phase::Refused }
+    }
+
+    fn rewrite_all(&self, known: &[Found]) {
+        let objects: Vec<_> = known.iter().filter_map(Object::open).collect();
+        self.rewrite(&objects);
+    }
+
+    fn rewrite(&self, objects: &[Object]) {
+        for object in objects {
+            // SAFETY: `open` keeps the object; `slots!` vouches for the prototypes.
+            unsafe { slots::rewrite(object, self.hooks) };
+        }
+    }
+
+    /// Whether the objects of this process are watched and rewritten.
+    pub fn is_active(&self) -> bool {
+        self.state.try_lock().is_ok_and(|state| state.phase == Phase::Active)
+    }
+}
+
+fn running() -> Option<&'static Interposer> {
+    // SAFETY: null or the static that `start` was called on.
+    unsafe { RUNNING.load(Ordering::Acquire).as_ref() }
+}
+
+extern "C" fn before_dlopen() {
+    if let Some(running) = running() {
+        (running.before_load)();
+        STALE.store(true, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn before_dlsym() {
+    if STALE.load(Ordering::Relaxed)
+        && let Some(running) = running()
+    {
+        running.refresh();
+    }
+}
+
+/// What is interposed on while standing by.
+static WAKE: [Hook; 4] = [
+    Hook {
+        name: c"dlopen",
+        library: Library::C,
+        by: By::Program,
+        required: false,
+        function: dlopen as *const c_void,
+        original: &DLOPEN,
+    },
+    Hook {
+        name: c"dlmopen",
+        library: Library::C,
+        by: By::Program,
+        required: false,
+        function: dlmopen as *const c_void,
+        original: &DLMOPEN,
+    },
+    Hook {
+        name: c"dlsym",
+        library: Library::C,
+        by: By::Program,
+        required: false,
+        function: dlsym as *const c_void,
+        original: &DLSYM,
+    },
+    Hook {
+        name: c"dlvsym",
+        library: Library::C,
+        by: By::Program,
+        required: false,
+        function: dlvsym as *const c_void,
+        original: &DLVSYM,
+    },
+];
+
+static DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static DLVSYM: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static ALWAYS: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(1);
+
+crate::before!(dlopen, ALWAYS, before_dlopen, DLOPEN);
+crate::before!(dlmopen, ALWAYS, before_dlopen, DLMOPEN);
+crate::before!(dlsym, ALWAYS, before_dlsym, DLSYM);
+crate::before!(dlvsym, ALWAYS, before_dlsym, DLVSYM);

@@ -1,0 +1,183 @@
+//! Interposition by relocation slots.
+//!
+//! A call into another library goes through a slot that the dynamic linker
+//! has filled with the function's address. A preload library that exports
+//! its hooks gets in front of *every* definition of a name, also in front of
+//! the copy of OpenSSL that a wheel brings for itself. Here nothing is
+//! exported. A slot is rewritten only if it leads to the function of the one
+//! library that was verified, and only in the objects that a hook is for;
+//! everybody else reaches what the dynamic linker gave him. The original of
+//! a hook is what the slots held.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::CString;
+
+use crate::object::{Object, Relocation};
+use crate::original::Library;
+
+/// Whose calls a hook is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Every object.
+    Everyone,
+    /// Every object but the one that defines the function.
+    Program,
+    /// libssl only: its calls follow its source.
+    Ssl,
+    /// libcrypto only.
+    Crypto,
+}
+
+/// A function to stand in for.
+#[derive(Debug)]
+pub struct Hook {
+    pub name: &'static CStr,
+    pub library: Library,
+    pub by: By,
+    /// Without it nothing is done.
+    pub required: bool,
+    pub function: *const c_void,
+    /// What would have run without us.
+    pub original: &'static AtomicPtr<c_void>,
+}
+
+impl Hook {
+    /// Whether the library has the function.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        !self.original.load(Ordering::Relaxed).is_null()
+    }
+}
+
+// SAFETY: immutable but for the atomic; the pointer is to code.
+unsafe impl Sync for Hook {}
+
+/// Objects without calls of their own that concern us: the C library and what belongs to it.
+const LEFT_ALONE: [&[u8]; 8] = [
+    b"libc.so.6",
+    b"ld-linux-x86-64.so.2",
+    b"libpthread.so.0",
+    b"libdl.so.2",
+    b"librt.so.1",
+    b"libm.so.6",
+    b"libgcc_s.so.1",
+    b"libresolv.so.2",
+];
+
+/// Rewrites the slots of an object that lead to hooked functions; returns how many.
+///
+/// # Safety
+///
+/// The object is loaded, relocated, and cannot be unloaded meanwhile. Each
+/// hook has the C prototype of the function it stands in for.
+pub(crate) unsafe fn rewrite(object: &Object, tables: &[&[Hook]]) -> usize {
+    if object.is_own() || LEFT_ALONE.contains(&object.soname()) {
+        return 0;
+    }
+    let mut count = 0;
+    object.each_relocation(|relocation| {
+        let Some(hook) = find(tables, relocation.name) else { return };
+        // SAFETY: as the contract.
+        if is_for(hook, object) && unsafe { leads_to(object, &relocation, hook) } {
+            // SAFETY: the slot holds the address of a function with the hook's prototype.
+            count += usize::from(unsafe { object.write(relocation.slot, hook.function.cast_mut()) });
+        }
+    });
+    count
+}
+
+fn find<'a>(tables: &[&'a [Hook]], name: &CStr) -> Option<&'a Hook> {
+    tables.iter().flat_map(|table| table.iter()).find(|hook| hook.name == name)
+}
+
+fn is_for(hook: &Hook, object: &Object) -> bool {
+    match hook.by {
+        By::Everyone => true,
+        By::Program => !hook.library.is(object),
+        By::Ssl => Library::Ssl.is(object),
+        By::Crypto => Library::Crypto.is(object),
+    }
+}
+
+/// Whether a slot leads to the verified function, now or once it is bound.
+unsafe fn leads_to(object: &Object, relocation: &Relocation<'_>, hook: &Hook) -> bool {
+    let original = hook.original.load(Ordering::Relaxed);
+    if original.is_null() {
+        return false;
+    }
+    // SAFETY: a slot of a relocated object is a readable, aligned word.
+    let held = unsafe { (*relocation.slot.cast::<AtomicPtr<c_void>>()).load(Ordering::Relaxed) };
+    if held == original {
+        return true;
+    }
+    // Not bound yet: it leads back into the object's own table of stubs.
+    relocation.is_lazy && object.has_code_at(held as usize) && resolve(object, hook) == original
+}
+
+/// What the dynamic linker will bind an object's call to: the first definition in the global scope, else in its own.
+fn resolve(object: &Object, hook: &Hook) -> *mut c_void {
+    // SAFETY: the name is a C string; without us in the global scope this is what the linker does.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, hook.name.as_ptr()) };
+    if !global.is_null() {
+        return global;
+    }
+    // SAFETY: as above; the handle is that of a loaded object.
+    unsafe { libc::dlsym(object.handle(), hook.name.as_ptr()) }
+}
+
+/// Counters of the dynamic linker: objects loaded and unloaded so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Generation {
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
+}
+
+/// What is loaded, and how often that has changed.
+pub(crate) fn loaded() -> (Vec<Found>, Generation) {
+    let mut list = (Vec::new(), Generation::default());
+    // SAFETY: the callback gets `list` back, and descriptions of loaded objects that are valid during the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut list).cast()) };
+    list
+}
+
+/// The counters alone: the walk ends with the first object.
+pub(crate) fn generation() -> Generation {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the linker's description, and the variable below.
+        unsafe {
+            let (added, removed) = ((*info).dlpi_adds, (*info).dlpi_subs);
+            data.cast::<Generation>().write(Generation { added, removed });
+        }
+        1
+    }
+    let mut generation = Generation::default();
+    // SAFETY: the callback gets `generation` back.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut generation).cast()) };
+    generation
+}
+
+/// An object as the dynamic linker lists it. It may be gone by the time somebody looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) name: CString,
+    pub(crate) base: usize,
+    pub(crate) headers: usize,
+    pub(crate) header_count: usize,
+}
+
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the linker's description is valid during the call, its name is a C string; `data` is the caller's list.
+    unsafe {
+        let info = &*info;
+        let (list, generation) = &mut *data.cast::<(Vec<Found>, Generation)>();
+        *generation = Generation { added: info.dlpi_adds, removed: info.dlpi_subs };
+        list.push(Found {
+            name: if info.dlpi_name.is_null() { CString::default() } else { CStr::from_ptr(info.dlpi_name).to_owned() },
+            base: info.dlpi_addr as usize,
+            headers: info.dlpi_phdr as usize,
+            header_count: info.dlpi_phnum as usize,
+        });
+    }
+    0
+}

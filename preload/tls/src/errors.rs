@@ -1,0 +1,81 @@
+//! OpenSSL's error queue of this thread, put away and put back.
+//!
+//! A handshake that is called in runs between two calls of the server: what
+//! the server has in the queue must stay, and what the handshake adds is for
+//! the call that gets its result.
+
+use core::cell::RefCell;
+use core::ffi::{CStr, c_char, c_int, c_ulong};
+use core::ptr::null;
+use std::ffi::CString;
+
+use crate::openssl::*;
+
+/// Errors in the order in which they were raised.
+#[derive(Default)]
+pub(crate) struct Errors(RefCell<Vec<Error>>);
+
+struct Error {
+    code: c_ulong,
+    file: CString,
+    line: c_int,
+    function: CString,
+    data: CString,
+}
+
+/// What libcrypto keeps of them.
+const MOST: usize = 16;
+
+impl Errors {
+    pub(crate) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    /// Takes over what is in the queue.
+    pub(crate) fn take(&self) {
+        let mut errors = self.0.borrow_mut();
+        errors.clear();
+        while errors.len() < MOST
+            && let Some(error) = Error::next()
+        {
+            errors.push(error);
+        }
+    }
+
+    /// Puts them where the server looks for them.
+    pub(crate) fn raise(&self) {
+        for error in self.0.take() {
+            // SAFETY: this thread's queue; libcrypto copies the texts.
+            unsafe {
+                ERR_new.get()();
+                ERR_set_debug.get()(error.file.as_ptr(), error.line, error.function.as_ptr());
+                // Their codes are of 3.0: eight bits of library above twenty-three of reason.
+                let (library, reason) = ((error.code >> 23 & 0xff) as c_int, (error.code & 0x7f_ffff) as c_int);
+                if error.data.is_empty() {
+                    ERR_set_error.get()(library, reason, null());
+                } else {
+                    ERR_set_error.get()(library, reason, c"%s".as_ptr(), error.data.as_ptr());
+                }
+            }
+        }
+    }
+}
+
+impl Error {
+    /// The oldest in the queue, which leaves it.
+    fn next() -> Option<Error> {
+        let (mut file, mut function, mut data) = (null(), null(), null());
+        let (mut line, mut flags) = (0, 0);
+        // SAFETY: this thread's queue; what is returned is valid until it changes.
+        unsafe {
+            let get = ERR_get_error_all.get();
+            let code = get(&raw mut file, &raw mut line, &raw mut function, &raw mut data, &raw mut flags);
+            (code != 0).then(|| Error { code, file: text(file), line, function: text(function), data: text(data) })
+        }
+    }
+}
+
+unsafe fn text(text: *const c_char) -> CString {
+    // SAFETY: null or a C string.
+    if text.is_null() { CString::default() } else { unsafe { CStr::from_ptr(text) }.to_owned() }
+}

@@ -1,0 +1,447 @@
+//! A suspended handshake is a loan, and is called in before its thread
+//! blocks anywhere but where it would be reported.
+//!
+//! Called in, a handshake runs on to its next need of the network: its
+//! answer goes out, and what the client sends next lies unread in the
+//! socket, where every event loop sees it. From then on the connection is
+//! what it would be without us. Should it end instead of needing the
+//! network, its result is kept for the server's next call.
+//!
+//! The same happens before its descriptor changes hands, before the thread
+//! forks, executes another program or ends, and when another thread asks.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use hasten_hook::{By, Hook, Library, before};
+use hasten_telemetry::{Event, Reason, slot};
+use libc::{fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
+
+use crate::handshake::{Handshake, State};
+use crate::hooks::original;
+use crate::openssl::*;
+use crate::runtime::{Runtime, SUSPENDED};
+use crate::suspension::{self, Cause};
+use crate::{epoll, fds};
+
+/// Counts what threads want of each other.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+
+/// How long a thread waits for another to call a handshake in.
+const PATIENCE_NS: i64 = 50_000_000;
+const LOOK_EVERY_NS: i64 = 100_000;
+
+impl Runtime {
+    /// Calls in every handshake of this thread.
+    pub(crate) fn call_in_all(&self) {
+        if self.suspended.borrow().is_empty() {
+            return;
+        }
+        self.run_partial();
+        self.call_in_if(|_| true);
+    }
+
+    /// Calls in those handshakes for which it is due.
+    pub(crate) fn call_in_if(&self, due: impl Fn(&Handshake) -> bool) {
+        let list = self.suspended.borrow().clone();
+        for handshake in list {
+            // SAFETY: handshakes are never freed; one that went on with another meanwhile is not suspended.
+            let handshake = unsafe { &*handshake };
+            let is_here = self.suspended.borrow().iter().any(|other| core::ptr::eq(*other, handshake));
+            if is_here && due(handshake) {
+                self.call_in(handshake);
+            }
+        }
+    }
+
+    /// Runs a suspended handshake on to its next need of the network.
+    pub(crate) fn call_in(&self, handshake: &Handshake) {
+        if handshake.is_orphan.load(Acquire) {
+            // SAFETY: its last owner, in another thread, has freed it.
+            return unsafe { self.free_orphan(handshake) };
+        }
+        match handshake.state.get() {
+            State::Waiting => self.run_queue_of(handshake),
+            State::Ready => {}
+            State::Idle | State::Running | State::Returned => return,
+        }
+        // In a callback of another handshake its frames are in the way, and what they refer to is in use.
+        if self.is_inside() && handshake.slice.is_covered() {
+            return;
+        }
+        self.ready.forget(handshake);
+        slot().event(Event::Resumed);
+        // SAFETY: the SSL of this handshake is alive, and this is its thread.
+        unsafe { self.run_on(handshake) }
+    }
+
+    unsafe fn run_on(&self, handshake: &Handshake) {
+        // SAFETY: as the contract of `call_in`; errno is this thread's.
+        unsafe {
+            let errno = *libc::__errno_location();
+            let before = crate::errors::Errors::default();
+            before.take();
+            let outer = self.is_calling_in.replace(true);
+            if !handshake.is_connected() {
+                // Its number may be another connection's by now: nothing is written, not even an alert.
+                SSL_set_shutdown.get()(handshake.ssl(), SSL_SENT_SHUTDOWN);
+                handshake.cancelled.set(true);
+                (*handshake.operation.get()).verdict = crate::batch::Verdict::Cancelled;
+            }
+            self.tickets.begin(handshake.ssl(), SSL_get_state.get()(handshake.ssl()));
+            let state = self.aside(|| self.resume(handshake));
+            self.is_calling_in.set(outer);
+            debug_assert_eq!(state, State::Returned, "a handshake that is called in is not suspended again");
+            if handshake.result.get() <= 0 && suspension::waits_for_reading(handshake.ssl()) {
+                self.return_to_network(handshake);
+            } else {
+                handshake.errors.take();
+                handshake.reported.set(false);
+                self.ready.push(handshake);
+            }
+            before.raise();
+            *libc::__errno_location() = errno;
+        }
+    }
+
+    /// The connection is as it would be without us: its server waits for the client.
+    unsafe fn return_to_network(&self, handshake: &Handshake) {
+        let fd = handshake.fd.get();
+        // SAFETY: as `run_on`; the errors are those of a handshake that goes on.
+        unsafe {
+            ERR_clear_error.get()();
+            handshake.detach();
+        }
+        self.release(handshake);
+        // The edge for what lies unread may be past.
+        epoll::rearm(fd);
+    }
+
+    unsafe fn free_orphan(&self, handshake: &Handshake) {
+        let ssl = handshake.ssl();
+        // SAFETY: the SSL is alive until here, and nobody else has it.
+        unsafe {
+            handshake.cancel_for_free();
+            original::SSL_free.get()(ssl);
+        }
+    }
+
+    /// Does what other threads wait for.
+    #[inline]
+    pub(crate) fn heed_others(&self) {
+        let wanted = WANTED.load(Relaxed);
+        if wanted != self.heeded.get() && !self.is_inside() {
+            self.heeded.set(wanted);
+            self.call_in_all();
+        }
+    }
+}
+
+impl Handshake {
+    /// For another thread than its own: waits until the handshake was called in; whether it was.
+    ///
+    /// Its thread may wait for something that the caller holds, so this does not last.
+    #[cold]
+    pub(crate) fn is_called_in(&self, ssl: *const Ssl) -> bool {
+        suspension::end(Cause::ForeignThread);
+        slot().bypass(Reason::ForeignThread);
+        ask_others(|| self.ssl.load(Acquire).cast_const() != ssl)
+    }
+
+}
+
+/// Asks every thread to call in what it has, and waits a little for that; whether it has happened.
+fn ask_others(is_done: impl Fn() -> bool) -> bool {
+    let mut waited = 0;
+    while !is_done() {
+        if waited >= PATIENCE_NS {
+            return false;
+        }
+        WANTED.fetch_add(1, SeqCst);
+        let pause = timespec { tv_sec: 0, tv_nsec: LOOK_EVERY_NS };
+        // SAFETY: a valid duration; what is left of it does not matter.
+        unsafe { libc::nanosleep(&raw const pause, null_mut()) };
+        waited += LOOK_EVERY_NS;
+    }
+    true
+}
+
+/// Before a descriptor is closed: a handshake on it that is suspended is called in.
+#[inline]
+pub(crate) fn release_descriptor(fd: c_int) {
+    if SUSPENDED.load(Relaxed) > 0 && fds::is_suspended(fd) && !fds::is_vfork_child() {
+        release_suspended(fd, None);
+    }
+}
+
+/// Before a descriptor is registered with another epoll instance.
+#[inline]
+pub(crate) fn move_descriptor(fd: c_int) {
+    if SUSPENDED.load(Relaxed) > 0 && fds::is_suspended(fd) {
+        release_suspended(fd, Some(Cause::Moved));
+    }
+}
+
+#[cold]
+fn release_suspended(fd: c_int, cause: Option<Cause>) {
+    if let Some(runtime) = Runtime::existing() {
+        runtime.call_in_if(|handshake| handshake.fd.get() == fd);
+    }
+    if let Some(cause) = cause {
+        suspension::end(cause);
+    }
+    let is_owed_here = || Runtime::existing().is_some_and(|runtime| runtime.owes(fd));
+    if fds::is_suspended(fd) && !is_owed_here() {
+        ask_others(|| !fds::is_suspended(fd));
+    }
+}
+
+/// The thread is about to block, or to end.
+pub(crate) extern "C" fn before_blocking() {
+    if let Some(runtime) = Runtime::existing()
+        && !runtime.is_inside()
+        && !fds::is_vfork_child()
+    {
+        runtime.call_in_all();
+    }
+}
+
+/// A call that blocks if its descriptor does.
+pub(crate) extern "C" fn before_connecting(fd: c_int) {
+    // SAFETY: reads flags.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
+        before_blocking();
+    }
+}
+
+/// A system call made by hand.
+extern "C" fn before_syscall(number: libc::c_long) {
+    const BLOCKING: [libc::c_long; 19] = [
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_getevents,
+        libc::SYS_futex,
+        libc::SYS_poll,
+        libc::SYS_ppoll,
+        libc::SYS_epoll_wait,
+        libc::SYS_epoll_pwait,
+        libc::SYS_epoll_pwait2,
+        libc::SYS_select,
+        libc::SYS_pselect6,
+        libc::SYS_nanosleep,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_wait4,
+        libc::SYS_waitid,
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_clone,
+        libc::SYS_vfork,
+        libc::SYS_exit_group,
+    ];
+    if BLOCKING.contains(&number) {
+        before_blocking();
+    }
+}
+
+/// Reads that may block do not if there is something to read.
+pub(crate) extern "C" fn before_reading(fd: c_int) {
+    if Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty()) {
+        return;
+    }
+    let mut ready = pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor in a local variable; reads its flags, and asks without waiting.
+    let blocks = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
+    };
+    if blocks {
+        before_blocking();
+    }
+}
+
+pub(crate) use self::table::BLOCKING;
+
+mod table {
+    use super::*;
+
+    macro_rules! table {
+        ($($before:ident: $($name:ident)*;)*) => {
+            $($(
+                #[allow(non_snake_case)]
+                mod $name {
+                    use super::*;
+                    pub(super) static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+                    before!(hook, SUSPENDED, $before, ORIGINAL);
+                    pub(super) const FUNCTION: *const c_void = hook as *const c_void;
+                }
+            )*)*
+
+            /// Functions in which a thread blocks, or from which it does not return.
+            pub(crate) static BLOCKING: &[Hook] = &[$($(Hook {
+                name: hasten_hook::c_name!($name),
+                library: Library::C,
+                by: By::Program,
+                required: false,
+                function: $name::FUNCTION,
+                original: &$name::ORIGINAL,
+            }),*),*];
+        };
+    }
+
+    table! {
+        before_blocking:
+            nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait
+            wait waitpid wait3 wait4 waitid
+            pthread_join pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait pthread_barrier_wait
+            sem_wait sem_timedwait sem_clockwait
+            flock lockf msgrcv msgsnd semop semtimedop mq_receive mq_timedreceive
+            getaddrinfo getnameinfo gethostbyname gethostbyname_r gethostbyname2_r
+            system popen pclose posix_spawn posix_spawnp vfork clone
+            epoll_pwait2 sigpause
+            execv execvp execvpe execl execlp execle fexecve
+            exit _exit _Exit quick_exit pthread_exit
+            dlclose;
+        before_reading:
+            readv pread64 recvfrom recvmsg;
+        before_connecting:
+            connect;
+        before_syscall:
+            syscall;
+    }
+}
+
+type Poll = unsafe extern "C" fn(*mut pollfd, nfds_t, c_int) -> c_int;
+type PPoll = unsafe extern "C" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
+type Select = unsafe extern "C" fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
+type PSelect = unsafe extern "C" fn(
+    c_int,
+    *mut fd_set,
+    *mut fd_set,
+    *mut fd_set,
+    *const timespec,
+    *const sigset_t,
+) -> c_int;
+
+/// Before a wait on many descriptors: this thread's runtime if results are kept that the wait has to report.
+fn before_wait() -> Option<&'static Runtime> {
+    if SUSPENDED.load(Relaxed) == 0 {
+        return None;
+    }
+    let runtime = Runtime::existing().filter(|runtime| !runtime.is_inside() && !fds::is_vfork_child())?;
+    runtime.call_in_all();
+    (!runtime.suspended.borrow().is_empty()).then_some(runtime)
+}
+
+impl Runtime {
+    /// Whether the server was told to wait for a connection whose handshake has ended.
+    fn owes(&self, fd: c_int) -> bool {
+        self.suspended.borrow().iter().any(|handshake| {
+            // SAFETY: handshakes are never freed.
+            let handshake = unsafe { &**handshake };
+            handshake.fd.get() == fd && handshake.is_connected()
+        })
+    }
+}
+
+/// Marks what is owed as readable; how many descriptors have something then.
+unsafe fn owed_to_poll(list: *mut pollfd, count: nfds_t) -> c_int {
+    let Some(runtime) = before_wait() else { return 0 };
+    if list.is_null() {
+        return 0;
+    }
+    // SAFETY: the program's array.
+    let list = unsafe { core::slice::from_raw_parts_mut(list, count as usize) };
+    let is_owed = |entry: &pollfd| entry.fd >= 0 && entry.events & libc::POLLIN != 0 && runtime.owes(entry.fd);
+    if !list.iter().any(is_owed) {
+        return 0;
+    }
+    for entry in list.iter_mut() {
+        entry.revents = if is_owed(entry) { libc::POLLIN } else { 0 };
+    }
+    list.iter().filter(|entry| entry.revents != 0).count() as c_int
+}
+
+pub(crate) unsafe fn poll(original: Poll, list: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        match owed_to_poll(list, count) {
+            0 => original(list, count, timeout),
+            owed => owed,
+        }
+    }
+}
+
+pub(crate) unsafe fn ppoll(
+    original: PPoll,
+    list: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        match owed_to_poll(list, count) {
+            0 => original(list, count, timeout, mask),
+            owed => owed,
+        }
+    }
+}
+
+/// As `owed_to_poll`, for sets of descriptors.
+unsafe fn owed_to_select(count: c_int, sets: [*mut fd_set; 3]) -> c_int {
+    let Some(runtime) = before_wait() else { return 0 };
+    let readable = sets[0];
+    if readable.is_null() {
+        return 0;
+    }
+    // SAFETY: the program's sets, which reach as far as it says.
+    unsafe {
+        let mut owed = Vec::new();
+        owed.extend((0..count).filter(|&fd| libc::FD_ISSET(fd, readable) && runtime.owes(fd)));
+        if owed.is_empty() {
+            return 0;
+        }
+        for set in sets.into_iter().filter(|set| !set.is_null()) {
+            (0..count).for_each(|fd| libc::FD_CLR(fd, set));
+        }
+        owed.iter().for_each(|&fd| libc::FD_SET(fd, readable));
+        owed.len() as c_int
+    }
+}
+
+pub(crate) unsafe fn select(
+    original: Select,
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    timeout: *mut timeval,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        match owed_to_select(count, [read, write, except]) {
+            0 => original(count, read, write, except, timeout),
+            owed => owed,
+        }
+    }
+}
+
+pub(crate) unsafe fn pselect(
+    original: PSelect,
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        match owed_to_select(count, [read, write, except]) {
+            0 => original(count, read, write, except, timeout, mask),
+            owed => owed,
+        }
+    }
+}

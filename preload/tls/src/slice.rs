@@ -1,0 +1,434 @@
+//! Leaving a function in the middle: the frames it has on the thread's own
+//! stack are copied away, and copied back to the same place to go on.
+//!
+//! Why not a stack of its own: the server's callbacks (SNI, ALPN,
+//! certificates, Lua, Ruby) run inside a handshake. On the thread's stack
+//! they find the limits, the guard page and the depth they know, and
+//! garbage collectors that scan it see what they expect. A suspended
+//! handshake is two or three kilobytes of frames of libssl and of nobody
+//! else, because nothing is suspended in a callback.
+//!
+//! ```text
+//!   frames of the server
+//!   base     where the server's flow goes on
+//!   ...      the gap: later calls may come from frames this much deeper
+//!   top      frames of libssl begin
+//!   sp       frames of libssl end when it is left
+//! ```
+//!
+//! Frames can only be where they were, so a slice belongs to its thread. If
+//! the server calls from below `top`, its frames there are put aside while
+//! the slice runs.
+
+use core::arch::naked_asm;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::offset_of;
+use core::ops::Range;
+use core::ptr::null_mut;
+
+/// How much deeper than the first a later call may be without frames being put aside.
+pub(crate) const GAP: usize = 32 << 10;
+
+/// What must be left of the stack below the gap for libssl, as for a thread of a stock server.
+const ROOM: usize = 96 << 10;
+
+/// A function that runs on the thread's stack and can be left in the middle.
+#[repr(C)]
+pub(crate) struct Slice {
+    base: Cell<*mut u8>,
+    top: Cell<*mut u8>,
+    sp: Cell<*mut u8>,
+    /// The frames from `sp` to `top`, while they are not on the stack.
+    frames: UnsafeCell<Vec<u8>>,
+    /// The server's frames from `base` to `top`, while those of the slice are there.
+    aside: UnsafeCell<Vec<u8>>,
+}
+
+impl Slice {
+    pub(crate) const fn new() -> Self {
+        Self {
+            base: Cell::new(null_mut()),
+            top: Cell::new(null_mut()),
+            sp: Cell::new(null_mut()),
+            frames: UnsafeCell::new(Vec::new()),
+            aside: UnsafeCell::new(Vec::new()),
+        }
+    }
+
+    /// Runs `body(argument)` below the present frames, until it returns or leaves.
+    ///
+    /// # Safety
+    ///
+    /// `has_room` for the present stack; nothing of this slice is on it.
+    pub(crate) unsafe fn begin(&self, body: unsafe extern "C" fn(usize), argument: usize) {
+        const ALIGN: usize = 64;
+        self.top.set(((here() - GAP) & !(ALIGN - 1)) as *mut u8);
+        // SAFETY: the contract; `top` is within the stack, and 16-aligned.
+        unsafe { enter(self, body, argument) }
+    }
+
+    /// Goes on where the function left.
+    ///
+    /// # Safety
+    ///
+    /// It has left on this thread, whose stack this is.
+    pub(crate) unsafe fn resume(&self) {
+        // SAFETY: as the contract.
+        unsafe { resume(self) }
+    }
+
+    /// Leaves the running function; returns when it is resumed.
+    ///
+    /// # Safety
+    ///
+    /// Called from the function that the slice runs.
+    pub(crate) unsafe fn leave(&self) {
+        // SAFETY: as the contract.
+        unsafe { leave(self) }
+    }
+
+    /// Leaves the running function for ever.
+    ///
+    /// # Safety
+    ///
+    /// As `leave`, and nothing on its frames needs to be dropped.
+    pub(crate) unsafe fn abandon(&self) -> ! {
+        // SAFETY: as the contract.
+        unsafe { abandon(self) }
+    }
+
+    /// Whether resuming here puts frames aside.
+    pub(crate) fn is_covered(&self) -> bool {
+        here() < self.top.get() as usize + 1024
+    }
+
+    /// Gives memory back.
+    pub(crate) fn shrink(&self) {
+        // SAFETY: the slice is not in use.
+        unsafe {
+            *self.frames.get() = Vec::new();
+            *self.aside.get() = Vec::new();
+        }
+    }
+
+    /// Nothing of what a function left behind is kept.
+    pub(crate) fn forget(&self) {
+        // SAFETY: the slice is not in use. The frames of libssl may refer to secrets, and hold some.
+        unsafe { hasten_crypto::wipe(&mut *self.frames.get()) };
+    }
+
+    /// Bytes of frames, for statistics.
+    fn len(&self) -> usize {
+        self.top.get() as usize - self.sp.get() as usize
+    }
+
+    /// Frames of the server that are where those of the slice go.
+    fn covered(&self) -> usize {
+        (self.top.get() as usize).saturating_sub(self.base.get() as usize)
+    }
+}
+
+/// The present depth of the stack.
+#[inline(always)]
+pub(crate) fn here() -> usize {
+    let sp: usize;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
+}
+
+/// The stack that the system gave this thread; empty if it cannot be told.
+///
+/// Anything else is a fiber's or a signal's, which may be gone when somebody wants to go on there.
+pub(crate) fn native_stack() -> Range<usize> {
+    let (mut start, mut size) = (null_mut(), 0);
+    // SAFETY: attributes of the running thread, given back after use.
+    unsafe {
+        let mut attributes = core::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return 0..0;
+        }
+        let known = libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size) == 0;
+        libc::pthread_attr_destroy(&raw mut attributes);
+        if !known || has_shadow_stack() {
+            return 0..0;
+        }
+    }
+    start as usize..start as usize + size
+}
+
+/// Whether a function can be begun here: on the thread's own stack, with room.
+pub(crate) fn has_room(stack: &Range<usize>) -> bool {
+    let here = here();
+    stack.contains(&here) && here - stack.start >= GAP + ROOM
+}
+
+/// The CPU keeps a second stack of return addresses, which cannot be copied.
+fn has_shadow_stack() -> bool {
+    let mut pointer = 0_u64;
+    // SAFETY: a no-op that leaves the register alone where there is no shadow stack.
+    unsafe { core::arch::asm!("rdsspq {}", inout(reg) pointer, options(nomem, nostack, preserves_flags)) };
+    pointer != 0
+}
+
+/// Copies the frames of the slice away; called from below them.
+unsafe extern "C" fn save(slice: &Slice) {
+    // SAFETY: the frames from `sp` to `top` are on this stack, above our own.
+    unsafe {
+        let (frames, len) = (&mut *slice.frames.get(), slice.len());
+        frames.clear();
+        frames.extend_from_slice(core::slice::from_raw_parts(slice.sp.get(), len));
+    }
+}
+
+/// Puts the server's frames aside and the slice's in their place; called from below both.
+unsafe extern "C" fn restore(slice: &Slice) {
+    // SAFETY: what is overwritten is free, or aside; `frames` is what `save` has copied from there.
+    unsafe {
+        put_aside(slice);
+        let frames = &*slice.frames.get();
+        core::ptr::copy_nonoverlapping(frames.as_ptr(), slice.sp.get(), frames.len());
+    }
+}
+
+unsafe fn put_aside(slice: &Slice) {
+    // SAFETY: frames of this stack.
+    unsafe {
+        let aside = &mut *slice.aside.get();
+        aside.clear();
+        aside.extend_from_slice(core::slice::from_raw_parts(slice.base.get(), slice.covered()));
+    }
+}
+
+/// Brings the server's frames back; called from below them.
+unsafe extern "C" fn uncover(slice: &Slice) {
+    // SAFETY: the slice's frames are not needed there any more.
+    unsafe {
+        let aside = &mut *slice.aside.get();
+        core::ptr::copy_nonoverlapping(aside.as_ptr(), slice.base.get(), aside.len());
+        aside.clear();
+    }
+}
+
+/// Saves the server's state at `base`, and calls `body(argument)` at `top`.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize), argument: usize) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "mov [rdi + {base}], rsp",
+        "mov rbx, rdi",
+        "mov rsp, [rdi + {top}]",
+        // Where an unwinder stops.
+        "xor ebp, ebp",
+        "mov rdi, rdx",
+        "call rsi",
+        "mov rdi, rbx",
+        "jmp {finish}",
+        base = const offset_of!(Slice, base),
+        top = const offset_of!(Slice, top),
+        finish = sym finish,
+    )
+}
+
+/// Saves the function's state at `sp`, its frames, and goes on with the server.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn leave(slice: &Slice) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "mov [rdi + {sp}], rsp",
+        "mov rbx, rdi",
+        "sub rsp, 64",
+        "and rsp, -16",
+        "call {save}",
+        "mov rdi, rbx",
+        "jmp {finish}",
+        sp = const offset_of!(Slice, sp),
+        save = sym save,
+        finish = sym finish,
+    )
+}
+
+#[unsafe(naked)]
+unsafe extern "sysv64" fn abandon(slice: &Slice) -> ! {
+    naked_asm!("jmp {finish}", finish = sym finish)
+}
+
+/// Goes on with the server at `base`, whose frames are back then.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn finish(slice: &Slice) {
+    naked_asm!(
+        "mov rbx, rdi",
+        // Below whatever is moved.
+        "mov rax, rsp",
+        "cmp rax, [rdi + {base}]",
+        "cmova rax, [rdi + {base}]",
+        "lea rsp, [rax - 512]",
+        "and rsp, -16",
+        "call {uncover}",
+        "mov rsp, [rbx + {base}]",
+        "ldmxcsr [rsp]",
+        "fldcw [rsp + 4]",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        base = const offset_of!(Slice, base),
+        uncover = sym uncover,
+    )
+}
+
+/// Saves the server's state at `base`, and goes on with the function at `sp`.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn resume(slice: &Slice) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "mov [rdi + {base}], rsp",
+        "mov rbx, rdi",
+        "mov rax, rsp",
+        "cmp rax, [rdi + {sp}]",
+        "cmova rax, [rdi + {sp}]",
+        "lea rsp, [rax - 512]",
+        "and rsp, -16",
+        "call {restore}",
+        "mov rsp, [rbx + {sp}]",
+        "ldmxcsr [rsp]",
+        "fldcw [rsp + 4]",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        base = const offset_of!(Slice, base),
+        sp = const offset_of!(Slice, sp),
+        restore = sym restore,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Walk {
+        slice: Slice,
+        log: Vec<u32>,
+        steps: u32,
+    }
+
+    unsafe extern "C" fn body(walk: usize) {
+        // SAFETY: the test keeps it alive, and only one side runs at a time.
+        let walk = unsafe { &mut *(walk as *mut Walk) };
+        let kept = [walk.steps; 64];
+        for step in 0..walk.steps {
+            walk.log.push(step + kept[step as usize % 64] - walk.steps);
+            // SAFETY: this is the function that the slice runs.
+            unsafe { walk.slice.leave() };
+        }
+    }
+
+    fn walk(steps: u32) -> Box<Walk> {
+        Box::new(Walk { slice: Slice::new(), log: Vec::new(), steps })
+    }
+
+    #[inline(never)]
+    fn resume_below(walk: &mut Walk, depth: usize) -> u64 {
+        let mut frame = [depth as u64; 128];
+        core::hint::black_box(&mut frame);
+        let below = if depth > 0 {
+            resume_below(walk, depth - 1)
+        } else {
+            // SAFETY: it has left, on this thread.
+            unsafe { walk.slice.resume() };
+            0
+        };
+        below + frame.iter().sum::<u64>()
+    }
+
+    #[test]
+    fn a_function_goes_on_where_it_left() {
+        let mut it = walk(3);
+        let argument = (&raw mut *it) as usize;
+        assert!(has_room(&native_stack()));
+        // SAFETY: there is room, and the walk outlives every step.
+        unsafe {
+            it.slice.begin(body, argument);
+            it.slice.resume();
+            it.slice.resume();
+            it.slice.resume();
+        }
+        assert_eq!(it.log, [0, 1, 2]);
+    }
+
+    #[test]
+    fn frames_in_its_place_are_put_aside() {
+        let mut it = walk(4);
+        let argument = (&raw mut *it) as usize;
+        // SAFETY: as above.
+        unsafe { it.slice.begin(body, argument) };
+        // 1 KiB each: one above the slice, two below its top, one far below.
+        for depth in [4, 33, 36, 80] {
+            let expected: u64 = (0..=depth as u64).map(|at| at * 128).sum();
+            assert_eq!(resume_below(&mut it, depth), expected, "frames of the caller");
+        }
+        assert_eq!(it.log, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn slices_of_one_place_take_turns() {
+        let mut all: Vec<_> = (0..8).map(|_| walk(5)).collect();
+        // SAFETY: as above.
+        unsafe {
+            for it in &mut all {
+                let argument = (&raw mut **it) as usize;
+                it.slice.begin(body, argument);
+            }
+            for _ in 0..5 {
+                all.iter().rev().for_each(|it| it.slice.resume());
+            }
+        }
+        assert!(all.iter().all(|it| it.log == [0, 1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn a_stack_that_is_not_the_threads_is_told() {
+        std::thread::spawn(|| {
+            let stack = native_stack();
+            assert!(has_room(&stack));
+            assert!(!has_room(&(stack.start..here() - 1)), "somebody else's");
+            assert!(!has_room(&(here() - GAP..stack.end)), "too short");
+            assert!(!has_room(&(0..0)));
+        })
+        .join()
+        .unwrap();
+    }
+}
