@@ -2,6 +2,7 @@
 // either: a version that the loader does not find keeps a program from starting, even where the function is never called.
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 // On x86-64 the kernel's `struct stat` is glibc's, with and without the 64.
@@ -10,3 +11,5 @@ int fstat64(int descriptor, struct stat64 *found) { return syscall(SYS_fstat, de
 int fstat(int descriptor, struct stat *found) { return syscall(SYS_fstat, descriptor, found); }
 
 int memfd_create(const char *name, unsigned int flags) { return syscall(SYS_memfd_create, name, flags); }
+
+pid_t gettid(void) { return syscall(SYS_gettid); }

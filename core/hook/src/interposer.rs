@@ -1,19 +1,15 @@
 //! When to look for objects whose slots are to be rewritten: at the start, and behind every `dlopen`.
 //!
 //! As long as the libraries that a preload library is for are not loaded, it
-//! stands by: nothing is interposed but `dlopen` and `dlsym`, both of which
-//! run with their caller's return address, by which they find out for whom
-//! they look. `dlopen` only notes that something may have been loaded; what
-//! it has loaded is seen at the next `dlsym`, with which every program finds
-//! its way into a module.
+//! stands by: nothing is interposed but `dlopen` and `dlsym` (`wake.rs`).
 
-use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::Mutex;
 
 use crate::object::Object;
 use crate::original::Library;
-use crate::slots::{self, By, Found, Generation, Hook};
+use crate::slots::{self, Found, Generation, Hook};
+use crate::wake;
 
 /// The hooks of a preload library, and the libraries that they are for.
 #[derive(Debug)]
@@ -63,10 +59,7 @@ impl Interposer {
     /// Begins: for the constructor of a preload library, of which a process has one of each.
     pub fn start(&'static self) {
         RUNNING.store(core::ptr::from_ref(self).cast_mut(), Ordering::Release);
-        for hook in &WAKE {
-            hook.original.store(Library::C.find(hook.name), Ordering::Relaxed);
-        }
-        if WAKE.iter().all(|hook| !hook.original.load(Ordering::Relaxed).is_null()) {
+        if wake::start() {
             self.refresh();
             // What the search has left there is nobody's error.
             // SAFETY: resets this thread's message.
@@ -94,7 +87,7 @@ impl Interposer {
         state.known.extend(new);
         for object in &objects {
             // SAFETY: `open` keeps the object; the hooks are those of dlopen and dlsym.
-            unsafe { slots::rewrite(object, &[&WAKE]) };
+            unsafe { slots::rewrite(object, &[wake::hooks()]) };
         }
         if state.phase == Phase::StandBy {
             state.phase = self.verify(&objects);
@@ -145,64 +138,19 @@ fn running() -> Option<&'static Interposer> {
     unsafe { RUNNING.load(Ordering::Acquire).as_ref() }
 }
 
-extern "C" fn before_dlopen() {
+/// Told before a `dlopen`.
+pub(crate) extern "C" fn before_load() {
     if let Some(running) = running() {
         (running.before_load)();
         STALE.store(true, Ordering::Relaxed);
     }
 }
 
-extern "C" fn before_dlsym() {
+/// Told before a `dlsym`.
+pub(crate) extern "C" fn before_lookup() {
     if STALE.load(Ordering::Relaxed)
         && let Some(running) = running()
     {
         running.refresh();
     }
 }
-
-/// What is interposed on while standing by.
-static WAKE: [Hook; 4] = [
-    Hook {
-        name: c"dlopen",
-        library: Library::C,
-        by: By::Program,
-        required: false,
-        function: dlopen as *const c_void,
-        original: &DLOPEN,
-    },
-    Hook {
-        name: c"dlmopen",
-        library: Library::C,
-        by: By::Program,
-        required: false,
-        function: dlmopen as *const c_void,
-        original: &DLMOPEN,
-    },
-    Hook {
-        name: c"dlsym",
-        library: Library::C,
-        by: By::Program,
-        required: false,
-        function: dlsym as *const c_void,
-        original: &DLSYM,
-    },
-    Hook {
-        name: c"dlvsym",
-        library: Library::C,
-        by: By::Program,
-        required: false,
-        function: dlvsym as *const c_void,
-        original: &DLVSYM,
-    },
-];
-
-static DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static DLVSYM: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static ALWAYS: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(1);
-
-crate::before!(dlopen, ALWAYS, before_dlopen, DLOPEN);
-crate::before!(dlmopen, ALWAYS, before_dlopen, DLMOPEN);
-crate::before!(dlsym, ALWAYS, before_dlsym, DLSYM);
-crate::before!(dlvsym, ALWAYS, before_dlsym, DLVSYM);

@@ -6,7 +6,7 @@
 //! original. An [`Interposer`] puts it into the slots through which the right
 //! callers reach the one library it was written for; nothing is exported.
 //! Nothing here logs, and nothing but the search for slots, [`exec`] and
-//! [`Switch::init`] allocates.
+//! [`is_disabled`] allocates.
 
 pub mod exec;
 mod interposer;
@@ -14,11 +14,12 @@ mod object;
 mod original;
 mod slots;
 mod switch;
+mod wake;
 
 pub use interposer::Interposer;
 pub use original::{Library, Original};
 pub use slots::{By, Hook};
-pub use switch::Switch;
+pub use switch::is_disabled;
 
 /// Declares hooks: function, typed original, and table line.
 ///

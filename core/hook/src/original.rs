@@ -59,6 +59,16 @@ impl Library {
         self.adopted().handle.store(object.pin(), Ordering::Release);
     }
 
+    /// Loads the library as a program that links it would, for tests; whether it is there.
+    pub fn load(self) -> bool {
+        // SAFETY: a C string; the libraries are fit to be loaded at any time.
+        let handle = unsafe { libc::dlopen(self.soname().as_ptr(), libc::RTLD_NOW) };
+        if !self.is_adopted() {
+            self.adopted().handle.store(handle, Ordering::Release);
+        }
+        self.is_adopted()
+    }
+
     pub(crate) fn is_adopted(self) -> bool {
         !self.adopted().handle.load(Ordering::Acquire).is_null()
     }

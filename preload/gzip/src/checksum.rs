@@ -4,22 +4,20 @@ use core::ffi::{c_uint, c_ulong};
 
 use hasten_deflate::checksum;
 
-use crate::namesake;
-
 type Short = unsafe extern "C" fn(c_ulong, *const u8, c_uint) -> c_ulong;
 type Long = unsafe extern "C" fn(c_ulong, *const u8, usize) -> c_ulong;
 
 /// The sums of an Adler-32 are below this.
 const ADLER_BASE: u32 = 65521;
 
-pub(crate) unsafe fn crc32(original: Short, start: c_ulong, bytes: *const u8, len: c_uint) -> c_ulong {
+pub(crate) unsafe fn crc32(_: Short, start: c_ulong, bytes: *const u8, len: c_uint) -> c_ulong {
     // SAFETY: the program's call.
-    unsafe { crc32_of(start, bytes, len as usize).unwrap_or_else(|| original(start, bytes, len)) }
+    unsafe { crc32_of(start, bytes, len as usize) }
 }
 
-pub(crate) unsafe fn crc32_z(original: Long, start: c_ulong, bytes: *const u8, len: usize) -> c_ulong {
+pub(crate) unsafe fn crc32_z(_: Long, start: c_ulong, bytes: *const u8, len: usize) -> c_ulong {
     // SAFETY: the program's call.
-    unsafe { crc32_of(start, bytes, len).unwrap_or_else(|| original(start, bytes, len)) }
+    unsafe { crc32_of(start, bytes, len) }
 }
 
 pub(crate) unsafe fn adler32(original: Short, start: c_ulong, bytes: *const u8, len: c_uint) -> c_ulong {
@@ -32,32 +30,26 @@ pub(crate) unsafe fn adler32_z(original: Long, start: c_ulong, bytes: *const u8,
     unsafe { adler32_of(start, bytes, len).unwrap_or_else(|| original(start, bytes, len)) }
 }
 
-/// Without bytes, it is the value to begin with. `None` if the program means another function.
+/// Without bytes, it is the value to begin with.
 ///
 /// # Safety
 ///
-/// `bytes` is null or valid for reads of `len` bytes, if the program means zlib's function.
-unsafe fn crc32_of(start: c_ulong, bytes: *const u8, len: usize) -> Option<c_ulong> {
-    if !namesake::are_zlibs() {
-        return None;
-    }
+/// `bytes` is null or valid for reads of `len` bytes.
+unsafe fn crc32_of(start: c_ulong, bytes: *const u8, len: usize) -> c_ulong {
     if bytes.is_null() {
-        return Some(0);
+        return 0;
     }
     // SAFETY: the caller's.
-    Some(checksum::crc32(start as u32, unsafe { core::slice::from_raw_parts(bytes, len) }).into())
+    checksum::crc32(start as u32, unsafe { core::slice::from_raw_parts(bytes, len) }).into()
 }
 
-/// Without bytes, it is the value to begin with. `None` if the program means another function, or
-/// `start` is no Adler-32, of which the original makes what it makes.
+/// Without bytes, it is the value to begin with. `None` if `start` is no Adler-32, of which the original makes what
+/// it makes.
 ///
 /// # Safety
 ///
-/// `bytes` is null or valid for reads of `len` bytes, if the program means zlib's function.
+/// `bytes` is null or valid for reads of `len` bytes.
 unsafe fn adler32_of(start: c_ulong, bytes: *const u8, len: usize) -> Option<c_ulong> {
-    if !namesake::are_zlibs() {
-        return None;
-    }
     if bytes.is_null() {
         return Some(1);
     }
@@ -109,9 +101,4 @@ mod tests {
         }
     }
 
-    /// Or the originals would be compared with themselves.
-    #[test]
-    fn the_names_are_zlibs() {
-        assert!(namesake::are_zlibs());
-    }
 }

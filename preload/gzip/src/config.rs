@@ -8,7 +8,7 @@ use hasten_deflate::devices::{self, DeviceEngine, Wish};
 use hasten_deflate::engine::EngineKind;
 use hasten_deflate::select;
 use hasten_device::settings::Settings;
-use hasten_hook::Switch;
+use hasten_hook::is_disabled;
 
 /// `1`: inflate again whatever an engine has deflated, and compare, before it leaves.
 const VERIFY: &str = "HASTEN_GZIP_VERIFY";
@@ -23,21 +23,14 @@ pub(crate) struct Config {
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
-static SWITCH: Switch = Switch::new("gzip");
 
 pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
 }
 
-/// Whether hooks do anything; false until the constructor has run.
-#[inline]
-pub(crate) fn is_enabled() -> bool {
-    SWITCH.is_on()
-}
-
 /// Reads the environment; whether the library is to do anything.
 pub(crate) fn init() -> bool {
-    SWITCH.init(get().engines)
+    !is_disabled("gzip") && get().engines
 }
 
 impl Config {

@@ -1,7 +1,8 @@
 //! `libhasten_gzip.so`: zlib's streams of unmodified programs, by faster engines.
 //!
 //! Preloaded into a program, it stands in for the functions of libz that take
-//! a stream (`hooks.rs` is the table). A stream that it opens is its own from
+//! a stream (`hooks.rs` is the table), and for no other library's of these
+//! names. A stream that it opens is its own from
 //! then on; one that the original opened stays the original's. What a stream
 //! needs to remember lies in memory of the stream's own allocator, which is
 //! asked for exactly what zlib would have asked for (`allocation.rs`).
@@ -18,7 +19,6 @@ mod deflate;
 mod engines;
 mod hooks;
 mod inflate;
-mod namesake;
 mod nested;
 mod oneshot;
 mod start;

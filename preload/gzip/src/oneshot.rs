@@ -7,7 +7,7 @@ use hasten_deflate::abi::{
 };
 
 use crate::hooks::original;
-use crate::{deflate, inflate, namesake};
+use crate::{deflate, inflate};
 
 type Compress = unsafe extern "C" fn(*mut u8, *mut c_ulong, *const u8, c_ulong) -> c_int;
 type Compress2 = unsafe extern "C" fn(*mut u8, *mut c_ulong, *const u8, c_ulong, c_int) -> c_int;
@@ -17,32 +17,24 @@ const DEFAULT_LEVEL: c_int = -1;
 const STREAM_SIZE: c_int = size_of::<ZStream>() as c_int;
 
 pub(crate) unsafe fn compress(
-    original: Compress,
+    _: Compress,
     dest: *mut u8,
     dest_len: *mut c_ulong,
     source: *const u8,
     source_len: c_ulong,
 ) -> c_int {
-    if !namesake::are_zlibs() {
-        // SAFETY: the program's call.
-        return unsafe { original(dest, dest_len, source, source_len) };
-    }
     // SAFETY: zlib defines it so.
     unsafe { compress2(original::compress2.get(), dest, dest_len, source, source_len, DEFAULT_LEVEL) }
 }
 
 pub(crate) unsafe fn compress2(
-    original: Compress2,
+    _: Compress2,
     dest: *mut u8,
     dest_len: *mut c_ulong,
     source: *const u8,
     source_len: c_ulong,
     level: c_int,
 ) -> c_int {
-    if !namesake::are_zlibs() {
-        // SAFETY: the program's call.
-        return unsafe { original(dest, dest_len, source, source_len, level) };
-    }
     // SAFETY: the program's buffers are as long as it says.
     unsafe {
         let mut room = *dest_len;
@@ -71,31 +63,23 @@ pub(crate) unsafe fn compress2(
 }
 
 pub(crate) unsafe fn uncompress(
-    original: Compress,
+    _: Compress,
     dest: *mut u8,
     dest_len: *mut c_ulong,
     source: *const u8,
     mut source_len: c_ulong,
 ) -> c_int {
-    if !namesake::are_zlibs() {
-        // SAFETY: the program's call.
-        return unsafe { original(dest, dest_len, source, source_len) };
-    }
     // SAFETY: zlib defines it so.
     unsafe { uncompress2(original::uncompress2.get(), dest, dest_len, source, &mut source_len) }
 }
 
 pub(crate) unsafe fn uncompress2(
-    original: Uncompress2,
+    _: Uncompress2,
     dest: *mut u8,
     dest_len: *mut c_ulong,
     source: *const u8,
     source_len: *mut c_ulong,
 ) -> c_int {
-    if !namesake::are_zlibs() {
-        // SAFETY: the program's call.
-        return unsafe { original(dest, dest_len, source, source_len) };
-    }
     // SAFETY: the program's buffers are as long as it says.
     unsafe {
         let mut rest = *source_len;

@@ -1,10 +1,11 @@
-//! Starting: at load time what needs no zlib, at the first stream the rest.
+//! Starting: with the process if it links zlib, when zlib comes if it is loaded later, and never if it does not come.
 
 use std::sync::OnceLock;
 
 use hasten_deflate::engine::zlib::ZlibApi;
+use hasten_hook::{Interposer, Library};
 
-use crate::hooks::original;
+use crate::hooks::{self, original};
 use crate::{config, engines};
 
 /// Run by the dynamic linker, before the program's own constructors.
@@ -12,7 +13,11 @@ use crate::{config, engines};
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = load;
 
+static INTERPOSER: Interposer = Interposer::new(&[hooks::HOOKS], &[Library::Z], is_fit, before_load);
+
 extern "C" fn load() {
+    #[cfg(test)]
+    assert!(Library::Z.load(), "libz.so.1 is needed to compare with");
     if !config::init() {
         return;
     }
@@ -22,7 +27,16 @@ extern "C" fn load() {
     if config::get().verify {
         hasten_telemetry::page().set_note("every result is inflated again and compared");
     }
+    INTERPOSER.start();
 }
+
+/// Whether this zlib has all that the hooks and the engines need.
+fn is_fit() -> bool {
+    hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found())
+}
+
+/// Streams are called in from nowhere: what is loaded next finds them complete.
+fn before_load() {}
 
 /// Lets the engines fall back to the program's own zlib.
 pub(crate) fn make_original_known() {

@@ -5,7 +5,7 @@ use std::env;
 use std::sync::OnceLock;
 
 use hasten_crypto::{Ifma, Overrides};
-use hasten_hook::Switch;
+use hasten_hook::is_disabled;
 
 /// `1`: suspend every operation but answer it with the original, to test the
 /// machinery where the engine cannot run (valgrind, CPUs without IFMA).
@@ -26,7 +26,6 @@ pub(crate) struct Config {
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
-static SWITCH: Switch = Switch::new("tls");
 
 pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
@@ -35,7 +34,7 @@ pub(crate) fn get() -> &'static Config {
 /// Reads the environment; whether the library is to do anything.
 pub(crate) fn init() -> bool {
     get();
-    SWITCH.init(true)
+    !is_disabled("tls")
 }
 
 impl Config {

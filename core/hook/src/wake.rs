@@ -1,0 +1,124 @@
+//! `dlopen` and `dlsym`: the only functions that are interposed while a library stands by.
+//!
+//! Both run with their caller's return address, by which they find out for
+//! whom they look. `dlopen` only notes that something may have been loaded;
+//! what it has loaded is seen at the next `dlsym`, with which every program
+//! finds its way into a module.
+//!
+//! A process may have several preload libraries. The first to start rewrites
+//! the slots of these functions and tells the others: two that stood in for
+//! the same function would each take the other's hook for a stranger's.
+
+use core::ffi::{CStr, c_void};
+use core::ptr::{from_ref, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use crate::interposer;
+use crate::object::Object;
+use crate::original::Library;
+use crate::slots::{self, By, Hook};
+
+/// What one preload library knows of the others, and the only symbol that it exports; the number is that of the layout.
+#[repr(C)]
+#[derive(Debug)]
+struct Wake {
+    /// Whether this library has the slots.
+    is_first: AtomicU32,
+    /// The next to be told.
+    next: AtomicPtr<Wake>,
+    before_load: extern "C" fn(),
+    before_lookup: extern "C" fn(),
+}
+
+const SYMBOL: &CStr = c"hasten_wake_1";
+const NAMES: &str = "libhasten_";
+
+#[used]
+#[unsafe(export_name = "hasten_wake_1")]
+static OWN: Wake = Wake {
+    is_first: AtomicU32::new(0),
+    next: AtomicPtr::new(null_mut()),
+    before_load: interposer::before_load,
+    before_lookup: interposer::before_lookup,
+};
+
+/// Arranges to be told; whether that is possible.
+pub(crate) fn start() -> bool {
+    if let Some(first) = first() {
+        // Constructors run one after the other.
+        OWN.next.store(first.next.load(Ordering::Relaxed), Ordering::Relaxed);
+        first.next.store(from_ref(&OWN).cast_mut(), Ordering::Release);
+        return true;
+    }
+    for hook in &HOOKS {
+        hook.original.store(Library::C.find(hook.name), Ordering::Relaxed);
+    }
+    let complete = HOOKS.iter().all(Hook::is_found);
+    OWN.is_first.store(u32::from(complete), Ordering::Release);
+    complete
+}
+
+/// What this library stands in for: nothing, if another one does.
+pub(crate) fn hooks() -> &'static [Hook] {
+    if OWN.is_first.load(Ordering::Relaxed) != 0 { &HOOKS } else { &[] }
+}
+
+/// The library that has the slots already.
+fn first() -> Option<&'static Wake> {
+    let (list, _) = slots::loaded();
+    let named = list.iter().filter(|found| {
+        let path = found.name.to_bytes();
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        name.starts_with(NAMES.as_bytes())
+    });
+    named.filter_map(Object::open).filter(|object| !object.is_own()).find_map(|object| {
+        // SAFETY: the object is loaded; what has this name is a `Wake`, and the preload library stays loaded from here on.
+        let wake = unsafe {
+            libc::dlsym(object.handle(), SYMBOL.as_ptr()).cast::<Wake>().as_ref().filter(|wake| !core::ptr::eq(*wake, &raw const OWN))
+        }?;
+        if wake.is_first.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        object.pin();
+        Some(wake)
+    })
+}
+
+fn each(tell: impl Fn(&Wake)) {
+    let mut wake = Some(&OWN);
+    while let Some(told) = wake {
+        tell(told);
+        // SAFETY: null or the static of a library that stays loaded.
+        wake = unsafe { told.next.load(Ordering::Acquire).as_ref() };
+    }
+}
+
+extern "C" fn before_dlopen() {
+    each(|wake| (wake.before_load)());
+}
+
+extern "C" fn before_dlsym() {
+    each(|wake| (wake.before_lookup)());
+}
+
+static HOOKS: [Hook; 4] = [
+    hook(c"dlopen", dlopen as *const c_void, &DLOPEN),
+    hook(c"dlmopen", dlmopen as *const c_void, &DLMOPEN),
+    hook(c"dlsym", dlsym as *const c_void, &DLSYM),
+    hook(c"dlvsym", dlvsym as *const c_void, &DLVSYM),
+];
+
+const fn hook(name: &'static CStr, function: *const c_void, original: &'static AtomicPtr<c_void>) -> Hook {
+    Hook { name, library: Library::C, by: By::Program, required: false, function, original }
+}
+
+static DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static DLVSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static ALWAYS: AtomicU32 = AtomicU32::new(1);
+
+crate::before!(dlopen, ALWAYS, before_dlopen, DLOPEN);
+crate::before!(dlmopen, ALWAYS, before_dlopen, DLMOPEN);
+crate::before!(dlsym, ALWAYS, before_dlsym, DLSYM);
+crate::before!(dlvsym, ALWAYS, before_dlsym, DLVSYM);
