@@ -22,6 +22,10 @@ pub const SOCKETS: [&str; 5] =
 /// How a program makes a kind of BIO, which may read from a socket or from memory.
 pub const OWN_BIO: &str = "BIO_meth_new";
 
+/// Servers, by the names of their executables, that hasten's tests and public suites run: their event loops come back for
+/// every handshake, and their callbacks do not mind where they are called.
+pub const PROVEN: [&str; 2] = ["haproxy", "nginx"];
+
 /// Whether `OpenSSL_version_num()` names a release of [`SERIES`].
 pub const fn is_known_number(number: u64) -> bool {
     number >> 20 == 0x300

@@ -15,7 +15,8 @@ use crate::handshake::State;
 use crate::hooks::original;
 use crate::runtime::Runtime;
 use crate::turn::waits;
-use crate::{loans, suspension};
+use crate::loans;
+use crate::suspension::{self, Cause};
 
 type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
 type Wait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
@@ -36,21 +37,22 @@ pub(crate) unsafe fn control(
         }
         _ => {}
     }
+    // The kernel does not look at the event when it deletes.
+    let event_of = |event: *mut epoll_event| if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
+    // SAFETY: null, or what the kernel is to read as well.
+    let wanted = unsafe { event_of(event).as_ref().copied() };
+    // Another thread may have the event, and go on with the handshake, before the call is back.
+    let before = fds::controlled(epfd, op, fd, wanted);
     // SAFETY: the server's call.
     let result = unsafe { original(epfd, op, fd, event) };
-    if result == 0 {
-        // The kernel does not look at the event when it deletes, and has read it otherwise.
-        let event = if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
-        // SAFETY: null, or valid because the kernel could read it.
-        let event = unsafe { event.as_ref().copied() };
-        fds::controlled(epfd, op, fd, event);
-        if let Some(runtime) = Runtime::existing()
-            && runtime.turn.expected_registration.get() == fd
-            && op == libc::EPOLL_CTL_ADD
-            && !fds::registration(fd).is_some_and(|registration| registration.one_shot())
-        {
-            runtime.turn.registers_late.set(true);
-        }
+    if result != 0 {
+        fds::restore(fd, before);
+    } else if let Some(runtime) = Runtime::existing()
+        && runtime.turn.expected_registration.get() == fd
+        && op == libc::EPOLL_CTL_ADD
+        && !fds::registration(fd).is_some_and(|registration| registration.one_shot())
+    {
+        runtime.turn.registers_late.set(true);
     }
     result
 }
@@ -181,6 +183,7 @@ fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: 
         true
     });
     let Some(outer) = found.filter(|outer| max > 0 && outer.events & libc::EPOLLIN as u32 != 0) else { return 0 };
+    suspension::end(Cause::Nested);
     // SAFETY: the caller's array has room for one.
     unsafe { events.write_unaligned(epoll_event { events: libc::EPOLLIN as u32, u64: outer.cookie }) };
     1

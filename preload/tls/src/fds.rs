@@ -12,11 +12,15 @@
 //! which closes descriptors of its own while it has our memory, is not heard.
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64};
 use libc::{c_int, epoll_event};
 
 /// Descriptors above this are left alone (and counted as not polled).
 const CAPACITY: usize = 1 << 20;
+
+/// The process whose descriptors these are.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 
@@ -42,6 +46,8 @@ const ACCEPTED: u64 = 1 << 63;
 const NON_BLOCKING: u64 = 1 << 62;
 /// A handshake on it is suspended.
 const SUSPENDED: u64 = 1 << 61;
+/// What is true of the descriptor with whichever epoll instance.
+const KEPT: u64 = ACCEPTED | NON_BLOCKING | SUSPENDED;
 const EPFD_SHIFT: u32 = 32;
 const EPFD_MASK: u64 = (1 << 29) - 1;
 
@@ -83,6 +89,7 @@ pub(crate) fn init() {
 pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
     if let Some(entry) = entry(fd) {
         entry.waiter.store(0, Relaxed);
+        entry.socket.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
         entry.state.store(ACCEPTED | if non_blocking { NON_BLOCKING } else { 0 }, Relaxed);
     }
@@ -126,20 +133,44 @@ pub(crate) fn is_shared(epfd: c_int) -> bool {
     entry(epfd).is_none_or(|entry| matches!(entry.waiter.load(Relaxed), 0 | SHARED))
 }
 
-/// A successful `epoll_ctl`.
-pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) {
-    let Some(entry) = entry(fd) else { return };
-    let kept = entry.state.load(Relaxed) & (ACCEPTED | NON_BLOCKING | SUSPENDED);
-    match event {
+/// What a descriptor's entry held.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    state: u64,
+    cookie: u64,
+    socket: u64,
+}
+
+/// An `epoll_ctl` that is about to be made; returns what [`restore`] needs if it fails.
+pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) -> Before {
+    let Some(entry) = entry(fd) else { return Before::default() };
+    let (cookie, socket_before) = (entry.cookie.load(Relaxed), entry.socket.load(Relaxed));
+    let registered = match event {
         Some(event) if operation != libc::EPOLL_CTL_DEL => {
             if operation == libc::EPOLL_CTL_ADD {
                 entry.socket.store(socket(fd), Relaxed);
             }
             entry.cookie.store(event.u64, Relaxed);
-            let epfd = ((epfd as u64 + 1) & EPFD_MASK) << EPFD_SHIFT;
-            entry.state.store(kept | epfd | u64::from(event.events), Relaxed);
+            ((epfd as u64 + 1) & EPFD_MASK) << EPFD_SHIFT | u64::from(event.events)
         }
-        _ => entry.state.store(kept, Relaxed),
+        _ => 0,
+    };
+    Before { state: entry.register(registered), cookie, socket: socket_before }
+}
+
+/// The `epoll_ctl` has failed.
+pub(crate) fn restore(fd: c_int, before: Before) {
+    let Some(entry) = entry(fd) else { return };
+    entry.socket.store(before.socket, Relaxed);
+    entry.cookie.store(before.cookie, Relaxed);
+    entry.register(before.state);
+}
+
+impl Entry {
+    /// Replaces the registration and nothing else; returns the state before.
+    fn register(&self, registered: u64) -> u64 {
+        let with = |state: u64| Some(state & KEPT | registered & !KEPT);
+        self.state.fetch_update(AcqRel, Relaxed, with).unwrap_or_default()
     }
 }
 
@@ -149,6 +180,16 @@ fn socket(fd: c_int) -> u64 {
     // SAFETY: writes to local variables, of the size given.
     unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_COOKIE, (&raw mut number).cast(), &raw mut size) };
     number
+}
+
+/// Learns which socket it is, if it is to be registered later; whether it has one.
+pub(crate) fn learn_socket(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| {
+        if entry.socket.load(Relaxed) == 0 {
+            entry.socket.store(socket(fd), Relaxed);
+        }
+        entry.socket.load(Relaxed) != 0
+    })
 }
 
 /// Whether the socket that was registered is still what the number stands for.
@@ -162,7 +203,13 @@ pub(crate) fn is_same_socket(fd: c_int) -> bool {
 /// A child of vfork has our memory until it executes another program, and descriptors of its own.
 pub(crate) fn is_vfork_child() -> bool {
     // SAFETY: no argument; cannot fail.
-    unsafe { libc::getpid() != crate::start::process() }
+    unsafe { libc::getpid() != PROCESS.load(Relaxed) }
+}
+
+/// Learns whose memory this is: at the start, and in a forked child.
+pub(crate) fn note_process() {
+    // SAFETY: no argument; cannot fail.
+    PROCESS.store(unsafe { libc::getpid() }, Relaxed);
 }
 
 /// Notes whether a handshake on this descriptor is suspended.

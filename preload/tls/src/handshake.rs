@@ -120,7 +120,7 @@ pub(crate) unsafe fn read_early_data(
 pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
     // SAFETY: as the contract; the calls are those the server made.
     unsafe {
-        if !start::is_ready() {
+        if !start::is_ready() && suspended(ssl).is_none() {
             return call.invoke(ssl);
         }
         let runtime = Runtime::get();
@@ -200,11 +200,10 @@ unsafe fn slice_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static
         return None;
     }
     // SAFETY: reads fields of the SSL.
-    if unsafe { is_unfit(ssl) } {
-        return None;
-    }
-    if !slice::has_room(&runtime.native_stack()) {
-        slot().bypass(Reason::NoStack);
+    let unfit = unsafe { unfit(ssl) };
+    let unfit = unfit.or_else(|| (!slice::has_room(&runtime.native_stack())).then_some(Reason::NotNativeStack));
+    if let Some(reason) = unfit {
+        slot().bypass(reason);
         return None;
     }
     runtime.acquire()
@@ -215,13 +214,15 @@ unsafe fn slice_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static
 /// an SSL with several owners may be freed by one and go on with another;
 /// and callbacks that run behind the point where a handshake is left must be
 /// such that they can run wherever it is called in.
-unsafe fn is_unfit(ssl: *mut Ssl) -> bool {
+unsafe fn unfit(ssl: *mut Ssl) -> Option<Reason> {
     // SAFETY: as `drive`.
     unsafe {
-        SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0
-            || SSL_is_dtls.get()(ssl) != 0
-            || is_shared(ssl)
-            || !suspension::allows_callbacks_of(ssl)
+        let is_async = SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0;
+        if is_async || SSL_is_dtls.get()(ssl) != 0 || is_shared(ssl) {
+            Some(Reason::NotPolled)
+        } else {
+            (!suspension::allows_callbacks_of(ssl)).then_some(Reason::Callback)
+        }
     }
 }
 

@@ -55,21 +55,39 @@ hasten_hook::slots! {
     optional Ssl by Ssl fn d2i_SSL_SESSION(into: *mut *mut Session, bytes: *mut *const u8, len: c_long) -> *mut Session = tickets::decode_session;
 
     /// Sees callbacks that may run while a handshake is called in.
-    optional Ssl by Program fn SSL_CTX_set_msg_callback(context: *mut c_void, callback: *const c_void) = suspension::set_msg_callback;
+    optional Ssl by Program fn SSL_CTX_set_msg_callback(context: *mut c_void, callback: *const c_void) = suspension::set_callback;
     /// Sees callbacks that may run while a handshake is called in.
-    optional Ssl by Program fn SSL_set_msg_callback(ssl: *mut c_void, callback: *const c_void) = suspension::set_msg_callback;
+    optional Ssl by Program fn SSL_set_msg_callback(ssl: *mut c_void, callback: *const c_void) = suspension::set_callback;
     /// Sees callbacks that may run while a handshake is called in.
     optional Ssl by Program fn SSL_CTX_callback_ctrl(context: *mut c_void, command: c_int, callback: *const c_void) -> c_long = suspension::callback_control;
     /// Sees callbacks that may run while a handshake is called in.
     optional Ssl by Program fn SSL_callback_ctrl(ssl: *mut c_void, command: c_int, callback: *const c_void) -> c_long = suspension::callback_control;
     /// Sees callbacks that may run while a handshake is called in.
-    optional Ssl by Program fn SSL_CTX_set_security_callback(context: *mut c_void, callback: *const c_void) = suspension::set_security_callback;
+    optional Ssl by Program fn SSL_CTX_set_security_callback(context: *mut c_void, callback: *const c_void) = suspension::set_callback;
     /// Sees callbacks that may run while a handshake is called in.
-    optional Ssl by Program fn SSL_set_security_callback(ssl: *mut c_void, callback: *const c_void) = suspension::set_security_callback;
+    optional Ssl by Program fn SSL_set_security_callback(ssl: *mut c_void, callback: *const c_void) = suspension::set_callback;
     /// Sees callbacks that may run while a handshake is called in.
     optional Ssl by Program fn SSL_CTX_add_custom_ext(context: *mut SslCtx, kind: c_uint, when: c_uint, add: *const c_void, free: *const c_void, add_data: *mut c_void, parse: *const c_void, parse_data: *mut c_void) -> c_int = suspension::add_extension;
     /// Sees callbacks that may run while a handshake is called in.
     optional Ssl by Program fn SSL_CTX_add_server_custom_ext(context: *mut SslCtx, kind: c_uint, add: *const c_void, free: *const c_void, add_data: *mut c_void, parse: *const c_void, parse_data: *mut c_void) -> c_int = suspension::add_server_extension;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Ssl by Program fn SSL_CTX_set_tlsext_ticket_key_evp_cb(context: *mut c_void, callback: *const c_void) -> c_int = suspension::try_set_callback;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Ssl by Program fn SSL_CTX_set_session_ticket_cb(context: *mut SslCtx, generate: *const c_void, decrypt: *const c_void, argument: *mut c_void) -> c_int = suspension::set_ticket_callbacks;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Ssl by Program fn SSL_CTX_sess_set_new_cb(context: *mut c_void, callback: *const c_void) = suspension::set_callback;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Ssl by Program fn SSL_CTX_sess_set_remove_cb(context: *mut c_void, callback: *const c_void) = suspension::set_callback;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Ssl by Program fn SSL_CTX_set_cert_verify_callback(context: *mut c_void, callback: *const c_void, argument: *mut c_void) = suspension::set_callback_with;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Ssl by Program fn SSL_CTX_set_record_padding_callback(context: *mut c_void, callback: *const c_void) = suspension::set_callback;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Ssl by Program fn SSL_set_record_padding_callback(ssl: *mut c_void, callback: *const c_void) -> c_int = suspension::try_set_callback;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Crypto by Program fn BIO_set_callback(bio: *mut c_void, callback: *const c_void) = suspension::set_callback;
+    /// Sees callbacks that may run while a handshake is called in.
+    optional Crypto by Program fn BIO_set_callback_ex(bio: *mut c_void, callback: *const c_void) = suspension::set_callback;
     /// Sees BIOs that read and write while a handshake is called in.
     optional Crypto by Program fn BIO_meth_set_read(method: *mut c_void, function: *const c_void) -> c_int = suspension::set_bio_method;
     /// Sees BIOs that read and write while a handshake is called in.

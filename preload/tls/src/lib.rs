@@ -37,6 +37,7 @@ mod key_schedule;
 mod keys;
 mod loans;
 mod openssl;
+mod providers;
 mod random;
 mod ready;
 mod runtime;

@@ -73,6 +73,7 @@ impl Runtime {
         }
         self.ready.forget(handshake);
         slot().event(Event::Resumed);
+        slot().event(Event::CalledIn);
         // SAFETY: the SSL of this handshake is alive, and this is its thread.
         unsafe { self.run_on(handshake) }
     }
@@ -146,6 +147,7 @@ impl Handshake {
     #[cold]
     pub(crate) fn is_called_in(&self, ssl: *const Ssl) -> bool {
         suspension::end(Cause::ForeignThread);
+        slot().event(Event::ForeignCall);
         slot().bypass(Reason::ForeignThread);
         ask_others(|| self.ssl.load(Acquire).cast_const() != ssl)
     }

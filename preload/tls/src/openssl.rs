@@ -122,6 +122,9 @@ pub(crate) unsafe extern "C" fn not_copied(
 /// What SSL_CTX_set_info_callback takes.
 pub(crate) type InfoFn = unsafe extern "C" fn(*const Ssl, c_int, c_int);
 
+/// What SSL_CTX_set_verify takes.
+pub(crate) type VerifyFn = unsafe extern "C" fn(c_int, *mut c_void) -> c_int;
+
 /// What SSL_CTX_set_keylog_callback takes.
 pub(crate) type KeylogFn = unsafe extern "C" fn(*const Ssl, *const c_char);
 
@@ -148,6 +151,7 @@ pub(crate) const BIO_CTRL_FLUSH: c_int = 11;
 pub(crate) const SSL_READING: c_int = 3;
 pub(crate) const SSL_CTRL_MODE: c_int = 33;
 pub(crate) const SSL_MODE_ASYNC: c_long = 0x100;
+pub(crate) const SSL_VERIFY_PEER: c_int = 1;
 pub(crate) const SSL_SENT_SHUTDOWN: c_int = 1;
 pub(crate) const SSL_READ_EARLY_DATA_ERROR: c_int = 0;
 
@@ -173,6 +177,8 @@ imports! {
     Ssl fn SSL_get_info_callback(*const Ssl) -> Option<InfoFn>;
     Ssl fn SSL_CTX_get_info_callback(*mut SslCtx) -> Option<InfoFn>;
     Ssl fn SSL_CTX_get_keylog_callback(*const SslCtx) -> Option<KeylogFn>;
+    Ssl fn SSL_get_verify_mode(*const Ssl) -> c_int;
+    Ssl fn SSL_get_verify_callback(*const Ssl) -> Option<VerifyFn>;
     Ssl fn SSL_SESSION_up_ref(*mut Session) -> c_int;
     Ssl fn SSL_get_state(*const Ssl) -> c_int;
     Ssl fn SSL_get_num_tickets(*const Ssl) -> usize;
@@ -205,6 +211,21 @@ imports! {
     Crypto fn EVP_PKEY_get_octet_string_param(*const EvpPkey, *const c_char, *mut u8, usize, *mut usize) -> c_int;
     Crypto fn EVP_PKEY_get_raw_public_key(*const EvpPkey, *mut u8, *mut usize) -> c_int;
     Crypto fn EVP_PKEY_get0_provider(*const EvpPkey) -> *const Provider;
+    Crypto fn EVP_KEYMGMT_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
+    Crypto fn EVP_KEYMGMT_get0_provider(*const c_void) -> *const Provider;
+    Crypto fn EVP_KEYMGMT_free(*mut c_void);
+    Crypto fn EVP_KEYEXCH_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
+    Crypto fn EVP_KEYEXCH_get0_provider(*const c_void) -> *const Provider;
+    Crypto fn EVP_KEYEXCH_free(*mut c_void);
+    Crypto fn EVP_SIGNATURE_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
+    Crypto fn EVP_SIGNATURE_get0_provider(*const c_void) -> *const Provider;
+    Crypto fn EVP_SIGNATURE_free(*mut c_void);
+    Crypto fn EVP_MAC_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
+    Crypto fn EVP_MAC_get0_provider(*const c_void) -> *const Provider;
+    Crypto fn EVP_MAC_free(*mut c_void);
+    Crypto fn EVP_KDF_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
+    Crypto fn EVP_KDF_get0_provider(*const c_void) -> *const Provider;
+    Crypto fn EVP_KDF_free(*mut c_void);
     Crypto fn OSSL_PROVIDER_get0_name(*const Provider) -> *const c_char;
     Crypto fn EVP_PKEY_set_ex_data(*mut EvpPkey, c_int, *mut c_void) -> c_int;
     Crypto fn EVP_PKEY_get_ex_data(*const EvpPkey, c_int) -> *mut c_void;

@@ -339,12 +339,20 @@ impl Runtime {
 
     /// Whether leaving a handshake in the middle can lead to anything, and is likely enough to.
     pub(crate) fn may_leave(&self) -> bool {
-        let batches = self.engine.can_batch();
-        (batches || self.device.is_here())
-            && suspension::is_on()
-            && self.turn.comes_back()
-            && (self.expects_company()
-                || self.device.takes_alone(|algorithm| self.engine.software_ns(algorithm, 1)))
+        if !self.engine.can_batch() && !self.device.is_here() {
+            return false;
+        }
+        if !suspension::is_on() {
+            slot().bypass(Reason::SuspensionOff);
+            return false;
+        }
+        let is_shadowing = !self.turn.comes_back();
+        suspension::tell(is_shadowing);
+        if is_shadowing {
+            slot().bypass(Reason::Shadowed);
+            return false;
+        }
+        self.expects_company() || self.device.takes_alone(|algorithm| self.engine.software_ns(algorithm, 1))
     }
 
     /// Queues an operation of the running handshake and leaves that until the
@@ -397,7 +405,7 @@ impl Runtime {
             Some(registration) => {
                 registration.epfd == epfd && !registration.one_shot() && fds::is_same_socket(fd)
             }
-            None => self.turn.registers_late.get() && fds::is_accepted(fd),
+            None => self.turn.registers_late.get() && fds::is_accepted(fd) && fds::learn_socket(fd),
         };
         registered && fds::is_non_blocking(fd)
     }

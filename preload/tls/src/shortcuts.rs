@@ -95,7 +95,9 @@ macro_rules! reconfigures {
         $(pub(crate) unsafe fn $name(original: unsafe extern "C" fn($($ty),*) -> $ret, $($arg: $ty),*) -> $ret {
             stop();
             // SAFETY: the program's call.
-            unsafe { original($($arg),*) }
+            let result = unsafe { original($($arg),*) };
+            crate::start::reconfigured();
+            result
         })*
     };
 }

@@ -1,15 +1,14 @@
 //! Starting: with the process if it links OpenSSL, when OpenSSL comes if it is loaded later, and never if it does not come.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use hasten_hook::{Interposer, Library, exec};
-use hasten_telemetry::EngineClass;
+use hasten_telemetry::{EngineClass, Reason, slot};
 
 use crate::runtime::Runtime;
-use crate::{
-    batch, config, device, exchange, fds, handshake, hooks, keys, loans, openssl, shortcuts, suspension,
-};
+use crate::suspension::{self, Cause};
+use crate::{batch, config, device, exchange, fds, handshake, hooks, keys, loans, openssl, providers, shortcuts};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
@@ -19,31 +18,21 @@ static CONSTRUCTOR: extern "C" fn() = load;
 static INTERPOSER: Interposer =
     Interposer::new(&[hooks::HOOKS, loans::BLOCKING], &[Library::Ssl, Library::Crypto], is_fit, before_load);
 
-static PROCESS: AtomicI32 = AtomicI32::new(0);
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
 extern "C" fn load() {
     if !config::init() {
         return;
     }
-    note_process();
+    fds::note_process();
     exec::init();
+    hasten_telemetry::init("tls");
     INTERPOSER.start();
-}
-
-/// The process, by its number; a vfork child has another one.
-pub(crate) fn process() -> libc::pid_t {
-    PROCESS.load(Relaxed)
 }
 
 /// Which process this is, of those that forked from each other.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Relaxed)
-}
-
-fn note_process() {
-    // SAFETY: no argument; cannot fail.
-    PROCESS.store(unsafe { libc::getpid() }, Relaxed);
 }
 
 /// What is loaded next may come for handshakes that are suspended now, by ways that are not known yet.
@@ -55,15 +44,13 @@ extern "C" fn before_fork() {
     loans::before_blocking();
 }
 
-/// The pools wipe themselves in a child (MADV_WIPEONFORK); the counters need a slot of its own. Handshakes of other
-/// threads are not its business.
+/// The pools wipe themselves in a child (MADV_WIPEONFORK). Handshakes of other threads are not its business.
 extern "C" fn in_child() {
-    note_process();
+    fds::note_process();
     GENERATION.fetch_add(1, Relaxed);
     if let Some(runtime) = Runtime::existing() {
         runtime.forget_all();
     }
-    hasten_telemetry::after_fork_child();
 }
 
 /// Whether this OpenSSL is one whose handshakes can be driven. Nothing of it is initialised by looking.
@@ -79,23 +66,53 @@ fn is_fit() -> bool {
     true
 }
 
+const UNKNOWN: u8 = 0;
+const READY: u8 = 1;
+const UNFIT: u8 = 2;
+
+/// Whether handshakes can be driven in this process.
+static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
 /// Prepares for the first handshake, when the program has initialised OpenSSL as it wants it.
+#[inline]
 pub(crate) fn is_ready() -> bool {
-    static READY: OnceLock<bool> = OnceLock::new();
-    *READY.get_or_init(|| {
-        hasten_telemetry::init("tls");
+    match STATE.load(Relaxed) {
+        UNKNOWN => prepare(),
+        state => state == READY,
+    }
+}
+
+#[cold]
+fn prepare() -> bool {
+    static PREPARED: OnceLock<()> = OnceLock::new();
+    PREPARED.get_or_init(|| {
+        hasten_telemetry::start();
         device::init();
         if config::get().ifma.is_some() {
             hasten_telemetry::page().register(batch::ENGINE, EngineClass::Software, "", 0);
         } else {
             hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
         }
-        let ready = handshake::reserve_ex_data() && keys::init() && exchange::init();
+        let ready = providers::are_default() && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
             shortcuts::init();
+        } else {
+            slot().bypass(Reason::UnknownLibrary);
+            hasten_telemetry::page().set_note("OpenSSL's own provider does not do the handshakes: they are left to it");
         }
-        ready
-    })
+        STATE.store(if ready { READY } else { UNFIT }, Relaxed);
+    });
+    STATE.load(Relaxed) == READY
+}
+
+/// OpenSSL was given another provider or other properties while the program runs. If that concerns handshakes, they are
+/// OpenSSL's from now on.
+pub(crate) fn reconfigured() {
+    if STATE.load(Relaxed) == READY && !providers::are_default() {
+        STATE.store(UNFIT, Relaxed);
+        suspension::end(Cause::Reconfigured);
+        loans::before_blocking();
+    }
 }
 
 /// OpenSSL 3.0: the version whose libssl was read and is tested.

@@ -9,6 +9,9 @@
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
+use hasten_telemetry::{Doubt, Event, Suspension, slot};
+
+use crate::config;
 use crate::hooks::original;
 use crate::openssl::*;
 
@@ -22,14 +25,20 @@ pub(crate) enum Cause {
     Moved = 2,
     /// Too many handshakes were reported and nobody came for them.
     NobodyCame = 3,
+    /// The event loop of a suspended handshake is waited for in another one.
+    Nested = 4,
+    /// OpenSSL was given another provider, or other properties.
+    Reconfigured = 5,
 }
 
 impl Cause {
-    fn why(self) -> &'static str {
+    fn doubt(self) -> Doubt {
         match self {
-            Cause::ForeignThread => "handshakes are not suspended: another thread went on with one",
-            Cause::Moved => "handshakes are not suspended: a connection changed its event loop during one",
-            Cause::NobodyCame => "handshakes are not suspended: the server did not come for those that were ready",
+            Cause::ForeignThread => Doubt::ForeignThread,
+            Cause::Moved => Doubt::MovedDescriptor,
+            Cause::NobodyCame => Doubt::NobodyCame,
+            Cause::Nested => Doubt::NestedLoop,
+            Cause::Reconfigured => Doubt::ReconfiguredOpenssl,
         }
     }
 }
@@ -41,6 +50,9 @@ static OFF: AtomicU8 = AtomicU8::new(0);
 static LEFT_ALONE: AtomicU32 = AtomicU32::new(0);
 static REPORTED: AtomicU32 = AtomicU32::new(0);
 
+/// Whether hasten's tests and a public suite run this very program.
+static PROVEN: AtomicBool = AtomicBool::new(false);
+
 #[inline]
 pub(crate) fn is_on() -> bool {
     OFF.load(Relaxed) == 0
@@ -50,8 +62,25 @@ pub(crate) fn is_on() -> bool {
 #[cold]
 pub(crate) fn end(cause: Cause) {
     if OFF.compare_exchange(0, cause as u8, Relaxed, Relaxed).is_ok() {
-        hasten_telemetry::page().set_note(cause.why());
+        slot().suspension(Suspension::Off, Some(cause.doubt()));
     }
+}
+
+/// How many handshakes of a thread must come back to its event loop before one is suspended.
+pub(crate) fn sightings() -> u32 {
+    const SHADOWED: u32 = 8;
+    if PROVEN.load(Relaxed) || config::get().eager { 1 } else { SHADOWED }
+}
+
+/// Says what is done with handshakes of this thread.
+#[inline]
+pub(crate) fn tell(is_shadowing: bool) {
+    let state = match is_shadowing {
+        true => Suspension::Shadowing,
+        false if PROVEN.load(Relaxed) => Suspension::Proven,
+        false => Suspension::Expected,
+    };
+    slot().suspension(state, None);
 }
 
 /// Handshakes were reported to the server.
@@ -69,6 +98,7 @@ pub(crate) fn reported(count: u32) {
 pub(crate) fn left_alone() {
     const SOME: u32 = 4;
     const ONE_IN: u32 = 64;
+    slot().event(Event::Overdue);
     let left = LEFT_ALONE.fetch_add(1, Relaxed) + 1;
     if left > SOME + REPORTED.load(Relaxed) / ONE_IN {
         end(Cause::NobodyCame);
@@ -80,20 +110,24 @@ pub(crate) fn left_alone() {
 /// expects locks that are not held where a handshake is called in.
 static HAS_FOREIGN: AtomicBool = AtomicBool::new(false);
 
+/// Some such callback is the program's own.
+static HAS_OWN: AtomicBool = AtomicBool::new(false);
+
 /// A BIO of such a module reads and writes for SSLs.
 static HAS_FOREIGN_BIO: AtomicBool = AtomicBool::new(false);
 
 static PROGRAM_START: AtomicUsize = AtomicUsize::new(0);
 static PROGRAM_END: AtomicUsize = AtomicUsize::new(0);
 
-/// Learns where the code of the program itself is.
+/// Learns which program this is, and where its code is.
 pub(crate) fn init() {
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
         // SAFETY: the dynamic linker passes a valid description; the program comes first.
         unsafe {
             let info = &*info;
             let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
-            let code = headers.iter().find(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+            let code =
+                headers.iter().find(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
             if let Some(code) = code {
                 let start = info.dlpi_addr as usize + code.p_vaddr as usize;
                 PROGRAM_START.store(start, Relaxed);
@@ -104,6 +138,9 @@ pub(crate) fn init() {
     }
     // SAFETY: the callback only writes the two statics.
     unsafe { libc::dl_iterate_phdr(Some(first), core::ptr::null_mut()) };
+    let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().as_encoded_bytes();
+    PROVEN.store(hasten_openssl::PROVEN.iter().any(|proven| name == proven.as_bytes()), Relaxed);
 }
 
 fn is_of_program(function: usize) -> bool {
@@ -111,39 +148,98 @@ fn is_of_program(function: usize) -> bool {
 }
 
 /// Whether the SSL's callbacks may run wherever its handshake is called in: in the program's own epoll_wait, say.
+///
+/// A callback may rely on what its program notes around its calls of libssl, so where there is one, handshakes are
+/// suspended only in programs of which it is known that theirs do not.
 pub(crate) unsafe fn allows_callbacks_of(ssl: *mut Ssl) -> bool {
     if HAS_FOREIGN.load(Relaxed) {
         return false;
     }
     // SAFETY: the server's SSL; these functions read fields.
     unsafe {
-        let context = SSL_get_SSL_CTX.get()(ssl);
-        let callbacks = [
-            SSL_get_info_callback.get()(ssl).map(|function| function as usize),
-            SSL_CTX_get_info_callback.get()(context).map(|function| function as usize),
-            SSL_CTX_get_keylog_callback.get()(context).map(|function| function as usize),
-        ];
-        callbacks.into_iter().flatten().all(is_of_program)
-            && (!HAS_FOREIGN_BIO.load(Relaxed) || SSL_get_rfd.get()(ssl) >= 0)
+        if HAS_FOREIGN_BIO.load(Relaxed) && SSL_get_rfd.get()(ssl) < 0 {
+            return false;
+        }
+        let mut callbacks = callbacks_of(ssl).into_iter().flatten();
+        if PROVEN.load(Relaxed) {
+            callbacks.all(is_of_program)
+        } else {
+            !HAS_OWN.load(Relaxed) && callbacks.next().is_none()
+        }
     }
 }
 
-/// Notes a callback that there is no function to ask for.
-fn note(flag: &AtomicBool, function: *const c_void) {
-    if !function.is_null() && !is_of_program(function as usize) {
+/// Those that libssl can be asked for.
+unsafe fn callbacks_of(ssl: *mut Ssl) -> [Option<usize>; 4] {
+    // SAFETY: as `allows_callbacks_of`.
+    unsafe {
+        let context = SSL_get_SSL_CTX.get()(ssl);
+        let verifies = SSL_get_verify_mode.get()(ssl) & SSL_VERIFY_PEER != 0;
+        [
+            SSL_get_info_callback.get()(ssl).map(|function| function as usize),
+            SSL_CTX_get_info_callback.get()(context).map(|function| function as usize),
+            SSL_CTX_get_keylog_callback.get()(context).map(|function| function as usize),
+            SSL_get_verify_callback.get()(ssl).filter(|_| verifies).map(|function| function as usize),
+        ]
+    }
+}
+
+/// Notes a callback that libssl cannot be asked for.
+fn note(function: *const c_void) {
+    if !function.is_null() {
+        let flag = if is_of_program(function as usize) { &HAS_OWN } else { &HAS_FOREIGN };
         flag.store(true, Relaxed);
     }
 }
 
 type SetCallback = unsafe extern "C" fn(*mut c_void, *const c_void);
 
-pub(crate) unsafe fn set_msg_callback(original: SetCallback, to: *mut c_void, callback: *const c_void) {
-    note(&HAS_FOREIGN, callback);
+/// Any function that sets a callback of an object and returns nothing.
+pub(crate) unsafe fn set_callback(original: SetCallback, to: *mut c_void, callback: *const c_void) {
+    note(callback);
     // SAFETY: the program's call.
     unsafe { original(to, callback) }
 }
 
+/// The same with an argument for the callback.
+pub(crate) unsafe fn set_callback_with(
+    original: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void),
+    to: *mut c_void,
+    callback: *const c_void,
+    argument: *mut c_void,
+) {
+    note(callback);
+    // SAFETY: the program's call.
+    unsafe { original(to, callback, argument) }
+}
+
+/// The same of a function that says whether it did.
+pub(crate) unsafe fn try_set_callback(
+    original: unsafe extern "C" fn(*mut c_void, *const c_void) -> c_int,
+    to: *mut c_void,
+    callback: *const c_void,
+) -> c_int {
+    note(callback);
+    // SAFETY: the program's call.
+    unsafe { original(to, callback) }
+}
+
+/// Session tickets have two callbacks.
+pub(crate) unsafe fn set_ticket_callbacks(
+    original: unsafe extern "C" fn(*mut SslCtx, *const c_void, *const c_void, *mut c_void) -> c_int,
+    context: *mut SslCtx,
+    generate: *const c_void,
+    decrypt: *const c_void,
+    argument: *mut c_void,
+) -> c_int {
+    note(generate);
+    note(decrypt);
+    // SAFETY: the program's call.
+    unsafe { original(context, generate, decrypt, argument) }
+}
+
 const SSL_CTRL_SET_MSG_CALLBACK: c_int = 15;
+const SSL_CTRL_SET_TLSEXT_TICKET_KEY_CB: c_int = 72;
 
 type CallbackControl = unsafe extern "C" fn(*mut c_void, c_int, *const c_void) -> core::ffi::c_long;
 
@@ -153,17 +249,11 @@ pub(crate) unsafe fn callback_control(
     command: c_int,
     callback: *const c_void,
 ) -> core::ffi::c_long {
-    if command == SSL_CTRL_SET_MSG_CALLBACK {
-        note(&HAS_FOREIGN, callback);
+    if matches!(command, SSL_CTRL_SET_MSG_CALLBACK | SSL_CTRL_SET_TLSEXT_TICKET_KEY_CB) {
+        note(callback);
     }
     // SAFETY: the program's call.
     unsafe { original(to, command, callback) }
-}
-
-pub(crate) unsafe fn set_security_callback(original: SetCallback, to: *mut c_void, callback: *const c_void) {
-    note(&HAS_FOREIGN, callback);
-    // SAFETY: the program's call.
-    unsafe { original(to, callback) }
 }
 
 type AddExtension = unsafe extern "C" fn(
@@ -189,7 +279,7 @@ pub(crate) unsafe fn add_extension(
     parse: *const c_void,
     parse_data: *mut c_void,
 ) -> c_int {
-    note(&HAS_FOREIGN, add);
+    note(add);
     // SAFETY: the program's call.
     unsafe { original(context, kind, when, add, free, add_data, parse, parse_data) }
 }
@@ -215,7 +305,7 @@ pub(crate) unsafe fn add_server_extension(
     parse: *const c_void,
     parse_data: *mut c_void,
 ) -> c_int {
-    note(&HAS_FOREIGN, add);
+    note(add);
     // SAFETY: the program's call.
     unsafe { original(context, kind, add, free, add_data, parse, parse_data) }
 }
@@ -225,7 +315,9 @@ pub(crate) unsafe fn set_bio_method(
     method: *mut c_void,
     function: *const c_void,
 ) -> c_int {
-    note(&HAS_FOREIGN_BIO, function);
+    if !function.is_null() && !is_of_program(function as usize) {
+        HAS_FOREIGN_BIO.store(true, Relaxed);
+    }
     // SAFETY: the program's call.
     unsafe { original(method, function) }
 }

@@ -4,14 +4,15 @@
 //! instance that the connection is registered with, and will come back to
 //! the connection when that reports it. Nothing tells this beforehand: a
 //! server may sleep in poll(2) and ask epoll without waiting, or wait for the
-//! one connection on the spot. So it is watched first, with its first
-//! handshakes, which are not suspended.
+//! one connection on the spot. So each thread is watched first, with its first
+//! handshakes, which are not suspended: one in a program that is proven, and
+//! several in a row in any other.
 
 use core::cell::Cell;
 use core::ffi::c_int;
 
-use crate::fds;
 use crate::openssl::Ssl;
+use crate::{fds, suspension};
 
 thread_local! {
     /// The epoll instance in which this thread last really waited, and did not just ask.
@@ -46,18 +47,11 @@ pub(crate) struct Turn {
     pub(crate) expected_registration: Cell<c_int>,
     /// The descriptor that libssl last read from through the server's own BIO.
     pub(crate) last_read: Cell<c_int>,
-    habit: Cell<Habit>,
-}
-
-/// Where the server goes when a handshake has to wait for the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Habit {
-    /// Not seen yet.
-    Unknown,
-    /// This SSL had to wait in this turn.
-    Watched(*const Ssl, u32),
-    /// To its event loop, and it called again from a later turn.
-    ComesBack,
+    /// The SSL that had to wait, and the turn in which it was.
+    watched: Cell<Option<(*const Ssl, u32)>>,
+    /// How many in a row were called again from a later turn.
+    sightings: Cell<u32>,
+    comes_back: Cell<bool>,
 }
 
 impl Turn {
@@ -71,7 +65,9 @@ impl Turn {
             registers_late: Cell::new(false),
             expected_registration: Cell::new(-1),
             last_read: Cell::new(-1),
-            habit: Cell::new(Habit::Unknown),
+            watched: Cell::new(None),
+            sightings: Cell::new(0),
+            comes_back: Cell::new(false),
         }
     }
 
@@ -79,7 +75,9 @@ impl Turn {
     pub(crate) fn reset(&self) {
         self.epfd.set(-1);
         self.registers_late.set(false);
-        self.habit.set(Habit::Unknown);
+        self.watched.set(None);
+        self.sightings.set(0);
+        self.comes_back.set(false);
     }
 
     /// The server has dealt with all events and asks for more.
@@ -100,32 +98,36 @@ impl Turn {
         epfd >= 0 && SLEPT_ON.get() == epfd && !fds::is_shared(epfd)
     }
 
-    /// Whether a handshake that has to wait is called again from a later turn.
+    /// Whether handshakes that have to wait are called again from a later turn.
     pub(crate) fn comes_back(&self) -> bool {
-        self.habit.get() == Habit::ComesBack
+        self.comes_back.get()
     }
 
     /// The server calls, not for the first time perhaps, into a handshake.
     pub(crate) fn called(&self, ssl: *const Ssl) {
-        if let Habit::Watched(watched, turn) = self.habit.get()
+        if let Some((watched, turn)) = self.watched.get()
             && watched == ssl
         {
             let later = turn != self.number.get();
-            self.habit.set(if later { Habit::ComesBack } else { Habit::Unknown });
+            self.watched.set(None);
+            self.sightings.set(if later { self.sightings.get() + 1 } else { 0 });
+            if self.sightings.get() >= suspension::sightings() {
+                self.comes_back.set(true);
+            }
         }
     }
 
     /// The handshake has to wait for the network.
     pub(crate) fn blocked(&self, ssl: *const Ssl) {
-        if self.habit.get() == Habit::Unknown {
-            self.habit.set(Habit::Watched(ssl, self.number.get()));
+        if !self.comes_back() && self.watched.get().is_none() {
+            self.watched.set(Some((ssl, self.number.get())));
         }
     }
 
     /// The SSL ends or starts over: what comes next under its address says nothing.
     pub(crate) fn ended(&self, ssl: *const Ssl) {
-        if matches!(self.habit.get(), Habit::Watched(watched, _) if watched == ssl) {
-            self.habit.set(Habit::Unknown);
+        if self.watched.get().is_some_and(|(watched, _)| watched == ssl) {
+            self.watched.set(None);
         }
     }
 }
@@ -137,15 +139,24 @@ mod tests {
     const A: *const Ssl = core::ptr::without_provenance(16);
     const B: *const Ssl = core::ptr::without_provenance(32);
 
-    #[test]
-    fn a_server_that_calls_again_from_a_later_turn_comes_back() {
-        let turn = Turn::new();
+    /// One handshake that has to wait and is called again from a later turn.
+    fn come_back(turn: &Turn) {
         turn.called(A);
         turn.blocked(A);
         turn.begin(-1, -1);
         turn.called(B);
-        assert!(!turn.comes_back(), "only one SSL is watched");
         turn.called(A);
+        turn.ended(A);
+    }
+
+    #[test]
+    fn a_server_that_calls_again_from_later_turns_comes_back() {
+        let turn = Turn::new();
+        for _ in 1..suspension::sightings() {
+            come_back(&turn);
+            assert!(!turn.comes_back(), "a few say nothing");
+        }
+        come_back(&turn);
         assert!(turn.comes_back());
         turn.reset();
         assert!(!turn.comes_back());
@@ -154,7 +165,7 @@ mod tests {
     #[test]
     fn a_server_that_waits_on_the_spot_does_not_come_back() {
         let turn = Turn::new();
-        for _ in 0..3 {
+        for _ in 0..3 * suspension::sightings() {
             turn.called(A);
             turn.blocked(A);
             turn.called(A);
@@ -165,13 +176,27 @@ mod tests {
     }
 
     #[test]
+    fn one_that_is_waited_for_on_the_spot_undoes_the_others() {
+        let turn = Turn::new();
+        for _ in 1..suspension::sightings() {
+            come_back(&turn);
+        }
+        turn.blocked(A);
+        turn.called(A);
+        come_back(&turn);
+        assert!(!turn.comes_back());
+    }
+
+    #[test]
     fn another_ssl_at_the_same_address_is_no_evidence() {
         let turn = Turn::new();
-        turn.called(A);
-        turn.blocked(A);
-        turn.ended(A);
-        turn.begin(-1, -1);
-        turn.called(A);
+        for _ in 0..3 * suspension::sightings() {
+            turn.called(A);
+            turn.blocked(A);
+            turn.ended(A);
+            turn.begin(-1, -1);
+            turn.called(A);
+        }
         assert!(!turn.comes_back());
     }
 }

@@ -1,0 +1,47 @@
+//! Whether OpenSSL would do the cryptography of a handshake with its own default provider.
+//!
+//! A FIPS module, a provider for a hardware token or an accelerator may have
+//! taken over any algorithm, by configuration or by a property. What it does
+//! is meant to be done there, so nothing is done in its place.
+
+use core::ffi::{CStr, c_char, c_void};
+
+use crate::openssl::*;
+
+type Fetch = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
+type Provided = unsafe extern "C" fn(*const c_void) -> *const Provider;
+type Free = unsafe extern "C" fn(*mut c_void);
+
+/// Looks at each algorithm that is replaced, with the default properties.
+pub(crate) fn are_default() -> bool {
+    let (keys, exchanges, signatures) = (
+        (EVP_KEYMGMT_fetch.find(), EVP_KEYMGMT_get0_provider.find(), EVP_KEYMGMT_free.find()),
+        (EVP_KEYEXCH_fetch.find(), EVP_KEYEXCH_get0_provider.find(), EVP_KEYEXCH_free.find()),
+        (EVP_SIGNATURE_fetch.find(), EVP_SIGNATURE_get0_provider.find(), EVP_SIGNATURE_free.find()),
+    );
+    let (mac, kdf) = (
+        (EVP_MAC_fetch.find(), EVP_MAC_get0_provider.find(), EVP_MAC_free.find()),
+        (EVP_KDF_fetch.find(), EVP_KDF_get0_provider.find(), EVP_KDF_free.find()),
+    );
+    [c"X25519", c"EC", c"RSA"].iter().all(|name| is_default(keys, name))
+        && [c"X25519", c"ECDH"].iter().all(|name| is_default(exchanges, name))
+        && [c"RSA", c"ECDSA"].iter().all(|name| is_default(signatures, name))
+        && is_default(mac, c"HMAC")
+        && [c"TLS13-KDF", c"TLS1-PRF"].iter().all(|name| is_default(kdf, name))
+}
+
+fn is_default(kind: (Option<Fetch>, Option<Provided>, Option<Free>), name: &CStr) -> bool {
+    let (Some(fetch), Some(provided), Some(free)) = kind else { return false };
+    // SAFETY: libcrypto's own functions on its default context; what was fetched is freed, its provider stays.
+    unsafe {
+        let method = fetch(core::ptr::null_mut(), name.as_ptr(), core::ptr::null());
+        if method.is_null() {
+            return false;
+        }
+        let provider = provided(method);
+        let is_default =
+            !provider.is_null() && CStr::from_ptr(OSSL_PROVIDER_get0_name.get()(provider)) == c"default";
+        free(method);
+        is_default
+    }
+}
