@@ -24,6 +24,9 @@ pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ss
                 if !handshake.is_called_in(ssl) {
                     return handshake.is_orphan.store(true, Release);
                 }
+                if handshake.take() {
+                    handshake.let_go(ssl);
+                }
             }
             Some(handshake) => handshake.cancel_for_free(),
             None => {}
@@ -40,6 +43,9 @@ pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
             Some(handshake) if !core::ptr::eq(Runtime::get(), handshake.runtime) => {
                 if !handshake.is_called_in(ssl) {
                     return 0;
+                }
+                if handshake.take() {
+                    handshake.let_go(ssl);
                 }
             }
             Some(handshake) => handshake.cancel_for_clear(),

@@ -60,6 +60,7 @@ impl Handshake {
                 ERR_clear_error.get()();
                 errors.raise();
             }
+            self.take();
             self.runtime.ready.forget(self);
             self.detach();
         }

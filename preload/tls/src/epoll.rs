@@ -253,7 +253,7 @@ enum Report {
 fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int, which: Report) -> c_int {
     let mut count = 0;
     runtime.ready.retain(|handshake| {
-        if !handshake.is_connected() {
+        if handshake.is_taken() || !handshake.is_connected() {
             return false;
         }
         if count == max || handshake.reported.get() == (which == Report::First) {

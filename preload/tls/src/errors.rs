@@ -49,8 +49,7 @@ impl Errors {
             unsafe {
                 ERR_new.get()();
                 ERR_set_debug.get()(error.file.as_ptr(), error.line, error.function.as_ptr());
-                // Their codes are of 3.0: eight bits of library above twenty-three of reason.
-                let (library, reason) = ((error.code >> 23 & 0xff) as c_int, (error.code & 0x7f_ffff) as c_int);
+                let (library, reason) = parts(error.code);
                 if error.data.is_empty() {
                     ERR_set_error.get()(library, reason, null());
                 } else {
@@ -75,7 +74,29 @@ impl Error {
     }
 }
 
+/// Library and reason, as libcrypto 3.0 packs them: one of the system's errors has a bit and a width of its own.
+fn parts(code: c_ulong) -> (c_int, c_int) {
+    const ERR_LIB_SYS: c_int = 2;
+    const SYSTEM: c_ulong = 1 << 31;
+    if code & SYSTEM != 0 {
+        (ERR_LIB_SYS, (code & (SYSTEM - 1)) as c_int)
+    } else {
+        ((code >> 23 & 0xff) as c_int, (code & 0x7f_ffff) as c_int)
+    }
+}
+
 unsafe fn text(text: *const c_char) -> CString {
     // SAFETY: null or a C string.
     if text.is_null() { CString::default() } else { unsafe { CStr::from_ptr(text) }.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_fall_into_library_and_reason() {
+        assert_eq!(parts(0x0A00_00C1), (20, 0xC1), "SSL routines, no shared cipher");
+        assert_eq!(parts(0x8000_0068), (2, 104), "system library, ECONNRESET");
+    }
 }

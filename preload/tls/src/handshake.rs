@@ -14,7 +14,8 @@ use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{copy_nonoverlapping, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32};
 
 use hasten_telemetry::{Event, Reason, slot};
 
@@ -34,6 +35,13 @@ pub(crate) type EarlyDataFn = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize,
 /// buffer is gone when the call goes on; one TLS record is the most a call returns.
 const EARLY_DATA: usize = 16 << 10;
 
+/// There is no result yet.
+const NONE: u8 = 0;
+/// The server was told to wait, and the function has returned since.
+const OWED: u8 = 1;
+/// The server has got the result.
+const TAKEN: u8 = 2;
+
 /// One of a thread's handshakes. They are never freed, because another thread
 /// may look at one that it found attached to an SSL.
 pub(crate) struct Handshake {
@@ -44,6 +52,10 @@ pub(crate) struct Handshake {
     pub(crate) fd: Cell<c_int>,
     pub(crate) call: Cell<Call>,
     pub(crate) result: Cell<c_int>,
+    /// errno when the function returned.
+    error_number: Cell<c_int>,
+    /// Whether the result lies there for whoever comes, on any thread.
+    outcome: AtomicU8,
     early_len: Cell<usize>,
     early_data: Cell<*mut u8>,
     /// What it waits for, in `place`, or null.
@@ -129,6 +141,9 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
             Some(handshake) if !core::ptr::eq(handshake.runtime, runtime) => {
                 if !handshake.is_called_in(ssl) {
                     return call.would_block();
+                }
+                if handshake.take() {
+                    return handshake.hand_over(ssl, call);
                 }
                 None
             }
@@ -236,6 +251,8 @@ impl Handshake {
             fd: Cell::new(-1),
             call: Cell::new(Call::Handshake(never_called)),
             result: Cell::new(0),
+            error_number: Cell::new(0),
+            outcome: AtomicU8::new(NONE),
             early_len: Cell::new(0),
             early_data: Cell::new(null_mut()),
             operation: Cell::new(null_mut()),
@@ -291,14 +308,66 @@ impl Handshake {
             if ERR_peek_error.get()() != 0 {
                 ERR_clear_error.get()();
             }
-            let state = if self.state.get() == State::Returned {
-                self.errors.raise();
-                State::Returned
-            } else {
-                runtime.resume(self)
-            };
-            self.settle(state, call, true)
+            if self.state.get() != State::Returned {
+                let state = runtime.resume(self);
+                return self.settle(state, call, true);
+            }
+            if !self.take() {
+                return call.would_block();
+            }
+            self.raise();
+            self.settle(State::Returned, call, true)
         }
+    }
+
+    /// Keeps what the function has returned until the server comes for it.
+    pub(crate) fn owe(&self, error_number: c_int) {
+        self.error_number.set(error_number);
+        self.errors.take();
+        self.reported.set(false);
+        // Whoever closes or moves the descriptor now has nothing to wait for.
+        fds::set_suspended(self.fd.get(), false);
+        self.outcome.store(OWED, Release);
+    }
+
+    /// Whether the result lies there to be taken.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.outcome.load(Acquire) == OWED
+    }
+
+    pub(crate) fn is_taken(&self) -> bool {
+        self.outcome.load(Relaxed) == TAKEN
+    }
+
+    /// Whether the result is the caller's now, of all threads that may come for it.
+    pub(crate) fn take(&self) -> bool {
+        self.outcome.compare_exchange(OWED, TAKEN, AcqRel, Relaxed).is_ok()
+    }
+
+    fn raise(&self) {
+        self.errors.raise();
+        // SAFETY: this thread's.
+        unsafe { *libc::__errno_location() = self.error_number.get() };
+    }
+
+    /// Gives another thread than the handshake's own the result, which it has taken.
+    unsafe fn hand_over(&self, ssl: *mut Ssl, call: Call) -> c_int {
+        let result = self.result.get();
+        // SAFETY: as `drive`. The handshake's own thread touches neither the SSL nor the result from here on.
+        unsafe {
+            ERR_clear_error.get()();
+            call.deliver_early_data(self);
+            self.raise();
+            self.let_go(ssl);
+            count_outcome(ssl, result);
+        }
+        result
+    }
+
+    /// Another thread has taken the result: the SSL is its server's again, and the rest is for the handshake's own thread.
+    pub(crate) unsafe fn let_go(&self, ssl: *mut Ssl) {
+        // SAFETY: as `drive`.
+        unsafe { attach(ssl, null_mut()) };
     }
 
     /// Reports to the server how far the handshake came.
@@ -337,7 +406,9 @@ impl Handshake {
     /// The SSL is its server's again.
     pub(crate) unsafe fn detach(&self) {
         let shared = if self.references.swap(0, Relaxed) > 0 { SHARED } else { null_mut() };
-        fds::set_suspended(self.fd.get(), false);
+        if self.outcome.load(Relaxed) == NONE {
+            fds::set_suspended(self.fd.get(), false);
+        }
         // SAFETY: as `drive`.
         unsafe { attach(self.ssl(), shared) };
         count_suspended(self, false);
@@ -368,6 +439,7 @@ impl Handshake {
         self.operation.set(null_mut());
         self.cancelled.set(false);
         self.is_orphan.store(false, Relaxed);
+        self.outcome.store(NONE, Relaxed);
         self.errors.clear();
         if self.early_len.replace(0) > 0 {
             // SAFETY: the buffer is this handshake's own. Early data is the client's: do not keep it.
@@ -375,7 +447,7 @@ impl Handshake {
         }
         self.slice.forget();
         // Last, and seen by whoever waits for it.
-        self.ssl.store(null_mut(), std::sync::atomic::Ordering::Release);
+        self.ssl.store(null_mut(), Release);
     }
 
     /// Learns the descriptor from a read inside the handshake (servers with a BIO of their own).

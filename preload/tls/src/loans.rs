@@ -65,6 +65,7 @@ impl Runtime {
         match handshake.state.get() {
             State::Waiting => self.run_queue_of(handshake),
             State::Ready => {}
+            State::Returned if handshake.is_taken() => return self.retire(handshake),
             State::Idle | State::Running | State::Returned => return,
         }
         // In a callback of another handshake its frames are in the way, and what they refer to is in use.
@@ -98,8 +99,7 @@ impl Runtime {
             if handshake.result.get() <= 0 && suspension::waits_for_reading(handshake.ssl()) {
                 self.return_to_network(handshake);
             } else {
-                handshake.errors.take();
-                handshake.reported.set(false);
+                handshake.owe(*libc::__errno_location());
                 self.ready.push(handshake);
             }
             before.raise();
@@ -118,6 +118,13 @@ impl Runtime {
         self.release(handshake);
         // The edge for what lies unread may be past.
         epoll::rearm(fd);
+    }
+
+    /// Another thread has taken the result, and perhaps freed the SSL.
+    fn retire(&self, handshake: &Handshake) {
+        self.ready.forget(handshake);
+        crate::runtime::count_suspended(handshake, false);
+        self.release(handshake);
     }
 
     unsafe fn free_orphan(&self, handshake: &Handshake) {
@@ -141,7 +148,8 @@ impl Runtime {
 }
 
 impl Handshake {
-    /// For another thread than its own: waits until the handshake was called in; whether it was.
+    /// For another thread than its own: waits until the handshake was called in; whether it was. A result that its server
+    /// has not heard of yet is there to be taken then.
     ///
     /// Its thread may wait for something that the caller holds, so this does not last.
     #[cold]
@@ -149,9 +157,8 @@ impl Handshake {
         suspension::end(Cause::ForeignThread);
         slot().event(Event::ForeignCall);
         slot().bypass(Reason::ForeignThread);
-        ask_others(|| self.ssl.load(Acquire).cast_const() != ssl)
+        ask_others(|| self.is_owed() || self.ssl.load(Acquire).cast_const() != ssl)
     }
-
 }
 
 /// Asks every thread to call in what it has, and waits a little for that; whether it has happened.
@@ -194,8 +201,7 @@ fn release_suspended(fd: c_int, cause: Option<Cause>) {
     if let Some(cause) = cause {
         suspension::end(cause);
     }
-    let is_owed_here = || Runtime::existing().is_some_and(|runtime| runtime.owes(fd));
-    if fds::is_suspended(fd) && !is_owed_here() {
+    if fds::is_suspended(fd) {
         ask_others(|| !fds::is_suspended(fd));
     }
 }
@@ -342,7 +348,7 @@ impl Runtime {
         self.suspended.borrow().iter().any(|handshake| {
             // SAFETY: handshakes are never freed.
             let handshake = unsafe { &**handshake };
-            handshake.fd.get() == fd && handshake.is_connected()
+            handshake.fd.get() == fd && !handshake.is_taken() && handshake.is_connected()
         })
     }
 }
