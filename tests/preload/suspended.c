@@ -85,10 +85,14 @@ static void ordinary(void) {
     CHECK(part(&peer) == 0);
 }
 
-/* Calls into libssl once, when the ClientHello is there. */
-static void interrupt(struct peer *peer) {
+static void await_hello(const struct peer *peer) {
     char byte;
     while (recv(peer->fd, &byte, 1, MSG_PEEK) < 0) usleep(100);
+}
+
+/* Calls into libssl once, when the ClientHello is there. */
+static void interrupt(struct peer *peer) {
+    await_hello(peer);
     int result = SSL_do_handshake(peer->ssl);
     CHECK(waits(peer->ssl, result) && ERR_peek_error() == 0);
 }
@@ -428,9 +432,12 @@ static int meddle_and_free(SSL *ssl, void *argument) {
 }
 
 static void from_a_callback(bool frees) {
-    inner = interrupted();
+    inner = greet(send_clients(port, 1, 1, 0, true), true);
     SSL_CTX_set_cert_cb(context, frees ? meddle_and_free : meddle, NULL);
-    struct peer outer = interrupted();
+    struct peer outer = greet(send_clients(port, 1, 1, 0, true), true);
+    await_hello(&outer);
+    interrupt(&inner);
+    interrupt(&outer);
     report("outer", attend(&outer));
     report("failed visits", part(&outer));
     if (!frees) report("inner", attend(&inner));

@@ -37,17 +37,21 @@ pub(crate) unsafe fn control(
         }
         _ => {}
     }
-    // The kernel does not look at the event when it deletes.
-    let event_of = |event: *mut epoll_event| if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
-    // SAFETY: null, or what the kernel is to read as well.
-    let wanted = unsafe { event_of(event).as_ref().copied() };
     // Another thread may have the event, and go on with the handshake, before the call is back.
-    let before = fds::controlled(epfd, op, fd, wanted);
+    let before = (op == libc::EPOLL_CTL_ADD).then(|| fds::learn_new_socket(fd));
     // SAFETY: the server's call.
     let result = unsafe { original(epfd, op, fd, event) };
     if result != 0 {
-        fds::restore(fd, before);
-    } else if let Some(runtime) = Runtime::existing()
+        if let Some(before) = before {
+            fds::restore_socket(fd, before);
+        }
+        return result;
+    }
+    // The kernel does not look at the event when it deletes, and has read it otherwise.
+    let event = if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
+    // SAFETY: null, or valid because the kernel could read it.
+    fds::controlled(epfd, op, fd, unsafe { event.as_ref().copied() });
+    if let Some(runtime) = Runtime::existing()
         && runtime.turn.expected_registration.get() == fd
         && op == libc::EPOLL_CTL_ADD
         && !fds::registration(fd).is_some_and(|registration| registration.one_shot())

@@ -302,7 +302,10 @@ pub(crate) unsafe fn context_from_key(
 ) -> *mut EvpPkeyCtx {
     // SAFETY: libssl's arguments, forwarded.
     unsafe {
-        let Some(tag) = Tag::of(pkey) else { return original(libctx, pkey, properties) };
+        // One that somebody else has, too, is complete, and as good as any other.
+        let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) else {
+            return original(libctx, pkey, properties);
+        };
         let plain = libctx.is_null() && properties.is_null() && shortcuts::are_on();
         match Runtime::in_handshake().filter(|_| plain) {
             Some(runtime) if tag.has_private.get() => {

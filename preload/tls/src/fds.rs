@@ -133,44 +133,30 @@ pub(crate) fn is_shared(epfd: c_int) -> bool {
     entry(epfd).is_none_or(|entry| matches!(entry.waiter.load(Relaxed), 0 | SHARED))
 }
 
-/// What a descriptor's entry held.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Before {
-    state: u64,
-    cookie: u64,
-    socket: u64,
-}
-
-/// An `epoll_ctl` that is about to be made; returns what [`restore`] needs if it fails.
-pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) -> Before {
-    let Some(entry) = entry(fd) else { return Before::default() };
-    let (cookie, socket_before) = (entry.cookie.load(Relaxed), entry.socket.load(Relaxed));
+/// A successful `epoll_ctl`.
+pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) {
+    let Some(entry) = entry(fd) else { return };
     let registered = match event {
         Some(event) if operation != libc::EPOLL_CTL_DEL => {
-            if operation == libc::EPOLL_CTL_ADD {
-                entry.socket.store(socket(fd), Relaxed);
-            }
             entry.cookie.store(event.u64, Relaxed);
             ((epfd as u64 + 1) & EPFD_MASK) << EPFD_SHIFT | u64::from(event.events)
         }
         _ => 0,
     };
-    Before { state: entry.register(registered), cookie, socket: socket_before }
+    // Whether a handshake is suspended changes on other threads.
+    let with = |state: u64| Some(state & KEPT | registered & !KEPT);
+    let _ = entry.state.fetch_update(AcqRel, Relaxed, with);
 }
 
-/// The `epoll_ctl` has failed.
-pub(crate) fn restore(fd: c_int, before: Before) {
-    let Some(entry) = entry(fd) else { return };
-    entry.socket.store(before.socket, Relaxed);
-    entry.cookie.store(before.cookie, Relaxed);
-    entry.register(before.state);
+/// Learns which socket is to be registered; returns the one that was known.
+pub(crate) fn learn_new_socket(fd: c_int) -> u64 {
+    entry(fd).map_or(0, |entry| entry.socket.swap(socket(fd), Relaxed))
 }
 
-impl Entry {
-    /// Replaces the registration and nothing else; returns the state before.
-    fn register(&self, registered: u64) -> u64 {
-        let with = |state: u64| Some(state & KEPT | registered & !KEPT);
-        self.state.fetch_update(AcqRel, Relaxed, with).unwrap_or_default()
+/// It was not registered.
+pub(crate) fn restore_socket(fd: c_int, before: u64) {
+    if let Some(entry) = entry(fd) {
+        entry.socket.store(before, Relaxed);
     }
 }
 
@@ -279,6 +265,7 @@ mod tests {
     use super::*;
 
     fn add(epfd: c_int, fd: c_int, cookie: u64) {
+        learn_new_socket(fd);
         let event = epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: cookie };
         controlled(epfd, libc::EPOLL_CTL_ADD, fd, Some(event));
     }

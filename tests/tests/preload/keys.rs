@@ -36,7 +36,8 @@ fn a_server_may_look_at_its_half_of_the_exchange() {
 
 #[test]
 fn a_server_may_derive_keys_in_a_callback() {
-    assert!(same_as_stock("computed")[Event::MacDirect] > 100);
+    // Those of libssl, and not the callback's own.
+    assert_eq!(same_as_stock("computed")[Event::MacDirect], 4);
 }
 
 #[test]
@@ -49,7 +50,9 @@ fn a_library_context_of_its_own_is_left_alone() {
 fn reconfiguring_openssl_stops_the_shortcuts() {
     for what in ["provider-load", "provider-try-load", "properties", "fips"] {
         let counters = same_as_stock(what);
-        assert_eq!(counters[Event::HandshakeFinished], 12, "{what}");
+        // What the default provider does not do any more is not even counted.
+        let counted = if what == "fips" { 4 } else { 12 };
+        assert_eq!(counters[Event::HandshakeFinished], counted, "{what}");
         assert_eq!(counters[Event::PoolHit], 4, "{what}");
     }
 }

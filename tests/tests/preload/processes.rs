@@ -29,7 +29,7 @@ fn so_do_children_that_the_c_library_does_not_know_of() {
 fn a_fork_in_the_middle_of_a_handshake() {
     for what in ["child-goes-on", "parent-goes-on"] {
         let counters = Program::named("processes").same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
-        assert!(counters[Event::Suspended] > 10 && counters[Event::Cancelled] == 3, "{what}");
+        assert!(counters[Event::Suspended] > 10 && counters[Event::CalledIn] == 3, "{what}");
     }
 }
 

@@ -4,7 +4,10 @@ use hasten_telemetry::{Counters, Event};
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
 
 fn same_as_stock(what: &str) -> Counters {
-    let counters = Program::named("suspended").same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
+    let server = Program::named("suspended");
+    let _ = server.same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
+    // In a server that nobody knows, callbacks keep handshakes from being suspended.
+    let counters = server.proven().same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
     assert!(counters[Event::Suspended] > 0, "{what}: nothing was suspended");
     counters
 }
@@ -71,9 +74,9 @@ fn freed_by_a_callback_of_another_handshake() {
 
 #[test]
 fn a_descriptor_that_gets_another_meaning() {
-    gives_up("replaced-number", 1);
-    // The other connection's SSL is never freed.
-    gives_up("reused-number", 1);
+    // Handshakes are called in before that.
+    gives_up("replaced-number", 0);
+    gives_up("reused-number", 0);
 }
 
 /// Another thread can neither go on with a handshake nor end it.
