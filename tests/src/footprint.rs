@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
@@ -24,32 +23,6 @@ impl Footprint {
             mappings: fs::read_to_string(proc("maps")).unwrap_or_default().lines().count(),
         }
     }
-}
-
-/// Stacks of the library on which handshakes wait: 256 KiB above a guard page.
-#[must_use]
-pub fn stacks(pid: u32) -> usize {
-    const STACK: Range<u64> = 256 << 10..1 << 20;
-    const GUARD: u64 = 4 << 10;
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let mappings: Vec<_> = maps.lines().filter_map(mapping).collect();
-    let is_stack = |pair: &&[(Range<u64>, &str)]| {
-        let [(below, nothing), (above, writable)] = pair else { return false };
-        let length = |range: &Range<u64>| range.end - range.start;
-        (*nothing, *writable) == ("---p", "rw-p")
-            && below.end == above.start
-            && length(below) == GUARD
-            && STACK.contains(&length(above))
-    };
-    mappings.windows(2).filter(is_stack).count()
-}
-
-/// The addresses and permissions of a line of `/proc/PID/maps`.
-fn mapping(line: &str) -> Option<(Range<u64>, &str)> {
-    let (addresses, rest) = line.split_once(' ')?;
-    let (start, end) = addresses.split_once('-')?;
-    let [start, end] = [start, end].map(|address| u64::from_str_radix(address, 16).ok());
-    Some((start?..end?, rest.split_once(' ')?.0))
 }
 
 /// Connections to a listening address that the server has not yet accepted.
