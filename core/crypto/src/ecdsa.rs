@@ -1,21 +1,18 @@
-//! ECDSA with nonces prepared ahead of their use.
+//! ECDSA: keys, and what is left of a signature once its nonce is there.
 //!
-//! Almost all of a signature's cost is in its nonce k: the point k·G and the inverse of k. Neither depends on the key or
-//! the message, so [`NoncePool`] has them made eight at a time, and a signature itself is two multiplications. A server
-//! that signs this way has nothing left to wait for.
+//! Almost all of a signature's cost is in its nonce k: the point k·G and the inverse of k. k is derived of the key, the
+//! message and fresh randomness, so nothing can be prepared; [`ecdsa_sign`](crate::ecdsa_sign) has eight made at a time.
 
 use std::fmt;
 
 use crate::encoding::der;
 use crate::group::Curve;
 use crate::hash::Hash;
-use crate::memory::{SecretStack, wipe_limbs};
-use crate::multibuffer::{self, LANES, Scratch};
+use crate::limbs;
+use crate::memory::wipe_limbs;
 use crate::nonce::{self, FRESH};
 use crate::order::{self, Order};
-use crate::random::Random;
 use crate::rsa::UnsupportedKey;
-use crate::{Ifma, limbs};
 
 /// Limbs of the largest scalar.
 pub(crate) const LIMBS: usize = 6;
@@ -127,68 +124,6 @@ impl EcdsaSignature {
     /// Writes the `ECDSA-Sig-Value` of X.509 and TLS; its length, or `None` if `out` is too short.
     pub fn to_der(&self, out: &mut [u8]) -> Option<usize> {
         der::ecdsa_signature(self.r(), self.s(), out)
-    }
-}
-
-/// What a signature needs of a nonce k: 1/k in Montgomery form, and x(k·G), the first half of the signature; both mod
-/// order.
-pub(crate) type Nonce = [[u64; LIMBS]; 2];
-
-/// Prepared nonces of one curve, for all keys on it. One per thread.
-///
-/// A forked child finds its copy empty: no two processes ever sign with the same nonce.
-pub struct NoncePool {
-    curve: Curve,
-    nonces: SecretStack<Nonce, { Self::CAPACITY }>,
-}
-
-impl NoncePool {
-    pub const CAPACITY: usize = 4 * LANES;
-
-    /// `None` if the kernel cannot keep the pool out of forked children.
-    pub fn new(curve: Curve) -> Option<Self> {
-        Some(Self { curve, nonces: SecretStack::new()? })
-    }
-
-    pub fn curve(&self) -> Curve {
-        self.curve
-    }
-
-    /// Signatures that can be made without a refill.
-    pub fn available(&self) -> usize {
-        self.nonces.len()
-    }
-
-    /// Adds eight nonces, if there is room; how many were added.
-    pub fn refill(&mut self, ifma: Ifma, scratch: &mut Scratch, random: &mut Random<'_>) -> usize {
-        if self.available() + LANES > Self::CAPACITY {
-            return 0;
-        }
-        let mut added = 0;
-        multibuffer::ecdsa_nonces(ifma, scratch, self.curve, random, |nonce| {
-            added += usize::from(self.nonces.push(nonce).is_ok());
-        });
-        added
-    }
-
-    /// Signs a message digest, of which the leftmost bits count that the curve can take.
-    ///
-    /// `None` if the pool is empty or the key is on another curve.
-    pub fn sign(&mut self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
-        if key.curve != self.curve {
-            return None;
-        }
-        // Taken out before anything else, so that no nonce is ever used twice.
-        let mut nonce = self.nonces.pop()?;
-        let [inverse, r] = &nonce;
-        let signature = key.complete(inverse, r, digest);
-        wipe_limbs(nonce.as_flattened_mut());
-        signature
-    }
-
-    /// Forgets all nonces.
-    pub fn clear(&mut self) {
-        self.nonces.clear();
     }
 }
 

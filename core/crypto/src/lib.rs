@@ -60,7 +60,7 @@ pub use algorithm::Algorithm;
 pub use break_even::{BreakEven, Overrides, OverridesError};
 pub use cpu::Ifma;
 pub use ecdhe::{KeyPair, KeyPool};
-pub use ecdsa::{EcKey, EcdsaSignature, NoncePool};
+pub use ecdsa::{EcKey, EcdsaSignature};
 pub use group::{Curve, Group};
 pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
 pub use memory::{constant_time_eq, wipe};

@@ -1,7 +1,7 @@
 //! The hook table: what is interposed, in which library, and why.
 //!
-//! This is the one list. It makes the exported functions, their originals,
-//! and the ELF section from which `hasten check` and docs/hooks.md are made.
+//! This is the one list. It makes the functions that are put into slots,
+//! their originals, and the ELF section from which `hasten check` and docs/hooks.md are made.
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
@@ -16,7 +16,7 @@ use crate::{
 hasten_hook::slots! {
     table HOOKS;
 
-    /// Runs the handshake on a stack of its own, so that it can wait for a batch.
+    /// Runs the handshake so that it can be left in the middle, to wait for a batch.
     required Ssl by Program fn SSL_do_handshake(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
     /// As SSL_do_handshake, under its older name.
     required Ssl by Program fn SSL_accept(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
@@ -99,7 +99,7 @@ hasten_hook::slots! {
     optional Crypto by Ssl fn EVP_PKEY_CTX_set_rsa_padding(context: *mut EvpPkeyCtx, padding: c_int) -> c_int = sign::set_rsa_padding;
     /// Notes the salt of a signature.
     optional Crypto by Ssl fn EVP_PKEY_CTX_set_rsa_pss_saltlen(context: *mut EvpPkeyCtx, len: c_int) -> c_int = sign::set_pss_salt_len;
-    /// Signs: RSA in a batch, ECDSA with a nonce prepared in a batch.
+    /// Signs, in a batch.
     required Crypto by Ssl fn EVP_DigestSign(context: *mut EvpMdCtx, signature: *mut u8, len: *mut usize, message: *const u8, message_len: usize) -> c_int = sign::digest_sign;
     /// Remembers which digests a key signs with.
     optional Crypto by Ssl fn EVP_PKEY_digestsign_supports_digest(pkey: *mut EvpPkey, libctx: *mut LibCtx, name: *const c_char, properties: *const c_char) -> c_int = sign::supports_digest;

@@ -11,7 +11,7 @@ use crate::{hooks, shortcuts};
 /// The most that is served from a pool: what a handshake asks for is 32 bytes or less.
 const SMALL: usize = 64;
 
-/// For private keys and nonces.
+/// For private keys, and the fresh part of nonces.
 pub(crate) fn private(bytes: &mut [u8]) -> bool {
     // SAFETY: the buffer is valid for its length, which fits an int.
     unsafe { RAND_priv_bytes.get()(bytes.as_mut_ptr(), bytes.len() as c_int) == 1 }

@@ -3,31 +3,14 @@
 use std::array;
 use std::ptr;
 
-use super::{LANES, LaneStatus, Scratch, ecdsa, ffi};
-use crate::Ifma;
-use crate::ecdsa::{LIMBS, Nonce};
+use super::{LANES, LaneStatus, ffi};
+use crate::ecdsa::LIMBS;
 use crate::group::Curve;
 use crate::memory::wipe_limbs;
 use crate::order::{self, Order};
 use crate::random::{self, Random};
 
 pub(super) type Lanes = [[u64; LIMBS]; LANES];
-
-/// Prepares up to eight nonces; fewer only if the random generator fails.
-pub(crate) fn ecdsa_nonces(
-    _: Ifma,
-    scratch: &mut Scratch,
-    curve: Curve,
-    random: &mut Random<'_>,
-    mut sink: impl FnMut(Nonce),
-) {
-    if random_scalars(curve, random, &mut scratch.staging.limbs[0]) {
-        let status = ecdsa::prepare(curve, scratch, LaneStatus::ALL);
-        let [inverses, rs, _] = &scratch.staging.limbs;
-        (0..LANES).filter(|&lane| status.is_ok(lane)).for_each(|lane| sink([inverses[lane], rs[lane]]));
-    }
-    scratch.staging.wipe_limbs();
-}
 
 /// Fills every lane with a scalar in `1..order`.
 pub(super) fn random_scalars(curve: Curve, random: &mut Random<'_>, lanes: &mut Lanes) -> bool {

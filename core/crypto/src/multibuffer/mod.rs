@@ -25,7 +25,6 @@ use crate::ecdsa::LIMBS;
 use crate::memory::{wipe, wipe_limbs};
 use crate::rsa::RsaSize;
 
-pub(crate) use self::curves::ecdsa_nonces;
 pub use self::ecdhe::{DeriveLane, derive, keygen};
 pub use self::ecdsa::{EcdsaLane, ecdsa_sign};
 pub use self::rsa::{RsaLane, rsa_check, rsa_private};
@@ -40,8 +39,6 @@ pub struct LaneStatus(u8);
 impl LaneStatus {
     /// No lane has a result.
     pub const NONE: Self = Self(0);
-
-    const ALL: Self = Self(u8::MAX);
 
     pub const fn is_ok(self, lane: usize) -> bool {
         lane < LANES && self.0 >> lane & 1 == 1
