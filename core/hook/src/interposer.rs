@@ -3,6 +3,7 @@
 //! As long as the libraries that a preload library is for are not loaded, it
 //! stands by: nothing is interposed but `dlopen` and `dlsym` (`wake.rs`).
 
+use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::Mutex;
 
@@ -92,7 +93,7 @@ impl Interposer {
         if state.phase == Phase::StandBy {
             state.phase = self.verify(&objects);
             if state.phase == Phase::Active {
-                return self.rewrite_all(&state.known);
+                self.rewrite_all(&state.known);
             }
         } else {
             self.rewrite(&objects);
@@ -127,6 +128,15 @@ impl Interposer {
         }
     }
 
+    /// Whether all that is loaded now calls the libraries through the hooks: what they leave behind meets nobody else.
+    #[inline]
+    pub fn is_sound(&self) -> bool {
+        if STALE.load(Ordering::Relaxed) {
+            self.refresh();
+        }
+        !slots::is_mixed()
+    }
+
     /// Whether the objects of this process are watched and rewritten.
     pub fn is_active(&self) -> bool {
         self.state.try_lock().is_ok_and(|state| state.phase == Phase::Active)
@@ -147,10 +157,19 @@ pub(crate) extern "C" fn before_load() {
 }
 
 /// Told before a `dlsym`.
-pub(crate) extern "C" fn before_lookup() {
-    if STALE.load(Ordering::Relaxed)
-        && let Some(running) = running()
-    {
+pub(crate) extern "C" fn before_lookup(name: *const c_char) {
+    let Some(running) = running() else { return };
+    if STALE.load(Ordering::Relaxed) {
         running.refresh();
+    }
+    if name.is_null() || slots::is_mixed() {
+        return;
+    }
+    // SAFETY: the caller's C string.
+    let name = unsafe { CStr::from_ptr(name) };
+    let mut hooks = running.hooks.iter().flat_map(|table| table.iter());
+    // Who asks for an address calls it without a slot.
+    if hooks.any(|hook| hook.is_of_objects() && hook.name == name) {
+        slots::mix();
     }
 }

@@ -90,7 +90,8 @@ macro_rules! is_required {
 }
 
 /// Declares a function that runs another before the original, if a counter is not 0, whatever the original's
-/// prototype: all registers that hold arguments stay, and the original sees the return address of its caller.
+/// prototype: all registers that hold arguments stay, and the original sees the return address of its caller. The other
+/// gets the same arguments, and may take the first few.
 #[macro_export]
 macro_rules! before {
     ($name:ident, $counter:ident, $before:path, $original:ident) => {

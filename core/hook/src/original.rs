@@ -22,7 +22,7 @@ pub enum Library {
 }
 
 /// The one object of each library that was verified, and its handle.
-static ADOPTED: [Adopted; Library::COUNT] = [const { Adopted::NONE }; Library::COUNT];
+static ADOPTED: [Adopted; Library::COUNT] = [const { Adopted::none() }; Library::COUNT];
 
 #[derive(Debug)]
 struct Adopted {
@@ -31,7 +31,9 @@ struct Adopted {
 }
 
 impl Adopted {
-    const NONE: Self = Self { handle: AtomicPtr::new(null_mut()), code: AtomicUsize::new(0) };
+    const fn none() -> Self {
+        Self { handle: AtomicPtr::new(null_mut()), code: AtomicUsize::new(0) }
+    }
 }
 
 impl Library {

@@ -10,7 +10,7 @@
 //! a hook is what the slots held.
 
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::ffi::CString;
 
 use crate::object::{Object, Relocation};
@@ -43,6 +43,15 @@ pub struct Hook {
 }
 
 impl Hook {
+    /// Whether it is for objects that only the hooks know how to treat: those of libssl and zlib.
+    pub(crate) fn is_of_objects(&self) -> bool {
+        match self.library {
+            Library::Ssl => self.by == By::Program,
+            Library::Z => self.required,
+            Library::C | Library::Crypto => false,
+        }
+    }
+
     /// Whether the library has the function.
     #[must_use]
     pub fn is_found(&self) -> bool {
@@ -65,26 +74,49 @@ const LEFT_ALONE: [&[u8]; 8] = [
     b"libresolv.so.2",
 ];
 
-/// Rewrites the slots of an object that lead to hooked functions; returns how many.
+/// Somebody may call the library around the hooks.
+static MIXED: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody may call the library around the hooks, and find there what they have left.
+pub(crate) fn is_mixed() -> bool {
+    MIXED.load(Ordering::Relaxed)
+}
+
+pub(crate) fn mix() {
+    MIXED.store(true, Ordering::Relaxed);
+}
+
+/// Rewrites the slots of an object that lead to hooked functions.
 ///
 /// # Safety
 ///
 /// The object is loaded, relocated, and cannot be unloaded meanwhile. Each
 /// hook has the C prototype of the function it stands in for.
-pub(crate) unsafe fn rewrite(object: &Object, tables: &[&[Hook]]) -> usize {
+pub(crate) unsafe fn rewrite(object: &Object, tables: &[&[Hook]]) {
     if object.is_own() || LEFT_ALONE.contains(&object.soname()) {
-        return 0;
+        return;
     }
-    let mut count = 0;
+    let (mut is_user, mut is_elsewhere) = (false, false);
     object.each_relocation(|relocation| {
-        let Some(hook) = find(tables, relocation.name) else { return };
+        let Some(hook) = find(tables, relocation.name).filter(|hook| is_for(hook, object)) else { return };
         // SAFETY: as the contract.
-        if is_for(hook, object) && unsafe { leads_to(object, &relocation, hook) } {
+        if unsafe { leads_to(object, &relocation, hook) } {
             // SAFETY: the slot holds the address of a function with the hook's prototype.
-            count += usize::from(unsafe { object.write(relocation.slot, hook.function.cast_mut()) });
+            let written = unsafe { object.write(relocation.slot, hook.function.cast_mut()) };
+            if !written {
+                mix();
+            }
+            is_user |= hook.is_of_objects();
+        } else if hook.is_of_objects() && hook.is_found() {
+            // SAFETY: a slot of a relocated object is a readable, aligned word.
+            let held = unsafe { (*relocation.slot.cast::<AtomicPtr<c_void>>()).load(Ordering::Relaxed) };
+            is_elsewhere |= !core::ptr::eq(held, hook.function) && !held.is_null();
         }
     });
-    count
+    // Its calls for one object reach the library partly here and partly by another's hook.
+    if is_user && is_elsewhere {
+        mix();
+    }
 }
 
 fn find<'a>(tables: &[&'a [Hook]], name: &CStr) -> Option<&'a Hook> {

@@ -9,7 +9,7 @@
 //! the slots of these functions and tells the others: two that stood in for
 //! the same function would each take the other's hook for a stranger's.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -18,7 +18,7 @@ use crate::object::Object;
 use crate::original::Library;
 use crate::slots::{self, By, Hook};
 
-/// What one preload library knows of the others, and the only symbol that it exports; the number is that of the layout.
+/// What one preload library knows of the others. The only symbol that it exports; the number is that of the layout.
 #[repr(C)]
 #[derive(Debug)]
 struct Wake {
@@ -27,7 +27,7 @@ struct Wake {
     /// The next to be told.
     next: AtomicPtr<Wake>,
     before_load: extern "C" fn(),
-    before_lookup: extern "C" fn(),
+    before_lookup: extern "C" fn(*const c_char),
 }
 
 const SYMBOL: &CStr = c"hasten_wake_1";
@@ -97,8 +97,9 @@ extern "C" fn before_dlopen() {
     each(|wake| (wake.before_load)());
 }
 
-extern "C" fn before_dlsym() {
-    each(|wake| (wake.before_lookup)());
+/// Called with the arguments of `dlsym`.
+extern "C" fn before_dlsym(_: *mut c_void, name: *const c_char) {
+    each(|wake| (wake.before_lookup)(name));
 }
 
 static HOOKS: [Hook; 4] = [

@@ -37,6 +37,15 @@ pub fn is_known_text(text: &str) -> bool {
     number.strip_prefix(SERIES).is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// The newest release of [`SERIES`] that the tests have run with.
+pub const NEWEST_TESTED: u64 = 22;
+
+/// Whether a release of [`SERIES`] is no newer than that. In another one libssl may call libcrypto in another order, so
+/// what relies on the order is left to OpenSSL.
+pub const fn is_tested_number(number: u64) -> bool {
+    is_known_number(number) && number >> 4 & 0xff <= NEWEST_TESTED
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +64,8 @@ mod tests {
         ] {
             assert_eq!((is_known_number(number), is_known_text(text)), (known, known), "{text}");
         }
+        assert!(is_tested_number(0x3000_0130) && is_tested_number(0x3000_0160));
+        assert!(!is_tested_number(0x3000_0170) && !is_tested_number(0x3010_0000), "a release nobody has tried");
         assert!(!is_known_text("OpenSSL 3.01.2") && !is_known_text("OpenSSL 3.0"));
     }
 }

@@ -38,6 +38,11 @@ fn is_fit() -> bool {
 /// Streams are called in from nowhere: what is loaded next finds them complete.
 fn before_load() {}
 
+/// Whether streams that are opened now are used through the hooks only.
+pub(crate) fn is_sound() -> bool {
+    cfg!(test) || INTERPOSER.is_sound()
+}
+
 /// Lets the engines fall back to the program's own zlib.
 pub(crate) fn make_original_known() {
     static KNOWN: OnceLock<()> = OnceLock::new();

@@ -139,6 +139,7 @@ fn next_events(
     // queue), which may bring more operations just as events may.
     if ready > 0 || timeout == 0 {
         runtime.run_overdue();
+        call_in_overdue(runtime);
         return ready;
     }
     runtime.run_partial();
@@ -147,6 +148,23 @@ fn next_events(
         0 => before_sleep(runtime, epfd, events, max, timeout, wait),
         resumed => resumed,
     }
+}
+
+/// A loop that always has something else to do may have left a handshake alone.
+fn call_in_overdue(runtime: &Runtime) {
+    /// Turns between two looks, of which each takes many times as long as a look.
+    const LOOK_EVERY: u32 = 16;
+    if runtime.turn.number.get() % LOOK_EVERY != 0 {
+        return;
+    }
+    let time = now();
+    runtime.call_in_if(|handshake| {
+        let is_due = handshake.is_overdue(time);
+        if is_due {
+            suspension::left_alone();
+        }
+        is_due
+    });
 }
 
 /// The thread would sleep now. Whatever is suspended and not reportable here, or was reported and left alone, is

@@ -235,6 +235,11 @@ pub(crate) fn is_accepted(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & ACCEPTED != 0)
 }
 
+/// Whether operations on it are known never to block.
+pub(crate) fn is_known_non_blocking(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & NON_BLOCKING != 0)
+}
+
 /// Whether operations on it never block; asks the kernel once.
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {
     let Some(entry) = entry(fd) else { return false };

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32};
 use hasten_telemetry::{Event, Reason, slot};
 
 use crate::batch::{Buffers, Operation};
+use crate::clock::now;
 use crate::errors::Errors;
 use crate::fds;
 use crate::hooks::original;
@@ -73,6 +74,8 @@ pub(crate) struct Handshake {
     generation: Cell<u64>,
     /// Reported to the server as readable since it became ready.
     pub(crate) reported: Cell<bool>,
+    /// When it became ready.
+    ready_since: Cell<u64>,
     /// How often the server called while the operation was queued.
     calls: Cell<u32>,
     /// References to the SSL that were taken while it was suspended.
@@ -235,6 +238,8 @@ unsafe fn unfit(ssl: *mut Ssl) -> Option<Reason> {
         let is_async = SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0;
         if is_async || SSL_is_dtls.get()(ssl) != 0 || is_shared(ssl) {
             Some(Reason::NotPolled)
+        } else if !start::is_sound() || suspension::is_in_bio() {
+            Some(Reason::UnknownLibrary)
         } else {
             (!suspension::allows_callbacks_of(ssl)).then_some(Reason::Callback)
         }
@@ -264,6 +269,7 @@ impl Handshake {
             process: Cell::new(0),
             generation: Cell::new(0),
             reported: Cell::new(false),
+            ready_since: Cell::new(0),
             calls: Cell::new(0),
             references: AtomicU32::new(0),
             next_free: Cell::new(core::ptr::null()),
@@ -468,7 +474,14 @@ impl Handshake {
         self.generation.get() == fds::generation(self.fd.get()) && fds::is_same_socket(self.fd.get())
     }
 
+    /// Whether nobody has come for it in a time in which a loop that serves connections comes.
+    pub(crate) fn is_overdue(&self, now: u64) -> bool {
+        const PATIENCE_NS: u64 = 50_000_000;
+        self.state.get() == State::Ready && now - self.ready_since.get() > PATIENCE_NS
+    }
+
     pub(crate) fn becomes_ready(&self) {
+        self.ready_since.set(now());
         self.state.set(State::Ready);
         self.reported.set(false);
         self.calls.set(0);

@@ -88,6 +88,10 @@ hasten_hook::slots! {
     optional Crypto by Program fn BIO_set_callback(bio: *mut c_void, callback: *const c_void) = suspension::set_callback;
     /// Sees callbacks that may run while a handshake is called in.
     optional Crypto by Program fn BIO_set_callback_ex(bio: *mut c_void, callback: *const c_void) = suspension::set_callback;
+    /// Sees BIOs that hold an SSL.
+    optional Ssl by Program fn BIO_f_ssl() -> *const BioMethod = suspension::ssl_bio_method;
+    /// Sees BIOs that hold an SSL.
+    optional Ssl by Program fn BIO_new_ssl(context: *mut SslCtx, client: c_int) -> *mut Bio = suspension::new_ssl_bio;
     /// Sees BIOs that read and write while a handshake is called in.
     optional Crypto by Program fn BIO_meth_set_read(method: *mut c_void, function: *const c_void) -> c_int = suspension::set_bio_method;
     /// Sees BIOs that read and write while a handshake is called in.
@@ -190,6 +194,10 @@ hasten_hook::slots! {
     required C by Program fn poll(list: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int = loans::poll;
     /// As poll.
     optional C by Program fn ppoll(list: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int = loans::ppoll;
+    /// As poll, from programs that were compiled with checks.
+    optional C by Program fn __poll_chk(list: *mut pollfd, count: nfds_t, timeout: c_int, size: usize) -> c_int = loans::checked_poll;
+    /// As poll, from programs that were compiled with checks.
+    optional C by Program fn __ppoll_chk(list: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t, size: usize) -> c_int = loans::checked_ppoll;
     /// As poll.
     optional C by Program fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int = loans::select;
     /// As poll.

@@ -269,13 +269,50 @@ pub(crate) extern "C" fn before_reading(fd: c_int) {
     }
 }
 
-pub(crate) use self::table::BLOCKING;
+/// Writes that would block.
+pub(crate) extern "C" fn before_writing(fd: c_int) {
+    let Some(runtime) = Runtime::existing() else { return };
+    if runtime.suspended.borrow().is_empty() || runtime.is_inside() || fds::is_known_non_blocking(fd) {
+        return;
+    }
+    let mut ready = pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: as `before_reading`.
+    let blocks = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
+    };
+    if blocks {
+        before_blocking();
+    }
+}
+
+/// sendfile(2) names the descriptor that is written first, too, and splice(2) third.
+extern "C" fn before_splicing(_: c_int, _: *mut c_void, to: c_int) {
+    before_writing(to);
+}
+
+/// A function of libssl that changes an SSL in a way that does not wait: its handshake goes on to its next need of the
+/// network first, where it would be without us.
+extern "C" fn before_touching(ssl: *mut Ssl) {
+    // SAFETY: the program's SSL.
+    let Some(handshake) = (unsafe { crate::handshake::suspended(ssl) }) else { return };
+    match Runtime::existing() {
+        Some(runtime) if core::ptr::eq(runtime, handshake.runtime) => {
+            if !runtime.is_inside() {
+                runtime.call_in(handshake);
+            }
+        }
+        _ => _ = handshake.is_called_in(ssl),
+    }
+}
+
+pub(crate) use self::table::{BLOCKING, TOUCHING};
 
 mod table {
     use super::*;
 
     macro_rules! table {
-        ($($before:ident: $($name:ident)*;)*) => {
+        ($table:ident $library:ident: $why:literal; $($before:ident: $($name:ident)*;)*) => {
             $($(
                 #[allow(non_snake_case)]
                 mod $name {
@@ -286,10 +323,10 @@ mod table {
                 }
             )*)*
 
-            /// Functions in which a thread blocks, or from which it does not return.
-            pub(crate) static BLOCKING: &[Hook] = &[$($(Hook {
+            #[doc = $why]
+            pub(crate) static $table: &[Hook] = &[$($(Hook {
                 name: hasten_hook::c_name!($name),
-                library: Library::C,
+                library: Library::$library,
                 by: By::Program,
                 required: false,
                 function: $name::FUNCTION,
@@ -299,12 +336,14 @@ mod table {
     }
 
     table! {
+        BLOCKING C: "Functions in which a thread blocks, or from which it does not return.";
         before_blocking:
-            nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait
+            nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait thrd_sleep
             wait waitpid wait3 wait4 waitid
             pthread_join pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait pthread_barrier_wait
+            thrd_join cnd_wait cnd_timedwait
             sem_wait sem_timedwait sem_clockwait
-            flock lockf msgrcv msgsnd semop semtimedop mq_receive mq_timedreceive
+            flock lockf msgrcv msgsnd semop semtimedop mq_receive mq_timedreceive aio_suspend
             getaddrinfo getnameinfo gethostbyname gethostbyname_r gethostbyname2_r
             system popen pclose posix_spawn posix_spawnp vfork clone
             epoll_pwait2 sigpause
@@ -312,17 +351,34 @@ mod table {
             exit _exit _Exit quick_exit pthread_exit
             dlclose;
         before_reading:
-            readv pread64 recvfrom recvmsg;
+            readv preadv recvfrom recvmsg recvmmsg __read_chk __recv_chk __recvfrom_chk;
+        before_writing:
+            write writev send sendto sendmsg sendmmsg sendfile sendfile64;
+        before_splicing:
+            splice;
         before_connecting:
             connect;
         before_syscall:
             syscall;
+    }
+
+    table! {
+        TOUCHING Ssl: "Functions that change an SSL in the middle of its handshake.";
+        before_touching:
+            SSL_set_bio SSL_set_fd SSL_set_rfd SSL_set_wfd SSL_set0_rbio SSL_set0_wbio SSL_set_SSL_CTX SSL_set_session
+            SSL_set_accept_state SSL_set_connect_state SSL_connect SSL_set_ssl_method SSL_stateless SSL_sendfile
+            SSL_renegotiate SSL_renegotiate_abbreviated SSL_key_update SSL_set_info_callback SSL_set_verify
+            SSL_set_cert_cb SSL_use_certificate SSL_use_PrivateKey SSL_use_cert_and_key SSL_set_options
+            SSL_clear_options SSL_set_num_tickets SSL_set_quiet_shutdown SSL_set_shutdown SSL_copy_session_id;
     }
 }
 
 type Poll = unsafe extern "C" fn(*mut pollfd, nfds_t, c_int) -> c_int;
 type PPoll = unsafe extern "C" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
 type Select = unsafe extern "C" fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
+type CheckedPoll = unsafe extern "C" fn(*mut pollfd, nfds_t, c_int, usize) -> c_int;
+type CheckedPPoll =
+    unsafe extern "C" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t, usize) -> c_int;
 type PSelect = unsafe extern "C" fn(
     c_int,
     *mut fd_set,
@@ -395,6 +451,45 @@ pub(crate) unsafe fn ppoll(
             owed => owed,
         }
     }
+}
+
+/// poll as compilers call it that know how long the array is. One that is too short ends the program, in the original.
+pub(crate) unsafe fn checked_poll(
+    original: CheckedPoll,
+    list: *mut pollfd,
+    count: nfds_t,
+    timeout: c_int,
+    size: usize,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        match if is_within(count, size) { owed_to_poll(list, count) } else { 0 } {
+            0 => original(list, count, timeout, size),
+            owed => owed,
+        }
+    }
+}
+
+/// As `checked_poll`.
+pub(crate) unsafe fn checked_ppoll(
+    original: CheckedPPoll,
+    list: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    size: usize,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        match if is_within(count, size) { owed_to_poll(list, count) } else { 0 } {
+            0 => original(list, count, timeout, mask, size),
+            owed => owed,
+        }
+    }
+}
+
+fn is_within(count: nfds_t, size: usize) -> bool {
+    count as usize <= size / size_of::<pollfd>()
 }
 
 /// As `owed_to_poll`, for sets of descriptors.

@@ -371,7 +371,7 @@ impl Runtime {
         }
         // SAFETY: the handshake runs and waits for nothing, so nobody else looks at these.
         let verdict = unsafe {
-            let operation = request.place(&*handshake, &mut *handshake.buffers.get());
+            let operation = request.place(handshake, &mut *handshake.buffers.get());
             let operation = (*handshake.place.get()).write(operation);
             self.enqueue(handshake, operation);
             handshake.slice.leave();

@@ -4,8 +4,8 @@
 //! operation it is for. Where libssl asks for one whose operation the engine
 //! will do, it gets a stand-in: a real, inert EVP_PKEY_CTX, recognised by its
 //! address in the few functions that libssl then calls. Which those are is
-//! known for libssl 3.0, by its source; with any other version, another
-//! library context, property queries, or providers loaded at run time there
+//! known for libssl 3.0, by its source; with a release that is newer than those
+//! tested, another library context, property queries, or providers loaded at run time there
 //! are no stand-ins and OpenSSL does its work itself.
 
 use core::ffi::{c_char, c_int};
@@ -46,6 +46,7 @@ pub(crate) fn init() -> bool {
     // SAFETY: OpenSSL's own functions on its default context; stand-ins are never freed.
     unsafe {
         let ready = config::get().shortcuts
+            && hasten_openssl::is_tested_number(OpenSSL_version_num.get()())
             && digest::is_available()
             && EVP_default_properties_is_fips_enabled
                 .find()

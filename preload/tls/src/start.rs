@@ -16,7 +16,7 @@ use crate::{batch, config, device, exchange, fds, handshake, hooks, keys, loans,
 static CONSTRUCTOR: extern "C" fn() = load;
 
 static INTERPOSER: Interposer =
-    Interposer::new(&[hooks::HOOKS, loans::BLOCKING], &[Library::Ssl, Library::Crypto], is_fit, before_load);
+    Interposer::new(&[hooks::HOOKS, loans::BLOCKING, loans::TOUCHING], &[Library::Ssl, Library::Crypto], is_fit, before_load);
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
@@ -64,6 +64,11 @@ fn is_fit() -> bool {
     // SAFETY: the handlers only touch this thread's handshakes, atomics and counter slot.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
     true
+}
+
+/// Whether a handshake that is suspended now is met through the hooks only.
+pub(crate) fn is_sound() -> bool {
+    INTERPOSER.is_sound()
 }
 
 const UNKNOWN: u8 = 0;

@@ -322,6 +322,29 @@ pub(crate) unsafe fn set_bio_method(
     unsafe { original(method, function) }
 }
 
+/// The program has made BIOs that hold an SSL, through which libssl reaches it without a hook.
+static HAS_SSL_BIO: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn is_in_bio() -> bool {
+    HAS_SSL_BIO.load(Relaxed)
+}
+
+pub(crate) unsafe fn ssl_bio_method(original: unsafe extern "C" fn() -> *const BioMethod) -> *const BioMethod {
+    HAS_SSL_BIO.store(true, Relaxed);
+    // SAFETY: the program's call.
+    unsafe { original() }
+}
+
+pub(crate) unsafe fn new_ssl_bio(
+    original: unsafe extern "C" fn(*mut SslCtx, c_int) -> *mut Bio,
+    context: *mut SslCtx,
+    client: c_int,
+) -> *mut Bio {
+    HAS_SSL_BIO.store(true, Relaxed);
+    // SAFETY: the program's call.
+    unsafe { original(context, client) }
+}
+
 /// What libssl would say of an SSL that it left waiting for the network.
 pub(crate) unsafe fn waits_for_reading(ssl: *mut Ssl) -> bool {
     // SAFETY: the server's SSL.

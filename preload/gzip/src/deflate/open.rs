@@ -103,6 +103,7 @@ fn suits(settings: &Settings) -> Option<&'static Pattern> {
             engines::report(slot());
             Reason::EngineDisabled
         }
+        _ if !start::is_sound() => Reason::UnknownLibrary,
         _ => match Pattern::of(settings) {
             Some(pattern) if pattern.room(HEAD) >= Deflate::least_memory(settings) => {
                 hasten_telemetry::start();

@@ -6,8 +6,8 @@ use hasten_deflate::abi::{Z_OK, ZStream};
 use hasten_deflate::inflate as ours;
 use hasten_telemetry::{Event, slot};
 
-use crate::allocation;
 use crate::hooks::original;
+use crate::{allocation, start};
 
 type Init = unsafe extern "C" fn(*mut ZStream, *const c_char, c_int) -> c_int;
 type Init2 = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
@@ -29,7 +29,9 @@ pub(crate) unsafe fn init2(
 ) -> c_int {
     // SAFETY: the program's call; a version that is there has at least one byte.
     unsafe {
-        if strm.is_null() || version.is_null() || *version != MAJOR || size != size_of::<ZStream>() as c_int {
+        let is_plain =
+            !strm.is_null() && !version.is_null() && *version == MAJOR && size == size_of::<ZStream>() as c_int;
+        if !is_plain || !start::is_sound() {
             return original(strm, window_bits, version, size);
         }
         let stream = &mut *strm;
