@@ -11,6 +11,9 @@ use hasten_probe::program::{Libc, Linkage};
 use crate::accelerator::{self, Carrier};
 use crate::plan::Reason;
 
+/// The shim, which loads the libraries of all accelerators where they can be loaded.
+const SHIM: &str = "libhasten.so";
+
 /// Why `LD_PRELOAD` cannot name this path, if it cannot.
 pub(crate) fn cannot_carry(path: &Path) -> Option<Reason> {
     path.as_os_str().as_bytes().iter().any(|byte| b" :$".contains(byte)).then(|| {
@@ -32,7 +35,9 @@ pub(crate) fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsStrin
 
 fn is_ours(entry: &[u8]) -> bool {
     let file = Path::new(OsStr::from_bytes(entry)).file_name();
-    accelerator::carried_by(Carrier::LdPreload).any(|known| file == Some(OsStr::new(known.library())))
+    let mut libraries =
+        accelerator::carried_by(Carrier::LdPreload).map(|known| known.library()).chain([SHIM]);
+    libraries.any(|library| file == Some(OsStr::new(library)))
 }
 
 /// Whether the dynamic loader would preload anything into `program`.
@@ -109,5 +114,13 @@ mod tests {
         let old = OsStr::new("/elsewhere/libhasten_tls.so:/a.so");
         assert_eq!(compose(Some(old), &["/new/libhasten_tls.so".into()]), "/a.so:/new/libhasten_tls.so");
         assert_eq!(compose(Some(old), &[]), "/a.so");
+    }
+
+    /// In an image with `ENV LD_PRELOAD=/usr/lib/hasten/libhasten.so`: left there, it would load what the plan has left out.
+    #[test]
+    fn replaces_the_shim_too() {
+        let image = OsStr::new("/usr/lib/hasten/libhasten.so:/a.so:/libhasten.so.1");
+        let ours = ["/usr/lib/hasten/libhasten_tls.so".into()];
+        assert_eq!(compose(Some(image), &ours), "/a.so:/libhasten.so.1:/usr/lib/hasten/libhasten_tls.so");
     }
 }
