@@ -17,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 20] = [
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
     ("hasten-openssl", &[]),
-    ("hasten-probe", &["hasten-device"]),
+    ("hasten-probe", &["hasten-device", "hasten-openssl"]),
     ("hasten-telemetry", &[]),
     ("hasten-export", &["hasten-charts", "hasten-device", "hasten-telemetry"]),
     ("hasten-plan", &["hasten-openssl", "hasten-probe"]),
@@ -90,6 +90,9 @@ const UNSAFE: [&str; 19] = [
 /// Only `core/probe` and what stands above `core` may treat a server in a way of its own.
 const SERVERS: [&str; 4] = ["nginx", "haproxy", "envoy", "redis"];
 
+/// The second has the list of proven servers, which `core/probe` and the TLS library share.
+const KNOW_SERVERS: [&str; 2] = ["core/probe", "core/openssl"];
+
 /// Every broken rule, not only the first.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let mut broken = Vec::new();
@@ -155,7 +158,7 @@ fn forbids_unsafe(workspace: &Workspace, package: &Package) -> Result<Vec<String
 /// In `core/`, a server's name may stand in a sentence for people, but neither in code nor as a value.
 fn servers(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
     let directory = workspace.relative(package.directory());
-    if !directory.starts_with("core") || directory == Path::new("core/probe") {
+    if !directory.starts_with("core") || KNOW_SERVERS.iter().any(|known| directory == Path::new(known)) {
         return Ok(Vec::new());
     }
     let mut broken = Vec::new();

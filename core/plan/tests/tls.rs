@@ -105,6 +105,16 @@ fn a_program_with_an_event_loop_is_expected_and_a_tested_one_is_proven() {
     }
 }
 
+/// As the library in the process, which asks for the name to the letter.
+#[test]
+fn a_program_with_a_longer_name_than_a_proven_one_is_expected() {
+    let workshop = Workshop::new();
+    for name in ["nginx-1.24", "haproxy2"] {
+        workshop.caller(name, &["SSL_accept", "SSL_set_fd", "epoll_wait"], &[]);
+        workshop.is(name, Decision::Apply, Some(Proof::Expected), "its first handshakes are watched");
+    }
+}
+
 /// As `openssl s_server`, and stunnel, whose libsystemd has a loop that is not the program's.
 #[test]
 fn a_program_without_an_event_loop_is_off_whatever_its_helpers_have() {

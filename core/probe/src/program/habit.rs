@@ -1,5 +1,7 @@
 //! What is known of how a server makes its TLS handshakes, besides what its imports say.
 
+use hasten_openssl::PROVEN;
+
 use super::{Imports, Program};
 
 /// Whether a handshake can be put aside in this program.
@@ -14,10 +16,8 @@ pub enum Habit {
     Memory,
 }
 
-/// By name of the executable, or of the script that it runs; a version may follow.
-const KNOWN: [(&str, Habit); 12] = [
-    ("haproxy", Habit::Proven),
-    ("nginx", Habit::Proven),
+/// Those besides the proven, by name of the executable, or of the script that it runs; a version may follow.
+const KNOWN: [(&str, Habit); 10] = [
     ("exim4", Habit::Waits),
     ("mariadbd", Habit::Waits),
     ("mysqld", Habit::Waits),
@@ -35,8 +35,12 @@ const HELPERS: [&str; 6] =
     ["libdbus-1.so", "libpcsclite.so", "libpython", "libsystemd.so", "libudev.so", "liburing.so"];
 
 impl Program {
-    /// What is known of it, if it is known.
+    /// What is known of it, if it is known. Proven is what the TLS library will take it for: by the name of the
+    /// executable alone, to the letter.
     pub fn habit(&self) -> Option<Habit> {
+        if PROVEN.contains(&&*self.name()) {
+            return Some(Habit::Proven);
+        }
         let scripts = self.scripts.iter().rev().map(|script| super::file_name(script));
         scripts.chain([self.name()]).find_map(|name| of(&name))
     }
@@ -67,10 +71,9 @@ mod tests {
 
     #[test]
     fn programs_are_known_by_their_names_with_and_without_a_version() {
-        assert_eq!((of("nginx"), of("haproxy")), (Some(Habit::Proven), Some(Habit::Proven)));
         assert_eq!((of("php-fpm8.2"), of("stunnel4")), (Some(Habit::Waits), Some(Habit::Waits)));
         assert_eq!(of("puma"), Some(Habit::Memory));
-        for name in ["nginx-debug", "postgresql", "mosquitto", "openresty", ""] {
+        for name in ["postgresql", "mosquitto", "openresty", ""] {
             assert_eq!(of(name), None, "{name}");
         }
     }
