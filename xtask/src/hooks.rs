@@ -15,17 +15,33 @@ const HEAD: &str = "\
 
 # Hooks
 
-What the preload libraries interpose on, by the library whose function it stands in for. Each hook does its work or calls
-the original; while the kill switch is on, all of them call the original and nothing else. `hasten check -- PROGRAM`
-says which of them a program would use.
+What the preload libraries stand in for, by the library whose function it is. Each hook does its work or calls the original.
+`hasten check -- PROGRAM` says which of them a program would use.
+
+Nothing is exported, so no hook is in front of a name. A call into another library goes through a relocation slot, which the
+dynamic linker fills with the function's address, and hooks are put into slots: into those that lead to the one library of the
+process that was looked at and is what the hook was written for, and only in the objects whose calls the hook is for. That is
+libssl alone, or the program with all libraries but the function's own, or every object; the C library's own slots stay as they are.
+Whoever brings a library of the same name for himself, as Python wheels do with OpenSSL, and whoever asks `dlsym`, has the
+function that the dynamic linker gives him.
+
+As long as what a preload library is for is not loaded, it stands by, in the slots of `dlopen`, `dlmopen`, `dlsym` and `dlvsym` alone, which
+tell it when to look again. With `HASTEN_DISABLE` it is in none.
+
+While handshakes are put aside, they run on before their thread calls a function of libc in which it could block, or from which
+it would not return. `preload/tls/src/loans.rs` lists those functions; the original runs behind, with the caller's arguments.
 
 *Required*: without it the acceleration stays off. *Optional*: without it less is accelerated.
 ";
 
-/// The libraries that are interposed on in the order of interest, and what they are to a preload library.
+/// The libraries whose functions are hooked, in the order of interest, and what they are to a preload library.
 const ROLES: [(&str, &str, &str); 5] = [
-    ("libhasten_tls.so", "libssl.so.3", "What the server calls"),
-    ("libhasten_tls.so", "libcrypto.so.3", "What libssl calls, and some servers too"),
+    ("libhasten_tls.so", "libssl.so.3", "What the program calls, and two that libssl calls in itself"),
+    (
+        "libhasten_tls.so",
+        "libcrypto.so.3",
+        "What libssl calls, and by what the program changes providers, properties and callbacks",
+    ),
     ("libhasten_tls.so", "libc.so.6", "The event loop, descriptors, and new programs"),
     ("libhasten_gzip.so", "libz.so.1", "What programs and libraries call to compress and decompress"),
     ("libhasten_gzip.so", "libc.so.6", "New programs"),
@@ -81,7 +97,7 @@ mod tests {
         let text = chapter("libhasten_tls.so", &[hook("read", "libc.so.6"), hook("SSL_free", "libssl.so.3")]);
         let (ssl, rest) = text.split_once("### libcrypto.so.3").unwrap();
         assert!(ssl.starts_with("\n## libhasten_tls.so\n\n### libssl.so.3\n"), "{ssl}");
-        assert!(ssl.ends_with("What the server calls: 1 function.\n\n| function | need | why |\n|---|---|---|\n| `SSL_free` | required | Why. |\n\n"));
+        assert!(ssl.ends_with("What the program calls, and two that libssl calls in itself: 1 function.\n\n| function | need | why |\n|---|---|---|\n| `SSL_free` | required | Why. |\n\n"));
         assert!(rest.ends_with("| `read` | required | Why. |\n"));
     }
 

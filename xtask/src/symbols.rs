@@ -1,6 +1,6 @@
 //! What a preload library shows to the process it is loaded into: exported symbols, and the libraries it needs.
 //!
-//! A symbol too many interposes on something of the server's; one too few switches a hook off without a word. And what
+//! Hooks are not exported: a symbol too many gets in front of something of the program's. And what
 //! it asks of glibc must be there in the oldest one that it is for: otherwise no program of that image starts.
 
 use std::collections::BTreeSet;
