@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use hasten_telemetry::ProcessError;
 
-use self::sampler::Sampler;
+use self::sampler::{Missing, Sampler};
 use self::state::State;
 use crate::denied;
 use crate::failure::Failure;
@@ -65,8 +65,8 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
 
 #[derive(Debug, thiserror::Error)]
 enum TopError {
-    #[error("no accelerated process was found{}", denied::note(*.denied))]
-    NoneFound { denied: usize },
+    #[error("no accelerated process was found{}{}", standby(*.standing_by), denied::note(*.denied))]
+    NoneFound { denied: usize, standing_by: usize },
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error("the live view needs a terminal, and standard output is none")]
@@ -80,7 +80,13 @@ enum TopError {
 impl TopError {
     fn fix(&self) -> String {
         match self {
-            Self::NoneFound { denied: 0 } => "start a server with `hasten run -- nginx`".to_owned(),
+            Self::NoneFound { denied: 0, standing_by: 0 } => {
+                "start a server with `hasten run -- nginx`".to_owned()
+            }
+            Self::NoneFound { denied: 0, .. } => {
+                "look again when there was work for it, or start a server with `hasten run -- nginx`"
+                    .to_owned()
+            }
             Self::NoneFound { .. } => {
                 "run `sudo hasten top`, or start a server with `hasten run -- nginx`".to_owned()
             }
@@ -107,7 +113,7 @@ fn top(args: &TopArgs) -> Result<ExitCode, TopError> {
         return Err(TopError::NoTerminal);
     }
     if sampler.is_empty() {
-        return Err(TopError::NoneFound { denied: sampler.denied() });
+        return Err(none_found(sampler.missing()));
     }
     screen::run(&mut sampler, args.interval, uses_color()).map_err(TopError::Terminal)?;
     Ok(ExitCode::SUCCESS)
@@ -121,7 +127,7 @@ fn print_once(args: &TopArgs, sampler: &mut Sampler) -> Result<ExitCode, TopErro
         state.update(Instant::now(), sampler.sample());
     }
     let text = match args.json {
-        true => json::render(&state, sampler.denied()),
+        true => json::render(&state, sampler.missing()),
         false => once::render(&state, uses_color() && io::stdout().is_terminal()),
     };
     // JSON is a document even when it is empty; tables would be nothing.
@@ -129,8 +135,24 @@ fn print_once(args: &TopArgs, sampler: &mut Sampler) -> Result<ExitCode, TopErro
         print(&text).map_err(TopError::Output)?;
     }
     match state.programs().is_empty() {
-        true => Err(TopError::NoneFound { denied: sampler.denied() }),
+        true => Err(none_found(sampler.missing())),
         false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Whoever is at work without a page is worth more words than those that are not at work.
+fn none_found(missing: &Missing) -> TopError {
+    match missing.failed.first() {
+        Some(failed) => failed.error().into(),
+        None => TopError::NoneFound { denied: missing.denied, standing_by: missing.standing_by },
+    }
+}
+
+fn standby(standing_by: usize) -> String {
+    match standing_by {
+        0 => String::new(),
+        1 => "; 1 process stands by, with nothing to accelerate so far".to_owned(),
+        _ => format!("; {standing_by} processes stand by, with nothing to accelerate so far"),
     }
 }
 
@@ -172,14 +194,29 @@ mod tests {
 
     #[test]
     fn finding_nothing_says_who_was_not_asked_and_what_to_do() {
-        let nobody = TopError::NoneFound { denied: 0 };
+        let nobody = TopError::NoneFound { denied: 0, standing_by: 0 };
         assert_eq!(nobody.to_string(), "no accelerated process was found");
         assert!(nobody.fix().contains("hasten run -- nginx") && !nobody.fix().contains("sudo"));
-        let denied = TopError::NoneFound { denied: 12 };
+        let denied = TopError::NoneFound { denied: 12, standing_by: 0 };
         assert!(
             denied.to_string().ends_with("(12 processes may not be looked into by this user)"),
             "{denied}"
         );
         assert!(denied.fix().contains("sudo hasten top"));
+    }
+
+    #[test]
+    fn finding_nobody_at_work_says_who_stands_by_and_who_could_make_no_page() {
+        let mut missing = Missing { standing_by: 2, ..Missing::default() };
+        let nobody = none_found(&missing);
+        assert!(nobody.to_string().contains("; 2 processes stand by"), "{nobody}");
+        assert!(nobody.fix().contains("look again"), "{}", nobody.fix());
+        missing.failed.push(hasten_telemetry::Unseen { pid: 7, program: "nginx".to_owned() });
+        let failed = none_found(&missing);
+        assert_eq!(
+            failed.to_string(),
+            "process 7 (nginx) is accelerated but could not make its counter page"
+        );
+        assert!(failed.fix().contains("memfd_create"), "{}", failed.fix());
     }
 }

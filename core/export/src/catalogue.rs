@@ -71,9 +71,11 @@ catalogue! {
         "Processes that are accelerated at this moment, as far as the exporter may look.";
     PROCESSES_DENIED = Gauge "hasten_processes_denied" by []:
         "Processes that the exporter may not look into; they may be accelerated, too.";
+    PROCESSES_STANDBY = Gauge "hasten_processes_standby" by []:
+        "Processes that have loaded hasten and have had nothing to accelerate so far.";
     PAGES_UNREADABLE = Gauge "hasten_pages_unreadable" by ["reason"]:
-        "Counter pages that were found and cannot be read: written by another version of hasten, damaged, refused by \
-         the system, or more than the exporter keeps.";
+        "Counter pages that are of no use: written by another version of hasten, damaged, refused by the system, more \
+         than the exporter keeps, or missing, as the process could not make its own.";
     SCAN = Gauge "hasten_scan_duration_seconds" in "seconds" by []:
         "How long the last look at all processes of the host took.";
     OPS = Counter "hasten_ops" by ["program", "accelerator", "op", "engine", "result"]:

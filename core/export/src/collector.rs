@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hasten_device::discovery::Discovery;
 use hasten_device::health::Health;
 use hasten_device::{Device, Root};
-use hasten_telemetry::{PageError, PageHandle, Scan};
+use hasten_telemetry::{PageError, PageHandle, Scan, Unseen};
 
 use crate::recent::Recent;
 use crate::totals::{Programs, Reading, Totals};
@@ -37,12 +37,14 @@ pub struct Look {
     pub unreadable: Vec<Unreadable>,
     /// Processes that may not be looked into.
     pub denied: usize,
+    /// Processes that have loaded hasten and have had nothing to do for it yet.
+    pub standing_by: usize,
     pub devices: Vec<DeviceState>,
     /// How long it took.
     pub took: Duration,
 }
 
-/// A page that is there, but of no use.
+/// A page that is there, but of no use, or that could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     pub program: String,
@@ -59,6 +61,7 @@ pub enum Reason {
     Damaged,
     Io,
     Limit,
+    Missing,
 }
 
 /// An accelerator device of this host.
@@ -83,8 +86,8 @@ impl Collector {
     /// Looks at every process of this host, and at what the pages say at this moment.
     pub fn look(&mut self) -> Look {
         let (start, at) = (Instant::now(), SystemTime::now());
-        let Scan { pages, denied, .. } = Scan::of_host();
-        let mut unreadable = Vec::new();
+        let Scan { pages, denied, standing_by, failed } = Scan::of_host();
+        let mut unreadable: Vec<_> = failed.iter().map(Unreadable::missing).collect();
         let mut live = Vec::new();
         let mut open = HashMap::new();
         for page in pages {
@@ -104,7 +107,7 @@ impl Collector {
         self.open = open;
         let devices = self.devices();
         let programs = self.with_recent(Instant::now());
-        Look { at, programs, unreadable, denied, devices, took: start.elapsed() }
+        Look { at, programs, unreadable, denied, standing_by, devices, took: start.elapsed() }
     }
 
     fn devices(&self) -> Vec<DeviceState> {
@@ -130,6 +133,7 @@ impl Default for Look {
             programs: Programs::default(),
             unreadable: Vec::new(),
             denied: 0,
+            standing_by: 0,
             devices: Vec::new(),
             took: Duration::ZERO,
         }
@@ -162,6 +166,17 @@ impl Unreadable {
         Self::of(page, Reason::Limit, message, fix.to_owned())
     }
 
+    fn missing(process: &Unseen) -> Self {
+        let (program, error) = (process.program.clone(), process.error());
+        Self {
+            program,
+            pid: process.pid,
+            reason: Reason::Missing,
+            message: error.to_string(),
+            fix: error.fix(),
+        }
+    }
+
     fn of(page: &PageHandle, reason: Reason, message: String, fix: String) -> Self {
         let pid = page.pids().next().unwrap_or_default();
         Self { program: page.program.clone(), pid, reason, message, fix }
@@ -169,7 +184,7 @@ impl Unreadable {
 }
 
 impl Reason {
-    pub const ALL: [Self; 4] = [Self::Version, Self::Damaged, Self::Io, Self::Limit];
+    pub const ALL: [Self; 5] = [Self::Version, Self::Damaged, Self::Io, Self::Limit, Self::Missing];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -178,6 +193,7 @@ impl Reason {
             Self::Damaged => "damaged",
             Self::Io => "io",
             Self::Limit => "limit",
+            Self::Missing => "missing",
         }
     }
 }

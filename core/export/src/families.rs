@@ -85,6 +85,7 @@ impl Families {
     fn host(&mut self, look: &Look) {
         self.add(&metric::BUILD, &[env!("CARGO_PKG_VERSION")], Value::Count(1));
         self.add(&metric::PROCESSES_DENIED, &[], Value::Count(look.denied as u64));
+        self.add(&metric::PROCESSES_STANDBY, &[], Value::Count(look.standing_by as u64));
         for (reason, count) in look.unreadable_by_reason() {
             self.add(&metric::PAGES_UNREADABLE, &[reason.as_str()], Value::Count(count));
         }

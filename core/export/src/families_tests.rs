@@ -4,6 +4,7 @@ use std::time::Duration;
 use hasten_telemetry::{Suspension, SuspensionReport, SuspensionShare};
 
 use super::*;
+use crate::collector::{self, Unreadable};
 use crate::encode::{Format, encode};
 use crate::totals::Live;
 
@@ -140,6 +141,21 @@ fn alerts_have_their_series_before_anything_has_happened() {
     has(&text, "hasten_verify_failures_total{program=\"nginx\",accelerator=\"tls\",op=\"public-key\"} 0");
     has(&text, "hasten_verify_failures_total{program=\"nginx\",accelerator=\"gzip\",op=\"deflate\"} 0");
     has(&text, "hasten_pages_unreadable{reason=\"version\"} 0");
+}
+
+#[test]
+fn a_process_that_stands_by_is_told_from_one_that_could_make_no_page() {
+    let missing = Unreadable {
+        program: "nginx".to_owned(),
+        pid: 7,
+        reason: collector::Reason::Missing,
+        message: String::new(),
+        fix: String::new(),
+    };
+    let look = Look { standing_by: 3, unreadable: vec![missing], ..Look::default() };
+    let text = encode(&families(&look), Format::Prometheus);
+    has(&text, "hasten_processes_standby 3");
+    has(&text, "hasten_pages_unreadable{reason=\"missing\"} 1");
 }
 
 #[test]

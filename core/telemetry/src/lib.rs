@@ -30,6 +30,7 @@ pub use names::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Faul
 pub use reader::{
     AlgorithmCounters, BreakEven, Control, ControlError, Counters, EngineCondition, EngineCounters,
     EngineInfo, EngineReport, PageError, PageHandle, Process, ProcessError, Scan, Severity, Share, Snapshot,
-    SuspensionReport, SuspensionShare, Warning, Window, Writer, boottime, discover, duration, pages_of,
+    SuspensionReport, SuspensionShare, Unseen, Warning, Window, Writer, boottime, discover, duration,
+    pages_of,
 };
 pub use writer::{EngineWork, after_fork_child, init, page, slot, start};

@@ -72,6 +72,17 @@ impl<T> Mapped<T> {
     }
 }
 
+/// How large the mark of [`map_mark`] is: as nobody else's memory of this kind.
+pub(crate) const MARK_SIZE: usize = 17 * 4096;
+
+/// Shows readers that there could be no page, by a mapping in `/proc/PID/maps`: of shared memory that nobody can use. It
+/// takes neither a descriptor nor memory, so it is to be had where a page is not, unless address space is what is short.
+pub(crate) fn map_mark() {
+    let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: at an address the kernel chooses, so nothing of ours is replaced.
+    unsafe { libc::mmap(std::ptr::null_mut(), MARK_SIZE, libc::PROT_NONE, kind, -1, 0) };
+}
+
 fn create_memfd(name: &'static CStr) -> Option<c_int> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // Hosts with vm.memfd_noexec=2 insist on the flag; kernels before 6.3 do

@@ -4,7 +4,7 @@
 use crate::clock::now_ns;
 use crate::control;
 use crate::layout::{HEADER_SIZE, Header, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
-use crate::memory::{Mapped, map_new};
+use crate::memory::{Mapped, map_mark, map_new};
 use crate::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, MAGIC, Reason, Suspension};
 use std::cell::Cell;
 use std::ptr::{from_ref, null_mut};
@@ -29,7 +29,8 @@ pub fn init(accelerator: &str) {
 /// Makes this process's page, unless it has one: to be called before the first
 /// thing worth counting, as often as one likes. Programs that never come to it
 /// have neither the memory nor the descriptors. Where no shared memory is to be
-/// had, counting goes on in private, so that callers never have to care.
+/// had, counting goes on in private, so that callers never have to care; readers
+/// can tell.
 #[inline]
 pub fn start() {
     if PAGE.load(Relaxed).is_null() {
@@ -102,7 +103,9 @@ fn begin() {
         return;
     }
     let Some(mapped) = map_new::<Page>() else {
-        let _ = PAGE.compare_exchange(null_mut(), from_ref(&PRIVATE).cast_mut(), AcqRel, Relaxed);
+        if PAGE.compare_exchange(null_mut(), from_ref(&PRIVATE).cast_mut(), AcqRel, Relaxed).is_ok() {
+            map_mark();
+        }
         return;
     };
     let control = control::map();

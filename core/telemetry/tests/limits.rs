@@ -1,6 +1,6 @@
 //! Where the page cannot be made as it should be, the server must not notice; and before there is one, nobody.
 
-use hasten_telemetry::{Engine, EngineClass, Event, ProcessError, init, page, pages_of, slot, start};
+use hasten_telemetry::{Engine, EngineClass, Event, ProcessError, Scan, init, page, pages_of, slot, start};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 
@@ -148,24 +148,66 @@ fn workers_of_a_process_that_listens_share_its_page() {
     }));
 }
 
-/// As a master that executes itself again after it has forked its workers: the library is there, and nothing was done.
-#[test]
-fn a_master_without_a_page_is_found_by_those_of_its_workers() {
-    let directory = std::env::temp_dir().join(format!("master-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let library = directory.join("libhasten_none.so");
-    std::fs::write(&library, [0; 4096]).unwrap();
-    assert!(in_child(|| {
-        init("tls");
-        let file = std::fs::File::open(&library).unwrap();
+/// A file that is named as a library of ours, for one test.
+struct Library(std::path::PathBuf);
+
+impl Library {
+    fn of(test: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("libhasten_none.so"), [0; 4096]).unwrap();
+        Self(directory)
+    }
+
+    /// Makes this process one that has loaded it.
+    fn load(&self) {
+        let file = std::fs::File::open(self.0.join("libhasten_none.so")).unwrap();
         // SAFETY: a fresh mapping that nothing refers to and that ends with the process.
         let mapped = unsafe {
             libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
         };
         assert_ne!(mapped, libc::MAP_FAILED);
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn stands_by() -> bool {
+    matches!(pages_of(std::process::id()), Err(ProcessError::StandBy { .. }))
+}
+
+/// With and without a page that could not be made: the process is the same, but for what it could not do.
+#[test]
+fn a_process_that_has_nothing_to_count_is_told_from_one_that_could_make_no_page() {
+    let library = Library::of("failed");
+    let listed = || Scan::of_host().failed.iter().any(|one| one.pid == std::process::id());
+    assert!(in_child(|| {
+        init("tls");
+        library.load();
+        let stood_by = stands_by() && Scan::of_host().standing_by > 0 && !listed();
+        let before = limit_open_files(0);
+        start();
+        slot().event(Event::PoolHit);
+        limit_open_files(before);
+        let failed = || matches!(pages_of(std::process::id()), Err(ProcessError::NoPage { .. })) && listed();
+        // What it forks counts where it does.
+        stood_by && failed() && in_child(failed)
+    }));
+}
+
+/// As a master that executes itself again after it has forked its workers: the library is there, and nothing was done.
+#[test]
+fn a_master_without_a_page_is_found_by_those_of_its_workers() {
+    let library = Library::of("master");
+    assert!(in_child(|| {
+        init("tls");
+        library.load();
         let master = std::process::id();
-        let nothing_yet = matches!(pages_of(master), Err(ProcessError::NoPage { .. }));
-        nothing_yet
+        stands_by()
             && in_child(|| {
                 start();
                 slot().event(Event::PoolHit);
@@ -173,7 +215,6 @@ fn a_master_without_a_page_is_found_by_those_of_its_workers() {
                 pages.len() == 1 && pages[0].pids().eq([std::process::id()])
             })
     }));
-    std::fs::remove_dir_all(directory).unwrap();
 }
 
 /// A child of vfork has its parent's memory: a page made there would be the parent's, with descriptors that are not.

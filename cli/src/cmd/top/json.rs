@@ -11,14 +11,20 @@ use serde::Serialize;
 
 use self::engines::EngineJson;
 use self::streams::StreamsJson;
+use super::sampler::Missing;
 use super::state::{Condition, Direction, Program, State};
 
 /// Raised when a name changes its meaning or goes; not when one is added.
 const SCHEMA: u32 = 1;
 
-pub(super) fn render(state: &State, denied: usize) -> String {
-    let programs = state.programs().iter().map(ProgramJson::new).collect();
-    let document = Document { schema: SCHEMA, denied_processes: denied, programs };
+pub(super) fn render(state: &State, missing: &Missing) -> String {
+    let document = Document {
+        schema: SCHEMA,
+        denied_processes: missing.denied,
+        standby_processes: missing.standing_by,
+        failed_processes: missing.failed.len(),
+        programs: state.programs().iter().map(ProgramJson::new).collect(),
+    };
     let mut text = serde_json::to_string_pretty(&document).expect("plain data with string keys");
     text.push('\n');
     text
@@ -28,6 +34,8 @@ pub(super) fn render(state: &State, denied: usize) -> String {
 struct Document {
     schema: u32,
     denied_processes: usize,
+    standby_processes: usize,
+    failed_processes: usize,
     programs: Vec<ProgramJson>,
 }
 
@@ -296,16 +304,25 @@ fn seconds(ns: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::cmd::top::fixture;
+    use hasten_telemetry::Unseen;
 
     #[test]
     fn the_document_keeps_its_names() {
-        insta::assert_snapshot!(render(&fixture::state(true), 3));
+        insta::assert_snapshot!(render(&fixture::state(true), &Missing { denied: 3, ..Missing::default() }));
     }
 
     #[test]
     fn nothing_found_is_still_a_document() {
-        let document: serde_json::Value = serde_json::from_str(&render(&State::default(), 0)).unwrap();
-        assert_eq!(document, serde_json::json!({ "schema": 1, "denied_processes": 0, "programs": [] }));
+        let missing = Missing {
+            standing_by: 2,
+            failed: vec![Unseen { pid: 7, program: "nginx".to_owned() }],
+            ..Missing::default()
+        };
+        let document: serde_json::Value = serde_json::from_str(&render(&State::default(), &missing)).unwrap();
+        let expected = serde_json::json!({
+            "schema": 1, "denied_processes": 0, "standby_processes": 2, "failed_processes": 1, "programs": [],
+        });
+        assert_eq!(document, expected);
     }
 
     /// The manual shows every name of the document.
@@ -323,7 +340,7 @@ mod tests {
         }
         let manual = include_str!("../../../../docs/telemetry.md");
         let mut names = Vec::new();
-        keys(&serde_json::from_str(&render(&fixture::state(true), 0)).unwrap(), &mut names);
+        keys(&serde_json::from_str(&render(&fixture::state(true), &Missing::default())).unwrap(), &mut names);
         assert!(names.len() > 100);
         for name in names {
             assert!(manual.contains(&format!("`{name}`")), "{name}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{PageHandle, ProcessError, Scan, Snapshot, boottime, pages_of};
+use hasten_telemetry::{PageHandle, ProcessError, Scan, Snapshot, Unseen, boottime, pages_of};
 
 use super::state::Sample;
 
@@ -12,33 +12,40 @@ const RESCAN: Duration = Duration::from_secs(3);
 
 pub(super) struct Sampler {
     pages: Vec<PageHandle>,
-    denied: usize,
+    missing: Missing,
     scanned: Instant,
     /// Only these pages, by inode; empty: all.
     wanted: Vec<u64>,
 }
 
+/// Processes of which no counters are to be had.
+#[derive(Default)]
+pub(super) struct Missing {
+    /// This user may not look into them.
+    pub(super) denied: usize,
+    /// They have had nothing to accelerate yet.
+    pub(super) standing_by: usize,
+    /// They could make no page.
+    pub(super) failed: Vec<Unseen>,
+}
+
 impl Sampler {
     /// Everything on this host, or only what one process belongs to.
     pub(super) fn new(pid: Option<u32>) -> Result<Self, ProcessError> {
-        let (pages, denied) = match pid {
-            Some(pid) => (pages_of(pid)?, 0),
-            None => {
-                let scan = Scan::of_host();
-                (scan.pages, scan.denied)
-            }
+        let (pages, missing) = match pid {
+            Some(pid) => (pages_of(pid)?, Missing::default()),
+            None => scan(),
         };
         let wanted = pid.map(|_| pages.iter().map(|page| page.inode).collect()).unwrap_or_default();
-        Ok(Self { pages, denied, scanned: Instant::now(), wanted })
+        Ok(Self { pages, missing, scanned: Instant::now(), wanted })
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
-    /// Processes that this user may not look into.
-    pub(super) fn denied(&self) -> usize {
-        self.denied
+    pub(super) fn missing(&self) -> &Missing {
+        &self.missing
     }
 
     pub(super) fn sample(&mut self) -> Vec<Sample> {
@@ -50,14 +57,17 @@ impl Sampler {
     }
 
     fn rescan(&mut self) {
-        let scan = Scan::of_host();
-        self.denied = scan.denied;
-        self.pages = scan.pages;
+        (self.pages, self.missing) = scan();
         if !self.wanted.is_empty() {
             self.pages.retain(|page| self.wanted.contains(&page.inode));
         }
         self.scanned = Instant::now();
     }
+}
+
+fn scan() -> (Vec<PageHandle>, Missing) {
+    let Scan { pages, denied, standing_by, failed } = Scan::of_host();
+    (pages, Missing { denied, standing_by, failed })
 }
 
 fn sample(page: &PageHandle) -> Sample {

@@ -1,6 +1,7 @@
 //! The operator's side of the control page.
 
 use super::discover::open_one;
+use super::error::NO_PAGE_FIX;
 use super::{PageHandle, Snapshot, proc};
 use crate::control::{CONTROL_SIZE, CONTROL_VERSION, ControlPage};
 use crate::{Engine, MAGIC_CONTROL};
@@ -118,14 +119,12 @@ impl ControlError {
             Self::Older { program } => {
                 format!("restart it with this hasten: `hasten run -- {program} …`")
             }
-            Self::NoPage { .. } => {
-                "allow memfd_create and shared mmap in its sandbox, or raise its memory and open-file limits, and \
-                 restart it"
+            Self::NoPage { .. } => NO_PAGE_FIX.to_owned(),
+            Self::Denied { .. } => {
+                "run it with sudo; if you are root, leave the container or give it CAP_SYS_PTRACE and \
+                 CAP_CHECKPOINT_RESTORE"
                     .to_owned()
             }
-            Self::Denied { .. } => "run it with sudo; if you are root, leave the container or give it CAP_SYS_PTRACE \
-                                    and CAP_CHECKPOINT_RESTORE"
-                .to_owned(),
             Self::Gone { .. } => "run `hasten engine list` to see what is accelerated".to_owned(),
             Self::WrongVersion { .. } => {
                 "use the hasten that started the server, or restart the server with this one".to_owned()

@@ -1,6 +1,6 @@
 //! Finding the counter pages of this host.
 
-use super::proc::{self, Mapping};
+use super::proc::{self, Absence, Mapping};
 use super::snapshot::page_size;
 use super::{PageError, ProcessError, Snapshot};
 use crate::HEADER_SIZE;
@@ -32,12 +32,23 @@ pub struct Process {
     pub namespace_pid: u32,
 }
 
+/// A process that is at work without a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    pub pid: u32,
+    pub program: String,
+}
+
 /// The outcome of looking at every process.
 #[derive(Debug, Default)]
 pub struct Scan {
     pub pages: Vec<PageHandle>,
     /// Processes that this user may not look into.
     pub denied: usize,
+    /// How many have loaded a library and have had nothing to count yet.
+    pub standing_by: usize,
+    /// Those that could make no page.
+    pub failed: Vec<Unseen>,
 }
 
 /// The counter pages of all processes that this user may look into.
@@ -52,19 +63,7 @@ pub fn discover() -> Vec<PageHandle> {
 pub fn pages_of(pid: u32) -> Result<Vec<PageHandle>, ProcessError> {
     let mapped = proc::mappings(pid).map_err(|error| ProcessError::from_io(pid, error))?;
     if mapped.pages.is_empty() {
-        let program = proc::program(pid);
-        let started = |page: &PageHandle| page.pids().any(|other| proc::is_descendant(other, pid));
-        let pages: Vec<_> = match mapped.has_library {
-            true => Scan::of_host().pages.into_iter().filter(started).collect(),
-            false => Vec::new(),
-        };
-        if !pages.is_empty() {
-            return Ok(pages);
-        }
-        return Err(match mapped.has_library {
-            true => ProcessError::NoPage { pid, program },
-            false => ProcessError::NotAccelerated { pid, program },
-        });
+        return pages_of_started(pid, mapped.absence());
     }
     // Also tells a process that may not be opened from one that has ended.
     for page in &mapped.pages {
@@ -74,33 +73,60 @@ pub fn pages_of(pid: u32) -> Result<Vec<PageHandle>, ProcessError> {
     Ok(Scan::of_host().pages.into_iter().filter(ours).collect())
 }
 
+fn pages_of_started(pid: u32, absence: Absence) -> Result<Vec<PageHandle>, ProcessError> {
+    let program = proc::program(pid);
+    if absence == Absence::Foreign {
+        return Err(ProcessError::NotAccelerated { pid, program });
+    }
+    let started = |page: &PageHandle| page.pids().any(|other| proc::is_descendant(other, pid));
+    let pages: Vec<_> = Scan::of_host().pages.into_iter().filter(started).collect();
+    match (pages.is_empty(), absence) {
+        (false, _) => Ok(pages),
+        (true, Absence::Failed) => Err(ProcessError::NoPage { pid, program }),
+        (true, _) => Err(ProcessError::StandBy { pid, program }),
+    }
+}
+
 impl Scan {
     pub fn of_host() -> Self {
+        let mut scan = Self::default();
         let mut sharers = BTreeMap::<u64, Vec<(u32, Mapping)>>::new();
-        let mut denied = 0;
         for pid in proc::pids() {
             match proc::mappings(pid) {
-                Ok(found) => {
-                    found
-                        .pages
-                        .iter()
-                        .for_each(|page| sharers.entry(page.inode).or_default().push((pid, *page)));
-                }
-                Err(error) => denied += usize::from(error.kind() == io::ErrorKind::PermissionDenied),
+                Ok(found) if found.pages.is_empty() => scan.note_absence(pid, found.absence()),
+                Ok(found) => found
+                    .pages
+                    .iter()
+                    .for_each(|page| sharers.entry(page.inode).or_default().push((pid, *page))),
+                Err(error) => scan.denied += usize::from(error.kind() == io::ErrorKind::PermissionDenied),
             }
         }
-        let mut pages = Vec::new();
         let mut closed = BTreeSet::new();
         for sharers in sharers.into_values() {
             match PageHandle::open(&sharers) {
-                Some(page) => pages.push(page),
+                Some(page) => scan.pages.push(page),
                 // Those that have ended meanwhile were not denied.
                 None => closed.extend(sharers.iter().map(|(pid, _)| *pid).filter(|pid| proc::exists(*pid))),
             }
         }
-        denied += closed.len();
-        pages.sort_by_key(|page| page.processes.first().map(|process| process.pid));
-        Self { pages, denied }
+        scan.denied += closed.len();
+        scan.pages.sort_by_key(|page| page.processes.first().map(|process| process.pid));
+        scan
+    }
+
+    fn note_absence(&mut self, pid: u32, absence: Absence) {
+        match absence {
+            Absence::Foreign => {}
+            Absence::StandBy => self.standing_by += 1,
+            Absence::Failed => self.failed.push(Unseen { pid, program: proc::program(pid) }),
+        }
+    }
+}
+
+impl Unseen {
+    /// What is wrong with it.
+    pub fn error(&self) -> ProcessError {
+        ProcessError::NoPage { pid: self.pid, program: self.program.clone() }
     }
 }
 

@@ -18,6 +18,10 @@ pub enum PageError {
     Io(io::Error),
 }
 
+/// What to do where a process could make no page.
+pub(super) const NO_PAGE_FIX: &str = "allow memfd_create and shared mmap in its sandbox, or raise its memory and \
+                                      open-file limits, and restart it";
+
 /// Why a process has no page to show.
 #[derive(Debug)]
 pub enum ProcessError {
@@ -27,7 +31,9 @@ pub enum ProcessError {
     Denied { pid: u32 },
     /// The process runs without any hasten library.
     NotAccelerated { pid: u32, program: String },
-    /// A hasten library is loaded, but it has had nothing to do yet, or could not share a page.
+    /// A hasten library is loaded and has had nothing to do yet.
+    StandBy { pid: u32, program: String },
+    /// A hasten library is loaded and at work, but it could not share a page.
     NoPage { pid: u32, program: String },
     /// Anything else that `/proc` may say.
     Io { pid: u32, error: io::Error },
@@ -78,11 +84,10 @@ impl ProcessError {
             Self::NotAccelerated { program, .. } => format!(
                 "start it with `hasten run -- {program} …`; `hasten check -- {program}` says what that would do"
             ),
-            Self::NoPage { .. } => {
-                "look again when it has worked; if there is still none, allow memfd_create and shared mmap in its \
-                 sandbox, or raise its memory and open-file limits, and restart it"
-                    .to_owned()
-            }
+            Self::StandBy { program, .. } => format!(
+                "look again when it has worked; `hasten check -- {program}` says what would be accelerated"
+            ),
+            Self::NoPage { .. } => NO_PAGE_FIX.to_owned(),
             Self::Io { pid, .. } => format!("look at /proc/{pid}/maps, which must be readable"),
         }
     }
@@ -110,10 +115,10 @@ impl fmt::Display for ProcessError {
                 write!(f, "process {pid} ({program}) is not accelerated")
             }
             Self::NoPage { pid, program } => {
-                write!(
-                    f,
-                    "process {pid} ({program}) has no counter page: it has had nothing to count yet, or could not make it"
-                )
+                write!(f, "process {pid} ({program}) is accelerated but could not make its counter page")
+            }
+            Self::StandBy { pid, program } => {
+                write!(f, "process {pid} ({program}) is standing by: it has had nothing to accelerate yet")
             }
             Self::Io { pid, error } => write!(f, "process {pid} cannot be looked into: {error}"),
         }
@@ -155,6 +160,7 @@ mod tests {
             (ProcessError::Gone { pid: 7 }, "hasten top"),
             (ProcessError::Denied { pid: 7 }, "sudo hasten top 7"),
             (ProcessError::NotAccelerated { pid: 7, program: program() }, "hasten run -- nginx"),
+            (ProcessError::StandBy { pid: 7, program: program() }, "hasten check -- nginx"),
             (ProcessError::NoPage { pid: 7, program: program() }, "memfd_create"),
         ] {
             assert!(error.to_string().contains("process 7"), "{error}");

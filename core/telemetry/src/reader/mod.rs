@@ -16,7 +16,7 @@ mod window;
 pub use condition::EngineCondition;
 pub use control::{Control, ControlError};
 pub use counters::{AlgorithmCounters, Counters, EngineCounters};
-pub use discover::{PageHandle, Process, Scan, discover, pages_of};
+pub use discover::{PageHandle, Process, Scan, Unseen, discover, pages_of};
 pub use engines::{EngineInfo, EngineReport, boottime};
 pub use error::{PageError, ProcessError};
 pub use snapshot::{BreakEven, Snapshot, Writer};

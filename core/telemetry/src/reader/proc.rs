@@ -1,5 +1,6 @@
 //! What `/proc` says about mappings and names.
 
+use crate::memory::MARK_SIZE;
 use std::path::PathBuf;
 use std::{fs, io};
 
@@ -7,6 +8,9 @@ use std::{fs, io};
 pub(super) const PAGE_LINK: &[u8] = b"/memfd:hasten-telemetry (deleted)";
 /// The same for a control page.
 pub(super) const CONTROL_LINK: &[u8] = b"/memfd:hasten-control (deleted)";
+
+/// How the memory of the mark is named there that a process has which could make no page.
+const MARK_LINK: &[u8] = b"/dev/zero (deleted)";
 
 /// One mapping of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +20,36 @@ pub(super) struct Mapping {
     pub(super) inode: u64,
 }
 
-/// The pages of both kinds among a process's mappings, and whether any hasten
-/// library is mapped.
+/// The pages of both kinds among a process's mappings, whether any hasten
+/// library is mapped, and whether it could make no page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Mappings {
     pub(super) pages: Vec<Mapping>,
     pub(super) controls: Vec<Mapping>,
     pub(super) has_library: bool,
+    pub(super) has_failed: bool,
+}
+
+impl Mappings {
+    /// Of a process that counts on no page: why not.
+    pub(super) fn absence(&self) -> Absence {
+        match (self.has_library, self.has_failed) {
+            (false, _) => Absence::Foreign,
+            (true, true) => Absence::Failed,
+            (true, false) => Absence::StandBy,
+        }
+    }
+}
+
+/// Why a process has no page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// There is no library of ours in it.
+    Foreign,
+    /// It has had nothing to count so far.
+    StandBy,
+    /// It could make none.
+    Failed,
 }
 
 pub(super) fn mappings(pid: u32) -> io::Result<Mappings> {
@@ -87,6 +114,7 @@ fn parse_maps(maps: &[u8]) -> Mappings {
                 mappings.extend(parse_mapping(line, link));
             }
         }
+        found.has_failed |= line.ends_with(MARK_LINK) && is_mark(line);
         found.has_library |= line.rsplit(|byte| *byte == b'/').next().is_some_and(is_library);
     }
     found
@@ -94,6 +122,13 @@ fn parse_maps(maps: &[u8]) -> Mappings {
 
 fn is_library(name: &[u8]) -> bool {
     name.starts_with(b"libhasten_") && (name.ends_with(b".so") || name.ends_with(b".so (deleted)"))
+}
+
+/// Shared memory of the mark's size to which nobody has access.
+fn is_mark(line: &[u8]) -> bool {
+    let is_closed = line.split(|byte| *byte == b' ').nth(1) == Some(b"---s");
+    let size = parse_mapping(line, MARK_LINK).map(|mapping| mapping.end.wrapping_sub(mapping.start));
+    is_closed && size == Some(MARK_SIZE as u64)
 }
 
 /// `start-end perms offset major:minor inode   path`.
@@ -128,7 +163,7 @@ mod tests {
         let found = parse_maps(MAPS.as_bytes());
         let page = Mapping { start: 0x7f0a_3c00_0000, end: 0x7f0a_3c10_1000, inode: 2049 };
         let control = Mapping { start: 0x7f0a_3c10_2000, end: 0x7f0a_3c10_3000, inode: 2052 };
-        assert_eq!(found, Mappings { pages: vec![page], controls: vec![control], has_library: false });
+        assert_eq!(found, Mappings { pages: vec![page], controls: vec![control], ..Mappings::default() });
     }
 
     #[test]
@@ -141,6 +176,19 @@ mod tests {
         ] {
             let maps = format!("7f0a3c000000-7f0a3c101000 r-xp 00000000 fd:00 77 {name}\n");
             assert_eq!(parse_maps(maps.as_bytes()).has_library, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_mark_is_known_by_its_size_and_by_who_may_use_it() {
+        for (mapping, expected) in [
+            ("7f0a3c000000-7f0a3c011000 ---s 00000000 00:01 77   /dev/zero (deleted)", true),
+            ("7f0a3c000000-7f0a3c011000 rw-s 00000000 00:01 77   /dev/zero (deleted)", false),
+            ("7f0a3c000000-7f0a3c012000 ---s 00000000 00:01 77   /dev/zero (deleted)", false),
+            ("7f0a3c000000-7f0a3c011000 ---s 00000000 00:01 77   /tmp/x /dev/zero (deleted)", false),
+            ("7f0a3c000000-7f0a3c011000 ---p 00000000 00:00 0", false),
+        ] {
+            assert_eq!(parse_maps(mapping.as_bytes()).has_failed, expected, "{mapping}");
         }
     }
 
