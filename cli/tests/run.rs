@@ -105,7 +105,8 @@ fn without_the_gzip_library_tls_goes_on() {
     }
     let place = Place::new();
     std::fs::remove_file(place.path("libhasten_gzip.so")).unwrap();
-    let assert = place.run(&["run", "--", "./server"]).success();
+    let command = place.hasten_alone(&["run", "--", "./server"]);
+    let assert = assert_cmd::Command::from_std(command).assert().success();
     assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
     let said = place.stderr(&assert);
     assert!(said.contains("hasten: tls on for server"), "{said}");

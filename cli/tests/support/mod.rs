@@ -135,7 +135,11 @@ impl Place {
 
     /// `hasten` in this place, with nothing of the caller's environment that could change its mind.
     pub(crate) fn hasten(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(HASTEN);
+        self.command(HASTEN.as_ref(), arguments)
+    }
+
+    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let known = name.to_string_lossy();
             let others = ["LD_PRELOAD", "NO_COLOR", "COLUMNS", "NODE_OPTIONS", "XDG_CACHE_HOME"];
@@ -146,6 +150,15 @@ impl Place {
         command.args(arguments).current_dir(self.0.path());
         command.env("HASTEN_LIBDIR", self.0.path()).env("HOME", "/home/user");
         command
+    }
+
+    /// The same command without a library of the build beside it. Another process makes the copy: a child of another
+    /// test could keep it open for writing here.
+    pub(crate) fn hasten_alone(&self, arguments: &[&str]) -> Command {
+        let alone = self.path("alone");
+        let copied = Command::new("cp").arg(HASTEN).arg(&alone).status().expect("cp runs");
+        assert!(copied.success(), "cp {HASTEN}");
+        self.command(&alone, arguments)
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Assert {
