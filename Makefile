@@ -19,15 +19,17 @@ FUZZ_SECONDS ?= 600
 SOAK_MINUTES ?=
 # How long `make zoo` plays random event loops.
 ZOO_SECONDS ?= 3600
+# Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer; all, if nothing is said.
+SUITES ?=
 
-.PHONY: help demo test soak zoo bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
+.PHONY: help demo test soak zoo suites bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo).'
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), SUITES (suites).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
 	@scripts/rust.sh
@@ -50,6 +52,10 @@ soak: build ## Endurance: servers under load, reloaded and killed for an hour, o
 zoo: build ## Stock servers of all kinds, and random event loops for ZOO_SECONDS, with and without hasten
 	@scripts/packages.sh zoo
 	@scripts/zoo.sh '$(ZOO_SECONDS)'
+
+suites: build ## Public test suites with and without hasten: CPython's; NGINX_TESTS, HAPROXY_REGTESTS, TLSFUZZER name others
+	@scripts/packages.sh suites
+	@scripts/suites.sh $(SUITES)
 
 .PHONY: node-walk
 node-walk: ## A random walk over files under Node.js programs: NODE_WALK_STEPS (10000), NODE_WALK_SEED

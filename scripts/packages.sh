@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|demo|deb|test|zoo: installs the Debian packages that are missing for that purpose.
+# packages.sh build|demo|deb|test|zoo|suites: installs the Debian packages that are missing for that purpose.
 # Touches neither the network nor the system when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
@@ -66,6 +66,14 @@ needs() {
 		zoo   program dovecot         dovecot-core
 		zoo   file    /usr/lib/dovecot/imap dovecot-imapd
 		zoo   program unbound         unbound
+		suites file   /usr/lib/nginx/modules/ngx_http_geoip_module.so libnginx-mod-http-geoip
+		suites file   /usr/lib/nginx/modules/ngx_http_image_filter_module.so libnginx-mod-http-image-filter
+		suites file   /usr/lib/nginx/modules/ngx_http_perl_module.so libnginx-mod-http-perl
+		suites file   /usr/lib/nginx/modules/ngx_http_xslt_filter_module.so libnginx-mod-http-xslt-filter
+		suites file   /usr/lib/nginx/modules/ngx_mail_module.so libnginx-mod-mail
+		suites file   /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream
+		suites file   /usr/lib/nginx/modules/ngx_stream_geoip_module.so libnginx-mod-stream-geoip
+		suites file   /usr/share/perl5/IO/Socket/SSL.pm libio-socket-ssl-perl
 	LIST
 }
 
@@ -90,6 +98,7 @@ missing_for() {
     local purposes="build $1"
     [[ $1 != test ]] || purposes="build demo test"
     [[ $1 != zoo ]] || purposes="build demo test zoo"
+    [[ $1 != suites ]] || purposes="build demo test suites"
     needs | while read -r purpose kind what package; do
         [[ " $purposes " == *" $purpose "* ]] || continue
         present "$kind" "$what" || printf '%s\n' "$package"

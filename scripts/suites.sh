@@ -1,0 +1,304 @@
+#!/usr/bin/env bash
+# suites.sh [SUITE…]: public test suites with and without the preload libraries. Every verdict must be the stock one.
+#
+# CPython's tests come with Debian's package. Others are run where a variable names a copy:
+#   NGINX_TESTS       nginx's tests (github.com/nginx/nginx-tests)
+#   HAPROXY_REGTESTS  a source tree of HAProxy with its reg-tests; VTEST_PROGRAM, or `vtest` in PATH, runs them
+#   TLSFUZZER         tlsfuzzer (github.com/tlsfuzzer/tlsfuzzer)
+#
+# Each is run twice stock, then with the libraries as they come ("loaded"), then with every handshake suspended and every
+# batch done by the engine ("eager"). What stock runs do not agree on shows nothing and is left out; for what then differs,
+# stock has two more runs to show the same. Verdicts and output stay in TARGET/suites.
+source "$(dirname "$0")/lib.sh"
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+libraries=$target/release/libhasten_tls.so:$target/release/libhasten_gzip.so
+out=$target/suites
+every_batch=rsa-2048-sign:1,rsa-3072-sign:1,rsa-4096-sign:1,x25519-derive:1,p-256-derive:1,p-384-derive:1
+# Most of the time tests wait.
+jobs=$((2 * $(nproc)))
+PATH=$PATH:/usr/sbin:/sbin
+
+# Of CPython's tests, those of TLS, compression and event loops, of what is built on them, and of child processes.
+cpython_tests=(ssl asyncio zlib gzip zipfile tarfile selectors httplib httpservers ftplib imaplib poplib urllib2_localnet
+    xmlrpc subprocess fork1 hashlib hmac)
+# What says nothing without the programs that measure, or takes hours.
+tlsfuzzer_without='timing|lucky13|marvin|bleichenbacher-workaround|invalid-client-hello-w-record-overflow|large-'
+
+main() {
+    local suite reason failed=() without=() suites=("$@")
+    ((${#suites[@]} > 0)) || suites=(cpython nginx haproxy tlsfuzzer)
+    # What the caller's shell says about hasten must not reach the tests.
+    unset "${!HASTEN_@}" LD_PRELOAD
+    for suite in "${suites[@]}"; do
+        declare -F "run_$suite" >/dev/null || die "no suite is called $suite: there are cpython, nginx, haproxy and tlsfuzzer"
+        if reason=$("lacks_$suite"); then
+            without+=("$suite: $reason")
+        else
+            compare "$suite" || failed+=("$suite")
+        fi
+    done
+    ((${#without[@]} == 0)) || printf 'not run: %s\n' "${without[@]}"
+    ((${#failed[@]} == 0)) || die "with the libraries something is different in ${failed[*]}: see above, and the files in $out"
+}
+
+# compare SUITE: all its runs, and a line about them.
+compare() {
+    local suite=$1 side bad=0 all=$out/$1
+    for side in stock1 stock2 loaded eager; do observe "$suite" "$side"; done
+    differing "$all" stock1 stock2 >"$all/moody"
+    for side in loaded eager; do
+        differing "$all" stock1 "$side" | grep -vxFf "$all/moody" >"$all/$side.differs" || true
+    done
+    if [[ -s $all/loaded.differs || -s $all/eager.differs ]]; then
+        for side in stock3 stock4; do
+            observe "$suite" "$side"
+            differing "$all" stock1 "$side" >>"$all/moody"
+        done
+    fi
+    for side in loaded eager; do
+        grep -vxFf "$all/moody" "$all/$side.differs" >"$all/$side.bad" || true
+        [[ ! -s $all/$side.bad ]] || { bad=1 && report "$all" "$side"; }
+    done
+    summary "$suite" || bad=1
+    return "$bad"
+}
+
+# differing DIRECTORY SIDE SIDE: what has not the same verdicts on both.
+differing() {
+    comm -3 "$1/$2/verdicts" "$1/$3/verdicts" | sed 's/^\t//' | cut -f 1 | sort -u
+}
+
+report() {
+    local name side
+    while read -r name; do
+        printf '%s\n' "$name"
+        for side in stock1 "$2"; do
+            printf '  %s: %s\n' "$side" "$(awk -F '\t' -v name="$name" '$1 == name { printf "%s ", $2 }' "$1/$side/verdicts")"
+        done
+    done <"$1/$2.bad"
+}
+
+# A suite shows nothing in which little passes twice, or nothing is accelerated.
+summary() {
+    local suite=$1 all=$out/$1 verdicts moody handshakes
+    verdicts=$(wc -l <"$all/stock1/verdicts")
+    moody=$(sort -u "$all/moody" | wc -l)
+    handshakes=$(<"$all/eager/handshakes")
+    printf '%s: %s verdicts; %s differ with the libraries as they come, %s with everything batched; ' "$suite" "$verdicts" \
+        "$(wc -l <"$all/loaded.bad")" "$(wc -l <"$all/eager.bad")"
+    printf 'stock runs do not agree on %s; accelerated programs were seen with %s handshakes\n' "$moody" "$handshakes"
+    if ! grep -q $'\tok$' "$all/stock1/verdicts" || ((moody * 20 > verdicts || handshakes == 0)); then
+        say "$suite: this shows nothing"
+        return 1
+    fi
+}
+
+# observe SUITE SIDE: one run, as sorted lines of a name, a tab and a verdict.
+observe() {
+    local here=$out/$1/$2 counter
+    rm -rf "$here"
+    mkdir -p "$here"
+    say "$1, $2"
+    count_handshakes "${programs[$1]}" "$here/handshakes" &
+    counter=$!
+    "run_$1" "$2" "$here" | sort -u >"$here/verdicts"
+    kill "$counter"
+    wait "$counter" || true
+}
+
+# count_handshakes PROGRAM FILE: the most that its accelerated processes have counted at any one time.
+count_handshakes() {
+    local most=0 now
+    echo 0 >"$2"
+    while sleep 1; do
+        now=$("$target/release/hasten" export --once 2>/dev/null |
+            awk -v program="program=\"$1\"" '
+                /^hasten_handshakes_total/ && index($0, program) { sum += $NF }
+                END { print sum + 0 }')
+        ((now <= most)) || { most=$now && echo "$most" >"$2"; }
+    done
+}
+declare -A programs=([cpython]=python3.11 [nginx]=nginx [haproxy]=haproxy [tlsfuzzer]=nginx)
+
+# settings SIDE: what `env` is told.
+settings() {
+    case $1 in
+        stock*) printf '%s\n' --unset=LD_PRELOAD ;;
+        *) printf '%s\n' "LD_PRELOAD=$libraries" ;;
+    esac
+    [[ $1 != eager ]] || printf '%s\n' HASTEN_TLS_EAGER=1 "HASTEN_TLS_BREAK_EVEN=$every_batch"
+}
+
+# wrapper SIDE PROGRAM FILE: starts the program as this side has it; the tests that talk to it stay as they are.
+wrapper() {
+    local variables
+    mapfile -t variables < <(settings "$1")
+    printf '#!/bin/bash\nexec env %s %q "$@"\n' "$(printf '%q ' "${variables[@]}")" "$(type -P "$2")" >"$3"
+    chmod +x "$3"
+}
+
+# in_parallel FUNCTION: for each line of the input.
+in_parallel() {
+    export -f "$1"
+    # shellcheck disable=SC2016 # for the inner shell
+    xargs -P "$jobs" -d '\n' -n 1 bash -c '"$0" "$1"' "$1" || true
+}
+
+lacks_cpython() {
+    [[ -e /usr/lib/python3.11/test/test_ssl.py ]] || { echo "the package libpython3.11-testsuite is not installed" && return; }
+    false
+}
+
+run_cpython() {
+    local variables
+    mapfile -t variables < <(settings "$1")
+    mkdir "$2/tmp"
+    # They write beside themselves, and into the working directory.
+    (cd "$2/tmp" && env "${variables[@]}" TMPDIR="$2/tmp" /usr/bin/python3.11 -m test -j "$jobs" --timeout 600 \
+        --junit-xml "$2/junit.xml" "${cpython_tests[@]/#/test_}") >"$2/output" 2>&1 </dev/null || true
+    /usr/bin/python3.11 - "$2/junit.xml" <<-'PYTHON'
+		import sys
+		import xml.etree.ElementTree as tree
+
+		for case in tree.parse(sys.argv[1]).iter("testcase"):
+		    verdicts = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+		    print(" ".join(case.get("name").split()), verdicts[0] if verdicts else "ok", sep="\t")
+	PYTHON
+}
+
+lacks_nginx() {
+    [[ -n ${NGINX_TESTS:-} ]] || { echo "NGINX_TESTS does not name a copy of github.com/nginx/nginx-tests" && return; }
+    [[ -d $NGINX_TESTS/lib/Test ]] || { echo "NGINX_TESTS=$NGINX_TESTS has no lib/Test" && return; }
+    has nginx || { echo "nginx is not installed" && return; }
+    false
+}
+
+run_nginx() {
+    local here=$2
+    wrapper "$1" nginx "$here/nginx"
+    export TEST_NGINX_BINARY=$here/nginx TEST_NGINX_MODULES=/usr/lib/nginx/modules
+    export here
+    (cd "$NGINX_TESTS" && printf '%s\n' ${NGINX_TESTS_ONLY:-*.t}) | in_parallel run_tap
+    (cd "$here" && awk '
+        FNR == 1 { file = FILENAME; gsub(/^\.\/|\.tap$/, "", file) }
+        /^(not )?ok / {
+            verdict = /^not/ ? "not ok" : "ok"
+            if (/# (TODO|skip)/) verdict = verdict " " (/# TODO/ ? "todo" : "skip")
+            sub(/^(not )?ok /, ""); gsub(/\t/, " ")
+            print file " " $0 "\t" verdict
+        }
+        /^1\.\.|^exit/ { print file "\t" $0 }' ./*.tap)
+}
+
+run_tap() {
+    cd "$NGINX_TESTS"
+    timeout 300 perl "$1" >"$here/$1.tap" 2>"$here/$1.log" </dev/null
+    echo "exit $?" >>"$here/$1.tap"
+}
+
+lacks_haproxy() {
+    [[ -n ${HAPROXY_REGTESTS:-} ]] || { echo "HAPROXY_REGTESTS does not name a source tree of HAProxy" && return; }
+    [[ -d $HAPROXY_REGTESTS/reg-tests ]] || { echo "HAPROXY_REGTESTS=$HAPROXY_REGTESTS has no reg-tests" && return; }
+    has "${VTEST_PROGRAM:-vtest}" ||
+        { echo "vtest (github.com/vtest/VTest) is neither in PATH nor named by VTEST_PROGRAM" && return; }
+    has haproxy || { echo "haproxy is not installed" && return; }
+    false
+}
+
+run_haproxy() {
+    wrapper "$1" haproxy "$2/haproxy"
+    (cd "$HAPROXY_REGTESTS" && HAPROXY_PROGRAM=$2/haproxy VTEST_PROGRAM=$(type -P "${VTEST_PROGRAM:-vtest}") TMPDIR=/tmp \
+        scripts/run-regtests.sh --v --j "$jobs") >"$2/output" 2>&1 </dev/null || true
+    sed -nE 's/^#\s+top\s+TEST (\S+) (passed|FAILED|skipped).*/\1\t\2/p' "$2/output" | sed 's/\tpassed$/\tok/'
+}
+
+lacks_tlsfuzzer() {
+    [[ -n ${TLSFUZZER:-} ]] || { echo "TLSFUZZER does not name a copy of github.com/tlsfuzzer/tlsfuzzer" && return; }
+    [[ -d $TLSFUZZER/tlsfuzzer ]] || { echo "TLSFUZZER=$TLSFUZZER has no tlsfuzzer" && return; }
+    has nginx || { echo "nginx is not installed" && return; }
+    false
+}
+
+# One nginx for all conversations. Scripts that can do without RSA key exchange are run that way, too.
+run_tlsfuzzer() {
+    local here=$2 port=${TLSFUZZER_PORT:-14433} packages=$root/.deps/tlsfuzzer server script
+    [[ -d $packages ]] || fetch_packages packaging/requirements/tlsfuzzer.txt "$packages"
+    start_nginx "$1" "$here" "$port"
+    server=$!
+    for script in "$TLSFUZZER"/scripts/${TLSFUZZER_ONLY:-test-*}.py; do
+        script=$(basename "$script" .py)
+        [[ ! $script =~ $tlsfuzzer_without ]] || continue
+        echo "$script"
+        ! grep -q "^    print(\" -d  " "$TLSFUZZER/tlsfuzzer/_apps/${script//-/_}.py" || echo "$script -d"
+    done >"$here/scripts"
+    export here port PYTHONPATH=$TLSFUZZER:$packages
+    in_parallel converse <"$here/scripts"
+    kill "$server" && wait "$server" || true
+    (cd "$here" && awk '
+        FNR == 1 { file = FILENAME; gsub(/^\.\/|\.out$/, "", file); name = "" }
+        / \.\.\.$/ { name = $0; sub(/ \.\.\.$/, "", name) }
+        name != "" && (/^OK/ || /^Error while processing/) {
+            print file " " name "\t" (/^OK/ ? "ok" : "failed")
+            name = ""
+        }' ./*.out)
+}
+# converse "SCRIPT [OPTION]". Which of many conversations a script holds, and in which order, is left to chance: the same
+# chance on both sides.
+converse() {
+    local script=${1% -d} options=()
+    [[ $1 == "$script" ]] || options=(-d)
+    cd "$TLSFUZZER/scripts"
+    timeout 120 python3 -c 'import random, runpy, sys
+random.seed(1)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$script.py" -h 127.0.0.1 -p "$port" -n 12 "${options[@]}" >"$here/${1// /}.out" 2>&1 </dev/null
+}
+
+# fetch_packages REQUIREMENTS DIRECTORY: Python packages that need no build.
+fetch_packages() {
+    local scratch wheel
+    scratch=$(mktemp -d)
+    fetch_wheel "$1" "$scratch"
+    for wheel in "$scratch"/*.whl; do python3 -m zipfile -e "$wheel" "$2"; done
+    rm -rf "$scratch"
+}
+
+# start_nginx SIDE DIRECTORY PORT: in the background, with all that OpenSSL can be talked into.
+start_nginx() {
+    local here=$2
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+        -keyout "$here/key.pem" -out "$here/chain.pem" 2>/dev/null
+    wrapper "$1" nginx "$here/nginx"
+    cat >"$here/nginx.conf" <<-CONF
+		daemon off;
+		worker_processes 2;
+		pid $here/nginx.pid;
+		error_log $here/error.log;
+		events {}
+		http {
+		    access_log off;
+		    client_body_temp_path $here/temp; proxy_temp_path $here/temp; fastcgi_temp_path $here/temp;
+		    uwsgi_temp_path $here/temp; scgi_temp_path $here/temp;
+		    server {
+		        listen 127.0.0.1:$3 ssl;
+		        ssl_certificate $here/chain.pem;
+		        ssl_certificate_key $here/key.pem;
+		        ssl_protocols TLSv1 TLSv1.1 TLSv1.2 TLSv1.3;
+		        ssl_ciphers ALL:@SECLEVEL=0;
+		        ssl_ecdh_curve X25519:P-256:P-384:P-521;
+		        ssl_session_cache shared:sessions:1m;
+		        location / { return 200 hello; }
+		    }
+		}
+	CONF
+    "$here/nginx" -e "$here/error.log" -c "$here/nginx.conf" >"$here/nginx.log" 2>&1 </dev/null &
+    for _ in {1..100}; do
+        ! (: <"/dev/tcp/127.0.0.1/$3") 2>/dev/null || return 0
+        sleep 0.1
+    done
+    die "nginx does not start: see $here/nginx.log"
+}
+
+main "$@"
+exit
