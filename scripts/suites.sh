@@ -5,6 +5,7 @@
 #   NGINX_TESTS       nginx's tests (github.com/nginx/nginx-tests)
 #   HAPROXY_REGTESTS  a source tree of HAProxy with its reg-tests; VTEST_PROGRAM, or `vtest` in PATH, runs them
 #   TLSFUZZER         tlsfuzzer (github.com/tlsfuzzer/tlsfuzzer)
+# NGINX_TESTS_ONLY and TLSFUZZER_ONLY may name a part of the files, as in NGINX_TESTS_ONLY='ssl*.t h2*.t'.
 #
 # Each is run twice stock, then with the libraries as they come ("loaded"), then with every handshake suspended and every
 # batch done by the engine ("eager"). What stock runs do not agree on shows nothing and is left out; for what then differs,
@@ -23,7 +24,7 @@ PATH=$PATH:/usr/sbin:/sbin
 cpython_tests=(ssl asyncio zlib gzip zipfile tarfile selectors httplib httpservers ftplib imaplib poplib urllib2_localnet
     xmlrpc subprocess fork1 hashlib hmac)
 # What says nothing without the programs that measure, or takes hours.
-tlsfuzzer_without='timing|lucky13|marvin|bleichenbacher-workaround|invalid-client-hello-w-record-overflow|large-'
+tlsfuzzer_without='timing|minerva|lucky13|marvin|bleichenbacher-workaround|invalid-client-hello-w-record-overflow|large-'
 
 main() {
     local suite reason failed=() without=() suites=("$@")
@@ -226,18 +227,19 @@ run_tlsfuzzer() {
     [[ -d $packages ]] || fetch_packages packaging/requirements/tlsfuzzer.txt "$packages"
     start_nginx "$1" "$here" "$port"
     server=$!
-    for script in "$TLSFUZZER"/scripts/${TLSFUZZER_ONLY:-test-*}.py; do
-        script=$(basename "$script" .py)
-        [[ ! $script =~ $tlsfuzzer_without ]] || continue
+    (cd "$TLSFUZZER/scripts" && printf '%s\n' ${TLSFUZZER_ONLY:-test-*.py}) |
+        grep -vE "$tlsfuzzer_without" | while read -r script; do
+        script=${script%.py}
         echo "$script"
         ! grep -q "^    print(\" -d  " "$TLSFUZZER/tlsfuzzer/_apps/${script//-/_}.py" || echo "$script -d"
     done >"$here/scripts"
-    export here port PYTHONPATH=$TLSFUZZER:$packages
+    export here port PYTHONPATH=$TLSFUZZER:$packages PYTHONHASHSEED=0
     in_parallel converse <"$here/scripts"
     kill "$server" && wait "$server" || true
     (cd "$here" && awk '
         FNR == 1 { file = FILENAME; gsub(/^\.\/|\.out$/, "", file); name = "" }
-        / \.\.\.$/ { name = $0; sub(/ \.\.\.$/, "", name) }
+        # What is made up at random has another name each time.
+        / \.\.\.$/ { name = $0; sub(/ \.\.\.$/, "", name); gsub(/StructuredRandom\(.*\)/, "random bytes", name) }
         name != "" && (/^OK/ || /^Error while processing/) {
             print file " " name "\t" (/^OK/ ? "ok" : "failed")
             name = ""
@@ -252,7 +254,8 @@ converse() {
     timeout 120 python3 -c 'import random, runpy, sys
 random.seed(1)
 sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")' "$script.py" -h 127.0.0.1 -p "$port" -n 12 "${options[@]}" >"$here/${1// /}.out" 2>&1 </dev/null
+runpy.run_path(sys.argv[0], run_name="__main__")' "$script.py" -h 127.0.0.1 -p "$port" -n 12 \
+        "${options[@]}" >"$here/${1// /}.out" 2>&1 </dev/null
 }
 
 # fetch_packages REQUIREMENTS DIRECTORY: Python packages that need no build.
