@@ -66,6 +66,11 @@ needs() {
 		zoo   program dovecot         dovecot-core
 		zoo   file    /usr/lib/dovecot/imap dovecot-imapd
 		zoo   program unbound         unbound
+		zoo   program mariadbd        mariadb-server
+		zoo   program sendmail        postfix
+		zoo   program openvpn         openvpn
+		zoo   file    /usr/lib/nginx/modules/ngx_http_lua_module.so libnginx-mod-http-lua
+		zoo   file    /usr/lib/nginx/modules/ngx_http_js_module.so libnginx-mod-http-js
 		suites file   /usr/lib/nginx/modules/ngx_http_geoip_module.so libnginx-mod-http-geoip
 		suites file   /usr/lib/nginx/modules/ngx_http_image_filter_module.so libnginx-mod-http-image-filter
 		suites file   /usr/lib/nginx/modules/ngx_http_perl_module.so libnginx-mod-http-perl
@@ -140,7 +145,7 @@ keep_disabled() {
     for package in "$@"; do
         case $package in
             nginx | haproxy | prometheus | mosquitto | memcached | lighttpd | stunnel4 | hitch | redis-server | postgresql) ;;
-            mariadb-server | dovecot-core | unbound) ;;
+            mariadb-server | dovecot-core | unbound | postfix | openvpn) ;;
             *) continue ;;
         esac
         as_root deb-systemd-helper disable "$package.service" >/dev/null 2>&1 || true

@@ -1,23 +1,22 @@
 //! Servers of the distribution, by the dozen.
 
-use hasten_bench::certificates::KeyKind;
+use crate::cage::{Animal, HTTP, PYTHON};
 
-use crate::cage::{Animal, Cage, HTTP};
-
-const NOTHING: Animal = Animal {
+pub(crate) const NOTHING: Animal = Animal {
     name: "",
     program: "",
     package: "",
     arguments: &[],
     files: &[],
     prepare: "",
+    variables: &[],
     preamble: &[],
     question: HTTP.0,
     answer: HTTP.1,
     visits: 240,
 };
 
-const MOSQUITTO: Animal = Animal {
+pub(crate) const MOSQUITTO: Animal = Animal {
     name: "mosquitto",
     program: "mosquitto",
     package: "mosquitto",
@@ -121,7 +120,7 @@ const REDIS: Animal = Animal {
 
 const TORNADO: Animal = Animal {
     name: "tornado",
-    program: "/usr/bin/python3",
+    program: PYTHON,
     package: "python3-tornado",
     arguments: &["{dir}/server.py", "{port}", "{chain}", "{key}"],
     files: &[("server.py", include_str!("../../zoo/tornado.py"))],
@@ -152,7 +151,7 @@ pub(crate) const POSTGRESQL: Animal = Animal {
 
 const HTTP_SERVER: Animal = Animal {
     name: "http.server",
-    program: "/usr/bin/python3",
+    program: PYTHON,
     package: "python3",
     arguments: &["{dir}/http_server.py", "{port}", "{chain}", "{key}"],
     files: &[("http_server.py", include_str!("../../zoo/http_server.py"))],
@@ -161,7 +160,7 @@ const HTTP_SERVER: Animal = Animal {
 
 const ASYNCIO: Animal = Animal {
     name: "asyncio",
-    program: "/usr/bin/python3",
+    program: PYTHON,
     package: "python3",
     arguments: &["{dir}/asyncio_server.py", "{port}", "{chain}", "{key}"],
     files: &[("asyncio_server.py", include_str!("../../zoo/asyncio_server.py"))],
@@ -295,16 +294,6 @@ const DOVECOT: Animal = Animal {
     answer: b"a OK",
     ..NOTHING
 };
-
-macro_rules! zoo {
-    ($($(#[$attribute:meta])? $test:ident => $animal:expr;)+) => {
-        $(#[test] $(#[$attribute])? fn $test() {
-            for kind in [KeyKind::Rsa2048, KeyKind::P256] {
-                Cage::new(kind).compare(&$animal);
-            }
-        })+
-    };
-}
 
 zoo! {
     mosquitto => MOSQUITTO;

@@ -1,10 +1,12 @@
 //! What every server of the zoo gets: a directory, a certificate, a port, something behind it, and clients.
 
+use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +23,7 @@ use rustls::version::{TLS12, TLS13};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const CLIENTS: usize = 8;
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 /// A server, how to start it and what to ask it.
 ///
@@ -35,6 +38,8 @@ pub(crate) struct Animal {
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// A command of the shell that has to be run before.
     pub(crate) prepare: &'static str,
+    /// Variables of its environment.
+    pub(crate) variables: &'static [(&'static str, &'static str)],
     /// What is said before TLS begins, and what the server answers.
     pub(crate) preamble: &'static [Exchange],
     pub(crate) question: &'static [u8],
@@ -43,7 +48,8 @@ pub(crate) struct Animal {
     pub(crate) visits: usize,
 }
 
-/// Bytes for the server, and what its answer contains; nothing is sent where a server speaks first.
+/// Bytes for the server, and what its answer contains; nothing is sent where a server speaks first, or expected where
+/// the handshake is the answer.
 pub(crate) type Exchange = (&'static [u8], &'static [u8]);
 
 pub(crate) const HTTP: (&[u8], &[u8]) =
@@ -70,6 +76,13 @@ pub(crate) struct Caged {
     pub(crate) address: SocketAddr,
 }
 
+/// Stock and accelerated, with both kinds of keys.
+pub(crate) fn compare(animal: &Animal) {
+    for kind in [KeyKind::Rsa2048, KeyKind::P256] {
+        let _ = Cage::new(kind).compare(animal);
+    }
+}
+
 impl Cage {
     pub(crate) fn new(kind: KeyKind) -> Self {
         let pki = Pki::new();
@@ -78,8 +91,8 @@ impl Cage {
         Self { certificate, pki, back: listen_behind() }
     }
 
-    /// The same visits to both, with the same end; says how many handshakes were suspended.
-    pub(crate) fn compare(&self, animal: &Animal) {
+    /// The same visits to both, with the same end; says how many handshakes were suspended, and returns all that was counted.
+    pub(crate) fn compare(&self, animal: &Animal) -> Counters {
         let (expected, _) = self.observe(animal, Side::Stock);
         let (visits, counters) = self.observe(animal, Side::Accelerated);
         let failed = expected.iter().filter(|visit| matches!(visit, Visit::Failed(_))).count();
@@ -96,21 +109,27 @@ impl Cage {
         );
         let [finished, suspended] = [Event::HandshakeFinished, Event::Suspended].map(|event| counters[event]);
         eprintln!("{}: {finished} handshakes finished, {suspended} suspensions", animal.name);
+        counters
     }
 
     fn observe(&self, animal: &Animal, side: Side) -> (Vec<Visit>, Counters) {
         let caged = self.start(animal, side);
-        let clients: Vec<_> = (0..2 * CLIENTS).map(|index| self.client(index % 2 == 0)).collect();
-        let visits = repeat(CLIENTS, animal.visits / CLIENTS, |index| {
-            let thread = index / (animal.visits / CLIENTS);
-            // Every second one in the older version; all but every third resume what they can.
-            visit(animal, &caged, &clients[2 * thread + index % 2], index)
-        });
+        let visits = self.visit(animal, &caged);
         let counters = match side {
             Side::Stock => Counters::default(),
             Side::Accelerated => caged.counters(),
         };
         (visits, counters)
+    }
+
+    /// All clients, several at a time.
+    pub(crate) fn visit(&self, animal: &Animal, caged: &Caged) -> Vec<Visit> {
+        let clients: Vec<_> = (0..2 * CLIENTS).map(|index| self.client(index % 2 == 0)).collect();
+        repeat(CLIENTS, animal.visits / CLIENTS, |index| {
+            let thread = index / (animal.visits / CLIENTS);
+            // Every second one in the older version; all but every third resume what they can.
+            visit(animal, caged, &clients[2 * thread + index % 2], index)
+        })
     }
 
     fn client(&self, is_old: bool) -> Client {
@@ -127,12 +146,13 @@ impl Cage {
         if !animal.prepare.is_empty() {
             tools::run(Command::new("sh").args(["-ec", &fill(animal.prepare)]).current_dir(self.pki.dir()));
         }
-        let mut command = Command::new(tools::tool(animal.program, animal.package));
+        let mut command = Command::new(program(animal));
         command.args(animal.arguments.iter().map(|argument| fill(argument))).current_dir(self.pki.dir());
         match side {
             Side::Stock => without_library(&mut command),
             Side::Accelerated => preload(&mut command, &[EAGER, EVERY_BATCH]),
         }
+        command.envs(animal.variables.iter().map(|(name, value)| (name, fill(value))));
         let log = fs::File::create(self.pki.dir().join("log")).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -157,7 +177,19 @@ impl Cage {
     }
 }
 
+/// What it is started with: another Python may be named for those that are written in it.
+fn program(animal: &Animal) -> PathBuf {
+    match env::var_os("ZOO_PYTHON") {
+        Some(python) if animal.program == PYTHON => python.into(),
+        _ => tools::tool(animal.program, animal.package),
+    }
+}
+
 impl Caged {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Nothing where the server has left the library alone, or put it into a child that has ended.
     fn counters(&self) -> Counters {
         let mut total = Counters::default();
@@ -249,7 +281,7 @@ fn visit(animal: &Animal, caged: &Caged, client: &Client, index: usize) -> Visit
 
 fn read_until(stream: &mut impl Read, answer: &[u8]) -> std::io::Result<()> {
     let (mut all, mut part) = (Vec::new(), [0; 4096]);
-    while !all.windows(answer.len()).any(|window| window == answer) {
+    while !answer.is_empty() && !all.windows(answer.len()).any(|window| window == answer) {
         let length = stream.read(&mut part)?;
         if length == 0 {
             let mut said = String::new();

@@ -1,8 +1,18 @@
 //! The zoo: programs that nobody wrote for hasten, and servers that a seed makes up. Each is run stock and
 //! accelerated, and must not be found out.
 
+/// A test for each animal, with both kinds of keys.
+macro_rules! zoo {
+    ($($(#[$attribute:meta])? $test:ident => $animal:expr;)+) => {
+        $(#[test] $(#[$attribute])? fn $test() { $crate::cage::compare(&$animal); })+
+    };
+}
+
 mod animals;
 mod cage;
 mod clients;
+mod greeters;
 mod guests;
+mod nginx;
+mod openvpn;
 mod schedules;
