@@ -13,6 +13,8 @@ mod cage;
 mod clients;
 mod greeters;
 mod guests;
+mod memory;
 mod nginx;
 mod openvpn;
+mod providers;
 mod schedules;
