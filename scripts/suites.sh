@@ -179,6 +179,8 @@ run_nginx() {
     local here=$2
     wrapper "$1" nginx "$here/nginx"
     export TEST_NGINX_BINARY=$here/nginx TEST_NGINX_MODULES=/usr/lib/nginx/modules
+    # Files of root's own temporary directories are not for workers of another user.
+    ((EUID != 0)) || export TEST_NGINX_GLOBALS="user root; ${TEST_NGINX_GLOBALS:-}"
     export here
     (cd "$NGINX_TESTS" && printf '%s\n' ${NGINX_TESTS_ONLY:-*.t}) | in_parallel run_tap
     (cd "$here" && awk '
@@ -210,7 +212,7 @@ lacks_haproxy() {
 run_haproxy() {
     wrapper "$1" haproxy "$2/haproxy"
     (cd "$HAPROXY_REGTESTS" && HAPROXY_PROGRAM=$2/haproxy VTEST_PROGRAM=$(type -P "${VTEST_PROGRAM:-vtest}") TMPDIR=/tmp \
-        scripts/run-regtests.sh --v --j "$jobs") >"$2/output" 2>&1 </dev/null || true
+        scripts/run-regtests.sh --v --j "$(nproc)") >"$2/output" 2>&1 </dev/null || true
     sed -nE 's/^#\s+top\s+TEST (\S+) (passed|FAILED|skipped).*/\1\t\2/p' "$2/output" | sed 's/\tpassed$/\tok/'
 }
 
