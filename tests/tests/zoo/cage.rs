@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -138,7 +139,7 @@ impl Cage {
     }
 
     pub(crate) fn start(&self, animal: &Animal, side: Side) -> Caged {
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let address = free_address();
         let fill = |text: &str| self.fill(text, address);
         for (name, text) in animal.files {
             self.pki.write(name, &fill(text));
@@ -175,6 +176,17 @@ impl Cage {
         }
         text
     }
+}
+
+/// A port for a server that may take seconds to start: not one of those that connections get meanwhile, from 32768 on.
+fn free_address() -> SocketAddr {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(37);
+    let ports = std::iter::repeat_with(|| first.wrapping_add(NEXT.fetch_add(1, Relaxed)) % 12_000 + 20_000);
+    let mut listeners = ports.filter_map(|port| {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, u16::try_from(port).expect("below 32000"))).ok()
+    });
+    listeners.next().and_then(|listener| listener.local_addr().ok()).expect("a free port")
 }
 
 /// What it is started with: another Python may be named for those that are written in it.
