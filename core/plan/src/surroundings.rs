@@ -170,11 +170,12 @@ impl Surroundings {
         Some(format!("the command line says {} already", String::from_utf8_lossy(word)))
     }
 
-    /// Whether the user gives Node.js one of these options.
+    /// Whether the user gives Node.js one of these options, also in a line for a shell (`sh -c 'node --permission app.js'`).
     pub(crate) fn gives_node(&self, names: &[&str]) -> bool {
         let variable = node_options::texts(self.node_options.as_deref().unwrap_or_default());
         let is_one = |word: &[u8]| node_options::sets(word, names);
-        variable.iter().any(|word| is_one(word)) || self.words().any(is_one)
+        let mut given = self.words().flat_map(|word| word.split(u8::is_ascii_whitespace));
+        variable.iter().any(|word| is_one(word)) || given.any(is_one)
     }
 
     /// The command's own arguments up to `--`: what follows is the application's.

@@ -150,6 +150,7 @@ fn options_that_a_plugin_would_interfere_with_keep_it_out() {
         ("--permission", &["app.js"], "permission model"),
         ("", &["--env-file=.env", "app.js"], "--env-file"),
         ("", &["--env-file-if-exists", ".env", "app.js"], "--env-file"),
+        ("", &["-c", "cd /app; exec node --permission app.js"], "permission model"),
     ] {
         let (decision, said) = judged(options, arguments);
         assert_eq!(decision, Decision::Skip, "{options} {arguments:?}");
@@ -157,6 +158,34 @@ fn options_that_a_plugin_would_interfere_with_keep_it_out() {
     }
     for arguments in [&["app.js", "--", "--env-file=.env"][..], &["--allow-fs-read=/app/*", "app.js"]] {
         assert_eq!(judged("", arguments).0, Decision::Apply, "{arguments:?}");
+    }
+}
+
+#[test]
+fn scripts_that_give_node_such_options_keep_it_out_as_well() {
+    let place = Place::new();
+    let judged = |text: &str| {
+        std::fs::copy("/bin/true", place.path("node")).unwrap();
+        std::fs::write(place.path("start"), text).unwrap();
+        std::fs::set_permissions(place.path("start"), PermissionsExt::from_mode(0o755)).unwrap();
+        let config = Config::parse("", Path::new("hasten.toml")).unwrap();
+        let plan = Plan::new(&Cpu::default(), &place.inspect("start"), &config, &place.surroundings);
+        (node(&plan).decision, reasons(&plan, Side::Against))
+    };
+    for (text, why) in [
+        ("#!/usr/bin/env -S node --experimental-permission --allow-fs-read=/app/*\n", "permission model"),
+        ("#!/bin/sh\ncd /app\nexec node --env-file=.env server.js\n", "--env-file"),
+        ("#!/bin/sh\nexec \"/usr/bin/node\" --permission server.js \"$@\"\n", "permission model"),
+    ] {
+        let (decision, said) = judged(text);
+        assert_eq!(decision, Decision::Skip, "{text}");
+        assert!(said.contains(why), "{said}");
+    }
+    for text in [
+        "#!/usr/bin/env -S node --title=x\n// node run.js --permission is mentioned\n",
+        "#!/bin/sh\ntool --permission\nexec node server.js\n",
+    ] {
+        assert_ne!(judged(text).0, Decision::Skip, "{text}");
     }
 }
 

@@ -1,7 +1,9 @@
 //! Node.js: start-up from a cache, and a recorder of garbage collections that can be asked for.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use hasten_probe::program::kind::Kind;
 use hasten_probe::{Cpu, Program};
@@ -45,6 +47,35 @@ const CONFLICTS: [Conflict; 2] = [
     },
 ];
 
+impl Conflict {
+    fn reason(&self) -> Reason {
+        Reason::against(self.why).fix(self.fix)
+    }
+
+    /// Whether the script behind a program gives one of these options: in its `#!` line, or where it starts Node.js as shells do.
+    fn is_in(&self, script: &Path, program: &Program) -> bool {
+        let mut head = Vec::new();
+        let read = File::open(script).and_then(|file| file.take(SCRIPT_BYTES).read_to_end(&mut head));
+        read.is_ok()
+            && head.split(|&byte| byte == b'\n').enumerate().any(|(at, line)| {
+                let counts = at == 0 || (!program.kind.runs_javascript() && words(line).any(is_node));
+                counts && words(line).any(|word| node_options::sets(word, self.options))
+            })
+    }
+}
+
+/// So much of a script is read: more than any has that does nothing but start a server.
+const SCRIPT_BYTES: u64 = 64 * 1024;
+
+/// The words in a line of a script, whatever quotes or joins them.
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| byte.is_ascii_whitespace() || b"\"';&|()".contains(byte))
+}
+
+fn is_node(word: &[u8]) -> bool {
+    matches!(word.rsplit(|&byte| byte == b'/').next(), Some(b"node" | b"nodejs"))
+}
+
 impl Accelerator for Node {
     fn name(&self) -> &'static str {
         NAME
@@ -69,13 +100,16 @@ impl Accelerator for Node {
     fn judge_host(&self, _: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
         let conflict = CONFLICTS.iter().find(|conflict| surroundings.gives_node(conflict.options));
         match conflict {
-            Some(conflict) => vec![Reason::against(conflict.why).fix(conflict.fix)],
+            Some(conflict) => vec![conflict.reason()],
             None => vec![Reason::favour(cache(config, surroundings))],
         }
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
-        vec![heeds(program)]
+        let conflict = CONFLICTS
+            .iter()
+            .find(|conflict| program.scripts.iter().any(|script| conflict.is_in(script, program)));
+        conflict.map(Conflict::reason).into_iter().chain([heeds(program)]).collect()
     }
 
     fn concerns(&self, program: &Program) -> bool {
