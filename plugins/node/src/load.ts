@@ -10,7 +10,21 @@ const FILES =
   'chmodSync closeSync constants copyFileSync existsSync fstatSync ftruncateSync lstatSync mkdirSync openSync readSync' +
   ' readdirSync readlinkSync realpathSync renameSync rmSync statSync unlinkSync writeFileSync writeSync';
 const files = {} as Record<string, unknown> & typeof fs;
+const { statSync } = fs;
 for (const name of FILES.split(' ')) files[name] = fs[name as keyof typeof fs];
+for (const name of ['fstatSync', 'lstatSync', 'statSync']) files[name] = discreet(files[name] as Stat);
+
+// Node's own realpathSync, by which `require` follows links, looks at whatever state was asked for last in this process, and goes no further if that was
+// the one of a socket or a pipe. Such a state of ours must not be the last.
+function discreet(stat: Stat): Stat {
+  return (what, options) => {
+    const stats = stat(what, options);
+    if (stats && (stats.isSocket() || stats.isFIFO())) statSync('/');
+    return stats;
+  };
+}
+
+type Stat = (what: string | number, options?: object) => fs.Stats | undefined;
 const load = loader._load as (request: string) => unknown;
 // 20.16, 22.3 and later. Where hooks see what the loader loads (22.15), there is this.
 const { getBuiltinModule } = process as { getBuiltinModule?: (id: string) => unknown };

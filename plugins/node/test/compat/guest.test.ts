@@ -53,6 +53,22 @@ onEach('a program that looks at who uses files', async (release, t) => {
   assert.equal((await sameAsPlain(app, release, ['main.js'], { starts: 3 })).plain.stdout, '[]\n');
 }, { only: [18, 24] });
 
+// realpathSync looks at the state that was asked for last, whoever asked, and takes links for names if that was a socket's: the plugin has one.
+onEach('a package behind a link that is required late', async (release, t) => {
+  const app = App.create(t, {
+    'main.js': `const { existsSync } = require('fs'); const { HASTEN_RUNTIME_DIR: folder } = process.env;
+      require('./early');
+      let looks = 0;
+      const look = () => existsSync(folder + '/node/' + process.pid + '.sock') || ++looks > 100 ? setTimeout(() => console.log(require('lib')), 50) : setTimeout(look, 20);
+      look();`,
+    'early.js': '',
+    'store/lib/index.js': "module.exports = require('needed');",
+    'store/node_modules/needed/index.js': "module.exports = 'found';",
+  });
+  app.link('store/lib', 'node_modules/lib');
+  assert.equal((await sameAsPlain(app, release, ['main.js'], { env: { HASTEN_NODE_GC: 'record' }, starts: 2 })).plain.stdout, 'found\n');
+});
+
 onEach('modules that a program is rid of', async (release, t) => {
   const app = App.create(t, {
     'main.js': `${WAIT} const gone = [];
