@@ -51,7 +51,7 @@ const OLD = {
 const EAGER = [
   ...['disabled', 'settings', 'folder', 'standAside', 'isForeign', 'packed', 'privileged', 'environment', 'options', 'nodeOptions', 'isPlain', 'script', 'isWorker'],
   ...['isPatched', 'isHooked', 'mainScript', 'isModule', 'packageType', 'keyText', 'digest', 'takeNotes', 'noted'],
-  ...['start', 'startCache', 'useCache', 'goOnLater'],
+  ...['hide', 'start', 'startCache', 'useCache', 'goOnLater'],
 ];
 
 // esbuild asks for a module of Node's in every file that needs it, which takes 10 µs each time. Old releases know it without `node:` only.

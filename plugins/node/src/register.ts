@@ -7,7 +7,7 @@ import type * as Esm from './esm/esm';
 import type * as Gc from './gc/gc';
 import { digest } from './cache/digest';
 import { keyText, mainScript } from './cache/key';
-import { isPatched } from './cache/loader';
+import { isPatched, loader } from './cache/loader';
 import { takeNotes } from './cache/notes';
 import { Session } from './cache/session';
 import { disabled, settings, type Settings } from './cache/settings';
@@ -97,5 +97,13 @@ function collect(): void {
   }
 }
 
+// What looks through require.cache (to reload modules, to count them) has no business with this one. It can still be found by its name.
+function hide(): void {
+  if (loader._cache[__filename] === module) Object.defineProperty(loader._cache, __filename, { enumerable: false });
+}
+
 // At the end, as V8 compiles functions in parentheses only where they stand (build.mjs).
-if (!isForeign() && !disabled(process.env)) start();
+if (!isForeign()) {
+  hide();
+  if (!disabled(process.env)) start();
+}

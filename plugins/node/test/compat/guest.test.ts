@@ -69,6 +69,20 @@ onEach('a package behind a link that is required late', async (release, t) => {
   assert.equal((await sameAsPlain(app, release, ['main.js'], { env: { HASTEN_NODE_GC: 'record' }, starts: 2 })).plain.stdout, 'found\n');
 });
 
+onEach('a program that looks through require.cache, in a thread, too', async (release, t) => {
+  const app = App.create(t, {
+    'main.js': `const { Worker, isMainThread } = require('worker_threads');
+      require('./lib');
+      console.log(Object.keys(require.cache).map((file) => require('path').relative(__dirname, file)));
+      for (const file in require.cache) delete require.cache[file];
+      console.log(require('./lib').name);
+      if (isMainThread) new Worker(__filename);`,
+    'lib.js': "exports.name = 'lib';",
+  });
+  const seen = "[ 'main.js', 'lib.js' ]\nlib\n";
+  assert.equal((await sameAsPlain(app, release, ['main.js'], { starts: 3 })).plain.stdout, seen + seen);
+});
+
 onEach('modules that a program is rid of', async (release, t) => {
   const app = App.create(t, {
     'main.js': `${WAIT} const gone = [];
