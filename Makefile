@@ -62,6 +62,11 @@ node-walk: ## A random walk over files under Node.js programs: NODE_WALK_STEPS (
 	@scripts/packages.sh test
 	@scripts/node-walk.sh
 
+.PHONY: node-tools
+node-tools: ## Programs and suites of the npm registry on Node.js 18 to 26, with and without the plugin: NODE_TOOLS_STARTS (6)
+	@scripts/packages.sh test
+	@scripts/node-tools.sh
+
 bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo
 	@$(if $(BENCH),$(HASTEN) bench $(BENCH),$(HASTEN) bench tls --out $(TARGET)/bench/tls && $(HASTEN) bench gzip --out $(TARGET)/bench/gzip && $(HASTEN) bench node --out $(TARGET)/bench/node)

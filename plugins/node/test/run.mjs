@@ -18,6 +18,7 @@ if (name) options.testNamePatterns = [new RegExp(name.replace(/[\\^$.*+?()[\]{}|
 run(options)
   .on('test:pass', (event) => report(event, event.skip === undefined ? 'ok' : 'ignored'))
   .on('test:fail', (event) => report(event, 'FAILED'))
+  .on('test:stdout', ({ message }) => process.stdout.write(message))
   .on('end', finish)
   .resume();
 

@@ -39,7 +39,7 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
 }
 
 // Which functions of the loader a stack trace shows is the only thing that the plugin changes in it.
-function withoutLoader(text: string): string {
+export function withoutLoader(text: string): string {
   return text
     .split('\n')
     .filter((line) => !/^\s*at .*(?:node:internal\/|node:diagnostics_channel)/.test(line) && !(line.trimStart().startsWith('at ') && (line.includes(plugin) || line.includes(eager))))
@@ -50,6 +50,6 @@ function withoutLoader(text: string): string {
 }
 
 // Node's warnings begin with it.
-function withoutPid(text: string): string {
+export function withoutPid(text: string): string {
   return text.replace(/^\(node:\d+\)/gm, '(node)');
 }

@@ -1,0 +1,114 @@
+// A program twice as it is, and then in a series of starts with the plugin: the same each time, or the plugin is wrong.
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { App, RunOptions } from '../support/app';
+import { withoutLoader, withoutPid } from '../support/differential';
+import type { Release } from '../support/releases';
+import { OWN } from './project';
+import { Tree } from './tree';
+
+interface Series {
+  readonly eager: boolean;
+  readonly starts: number;
+}
+
+const STARTS = Number(process.env['HASTEN_TOOLS_STARTS'] ?? 6);
+
+/** As it is installed, from the first start on, by the last of which large programs have their cache; and one that records all at once. */
+const SERIES: readonly Series[] = [
+  { eager: false, starts: STARTS },
+  { eager: true, starts: STARTS < 3 ? 2 : 3 },
+];
+
+export interface Trial {
+  readonly args: string[];
+  /** What it ends with; 0 unless told otherwise. */
+  readonly code?: number;
+  readonly env?: Record<string, string>;
+  /** Nothing comes from the cache: the plugin stands aside, or the program has ES modules only. */
+  readonly unserved?: boolean;
+}
+
+interface Result {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly files: Record<string, string>;
+}
+
+/** Fails if a start with the plugin differs from those without; is skipped where these differ from each other. */
+export async function trial(t: TestContext, app: App, release: Release, { args, code = 0, env = {}, unserved }: Trial): Promise<void> {
+  const bench = new Bench(app, release, args, env);
+  const plain = await bench.start({ plugin: false }, '');
+  assert.deepEqual([plain.code, plain.signal], [code, null], `without the plugin: ${plain.stdout.slice(-2000)}${plain.stderr.slice(-2000)}`);
+  if (!same(plain, await bench.start({ plugin: false }, ''))) return t.skip('it is not the same twice without the plugin');
+  for (const series of SERIES) await bench.compare(plain, series);
+  assert.ok(unserved || app.stats().some(({ hits }) => Number(hits) > 0), 'nothing was served from the cache');
+}
+
+/** One file of a suite: false if it does not pass without the plugin, or is not the same twice. */
+export async function passes(app: App, release: Release, file: string): Promise<boolean> {
+  const bench = new Bench(app, release, [file], {});
+  const plain = await bench.start({ plugin: false }, '');
+  if (plain.code !== 0 || !same(plain, await bench.start({ plugin: false }, ''))) return false;
+  await bench.compare(plain, { eager: true, starts: 2 });
+  return true;
+}
+
+class Bench {
+  private readonly before: Tree;
+
+  constructor(
+    private readonly app: App,
+    private readonly release: Release,
+    private readonly args: string[],
+    private readonly env: Record<string, string>,
+  ) {
+    this.before = Tree.of(app.folder);
+  }
+
+  /** Runs the program, and puts its folder back as it was. */
+  async start(options: RunOptions, cache: string): Promise<Result> {
+    const { app, before } = this;
+    const own = { HOME: app.path(OWN[0]), TMPDIR: app.path(OWN[1]), HASTEN_CACHE_DIR: `${app.cache}/${cache}`, ...this.env };
+    const { stdout, stderr, ...end } = await app.run(this.release, this.args, { ...options, env: own });
+    const files = Object.entries(Tree.of(app.folder).since(before)).filter(([name]) => !isOwn(name));
+    before.restore();
+    return { ...end, stdout: timeless(stdout), stderr: timeless(stderr), files: Object.fromEntries(files.map(([name, text]) => [name, timeless(text)])) };
+  }
+
+  async compare(plain: Result, { eager, starts }: Series): Promise<void> {
+    for (let n = 1; n <= starts; n++) {
+      const what = `${this.args.join(' ')}: start ${n} with the plugin${eager ? ' that records at once' : ''} is not as without it`;
+      assert.deepEqual(await this.start({ eager }, `${eager}`), plain, what);
+    }
+  }
+}
+
+function same(one: Result, other: Result): boolean {
+  try {
+    assert.deepEqual(one, other);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// What tools keep for themselves: caches with times inside, and what processes count for a report, under names that are made up.
+function isOwn(name: string): boolean {
+  return OWN.some((own) => name.startsWith(`${own}/`)) || /^(?:node_modules\/\.|\.nyc_output|coverage\/tmp)/.test(name);
+}
+
+// What differs from run to run: times and dates, how long it took, ports and numbers of processes.
+function timeless(text: string): string {
+  return withoutPid(withoutLoader(text))
+    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?/g, 'DATE')
+    .replace(/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? [\w ]{6,12}\d{4}/g, 'DATE')
+    .replace(/\d{1,2}:\d\d:\d\d(\.\d+)?( [AP]M)?/g, 'TIME')
+    .replace(/\b1\d{12}(\.\d+)?\b/g, 'MILLISECONDS')
+    .replace(/(?<=\b|\x1b\[\d+m)\d+(\.\d+)?(e-\d+)? ?(ms|µs|μs|s|m|sec|secs|seconds?|milliseconds?|minutes?)\b/g, 'LONG')
+    .replace(/((?:time|duration|duration_ms|elapsed|runtime)["']?[:= ]+)["']?\d[\d.e-]*["']?/gi, '$1LONG')
+    .replace(/(pid["']?[:= ]+)\d+/gi, '$1PID')
+    .replace(/((?:127\.0\.0\.1|localhost|\[::1?\]):)\d+/g, '$1PORT');
+}

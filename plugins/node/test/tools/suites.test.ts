@@ -1,0 +1,23 @@
+// Suites that packages of the npm registry bring along, file by file, with and without the plugin (scripts/node-tools.sh). Files that need what is not
+// installed, or do not pass twice in the same words without the plugin, are not counted.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { onEach } from '../support/releases';
+import { installation, project } from './project';
+import { passes } from './series';
+
+const SUITES = ['avvio', 'browserify', 'detective', 'fast-json-stringify', 'fastify', 'fastq', 'find-my-way', 'light-my-request', 'module-deps', 'pino', 'sonic-boom', 'thread-stream'];
+
+if (installation) {
+  for (const name of SUITES) {
+    onEach(`the suite of ${name}`, async (release, t) => {
+      const folder = path.join(installation!, 'node_modules', name, 'test');
+      const files = fs.readdirSync(folder).filter((file) => /\.m?js$/.test(file));
+      let counted = 0;
+      for (const file of files) if (await passes(project(t, installation!), release, path.join(folder, file))) counted++;
+      console.log(`${counted} of ${files.length} files of ${name} on node ${release.major} are the same`);
+      assert.ok(counted > 0, 'no file of it passes');
+    });
+  }
+}
