@@ -23,7 +23,8 @@ function start(): void {
     if (set.stats) own().load<typeof Stats>('stats').report(set.stats, facts);
     const began = set.stats ? process.hrtime() : undefined;
     startCache(set, facts);
-    goOnLater(facts);
+    // Where Node tells of every file that is read while the program runs, it would tell of ours.
+    if (facts.aside !== 'sync tracing') goOnLater(facts);
     if (began) facts.spent = process.hrtime(began);
   } catch {
     // Whatever it was, the program starts as it always did.

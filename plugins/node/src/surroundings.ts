@@ -17,6 +17,7 @@ export type Reason =
   | 'single executable'
   | 'snapshot'
   | 'source maps'
+  | 'sync tracing'
   | 'unknown experiment'
   | 'watch mode';
 
@@ -118,6 +119,7 @@ const MEANINGS: readonly (readonly [Reason, string])[] = [
   ['snapshot', ' --build-snapshot --build-snapshot-config --snapshot-blob '],
   ['profiler', ' --cpu-prof --heap-prof --interpreted-frames-native-stack --ll-prof --prof '],
   ['source maps', ' --enable-source-maps --experimental-transform-types '],
+  ['sync tracing', ' --trace-sync-io '],
   ['module hooks', ' --entry-url --experimental-default-type --experimental-loader --import --loader --no-global-search-paths '],
   ['permission model', ' --experimental-permission --permission --permission-audit '],
   ['policy', ' --experimental-policy --policy-integrity '],

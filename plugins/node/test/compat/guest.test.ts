@@ -69,6 +69,12 @@ onEach('a package behind a link that is required late', async (release, t) => {
   assert.equal((await sameAsPlain(app, release, ['main.js'], { env: { HASTEN_NODE_GC: 'record' }, starts: 2 })).plain.stdout, 'found\n');
 });
 
+onEach('a program of which Node tells what it reads', async (release, t) => {
+  const app = App.create(t, { 'main.js': `${WAIT} later(() => require('./lib'), 1500);`, 'lib.js': "require('fs').statSync('.');" });
+  const { plain } = await sameAsPlain(app, release, ['--trace-sync-io', 'main.js'], { starts: 3 });
+  assert.match(plain.stderr, /Detected use of sync API/);
+});
+
 onEach('a program that looks through require.cache, in a thread, too', async (release, t) => {
   const app = App.create(t, {
     'main.js': `const { Worker, isMainThread } = require('worker_threads');
