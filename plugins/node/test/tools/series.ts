@@ -108,6 +108,8 @@ function timeless(text: string): string {
     .replace(/\d{1,2}:\d\d:\d\d(\.\d+)?( [AP]M)?/g, 'TIME')
     .replace(/\b1\d{12}(\.\d+)?\b/g, 'MILLISECONDS')
     .replace(/(?<=\b|\x1b\[\d+m)\d+(\.\d+)?(e-\d+)? ?(ms|µs|μs|s|m|sec|secs|seconds?|milliseconds?|minutes?)\b/g, 'LONG')
+    // Runners of tests say so only of what took long.
+    .replace(/ \(LONG\)/g, '')
     .replace(/((?:time|duration|duration_ms|elapsed|runtime)["']?[:= ]+)["']?\d[\d.e-]*["']?/gi, '$1LONG')
     .replace(/(pid["']?[:= ]+)\d+/gi, '$1PID')
     .replace(/((?:127\.0\.0\.1|localhost|\[::1?\]):)\d+/g, '$1PORT');
