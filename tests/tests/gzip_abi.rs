@@ -121,3 +121,25 @@ fn memory_of_inflate_streams() {
         );
     }
 }
+
+/// Kilobytes that a process holds locked in RAM, before its first stream and after a burst on many threads.
+fn locked(preloaded: bool) -> [i64; 2] {
+    let mut command = Command::new(Program::using_zlib("zlib_locked").path());
+    if preloaded {
+        Library::Gzip.preload(&mut command, &[]);
+    } else {
+        without_library(&mut command);
+    }
+    let output = String::from_utf8(tools::run(&mut command).stdout).expect("text");
+    let numbers: Vec<i64> = output.lines().map(|line| line.parse().expect("a number")).collect();
+    numbers.try_into().expect("two lines")
+}
+
+/// What a burst has needed goes back to the kernel: the rest is the library itself, and tables for the next streams.
+#[test]
+fn memory_that_is_locked() {
+    const MEGABYTE: i64 = 1024;
+    let ([idle, after], [stock_idle, stock_after]) = (locked(true), locked(false));
+    assert!(idle - stock_idle <= 3 * MEGABYTE, "idle: {idle} KB, not {stock_idle}");
+    assert!(after - stock_after <= 16 * MEGABYTE, "after a burst: {after} KB, not {stock_after}");
+}

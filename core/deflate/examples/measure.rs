@@ -136,8 +136,12 @@ type Results = BTreeMap<Candidate, Outcome>;
 
 fn measure(pieces: &[Piece]) -> Results {
     let original = Zlib::original().expect("loaded by main");
-    let mut engines =
-        Engines { isal: Isal::new(), libdeflate: Libdeflate::new(), zlib_rs: Zlib::zlib_rs(), original };
+    let mut engines = Engines {
+        isal: Isal::new().expect("memory"),
+        libdeflate: Libdeflate::new(),
+        zlib_rs: Zlib::zlib_rs(),
+        original,
+    };
     let mut out = vec![0; bound(pieces[0].chunk.input.len())];
     let mut results = Results::new();
     for candidate in Candidate::all() {

@@ -276,8 +276,8 @@ fn is_asked(active: &Active, settings: &Settings, chunk: &Chunk) -> bool {
     reach <= settings.window() && !is_disabled() && (*forced || costs.pays(settings.level, chunk.input.len()))
 }
 
-static QATZIP: Pool<Deflate<QatZip>> = Pool::new();
-static QPL: Pool<Deflate<Qpl>> = Pool::new();
+static QATZIP: Pool<Deflate<QatZip>> = Pool::of_sessions();
+static QPL: Pool<Deflate<Qpl>> = Pool::of_sessions();
 
 fn run(
     active: &Active,

@@ -7,6 +7,7 @@ pub mod devices;
 pub mod engine;
 pub mod header;
 pub mod inflate;
+mod pages;
 pub mod pool;
 pub mod savings;
 pub mod select;

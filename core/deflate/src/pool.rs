@@ -4,19 +4,27 @@
 //! at the same moment. Taking and giving are atomic exchanges: no thread ever waits, and a process forked at any point
 //! finds a usable pool; at worst it lacks what other threads had taken.
 
+use std::alloc::{Layout, handle_alloc_error};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 pub use crate::engine::bound;
 use crate::engine::isal::Isal;
 use crate::engine::libdeflate::Libdeflate;
 use crate::engine::zlib::Zlib;
 use crate::engine::{Chunk, Engine, EngineKind, Settings, Written};
+use crate::pages;
 
-/// How many are kept of each kind. Whoever comes with none left makes one, and frees one too many afterwards.
+/// How many are kept of each kind while somebody works. Whoever comes with none left makes one, and frees one too many
+/// afterwards.
 const SLOTS: usize = 32;
+
+/// How many are kept while nobody does: what a burst on many threads has left behind would be held for good, and in a
+/// process that locks its memory in RAM.
+const KEPT: usize = 2;
 
 static ISAL: Pool<Isal> = Pool::new();
 static LIBDEFLATE: Pool<Libdeflate> = Pool::new();
@@ -26,7 +34,7 @@ static ORIGINAL: Pool<Zlib> = Pool::new();
 /// Lets an engine of this kind compress `chunk` into `out`. `None` if it does not fit, or is not for this engine.
 pub fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
     match kind {
-        EngineKind::Isal => ISAL.with(|| Some(Isal::new()), |engine| engine.compress(settings, chunk, out)),
+        EngineKind::Isal => ISAL.with(Isal::new, |engine| engine.compress(settings, chunk, out)),
         EngineKind::Libdeflate => {
             LIBDEFLATE.with(|| Some(Libdeflate::new()), |engine| engine.compress(settings, chunk, out))
         }
@@ -41,8 +49,8 @@ pub fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk, out: &mut 
 /// it may be another stream's.
 pub fn scratch(length: usize) -> Scratch {
     let class = SCRATCH.iter().find(|class| length <= class.size);
-    let kept = class.and_then(|class| class.buffers.take());
-    let buffer = kept.unwrap_or_else(|| Box::new(Buffer(vec![0; class.map_or(length, |class| class.size)])));
+    let kept = class.and_then(|class| class.buffers.borrow());
+    let buffer = kept.unwrap_or_else(|| Box::new(Buffer::new(class.map_or(length, |class| class.size))));
     Scratch { buffer: ManuallyDrop::new(buffer), length, class }
 }
 
@@ -55,7 +63,26 @@ pub struct Scratch {
 }
 
 #[derive(Debug)]
-struct Buffer(Vec<u8>);
+struct Buffer(NonNull<u8>);
+
+// SAFETY: memory that belongs to no thread, and nobody else has a pointer to it.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    fn new(length: usize) -> Self {
+        let bytes = pages::take(length);
+        let out_of_memory =
+            || handle_alloc_error(Layout::array::<u8>(length).unwrap_or(Layout::new::<Self>()));
+        Self(bytes.unwrap_or_else(out_of_memory))
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: from `new`, and nobody uses it afterwards.
+        unsafe { pages::give_back(self.0) }
+    }
+}
 
 /// Buffers of one size.
 #[derive(Debug)]
@@ -74,13 +101,15 @@ impl Deref for Scratch {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.buffer.0[..self.length]
+        // SAFETY: the buffer is at least this long (`scratch`), was zero at first, and is borrowed with its owner.
+        unsafe { slice::from_raw_parts(self.buffer.0.as_ptr(), self.length) }
     }
 }
 
 impl DerefMut for Scratch {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer.0[..self.length]
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts_mut(self.buffer.0.as_ptr(), self.length) }
     }
 }
 
@@ -89,7 +118,7 @@ impl Drop for Scratch {
         // SAFETY: nobody uses the field after its owner was dropped.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
         if let Some(class) = self.class {
-            class.buffers.put(buffer);
+            class.buffers.give_back(buffer);
         }
     }
 }
@@ -98,11 +127,24 @@ impl Drop for Scratch {
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     slots: [AtomicPtr<T>; SLOTS],
+    /// How many are in use. In a child forked meanwhile it stays above zero, and there nothing is freed.
+    lent: AtomicUsize,
+    /// How many stay when all have been given back.
+    kept: usize,
 }
 
 impl<T: Send> Pool<T> {
     pub(crate) const fn new() -> Self {
-        Self { slots: [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS] }
+        Self::keeping(KEPT)
+    }
+
+    /// For what takes long to make: nothing is freed.
+    pub(crate) const fn of_sessions() -> Self {
+        Self::keeping(SLOTS)
+    }
+
+    const fn keeping(kept: usize) -> Self {
+        Self { slots: [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS], lent: AtomicUsize::new(0), kept }
     }
 
     /// Uses a value, made by `make` if none is left.
@@ -111,13 +153,38 @@ impl<T: Send> Pool<T> {
         make: impl FnOnce() -> Option<T>,
         work: impl FnOnce(&mut T) -> Option<R>,
     ) -> Option<R> {
-        let mut value = match self.take() {
-            Some(value) => value,
-            None => Box::new(make()?),
+        let made = self.borrow().or_else(|| make().map(Box::new));
+        let Some(mut value) = made else {
+            self.lent.fetch_sub(1, Ordering::Relaxed);
+            return None;
         };
         let result = work(&mut value);
-        self.put(value);
+        self.give_back(value);
         result
+    }
+
+    /// A value, if one is left. Whether it is this one or one that was made instead, it is to be given back.
+    fn borrow(&self) -> Option<Box<T>> {
+        self.lent.fetch_add(1, Ordering::Relaxed);
+        self.take()
+    }
+
+    fn give_back(&self, value: Box<T>) {
+        self.put(value);
+        if self.lent.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.shrink();
+        }
+    }
+
+    /// Frees what goes beyond. The first slots are filled first.
+    fn shrink(&self) {
+        for slot in &self.slots[self.kept..] {
+            if !slot.load(Ordering::Relaxed).is_null() {
+                let value = slot.swap(ptr::null_mut(), Ordering::Acquire);
+                // SAFETY: the pointer is null or a box's (`put`), and the exchange made it ours alone.
+                drop((!value.is_null()).then(|| unsafe { Box::from_raw(value) }));
+            }
+        }
     }
 
     fn take(&self) -> Option<Box<T>> {

@@ -2,9 +2,10 @@
 
 mod ffi;
 
-use std::alloc::{self, Layout};
+use std::ptr::NonNull;
 
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
+use crate::pages;
 
 /// zlib's level to ISA-L's, by `examples/measure.rs`. Level 0 is never asked for.
 const LEVELS: [u32; 10] = [2, 2, 3, 3, 3, 3, 3, 3, 3, 3];
@@ -18,7 +19,7 @@ const MAX_INPUT: usize = 1 << 31;
 
 /// ISA-L's state: half a megabyte, of which a small chunk touches a small part.
 pub struct Isal {
-    context: Box<Context>,
+    context: NonNull<Context>,
 }
 
 #[repr(C, align(64))]
@@ -31,18 +32,15 @@ struct Context {
 unsafe impl Send for Isal {}
 
 impl Isal {
-    pub fn new() -> Self {
-        let layout = Layout::new::<Context>();
-        // SAFETY: the layout is not empty. Zeros are valid for integers and raw pointers, of which the context is made;
-        // a box frees with the layout of its type.
-        let context = unsafe {
-            let memory = alloc::alloc_zeroed(layout).cast::<Context>();
-            if memory.is_null() {
-                alloc::handle_alloc_error(layout);
-            }
-            Box::from_raw(memory)
-        };
-        Self { context }
+    /// `None` without memory.
+    pub fn new() -> Option<Self> {
+        // Zeros are valid for integers and raw pointers, of which the context is made.
+        pages::take(size_of::<Context>()).map(|memory| Self { context: memory.cast() })
+    }
+
+    fn context(&mut self) -> &mut Context {
+        // SAFETY: ours alone, and alive as long as this is.
+        unsafe { self.context.as_mut() }
     }
 
     /// Compresses with one of ISA-L's own levels, 1 to 3.
@@ -58,7 +56,7 @@ impl Isal {
         }
         self.prepare(level, settings, chunk, out)?;
         let written = self.run(chunk.last);
-        self.context.stream.forget_buffers();
+        self.context().stream.forget_buffers();
         written
     }
 
@@ -66,7 +64,7 @@ impl Isal {
         if chunk.input.len() > MAX_INPUT || chunk.history.len() > settings.window() {
             return None;
         }
-        let Context { stream, level_buffer } = &mut *self.context;
+        let Context { stream, level_buffer } = self.context();
         // SAFETY: the stream is ours; the function overwrites what matters of it.
         unsafe { ffi::isal_deflate_init(stream) };
         stream.level = level;
@@ -86,7 +84,7 @@ impl Isal {
     }
 
     fn run(&mut self, last: bool) -> Option<Written> {
-        let stream = &mut self.context.stream;
+        let stream = &mut self.context().stream;
         stream.end_of_stream = last.into();
         stream.flush = if last { ffi::NO_FLUSH } else { ffi::SYNC_FLUSH };
         // SAFETY: the stream is initialized, and its buffers are slices that outlive the call.
@@ -97,9 +95,10 @@ impl Isal {
     }
 }
 
-impl Default for Isal {
-    fn default() -> Self {
-        Self::new()
+impl Drop for Isal {
+    fn drop(&mut self) {
+        // SAFETY: from `new`, and nobody uses it afterwards.
+        unsafe { pages::give_back(self.context.cast()) }
     }
 }
 

@@ -6,7 +6,7 @@ mod ffi;
 use std::ptr::NonNull;
 
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
-use crate::pool;
+use crate::{pages, pool};
 
 /// For each of zlib's levels the least effort that leads to output of its size, by `examples/measure.rs`: in sum well below
 /// it, and at most 3 % above it for any file. libdeflate's own levels are not used: with longer matches accepted at
@@ -120,8 +120,9 @@ unsafe impl Send for Compressor {}
 
 impl Compressor {
     fn new(api: &'static ffi::Api, has_chains: bool) -> Option<Self> {
-        // SAFETY: the function has no precondition.
-        NonNull::new(unsafe { (api.new)(has_chains) }).map(|tables| Self { api, tables })
+        // SAFETY: the two functions are an allocator, which the compressor keeps.
+        NonNull::new(unsafe { (api.new)(has_chains, pages::malloc, pages::free) })
+            .map(|tables| Self { api, tables })
     }
 
     fn tune(&mut self, effort: Effort) {

@@ -12,6 +12,7 @@ pub use api::{
 
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Strategy, Tuning, Written};
 use crate::abi::{self, ZStream};
+use crate::pages;
 
 /// zlib-rs, or the zlib of the program.
 #[derive(Debug)]
@@ -82,9 +83,9 @@ impl Zlib {
         let (level, strategy) = (c_int::from(settings.level), settings.strategy as c_int);
         let (window_bits, mem_level) = (c_int::from(settings.window_bits), c_int::from(settings.mem_level));
         let size = size_of::<ZStream>() as c_int;
-        *self.stream = ZStream::new();
+        *self.stream = ZStream { zalloc: Some(pages::zalloc), zfree: Some(pages::zfree), ..ZStream::new() };
         let stream = self.stream();
-        // SAFETY: the stream has no state and no allocator of its own. Negative window bits ask for raw deflate. The
+        // SAFETY: the stream has no state, and an allocator as zlib wants it. Negative window bits ask for raw deflate. The
         // version is only looked at up to its first dot.
         let status = unsafe {
             init2(stream, level, abi::Z_DEFLATED, -window_bits, mem_level, strategy, c"1.2.13".as_ptr(), size)

@@ -1,5 +1,7 @@
 //! The interface of `part.c`.
 
+use core::ffi::c_void;
+
 /// Opaque: libdeflate's tables.
 #[repr(C)]
 pub(super) struct Compressor {
@@ -30,7 +32,12 @@ macro_rules! api {
 }
 
 api! {
-    new = hasten_libdeflate_new | hasten_libdeflate_small_new: fn(chains: bool) -> *mut Compressor;
+    new = hasten_libdeflate_new | hasten_libdeflate_small_new:
+        fn(
+            chains: bool,
+            take: unsafe extern "C" fn(usize) -> *mut c_void,
+            give_back: unsafe extern "C" fn(*mut c_void)
+        ) -> *mut Compressor;
     free = hasten_libdeflate_free | hasten_libdeflate_small_free: fn(compressor: *mut Compressor);
     tune = hasten_libdeflate_tune | hasten_libdeflate_small_tune:
         fn(compressor: *mut Compressor, parsing: u32, depth: u32, nice_length: u32);

@@ -46,11 +46,17 @@ is_last(const struct deflate_output_bitstream *os)
         return ((const struct part *) os)->last;
 }
 
-/* A compressor for the fastest parsing alone, or with chains for all the others. */
+/* A compressor for the fastest parsing alone, or with chains for all the others, in memory of the caller's. */
 struct libdeflate_compressor *
-hasten_libdeflate_new(bool chains)
+hasten_libdeflate_new(bool chains, void *(*take)(size_t), void (*give_back)(void *))
 {
-        return libdeflate_alloc_compressor(chains ? 6 : 1);
+        const struct libdeflate_options options = {
+                .sizeof_options = sizeof(options),
+                .malloc_func = take,
+                .free_func = give_back,
+        };
+
+        return libdeflate_alloc_compressor_ex(chains ? 6 : 1, &options);
 }
 
 /* How hard to look: libdeflate's levels are no more than this. The parsing is 0 for the fastest, which only a compressor
