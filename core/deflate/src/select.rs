@@ -48,6 +48,9 @@ const SHORT: usize = 12 << 10;
 /// The lowest level at which libdeflate looks for matches of three bytes, in all but the shortest chunks.
 const LOWEST_WITH_CHAINS: u8 = 3;
 
+/// The lowest at which it finds in numbers what zlib's lowest levels find.
+const LOWEST_FOR_NUMBERS: u8 = 4;
+
 /// Up to here libdeflate, with small tables, is done before ISA-L is.
 const TINY: usize = 1200;
 
@@ -57,7 +60,8 @@ const fn density(level: u8) -> usize {
     match level {
         0..=1 => 7,
         2..=5 => 12,
-        _ => 40,
+        6..=7 => 40,
+        _ => 10,
     }
 }
 
@@ -69,7 +73,7 @@ pub struct Choice {
     pub settings: Settings,
     /// An output shorter than this says that another engine would have made it shorter still.
     pub least: usize,
-    /// An output shorter than this is to be compared with zlib-rs's, which looks for matches where zlib does.
+    /// An output shorter than this is to be compared with that of a [`rival`], which looks for matches where zlib does.
     pub dense: usize,
 }
 
@@ -97,9 +101,13 @@ pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice
     })
 }
 
-/// What zlib-rs is called with to see whether it makes less of a dense chunk.
-pub fn rival(settings: &Settings) -> Settings {
-    translate(EngineKind::ZlibRs, *settings, Nature::Text)
+/// Who may make less of a dense chunk than `written` bytes, and what to call it with. Of what is denser still zlib is done
+/// soon at the middle levels.
+pub fn rival(settings: &Settings, length: usize, written: usize) -> (EngineKind, Settings) {
+    const DENSEST: usize = 30;
+    let is_quick = matches!(settings.level, 2..=7) && written < length / DENSEST;
+    let kind = if is_quick { EngineKind::Original } else { EngineKind::ZlibRs };
+    (kind, translate(kind, *settings, Nature::Text))
 }
 
 fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] {
@@ -120,8 +128,8 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
         (Nature::Few { binary: true }, _) | (Nature::Few { .. }, 2..=4) => {
             [Original, ZlibRs, Libdeflate, Isal]
         }
-        (Nature::Few { .. }, 8..) => [ZlibRs, Libdeflate, Isal, Original],
-        (Nature::Binary, _) => [Libdeflate, Isal, ZlibRs, Original],
+        (Nature::Few { binary: false }, 7..) => [ZlibRs, Libdeflate, Isal, Original],
+        (Nature::Binary | Nature::Numbers, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
         _ if chunk.input.len() <= TINY => [Libdeflate, Isal, ZlibRs, Original],
         _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
@@ -135,6 +143,9 @@ enum Nature {
     /// Programs, tables: ISA-L and libdeflate at their fastest make more of it than zlib does, which takes matches of three
     /// bytes.
     Binary,
+    /// Sound, pictures, tables of measurements: nearly all values that a byte can have. Short matches are all there is, and
+    /// the longest of many is little longer than the first, but zlib's lowest levels find it.
+    Numbers,
     /// Bitmaps, sequences, tables full of zeros: some few bytes make up nearly all. Every candidate is a match, so zlib
     /// gets far by looking at many of them.
     Few {
@@ -155,23 +166,29 @@ impl Nature {
             Self::Noise
         } else if level > 0 && has_few(input) {
             Self::Few { binary: is_binary(input) }
-        } else if level <= 1 && is_binary(input) {
-            Self::Binary
+        } else if is_binary(input) {
+            if has_all_values(input) { Self::Numbers } else { Self::Binary }
         } else {
             Self::Text
         }
     }
 }
 
-/// Whether a piece of the middle has nearly all bytes that there are.
+/// Whether a piece of the middle has nearly all bytes that there are, and hardly one twice in a row of 64.
 fn is_noise(input: &[u8]) -> bool {
-    const SAMPLE: usize = 1024;
-    if input.len() < SAMPLE * 4 {
-        return false;
-    }
-    let sample = &input[input.len() / 2..][..SAMPLE];
     // Of 64 random bytes some 57 differ, of 64 bytes of text some 25.
-    distinct(&sample[..64]) > 48 && distinct(sample) > 232
+    sample(input).is_some_and(|sample| distinct(&sample[..64]) > 48 && distinct(sample) > 232)
+}
+
+/// Whether a piece of the middle has most of the bytes that there are: of a program it has some 160.
+fn has_all_values(input: &[u8]) -> bool {
+    sample(input).is_some_and(|sample| distinct(sample) > 180)
+}
+
+/// A piece of the middle.
+fn sample(input: &[u8]) -> Option<&[u8]> {
+    const SAMPLE: usize = 1024;
+    (input.len() >= SAMPLE * 4).then(|| &input[input.len() / 2..][..SAMPLE])
 }
 
 /// How many different bytes there are.
@@ -211,7 +228,8 @@ fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {
     let level = match (kind, nature, settings.level) {
         (EngineKind::ZlibRs, _, level) if is_plain(&settings) => ZLIB_RS_LEVELS[usize::from(level.min(9))],
         (EngineKind::Isal, Nature::Noise, _) => 1,
-        (EngineKind::Libdeflate, Nature::Binary | Nature::Noise, ..=1) => LOWEST_WITH_CHAINS,
+        (EngineKind::Libdeflate, Nature::Numbers | Nature::Noise, ..LOWEST_FOR_NUMBERS) => LOWEST_FOR_NUMBERS,
+        (EngineKind::Libdeflate, Nature::Binary, ..=1) => LOWEST_WITH_CHAINS,
         (EngineKind::Libdeflate, Nature::Few { .. }, level) => FEW_LEVELS[usize::from(level.min(9))],
         (_, _, level) => level,
     };

@@ -42,13 +42,19 @@ fn order() {
         assert_eq!(first(&level(high), &counter), Some(expected));
     }
     let letters: Vec<u8> = (0..10_000_u32).map(|i| b'a' + (i * i % 31 % 3) as u8).collect();
-    for (high, expected) in [(1, (Isal, 1)), (3, (Original, 3)), (6, (Libdeflate, 8)), (9, (ZlibRs, 9))] {
+    for (high, expected) in
+        [(1, (Isal, 1)), (3, (Original, 3)), (6, (Libdeflate, 8)), (7, (ZlibRs, 7)), (9, (ZlibRs, 9))]
+    {
         assert_eq!(first(&level(high), &letters), Some(expected));
     }
 
     // What ISA-L is worse at than zlib.
-    let program: Vec<u8> = (0..10_000_u32).flat_map(|i| (i * 77_777).to_le_bytes()).collect();
+    let program: Vec<u8> = (0..10_000_u32).map(|i| (i * i % 127) as u8).collect();
     assert_eq!(first(&level(1), &program), Some((Libdeflate, 3)));
+    let numbers: Vec<u8> = (0..10_000_u32).flat_map(|i| (i * 77_777).to_le_bytes()).collect();
+    for (high, expected) in [(1, (Libdeflate, 4)), (3, (Libdeflate, 4)), (6, (Libdeflate, 6))] {
+        assert_eq!(first(&level(high), &numbers), Some(expected));
+    }
 
     // Noise is tried with ISA-L, whose output is taken only if it really does not compress.
     let mut state = 1_u32;

@@ -88,7 +88,7 @@ names! {
         UnknownLibrary => "unknown-library",
         /// A deflate stream without compression: nothing to gain.
         StoredLevel => "stored-level",
-        /// A deflate strategy that only the original implements as its caller expects.
+        /// A deflate strategy, or so little memory, that only the original compresses as its caller expects.
         UnusualStrategy => "unusual-strategy",
         /// A deflate stream that is flushed so often that the original is cheaper.
         SmallFlushes => "small-flushes",
@@ -171,8 +171,8 @@ impl Reason {
                 "These streams are stored, not compressed (level 0), which costs next to nothing: nothing to do."
             }
             Self::UnusualStrategy => {
-                "The program asked zlib for a strategy other than the default or `filtered`, which the original \
-                 serves best: nothing to do."
+                "The program asked zlib for a strategy other than the default, or for a memory level below 4, which \
+                 the original serves best: nothing to do."
             }
             Self::SmallFlushes => {
                 "These streams are flushed after a few bytes each time, which the original does best: let the \

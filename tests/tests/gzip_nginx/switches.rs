@@ -43,19 +43,18 @@ const ALL_BYTES: u64 = {
     4 * sum
 };
 
-/// What the smallest bodies have together.
+/// What the smallest bodies have together. For those nginx asks zlib for so little memory that they are left to it.
 const SMALLEST: u64 = 4 * LENGTHS[0] as u64;
 
 #[test]
 fn everything_is_counted() {
     use Event::{DeflateIsal, DeflateLibdeflate, DeflateOriginal, DeflateZlibRs};
     let counters = counted("HASTEN_GZIP_VERIFY", "0");
-    assert_eq!(counters[Event::DeflateStreams], 4 * LENGTHS.len() as u64);
-    assert_eq!(counters[Event::DeflateBytesIn], ALL_BYTES);
+    assert_eq!(counters[Event::DeflateStreams], 4 * (LENGTHS.len() as u64 - 1));
+    assert_eq!(counters[Event::DeflateBytesIn], ALL_BYTES - SMALLEST);
     let engines: u64 =
         [DeflateIsal, DeflateLibdeflate, DeflateOriginal, DeflateZlibRs].iter().map(|e| counters[*e]).sum();
-    // What would only grow is stored, by none of them.
-    assert!((ALL_BYTES - SMALLEST..=ALL_BYTES).contains(&engines), "{engines} of {ALL_BYTES}");
+    assert_eq!(engines, ALL_BYTES - SMALLEST);
     assert!(counters[DeflateIsal] + counters[DeflateLibdeflate] + counters[DeflateZlibRs] > ALL_BYTES / 2);
     assert!((1..ALL_BYTES).contains(&counters[Event::DeflateBytesOut]));
     assert_eq!(counters[Event::DeflateVerified], 0);

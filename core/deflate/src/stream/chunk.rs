@@ -15,9 +15,9 @@ use crate::{breaker, devices, savings, select, verify};
 /// Measured with text and a full window.
 const fn small_flush(level: u8) -> usize {
     match level {
-        0..=2 => 7 << 10,
+        0..=1 => 7 << 10,
         3 => 20 << 10,
-        4..=8 => 12 << 10,
+        2 | 4..=8 => 12 << 10,
         _ => 16 << 10,
     }
 }
@@ -206,7 +206,7 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         } else {
             None
         };
-        let (kind, written) = shorter.map_or((kind, written), |shorter| (EngineKind::ZlibRs, shorter));
+        let (kind, written) = shorter.unwrap_or((kind, written));
         if written.bytes > stored::plain_len(chunk) {
             break;
         }
@@ -224,7 +224,7 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
     stored::write_plain(chunk, out)
 }
 
-/// What zlib-rs makes of the chunk, in place of what is in `out`, if that is shorter.
+/// What a rival makes of a dense chunk, in place of what is in `out`, if that is shorter.
 fn shorter(
     settings: &Settings,
     chunk: &Chunk,
@@ -232,21 +232,21 @@ fn shorter(
     out: &mut [u8],
     verifies: bool,
     tally: &mut Tally,
-) -> Option<Written> {
-    const KIND: EngineKind = EngineKind::ZlibRs;
-    let permit = breaker::admit(KIND)?;
+) -> Option<(EngineKind, Written)> {
+    let (kind, rival_settings) = select::rival(settings, chunk.input.len(), than);
+    let permit = breaker::admit(kind)?;
     let mut rival = pool::scratch(engine::bound(chunk.input.len()));
     let watch = Watch::start(chunk.input.len());
-    let written = pool::compress(KIND, &select::rival(settings), chunk, &mut rival);
-    tally.engines[KIND as usize].busy_ns += watch.ns();
+    let written = pool::compress(kind, &rival_settings, chunk, &mut rival);
+    tally.engines[kind as usize].busy_ns += watch.ns();
     let written = written.filter(|written| written.bytes < than)?;
     #[cfg(test)]
-    super::tests::maybe_damage(KIND, &mut rival[..written.bytes]);
-    if !is_right(KIND, &permit, settings, chunk, &rival, &written, verifies, tally) {
+    super::tests::maybe_damage(kind, &mut rival[..written.bytes]);
+    if !is_right(kind, &permit, settings, chunk, &rival, &written, verifies, tally) {
         return None;
     }
     out[..written.bytes].copy_from_slice(&rival[..written.bytes]);
-    Some(written)
+    Some((kind, written))
 }
 
 /// Whether the output stands for the input, where anybody wants to know.

@@ -94,11 +94,15 @@ pub(super) fn parameters(
 /// What a [`State`] takes of the first region.
 const HEAD: usize = size_of::<State>().next_multiple_of(64);
 
+/// With less memory than this, chunks would be so short that their blocks' headers count.
+const LEAST_MEM_LEVEL: u8 = 4;
+
 /// Whether an engine may do better than the original, and the memory that it would ask for.
 fn suits(settings: &Settings) -> Option<&'static Pattern> {
     let reason = match settings {
         Settings { level: 0, .. } => Reason::StoredLevel,
         Settings { strategy, .. } if *strategy != Strategy::Default => Reason::UnusualStrategy,
+        Settings { mem_level: ..LEAST_MEM_LEVEL, .. } => Reason::UnusualStrategy,
         _ if !select::has_any() && !devices::is_asked_for() => {
             engines::report(slot());
             Reason::EngineDisabled
