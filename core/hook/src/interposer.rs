@@ -103,7 +103,8 @@ impl Interposer {
     /// Looks for the libraries that the hooks are for.
     fn verify(&self, objects: &[Object]) -> Phase {
         for library in self.needs {
-            if let Some(object) = objects.iter().find(|object| object.soname() == library.soname().to_bytes()) {
+            if let Some(object) = objects.iter().find(|object| object.soname() == library.soname().to_bytes())
+            {
                 library.adopt(object);
             }
         }

@@ -194,7 +194,8 @@ impl Object {
                 continue;
             }
             // SAFETY: the symbol and its name are in tables of the object, which stays loaded.
-            let name = unsafe { CStr::from_ptr(self.strings.add((*self.symbols.add(symbol)).st_name as usize)) };
+            let name =
+                unsafe { CStr::from_ptr(self.strings.add((*self.symbols.add(symbol)).st_name as usize)) };
             let slot = (self.base + rela.offset as usize) as *mut c_void;
             visit(Relocation { name, slot, is_lazy: kind == R_X86_64_JUMP_SLOT });
         }
@@ -213,7 +214,8 @@ impl Object {
             unsafe { libc::mprotect(page, PAGE, protection) == 0 }
         };
         // The linker rounds the end of the region down.
-        let sealed = self.read_only.start <= slot as usize && (slot as usize) < self.read_only.end & !(PAGE - 1);
+        let sealed =
+            self.read_only.start <= slot as usize && (slot as usize) < self.read_only.end & !(PAGE - 1);
         if sealed && !protect(libc::PROT_READ | libc::PROT_WRITE) {
             return false;
         }

@@ -205,7 +205,11 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c
         let (list, generation) = &mut *data.cast::<(Vec<Found>, Generation)>();
         *generation = Generation { added: info.dlpi_adds, removed: info.dlpi_subs };
         list.push(Found {
-            name: if info.dlpi_name.is_null() { CString::default() } else { CStr::from_ptr(info.dlpi_name).to_owned() },
+            name: if info.dlpi_name.is_null() {
+                CString::default()
+            } else {
+                CStr::from_ptr(info.dlpi_name).to_owned()
+            },
             base: info.dlpi_addr as usize,
             headers: info.dlpi_phdr as usize,
             header_count: info.dlpi_phnum as usize,

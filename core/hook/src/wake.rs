@@ -74,7 +74,10 @@ fn first() -> Option<&'static Wake> {
     named.filter_map(Object::open).filter(|object| !object.is_own()).find_map(|object| {
         // SAFETY: the object is loaded; what has this name is a `Wake`, and the preload library stays loaded from here on.
         let wake = unsafe {
-            libc::dlsym(object.handle(), SYMBOL.as_ptr()).cast::<Wake>().as_ref().filter(|wake| !core::ptr::eq(*wake, &raw const OWN))
+            libc::dlsym(object.handle(), SYMBOL.as_ptr())
+                .cast::<Wake>()
+                .as_ref()
+                .filter(|wake| !core::ptr::eq(*wake, &raw const OWN))
         }?;
         if wake.is_first.load(Ordering::Acquire) == 0 {
             return None;

@@ -65,7 +65,10 @@ mod tests {
             assert_eq!((is_known_number(number), is_known_text(text)), (known, known), "{text}");
         }
         assert!(is_tested_number(0x3000_0130) && is_tested_number(0x3000_0160));
-        assert!(!is_tested_number(0x3000_0170) && !is_tested_number(0x3010_0000), "a release nobody has tried");
+        assert!(
+            !is_tested_number(0x3000_0170) && !is_tested_number(0x3010_0000),
+            "a release nobody has tried"
+        );
         assert!(!is_known_text("OpenSSL 3.01.2") && !is_known_text("OpenSSL 3.0"));
     }
 }

@@ -52,7 +52,6 @@ pub(crate) enum Work<'a> {
 }
 
 impl Request<'_> {
-
     fn output_len(&self) -> usize {
         match self {
             Request::Rsa(key, _) => key.size().bytes(),
@@ -187,10 +186,8 @@ struct Parts {
 impl Engine {
     pub(crate) fn new() -> Self {
         let ifma = config::get().ifma;
-        let parts = ifma.map(|ifma| Parts {
-            scratch: Scratch::new(ifma),
-            keys: Group::ALL.map(KeyPool::new),
-        });
+        let parts =
+            ifma.map(|ifma| Parts { scratch: Scratch::new(ifma), keys: Group::ALL.map(KeyPool::new) });
         Self {
             ifma,
             break_even: RefCell::new(BreakEven::new(config::get().break_even)),

@@ -13,10 +13,10 @@ use crate::clock::now;
 use crate::fds::{self, Registration};
 use crate::handshake::State;
 use crate::hooks::original;
-use crate::runtime::Runtime;
-use crate::turn::waits;
 use crate::loans;
+use crate::runtime::Runtime;
 use crate::suspension::{self, Cause};
+use crate::turn::waits;
 
 type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
 type Wait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
@@ -154,7 +154,7 @@ fn next_events(
 fn call_in_overdue(runtime: &Runtime) {
     /// Turns between two looks, of which each takes many times as long as a look.
     const LOOK_EVERY: u32 = 16;
-    if runtime.turn.number.get() % LOOK_EVERY != 0 {
+    if !runtime.turn.number.get().is_multiple_of(LOOK_EVERY) {
         return;
     }
     let time = now();
@@ -204,7 +204,9 @@ fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: 
         }
         true
     });
-    let Some(outer) = found.filter(|outer| max > 0 && outer.events & libc::EPOLLIN as u32 != 0) else { return 0 };
+    let Some(outer) = found.filter(|outer| max > 0 && outer.events & libc::EPOLLIN as u32 != 0) else {
+        return 0;
+    };
     suspension::end(Cause::Nested);
     // SAFETY: the caller's array has room for one.
     unsafe { events.write_unaligned(epoll_event { events: libc::EPOLLIN as u32, u64: outer.cookie }) };

@@ -69,7 +69,13 @@ impl Error {
         unsafe {
             let get = ERR_get_error_all.get();
             let code = get(&raw mut file, &raw mut line, &raw mut function, &raw mut data, &raw mut flags);
-            (code != 0).then(|| Error { code, file: text(file), line, function: text(function), data: text(data) })
+            (code != 0).then(|| Error {
+                code,
+                file: text(file),
+                line,
+                function: text(function),
+                data: text(data),
+            })
         }
     }
 }

@@ -199,8 +199,7 @@ unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
     };
     // SAFETY: OpenSSL's own functions in their documented order; everything made is freed or kept.
     unsafe {
-        let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_paramgen_init.get()(context) > 0
@@ -399,8 +398,7 @@ pub(crate) unsafe fn set_group_name(
 unsafe fn real_context(key_pair: bool, name: *const c_char) -> Option<*mut EvpPkeyCtx> {
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
-        let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"EC".as_ptr(), null());
+        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"EC".as_ptr(), null());
         if context.is_null() {
             return None;
         }
@@ -473,8 +471,7 @@ unsafe fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
     };
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
-        let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_keygen_init.get()(context) > 0
@@ -638,8 +635,7 @@ unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     let mut params = [public, secret, group, Param::end()];
     // SAFETY: OpenSSL's own functions; the parameters end with an end and live during the call.
     let imported = unsafe {
-        let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
         let imported = !context.is_null()
             && EVP_PKEY_fromdata_init.get()(context) > 0
             && EVP_PKEY_fromdata.get()(context, out, EVP_PKEY_KEYPAIR, params.as_mut_ptr()) > 0;

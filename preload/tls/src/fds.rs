@@ -164,7 +164,9 @@ pub(crate) fn restore_socket(fd: c_int, before: u64) {
 fn socket(fd: c_int) -> u64 {
     let (mut number, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
     // SAFETY: writes to local variables, of the size given.
-    unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_COOKIE, (&raw mut number).cast(), &raw mut size) };
+    unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_COOKIE, (&raw mut number).cast(), &raw mut size)
+    };
     number
 }
 

@@ -219,7 +219,8 @@ unsafe fn slice_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static
     }
     // SAFETY: reads fields of the SSL.
     let unfit = unsafe { unfit(ssl) };
-    let unfit = unfit.or_else(|| (!slice::has_room(&runtime.native_stack())).then_some(Reason::NotNativeStack));
+    let unfit =
+        unfit.or_else(|| (!slice::has_room(&runtime.native_stack())).then_some(Reason::NotNativeStack));
     if let Some(reason) = unfit {
         slot().bypass(reason);
         return None;

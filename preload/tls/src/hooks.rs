@@ -10,7 +10,8 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, sockaddr, socklen_t, t
 
 use crate::openssl::*;
 use crate::{
-    calls, cancel, epoll, exchange, fdcalls, fetch, handshake, kdf, loans, random, shortcuts, sign, suspension, tickets,
+    calls, cancel, epoll, exchange, fdcalls, fetch, handshake, kdf, loans, random, shortcuts, sign,
+    suspension, tickets,
 };
 
 hasten_hook::slots! {

@@ -26,11 +26,7 @@ pub(crate) unsafe fn derive(
 ) -> c_int {
     // SAFETY: the caller's arguments.
     unsafe {
-        if shortcuts::are_on()
-            && Runtime::in_handshake().is_some()
-            && !out.is_null()
-            && !params.is_null()
-        {
+        if shortcuts::are_on() && Runtime::in_handshake().is_some() && !out.is_null() && !params.is_null() {
             let kdf = EVP_KDF_CTX_kdf.get()(context).cast_mut();
             let out = core::slice::from_raw_parts_mut(out, len);
             let done = if kdf.is_null() {

@@ -417,7 +417,8 @@ unsafe fn owed_to_poll(list: *mut pollfd, count: nfds_t) -> c_int {
     }
     // SAFETY: the program's array.
     let list = unsafe { core::slice::from_raw_parts_mut(list, count as usize) };
-    let is_owed = |entry: &pollfd| entry.fd >= 0 && entry.events & libc::POLLIN != 0 && runtime.owes(entry.fd);
+    let is_owed =
+        |entry: &pollfd| entry.fd >= 0 && entry.events & libc::POLLIN != 0 && runtime.owes(entry.fd);
     if !list.iter().any(is_owed) {
         return 0;
     }

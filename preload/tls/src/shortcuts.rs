@@ -55,11 +55,7 @@ pub(crate) fn init() -> bool {
             return false;
         }
         for stand_in in &STAND_INS {
-            let inert = original::EVP_PKEY_CTX_new_from_name.get()(
-                null_mut(),
-                c"X25519".as_ptr(),
-                null(),
-            );
+            let inert = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"X25519".as_ptr(), null());
             if inert.is_null() {
                 return false;
             }

@@ -8,15 +8,21 @@ use hasten_telemetry::{EngineClass, Reason, slot};
 
 use crate::runtime::Runtime;
 use crate::suspension::{self, Cause};
-use crate::{batch, config, device, exchange, fds, handshake, hooks, keys, loans, openssl, providers, shortcuts};
+use crate::{
+    batch, config, device, exchange, fds, handshake, hooks, keys, loans, openssl, providers, shortcuts,
+};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = load;
 
-static INTERPOSER: Interposer =
-    Interposer::new(&[hooks::HOOKS, loans::BLOCKING, loans::TOUCHING], &[Library::Ssl, Library::Crypto], is_fit, before_load);
+static INTERPOSER: Interposer = Interposer::new(
+    &[hooks::HOOKS, loans::BLOCKING, loans::TOUCHING],
+    &[Library::Ssl, Library::Crypto],
+    is_fit,
+    before_load,
+);
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
@@ -98,12 +104,14 @@ fn prepare() -> bool {
         } else {
             hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
         }
-        let ready = providers::are_default() && handshake::reserve_ex_data() && keys::init() && exchange::init();
+        let ready =
+            providers::are_default() && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
             shortcuts::init();
         } else {
             slot().bypass(Reason::UnknownLibrary);
-            hasten_telemetry::page().set_note("OpenSSL's own provider does not do the handshakes: they are left to it");
+            hasten_telemetry::page()
+                .set_note("OpenSSL's own provider does not do the handshakes: they are left to it");
         }
         STATE.store(if ready { READY } else { UNFIT }, Relaxed);
     });

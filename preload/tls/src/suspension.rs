@@ -126,8 +126,9 @@ pub(crate) fn init() {
         unsafe {
             let info = &*info;
             let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
-            let code =
-                headers.iter().find(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+            let code = headers
+                .iter()
+                .find(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
             if let Some(code) = code {
                 let start = info.dlpi_addr as usize + code.p_vaddr as usize;
                 PROGRAM_START.store(start, Relaxed);
@@ -329,7 +330,9 @@ pub(crate) fn is_in_bio() -> bool {
     HAS_SSL_BIO.load(Relaxed)
 }
 
-pub(crate) unsafe fn ssl_bio_method(original: unsafe extern "C" fn() -> *const BioMethod) -> *const BioMethod {
+pub(crate) unsafe fn ssl_bio_method(
+    original: unsafe extern "C" fn() -> *const BioMethod,
+) -> *const BioMethod {
     HAS_SSL_BIO.store(true, Relaxed);
     // SAFETY: the program's call.
     unsafe { original() }

@@ -29,8 +29,10 @@ pub(crate) unsafe fn init2(
 ) -> c_int {
     // SAFETY: the program's call; a version that is there has at least one byte.
     unsafe {
-        let is_plain =
-            !strm.is_null() && !version.is_null() && *version == MAJOR && size == size_of::<ZStream>() as c_int;
+        let is_plain = !strm.is_null()
+            && !version.is_null()
+            && *version == MAJOR
+            && size == size_of::<ZStream>() as c_int;
         if !is_plain || !start::is_sound() {
             return original(strm, window_bits, version, size);
         }
