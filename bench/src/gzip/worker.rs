@@ -104,7 +104,7 @@ enum Compressor {
 impl Worker {
     fn new(engine: Engine) -> Result<Self, String> {
         let compressor = match engine {
-            Engine::Original | Engine::Hasten => Compressor::Zlib(Zlib::of_this_process()?),
+            Engine::Original | Engine::Hasten => Compressor::Zlib(Zlib::of_this_process()),
             Engine::ZlibNg => Compressor::Zlib(Zlib::ng()),
             Engine::Isal => Compressor::Engine(EngineKind::Isal),
             Engine::Libdeflate => Compressor::Engine(EngineKind::Libdeflate),

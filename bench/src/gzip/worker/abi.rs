@@ -1,8 +1,8 @@
 //! zlib's functions, of whichever library: the only unsafe code of the benches.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::mem::{offset_of, transmute_copy};
+use std::ffi::{CStr, c_char, c_int};
+use std::mem::offset_of;
 
 use hasten_deflate::abi::{Z_DEFLATED, Z_FINISH, Z_NO_FLUSH, Z_OK, Z_STREAM_END, ZStream};
 use libz_ng_sys as ng;
@@ -21,6 +21,35 @@ type DeflateInit =
 type InflateInit = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
 type Run = unsafe extern "C" fn(*mut ZStream, c_int) -> c_int;
 type End = unsafe extern "C" fn(*mut ZStream) -> c_int;
+
+/// The system's zlib. Linked, because what is asked of `dlsym` is never accelerated.
+mod linked {
+    use super::{ZStream, c_char, c_int};
+
+    #[link(name = "libz.so.1", kind = "dylib", modifiers = "+verbatim")]
+    unsafe extern "C" {
+        pub(super) fn deflateInit2_(
+            stream: *mut ZStream,
+            level: c_int,
+            method: c_int,
+            window: c_int,
+            memory: c_int,
+            strategy: c_int,
+            version: *const c_char,
+            size: c_int,
+        ) -> c_int;
+        pub(super) fn deflate(stream: *mut ZStream, flush: c_int) -> c_int;
+        pub(super) fn deflateEnd(stream: *mut ZStream) -> c_int;
+        pub(super) fn inflateInit2_(
+            stream: *mut ZStream,
+            window: c_int,
+            version: *const c_char,
+            size: c_int,
+        ) -> c_int;
+        pub(super) fn inflate(stream: *mut ZStream, flush: c_int) -> c_int;
+        pub(super) fn inflateEnd(stream: *mut ZStream) -> c_int;
+    }
+}
 
 /// A library with zlib's interface.
 #[derive(Clone, Copy, Debug)]
@@ -42,23 +71,15 @@ pub(super) struct ZlibError {
 }
 
 impl Zlib {
-    /// What a program linked with libz calls: the functions of a preloaded library, if there is one, before the system's.
-    pub(super) fn of_this_process() -> Result<Self, String> {
-        // SAFETY: the name is a C string. Constructors of libz are harmless, and it stays for good.
-        let library = unsafe { libc::dlopen(c"libz.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if library.is_null() {
-            return Err("libz.so.1 cannot be loaded".to_owned());
-        }
-        // SAFETY: each name has this prototype in zlib.h, in every library that stands in for libz.
-        unsafe {
-            Ok(Self {
-                deflate_init: symbol(c"deflateInit2_")?,
-                deflate: symbol(c"deflate")?,
-                deflate_end: symbol(c"deflateEnd")?,
-                inflate_init: symbol(c"inflateInit2_")?,
-                inflate: symbol(c"inflate")?,
-                inflate_end: symbol(c"inflateEnd")?,
-            })
+    /// What a program linked with libz calls, which this one is: the accelerated functions, if the library is preloaded.
+    pub(super) fn of_this_process() -> Self {
+        Self {
+            deflate_init: linked::deflateInit2_,
+            deflate: linked::deflate,
+            deflate_end: linked::deflateEnd,
+            inflate_init: linked::inflateInit2_,
+            inflate: linked::inflate,
+            inflate_end: linked::inflateEnd,
         }
     }
 
@@ -154,22 +175,6 @@ unsafe fn run(
 
 fn expect(call: &'static str, code: c_int, wanted: c_int) -> Result<(), ZlibError> {
     if code == wanted { Ok(()) } else { Err(ZlibError { call, code }) }
-}
-
-/// A function by its name, as the dynamic linker would bind it.
-///
-/// # Safety
-///
-/// `F` is a function pointer of the prototype under which the name is known.
-unsafe fn symbol<F: Copy>(name: &CStr) -> Result<F, String> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: the name is a C string.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    if address.is_null() {
-        return Err(format!("no library has {}", name.to_string_lossy()));
-    }
-    // SAFETY: not null and of the same size; the caller vouches for the type.
-    Ok(unsafe { transmute_copy(&address) })
 }
 
 // zlib-ng's own stream begins with the same fields and is no larger, so what is initialised for zlib serves it.
