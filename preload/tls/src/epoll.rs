@@ -216,7 +216,8 @@ fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: 
 /// Makes the kernel tell an edge again, for a connection on which something may lie unread.
 pub(crate) fn rearm(fd: c_int) {
     let Some(registration) = fds::registration(fd).filter(Registration::edge_triggered) else { return };
-    if fds::is_same_socket(fd) {
+    // One that reports once is armed by its server alone.
+    if !registration.one_shot() && fds::is_same_socket(fd) {
         let mut event = epoll_event { events: registration.events, u64: registration.cookie };
         // SAFETY: what the server has registered, once more.
         unsafe { original::epoll_ctl.get()(registration.epfd, libc::EPOLL_CTL_MOD, fd, &raw mut event) };
