@@ -173,6 +173,7 @@ static void move(struct connection *connection) {
     connection->loop = &loops[connection->habit.target];
     if (!by_queue) return arm(connection);
     struct loop *target = connection->loop;
+    connection->queued = true;
     push(target, connection);
     wake(target);
 }
@@ -189,8 +190,8 @@ static bool pause_inside(struct connection *connection, int *outcome) {
 }
 
 static void handle(struct loop *loop, struct connection *connection) {
-    if (connection->ended || (!plan.pool && connection->loop != loop)) {
-        /* A turn inside another one may have seen to it. */
+    if (connection->ended || connection->queued || (!plan.pool && connection->loop != loop)) {
+        /* A turn inside another one may have seen to it, or sent it on. */
         strangers += !has_reentered;
         return;
     }
@@ -266,7 +267,10 @@ static void called(struct loop *loop) {
     struct connection *connection;
     uint64_t count;
     CHECK(read(loop->wake, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN);
-    while ((connection = pop(loop, false)) != NULL) arm(connection);
+    while ((connection = pop(loop, false)) != NULL) {
+        connection->queued = false;
+        arm(connection);
+    }
 }
 
 static void dispatch(struct loop *loop, const struct epoll_event *event) {

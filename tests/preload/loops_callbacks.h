@@ -16,7 +16,7 @@ struct connection {
     struct loop *loop;
     struct habit habit;
     struct outcome *outcome;
-    bool registered, heard, answered, ended, moved;
+    bool registered, heard, answered, ended, moved, queued;
     int asked; /* how often the certificate callback was asked */
     enum { SHAKING, TALKING, CLOSING } stage;
     struct connection *next;
