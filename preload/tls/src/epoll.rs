@@ -160,7 +160,7 @@ fn call_in_overdue(runtime: &Runtime) {
     let time = now();
     runtime.call_in_if(|handshake| {
         let is_due = handshake.is_overdue(time);
-        if is_due {
+        if is_due && handshake.reported.get() {
             suspension::left_alone();
         }
         is_due

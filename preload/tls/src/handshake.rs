@@ -163,6 +163,7 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
         if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_is_init_finished.get()(ssl) == 1) {
             return call.invoke(ssl);
         }
+        runtime.turn.shakes.set(true);
         runtime.tickets.begin(ssl, SSL_get_state.get()(ssl));
         // Not so any more once the first call has looked for a hello, whether or not it was there.
         if SSL_in_before.get()(ssl) == 1 {
@@ -476,9 +477,14 @@ impl Handshake {
     }
 
     /// Whether nobody has come for it in a time in which a loop that serves connections comes.
+    ///
+    /// HAProxy goes on with one handshake after the other, from a queue of its own: while it is at that, a crowd takes
+    /// longer.
     pub(crate) fn is_overdue(&self, now: u64) -> bool {
         const PATIENCE_NS: u64 = 50_000_000;
-        self.state.get() == State::Ready && now - self.ready_since.get() > PATIENCE_NS
+        const PATIENCE_IN_A_CROWD_NS: u64 = 1_000_000_000;
+        let patience = if self.runtime.turn.shook.get() { PATIENCE_IN_A_CROWD_NS } else { PATIENCE_NS };
+        self.state.get() == State::Ready && now - self.ready_since.get() > patience
     }
 
     pub(crate) fn becomes_ready(&self) {

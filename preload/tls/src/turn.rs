@@ -39,6 +39,9 @@ pub(crate) struct Turn {
     /// Handshake calls since then, and between the two waits before.
     pub(crate) handshakes: Cell<u32>,
     pub(crate) previous_handshakes: Cell<u32>,
+    /// Whether the server has gone on with any handshake since then, and between the two waits before.
+    pub(crate) shakes: Cell<bool>,
+    pub(crate) shook: Cell<bool>,
     /// Turns so far; wraps.
     pub(crate) number: Cell<u32>,
     /// The server registers descriptors after the handshake asked for more
@@ -61,6 +64,8 @@ impl Turn {
             events: Cell::new(0),
             handshakes: Cell::new(0),
             previous_handshakes: Cell::new(0),
+            shakes: Cell::new(false),
+            shook: Cell::new(false),
             number: Cell::new(0),
             registers_late: Cell::new(false),
             expected_registration: Cell::new(-1),
@@ -88,6 +93,7 @@ impl Turn {
         }
         self.number.set(self.number.get().wrapping_add(1));
         self.previous_handshakes.set(self.handshakes.replace(0));
+        self.shook.set(self.shakes.replace(false));
         self.expected_registration.set(-1);
     }
 
