@@ -32,6 +32,8 @@ extern "C" fn load() {
     }
     fds::note_process();
     exec::init();
+    // Now: nginx's own environment, when it has read its configuration, is empty.
+    device::init();
     hasten_telemetry::init("tls");
     INTERPOSER.start();
 }
@@ -98,7 +100,6 @@ fn prepare() -> bool {
     static PREPARED: OnceLock<()> = OnceLock::new();
     PREPARED.get_or_init(|| {
         hasten_telemetry::start();
-        device::init();
         if config::get().ifma.is_some() {
             hasten_telemetry::page().register(batch::ENGINE, EngineClass::Software, "", 0);
         } else {
