@@ -424,7 +424,7 @@ mod tests {
         std::thread::spawn(|| {
             let stack = native_stack();
             assert!(has_room(&stack));
-            assert!(!has_room(&(stack.start..here() - 1)), "somebody else's");
+            assert!(!has_room(&(stack.start..here() - GAP)), "somebody else's");
             assert!(!has_room(&(here() - GAP..stack.end)), "too short");
             assert!(!has_room(&(0..0)));
         })

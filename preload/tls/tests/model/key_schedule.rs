@@ -220,10 +220,9 @@ struct OpenSsl {
 fn openssl() -> &'static OpenSsl {
     static OPENSSL: OnceLock<OpenSsl> = OnceLock::new();
     OPENSSL.get_or_init(|| {
+        assert!(Library::Crypto.load(), "libcrypto.so.3 is missing: run `apt-get install libssl3` as root");
         // SAFETY: the types are the documented prototypes, with pointers to opaque types.
         unsafe {
-            let library = libc::dlopen(c"libcrypto.so.3".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL);
-            assert!(!library.is_null(), "libcrypto.so.3 is missing: run `apt-get install libssl3` as root");
             OpenSsl {
                 fetch: Original::new(Library::Crypto, c"EVP_KDF_fetch"),
                 new: Original::new(Library::Crypto, c"EVP_KDF_CTX_new"),
