@@ -73,6 +73,7 @@ impl Registration {
 
 /// Maps the table; before that, and if it fails, nothing is known of any descriptor.
 pub(crate) fn init() {
+    note_process();
     if !TABLE.load(Relaxed).is_null() {
         return;
     }
