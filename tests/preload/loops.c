@@ -229,6 +229,7 @@ static void welcome(struct loop *loop) {
         struct connection *connection = &connections[index];
         *connection = (struct connection){.fd = fd, .index = index, .habit = habit_of(&plan, index)};
         connection->outcome = &shared->outcomes[index];
+        connection->outcome->welcomed = true;
         connection->loop = plan.own_listeners || plan.pool ? loop : &loops[index % plan.threads];
         connection->ssl = SSL_new(context);
         SSL_set_app_data(connection->ssl, connection);

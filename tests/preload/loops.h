@@ -188,7 +188,7 @@ enum opinion { UNDECIDED, ANSWERED, LEFT, REFUSED, SILENCE };
 
 /* What became of a connection; the parts of a text are those that must not depend on time. */
 struct outcome {
-    _Atomic int verdict, opinion;
+    _Atomic int verdict, opinion, welcomed;
     int version, resumed, group, alpn, peer_certificate, keys_logged, first_events, second_events;
     uint64_t states, messages;
 };
