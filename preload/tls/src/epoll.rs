@@ -278,7 +278,7 @@ enum Report {
 fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int, which: Report) -> c_int {
     let mut count = 0;
     runtime.ready.retain(|handshake| {
-        if handshake.is_taken() || !handshake.is_connected() {
+        if handshake.is_taken() || !handshake.is_current() {
             return false;
         }
         if count == max || handshake.reported.get() == (which == Report::First) {
@@ -291,6 +291,10 @@ fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int, 
         };
         if registration.epfd != epfd || wanted == 0 {
             return true;
+        }
+        // HAProxy has many ready that it has not registered, in each turn: the kernel is asked of those alone that are told of.
+        if !handshake.is_connected() {
+            return false;
         }
         let event = epoll_event { events: wanted, u64: registration.cookie };
         // SAFETY: the caller's array has `max` entries. It is packed, hence unaligned.

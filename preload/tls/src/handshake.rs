@@ -471,9 +471,14 @@ impl Handshake {
     }
 
     /// Whether the descriptor is still that of the connection: a server may
-    /// close it and free the SSL later, or never.
+    /// close it and free the SSL later, or never. Asks the kernel.
     pub(crate) fn is_connected(&self) -> bool {
-        self.generation.get() == fds::generation(self.fd.get()) && fds::is_same_socket(self.fd.get())
+        self.is_current() && fds::is_same_socket(self.fd.get())
+    }
+
+    /// Whether it is, as far as the process has shown.
+    pub(crate) fn is_current(&self) -> bool {
+        self.generation.get() == fds::generation(self.fd.get())
     }
 
     /// Whether nobody has come for it in a time in which a loop that serves connections comes.
