@@ -23,7 +23,8 @@ dynamic linker fills with the function's address, and hooks are put into slots: 
 process that was looked at and is what the hook was written for, and only in the objects whose calls the hook is for. That is
 libssl alone, or the program with all libraries but the function's own, or every object; the C library's own slots stay as they are.
 Whoever brings a library of the same name for himself, as Python wheels do with OpenSSL, and whoever asks `dlsym`, has the
-function that the dynamic linker gives him.
+function that the dynamic linker gives him. Where a part of a process may come to the same objects both ways (it has asked `dlsym` for a function of
+libssl or zlib, or another preload library is in front of some of them), no handshake is put aside, and new streams of zlib are the original's.
 
 As long as what a preload library is for is not loaded, it stands by, in the slots of `dlopen`, `dlmopen`, `dlsym` and `dlvsym` alone, which
 tell it when to look again. With `HASTEN_DISABLE` it is in none.
