@@ -66,6 +66,9 @@ needs() {
 		zoo   program dovecot         dovecot-core
 		zoo   file    /usr/lib/dovecot/imap dovecot-imapd
 		zoo   program unbound         unbound
+		zoo   program named           bind9
+		zoo   program dnsdist         dnsdist
+		zoo   program socat           socat
 		zoo   program mariadbd        mariadb-server
 		zoo   program sendmail        postfix
 		zoo   program openvpn         openvpn

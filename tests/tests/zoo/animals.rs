@@ -279,6 +279,56 @@ const UNBOUND: Animal = Animal {
     ..NOTHING
 };
 
+const BIND: Animal = Animal {
+    name: "bind",
+    program: "named",
+    package: "bind9",
+    arguments: &["-g", "-n", "2", "-c", "{dir}/named.conf"],
+    files: &[
+        (
+            "named.conf",
+            "tls zoo { cert-file \"{chain}\"; key-file \"{key}\"; };\ncontrols {};\n\
+             options { directory \"{dir}\"; pid-file none; session-keyfile none; recursion no; dnssec-validation no;\n\
+             listen-on port {port} tls zoo { 127.0.0.1; }; listen-on-v6 { none; }; };\n\
+             zone \"zoo\" { type primary; file \"zoo.zone\"; };\n",
+        ),
+        ("zoo.zone", "$TTL 60\n@ SOA a b 1 2 3 4 5\n@ NS @\n@ A 127.0.0.9\n"),
+    ],
+    question: UNBOUND.question,
+    answer: UNBOUND.answer,
+    ..NOTHING
+};
+
+const DNSDIST: Animal = Animal {
+    name: "dnsdist",
+    program: "dnsdist",
+    package: "dnsdist",
+    arguments: &["-C", "{dir}/dnsdist.conf", "--supervised", "--disable-syslog"],
+    files: &[(
+        "dnsdist.conf",
+        "setLocal(\"127.0.0.2:{port}\")\nsetSecurityPollSuffix(\"\")\nnewServer(\"127.0.0.1:{back}\")\n\
+         addTLSLocal(\"127.0.0.1:{port}\", \"{chain}\", \"{key}\", {provider=\"openssl\"})\n\
+         addAction(AllRule(), SpoofAction(\"127.0.0.9\"))\n",
+    )],
+    question: UNBOUND.question,
+    answer: UNBOUND.answer,
+    ..NOTHING
+};
+
+/// A process for each client, which blocks.
+const SOCAT: Animal = Animal {
+    name: "socat",
+    program: "socat",
+    package: "socat",
+    arguments: &[
+        "OPENSSL-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork,cert={chain},key={key},verify=0",
+        "EXEC:cat",
+    ],
+    question: b"zoo\n",
+    answer: b"zoo\n",
+    ..NOTHING
+};
+
 const DOVECOT: Animal = Animal {
     name: "dovecot",
     program: "dovecot",
@@ -329,4 +379,10 @@ zoo! {
     unbound => UNBOUND;
     #[ignore = "a part of `make zoo`"]
     dovecot => DOVECOT;
+    #[ignore = "a part of `make zoo`"]
+    bind => BIND;
+    #[ignore = "a part of `make zoo`"]
+    dnsdist => DNSDIST;
+    #[ignore = "a part of `make zoo`"]
+    socat => SOCAT;
 }
