@@ -489,7 +489,7 @@ impl Handshake {
         const PATIENCE_NS: u64 = 50_000_000;
         const PATIENCE_IN_A_CROWD_NS: u64 = 1_000_000_000;
         let patience = if self.runtime.turn.shook.get() { PATIENCE_IN_A_CROWD_NS } else { PATIENCE_NS };
-        self.state.get() == State::Ready && now - self.ready_since.get() > patience
+        self.state.get() == State::Ready && now.saturating_sub(self.ready_since.get()) > patience
     }
 
     pub(crate) fn becomes_ready(&self) {
