@@ -136,17 +136,19 @@ impl<F: Copy> Original<F> {
     /// The function, if any loaded library has it.
     #[inline]
     pub fn find(&self) -> Option<F> {
-        let mut address = self.address.load(Ordering::Relaxed);
-        if address.is_null() {
-            address = self.library.find(self.name);
-            if address.is_null() {
-                return None;
-            }
-            self.address.store(address, Ordering::Relaxed);
+        if self.address.load(Ordering::Relaxed).is_null() {
+            self.address.store(self.library.find(self.name), Ordering::Relaxed);
         }
+        self.found()
+    }
+
+    /// The function, if `find` has found it before: for places where nothing may be looked up.
+    #[inline]
+    pub fn found(&self) -> Option<F> {
+        let address = self.address.load(Ordering::Relaxed);
         // SAFETY: `new` vouches that F is the function pointer type of this symbol,
         // and the address is that symbol's definition.
-        Some(unsafe { transmute_copy::<*mut c_void, F>(&address) })
+        (!address.is_null()).then(|| unsafe { transmute_copy::<*mut c_void, F>(&address) })
     }
 }
 

@@ -23,6 +23,8 @@ pub enum By {
     Everyone,
     /// Every object but the one that defines the function.
     Program,
+    /// As `Program`, without libssl and libcrypto.
+    Application,
     /// libssl only: its calls follow its source.
     Ssl,
     /// libcrypto only.
@@ -127,6 +129,9 @@ fn is_for(hook: &Hook, object: &Object) -> bool {
     match hook.by {
         By::Everyone => true,
         By::Program => !hook.library.is(object),
+        By::Application => {
+            ![hook.library, Library::Ssl, Library::Crypto].iter().any(|library| library.is(object))
+        }
         By::Ssl => Library::Ssl.is(object),
         By::Crypto => Library::Crypto.is(object),
     }

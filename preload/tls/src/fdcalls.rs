@@ -7,7 +7,7 @@ use libc::{sockaddr, socklen_t};
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::{fds, loans};
+use crate::{blocking, fds, loans};
 
 type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
 type Accept = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
@@ -45,7 +45,7 @@ pub(crate) unsafe fn accept(
 #[inline]
 fn before_accepting(fd: c_int) {
     if SUSPENDED.load(Relaxed) > 0 {
-        loans::before_connecting(fd);
+        blocking::before_connecting(fd);
     }
 }
 
@@ -119,7 +119,7 @@ fn is_held_back(fd: c_int) -> bool {
     if runtime.is_calling_in.get() {
         return runtime.running().is_some_and(|handshake| handshake.fd.get() == fd);
     }
-    loans::before_reading(fd);
+    blocking::before_reading(fd);
     false
 }
 

@@ -10,7 +10,7 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, sockaddr, socklen_t, t
 
 use crate::openssl::*;
 use crate::{
-    calls, cancel, epoll, exchange, fdcalls, fetch, handshake, kdf, loans, random, shortcuts, sign,
+    calls, cancel, epoll, exchange, fdcalls, fetch, handshake, kdf, loans, locks, random, shortcuts, sign,
     suspension, tickets,
 };
 
@@ -207,6 +207,14 @@ hasten_hook::slots! {
     required C by Program fn read(fd: c_int, data: *mut c_void, len: usize) -> isize = fdcalls::read;
     /// Learns the descriptor of a connection whose BIO is the server's own.
     optional C by Program fn recv(fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> isize = fdcalls::recv;
+    /// Calls in what is suspended while another thread keeps the lock.
+    optional C by Application fn pthread_mutex_lock(lock: *mut c_void) -> c_int = locks::mutex;
+    /// Calls in what is suspended while another thread keeps the lock.
+    optional C by Application fn mtx_lock(lock: *mut c_void) -> c_int = locks::c_mutex;
+    /// Calls in what is suspended while another thread keeps the lock.
+    optional C by Application fn pthread_rwlock_rdlock(lock: *mut c_void) -> c_int = locks::shared;
+    /// Calls in what is suspended while another thread keeps the lock.
+    optional C by Application fn pthread_rwlock_wrlock(lock: *mut c_void) -> c_int = locks::exclusive;
     /// Keeps the library loaded in a server that replaces its own executable.
     optional C by Program fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int = exec::execve;
 }

@@ -18,6 +18,7 @@
 compile_error!("a panic must not unwind through a server's C frames: build with panic = \"abort\"");
 
 mod batch;
+mod blocking;
 mod calls;
 mod cancel;
 mod clock;
@@ -36,6 +37,7 @@ mod kdf;
 mod key_schedule;
 mod keys;
 mod loans;
+mod locks;
 mod openssl;
 mod providers;
 mod random;

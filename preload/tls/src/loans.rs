@@ -10,12 +10,11 @@
 //! The same happens before its descriptor changes hands, before the thread
 //! forks, executes another program or ends, and when another thread asks.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use hasten_hook::{By, Hook, Library, before};
 use hasten_telemetry::{Event, Reason, slot};
 use libc::{fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
@@ -203,173 +202,6 @@ fn release_suspended(fd: c_int, cause: Option<Cause>) {
     }
     if fds::is_suspended(fd) {
         ask_others(|| !fds::is_suspended(fd));
-    }
-}
-
-/// The thread is about to block, or to end.
-pub(crate) extern "C" fn before_blocking() {
-    if let Some(runtime) = Runtime::existing()
-        && !runtime.is_inside()
-        && !fds::is_vfork_child()
-    {
-        runtime.call_in_all();
-    }
-}
-
-/// A call that blocks if its descriptor does.
-pub(crate) extern "C" fn before_connecting(fd: c_int) {
-    // SAFETY: reads flags.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
-        before_blocking();
-    }
-}
-
-/// A system call made by hand.
-extern "C" fn before_syscall(number: libc::c_long) {
-    const BLOCKING: [libc::c_long; 19] = [
-        libc::SYS_io_uring_enter,
-        libc::SYS_io_getevents,
-        libc::SYS_futex,
-        libc::SYS_poll,
-        libc::SYS_ppoll,
-        libc::SYS_epoll_wait,
-        libc::SYS_epoll_pwait,
-        libc::SYS_epoll_pwait2,
-        libc::SYS_select,
-        libc::SYS_pselect6,
-        libc::SYS_nanosleep,
-        libc::SYS_clock_nanosleep,
-        libc::SYS_wait4,
-        libc::SYS_waitid,
-        libc::SYS_execve,
-        libc::SYS_execveat,
-        libc::SYS_clone,
-        libc::SYS_vfork,
-        libc::SYS_exit_group,
-    ];
-    if BLOCKING.contains(&number) {
-        before_blocking();
-    }
-}
-
-/// Reads that may block do not if there is something to read.
-pub(crate) extern "C" fn before_reading(fd: c_int) {
-    if Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty()) {
-        return;
-    }
-    let mut ready = pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor in a local variable; reads its flags, and asks without waiting.
-    let blocks = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
-    };
-    if blocks {
-        before_blocking();
-    }
-}
-
-/// Writes that would block.
-pub(crate) extern "C" fn before_writing(fd: c_int) {
-    let Some(runtime) = Runtime::existing() else { return };
-    if runtime.suspended.borrow().is_empty() || runtime.is_inside() || fds::is_known_non_blocking(fd) {
-        return;
-    }
-    let mut ready = pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: as `before_reading`.
-    let blocks = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
-    };
-    if blocks {
-        before_blocking();
-    }
-}
-
-/// sendfile(2) names the descriptor that is written first, too, and splice(2) third.
-extern "C" fn before_splicing(_: c_int, _: *mut c_void, to: c_int) {
-    before_writing(to);
-}
-
-/// A function of libssl that changes an SSL in a way that does not wait: its handshake goes on to its next need of the
-/// network first, where it would be without us.
-extern "C" fn before_touching(ssl: *mut Ssl) {
-    // SAFETY: the program's SSL.
-    let Some(handshake) = (unsafe { crate::handshake::suspended(ssl) }) else { return };
-    match Runtime::existing() {
-        Some(runtime) if core::ptr::eq(runtime, handshake.runtime) => {
-            if !runtime.is_inside() {
-                runtime.call_in(handshake);
-            }
-        }
-        _ => _ = handshake.is_called_in(ssl),
-    }
-}
-
-pub(crate) use self::table::{BLOCKING, TOUCHING};
-
-mod table {
-    use super::*;
-
-    macro_rules! table {
-        ($table:ident $library:ident: $why:literal; $($before:ident: $($name:ident)*;)*) => {
-            $($(
-                #[allow(non_snake_case)]
-                mod $name {
-                    use super::*;
-                    pub(super) static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-                    before!(hook, SUSPENDED, $before, ORIGINAL);
-                    pub(super) const FUNCTION: *const c_void = hook as *const c_void;
-                }
-            )*)*
-
-            #[doc = $why]
-            pub(crate) static $table: &[Hook] = &[$($(Hook {
-                name: hasten_hook::c_name!($name),
-                library: Library::$library,
-                by: By::Program,
-                required: false,
-                function: $name::FUNCTION,
-                original: &$name::ORIGINAL,
-            }),*),*];
-        };
-    }
-
-    table! {
-        BLOCKING C: "Functions in which a thread blocks, or from which it does not return.";
-        before_blocking:
-            nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait thrd_sleep
-            wait waitpid wait3 wait4 waitid
-            pthread_join pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait pthread_barrier_wait
-            thrd_join cnd_wait cnd_timedwait
-            sem_wait sem_timedwait sem_clockwait
-            flock lockf msgrcv msgsnd semop semtimedop mq_receive mq_timedreceive aio_suspend
-            getaddrinfo getnameinfo gethostbyname gethostbyname_r gethostbyname2_r
-            system popen pclose posix_spawn posix_spawnp vfork clone
-            epoll_pwait2 sigpause
-            execv execvp execvpe execl execlp execle fexecve
-            exit _exit _Exit quick_exit pthread_exit
-            dlclose;
-        before_reading:
-            readv preadv recvfrom recvmsg recvmmsg __read_chk __recv_chk __recvfrom_chk;
-        before_writing:
-            write writev send sendto sendmsg sendmmsg sendfile sendfile64;
-        before_splicing:
-            splice;
-        before_connecting:
-            connect;
-        before_syscall:
-            syscall;
-    }
-
-    table! {
-        TOUCHING Ssl: "Functions that change an SSL in the middle of its handshake.";
-        before_touching:
-            SSL_set_bio SSL_set_fd SSL_set_rfd SSL_set_wfd SSL_set0_rbio SSL_set0_wbio SSL_set_SSL_CTX SSL_set_session
-            SSL_set_accept_state SSL_set_connect_state SSL_connect SSL_set_ssl_method SSL_stateless SSL_sendfile
-            SSL_renegotiate SSL_renegotiate_abbreviated SSL_key_update SSL_set_info_callback SSL_set_verify
-            SSL_set_cert_cb SSL_use_certificate SSL_use_PrivateKey SSL_use_cert_and_key SSL_set_options
-            SSL_clear_options SSL_set_num_tickets SSL_set_quiet_shutdown SSL_set_shutdown SSL_copy_session_id;
     }
 }
 

@@ -9,7 +9,8 @@ use hasten_telemetry::{EngineClass, Reason, slot};
 use crate::runtime::Runtime;
 use crate::suspension::{self, Cause};
 use crate::{
-    batch, config, device, exchange, fds, handshake, hooks, keys, loans, openssl, providers, shortcuts,
+    batch, blocking, config, device, exchange, fds, handshake, hooks, keys, locks, openssl, providers,
+    shortcuts,
 };
 
 /// Run by the dynamic linker, before the program's own constructors.
@@ -18,7 +19,7 @@ use crate::{
 static CONSTRUCTOR: extern "C" fn() = load;
 
 static INTERPOSER: Interposer = Interposer::new(
-    &[hooks::HOOKS, loans::BLOCKING, loans::TOUCHING],
+    &[hooks::HOOKS, blocking::BLOCKING, blocking::TOUCHING],
     &[Library::Ssl, Library::Crypto],
     is_fit,
     before_load,
@@ -45,11 +46,11 @@ pub(crate) fn generation() -> u32 {
 
 /// What is loaded next may come for handshakes that are suspended now, by ways that are not known yet.
 fn before_load() {
-    loans::before_blocking();
+    blocking::before_blocking();
 }
 
 extern "C" fn before_fork() {
-    loans::before_blocking();
+    blocking::before_blocking();
 }
 
 /// The pools wipe themselves in a child (MADV_WIPEONFORK). Handshakes of other threads are not its business.
@@ -68,6 +69,7 @@ fn is_fit() -> bool {
         return false;
     }
     fds::init();
+    locks::init();
     suspension::init();
     // SAFETY: the handlers only touch this thread's handshakes, atomics and counter slot.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
@@ -125,7 +127,7 @@ pub(crate) fn reconfigured() {
     if STATE.load(Relaxed) == READY && !providers::are_default() {
         STATE.store(UNFIT, Relaxed);
         suspension::end(Cause::Reconfigured);
-        loans::before_blocking();
+        blocking::before_blocking();
     }
 }
 

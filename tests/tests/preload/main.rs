@@ -3,6 +3,7 @@
 mod conditions;
 mod descriptors;
 mod keys;
+mod locks;
 mod loops;
 mod others;
 mod plain;

@@ -1,0 +1,260 @@
+//! What is about to block: functions in which a thread waits, or from which it does not return.
+//!
+//! Each runs after a look at whether this wait may last, and if so, after what
+//! is suspended has been called in (`loans.rs`). Locks are in `locks.rs`, waits
+//! that report connections in `epoll.rs` and `loans.rs`.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::AtomicPtr;
+
+use hasten_hook::{By, Hook, Library, before};
+use libc::{FILE, pollfd};
+
+use crate::fds;
+use crate::hooks::original;
+use crate::openssl::Ssl;
+use crate::runtime::{Runtime, SUSPENDED};
+
+pub(crate) use self::table::{BLOCKING, TOUCHING};
+
+/// The thread is about to block, or to end.
+pub(crate) extern "C" fn before_blocking() {
+    if let Some(runtime) = Runtime::existing()
+        && !runtime.is_inside()
+        && !fds::is_vfork_child()
+    {
+        runtime.call_in_all();
+    }
+}
+
+/// A call that blocks if its descriptor does.
+pub(crate) extern "C" fn before_connecting(fd: c_int) {
+    // SAFETY: reads flags.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
+        before_blocking();
+    }
+}
+
+/// A read of a stream blocks inside the C library, out of sight.
+#[cold]
+fn before_stream(stream: *mut FILE) {
+    if stream.is_null() || Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty()) {
+        return;
+    }
+    let mut file = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the program's stream, of which the number is read; fstat writes what it succeeds for.
+    let is_regular = unsafe {
+        libc::fstat(libc::fileno(stream), file.as_mut_ptr()) == 0
+            && file.assume_init().st_mode & libc::S_IFMT == libc::S_IFREG
+    };
+    if !is_regular {
+        before_blocking();
+    }
+}
+
+/// One character; most of them are in the stream's buffer.
+extern "C" fn before_character(stream: *mut FILE) {
+    /// The beginning of glibc's FILE, which is part of its ABI.
+    #[repr(C)]
+    struct Buffer {
+        flags: c_int,
+        next: *const u8,
+        end: *const u8,
+    }
+    // SAFETY: null, or the program's stream.
+    let is_there = unsafe { stream.cast::<Buffer>().as_ref().is_some_and(|buffer| buffer.next < buffer.end) };
+    if !is_there {
+        before_stream(stream);
+    }
+}
+
+extern "C" fn before_scanning(stream: *mut FILE) {
+    before_stream(stream);
+}
+
+/// The stream comes third.
+extern "C" fn before_line(_: *mut c_void, _: usize, stream: *mut FILE) {
+    before_stream(stream);
+}
+
+/// The stream comes fourth.
+extern "C" fn before_block(_: *mut c_void, _: usize, _: usize, stream: *mut FILE) {
+    before_stream(stream);
+}
+
+/// The stream comes fifth.
+extern "C" fn before_checked_block(_: *mut c_void, _: usize, _: usize, _: usize, stream: *mut FILE) {
+    before_stream(stream);
+}
+
+/// A lock on a file that somebody else may hold.
+extern "C" fn before_control(_: c_int, command: c_int) {
+    if matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) {
+        before_blocking();
+    }
+}
+
+/// A system call made by hand.
+extern "C" fn before_syscall(number: libc::c_long) {
+    const BLOCKING: [libc::c_long; 19] = [
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_getevents,
+        libc::SYS_futex,
+        libc::SYS_poll,
+        libc::SYS_ppoll,
+        libc::SYS_epoll_wait,
+        libc::SYS_epoll_pwait,
+        libc::SYS_epoll_pwait2,
+        libc::SYS_select,
+        libc::SYS_pselect6,
+        libc::SYS_nanosleep,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_wait4,
+        libc::SYS_waitid,
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_clone,
+        libc::SYS_vfork,
+        libc::SYS_exit_group,
+    ];
+    if BLOCKING.contains(&number) {
+        before_blocking();
+    }
+}
+
+/// Reads that may block do not if there is something to read.
+pub(crate) extern "C" fn before_reading(fd: c_int) {
+    if Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty()) {
+        return;
+    }
+    let mut ready = pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor in a local variable; reads its flags, and asks without waiting.
+    let blocks = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
+    };
+    if blocks {
+        before_blocking();
+    }
+}
+
+/// Writes that would block.
+pub(crate) extern "C" fn before_writing(fd: c_int) {
+    let Some(runtime) = Runtime::existing() else { return };
+    if runtime.suspended.borrow().is_empty() || runtime.is_inside() || fds::is_known_non_blocking(fd) {
+        return;
+    }
+    let mut ready = pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: as `before_reading`.
+    let blocks = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
+    };
+    if blocks {
+        before_blocking();
+    }
+}
+
+/// sendfile(2) names the descriptor that is written first, too, and splice(2) third.
+extern "C" fn before_splicing(_: c_int, _: *mut c_void, to: c_int) {
+    before_writing(to);
+}
+
+/// A function of libssl that changes an SSL in a way that does not wait: its handshake goes on to its next need of the
+/// network first, where it would be without us.
+extern "C" fn before_touching(ssl: *mut Ssl) {
+    // SAFETY: the program's SSL.
+    let Some(handshake) = (unsafe { crate::handshake::suspended(ssl) }) else { return };
+    match Runtime::existing() {
+        Some(runtime) if core::ptr::eq(runtime, handshake.runtime) => {
+            if !runtime.is_inside() {
+                runtime.call_in(handshake);
+            }
+        }
+        _ => _ = handshake.is_called_in(ssl),
+    }
+}
+
+mod table {
+    use super::*;
+
+    macro_rules! table {
+        ($table:ident $library:ident: $why:literal; $($before:ident: $($name:ident)*;)*) => {
+            $($(
+                #[allow(non_snake_case)]
+                mod $name {
+                    use super::*;
+                    pub(super) static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+                    before!(hook, SUSPENDED, $before, ORIGINAL);
+                    pub(super) const FUNCTION: *const c_void = hook as *const c_void;
+                }
+            )*)*
+
+            #[doc = $why]
+            pub(crate) static $table: &[Hook] = &[$($(Hook {
+                name: hasten_hook::c_name!($name),
+                library: Library::$library,
+                by: By::Program,
+                required: false,
+                function: $name::FUNCTION,
+                original: &$name::ORIGINAL,
+            }),*),*];
+        };
+    }
+
+    table! {
+        BLOCKING C: "Functions in which a thread blocks, or from which it does not return.";
+        before_blocking:
+            nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait thrd_sleep
+            wait waitpid wait3 wait4 waitid
+            pthread_join pthread_timedjoin_np pthread_clockjoin_np pthread_barrier_wait
+            pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait
+            pthread_mutex_timedlock pthread_mutex_clocklock
+            pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock
+            thrd_join cnd_wait cnd_timedwait mtx_timedlock
+            sem_wait sem_timedwait sem_clockwait
+            flock lockf msgrcv msgsnd semop semtimedop mq_receive mq_timedreceive mq_send mq_timedsend
+            aio_suspend lio_listio tcdrain
+            getaddrinfo getnameinfo gethostbyname gethostbyname_r gethostbyname2_r
+            system popen pclose posix_spawn posix_spawnp vfork clone
+            epoll_pwait2 sigpause
+            execv execvp execvpe execl execlp execle fexecve
+            exit _exit _Exit quick_exit pthread_exit
+            dlclose;
+        before_reading:
+            readv preadv recvfrom recvmsg recvmmsg __read_chk __recv_chk __recvfrom_chk;
+        before_writing:
+            write writev send sendto sendmsg sendmmsg sendfile sendfile64;
+        before_splicing:
+            splice;
+        before_connecting:
+            connect;
+        before_control:
+            fcntl fcntl64;
+        before_character:
+            getc fgetc _IO_getc fgetwc getwc;
+        before_scanning:
+            fscanf vfscanf __isoc99_fscanf __isoc99_vfscanf __isoc23_fscanf __isoc23_vfscanf;
+        before_line:
+            fgets fgets_unlocked getline fgetws;
+        before_block:
+            fread fread_unlocked getdelim __getdelim __fgets_chk;
+        before_checked_block:
+            __fread_chk;
+        before_syscall:
+            syscall;
+    }
+
+    table! {
+        TOUCHING Ssl: "Functions that change an SSL in the middle of its handshake.";
+        before_touching:
+            SSL_set_bio SSL_set_fd SSL_set_rfd SSL_set_wfd SSL_set0_rbio SSL_set0_wbio SSL_set_SSL_CTX SSL_set_session
+            SSL_set_accept_state SSL_set_connect_state SSL_connect SSL_set_ssl_method SSL_stateless SSL_sendfile
+            SSL_renegotiate SSL_renegotiate_abbreviated SSL_key_update SSL_set_info_callback SSL_set_verify
+            SSL_set_cert_cb SSL_use_certificate SSL_use_PrivateKey SSL_use_cert_and_key SSL_set_options
+            SSL_clear_options SSL_set_num_tickets SSL_set_quiet_shutdown SSL_set_shutdown SSL_copy_session_id;
+    }
+}

@@ -1,0 +1,124 @@
+//! Locks: a thread may wait for one whose holder waits for a handshake of this thread.
+//!
+//! Most locks are held for less than a microsecond, and an allocator's may be
+//! asked for in the middle of an allocation, where libssl, which allocates,
+//! cannot run. So handshakes are called in only once the lock has been kept for
+//! a long time, in many separate waits: a machine that stood still meanwhile
+//! makes one of them expire, not all.
+
+use core::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering::Relaxed;
+
+use hasten_hook::{Library, Original, c_name};
+use libc::timespec;
+
+use crate::blocking;
+use crate::runtime::{Runtime, SUSPENDED};
+
+type Lock = unsafe extern "C" fn(*mut c_void) -> c_int;
+type TimedLock = unsafe extern "C" fn(*mut c_void, *const timespec) -> c_int;
+
+macro_rules! timed {
+    ($($constant:ident = $name:ident;)*) => {
+        $(static $constant: Original<TimedLock> =
+            // SAFETY: the prototype under which the C library documents it.
+            unsafe { Original::new(Library::C, c_name!($name)) };)*
+
+        /// Looks for what is needed while a lock is asked for: nothing may be looked up then.
+        pub(crate) fn init() {
+            $(let _ = $constant.find();)*
+        }
+    };
+}
+
+timed! {
+    MUTEX = pthread_mutex_timedlock;
+    C_MUTEX = mtx_timedlock;
+    SHARED = pthread_rwlock_timedrdlock;
+    EXCLUSIVE = pthread_rwlock_timedwrlock;
+}
+
+const WAITS: u32 = 20;
+const WAIT_NS: i64 = 10_000_000;
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// What `mtx_timedlock` says when time is up; the others say ETIMEDOUT.
+const THRD_TIMEDOUT: c_int = 4;
+
+pub(crate) unsafe fn mutex(original: Lock, lock: *mut c_void) -> c_int {
+    // SAFETY: the program's call.
+    unsafe { take(original, &MUTEX, libc::ETIMEDOUT, lock) }
+}
+
+pub(crate) unsafe fn c_mutex(original: Lock, lock: *mut c_void) -> c_int {
+    // SAFETY: the program's call.
+    unsafe { take(original, &C_MUTEX, THRD_TIMEDOUT, lock) }
+}
+
+pub(crate) unsafe fn shared(original: Lock, lock: *mut c_void) -> c_int {
+    // SAFETY: the program's call.
+    unsafe { take(original, &SHARED, libc::ETIMEDOUT, lock) }
+}
+
+pub(crate) unsafe fn exclusive(original: Lock, lock: *mut c_void) -> c_int {
+    // SAFETY: the program's call.
+    unsafe { take(original, &EXCLUSIVE, libc::ETIMEDOUT, lock) }
+}
+
+/// Takes the lock. A wait with an end has every result that one without has, and one more.
+#[inline]
+unsafe fn take(original: Lock, timed: &Original<TimedLock>, expired: c_int, lock: *mut c_void) -> c_int {
+    if SUSPENDED.load(Relaxed) > 0
+        && has_suspended()
+        && let Some(timed) = timed.found()
+    {
+        // SAFETY: the program's lock.
+        return unsafe { take_or_call_in(original, timed, expired, lock) };
+    }
+    // SAFETY: the program's call.
+    unsafe { original(lock) }
+}
+
+fn has_suspended() -> bool {
+    Runtime::existing().is_some_and(|runtime| {
+        !runtime.is_inside() && runtime.suspended.try_borrow().is_ok_and(|list| !list.is_empty())
+    })
+}
+
+#[cold]
+unsafe fn take_or_call_in(original: Lock, timed: TimedLock, expired: c_int, lock: *mut c_void) -> c_int {
+    for _ in 0..WAITS {
+        let end = after(WAIT_NS);
+        // SAFETY: the program's lock, and a time in a local variable.
+        let result = unsafe { timed(lock, &raw const end) };
+        if result != expired {
+            return result;
+        }
+    }
+    blocking::before_blocking();
+    // SAFETY: the program's call.
+    unsafe { original(lock) }
+}
+
+/// The time of day, by which these functions wait, and a little.
+fn after(pause_ns: i64) -> timespec {
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the variable.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    let ns = time.tv_nsec + pause_ns;
+    timespec { tv_sec: time.tv_sec + ns / SECOND_NS, tv_nsec: ns % SECOND_NS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_little_later_is_a_valid_time() {
+        for pause in [0, WAIT_NS, SECOND_NS - 1] {
+            let (now, later) = (after(0), after(pause));
+            assert!((0..SECOND_NS).contains(&later.tv_nsec));
+            assert!((later.tv_sec, later.tv_nsec) >= (now.tv_sec, now.tv_nsec));
+        }
+    }
+}

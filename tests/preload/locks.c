@@ -1,0 +1,171 @@
+/*
+ * A thread waits for what another holds until a client of this very thread has its answer.
+ *
+ * The client begins its handshake; the server calls into libssl once, and then
+ * asks for the lock. Stock, the answer is on its way by then.
+ */
+#include "common.h"
+#include <sys/file.h>
+#include <threads.h>
+
+static SSL_CTX *server, *client;
+static int epfd, listener, port;
+static const char *what;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static mtx_t c_mutex;
+static FILE *stream;
+static int stream_end, file;
+
+static void set_record(short kind, int command) {
+    struct flock record = {.l_type = kind, .l_whence = SEEK_SET, .l_len = 1};
+    CHECK(fcntl(file, command, &record) == 0);
+}
+
+static void hold(void) {
+    if (is(what, "mutex") || is(what, "timed")) CHECK(pthread_mutex_lock(&mutex) == 0);
+    if (is(what, "c-mutex")) CHECK(mtx_lock(&c_mutex) == thrd_success);
+    if (is(what, "shared")) CHECK(pthread_rwlock_wrlock(&rwlock) == 0);
+    if (is(what, "exclusive")) CHECK(pthread_rwlock_rdlock(&rwlock) == 0);
+    if (is(what, "record")) set_record(F_WRLCK, F_SETLK);
+}
+
+static void let_go(void) {
+    if (is(what, "mutex") || is(what, "timed")) CHECK(pthread_mutex_unlock(&mutex) == 0);
+    if (is(what, "c-mutex")) CHECK(mtx_unlock(&c_mutex) == thrd_success);
+    if (is(what, "shared") || is(what, "exclusive")) CHECK(pthread_rwlock_unlock(&rwlock) == 0);
+    if (is(what, "record")) set_record(F_UNLCK, F_SETLK);
+    if (is(what, "line") || is(what, "block") || is(what, "character")) CHECK(write(stream_end, "go on\n", 6) == 6);
+}
+
+static void ask(void) {
+    char line[16] = {0};
+    struct timespec end;
+    CHECK(clock_gettime(CLOCK_REALTIME, &end) == 0);
+    end.tv_sec += 30;
+    if (is(what, "mutex")) CHECK(pthread_mutex_lock(&mutex) == 0 && pthread_mutex_unlock(&mutex) == 0);
+    if (is(what, "timed")) CHECK(pthread_mutex_timedlock(&mutex, &end) == 0 && pthread_mutex_unlock(&mutex) == 0);
+    if (is(what, "c-mutex")) CHECK(mtx_lock(&c_mutex) == thrd_success && mtx_unlock(&c_mutex) == thrd_success);
+    if (is(what, "shared")) CHECK(pthread_rwlock_rdlock(&rwlock) == 0 && pthread_rwlock_unlock(&rwlock) == 0);
+    if (is(what, "exclusive")) CHECK(pthread_rwlock_wrlock(&rwlock) == 0 && pthread_rwlock_unlock(&rwlock) == 0);
+    if (is(what, "record")) set_record(F_WRLCK, F_SETLKW);
+    if (is(what, "line")) CHECK(fgets(line, sizeof(line), stream) != NULL);
+    if (is(what, "block")) CHECK(fread(line, 1, 6, stream) == 6);
+    if (is(what, "character")) CHECK(getc(stream) == 'g');
+}
+
+/* A visit; whether the server's answer came before what it waits for. */
+static bool visit_while_holding(int until_held) {
+    char answer[8];
+    hold();
+    CHECK(write(until_held, "x", 1) == 1);
+    int fd = connect_to(port);
+    SSL *ssl = SSL_new(client);
+    CHECK(SSL_set_fd(ssl, fd) == 1);
+    set_blocking(fd, false);
+    struct pollfd answered = {.fd = fd, .events = POLLIN};
+    bool progress = SSL_connect(ssl) == 1 || poll(&answered, 1, 20000) == 1;
+    let_go();
+    set_blocking(fd, true);
+    CHECK(SSL_connect(ssl) == 1 && SSL_write(ssl, "ping", 4) == 4 && SSL_read(ssl, answer, 8) == 4);
+    SSL_free(ssl);
+    close(fd);
+    return progress;
+}
+
+static int held[2];
+
+static void *other(void *argument) {
+    *(bool *)argument = visit_while_holding(held[1]);
+    return NULL;
+}
+
+static void watch(int operation, int fd) {
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    CHECK(epoll_ctl(epfd, operation, fd, &event) == 0);
+}
+
+static void wait_for(int fd) {
+    struct epoll_event event;
+    for (int i = 0; i < 100; i++) {
+        if (epoll_wait(epfd, &event, 1, 20000) == 1 && event.data.fd == fd) return;
+    }
+    CHECK(false);
+}
+
+/* Serves one client; with `asks`, it asks for the lock in the middle of the handshake. */
+static void serve(bool asks) {
+    char data[8], byte;
+    int result;
+    wait_for(listener);
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    CHECK(fd >= 0);
+    watch(EPOLL_CTL_ADD, fd);
+    SSL *ssl = SSL_new(server);
+    SSL_set_accept_state(ssl);
+    CHECK(SSL_set_fd(ssl, fd) == 1);
+    while (recv(fd, &byte, 1, MSG_PEEK) < 0) usleep(100);
+    while ((result = SSL_do_handshake(ssl)) != 1) {
+        CHECK(SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ);
+        if (asks) ask();
+        asks = false;
+        wait_for(fd);
+    }
+    while ((result = SSL_read(ssl, data, 8)) <= 0) {
+        CHECK(SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ);
+        wait_for(fd);
+    }
+    CHECK(SSL_write(ssl, "pong", 4) == 4);
+    SSL_free(ssl);
+    close(fd);
+}
+
+/* Record locks are a process's, so the other is one. */
+static bool attend_a_process(void) {
+    int status;
+    char byte;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) _exit(!visit_while_holding(held[1]));
+    CHECK(read(held[0], &byte, 1) == 1);
+    serve(true);
+    CHECK(waitpid(child, &status, 0) == child);
+    return status == 0;
+}
+
+static bool attend_a_thread(void) {
+    pthread_t thread;
+    char byte;
+    bool progress;
+    CHECK(pthread_create(&thread, NULL, other, &progress) == 0);
+    CHECK(read(held[0], &byte, 1) == 1);
+    serve(true);
+    CHECK(pthread_join(thread, NULL) == 0);
+    return progress;
+}
+
+int main(int argc, char **argv) {
+    char name[] = "/tmp/hasten-locks-XXXXXX";
+    int ends[2];
+    what = argc > 1 ? argv[1] : "";
+    signal(SIGPIPE, SIG_IGN);
+    alarm(100);
+    server = server_context("rsa-2048");
+    client = client_context(0);
+    listener = listen_on_loopback(&port);
+    epfd = epoll_create1(EPOLL_CLOEXEC);
+    CHECK(pipe(held) == 0 && pipe(ends) == 0 && mtx_init(&c_mutex, mtx_plain) == thrd_success);
+    stream = fdopen(ends[0], "r");
+    stream_end = ends[1];
+    file = mkstemp(name);
+    CHECK(stream != NULL && file >= 0 && unlink(name) == 0);
+    watch(EPOLL_CTL_ADD, listener);
+    for (int i = 0; i < 2; i++) {
+        pid_t visitor = send_clients(port, 1, 1, 0, true);
+        serve(false);
+        CHECK(failures_of(visitor) == 0);
+    }
+    printf("progress %d\n", is(what, "record") ? attend_a_process() : attend_a_thread());
+    return finish();
+}

@@ -1,0 +1,26 @@
+//! A thread with a suspended handshake waits for what another holds until that handshake has gone on.
+
+use hasten_telemetry::Event;
+use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
+
+fn goes_on(what: &str) {
+    let counters = Program::named("locks").same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
+    assert!(counters[Event::Suspended] > 1, "{what}: nothing was suspended");
+    assert!(counters[Event::CalledIn] > 0, "{what}: nothing was called in");
+}
+
+macro_rules! waits {
+    ($($name:ident => $what:literal)+) => { $(#[test] fn $name() { goes_on($what) })+ };
+}
+
+waits! {
+    a_mutex => "mutex"
+    a_mutex_with_a_time_limit => "timed"
+    a_mutex_of_c11 => "c-mutex"
+    a_lock_for_readers => "shared"
+    a_lock_for_a_writer => "exclusive"
+    a_lock_on_a_file => "record"
+    a_line_of_a_stream => "line"
+    a_block_of_a_stream => "block"
+    a_character_of_a_stream => "character"
+}
