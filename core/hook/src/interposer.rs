@@ -138,6 +138,12 @@ impl Interposer {
         !slots::is_mixed()
     }
 
+    /// Whether every wait of every thread goes through a function of the C library, as far as libraries show.
+    #[inline]
+    pub fn sees_waits(&self) -> bool {
+        !slots::blocks_unseen()
+    }
+
     /// Whether the objects of this process are watched and rewritten.
     pub fn is_active(&self) -> bool {
         self.state.try_lock().is_ok_and(|state| state.phase == Phase::Active)

@@ -76,6 +76,27 @@ const LEFT_ALONE: [&[u8]; 8] = [
     b"libresolv.so.2",
 ];
 
+/// Libraries whose own system calls block: no slot leads to those.
+const BLOCKING_THEMSELVES: [&[u8]; 3] = [b"liburing", b"libaio", b"libgo."];
+
+/// What a shared library with a Go runtime exports.
+const GO: &CStr = c"crosscall2";
+
+static BLOCKS_UNSEEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a thread of this process may block in system calls that no library function makes.
+pub(crate) fn blocks_unseen() -> bool {
+    BLOCKS_UNSEEN.load(Ordering::Relaxed)
+}
+
+fn look_for_system_calls(object: &Object) {
+    // SAFETY: the handle of a loaded object, and a C string.
+    let has_go = || unsafe { !libc::dlsym(object.handle(), GO.as_ptr()).is_null() };
+    if BLOCKING_THEMSELVES.iter().any(|name| object.soname().starts_with(name)) || has_go() {
+        BLOCKS_UNSEEN.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Somebody may call the library around the hooks.
 static MIXED: AtomicBool = AtomicBool::new(false);
 
@@ -98,6 +119,7 @@ pub(crate) unsafe fn rewrite(object: &Object, tables: &[&[Hook]]) {
     if object.is_own() || LEFT_ALONE.contains(&object.soname()) {
         return;
     }
+    look_for_system_calls(object);
     let (mut is_user, mut is_elsewhere) = (false, false);
     object.each_relocation(|relocation| {
         let Some(hook) = find(tables, relocation.name).filter(|hook| is_for(hook, object)) else { return };

@@ -319,6 +319,8 @@ names! {
         NestedLoop => "nested-loop",
         /// OpenSSL was given another provider, engine or set of properties while the program runs.
         ReconfiguredOpenssl => "reconfigured-openssl",
+        /// A thread blocked deep in its stack, upon the frames of a suspended handshake.
+        DeepStack => "deep-stack",
     }
 }
 
@@ -358,6 +360,10 @@ impl Doubt {
             Self::ReconfiguredOpenssl => {
                 "The program loaded a provider or changed the default properties of OpenSSL while it ran: do it before \
                  the first handshake (in openssl.cnf), and restart it."
+            }
+            Self::DeepStack => {
+                "A thread of the program blocked hundreds of kilobytes deeper in its stack than where it shakes hands: \
+                 please report which program it is, and leave TLS out with HASTEN_DISABLE=tls."
             }
         }
     }

@@ -12,10 +12,10 @@ use core::sync::atomic::AtomicPtr;
 use hasten_hook::{By, Hook, Library, before};
 use libc::{FILE, pollfd};
 
-use crate::fds;
 use crate::hooks::original;
 use crate::openssl::Ssl;
 use crate::runtime::{Runtime, SUSPENDED};
+use crate::{fds, loans};
 
 pub(crate) use self::table::{BLOCKING, TOUCHING};
 
@@ -97,31 +97,37 @@ extern "C" fn before_control(_: c_int, command: c_int) {
     }
 }
 
-/// A system call made by hand.
-extern "C" fn before_syscall(number: libc::c_long) {
-    const BLOCKING: [libc::c_long; 19] = [
-        libc::SYS_io_uring_enter,
-        libc::SYS_io_getevents,
-        libc::SYS_futex,
-        libc::SYS_poll,
-        libc::SYS_ppoll,
-        libc::SYS_epoll_wait,
-        libc::SYS_epoll_pwait,
-        libc::SYS_epoll_pwait2,
-        libc::SYS_select,
-        libc::SYS_pselect6,
-        libc::SYS_nanosleep,
-        libc::SYS_clock_nanosleep,
-        libc::SYS_wait4,
-        libc::SYS_waitid,
-        libc::SYS_execve,
-        libc::SYS_execveat,
-        libc::SYS_clone,
-        libc::SYS_vfork,
-        libc::SYS_exit_group,
+/// A system call made by hand. Few of them do not block, and few programs make any.
+extern "C" fn before_syscall(number: libc::c_long, _: libc::c_long, operation: libc::c_long) {
+    const HARMLESS: [libc::c_long; 17] = [
+        libc::SYS_gettid,
+        libc::SYS_getpid,
+        libc::SYS_tgkill,
+        libc::SYS_getrandom,
+        libc::SYS_getcpu,
+        libc::SYS_gettimeofday,
+        libc::SYS_clock_gettime,
+        libc::SYS_memfd_create,
+        libc::SYS_membarrier,
+        libc::SYS_madvise,
+        libc::SYS_prctl,
+        libc::SYS_statx,
+        libc::SYS_perf_event_open,
+        libc::SYS_bpf,
+        libc::SYS_pidfd_open,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_sched_setaffinity,
     ];
-    if BLOCKING.contains(&number) {
+    let wakes = number == libc::SYS_futex && operation as c_int & 0x7f == libc::FUTEX_WAKE;
+    if !wakes && !HARMLESS.contains(&number) {
         before_blocking();
+    }
+}
+
+/// Something is asked of a connection by its descriptor: what lies unread, perhaps, until the client has answered.
+extern "C" fn before_asking(fd: c_int) {
+    if Runtime::existing().is_none_or(|runtime| !runtime.is_inside()) {
+        loans::release_descriptor(fd);
     }
 }
 
@@ -218,14 +224,17 @@ mod table {
             sem_wait sem_timedwait sem_clockwait
             flock lockf msgrcv msgsnd semop semtimedop mq_receive mq_timedreceive mq_send mq_timedsend
             aio_suspend lio_listio tcdrain
+            sched_yield pthread_yield thrd_yield
             getaddrinfo getnameinfo gethostbyname gethostbyname_r gethostbyname2_r
             system popen pclose posix_spawn posix_spawnp vfork clone
             epoll_pwait2 sigpause
             execv execvp execvpe execl execlp execle fexecve
             exit _exit _Exit quick_exit pthread_exit
             dlclose;
+        before_asking:
+            ioctl;
         before_reading:
-            readv preadv recvfrom recvmsg recvmmsg __read_chk __recv_chk __recvfrom_chk;
+            eventfd_read readv preadv recvfrom recvmsg recvmmsg __read_chk __recv_chk __recvfrom_chk;
         before_writing:
             write writev send sendto sendmsg sendmmsg sendfile sendfile64;
         before_splicing:

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use crate::handshake::{Call, HandshakeFn, drive, set_would_block, share, suspended};
 use crate::openssl::*;
 use crate::runtime::Runtime;
+use crate::suspension::{self, Cause};
 
 pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
     // SAFETY: the server's call. A handshake of another thread cannot be ended from here, so that calls it
@@ -27,6 +28,11 @@ pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ss
                 if handshake.take() {
                     handshake.let_go(ssl);
                 }
+            }
+            // It is freed when its frames can be put back.
+            Some(handshake) if handshake.is_out_of_reach() => {
+                suspension::end(Cause::DeepStack);
+                return handshake.is_orphan.store(true, Release);
             }
             Some(handshake) => handshake.cancel_for_free(),
             None => {}
@@ -47,6 +53,10 @@ pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
                 if handshake.take() {
                     handshake.let_go(ssl);
                 }
+            }
+            Some(handshake) if handshake.is_out_of_reach() => {
+                suspension::end(Cause::DeepStack);
+                return 0;
             }
             Some(handshake) => handshake.cancel_for_clear(),
             None => {}

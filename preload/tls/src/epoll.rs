@@ -101,6 +101,7 @@ fn turn(
         return wait(timeout);
     }
     runtime.heed_others();
+    runtime.keep_clear();
     runtime.turn.begin(epfd, timeout);
     let count = if runtime.suspended.borrow().is_empty() {
         wait(timeout)

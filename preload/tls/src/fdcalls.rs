@@ -119,7 +119,11 @@ fn is_held_back(fd: c_int) -> bool {
     if runtime.is_calling_in.get() {
         return runtime.running().is_some_and(|handshake| handshake.fd.get() == fd);
     }
-    blocking::before_reading(fd);
+    if !runtime.is_inside() {
+        // A server that reads what libssl should read waits for the client to go on.
+        loans::release_descriptor(fd);
+        blocking::before_reading(fd);
+    }
     false
 }
 

@@ -140,6 +140,7 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
         }
         let runtime = Runtime::get();
         runtime.heed_others();
+        runtime.keep_clear();
         let resumed = match suspended(ssl) {
             Some(handshake) if !core::ptr::eq(handshake.runtime, runtime) => {
                 if !handshake.is_called_in(ssl) {
@@ -326,6 +327,16 @@ impl Handshake {
             self.raise();
             self.settle(State::Returned, call, true)
         }
+    }
+
+    /// Whether its function was left, and its frames have to be put back to go on.
+    pub(crate) fn has_frames(&self) -> bool {
+        matches!(self.state.get(), State::Waiting | State::Ready)
+    }
+
+    /// Whether frames of the server lie where its own would have to be, and another thread may look at them.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        self.has_frames() && self.slice.is_covered() && !slice::is_only_thread()
     }
 
     /// Keeps what the function has returned until the server comes for it.

@@ -57,6 +57,9 @@ impl Runtime {
 
     /// Runs a suspended handshake on to its next need of the network.
     pub(crate) fn call_in(&self, handshake: &Handshake) {
+        if handshake.is_out_of_reach() {
+            return suspension::end(Cause::DeepStack);
+        }
         if handshake.is_orphan.load(Acquire) {
             // SAFETY: its last owner, in another thread, has freed it.
             return unsafe { self.free_orphan(handshake) };

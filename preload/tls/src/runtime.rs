@@ -102,6 +102,8 @@ pub(crate) struct Runtime {
     made: Cell<usize>,
     /// Handshakes on the free list.
     idle: Cell<usize>,
+    /// How deep the stack may be before something suspended has to be called in; 0 if nothing is.
+    near: Cell<usize>,
     /// The stack that the system gave this thread.
     stack: Cell<(usize, usize)>,
     /// Reads of the running handshake find nothing: it is called in, and the rest is the server's to read.
@@ -174,6 +176,7 @@ impl Runtime {
             free: Cell::new(null()),
             made: Cell::new(0),
             idle: Cell::new(0),
+            near: Cell::new(0),
             stack: Cell::new((stack.start, stack.end)),
             is_calling_in: Cell::new(false),
             is_cancelling: Cell::new(false),
@@ -244,6 +247,29 @@ impl Runtime {
         start..end
     }
 
+    /// Calls in what the frames of the server would soon lie upon.
+    #[inline]
+    pub(crate) fn keep_clear(&self) {
+        if slice::here() < self.near.get() && !self.is_inside() {
+            self.clear();
+        }
+    }
+
+    #[cold]
+    fn clear(&self) {
+        self.call_in_if(|handshake| handshake.has_frames() && slice::here() < handshake.slice.near());
+        self.note_depth();
+    }
+
+    fn note_depth(&self) {
+        // SAFETY: handshakes are never freed.
+        let suspended = self.suspended.borrow();
+        let all = suspended.iter().map(|handshake| unsafe { &**handshake });
+        let near =
+            all.filter(|handshake| handshake.has_frames()).map(|handshake| handshake.slice.near()).max();
+        self.near.set(near.unwrap_or(0));
+    }
+
     /// Whether operations are queued.
     #[inline]
     pub(crate) fn has_waiting(&self) -> bool {
@@ -297,7 +323,9 @@ impl Runtime {
         }
         self.step(handshake, || {
             // SAFETY: whoever acquired the handshake has seen that there is room.
-            unsafe { handshake.slice.begin(body, core::ptr::from_ref(handshake) as usize) }
+            unsafe {
+                handshake.slice.begin(&self.native_stack(), body, core::ptr::from_ref(handshake) as usize);
+            }
         });
         self.go_on_with_group(handshake)
     }
@@ -511,6 +539,7 @@ impl Runtime {
         self.waiting.set(0);
         self.ready.clear();
         self.suspended.borrow_mut().clear();
+        self.near.set(0);
         SUSPENDED.store(0, Ordering::Relaxed);
     }
 
@@ -545,11 +574,16 @@ pub(crate) fn count_suspended(handshake: &Handshake, suspended: bool) {
     if suspended {
         SUSPENDED.fetch_add(1, Ordering::Relaxed);
         list.borrow_mut().push(handshake);
+        let near = &handshake.runtime.near;
+        near.set(near.get().max(handshake.slice.near()));
     } else {
         SUSPENDED.fetch_sub(1, Ordering::Relaxed);
         let mut list = list.borrow_mut();
         if let Some(at) = list.iter().position(|other| core::ptr::eq(*other, handshake)) {
             list.swap_remove(at);
+        }
+        if list.is_empty() {
+            handshake.runtime.near.set(0);
         }
     }
 }

@@ -17,17 +17,22 @@
 //! ```
 //!
 //! Frames can only be where they were, so a slice belongs to its thread. If
-//! the server calls from below `top`, its frames there are put aside while
-//! the slice runs.
+//! the server calls from below `top`, its frames there would have to be put
+//! aside while the slice runs. Another thread may hold a reference into them
+//! (a condition variable that somebody waits on lives on a stack), so that is
+//! done in processes of one thread alone. It is rare: a server that goes
+//! deeper has its slices called in before they are covered (`Slice::is_near`).
 
 use core::arch::naked_asm;
 use core::cell::{Cell, UnsafeCell};
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// How much deeper than the first a later call may be without frames being put aside.
-pub(crate) const GAP: usize = 32 << 10;
+/// How much deeper than the first a later call may be without frames being put aside: a sixteenth of the stack, within
+/// these bounds.
+const SMALLEST_GAP: usize = 32 << 10;
+const LARGEST_GAP: usize = 256 << 10;
 
 /// What must be left of the stack below the gap for libssl, as for a thread of a stock server.
 const ROOM: usize = 96 << 10;
@@ -38,6 +43,8 @@ pub(crate) struct Slice {
     base: Cell<*mut u8>,
     top: Cell<*mut u8>,
     sp: Cell<*mut u8>,
+    /// Half of the gap.
+    near: Cell<usize>,
     /// The frames from `sp` to `top`, while they are not on the stack.
     frames: UnsafeCell<Vec<u8>>,
     /// The server's frames from `base` to `top`, while those of the slice are there.
@@ -50,6 +57,7 @@ impl Slice {
             base: Cell::new(null_mut()),
             top: Cell::new(null_mut()),
             sp: Cell::new(null_mut()),
+            near: Cell::new(0),
             frames: UnsafeCell::new(Vec::new()),
             aside: UnsafeCell::new(Vec::new()),
         }
@@ -59,10 +67,17 @@ impl Slice {
     ///
     /// # Safety
     ///
-    /// `has_room` for the present stack; nothing of this slice is on it.
-    pub(crate) unsafe fn begin(&self, body: unsafe extern "C" fn(usize), argument: usize) {
+    /// `has_room` for this stack, which is the present one; nothing of this slice is on it.
+    pub(crate) unsafe fn begin(
+        &self,
+        stack: &Range<usize>,
+        body: unsafe extern "C" fn(usize),
+        argument: usize,
+    ) {
         const ALIGN: usize = 64;
-        self.top.set(((here() - GAP) & !(ALIGN - 1)) as *mut u8);
+        let (here, gap) = (here(), gap(stack));
+        self.near.set(here - gap / 2);
+        self.top.set(((here - gap) & !(ALIGN - 1)) as *mut u8);
         // SAFETY: the contract; `top` is within the stack, and 16-aligned.
         unsafe { enter(self, body, argument) }
     }
@@ -100,6 +115,11 @@ impl Slice {
     /// Whether resuming here puts frames aside.
     pub(crate) fn is_covered(&self) -> bool {
         here() < self.top.get() as usize + 1024
+    }
+
+    /// At which depth of the stack it should be resumed, before it is covered.
+    pub(crate) fn near(&self) -> usize {
+        self.near.get()
     }
 
     /// Gives memory back.
@@ -160,7 +180,25 @@ pub(crate) fn native_stack() -> Range<usize> {
 /// Whether a function can be begun here: on the thread's own stack, with room.
 pub(crate) fn has_room(stack: &Range<usize>) -> bool {
     let here = here();
-    stack.contains(&here) && here - stack.start >= GAP + ROOM
+    stack.contains(&here) && here - stack.start >= gap(stack) + ROOM
+}
+
+fn gap(stack: &Range<usize>) -> usize {
+    (stack.len() / 16).clamp(SMALLEST_GAP, LARGEST_GAP)
+}
+
+/// Whether nobody else can look at this stack. Asks the kernel, which has one link more than two for each thread.
+#[cold]
+pub(crate) fn is_only_thread() -> bool {
+    let mut threads = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a C string; stat(2) writes what it succeeds for; errno is this thread's. The function of that name is
+    // younger than the floor.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let known = libc::syscall(libc::SYS_stat, c"/proc/self/task".as_ptr(), threads.as_mut_ptr()) == 0;
+        *libc::__errno_location() = errno;
+        known && threads.assume_init().st_nlink == 3
+    }
 }
 
 /// The CPU keeps a second stack of return addresses, which cannot be copied.
@@ -356,6 +394,25 @@ mod tests {
         }
     }
 
+    /// The part of the native stack for which the gap is smallest.
+    fn stack() -> Range<usize> {
+        here() - SMALLEST_GAP - ROOM - 4096..native_stack().end.min(here() + 4096)
+    }
+
+    #[test]
+    fn the_gap_goes_by_the_stack() {
+        let gap_of = |size: usize| gap(&(0x1000..0x1000 + size));
+        assert_eq!(gap_of(256 << 10), SMALLEST_GAP);
+        assert_eq!(gap_of(1 << 20), 64 << 10);
+        assert_eq!(gap_of(8 << 20), LARGEST_GAP);
+        assert_eq!(gap_of(1 << 40), LARGEST_GAP);
+    }
+
+    #[test]
+    fn the_kernel_knows_of_other_threads() {
+        assert!(!is_only_thread(), "tests run in threads");
+    }
+
     fn walk(steps: u32) -> Box<Walk> {
         Box::new(Walk { slice: Slice::new(), log: Vec::new(), steps })
     }
@@ -381,7 +438,7 @@ mod tests {
         assert!(has_room(&native_stack()));
         // SAFETY: there is room, and the walk outlives every step.
         unsafe {
-            it.slice.begin(body, argument);
+            it.slice.begin(&native_stack(), body, argument);
             it.slice.resume();
             it.slice.resume();
             it.slice.resume();
@@ -394,7 +451,7 @@ mod tests {
         let mut it = walk(4);
         let argument = (&raw mut *it) as usize;
         // SAFETY: as above.
-        unsafe { it.slice.begin(body, argument) };
+        unsafe { it.slice.begin(&stack(), body, argument) };
         // 1 KiB each: one above the slice, two below its top, one far below.
         for depth in [4, 33, 36, 80] {
             let expected: u64 = (0..=depth as u64).map(|at| at * 128).sum();
@@ -410,7 +467,7 @@ mod tests {
         unsafe {
             for it in &mut all {
                 let argument = (&raw mut **it) as usize;
-                it.slice.begin(body, argument);
+                it.slice.begin(&native_stack(), body, argument);
             }
             for _ in 0..5 {
                 all.iter().rev().for_each(|it| it.slice.resume());
@@ -424,8 +481,8 @@ mod tests {
         std::thread::spawn(|| {
             let stack = native_stack();
             assert!(has_room(&stack));
-            assert!(!has_room(&(stack.start..here() - GAP)), "somebody else's");
-            assert!(!has_room(&(here() - GAP..stack.end)), "too short");
+            assert!(!has_room(&(stack.start..here() - SMALLEST_GAP)), "somebody else's");
+            assert!(!has_room(&(here() - SMALLEST_GAP..stack.end)), "too short");
             assert!(!has_room(&(0..0)));
         })
         .join()

@@ -76,9 +76,9 @@ fn is_fit() -> bool {
     true
 }
 
-/// Whether a handshake that is suspended now is met through the hooks only.
+/// Whether a handshake that is suspended now is met through the hooks only, and its thread blocks in sight.
 pub(crate) fn is_sound() -> bool {
-    INTERPOSER.is_sound()
+    INTERPOSER.is_sound() && INTERPOSER.sees_waits()
 }
 
 const UNKNOWN: u8 = 0;

@@ -29,6 +29,8 @@ pub(crate) enum Cause {
     Nested = 4,
     /// OpenSSL was given another provider, or other properties.
     Reconfigured = 5,
+    /// The thread blocks, or gives an SSL up, deep in its stack, upon the frames of a suspended handshake.
+    DeepStack = 6,
 }
 
 impl Cause {
@@ -39,6 +41,7 @@ impl Cause {
             Cause::NobodyCame => Doubt::NobodyCame,
             Cause::Nested => Doubt::NestedLoop,
             Cause::Reconfigured => Doubt::ReconfiguredOpenssl,
+            Cause::DeepStack => Doubt::DeepStack,
         }
     }
 }

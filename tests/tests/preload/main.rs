@@ -1,6 +1,7 @@
 //! Small servers under the library: each has one habit, and must not notice that it is accelerated.
 
 mod conditions;
+mod deep;
 mod descriptors;
 mod keys;
 mod locks;

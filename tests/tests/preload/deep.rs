@@ -1,0 +1,11 @@
+//! A thread blocks deep in its stack, where the frames of a suspended handshake belong.
+
+use hasten_telemetry::Event;
+use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
+
+#[test]
+fn what_another_thread_uses_there_stays_as_it_is() {
+    let counters = Program::named("deep").same_as_stock(&[], &[EAGER, EVERY_BATCH]);
+    // The first that is out of reach ends suspension.
+    assert_eq!(counters[Event::Suspended], 1);
+}
