@@ -501,6 +501,21 @@ static void crowd(int count) {
     ordinary();
 }
 
+/* Sockets that become blocking before a handshake, and in the middle of one. */
+static void becomes_blocking(void) {
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), true);
+    set_blocking(peer.fd, true);
+    await_hello(&peer);
+    report("blocking handshake", SSL_do_handshake(peer.ssl));
+    report("attended", attend(&peer));
+    report("failed visits", part(&peer));
+    peer = interrupted();
+    set_blocking(peer.fd, true);
+    report("then blocking", SSL_do_handshake(peer.ssl));
+    report("attended", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
 /* The handshake at the end of the process. */
 static void exits(void) {
     interrupted();
@@ -535,6 +550,7 @@ int main(int argc, char **argv) {
     else if (is(what, "callback")) from_a_callback(false);
     else if (is(what, "callback-frees")) from_a_callback(true);
     else if (is(what, "crowd")) crowd(1500);
+    else if (is(what, "blocking")) becomes_blocking();
     else if (is(what, "exit")) exits();
     else if (strncmp(what, "shared", 6) == 0 || is(what, "duplicated")) references(what);
     else transfer(what);

@@ -4,10 +4,11 @@
 //! is suspended has been called in (`loans.rs`). Locks are in `locks.rs`, waits
 //! that report connections in `epoll.rs` and `loans.rs`.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::{AtomicI32, AtomicPtr};
 
 use hasten_hook::{By, Hook, Library, before};
 use libc::{FILE, pollfd};
@@ -90,9 +91,54 @@ extern "C" fn before_checked_block(_: *mut c_void, _: usize, _: usize, _: usize,
     before_stream(stream);
 }
 
-/// A lock on a file that somebody else may hold.
-extern "C" fn before_control(_: c_int, command: c_int) {
-    if matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) {
+/// A lock on a file that somebody else may hold, or another mode of a connection.
+extern "C" fn before_control(fd: c_int, command: c_int) {
+    match command {
+        libc::F_SETLKW | libc::F_OFD_SETLKW => before_blocking(),
+        libc::F_SETFL => before_asking(fd),
+        _ => {}
+    }
+}
+
+/// A FIFO has no other end yet, perhaps.
+extern "C" fn before_opening(path: *const c_char, flags: c_int) {
+    open_at(libc::AT_FDCWD, path, flags);
+}
+
+extern "C" fn before_opening_at(directory: c_int, path: *const c_char, flags: c_int) {
+    open_at(directory, path, flags);
+}
+
+extern "C" fn before_opening_a_stream(path: *const c_char) {
+    open_at(libc::AT_FDCWD, path, 0);
+}
+
+fn open_at(directory: c_int, path: *const c_char, flags: c_int) {
+    if flags & libc::O_NONBLOCK != 0
+        || path.is_null()
+        || Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty())
+    {
+        return;
+    }
+    let mut file = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the program's path; the kernel writes what it succeeds for; errno is this thread's.
+    let is_fifo = unsafe {
+        let errno = *libc::__errno_location();
+        let known = libc::syscall(libc::SYS_newfstatat, directory, path, file.as_mut_ptr(), 0) == 0;
+        *libc::__errno_location() = errno;
+        known && file.assume_init().st_mode & libc::S_IFMT == libc::S_IFIFO
+    };
+    if is_fifo {
+        before_blocking();
+    }
+}
+
+/// What runs once, in another thread at this moment perhaps.
+extern "C" fn before_once(control: *const AtomicI32) {
+    /// glibc's: 0 not begun, 1 under way, 2 done; above that the number of forks.
+    const UNDER_WAY: i32 = 1;
+    // SAFETY: null, or the program's variable.
+    if unsafe { control.as_ref() }.is_some_and(|state| state.load(Acquire) & 3 == UNDER_WAY) {
         before_blocking();
     }
 }
@@ -136,30 +182,21 @@ pub(crate) extern "C" fn before_reading(fd: c_int) {
     if Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty()) {
         return;
     }
-    let mut ready = pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor in a local variable; reads its flags, and asks without waiting.
-    let blocks = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
-    };
-    if blocks {
+    if would_block(fd, libc::POLLIN) {
         before_blocking();
     }
+}
+
+fn would_block(fd: c_int, event: libc::c_short) -> bool {
+    let mut ready = pollfd { fd, events: event, revents: 0 };
+    // SAFETY: one descriptor in a local variable; asks without waiting.
+    !fds::is_non_blocking(fd) && unsafe { original::poll.get()(&raw mut ready, 1, 0) == 0 }
 }
 
 /// Writes that would block.
 pub(crate) extern "C" fn before_writing(fd: c_int) {
     let Some(runtime) = Runtime::existing() else { return };
-    if runtime.suspended.borrow().is_empty() || runtime.is_inside() || fds::is_known_non_blocking(fd) {
-        return;
-    }
-    let mut ready = pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: as `before_reading`.
-    let blocks = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags >= 0 && flags & libc::O_NONBLOCK == 0 && original::poll.get()(&raw mut ready, 1, 0) == 0
-    };
-    if blocks {
+    if !runtime.suspended.borrow().is_empty() && !runtime.is_inside() && would_block(fd, libc::POLLOUT) {
         before_blocking();
     }
 }
@@ -226,7 +263,7 @@ mod table {
             aio_suspend lio_listio tcdrain
             sched_yield pthread_yield thrd_yield
             getaddrinfo getnameinfo gethostbyname gethostbyname_r gethostbyname2_r
-            system popen pclose posix_spawn posix_spawnp vfork clone
+            system popen pclose posix_spawn posix_spawnp vfork _Fork clone
             epoll_pwait2 sigpause
             execv execvp execvpe execl execlp execle fexecve
             exit _exit _Exit quick_exit pthread_exit
@@ -243,6 +280,14 @@ mod table {
             connect;
         before_control:
             fcntl fcntl64;
+        before_opening:
+            open open64 __open_2 __open64_2;
+        before_opening_at:
+            openat openat64 __openat_2 __openat64_2;
+        before_opening_a_stream:
+            fopen fopen64 freopen freopen64;
+        before_once:
+            pthread_once call_once;
         before_character:
             getc fgetc _IO_getc fgetwc getwc;
         before_scanning:

@@ -26,7 +26,7 @@ static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 
 #[derive(Debug)]
 struct Entry {
-    /// ACCEPTED | NON_BLOCKING | SUSPENDED | (epfd + 1) << 32 | events
+    /// ACCEPTED | SUSPENDED | (epfd + 1) << 32 | events
     state: AtomicU64,
     /// epoll_event.data
     cookie: AtomicU64,
@@ -43,11 +43,10 @@ struct Entry {
 const SHARED: u64 = u64::MAX;
 
 const ACCEPTED: u64 = 1 << 63;
-const NON_BLOCKING: u64 = 1 << 62;
 /// A handshake on it is suspended.
 const SUSPENDED: u64 = 1 << 61;
 /// What is true of the descriptor with whichever epoll instance.
-const KEPT: u64 = ACCEPTED | NON_BLOCKING | SUSPENDED;
+const KEPT: u64 = ACCEPTED | SUSPENDED;
 const EPFD_SHIFT: u32 = 32;
 const EPFD_MASK: u64 = (1 << 29) - 1;
 
@@ -87,12 +86,12 @@ pub(crate) fn init() {
 }
 
 /// A connection was accepted under this number: all that was known is stale.
-pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
+pub(crate) fn accepted(fd: c_int) {
     if let Some(entry) = entry(fd) {
         entry.waiter.store(0, Relaxed);
         entry.socket.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
-        entry.state.store(ACCEPTED | if non_blocking { NON_BLOCKING } else { 0 }, Relaxed);
+        entry.state.store(ACCEPTED, Relaxed);
     }
 }
 
@@ -238,24 +237,12 @@ pub(crate) fn is_accepted(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & ACCEPTED != 0)
 }
 
-/// Whether operations on it are known never to block.
-pub(crate) fn is_known_non_blocking(fd: c_int) -> bool {
-    entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & NON_BLOCKING != 0)
-}
-
-/// Whether operations on it never block; asks the kernel once.
+/// Whether operations on it never block at this moment. Asks the kernel: another process may share the socket and change
+/// that, without a word.
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {
-    let Some(entry) = entry(fd) else { return false };
-    if entry.state.load(Relaxed) & NON_BLOCKING != 0 {
-        return true;
-    }
     // SAFETY: F_GETFL only reads flags.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags < 0 || flags & libc::O_NONBLOCK == 0 {
-        return false;
-    }
-    entry.state.fetch_or(NON_BLOCKING, Relaxed);
-    true
+    flags >= 0 && flags & libc::O_NONBLOCK != 0
 }
 
 #[inline]
@@ -283,8 +270,8 @@ mod tests {
     fn follows_a_descriptor_through_its_life() {
         assert_eq!(registration(9), None, "before init nothing is known");
         init();
-        accepted(9, true);
-        assert!(is_accepted(9) && is_non_blocking(9));
+        accepted(9);
+        assert!(is_accepted(9));
         assert_eq!(registration(9), None);
 
         add(0, 9, u64::MAX);
@@ -303,7 +290,7 @@ mod tests {
         assert!(!is_accepted(9));
 
         add(5, 9, 1);
-        accepted(9, false);
+        accepted(9);
         assert_eq!(registration(9), None, "a reused number starts afresh");
 
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -323,7 +310,7 @@ mod tests {
         assert!(!is_shared(5), "another epoll instance under the same number");
 
         for fd in [-1, CAPACITY as c_int, c_int::MAX] {
-            accepted(fd, true);
+            accepted(fd);
             add(1, fd, 2);
             closed(fd);
             assert_eq!(registration(fd), None);

@@ -239,7 +239,8 @@ unsafe fn unfit(ssl: *mut Ssl) -> Option<Reason> {
     // SAFETY: as `drive`.
     unsafe {
         let is_async = SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0;
-        if is_async || SSL_is_dtls.get()(ssl) != 0 || is_shared(ssl) {
+        // A child that the C library does not know of has no runtime of its own, either.
+        if is_async || SSL_is_dtls.get()(ssl) != 0 || is_shared(ssl) || fds::is_vfork_child() {
             Some(Reason::NotPolled)
         } else if !start::is_sound() || suspension::is_in_bio() {
             Some(Reason::UnknownLibrary)

@@ -262,12 +262,13 @@ impl Runtime {
     }
 
     fn note_depth(&self) {
-        // SAFETY: handshakes are never freed.
         let suspended = self.suspended.borrow();
-        let all = suspended.iter().map(|handshake| unsafe { &**handshake });
-        let near =
-            all.filter(|handshake| handshake.has_frames()).map(|handshake| handshake.slice.near()).max();
-        self.near.set(near.unwrap_or(0));
+        let near = suspended.iter().filter_map(|handshake| {
+            // SAFETY: handshakes are never freed.
+            let handshake = unsafe { &**handshake };
+            handshake.has_frames().then(|| handshake.slice.near())
+        });
+        self.near.set(near.max().unwrap_or(0));
     }
 
     /// Whether operations are queued.

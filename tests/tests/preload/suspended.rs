@@ -47,6 +47,7 @@ scenarios! {
         registered_anew => "reregistered"
         odd_arguments => "odd-calls"
         a_callback_that_meddles => "callback"
+        a_socket_that_becomes_blocking => "blocking"
         more_than_there_are_stacks_for => "crowd";
 }
 

@@ -1,11 +1,14 @@
 /*
- * A thread waits for what another holds until a client of this very thread has its answer.
+ * A thread waits for what another does once a client of this very thread has its answer.
  *
  * The client begins its handshake; the server calls into libssl once, and then
- * asks for the lock. Stock, the answer is on its way by then.
+ * asks for a lock, or reads. Stock, the answer is on its way by then.
  */
 #include "common.h"
-#include <sys/file.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <threads.h>
 
 static SSL_CTX *server, *client;
@@ -16,7 +19,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static mtx_t c_mutex;
 static FILE *stream;
-static int stream_end, file;
+static int stream_end, file, event;
+static char fifo[64];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static volatile bool is_done, is_under_way;
 
 static void set_record(short kind, int command) {
     struct flock record = {.l_type = kind, .l_whence = SEEK_SET, .l_len = 1};
@@ -36,11 +42,25 @@ static void let_go(void) {
     if (is(what, "c-mutex")) CHECK(mtx_unlock(&c_mutex) == thrd_success);
     if (is(what, "shared") || is(what, "exclusive")) CHECK(pthread_rwlock_unlock(&rwlock) == 0);
     if (is(what, "record")) set_record(F_UNLCK, F_SETLK);
-    if (is(what, "line") || is(what, "block") || is(what, "character")) CHECK(write(stream_end, "go on\n", 6) == 6);
+    if (is(what, "event")) CHECK(eventfd_write(event, 1) == 0);
+    if (is(what, "fifo")) CHECK(close(open(fifo, O_WRONLY)) == 0);
+    is_done = true;
+    if (is(what, "system-call") || is(what, "line") || is(what, "block") || is(what, "character")) CHECK(write(stream_end, "go on\n", 6) == 6);
+}
+
+static void until_done(void) {
+    is_under_way = true;
+    while (!is_done) usleep(100);
+}
+
+static void *run_once(void *argument) {
+    CHECK(pthread_once(&once, until_done) == 0);
+    return argument;
 }
 
 static void ask(void) {
     char line[16] = {0};
+    eventfd_t count;
     struct timespec end;
     CHECK(clock_gettime(CLOCK_REALTIME, &end) == 0);
     end.tv_sec += 30;
@@ -50,6 +70,11 @@ static void ask(void) {
     if (is(what, "shared")) CHECK(pthread_rwlock_rdlock(&rwlock) == 0 && pthread_rwlock_unlock(&rwlock) == 0);
     if (is(what, "exclusive")) CHECK(pthread_rwlock_wrlock(&rwlock) == 0 && pthread_rwlock_unlock(&rwlock) == 0);
     if (is(what, "record")) set_record(F_WRLCK, F_SETLKW);
+    if (is(what, "event")) CHECK(eventfd_read(event, &count) == 0);
+    if (is(what, "fifo")) CHECK(close(open(fifo, O_RDONLY)) == 0);
+    if (is(what, "once")) CHECK(pthread_once(&once, until_done) == 0);
+    while (is(what, "yield") && !is_done) sched_yield();
+    if (is(what, "system-call")) CHECK(syscall(SYS_read, fileno(stream), line, 6) == 6);
     if (is(what, "line")) CHECK(fgets(line, sizeof(line), stream) != NULL);
     if (is(what, "block")) CHECK(fread(line, 1, 6, stream) == 6);
     if (is(what, "character")) CHECK(getc(stream) == 'g');
@@ -138,15 +163,21 @@ static bool attend_a_thread(void) {
     pthread_t thread;
     char byte;
     bool progress;
+    pthread_t another;
+    if (is(what, "once")) {
+        CHECK(pthread_create(&another, NULL, run_once, NULL) == 0);
+        while (!is_under_way) usleep(100);
+    }
     CHECK(pthread_create(&thread, NULL, other, &progress) == 0);
     CHECK(read(held[0], &byte, 1) == 1);
     serve(true);
     CHECK(pthread_join(thread, NULL) == 0);
+    if (is(what, "once")) CHECK(pthread_join(another, NULL) == 0);
     return progress;
 }
 
 int main(int argc, char **argv) {
-    char name[] = "/tmp/hasten-locks-XXXXXX";
+    char name[] = "/tmp/hasten-waits-XXXXXX";
     int ends[2];
     what = argc > 1 ? argv[1] : "";
     signal(SIGPIPE, SIG_IGN);
@@ -160,6 +191,8 @@ int main(int argc, char **argv) {
     stream_end = ends[1];
     file = mkstemp(name);
     CHECK(stream != NULL && file >= 0 && unlink(name) == 0);
+    event = eventfd(0, EFD_CLOEXEC);
+    CHECK(event >= 0 && snprintf(fifo, sizeof(fifo), "%s.fifo", name) > 0 && mkfifo(fifo, 0600) == 0);
     watch(EPOLL_CTL_ADD, listener);
     for (int i = 0; i < 2; i++) {
         pid_t visitor = send_clients(port, 1, 1, 0, true);
@@ -167,5 +200,6 @@ int main(int argc, char **argv) {
         CHECK(failures_of(visitor) == 0);
     }
     printf("progress %d\n", is(what, "record") ? attend_a_process() : attend_a_thread());
+    CHECK(unlink(fifo) == 0);
     return finish();
 }

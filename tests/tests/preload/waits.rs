@@ -1,10 +1,10 @@
-//! A thread with a suspended handshake waits for what another holds until that handshake has gone on.
+//! A thread with a suspended handshake waits for what happens once that handshake has gone on.
 
 use hasten_telemetry::Event;
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
 
 fn goes_on(what: &str) {
-    let counters = Program::named("locks").same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
+    let counters = Program::named("waits").same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
     assert!(counters[Event::Suspended] > 1, "{what}: nothing was suspended");
     assert!(counters[Event::CalledIn] > 0, "{what}: nothing was called in");
 }
@@ -23,4 +23,9 @@ waits! {
     a_line_of_a_stream => "line"
     a_block_of_a_stream => "block"
     a_character_of_a_stream => "character"
+    an_event => "event"
+    the_other_end_of_a_fifo => "fifo"
+    what_runs_once => "once"
+    a_turn_of_another_thread => "yield"
+    a_system_call_made_by_hand => "system-call"
 }
