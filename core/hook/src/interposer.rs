@@ -3,7 +3,7 @@
 //! As long as the libraries that a preload library is for are not loaded, it
 //! stands by: nothing is interposed but `dlopen` and `dlsym` (`wake.rs`).
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_long};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::Mutex;
 
@@ -19,9 +19,19 @@ pub struct Interposer {
     needs: &'static [Library],
     /// Whether what was found is what the hooks were written for.
     is_fit: fn() -> bool,
-    /// Told before anything is loaded.
-    before_load: fn(),
+    told: Told,
     state: Mutex<State>,
+}
+
+/// What a preload library is told of.
+#[derive(Debug)]
+pub struct Told {
+    /// Something is about to be loaded.
+    pub before_load: fn(),
+    /// A system call is about to be made by its number; with its second argument.
+    pub before_system_call: fn(c_long, c_long),
+    /// The program is about to restrict its own system calls.
+    pub before_sandbox: fn(),
 }
 
 #[derive(Debug)]
@@ -50,11 +60,11 @@ impl Interposer {
         hooks: &'static [&'static [Hook]],
         needs: &'static [Library],
         is_fit: fn() -> bool,
-        before_load: fn(),
+        told: Told,
     ) -> Self {
         let generation = Generation { added: 0, removed: 0 };
         let state = State { phase: Phase::StandBy, known: Vec::new(), generation };
-        Self { hooks, needs, is_fit, before_load, state: Mutex::new(state) }
+        Self { hooks, needs, is_fit, told, state: Mutex::new(state) }
     }
 
     /// Begins: for the constructor of a preload library, of which a process has one of each.
@@ -158,8 +168,22 @@ fn running() -> Option<&'static Interposer> {
 /// Told before a `dlopen`.
 pub(crate) extern "C" fn before_load() {
     if let Some(running) = running() {
-        (running.before_load)();
+        (running.told.before_load)();
         STALE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Told before a system call by its number.
+pub(crate) extern "C" fn before_system_call(number: c_long, second: c_long) {
+    if let Some(running) = running() {
+        (running.told.before_system_call)(number, second);
+    }
+}
+
+/// Told before the program restricts its own system calls.
+pub(crate) extern "C" fn before_sandbox() {
+    if let Some(running) = running() {
+        (running.told.before_sandbox)();
     }
 }
 

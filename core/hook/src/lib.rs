@@ -16,7 +16,7 @@ mod slots;
 mod switch;
 mod wake;
 
-pub use interposer::Interposer;
+pub use interposer::{Interposer, Told};
 pub use original::{Library, Original};
 pub use slots::{By, Hook};
 pub use switch::is_disabled;

@@ -1,6 +1,8 @@
-//! `dlopen` and `dlsym`: the only functions that are interposed while a library stands by.
+//! The only functions that are interposed while a library stands by: `dlopen` and `dlsym`, by which what it is for may come, and
+//! `prctl` and `syscall`, by which a program restricts its own system calls (seccomp). After that nobody knows which
+//! one ends the process, so a library is told before.
 //!
-//! Both run with their caller's return address, by which they find out for
+//! They run with their caller's return address, by which they find out for
 //! whom they look. `dlopen` only notes that something may have been loaded;
 //! what it has loaded is seen at the next `dlsym`, with which every program
 //! finds its way into a module.
@@ -9,7 +11,7 @@
 //! the slots of these functions and tells the others: two that stood in for
 //! the same function would each take the other's hook for a stranger's.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -18,7 +20,7 @@ use crate::object::Object;
 use crate::original::Library;
 use crate::slots::{self, By, Hook};
 
-/// What one preload library knows of the others. The only symbol that it exports; the number is that of the layout.
+/// What one preload library knows of the others.
 #[repr(C)]
 #[derive(Debug)]
 struct Wake {
@@ -28,18 +30,32 @@ struct Wake {
     next: AtomicPtr<Wake>,
     before_load: extern "C" fn(),
     before_lookup: extern "C" fn(*const c_char),
+    before_system_call: extern "C" fn(c_long, c_long),
+    before_sandbox: extern "C" fn(),
 }
 
-const SYMBOL: &CStr = c"hasten_wake_1";
+const SYMBOL: &CStr = c"hasten_wake_2";
 const NAMES: &str = "libhasten_";
 
+/// The only symbol that a library exports; the number is that of the layout. It points to what is the library's own: the
+/// dynamic linker takes a name that several libraries export to the first of them, in all of them.
 #[used]
-#[unsafe(export_name = "hasten_wake_1")]
+#[unsafe(export_name = "hasten_wake_2")]
+static EXPORTED: Exported = Exported(&OWN);
+
+#[repr(transparent)]
+struct Exported(*const Wake);
+
+// SAFETY: it points to a static of atomics and functions.
+unsafe impl Sync for Exported {}
+
 static OWN: Wake = Wake {
     is_first: AtomicU32::new(0),
     next: AtomicPtr::new(null_mut()),
     before_load: interposer::before_load,
     before_lookup: interposer::before_lookup,
+    before_system_call: interposer::before_system_call,
+    before_sandbox: interposer::before_sandbox,
 };
 
 /// Arranges to be told; whether that is possible.
@@ -72,13 +88,11 @@ fn first() -> Option<&'static Wake> {
         name.starts_with(NAMES.as_bytes())
     });
     named.filter_map(Object::open).filter(|object| !object.is_own()).find_map(|object| {
-        // SAFETY: the object is loaded; what has this name is a `Wake`, and the preload library stays loaded from here on.
+        // SAFETY: the object is loaded; what has this name is an `Exported`, and the preload library stays loaded from here on.
         let wake = unsafe {
-            libc::dlsym(object.handle(), SYMBOL.as_ptr())
-                .cast::<Wake>()
-                .as_ref()
-                .filter(|wake| !core::ptr::eq(*wake, &raw const OWN))
-        }?;
+            let exported = libc::dlsym(object.handle(), SYMBOL.as_ptr()).cast::<Exported>().as_ref()?;
+            exported.0.as_ref().filter(|wake| !core::ptr::eq(*wake, &raw const OWN))?
+        };
         if wake.is_first.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -105,11 +119,30 @@ extern "C" fn before_dlsym(_: *mut c_void, name: *const c_char) {
     each(|wake| (wake.before_lookup)(name));
 }
 
-static HOOKS: [Hook; 4] = [
+/// Called with the first argument of `prctl`.
+extern "C" fn before_prctl(option: c_int) {
+    if option == libc::PR_SET_SECCOMP {
+        each(|wake| (wake.before_sandbox)());
+    }
+}
+
+/// Called with the first arguments of `syscall`: a number, and what the system call gets.
+extern "C" fn before_syscall(number: c_long, first: c_long, second: c_long) {
+    let restricts =
+        first == libc::SECCOMP_SET_MODE_STRICT.into() || first == libc::SECCOMP_SET_MODE_FILTER.into();
+    if number == libc::SYS_seccomp && restricts {
+        each(|wake| (wake.before_sandbox)());
+    }
+    each(|wake| (wake.before_system_call)(number, second));
+}
+
+static HOOKS: [Hook; 6] = [
     hook(c"dlopen", dlopen as *const c_void, &DLOPEN),
     hook(c"dlmopen", dlmopen as *const c_void, &DLMOPEN),
     hook(c"dlsym", dlsym as *const c_void, &DLSYM),
     hook(c"dlvsym", dlvsym as *const c_void, &DLVSYM),
+    hook(c"prctl", prctl as *const c_void, &PRCTL),
+    hook(c"syscall", syscall as *const c_void, &SYSCALL),
 ];
 
 const fn hook(name: &'static CStr, function: *const c_void, original: &'static AtomicPtr<c_void>) -> Hook {
@@ -120,9 +153,13 @@ static DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static DLVSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static ALWAYS: AtomicU32 = AtomicU32::new(1);
 
 crate::before!(dlopen, ALWAYS, before_dlopen, DLOPEN);
 crate::before!(dlmopen, ALWAYS, before_dlopen, DLMOPEN);
 crate::before!(dlsym, ALWAYS, before_dlsym, DLSYM);
 crate::before!(dlvsym, ALWAYS, before_dlsym, DLVSYM);
+crate::before!(prctl, ALWAYS, before_prctl, PRCTL);
+crate::before!(syscall, ALWAYS, before_syscall, SYSCALL);

@@ -321,6 +321,8 @@ names! {
         ReconfiguredOpenssl => "reconfigured-openssl",
         /// A thread blocked deep in its stack, upon the frames of a suspended handshake.
         DeepStack => "deep-stack",
+        /// The program has restricted its own system calls.
+        Sandbox => "sandbox",
     }
 }
 
@@ -360,6 +362,10 @@ impl Doubt {
             Self::ReconfiguredOpenssl => {
                 "The program loaded a provider or changed the default properties of OpenSSL while it ran: do it before \
                  the first handshake (in openssl.cnf), and restart it."
+            }
+            Self::Sandbox => {
+                "The program restricts its own system calls with seccomp, so hasten makes none from then on: switch the \
+                 program's sandbox off if it has a setting for that, or leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::DeepStack => {
                 "A thread of the program blocked hundreds of kilobytes deeper in its stack than where it shakes hands: \

@@ -9,7 +9,7 @@ use crate::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, M
 use std::cell::Cell;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::{
-    AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
 };
 
@@ -38,6 +38,13 @@ pub fn start() {
     }
 }
 
+/// Makes no page any more, and no system call: the program is about to forbid some of them. A page that is there is
+/// counted on as before.
+pub fn seal() {
+    let _ = PAGE.compare_exchange(null_mut(), from_ref(&PRIVATE).cast_mut(), AcqRel, Relaxed);
+    SEALED.store(true, Relaxed);
+}
+
 /// The page of this process; one that nobody sees, before [`start`].
 pub fn page() -> &'static Page {
     published().unwrap_or(&PRIVATE)
@@ -61,6 +68,7 @@ pub fn after_fork_child() {
 /// Null before [`start`]; then for good the shared page, or [`PRIVATE`] where there can be none.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(null_mut());
 static PRIVATE: Page = Page::new();
+static SEALED: AtomicBool = AtomicBool::new(false);
 /// The process that may make a page; 0: none before [`init`].
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
@@ -82,6 +90,10 @@ fn published() -> Option<&'static Page> {
 fn claim() -> &'static Slot {
     // Not remembered before there is a page: other threads could not be told of it.
     let Some(page) = published() else { return spare() };
+    if SEALED.load(Relaxed) {
+        // Which thread this is would be a system call.
+        return &page.slots[SLOT_COUNT - 1];
+    }
     let slot = page.claim(current_writer(), writer_is_gone);
     SLOT.set(Some(slot));
     slot

@@ -2,9 +2,10 @@
 
 use core::ffi::CStr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hasten_deflate::engine::zlib::ZlibApi;
-use hasten_hook::{Interposer, Library};
+use hasten_hook::{Interposer, Library, Told};
 
 use crate::hooks::{self, original};
 use crate::{config, engines};
@@ -14,7 +15,14 @@ use crate::{config, engines};
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = load;
 
-static INTERPOSER: Interposer = Interposer::new(&[hooks::HOOKS], &[Library::Z], is_fit, before_load);
+static INTERPOSER: Interposer = Interposer::new(
+    &[hooks::HOOKS],
+    &[Library::Z],
+    is_fit,
+    Told { before_load, before_system_call: |_, _| (), before_sandbox },
+);
+
+static IS_SANDBOXED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn load() {
     #[cfg(test)]
@@ -43,9 +51,15 @@ fn is_fit() -> bool {
 /// Streams are called in from nowhere: what is loaded next finds them complete.
 fn before_load() {}
 
+/// The program restricts its own system calls, and knows nothing of ours: what is opened from now on is the original's.
+fn before_sandbox() {
+    IS_SANDBOXED.store(true, Relaxed);
+    hasten_telemetry::seal();
+}
+
 /// Whether streams that are opened now are used through the hooks only.
 pub(crate) fn is_sound() -> bool {
-    cfg!(test) || INTERPOSER.is_sound()
+    cfg!(test) || (!IS_SANDBOXED.load(Relaxed) && INTERPOSER.is_sound())
 }
 
 /// Lets the engines fall back to the program's own zlib.

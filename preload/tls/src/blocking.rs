@@ -4,10 +4,10 @@
 //! is suspended has been called in (`loans.rs`). Locks are in `locks.rs`, waits
 //! that report connections in `epoll.rs` and `loans.rs`.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_long, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicI32, AtomicPtr};
 
 use hasten_hook::{By, Hook, Library, before};
@@ -144,8 +144,11 @@ extern "C" fn before_once(control: *const AtomicI32) {
 }
 
 /// A system call made by hand. Few of them do not block, and few programs make any.
-extern "C" fn before_syscall(number: libc::c_long, _: libc::c_long, operation: libc::c_long) {
-    const HARMLESS: [libc::c_long; 17] = [
+pub(crate) fn before_system_call(number: c_long, second: c_long) {
+    if SUSPENDED.load(Relaxed) == 0 {
+        return;
+    }
+    const HARMLESS: [c_long; 17] = [
         libc::SYS_gettid,
         libc::SYS_getpid,
         libc::SYS_tgkill,
@@ -164,7 +167,7 @@ extern "C" fn before_syscall(number: libc::c_long, _: libc::c_long, operation: l
         libc::SYS_sched_getaffinity,
         libc::SYS_sched_setaffinity,
     ];
-    let wakes = number == libc::SYS_futex && operation as c_int & 0x7f == libc::FUTEX_WAKE;
+    let wakes = number == libc::SYS_futex && second as c_int & 0x7f == libc::FUTEX_WAKE;
     if !wakes && !HARMLESS.contains(&number) {
         before_blocking();
     }
@@ -298,8 +301,6 @@ mod table {
             fread fread_unlocked getdelim __getdelim __fgets_chk;
         before_checked_block:
             __fread_chk;
-        before_syscall:
-            syscall;
     }
 
     table! {

@@ -13,7 +13,7 @@
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
 use libc::{c_int, epoll_event};
 
 /// Descriptors above this are left alone (and counted as not polled).
@@ -23,6 +23,7 @@ const CAPACITY: usize = 1 << 20;
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
+static SILENT: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 struct Entry {
@@ -113,7 +114,7 @@ pub(crate) fn closed(fd: c_int) {
 
 /// This thread waits on an epoll instance.
 pub(crate) fn waited_on(epfd: c_int) {
-    let Some(entry) = entry(epfd) else { return };
+    let Some(entry) = entry(epfd).filter(|_| !is_silent()) else { return };
     // SAFETY: gettid has no argument and cannot fail.
     let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
     if let Err(other) = entry.waiter.compare_exchange(0, thread, Relaxed, Relaxed)
@@ -162,6 +163,9 @@ pub(crate) fn restore_socket(fd: c_int, before: u64) {
 
 /// The kernel's number of the socket behind a descriptor, which no other ever has; 0 if it is no socket.
 fn socket(fd: c_int) -> u64 {
+    if is_silent() {
+        return 0;
+    }
     let (mut number, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
     // SAFETY: writes to local variables, of the size given.
     unsafe {
@@ -184,14 +188,24 @@ pub(crate) fn learn_socket(fd: c_int) -> bool {
 pub(crate) fn is_same_socket(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| {
         let known = entry.socket.load(Relaxed);
-        known != 0 && known == socket(fd)
+        known != 0 && (is_silent() || known == socket(fd))
     })
 }
 
 /// A child of vfork has our memory until it executes another program, and descriptors of its own.
 pub(crate) fn is_vfork_child() -> bool {
     // SAFETY: no argument; cannot fail.
-    unsafe { libc::getpid() != PROCESS.load(Relaxed) }
+    !is_silent() && unsafe { libc::getpid() != PROCESS.load(Relaxed) }
+}
+
+/// Nothing is asked of the kernel any more: the program is about to forbid some system calls. Nothing is suspended then.
+pub(crate) fn be_silent() {
+    SILENT.store(true, Relaxed);
+}
+
+#[inline]
+fn is_silent() -> bool {
+    SILENT.load(Relaxed)
 }
 
 /// Learns whose memory this is: at the start, and in a forked child.

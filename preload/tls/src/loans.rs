@@ -234,12 +234,18 @@ fn before_wait() -> Option<&'static Runtime> {
 }
 
 impl Runtime {
-    /// Whether the server was told to wait for a connection whose handshake has ended.
+    /// Whether the server was told to wait for a connection whose handshake has ended: this one, or one that this epoll
+    /// instance watches.
     fn owes(&self, fd: c_int) -> bool {
+        let watches = |inner: c_int| fds::registration(inner).is_some_and(|known| known.epfd == fd);
+        let is_meant = |connection: c_int| {
+            let outer = || fds::registration(connection).is_some_and(|known| watches(known.epfd));
+            connection == fd || watches(connection) || outer()
+        };
         self.suspended.borrow().iter().any(|handshake| {
             // SAFETY: handshakes are never freed.
             let handshake = unsafe { &**handshake };
-            handshake.fd.get() == fd && !handshake.is_taken() && handshake.is_connected()
+            is_meant(handshake.fd.get()) && !handshake.is_taken() && handshake.is_connected()
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
-use hasten_hook::{Interposer, Library, exec};
+use hasten_hook::{Interposer, Library, Told, exec};
 use hasten_telemetry::{EngineClass, Reason, slot};
 
 use crate::runtime::Runtime;
@@ -22,7 +22,7 @@ static INTERPOSER: Interposer = Interposer::new(
     &[hooks::HOOKS, blocking::BLOCKING, blocking::TOUCHING],
     &[Library::Ssl, Library::Crypto],
     is_fit,
-    before_load,
+    Told { before_load, before_system_call: blocking::before_system_call, before_sandbox },
 );
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
@@ -47,6 +47,15 @@ pub(crate) fn generation() -> u32 {
 /// What is loaded next may come for handshakes that are suspended now, by ways that are not known yet.
 fn before_load() {
     blocking::before_blocking();
+}
+
+/// The program restricts its own system calls, and knows nothing of ours: from now on there are none, and handshakes are OpenSSL's.
+fn before_sandbox() {
+    blocking::before_blocking();
+    suspension::end(Cause::Sandbox);
+    STATE.store(UNFIT, Relaxed);
+    fds::be_silent();
+    hasten_telemetry::seal();
 }
 
 extern "C" fn before_fork() {
@@ -116,7 +125,8 @@ fn prepare() -> bool {
             hasten_telemetry::page()
                 .set_note("OpenSSL's own provider does not do the handshakes: they are left to it");
         }
-        STATE.store(if ready { READY } else { UNFIT }, Relaxed);
+        // Unless the program has restricted itself meanwhile.
+        let _ = STATE.compare_exchange(UNKNOWN, if ready { READY } else { UNFIT }, Relaxed, Relaxed);
     });
     STATE.load(Relaxed) == READY
 }

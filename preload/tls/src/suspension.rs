@@ -31,6 +31,8 @@ pub(crate) enum Cause {
     Reconfigured = 5,
     /// The thread blocks, or gives an SSL up, deep in its stack, upon the frames of a suspended handshake.
     DeepStack = 6,
+    /// The program restricts its own system calls.
+    Sandbox = 7,
 }
 
 impl Cause {
@@ -42,6 +44,7 @@ impl Cause {
             Cause::Nested => Doubt::NestedLoop,
             Cause::Reconfigured => Doubt::ReconfiguredOpenssl,
             Cause::DeepStack => Doubt::DeepStack,
+            Cause::Sandbox => Doubt::Sandbox,
         }
     }
 }

@@ -8,5 +8,6 @@ mod loops;
 mod others;
 mod plain;
 mod processes;
+mod sandbox;
 mod suspended;
 mod waits;
