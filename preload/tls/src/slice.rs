@@ -248,10 +248,17 @@ unsafe extern "C" fn uncover(slice: &Slice) {
     }
 }
 
+/// The unwinding rules of `enter` say so.
+const _: () = assert!(offset_of!(Slice, base) == 0);
+
 /// Saves the server's state at `base`, and calls `body(argument)` at `top`.
+///
+/// A C++ exception out of a callback has to find its way: the caller's frame is 64 bytes above what the word at rbx, `base`,
+/// points to, wherever the function was resumed from.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize), argument: usize) {
     naked_asm!(
+        ".cfi_startproc",
         "push rbp",
         "push rbx",
         "push r12",
@@ -259,17 +266,27 @@ unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize)
         "push r14",
         "push r15",
         "sub rsp, 8",
+        ".cfi_def_cfa_offset 64",
+        ".cfi_offset rbp, -16",
+        ".cfi_offset rbx, -24",
+        ".cfi_offset r12, -32",
+        ".cfi_offset r13, -40",
+        ".cfi_offset r14, -48",
+        ".cfi_offset r15, -56",
         "stmxcsr [rsp]",
         "fnstcw [rsp + 4]",
         "mov [rdi + {base}], rsp",
         "mov rbx, rdi",
+        // DW_CFA_def_cfa_expression, 5 bytes: DW_OP_breg3 (rbx) + 0, DW_OP_deref, DW_OP_plus_uconst 64.
+        ".cfi_escape 0x0f, 5, 0x73, 0, 0x06, 0x23, 64",
         "mov rsp, [rdi + {top}]",
-        // Where an unwinder stops.
+        // Where a walk along frame pointers stops.
         "xor ebp, ebp",
         "mov rdi, rdx",
         "call rsi",
         "mov rdi, rbx",
         "jmp {finish}",
+        ".cfi_endproc",
         base = const offset_of!(Slice, base),
         top = const offset_of!(Slice, top),
         finish = sym finish,
