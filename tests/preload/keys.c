@@ -149,6 +149,37 @@ static void compare_derive(EVP_KDF *kdf, const OSSL_PARAM *before, const OSSL_PA
     different += my_result != their_result || memcmp(mine, theirs, 128) != 0;
 }
 
+/* What a server can do with its half of the exchange once the handshake is over. */
+static void look_at_half(SSL *server) {
+    EVP_PKEY *own = NULL, *peer = NULL;
+    unsigned char secret[64], private[64], *encoded = NULL;
+    size_t secret_length = sizeof(secret), private_length = sizeof(private);
+    CHECK(SSL_get_tmp_key(server, &own) == 1 && SSL_get_peer_tmp_key(server, &peer) == 1);
+    EVP_PKEY_CTX *check = EVP_PKEY_CTX_new(own, NULL), *derive = EVP_PKEY_CTX_new(own, NULL);
+    bool raw = EVP_PKEY_get_base_id(own) == EVP_PKEY_X25519;
+    printf("%s: encoded %d, pair %d, raw %d, derived %d\n", OBJ_nid2sn(EVP_PKEY_get_base_id(own)),
+           i2d_PrivateKey(own, &encoded) > 0, EVP_PKEY_pairwise_check(check),
+           !raw || EVP_PKEY_get_raw_private_key(own, private, &private_length),
+           EVP_PKEY_derive_init(derive) > 0 && EVP_PKEY_derive_set_peer(derive, peer) > 0 &&
+               EVP_PKEY_derive(derive, secret, &secret_length) > 0);
+    OPENSSL_free(encoded);
+    EVP_PKEY_CTX_free(check);
+    EVP_PKEY_CTX_free(derive);
+    EVP_PKEY_free(own);
+    EVP_PKEY_free(peer);
+}
+
+static void halves(void) {
+    static const char *groups[] = {"X25519", "P-256", "P-384"};
+    SSL_CTX *server = server_context("p-256"), *visitor = client_context(TLS1_3_VERSION);
+    for (int i = 0; i < 12; i++) {
+        CHECK(SSL_CTX_set1_groups_list(visitor, groups[i % 3]) == 1);
+        talk_in_memory_and(server, visitor, look_at_half);
+    }
+    SSL_CTX_free(visitor);
+    SSL_CTX_free(server);
+}
+
 /* A server that derives keys of its own in the middle of a handshake. */
 static int compute(SSL *ssl, void *argument) {
     static char *digests[] = {"SHA256", "SHA2-256", "SHA-384", "SHA384", "SHA512", "SHA1", "MD5", "SHA3-256", "no"};
@@ -256,6 +287,7 @@ int main(int argc, char **argv) {
     else if (is(what, "temporary-kept")) what_with_it = KEEPS, temporary_keys();
     else if (is(what, "temporary-copied")) what_with_it = COPIES, temporary_keys();
     else if (is(what, "computed")) computed();
+    else if (is(what, "halves")) halves();
     else if (is(what, "own-context")) own_context();
     else reconfigured(what);
     printf("errors left %d\n", ERR_peek_error() != 0);

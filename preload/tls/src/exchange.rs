@@ -3,10 +3,10 @@
 //! libssl keeps an EVP_PKEY for each side. Making one costs OpenSSL 3.0 as
 //! much as a batched operation, so they are recycled: when libssl frees one
 //! of ours it goes back to the thread's stock, and its next use only sets
-//! another public key. The private half is in the EVP_PKEY's ex_data, used
-//! once and wiped; OpenSSL gets it before anybody but libssl's own derivation
-//! can see the EVP_PKEY, so that whoever comes by another way finds it
-//! complete.
+//! another public key. The private half is in the EVP_PKEY's ex_data until
+//! that is freed, and wiped then; OpenSSL gets it before anybody but libssl's
+//! own derivation can see the EVP_PKEY, so that whoever comes by another way
+//! finds it complete.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
@@ -37,7 +37,7 @@ struct Tag {
     /// The public key, as libssl set or will send it.
     public: Cell<[u8; Group::MAX_PUBLIC]>,
     public_len: Cell<usize>,
-    /// Our private key; zero when there is none, or it has been used.
+    /// Our private key; zero when there is none, or OpenSSL has it.
     private: Cell<[u8; Group::MAX_PRIVATE]>,
     has_private: Cell<bool>,
 }
@@ -547,9 +547,8 @@ pub(crate) unsafe fn derive(
         }
         *len = size;
         let out = core::slice::from_raw_parts_mut(out, size);
-        let result = derive_secret(runtime, tag, &peer, out);
-        tag.wipe();
-        c_int::from(result)
+        // libssl keeps its key until the SSL ends, and gives it to whoever asks (SSL_get_tmp_key).
+        c_int::from(derive_secret(runtime, tag, &peer, out))
     }
 }
 

@@ -34,6 +34,12 @@ fn a_server_may_look_at_its_half_of_the_exchange() {
     }
 }
 
+/// libssl keeps it until the SSL ends, in TLS 1.3.
+#[test]
+fn its_half_of_the_exchange_is_complete_afterwards() {
+    assert!(same_as_stock("halves")[Event::PoolHit] >= 12);
+}
+
 #[test]
 fn a_server_may_derive_keys_in_a_callback() {
     // Those of libssl, and not the callback's own.
