@@ -6,7 +6,13 @@
  * it is the same for every run of a seed, however fast it was.
  *
  * Usage: loops keys DIRECTORY
+ *        loops habits DIRECTORY
  *        loops SEED DIRECTORY [CONNECTIONS [HABITS]]
+ *        loops series DIRECTORY [CONNECTIONS [HABITS]]
+ *
+ * A series takes one seed after the other from its input. Each is played by a
+ * process of its own, which has everything but the libraries and the keys to
+ * itself, so that one that hangs or crashes is one that differs.
  */
 #include "loops_client.h"
 #include "loops_interludes.h"
@@ -27,7 +33,8 @@ struct loop {
 static struct loop loops[MOST_THREADS], reaper, work;
 static struct connection connections[MOST_CONNECTIONS];
 static SSL_CTX *context;
-static bool forks;
+static bool forks, in_series;
+static pid_t clients;
 static _Atomic bool over, has_reentered;
 static _Atomic int running, strangers, errors_left;
 
@@ -149,6 +156,7 @@ static int attempt(struct connection *connection) {
 static int finish_in_place(struct connection *connection) {
     bool blocks = connection->habit.in_place == IN_READ;
     int outcome = 0;
+    played(places[connection->habit.in_place]);
     if (blocks) set_blocking(connection->fd, true);
     while (outcome == 0 && connection->stage == SHAKING) {
         bool comes = wait_in_place(connection);
@@ -160,6 +168,7 @@ static int finish_in_place(struct connection *connection) {
 }
 
 static void drop(struct connection *connection) {
+    played(connection->habit.drops_elsewhere ? "drop-elsewhere" : "drop");
     if (!connection->habit.drops_elsewhere) return end(connection, DROPPED);
     disarm(connection);
     connection->loop = NULL;
@@ -168,6 +177,7 @@ static void drop(struct connection *connection) {
 
 static void move(struct connection *connection) {
     bool by_queue = connection->habit.moves_by_queue;
+    played(by_queue ? "move-by-queue" : "move");
     disarm(connection);
     connection->moved = true;
     connection->loop = &loops[connection->habit.target];
@@ -202,6 +212,7 @@ static void handle(struct loop *loop, struct connection *connection) {
     bool reenters = connection->waits == 1 && connection->habit.interlude == REENTER && !plan.pool;
     if (!connection->registered || connection->habit.trigger & EPOLLONESHOT) arm(connection);
     if (!reenters) return;
+    played("reenter");
     has_reentered = true;
     turn(loop, 1);
 }
@@ -358,31 +369,32 @@ static int descriptors(void) {
     return count;
 }
 
-/* How many of a round are over. */
+/* How many of a round are over, and of those that come before all rounds. */
 static int decided(int round) {
     int count = 0;
-    for (int i = round * plan.connections; i < (round + 1) * plan.connections; i++) {
-        count += shared->outcomes[i].verdict != PENDING && shared->outcomes[i].opinion != UNDECIDED;
+    for (int i = 0; i < all_connections(&plan); i++) {
+        bool counts = i / plan.connections == round || i >= ROUNDS * plan.connections;
+        count += counts && shared->outcomes[i].verdict != PENDING && shared->outcomes[i].opinion != UNDECIDED;
     }
     return count;
 }
 
 static bool play_round(int rounds, int round) {
-    int before = 0, idle = 0;
+    int before = 0, idle = 0, all = plan.connections + plan.warm;
     CHECK(write(rounds, "r", 1) == 1);
-    while (before < plan.connections && idle < STUCK_MS) {
+    while (before < all && idle < STUCK_MS) {
         usleep(1000);
         int now = decided(round);
         idle = now == before ? idle + 1 : 0;
         before = now;
     }
-    return before == plan.connections;
+    return before == all;
 }
 
 static void print_outcomes(void) {
     static const char *verdicts[] = {"hangs", "served", "lost", "dropped"};
     static const char *opinions[] = {"hangs", "answered", "left", "refused", "silence"};
-    for (int i = 0; i < ROUNDS * plan.connections; i++) {
+    for (int i = 0; i < all_connections(&plan); i++) {
         const struct outcome *o = &shared->outcomes[i];
         printf("%d: %s, %s", i, verdicts[o->verdict], opinions[o->opinion]);
         if (o->verdict == SERVED && o->opinion == ANSWERED) {
@@ -392,6 +404,31 @@ static void print_outcomes(void) {
         }
         putchar('\n');
     }
+}
+
+static void print_rest(bool complete, int kept) {
+    printf("descriptors that a round leaves: %d\n", complete ? kept : -1);
+    printf("SSL objects left: %d, threads left: %d\n", complete ? living : -1, running);
+    printf("callbacks on another stack: %d, outside of a call: %d\n", off_stack, out_of_call);
+    printf("waited in vain: %d, events for others: %d, errors left: %d\n", in_vain, strangers, errors_left);
+}
+
+/* What this schedule has shown; not compared, as it depends on time how far a handshake gets before it waits. */
+static void print_habits(void) {
+    fputs("habits:", stdout);
+    for (const struct listed_habit *habit = listed_habits; habit->name != NULL; habit++) {
+        if (habit->inside ? habit->played : habit->drawn) printf(" %s", habit->name);
+    }
+    putchar('\n');
+}
+
+/* Stays until the test has read the counters, which it is told by a byte in a series. */
+__attribute__((noreturn)) static void leave(void) {
+    char byte;
+    if (!in_series) _exit(finish());
+    printf("done %d\n", getpid());
+    CHECK(fflush(stdout) == 0 && read(0, &byte, 1) >= 0);
+    _exit(0);
 }
 
 static void *control(void *argument) {
@@ -408,12 +445,11 @@ static void *control(void *argument) {
         pthread_cond_broadcast(&reaper.filled);
         usleep(1000);
     }
+    CHECK(kill(clients, SIGKILL) == 0 && waitpid(clients, NULL, 0) == clients);
     print_outcomes();
-    printf("descriptors that a round leaves: %d\n", complete ? kept : -1);
-    printf("SSL objects left: %d, threads left: %d\n", complete ? living : -1, running);
-    printf("callbacks on another stack: %d, outside of a call: %d\n", off_stack, out_of_call);
-    printf("waited in vain: %d, events for others: %d, errors left: %d\n", in_vain, strangers, errors_left);
-    _exit(finish());
+    print_rest(complete, kept);
+    print_habits();
+    leave();
 }
 
 static void prepare_shared(void) {
@@ -429,50 +465,80 @@ static void prepare_shared(void) {
     }
 }
 
-static int make_keys(const char *directory) {
-    static const char *kinds[][2] = {{"rsa", "rsa-2048"}, {"ecdsa", "p-256"}};
-    for (int i = 0; i < 2; i++) {
-        char path[512];
-        snprintf(path, sizeof(path), "%s/%s.pem", directory, kinds[i][0]);
-        FILE *file = fopen(path, "w");
-        EVP_PKEY *key = new_key(kinds[i][1]);
-        X509 *certificate = self_signed(key);
-        CHECK(file != NULL && PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1);
-        CHECK(PEM_write_X509(file, certificate) == 1 && fclose(file) == 0);
-        X509_free(certificate);
-        EVP_PKEY_free(key);
-    }
-    return finish();
-}
-
-static void prepare_server(const char *directory) {
-    context = server_contexts(directory);
+static void prepare_server(void) {
+    context = server_contexts();
     pthread_cond_init(&work.filled, NULL);
     for (int i = 0; i < plan.threads; i++) {
         if (loops[i].listener > 0) add(loops[i].epfds[0], loops[i].listener, LISTENER);
     }
 }
 
-int main(int argc, char **argv) {
+/* The first thread serves, as it does in most programs, and one that nobody else knows of watches. */
+__attribute__((noreturn)) static void play_schedule(uint64_t seed, int count) {
     static int rounds;
     pthread_t controller;
-    CHECK(argc > 2);
-    signal(SIGPIPE, SIG_IGN);
-    if (is(argv[1], "keys")) return make_keys(argv[2]);
-    int count = argc > 3 ? atoi(argv[3]) : 24;
-    CHECK(count > 0 && count * ROUNDS <= MOST_CONNECTIONS);
-    if (argc > 4) habits = argv[4];
     alarm(100);
-    plan = plan_of(strtoull(argv[1], NULL, 10), count);
+    lists_habits = true;
+    plan = plan_of(seed, count);
     prepare_shared();
+    lists_habits = false;
     for (int i = 0; i < plan.threads; i++) open_loop(i);
-    rounds = fork_clients(argv[2]);
-    prepare_server(argv[2]);
+    rounds = fork_clients(&clients);
+    prepare_server();
     start(reap, NULL);
     for (int i = 1; i < plan.threads; i++) start(plan.pool ? serve_pool : serve, &loops[i]);
     CHECK(pthread_create(&controller, NULL, control, &rounds) == 0);
     running++;
     serve(&loops[0]);
     pthread_join(controller, NULL);
-    return 1;
+    _exit(1);
+}
+
+/* The next number of the input; false at its end. */
+static bool read_seed(uint64_t *seed) {
+    char text[32] = "";
+    for (size_t length = 0; length < sizeof(text) - 1 && read(0, text + length, 1) == 1; length++) {
+        if (text[length] != '\n') continue;
+        *seed = strtoull(text, NULL, 10);
+        return true;
+    }
+    return false;
+}
+
+static int play_series(int count) {
+    uint64_t seed;
+    int status;
+    in_series = true;
+    while (read_seed(&seed)) {
+        pid_t process = fork();
+        CHECK(process >= 0);
+        if (process == 0) play_schedule(seed, count);
+        CHECK(waitpid(process, &status, 0) == process);
+        printf("status %x\nend\n", status);
+        CHECK(fflush(stdout) == 0);
+    }
+    return 0;
+}
+
+static int print_all_habits(void) {
+    lists_habits = true;
+    for (int seed = 0; seed < 100; seed++) {
+        plan = plan_of(seed, 20);
+        for (int i = 0; i < all_connections(&plan); i++) habit_of(&plan, i);
+    }
+    for (const struct listed_habit *habit = listed_habits; habit->name != NULL; habit++) puts(habit->name);
+    return finish();
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc > 2);
+    signal(SIGPIPE, SIG_IGN);
+    if (is(argv[1], "keys")) return make_keys(argv[2]);
+    if (is(argv[1], "habits")) return print_all_habits();
+    int count = argc > 3 ? atoi(argv[3]) : 24;
+    CHECK(count > 0 && count * ROUNDS + MOST_THREADS <= MOST_CONNECTIONS);
+    if (argc > 4) habits = argv[4];
+    load_keys(argv[2]);
+    if (is(argv[1], "series")) return play_series(count);
+    play_schedule(strtoull(argv[1], NULL, 10), count);
 }

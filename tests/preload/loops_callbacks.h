@@ -7,6 +7,7 @@
 #define HASTEN_TEST_LOOPS_CALLBACKS_H
 
 #include "loops.h"
+#include "loops_keys.h"
 
 enum { DEEP = 300 << 10 };
 
@@ -187,18 +188,15 @@ static void buried(void *object, void *data, CRYPTO_EX_DATA *extra, int index, l
     living--;
 }
 
-static SSL_CTX *context_of(const char *directory, bool ecdsa, bool second) {
-    char path[512];
+static SSL_CTX *context_of(enum kind kind, bool second) {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
-    snprintf(path, sizeof(path), "%s/%s.pem", directory, ecdsa ? "ecdsa" : "rsa");
-    CHECK(SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1);
-    CHECK(SSL_CTX_use_certificate_file(context, path, SSL_FILETYPE_PEM) == 1);
+    use_key(context, kind);
     CHECK(SSL_CTX_set_session_id_context(context, (const unsigned char *)"loops", 5) == 1);
     if (plan.hello_retry) CHECK(SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1);
     if (plan.no_tickets) SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
     if (plan.asks_for_certificate) SSL_CTX_set_verify(context, SSL_VERIFY_PEER, plan.verifies ? verified : NULL);
     if (plan.asks_for_certificate && !plan.verifies) {
-        CHECK(SSL_CTX_load_verify_locations(context, path, NULL) == 1);
+        CHECK(X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificates[kind]) == 1);
     }
     if (plan.informs) SSL_CTX_set_info_callback(context, second ? second_informed : first_informed);
     if (plan.messages) SSL_CTX_set_msg_callback(context, messaged);
@@ -210,10 +208,11 @@ static SSL_CTX *context_of(const char *directory, bool ecdsa, bool second) {
     return context;
 }
 
-static SSL_CTX *server_contexts(const char *directory) {
+static SSL_CTX *server_contexts(void) {
     CHECK(SSL_get_ex_new_index(0, NULL, born, NULL, buried) > 0);
-    SSL_CTX *first = context_of(directory, plan.ecdsa, false), *second = NULL;
-    if (plan.second_context) second = context_of(directory, !plan.ecdsa, true);
+    enum kind kind = plan.ecdsa ? ECDSA_KEY : RSA_KEY, other = plan.ecdsa ? RSA_KEY : ECDSA_KEY;
+    SSL_CTX *first = context_of(kind, false), *second = NULL;
+    if (plan.second_context) second = context_of(other, true);
     SSL_CTX_set_tlsext_servername_callback(first, named);
     SSL_CTX_set_tlsext_servername_arg(first, second);
     return first;

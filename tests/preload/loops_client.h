@@ -3,6 +3,7 @@
 #define HASTEN_TEST_LOOPS_CLIENT_H
 
 #include "loops.h"
+#include "loops_keys.h"
 #include <sys/time.h>
 
 enum { CLIENTS = 8, NAMES = 2 };
@@ -22,13 +23,6 @@ struct call {
     BIO *in, *out;
     bool answered;
 };
-
-static int certificates_shown(SSL_CTX *context, const char *directory) {
-    char path[512];
-    snprintf(path, sizeof(path), "%s/ecdsa.pem", directory);
-    return SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1 &&
-           SSL_CTX_use_certificate_file(context, path, SSL_FILETYPE_PEM) == 1;
-}
 
 /* The server has answered: whoever waits for that is told. */
 static void tell_progress(struct call *call) {
@@ -187,13 +181,13 @@ static void *client_main(void *argument) {
 }
 
 /* Each byte that comes is a round. */
-__attribute__((noreturn)) static void run_clients(int rounds, const char *directory) {
+__attribute__((noreturn)) static void run_clients(int rounds) {
     static struct client clients[CLIENTS];
+    SSL_CTX *context = client_context(0);
     char byte;
-    for (int i = 0; i < CLIENTS; i++) {
-        clients[i] = (struct client){.number = i, .context = client_context(0)};
-        CHECK(certificates_shown(clients[i].context, directory));
-    }
+    use_key(context, ECDSA_KEY);
+    for (int i = 0; i < CLIENTS; i++) clients[i] = (struct client){.number = i, .context = context};
+    for (int i = ROUNDS * plan.connections; i < all_connections(&plan); i++) call_once(&clients[0], i);
     while (read(rounds, &byte, 1) == 1) {
         for (int i = 0; i < CLIENTS; i++) CHECK(pthread_create(&clients[i].thread, NULL, client_main, &clients[i]) == 0);
         for (int i = 0; i < CLIENTS; i++) CHECK(pthread_join(clients[i].thread, NULL) == 0);
@@ -203,14 +197,14 @@ __attribute__((noreturn)) static void run_clients(int rounds, const char *direct
 }
 
 /* Returns where to write the bytes. */
-static int fork_clients(const char *directory) {
+static int fork_clients(pid_t *process) {
     int rounds[2];
     CHECK(pipe2(rounds, O_CLOEXEC) == 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
+    *process = fork();
+    CHECK(*process >= 0);
+    if (*process == 0) {
         close(rounds[1]);
-        run_clients(rounds[0], directory);
+        run_clients(rounds[0]);
     }
     close(rounds[0]);
     return rounds[1];

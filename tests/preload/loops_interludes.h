@@ -90,6 +90,7 @@ static void await_thread(void *(*run)(void *), struct connection *connection) {
 }
 
 static void play(struct connection *connection, enum interlude interlude) {
+    if (interlude != NOTHING && interlude != REENTER) played(interludes[interlude].name);
     switch (interlude) {
     case SLEEP: usleep(1000 + connection->index % 8 * 1000); break;
     case VFORK: spawn_with_vfork(connection); break;

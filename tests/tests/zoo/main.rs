@@ -13,6 +13,7 @@ mod cage;
 mod clients;
 mod greeters;
 mod guests;
+mod loops;
 mod memory;
 mod nginx;
 mod openvpn;
