@@ -69,6 +69,17 @@ needs() {
 		zoo   program named           bind9
 		zoo   program dnsdist         dnsdist
 		zoo   program socat           socat
+		zoo   program nghttpx         nghttp2-proxy
+		zoo   program h2o             h2o
+		zoo   program traffic_server  trafficserver
+		zoo   file    /usr/lib/squid/security_file_certgen squid-openssl
+		zoo   program pgbouncer       pgbouncer
+		zoo   program turnserver      coturn
+		zoo   program nsd             nsd
+		zoo   program znc             znc
+		zoo   program proftpd         proftpd-core
+		zoo   file    /usr/lib/proftpd/mod_tls.so proftpd-mod-crypto
+		zoo   program sslscan         sslscan
 		zoo   program mariadbd        mariadb-server
 		zoo   program sendmail        postfix
 		zoo   program openvpn         openvpn
@@ -149,6 +160,10 @@ keep_disabled() {
         case $package in
             nginx | haproxy | prometheus | mosquitto | memcached | lighttpd | stunnel4 | hitch | redis-server | postgresql) ;;
             mariadb-server | dovecot-core | unbound | postfix | openvpn) ;;
+            h2o | trafficserver | pgbouncer | coturn | nsd | znc) ;;
+            nghttp2-proxy) package=nghttpx ;;
+            squid-openssl) package=squid ;;
+            proftpd-core) package=proftpd ;;
             *) continue ;;
         esac
         as_root deb-systemd-helper disable "$package.service" >/dev/null 2>&1 || true

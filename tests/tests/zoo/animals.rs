@@ -262,7 +262,7 @@ const PUMA: Animal = Animal {
     ..NOTHING
 };
 
-const UNBOUND: Animal = Animal {
+pub(crate) const UNBOUND: Animal = Animal {
     name: "unbound",
     program: "unbound",
     package: "unbound",
@@ -279,7 +279,7 @@ const UNBOUND: Animal = Animal {
     ..NOTHING
 };
 
-const BIND: Animal = Animal {
+pub(crate) const BIND: Animal = Animal {
     name: "bind",
     program: "named",
     package: "bind9",

@@ -8,7 +8,8 @@ use hasten_tests::program::{preload, without_library};
 use hasten_tests::{Side, tools};
 
 use crate::animals::LIGHTTPD;
-use crate::cage::Cage;
+use crate::cage::{Animal, Cage};
+use crate::proxies::{PGBOUNCER, SQUID};
 
 /// What a client prints and how it ends, stock or accelerated.
 fn output(program: &Path, arguments: &[String], side: Side) -> String {
@@ -43,6 +44,34 @@ fn same_as_stock(program: &str, package: &str, arguments: &[&str], expected: &st
     for _ in 0..3 {
         assert_eq!(output(&program, &arguments, Side::Accelerated), stock);
     }
+}
+
+/// What a scanner sees of a server: each version, cipher and group that it has, a connection for each.
+fn scan(cage: &Cage, animal: &Animal, side: Side, options: &[&str]) -> String {
+    let server = cage.start(animal, side);
+    let address = server.address.to_string();
+    let mut command = Command::new(tools::tool("sslscan", "sslscan"));
+    command.args(["--no-colour", "--show-sigs"]).args(options).arg(&address);
+    without_library(&mut command);
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    String::from_utf8_lossy(&output.stdout).replace(&server.address.port().to_string(), "PORT")
+}
+
+fn same_for_a_scanner(animal: &Animal, options: &[&str]) {
+    let cage = Cage::new(KeyKind::Rsa2048);
+    let stock = scan(&cage, animal, Side::Stock, options);
+    let ciphers = stock.matches("Accepted").count() + stock.matches("Preferred").count();
+    assert!(ciphers > 5 && stock.contains("TLSv1.3"), "{}: {stock}", animal.name);
+    assert_eq!(scan(&cage, animal, Side::Accelerated, options), stock, "{}", animal.name);
+}
+
+#[test]
+#[ignore = "a part of `make zoo`"]
+fn a_scanner_finds_the_same() {
+    for animal in [&LIGHTTPD, &SQUID] {
+        same_for_a_scanner(animal, &[]);
+    }
+    same_for_a_scanner(&PGBOUNCER, &["--starttls-psql"]);
 }
 
 #[test]

@@ -48,9 +48,24 @@ const POSTFIX: Animal = Animal {
     ..NOTHING
 };
 
+/// A process for each client.
+const PROFTPD: Animal = Animal {
+    name: "proftpd",
+    program: "proftpd",
+    package: "proftpd-mod-crypto",
+    arguments: &["--nodaemon", "--config", "{dir}/proftpd.conf"],
+    prepare: include_str!("../../zoo/proftpd.sh"),
+    preamble: &[(b"", b"220 "), (b"AUTH TLS\r\n", b"234 ")],
+    question: b"FEAT\r\n",
+    answer: b"211 End",
+    ..NOTHING
+};
+
 zoo! {
     #[ignore = "a part of `make zoo`"]
     mariadb => MARIADB;
     #[ignore = "a part of `make zoo`"]
     postfix => POSTFIX;
+    #[ignore = "a part of `make zoo`"]
+    proftpd => PROFTPD;
 }

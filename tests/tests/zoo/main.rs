@@ -18,4 +18,6 @@ mod memory;
 mod nginx;
 mod openvpn;
 mod providers;
+mod proxies;
 mod schedules;
+mod tongues;
