@@ -1,6 +1,6 @@
 //! Servers of the distribution, by the dozen.
 
-use crate::cage::{Animal, HTTP, PYTHON};
+use crate::cage::{self, Animal, HTTP, PYTHON};
 
 pub(crate) const NOTHING: Animal = Animal {
     name: "",
@@ -178,7 +178,7 @@ const WEBRICK: Animal = Animal {
 
 const PHP: Animal = Animal {
     name: "php",
-    program: "php",
+    program: cage::PHP,
     package: "php-cli",
     arguments: &["{dir}/server.php", "{port}", "{chain}", "{key}"],
     files: &[("server.php", include_str!("../../zoo/server.php"))],

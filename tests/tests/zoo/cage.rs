@@ -25,6 +25,7 @@ use rustls::version::{TLS12, TLS13};
 const PATIENCE: Duration = Duration::from_secs(10);
 const CLIENTS: usize = 8;
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
+pub(crate) const PHP: &str = "php";
 
 /// A server, how to start it and what to ask it.
 ///
@@ -189,12 +190,15 @@ fn free_address() -> SocketAddr {
     listeners.next().and_then(|listener| listener.local_addr().ok()).expect("a free port")
 }
 
-/// What it is started with: another Python may be named for those that are written in it.
+/// What it is started with: another Python or PHP may be named for those that are written in it.
 fn program(animal: &Animal) -> PathBuf {
-    match env::var_os("ZOO_PYTHON") {
-        Some(python) if animal.program == PYTHON => python.into(),
-        _ => tools::tool(animal.program, animal.package),
-    }
+    let variable = match animal.program {
+        PYTHON => "ZOO_PYTHON",
+        PHP => "ZOO_PHP",
+        _ => "",
+    };
+    let other = Some(variable).filter(|name| !name.is_empty()).and_then(env::var_os);
+    other.map_or_else(|| tools::tool(animal.program, animal.package), PathBuf::from)
 }
 
 impl Caged {
