@@ -24,7 +24,6 @@ const CALLBACKS: [&str; 6] = ["info", "info-chain", "msg", "keylog", "ticket-cal
 
 /// Every handshake suspended and batched; or suspended and not batched; or as it comes.
 const VARIANTS: [Variables; 3] = [&[EAGER, EVERY_BATCH], &[EAGER, SUSPEND_ONLY], &[EVERY_BATCH]];
-
 const AS_IT_COMES: usize = 2;
 
 /// What became of a seed, and what its accelerated run has shown.
@@ -42,7 +41,7 @@ enum Verdict {
     Differs(String),
 }
 
-/// Without further settings a thread has to be seen for longer than most schedules last.
+/// Most are eager: without that, threads are watched for longer than most schedules last.
 fn variant_of(seed: u64) -> usize {
     match seed % 8 {
         0..=3 => 0,
@@ -149,11 +148,14 @@ fn assert_suspended(judged: &BTreeMap<u64, Judged>) {
         all.len(),
         free.len()
     );
-    assert!(of_all * 5 > all.len() * 2, "this shows little");
-    assert!(of_free * 5 > free.len() * 3, "this shows little");
+    assert!(of_all * 5 > all.len() * 2, "too few schedules suspend handshakes to show anything");
+    assert!(
+        of_free * 5 > free.len() * 3,
+        "too few schedules suspend handshakes, though nothing keeps them from it"
+    );
 }
 
-/// Every handshake may be suspended, unless its thread sleeps elsewhere or its connection moves.
+/// Its handshakes may be suspended, unless their thread sleeps outside of epoll.
 fn is_free(seed: u64, judged: &Judged) -> bool {
     variant_of(seed) != AS_IT_COMES && judged.accelerated.habits.iter().any(|habit| habit == "quiet")
 }
