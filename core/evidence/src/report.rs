@@ -6,6 +6,7 @@ mod html;
 mod overview;
 mod remarks;
 mod terminal;
+mod whole;
 
 use std::fs;
 use std::io;
@@ -19,6 +20,8 @@ use crate::warning::Warning;
 
 pub use self::overview::{LeftOut, Overview, Part, time};
 pub use self::terminal::Style;
+pub use self::whole::Summary;
+use self::whole::Whole;
 
 /// What is compared in one row: its columns in the table, its fields in the JSON row.
 pub trait Case: Serialize {
@@ -183,7 +186,19 @@ pub struct Saved {
 impl<C: Case> Report<C> {
     /// The stable data format.
     pub fn json(&self) -> Result<String, ReportError> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        Ok(serde_json::to_string_pretty(&self.with_summary())? + "\n")
+    }
+
+    /// The data, with the whole before its parts.
+    pub(crate) fn with_summary(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct WithSummary<'a, C> {
+            summary: Summary,
+            #[serde(flatten)]
+            report: &'a Report<C>,
+        }
+        let whole = Whole::of(self.claims().map(|row| (row.verdict, row.cpu_ratio.value)));
+        WithSummary { summary: whole.summary(self.headline()), report: self }
     }
 
     /// One page that needs nothing else.
@@ -197,25 +212,11 @@ impl<C: Case> Report<C> {
         terminal::table(self, style)
     }
 
-    /// What the run shows, in one sentence.
+    /// What the run shows, in one sentence: all cases, not the best.
     #[must_use]
     pub fn headline(&self) -> String {
-        let count = |verdict| self.claims().filter(|row| row.verdict == verdict).count();
-        let (rows, unit) = (self.claims().count(), &self.text.unit);
-        let best = self.claims().max_by(|a, b| a.cpu_ratio.value.total_cmp(&b.cpu_ratio.value));
-        match best {
-            None => "Nothing was measured".to_owned(),
-            Some(_) if count(Verdict::Failed) > 0 => {
-                format!("Failures in {} of {rows} cases", count(Verdict::Failed))
-            }
-            Some(best) if count(Verdict::Faster) > 0 => {
-                format!("Up to {:.2}× less CPU per {unit}", best.cpu_ratio.value)
-            }
-            Some(_) if count(Verdict::Slower) > 0 => {
-                format!("More CPU per {unit} in {} of {rows} cases", count(Verdict::Slower))
-            }
-            Some(_) => format!("No difference in CPU per {unit}"),
-        }
+        let about = |what: &str| format!("{what}CPU per {}", self.text.unit);
+        Whole::of(self.claims().map(|row| (row.verdict, row.cpu_ratio.value))).headline(about)
     }
 
     /// How many cases have which verdict.

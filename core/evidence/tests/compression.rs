@@ -85,7 +85,7 @@ fn example() -> Report<Example> {
 #[test]
 fn others_are_compared_with_and_claim_nothing() {
     let report = example();
-    assert_eq!(report.headline(), "Up to 3.85× less CPU per file");
+    assert_eq!(report.headline(), "2 of 2 faster: 2.50× to 3.85× less CPU per file");
     assert_eq!(report.tally(), "2 cases: 2 faster, 0 no difference, 0 slower, 0 failed");
     let page = report.html().unwrap();
     // A bar for each claim, a line of numbers for every row.

@@ -155,10 +155,13 @@ fn the_headline_never_hides_a_failure_or_a_loss() {
     assert!(failed.table(Style::PLAIN).contains("failed: hasten: 3 × body (differs) (nginx 256)"));
     assert!(failed.html().unwrap().contains("3 × body (differs)"));
 
-    assert_eq!(example().headline(), "Up to 4.40× less CPU per handshake");
+    assert_eq!(
+        example().headline(),
+        "1 of 3 faster, 1 no difference, 1 slower: CPU per handshake, stock / hasten 0.91× to 4.40×"
+    );
     assert_eq!(example().tally(), "3 cases: 1 faster, 1 no difference, 1 slower, 0 failed");
     let slower = report(vec![row("nginx", 1, 300.0, 330.0, 0)]);
-    assert_eq!(slower.headline(), "More CPU per handshake in 1 of 1 cases");
+    assert_eq!(slower.headline(), "0 of 1 faster, 1 slower: CPU per handshake, stock / hasten 0.91×");
     assert_eq!(
         report(vec![row("nginx", 1, 300.0, 300.0, 0)]).headline(),
         "No difference in CPU per handshake"
@@ -217,7 +220,7 @@ fn several_reports_are_one_page_and_one_json() {
         complete: true,
         command: "hasten bench".to_owned(),
     };
-    assert_eq!(overview.headline(), "1 of 2 cases faster, 1 no difference");
+    assert_eq!(overview.headline(), "1 of 2 faster, 1 no difference: CPU, stock / hasten 1.00× to 2.00×");
     assert!(!overview.has_failures());
     let html = overview.html().unwrap();
     for text in [
@@ -239,6 +242,8 @@ fn several_reports_are_one_page_and_one_json() {
     );
     let json: serde_json::Value = serde_json::from_str(&overview.json().unwrap()).unwrap();
     assert_eq!(json["workload"], "all");
+    assert_eq!(json["summary"]["headline"], overview.headline().as_str());
+    assert_eq!((&json["summary"]["faster"], &json["summary"]["cases"]), (&1.into(), &2.into()));
     assert_eq!(json["parts"][0], serde_json::from_str::<serde_json::Value>(&tls.json().unwrap()).unwrap());
     assert_eq!(json["left_out"][0]["workload"], "node");
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::charts::{RatioAxis, Tick};
 use super::remarks::remarks;
 use super::terminal::Style;
+use super::whole::Whole;
 use super::{Case, Report, ReportError, Row, Saved, html, replace};
 use crate::verdict::Verdict;
 
@@ -33,8 +34,8 @@ pub struct Part {
     headline: String,
     tally: String,
     table: String,
-    /// How each case came out.
-    verdicts: Vec<Verdict>,
+    /// How each case came out, and its ratio.
+    cases: Vec<(Verdict, f64)>,
     view: View,
     data: serde_json::Value,
 }
@@ -100,14 +101,14 @@ impl Part {
             tally: report.tally(),
             table: report.table(style),
             // A failure of an engine that is only compared with is one all the same.
-            verdicts: report
+            cases: report
                 .rows
                 .iter()
                 .filter(|row| row.case.is_claim() || row.verdict == Verdict::Failed)
-                .map(|row| row.verdict)
+                .map(|row| (row.verdict, row.cpu_ratio.value))
                 .collect(),
             view,
-            data: serde_json::to_value(report)?,
+            data: serde_json::to_value(report.with_summary())?,
         })
     }
 }
@@ -150,25 +151,17 @@ impl Overview {
     }
 
     fn verdicts(&self) -> impl Iterator<Item = Verdict> {
-        self.parts.iter().flat_map(|part| part.verdicts.iter().copied())
+        self.cases().map(|(verdict, _)| verdict)
+    }
+
+    fn cases(&self) -> impl Iterator<Item = (Verdict, f64)> {
+        self.parts.iter().flat_map(|part| part.cases.iter().copied())
     }
 
     /// What all of them found, in a sentence.
     #[must_use]
     pub fn headline(&self) -> String {
-        let cases = self.verdicts().count();
-        if cases == 0 {
-            return "Nothing was measured".to_owned();
-        }
-        if self.has_failures() {
-            return format!("Failures in {} of {cases} cases", self.count(Verdict::Failed));
-        }
-        let others = [Verdict::NoDifference, Verdict::Slower].map(|verdict| (self.count(verdict), verdict));
-        let others = others
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, verdict)| format!(", {count} {verdict}"));
-        format!("{} of {cases} cases faster{}", self.count(Verdict::Faster), others.collect::<String>())
+        Whole::of(self.cases()).headline(|what| format!("{what}CPU"))
     }
 
     /// All tables, and what was left out.
@@ -184,6 +177,7 @@ impl Overview {
     /// Each part is the JSON of its own report.
     pub fn json(&self) -> Result<String, ReportError> {
         let value = serde_json::json!({
+            "summary": Whole::of(self.cases()).summary(self.headline()),
             "workload": "all",
             "complete": self.complete,
             "parts": self.parts.iter().map(|part| &part.data).collect::<Vec<_>>(),
