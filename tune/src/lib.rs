@@ -9,6 +9,7 @@
 pub mod guard;
 mod http;
 pub mod journal;
+pub mod keeper;
 pub mod knob;
 pub mod load;
 pub mod measure;

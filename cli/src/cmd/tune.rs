@@ -157,6 +157,10 @@ pub(crate) struct TuneArgs {
     #[arg(long, help_heading = "Session")]
     json: bool,
 
+    /// End what the process at the other end of standard input has started, should it be killed
+    #[arg(long, hide = true)]
+    keep_watch: bool,
+
     /// The service, as its owner starts it
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -171,10 +175,19 @@ struct Stored {
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     match &args.resume {
+        _ if args.keep_watch => Ok(keep_watch()),
         Some(folder) => go_on(args, folder),
         None if args.list_knobs => knobs::list(&setup::knobs(args)?.choices, args.json),
         None => begin(args),
     }
+}
+
+/// For the process that has started this one.
+fn keep_watch() -> ExitCode {
+    for done in hasten_tune::keeper::keep(std::io::stdin().lock()) {
+        say(format!("hasten: {done}"));
+    }
+    ExitCode::SUCCESS
 }
 
 fn begin(args: &TuneArgs) -> Result<ExitCode, Failure> {
@@ -215,6 +228,7 @@ fn measure(args: &TuneArgs, setup: &Setup, mut record: Record, folder: &Path) ->
     let interrupted = interrupt::flag().map_err(|error| {
         Failure::new(format!("cannot watch for Ctrl-C: {error}"), "see that signals are not blocked")
     })?;
+    setup.keep();
     // Before anything is started, and until all is stopped.
     let _held = setup.take_over(args.allow_system)?;
     let logs = tempfile_folder(folder)?;

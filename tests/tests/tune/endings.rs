@@ -109,3 +109,32 @@ fn a_second_session_leaves_the_first_alone() {
     let kept: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(kept["trials"].as_array(), Some(&first));
 }
+
+#[test]
+fn kill_9_leaves_nothing_running() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "60s");
+    let detached = tune.folder().join("detached");
+    // A grandchild that serves, and one in a session of its own, as servers in the background are.
+    let service = format!(
+        "setsid sh -c 'echo $$ > {}; exec sleep 600' & {} {} & wait",
+        detached.display(),
+        env!("CARGO_BIN_EXE_planted"),
+        tune.port()
+    );
+    let mut command = tune.driven();
+    command.args(["--", "sh", "-c", &service]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    wait::until("measurements", || tune.trials().len() >= 2);
+    // Between two starts there would be nothing to leave behind.
+    wait::until("the service", || !tune.is_stopped() && is_alive(&detached));
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    wait::until("the end of the service", || tune.is_stopped() && !is_alive(&detached));
+}
+
+/// The process whose number is in the file.
+fn is_alive(file: &std::path::Path) -> bool {
+    let pid = fs::read_to_string(file).unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::LoadError;
 use super::command::CommandLine;
+use crate::keeper;
 
 const POLL: Duration = Duration::from_millis(5);
 /// For what is still in the pipes of a tool that has ended.
@@ -61,6 +62,7 @@ pub(super) fn run(line: &CommandLine, deadline: Instant, stop: &AtomicBool) -> R
     let child = command.spawn();
     let program = command.get_program().to_string_lossy().into_owned();
     let child = child.map_err(|source| LoadError::Start { program, source })?;
+    keeper::watch(child.id());
     let mut group = Group(child);
     let stdout = collect(group.0.stdout.take());
     let stderr = collect(group.0.stderr.take());

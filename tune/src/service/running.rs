@@ -1,5 +1,6 @@
 //! A service that runs: started, waited for, measured, and stopped when dropped.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use super::memory;
 use super::ready::{self, Look, Readiness};
 use super::tree::Tree;
 use crate::journal::{Change, Entry, Held, Journal, System};
+use crate::keeper;
 
 const POLL: Duration = Duration::from_millis(10);
 /// How often memory is looked at; also how soon a process must be seen in the tree to be known as its own.
@@ -83,6 +85,7 @@ impl Service {
         adopt_orphans();
         let before = Tree::children_of_this_process();
         let child = launch.spawn(log)?;
+        keeper::watch(child.id());
         let tree = Arc::new(Mutex::new(Tree::new(child.id(), before)));
         let mut service = Self {
             name: launch.name(),
@@ -298,7 +301,7 @@ fn hold(launch: &Launch) -> Result<Vec<Held>, ServiceError> {
     Ok(held)
 }
 
-/// Looks at memory now and then.
+/// Looks at memory now and then, and tells the keeper of every process that is new.
 #[derive(Debug)]
 struct Sampler {
     peak: Arc<AtomicU64>,
@@ -311,8 +314,15 @@ impl Sampler {
         let (peak, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (highest, stopped) = (Arc::clone(&peak), Arc::clone(&stop));
         let thread = thread::spawn(move || {
+            let mut told = BTreeSet::new();
             while !stopped.load(Ordering::Relaxed) {
                 let processes = tree.lock().unwrap_or_else(PoisonError::into_inner).processes();
+                processes
+                    .iter()
+                    .filter(|process| !told.contains(*process))
+                    .copied()
+                    .for_each(keeper::watch_process);
+                told = processes.iter().copied().collect();
                 highest.fetch_max(memory::resident(&processes), Ordering::Relaxed);
                 thread::park_timeout(SAMPLE);
             }

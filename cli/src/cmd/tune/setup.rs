@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hasten_tune::journal::{Held, Journal, System};
+use hasten_tune::keeper;
 use hasten_tune::knob::{self, Choices, Custom, CustomError, Facts, Knob};
 use hasten_tune::load::{Load, Target};
 use hasten_tune::objective::{Constraints, Objective};
@@ -73,6 +74,15 @@ impl Setup {
             warm_up: args.warm_up,
             unit,
         })
+    }
+
+    /// From here on, what is started is ended even after `kill -9`.
+    pub(super) fn keep(&self) {
+        if let Err(error) = keeper::start(&self.launch.hasten) {
+            say(format!(
+                "cannot start a second process to clean up after kill -9 ({error}); the next hasten command would do it"
+            ));
+        }
     }
 
     /// Keeps a unit that is running from running meanwhile, if that is allowed; it is started again when the result is dropped.
