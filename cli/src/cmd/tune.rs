@@ -17,6 +17,7 @@ use clap::{Args, Parser};
 use hasten_bench::interrupt;
 use hasten_tune::session::{self, Findings, Halt, Record};
 use hasten_tune::trial::TrialError;
+use serde_json::Value;
 
 use self::progress::Progress;
 use self::setup::Setup;
@@ -193,11 +194,13 @@ fn keep_watch() -> ExitCode {
 fn begin(args: &TuneArgs) -> Result<ExitCode, Failure> {
     let seed = args.seed.unwrap_or_else(setup::seed_of_the_time);
     let setup = Setup::new(args, seed)?;
-    make_room(&args.out)?;
-    let path = args.out.join("session.json");
-    let record =
-        Record::create(&path, resume::identity(&setup)).map_err(|error| setup::record_failure(&error))?;
-    measure(args, &setup, record, &args.out)
+    // Whoever is refused keeps the session that is there.
+    let record = || {
+        make_room(&args.out)?;
+        let path = args.out.join("session.json");
+        Record::create(&path, resume::identity(&setup)).map_err(|error| setup::record_failure(&error))
+    };
+    measure(args, &setup, &Value::Null, record, &args.out)
 }
 
 /// With the arguments that it was begun with; what is given now must not contradict.
@@ -221,36 +224,44 @@ fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
     let setup = Setup::new(&args, seed)?;
     resume::must_be_the_same(&setup, &record, &args, given)?;
     say(format!("{} measurements are there already", record.len()));
-    measure(&args, &setup, record, folder)
+    let knowledge = record.knowledge().clone();
+    measure(&args, &setup, &knowledge, || Ok(record), folder)
 }
 
-fn measure(args: &TuneArgs, setup: &Setup, mut record: Record, folder: &Path) -> Result<ExitCode, Failure> {
+/// `record` is asked for when the service has shown that it can be measured.
+fn measure(
+    args: &TuneArgs,
+    setup: &Setup,
+    knowledge: &Value,
+    record: impl FnOnce() -> Result<Record, Failure>,
+    folder: &Path,
+) -> Result<ExitCode, Failure> {
     let interrupted = interrupt::flag().map_err(|error| {
         Failure::new(format!("cannot watch for Ctrl-C: {error}"), "see that signals are not blocked")
     })?;
     setup.keep();
     // Before anything is started, and until all is stopped.
     let _held = setup.take_over(args.allow_system)?;
-    let logs = tempfile_folder(folder)?;
-    let mut subject = setup.subject(&logs, &interrupted)?;
-    subject.remember(record.knowledge());
-    let mut progress = Progress::start(&setup.space, setup.settings.budget);
+    let logs = Logs::beside(folder)?;
+    let mut subject = setup.subject(&logs.0, &interrupted)?;
+    subject.remember(knowledge);
     output::announce(setup, args);
     let (start, mut begun) = (Instant::now(), output::facts());
     let clock = move || start.elapsed();
     if let Err(error) = subject.prepare() {
         return not_begun(&error);
     }
+    let mut record = record()?;
     if let Some(warm_up) = subject.warm_up() {
         say(format!("warm-up: {}", warm_up.describe()));
         begun.push(("warm-up", warm_up.describe()));
     }
+    let mut progress = Progress::start(&setup.space, setup.settings.budget);
     let (findings, halt) =
         session::run(&setup.space, &setup.settings, &mut subject, &mut record, &clock, &mut progress);
     progress.finish();
     drop(subject);
     let remarks = std::mem::take(&mut progress.remarks);
-    let _ = fs::remove_dir_all(&logs);
     let written = output::write(args, setup, &findings, output::Around { facts: begun, remarks }, folder)?;
     conclude(args, &findings, halt, &written, &interrupted)
 }
@@ -300,14 +311,27 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(failure)
 }
 
-/// Logs of the service, which may say more than a report should.
-fn tempfile_folder(folder: &Path) -> Result<PathBuf, Failure> {
-    let logs = folder.join("logs");
-    fs::create_dir_all(&logs).map_err(|error| {
-        Failure::new(
-            format!("cannot write to {}: {error}", logs.display()),
-            "choose another directory with --out",
-        )
-    })?;
-    Ok(logs)
+/// Logs of the service, which may say more than a report should: they go with the session.
+struct Logs(PathBuf);
+
+impl Logs {
+    /// Not in the folder itself: until the service has started, what is there belongs to an earlier session.
+    fn beside(folder: &Path) -> Result<Self, Failure> {
+        let mut name = folder.as_os_str().to_owned();
+        name.push(".logs");
+        let logs = PathBuf::from(name);
+        fs::create_dir_all(&logs).map_err(|error| {
+            Failure::new(
+                format!("cannot write to {}: {error}", logs.display()),
+                "choose another directory with --out",
+            )
+        })?;
+        Ok(Self(logs))
+    }
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
