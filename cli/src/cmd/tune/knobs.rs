@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use hasten_tune::knob::{Choice, Choices, RiskLevel};
 use serde::Serialize;
 
-use super::output::to_json;
+use super::output::{print_all, to_json};
 use crate::failure::Failure;
 use crate::render::Style;
 
@@ -23,7 +23,7 @@ struct KnobJson<'a> {
 
 pub(super) fn list(choices: &Choices, json: bool) -> Result<ExitCode, Failure> {
     let text = if json { self::json(choices)? } else { table(choices) };
-    println!("{}", text.trim_end());
+    print_all(&format!("{}\n", text.trim_end()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,7 @@
 //! What a session leaves: files, and a summary on the terminal.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hasten_bench::affinity::Placement;
@@ -19,6 +20,8 @@ use crate::render::say;
 /// The files of a session.
 pub(super) struct Written {
     report: Report,
+    /// As JSON.
+    data: String,
     html: PathBuf,
     json: PathBuf,
     profile: Option<PathBuf>,
@@ -99,9 +102,10 @@ pub(super) fn write(
     let (html, json) = (folder.join("report.html"), folder.join("report.json"));
     let page = report.html().map_err(|error| Failure::new(error.to_string(), "please report it"))?;
     fs::write(&html, page).map_err(|error| failure(&html, &error))?;
-    fs::write(&json, to_json(&report)? + "\n").map_err(|error| failure(&json, &error))?;
+    let data = report.json().map_err(|error| Failure::new(error.to_string(), "please report it"))?;
+    fs::write(&json, &data).map_err(|error| failure(&json, &error))?;
     let unit = report.commands.run.as_deref().and_then(|run| setup.drop_in(run));
-    Ok(Written { report, html, json, profile, unit })
+    Ok(Written { report, data, html, json, profile, unit })
 }
 
 /// Only what was proven; without that, not even a file of an earlier session stays.
@@ -150,14 +154,9 @@ fn quoted(words: &[String]) -> String {
 
 pub(super) fn print(args: &TuneArgs, written: &Written) -> Result<(), Failure> {
     if args.json {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&written.report).map_err(|error| failure(&written.json, &error))?
-        );
-        return Ok(());
+        return print_all(&written.data);
     }
-    println!("{}", written.report.terminal(style()).trim_end());
-    println!();
+    let mut text = format!("{}\n\n", written.report.terminal(style()).trim_end());
     let files = [
         ("Report", Some(&written.html)),
         ("Data", Some(&written.json)),
@@ -165,13 +164,25 @@ pub(super) fn print(args: &TuneArgs, written: &Written) -> Result<(), Failure> {
     ];
     for (what, path) in files {
         if let Some(path) = path {
-            println!("{:<9}{}", format!("{what}:"), path.display());
+            text += &format!("{:<9}{}\n", format!("{what}:"), path.display());
         }
     }
     if let Some(unit) = &written.unit {
-        println!("Unit:    {unit}");
+        text += &format!("Unit:    {unit}\n");
     }
-    Ok(())
+    print_all(&text)
+}
+
+/// To standard output. Whoever has stopped reading has read enough; a full disk is an error.
+pub(super) fn print_all(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(
+            format!("cannot write to standard output: {error}"),
+            "see that there is room where it goes to",
+        )),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
