@@ -122,6 +122,21 @@ impl Load {
         }
     }
 
+    /// Whether it opens TLS connections; `None` where its command does not say.
+    #[must_use]
+    pub fn uses_tls(&self) -> Option<bool> {
+        match &self.driver {
+            Driver::Builtin(builtin) => Some(builtin.target().url.tls),
+            Driver::Command { line, tool } => target::uses_tls(line.words(), *tool),
+        }
+    }
+
+    /// Whether what it drives is no HTTP service for sure.
+    #[must_use]
+    pub fn is_other_than_http(&self) -> bool {
+        matches!(&self.driver, Driver::Command { tool: Some(tool), .. } if !tool.speaks_http())
+    }
+
     /// Drives the service once. When this returns, nothing of the tool runs any more.
     pub fn run(&self, deadline: Instant, stop: &AtomicBool) -> Result<LoadResult, LoadError> {
         match &self.driver {

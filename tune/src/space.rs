@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
     pub dimensions: Vec<Dimension>,
+    /// Settings by knob and level, what is expected to help first; those that are not named come after them.
+    #[serde(default)]
+    pub order: Vec<(usize, usize)>,
 }
 
 /// One knob.
@@ -28,6 +31,18 @@ impl Space {
     #[must_use]
     pub fn baseline(&self) -> Candidate {
         Candidate(vec![0; self.dimensions.len()])
+    }
+
+    /// Every setting, in the order in which they are tried.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<(usize, usize)> {
+        let levels = |(knob, dimension): (usize, &Dimension)| {
+            (1..dimension.levels.len()).map(move |level| (knob, level))
+        };
+        let all: Vec<_> = self.dimensions.iter().enumerate().flat_map(levels).collect();
+        let named = self.order.iter().filter(|setting| all.contains(setting)).copied();
+        let rest = all.iter().filter(|setting| !self.order.contains(setting)).copied();
+        named.chain(rest).collect()
     }
 
     /// `knob=level` of every knob that is set.
@@ -70,8 +85,11 @@ mod tests {
             levels: levels.map(str::to_owned).to_vec(),
             ordered: false,
         };
-        let space =
-            Space { dimensions: vec![dimension("tls", ["off", "on"]), dimension("gzip", ["off", "on"])] };
+        let space = Space {
+            dimensions: vec![dimension("tls", ["off", "on"]), dimension("gzip", ["off", "on"])],
+            order: vec![(1, 1), (7, 1)],
+        };
+        assert_eq!(space.in_order(), [(1, 1), (0, 1)]);
         assert_eq!(space.describe(&space.baseline()), "stock");
         assert_eq!(space.describe(&space.baseline().with(1, 1)), "gzip=on");
     }

@@ -110,3 +110,35 @@ fn knobs_are_listed_with_what_is_tried_and_why_not() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(json["left_out"].as_array().unwrap().iter().any(|knob| knob["name"] == "system-thp"), "{json}");
 }
+
+#[test]
+fn a_full_disk_is_an_error_and_no_panic() {
+    let tune = Tune::of(&[], "60s");
+    for arguments in [&["--list-knobs", "--", "sh"][..], &["--list-knobs", "--json", "--", "sh"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = tune.hasten().args(arguments).stdout(full).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("cannot write to standard output") && !said.contains("panicked"), "{said}");
+    }
+}
+
+#[test]
+fn handshakes_are_not_tried_where_the_load_makes_none() {
+    let tune = Tune::of(&[], "60s");
+    for (load, tried) in [
+        ("redis-benchmark -t get", false),
+        ("wrk http://127.0.0.1:1/", false),
+        ("wrk https://127.0.0.1:1/", true),
+    ] {
+        let arguments = ["--list-knobs", "--json", "--load", load, "--", "sh"];
+        let output = tune.hasten().args(arguments).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        for knob in ["tls", "tls-break-even"] {
+            let left_out =
+                json["left_out"].as_array().unwrap().iter().find(|one| one["name"] == knob).unwrap();
+            let why = left_out["why"].as_str().unwrap();
+            assert_eq!(!why.contains("opens no TLS connection"), tried, "{load}: {knob}: {why}");
+        }
+    }
+}

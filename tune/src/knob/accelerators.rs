@@ -13,3 +13,11 @@ pub(super) fn levels(facts: &Facts, name: &str, values: Vec<Value>) -> Result<Ve
     }
     Ok([Value::stock("off")].into_iter().chain(values).collect())
 }
+
+/// Why handshakes are of no use to a load that makes none.
+pub(super) fn sees_tls(facts: &Facts) -> Result<(), String> {
+    match facts.tls_load {
+        Some(false) => Err("the load opens no TLS connection, so it cannot show what handshakes cost".into()),
+        Some(true) | None => Ok(()),
+    }
+}

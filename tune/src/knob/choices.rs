@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::facts::is_useful;
 use super::{Custom, Facts, Knob, Value, registry};
 use crate::service::Launch;
 use crate::space::{Candidate, Dimension, Space};
@@ -11,6 +12,8 @@ pub struct Choices {
     pub knobs: Vec<Choice>,
     /// Those that do not apply, with the reason.
     pub left_out: Vec<LeftOut>,
+    /// Accelerators that `hasten run` loads into this program where nobody says otherwise.
+    pub by_default: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub struct Choice {
     pub knob: Box<dyn Knob>,
     /// The first is what there is without the knob.
     pub levels: Vec<Value>,
+    /// `hasten check` expects something of it, or its user does.
+    pub promising: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,12 +35,18 @@ impl Choices {
     /// The registry and the user's own knobs, as far as they apply.
     #[must_use]
     pub fn of(facts: &Facts, custom: Vec<Custom>) -> Self {
-        let known = registry().iter().map(|knob| Box::new(*knob) as Box<dyn Knob>);
-        let own = custom.into_iter().map(|knob| Box::new(knob) as Box<dyn Knob>);
-        let mut choices = Self { knobs: Vec::new(), left_out: Vec::new() };
-        for knob in known.chain(own) {
+        let known = registry()
+            .iter()
+            .map(|knob| (Box::new(*knob) as Box<dyn Knob>, facts.promising.contains(&knob.name())));
+        let own = custom.into_iter().map(|knob| (Box::new(knob) as Box<dyn Knob>, true));
+        let loaded = facts.accelerators.iter().filter(|verdict| is_useful(verdict));
+        let by_default = loaded.map(|verdict| verdict.name).collect();
+        let mut choices = Self { knobs: Vec::new(), left_out: Vec::new(), by_default };
+        for (knob, promising) in known.chain(own) {
             match knob.levels(facts) {
-                Ok(levels) if levels.len() > 1 => choices.knobs.push(Choice { knob, levels }),
+                Ok(levels) if levels.len() > 1 => {
+                    choices.knobs.push(Choice { knob, levels, promising });
+                }
                 Ok(_) => choices.leave_out(&*knob, "there is nothing else to set it to"),
                 Err(why) => choices.leave_out(&*knob, &why),
             }
@@ -60,7 +71,20 @@ impl Choices {
             levels: choice.levels.iter().map(ToString::to_string).collect(),
             ordered: choice.knob.ordered(),
         };
-        Space { dimensions: self.knobs.iter().map(dimension).collect() }
+        Space { dimensions: self.knobs.iter().map(dimension).collect(), order: self.order() }
+    }
+
+    /// Settings in the order in which they are tried: of promising knobs before others, and of each knob the level that is
+    /// most likely to help before its next one.
+    fn order(&self) -> Vec<(usize, usize)> {
+        let mut order: Vec<(usize, bool, usize, usize)> = Vec::new();
+        for (at, Choice { knob, levels, promising }) in self.knobs.iter().enumerate() {
+            for (rank, level) in knob.favourites(levels.len()).into_iter().enumerate() {
+                order.push((rank + usize::from(!promising), !promising, at, level));
+            }
+        }
+        order.sort_unstable();
+        order.into_iter().map(|(_, _, knob, level)| (knob, level)).collect()
     }
 
     /// The service with what a candidate sets.
@@ -79,7 +103,7 @@ impl Choices {
     ) -> Launch {
         let mut launch = stock.clone();
         for (at, level) in candidate.set() {
-            let Choice { knob, levels } = &self.knobs[at];
+            let Choice { knob, levels, .. } = &self.knobs[at];
             if let Some(effect) = effect(at) {
                 launch.profile.because(format!("{}={}: {effect}", knob.name(), levels[level]));
             }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use hasten_bench::affinity;
 use hasten_plan::process::{self, Allocator};
+use hasten_plan::tunings::{Measurements, Subject, TuningState, tunings};
 use hasten_plan::{Config, Decision, Plan, Surroundings, Verdict};
 use hasten_probe::program::kind::Kind;
 use hasten_probe::program::node::NodeBuild;
@@ -17,6 +18,14 @@ use crate::journal::System;
 use crate::service::Launch;
 
 const MIB: u64 = 1 << 20;
+
+/// What the tunings of `hasten check -- node` are called as knobs.
+const TUNINGS: [(&str, &str); 4] = [
+    ("semi-space", "semi-space"),
+    ("huge-pages", "large-pages"),
+    ("bytecode-cache", "node"),
+    ("cpuset", "cpus"),
+];
 pub(super) const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 #[derive(Debug)]
@@ -30,8 +39,12 @@ pub struct Facts {
     pub node: Option<NodeFacts>,
     /// Why neither the command nor what it starts is a Node.js that `NODE_OPTIONS` reaches.
     pub no_node: Option<String>,
+    /// Names of the knobs that `hasten check` expects something of.
+    pub promising: Vec<&'static str>,
     pub machine: Machine,
     pub allow_system: bool,
+    /// Whether the load opens TLS connections, if that is known.
+    pub tls_load: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +85,7 @@ impl Facts {
         let no_node = process::reaches_node(&program).err();
         let is_node = program.kind == Kind::Node && no_node.is_none();
         let build = is_node.then(|| NodeBuild::ask(&program, &paths).ok()).flatten();
+        let promising = promising(&plan, build.as_ref(), &surroundings);
         let node = build.map(|build| NodeFacts {
             major: build.major(),
             semi_space_mib: build.semi_space_bytes / MIB,
@@ -85,9 +99,11 @@ impl Facts {
             program,
             environment,
             accelerators: plan.accelerators,
+            promising,
             node,
             machine: Machine::read(&System::default()),
             allow_system,
+            tls_load: None,
         })
     }
 
@@ -148,6 +164,21 @@ impl Machine {
             cpus,
         }
     }
+}
+
+/// What `hasten check` would say yes to: accelerators that work on this program, and tunings that can be applied to it.
+fn promising(plan: &Plan, build: Option<&NodeBuild>, surroundings: &Surroundings) -> Vec<&'static str> {
+    let works = plan.accelerators.iter().filter(|verdict| verdict.decision == Decision::Apply);
+    let mut names: Vec<&'static str> = works.map(|verdict| verdict.name).collect();
+    if let Some(build) = build {
+        let (host, cpus_allowed) = (Probe::new().host(), Probe::new().cpus_allowed());
+        let measurements = &Measurements::kept();
+        let subject = Subject { build, host: &host, plan, surroundings, cpus_allowed, measurements };
+        let applicable = tunings(&subject).into_iter().filter(|one| one.state == TuningState::Applicable);
+        let knob = |id: &str| TUNINGS.iter().find(|(tuning, _)| *tuning == id).map(|(_, knob)| *knob);
+        names.extend(applicable.filter_map(|one| knob(one.id)));
+    }
+    names
 }
 
 fn environment(launch: &Launch) -> BTreeMap<OsString, OsString> {

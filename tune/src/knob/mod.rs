@@ -65,6 +65,11 @@ pub trait Knob: Send + Sync {
         false
     }
 
+    /// The levels that differ from the first, the one that is most likely to help first.
+    fn favourites(&self, levels: usize) -> Vec<usize> {
+        (1..levels).collect()
+    }
+
     /// What it may be set to here, the value without it first; or why it is of no use here.
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String>;
 
@@ -169,6 +174,10 @@ impl<K: Knob + ?Sized> Knob for &K {
 
     fn ordered(&self) -> bool {
         (**self).ordered()
+    }
+
+    fn favourites(&self, levels: usize) -> Vec<usize> {
+        (**self).favourites(levels)
     }
 
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String> {

@@ -30,6 +30,18 @@ impl Knob for SemiSpace {
         true
     }
 
+    /// Half of the default comes first among the levels and helps hardly anybody; four times is enough for most.
+    fn favourites(&self, levels: usize) -> Vec<usize> {
+        let mut levels: Vec<usize> = (1..levels).collect();
+        levels.sort_by_key(|level| match level {
+            3 => 0,
+            2 => 2,
+            1 => 3,
+            _ => 1,
+        });
+        levels
+    }
+
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String> {
         let node = node::of(facts)?;
         node::undecided(facts, "--max-semi-space-size")?;

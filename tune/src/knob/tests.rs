@@ -55,7 +55,7 @@ fn every_level_of_every_knob_is_a_configuration_that_is_read() {
     // What depends on the libraries of the program is of no use for a shell, but its settings are as good.
     choices.knobs.extend(["tls", "gzip"].map(|name| {
         let knob = registry().iter().find(|knob| knob.name() == name).unwrap();
-        Choice { knob: Box::new(*knob), levels: vec![Value::stock("off"), Value::On] }
+        Choice { knob: Box::new(*knob), levels: vec![Value::stock("off"), Value::On], promising: true }
     }));
     let space = choices.space();
     let stock = Launch::new(facts.command, "hasten".into());
@@ -132,4 +132,44 @@ fn several_knobs_make_one_profile() {
     let options = profile.get("node", "options").unwrap().as_array().unwrap();
     assert_eq!(options.len(), 2);
     assert_eq!(Candidate(vec![0; choices.knobs.len()]), choices.space().baseline());
+}
+
+#[test]
+fn handshakes_are_not_tried_under_a_load_that_makes_none() {
+    for load in [Some(false), Some(true), None] {
+        let facts = Facts { tls_load: load, ..Facts::fake(&["true"], machine(), None) };
+        for name in ["tls", "tls-break-even"] {
+            let why = levels(&facts, name).unwrap_err();
+            assert_eq!(why.contains("the load opens no TLS connection"), load == Some(false), "{why}");
+        }
+    }
+}
+
+#[test]
+fn what_check_expects_to_help_is_tried_first() {
+    let mut facts = of_node(20);
+    facts.promising = vec!["semi-space", "large-pages"];
+    let choices = Choices::of(&facts, vec!["pool=env:POOL=4,8".parse().unwrap()]);
+    let space = choices.space();
+    let name = |&(knob, level): &(usize, usize)| space.describe(&space.baseline().with(knob, level));
+    let order: Vec<String> = space.in_order().iter().map(name).collect();
+    assert_eq!(
+        order[..7],
+        [
+            "semi-space=64M",
+            "large-pages=on",
+            "pool=4",
+            "semi-space=128M",
+            "pool=8",
+            "old-space=4096M",
+            "always-sparkplug=on"
+        ],
+        "{order:?}"
+    );
+    let count: usize = space.dimensions.iter().map(|dimension| dimension.levels.len() - 1).sum();
+    assert_eq!(order.len(), count, "each once");
+    assert!(
+        order.iter().position(|one| one == "semi-space=8M")
+            > order.iter().position(|one| one == "threadpool=2")
+    );
 }

@@ -27,6 +27,7 @@ impl Knob for Tls {
     }
 
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String> {
+        accelerators::sees_tls(facts)?;
         accelerators::levels(facts, "tls", vec![Value::On])
     }
 

@@ -33,6 +33,7 @@ impl Knob for TlsBreakEven {
     }
 
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String> {
+        accelerators::sees_tls(facts)?;
         // What it adjusts to by itself, batches always, and hardly ever.
         let values = [1, 2, 4, 6].map(Value::Count).to_vec();
         accelerators::levels(facts, "tls", values).map(|mut levels| {

@@ -67,6 +67,10 @@ impl Tool {
         Self::ALL.iter().find(|(_, tool)| *tool == self).map_or("", |&(name, _)| name)
     }
 
+    pub(super) fn speaks_http(self) -> bool {
+        !matches!(self, Self::RedisBenchmark | Self::Memtier | Self::DbBench)
+    }
+
     /// How to install it.
     pub(super) fn source(self) -> &'static str {
         match self {

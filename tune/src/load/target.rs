@@ -30,7 +30,7 @@ impl fmt::Display for Target {
 }
 
 pub(super) fn of(words: &[String], tool: Option<Tool>) -> Vec<Target> {
-    if matches!(tool, Some(Tool::RedisBenchmark | Tool::Memtier | Tool::DbBench)) {
+    if tool.is_some_and(|tool| !tool.speaks_http()) {
         return Vec::new();
     }
     let headers = headers(words);
@@ -47,6 +47,19 @@ pub(super) fn of(words: &[String], tool: Option<Tool>) -> Vec<Target> {
         }
     }
     targets
+}
+
+/// Whether the load opens TLS connections; a script may hide what it asks for.
+pub(super) fn uses_tls(words: &[String], tool: Option<Tool>) -> Option<bool> {
+    match tool {
+        Some(Tool::RedisBenchmark | Tool::Memtier) => Some(words.iter().any(|word| word == "--tls")),
+        // It calls the library in its own process.
+        Some(Tool::DbBench) => Some(false),
+        _ => {
+            let targets = of(words, tool);
+            (!targets.is_empty()).then(|| targets.iter().any(|target| target.url.tls))
+        }
+    }
 }
 
 /// `localhost:3000/path`
@@ -99,6 +112,24 @@ mod tests {
             let targets = Load::parse(line, None).unwrap().targets();
             assert_eq!(targets.iter().map(ToString::to_string).collect::<Vec<_>>(), urls, "{line}");
             assert!(targets.iter().all(|target| target.headers.len() == headers), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_load_says_whether_it_opens_tls_connections_or_leaves_it_open() {
+        for (line, tls) in [
+            ("wrk -t1 http://127.0.0.1:1/a", Some(false)),
+            ("wrk -t1 https://127.0.0.1:1/a", Some(true)),
+            ("h2load http://x/ https://x/2", Some(true)),
+            ("autocannon localhost:3000", Some(false)),
+            ("redis-benchmark -t get", Some(false)),
+            ("redis-benchmark --tls -t get", Some(true)),
+            ("memtier_benchmark -p 1", Some(false)),
+            ("db_bench --num=1", Some(false)),
+            ("k6 run script.js", None),
+            ("./load.sh", None),
+        ] {
+            assert_eq!(Load::parse(line, None).unwrap().uses_tls(), tls, "{line}");
         }
     }
 }

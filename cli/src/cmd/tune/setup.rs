@@ -45,6 +45,8 @@ pub(super) struct Setup {
 pub(super) struct Knobs {
     launch: Launch,
     unit: Option<Unit>,
+    /// Listing knobs does not need one.
+    load: Option<Load>,
     pub(super) choices: Choices,
     suggestions: Vec<Suggestion>,
 }
@@ -52,14 +54,14 @@ pub(super) struct Knobs {
 impl Setup {
     pub(super) fn new(args: &TuneArgs, seed: u64) -> Result<Self, Failure> {
         let settings = settings(args, seed)?;
-        let Knobs { launch, unit, choices, suggestions } = knobs(args)?;
+        let Knobs { launch, unit, load, choices, suggestions } = knobs(args)?;
         if choices.knobs.is_empty() {
             return Err(Failure::new(
                 "there is nothing to try for this command",
                 "see why with --list-knobs, or give a knob of your own: --knob 'pool=env:POOL_SIZE=4,16'",
             ));
         }
-        let load = load(args)?;
+        let load = load.map_or_else(|| self::load(args), Ok)?;
         load.is_installed().map_err(|error| Failure::missing(error.to_string(), error.fix()))?;
         Ok(Self {
             launch,
@@ -129,11 +131,13 @@ impl Setup {
 pub(super) fn knobs(args: &TuneArgs) -> Result<Knobs, Failure> {
     let (unit, mut launch) = launch(args)?;
     launch.journal = Journal::open().ok();
-    let facts = Facts::of(&launch, args.allow_system)?;
+    let load = (args.load.is_some() || args.url.is_some()).then(|| load(args)).transpose()?;
+    let mut facts = Facts::of(&launch, args.allow_system)?;
+    facts.tls_load = load.as_ref().and_then(Load::uses_tls);
     let mut choices = Choices::of(&facts, custom(args)?);
     choose(args, &mut choices)?;
     let suggestions = knob::suggest(&facts).into_iter().map(suggestion).collect();
-    Ok(Knobs { launch, unit, choices, suggestions })
+    Ok(Knobs { launch, unit, load, choices, suggestions })
 }
 
 fn launch(args: &TuneArgs) -> Result<(Option<Unit>, Launch), Failure> {
