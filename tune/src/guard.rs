@@ -102,6 +102,20 @@ impl Guard {
         Ok(())
     }
 
+    /// Bytes of an answer as the load asks for it, over all pages; `None` where there is none, or one does not answer.
+    #[must_use]
+    pub fn bytes_per_answer(&self) -> Option<f64> {
+        let of_page = |page: &Page| {
+            let accept = page.variants.first().and_then(|variant| variant.accept);
+            let mut client = client(&page.target, accept).ok()?;
+            (0..CHECK_FETCHES).try_for_each(|_| client.fetch().map(drop)).ok()?;
+            Some(client.received() as f64 / CHECK_FETCHES as f64)
+        };
+        let sizes: Option<Vec<f64>> = self.pages.iter().map(of_page).collect();
+        let sizes = sizes.filter(|sizes| !sizes.is_empty())?;
+        Some(sizes.iter().sum::<f64>() / sizes.len() as f64)
+    }
+
     /// What is compared, and how, a line for each page.
     #[must_use]
     pub fn describe(&self) -> Vec<String> {
@@ -120,11 +134,14 @@ fn accepts(target: &Target) -> Vec<Option<&'static str>> {
     if decides { vec![None] } else { vec![None, Some("gzip")] }
 }
 
-fn fetch(target: &Target, accept: Option<&str>, count: usize) -> Result<Vec<Answer>, String> {
+fn client(target: &Target, accept: Option<&str>) -> Result<Client, String> {
     let mut headers = target.headers.clone();
     headers.extend(accept.map(|accept| ("Accept-Encoding".to_owned(), accept.to_owned())));
-    let client = Client::new(&target.url, &headers, TIMEOUT);
-    let mut client = client.map_err(|error| error.to_string())?;
+    Client::new(&target.url, &headers, TIMEOUT).map_err(|error| error.to_string())
+}
+
+fn fetch(target: &Target, accept: Option<&str>, count: usize) -> Result<Vec<Answer>, String> {
+    let mut client = client(target, accept)?;
     (0..count).map(|_| client.fetch().map_err(|error| error.to_string())).collect()
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Client {
     timeout: Duration,
     stream: Option<Stream>,
     buffer: Vec<u8>,
+    /// Bytes of answers, their heads and frames included; what TLS adds is not.
+    received: u64,
 }
 
 #[derive(Debug)]
@@ -47,7 +49,13 @@ impl Client {
             timeout,
             stream: None,
             buffer: vec![0; 64 << 10],
+            received: 0,
         })
+    }
+
+    /// Bytes of all answers so far, as they came.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
     }
 
     /// The answer to one more request.
@@ -80,6 +88,7 @@ impl Client {
                 Err(error) if parser.is_empty() => return Err(error),
                 Err(error) => return Err(io::Error::other(format!("in the middle of an answer: {error}"))),
             };
+            self.received += count as u64;
             let ended = if count == 0 { parser.end()? } else { parser.push(&self.buffer[..count])? };
             if ended {
                 if parser.keeps_alive() && count > 0 {
@@ -193,18 +202,21 @@ mod tests {
 
     #[test]
     fn connections_stay_open_and_are_renewed_where_a_server_closes_them() {
-        let (url, server) = serve(vec![
+        let answers: Vec<(&'static [u8], bool)> = vec![
             (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false),
             (b"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n", true),
             (b"HTTP/1.1 204 No Content\r\n\r\n", false),
             (b"HTTP/1.0 200 OK\r\n\r\nto the end", true),
-        ]);
+        ];
+        let bytes: usize = answers.iter().map(|(answer, _)| answer.len()).sum();
+        let (url, server) = serve(answers);
         let mut client = Client::new(&url, &[], Duration::from_secs(60)).unwrap();
         let mut fetch = || client.fetch().map(|answer| (answer.status, answer.body));
         assert_eq!(fetch().unwrap(), (200, b"ok".to_vec()));
         assert_eq!(fetch().unwrap(), (404, b"no".to_vec()));
         assert_eq!(fetch().unwrap(), (204, Vec::new()));
         assert_eq!(fetch().unwrap(), (200, b"to the end".to_vec()));
+        assert_eq!(client.received(), bytes as u64);
         drop(client);
         assert_eq!(server.join().unwrap(), 2);
     }

@@ -53,6 +53,16 @@ pub struct LoadResult {
     pub latency: Option<Latency>,
     /// What `--metric-regex` or `metric` in a line of JSON gave.
     pub custom: Option<f64>,
+    /// What the load received, as far as it says.
+    pub received: Option<Received>,
+}
+
+/// Bytes that a load received in all of its answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Received {
+    pub bytes: f64,
+    /// Half of the last digit that was printed, as a share of the number.
+    pub rounding: f64,
 }
 
 impl Load {
@@ -177,7 +187,10 @@ impl LoadResult {
     /// Numbers that nothing can be divided by or compared with are no result.
     fn is_sane(&self) -> bool {
         let fine = |number: f64| number.is_finite() && number >= 0.0;
-        self.requests.is_none_or(fine) && fine(self.seconds) && self.custom.is_none_or(f64::is_finite)
+        self.requests.is_none_or(fine)
+            && fine(self.seconds)
+            && self.custom.is_none_or(f64::is_finite)
+            && self.received.is_none_or(|received| fine(received.bytes))
     }
 
     /// These numbers where there are any, otherwise those of `known`.
@@ -193,6 +206,7 @@ impl LoadResult {
             failures: [known.failures, self.failures].concat(),
             latency: self.latency.or(known.latency),
             custom: self.custom.or(known.custom),
+            received: self.received.or(known.received),
         }
     }
 }

@@ -23,6 +23,29 @@ pub struct Measurement {
     /// What `--metric-regex` or a line of JSON gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<f64>,
+    /// Of HTTP alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+/// What an answer takes on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bytes {
+    pub per_request: f64,
+    /// How far that may be from the truth, as a share of it: tools print rounded numbers.
+    #[serde(default)]
+    pub rounding: f64,
+    pub by: Counter,
+}
+
+/// Who counted bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counter {
+    /// The load, over all of its requests.
+    Load,
+    /// hasten, which fetched the pages of the load after each run.
+    Pages,
 }
 
 /// Milliseconds.

@@ -52,6 +52,8 @@ pub enum Metric {
 pub struct Constraints {
     pub max_rss_bytes: Option<u64>,
     pub max_p99_ms: Option<f64>,
+    /// How much more an answer may take on the wire, as a share. One measurement does not tell: the session looks at all.
+    pub max_growth: Option<f64>,
 }
 
 /// Why an objective cannot be understood.
@@ -273,6 +275,7 @@ mod tests {
             peak_rss_bytes: 64_000_000,
             latency: Some(Latency { p50: Some(4.0), p99: Some(20.0), ..Latency::default() }),
             metric: None,
+            bytes: None,
         }
     }
 
@@ -316,7 +319,8 @@ mod tests {
 
     #[test]
     fn limits_are_kept_or_named() {
-        let limits = Constraints { max_rss_bytes: Some(64_000_000), max_p99_ms: Some(20.0) };
+        let limits =
+            Constraints { max_rss_bytes: Some(64_000_000), max_p99_ms: Some(20.0), max_growth: None };
         assert_eq!(limits.check(&measurement()), Ok(()));
         let tight = Constraints { max_rss_bytes: Some(63_999_999), ..limits };
         assert!(tight.check(&measurement()).unwrap_err().to_string().contains("--max-rss"));

@@ -12,6 +12,9 @@ pub struct Profile {
     /// What is being proven right now; every setting that is made meanwhile gets it as its comment.
     #[serde(skip)]
     because: Option<String>,
+    /// Accelerators that are not in it although `hasten run` would load them, and why.
+    #[serde(skip)]
+    missing: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +51,11 @@ impl Profile {
         setting.comment();
     }
 
+    /// Says of an accelerator that the profile keeps from being loaded why it does.
+    pub fn is_without(&mut self, why: impl Into<String>) {
+        self.missing.push(why.into());
+    }
+
     /// What a key is set to.
     #[must_use]
     pub fn get(&self, table: &str, key: &str) -> Option<&Value> {
@@ -59,7 +67,8 @@ impl Profile {
     pub fn to_toml(&self) -> String {
         let mut complete = self.clone();
         complete.because = None;
-        complete.setting("run", "only", Value::Array(Vec::new()));
+        let missing = std::mem::take(&mut complete.missing);
+        complete.setting("run", "only", Value::Array(Vec::new())).setting.comments.extend(missing);
         let mut text = String::new();
         for (table, settings) in &complete.tables {
             if !text.is_empty() {
@@ -159,6 +168,18 @@ mod tests {
         assert!(text.ends_with("[run]\nonly = []\n"), "{text}");
         let read: toml::Table = text.parse().unwrap();
         assert_eq!(read["environment"]["A B\""].as_str(), Some("x\ny"));
+    }
+
+    #[test]
+    fn what_it_keeps_from_being_loaded_is_named_with_the_way_back() {
+        let mut profile = Profile::default();
+        profile.because("gzip=on: −41.2 %");
+        profile.add("run", "only", "gzip");
+        profile.is_without("tls is not loaded: it was not tried");
+        let text = profile.to_toml();
+        let expected =
+            "[run]\n# gzip=on: −41.2 %\n# tls is not loaded: it was not tried\nonly = [\"gzip\"]\n";
+        assert_eq!(text, expected);
     }
 
     #[test]

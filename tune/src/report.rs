@@ -5,12 +5,15 @@
 
 mod html;
 mod terminal;
+mod whole;
 mod words;
 
 use hasten_evidence::report::Style;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::Outcome;
+use crate::measure::{Counter, Outcome};
+
+pub use self::whole::Summary;
 
 /// Of the JSON. It grows with every change that a reader could stumble over.
 pub const VERSION: u32 = 1;
@@ -29,6 +32,9 @@ pub struct Report {
     pub verdict: Verdict,
     /// What was proven to help; none, if nothing was.
     pub winner: Option<Winner>,
+    /// Of the service as it is; none if nobody counted.
+    #[serde(default)]
+    pub bytes: Option<Bytes>,
     /// Each level of each knob against the baseline.
     pub screened: Vec<Screened>,
     pub noise: Noise,
@@ -56,14 +62,25 @@ pub struct Objective {
     pub less_is_better: bool,
 }
 
+/// What an answer takes on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bytes {
+    pub per_request: f64,
+    pub counted_by: Counter,
+    /// How much more a setting may take, as a share; none for as much as it likes.
+    pub limit: Option<f64>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Fresh pairs show the winner to be better.
     Better,
-    /// Nothing that was tried helps by as much as could be seen.
+    /// A gain as large as was asked for is ruled out for everything that was tried.
     NoDifference,
-    /// The machine hides effects as small as was asked for.
+    /// A gain as large as was asked for is neither seen nor ruled out.
+    Undecided,
+    /// The same, because the machine hides effects as small as was asked for.
     TooNoisy,
     /// It was stopped before it could know.
     Unfinished,
@@ -96,6 +113,9 @@ pub struct Winner {
     pub settings: Vec<Kept>,
     /// Of all settings together, from the pairs below alone.
     pub effect: Effect,
+    /// What they do to the bytes on the wire.
+    #[serde(default)]
+    pub bytes: Option<Effect>,
     /// Measured after the winner was chosen.
     pub pairs: Vec<Pair>,
 }
@@ -118,6 +138,9 @@ pub struct Screened {
     #[serde(flatten)]
     pub setting: Setting,
     pub effect: Option<Effect>,
+    /// What it does to the bytes on the wire.
+    #[serde(default)]
+    pub bytes: Option<Effect>,
     pub pairs: Vec<Pair>,
     pub fate: Fate,
 }
@@ -233,8 +256,14 @@ impl Report {
         terminal::summary(self, style)
     }
 
-    /// With a line break at its end.
+    /// With the whole in words and numbers before its parts, and a line break at its end.
     pub fn json(&self) -> Result<String, ReportError> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            summary: Summary,
+            #[serde(flatten)]
+            report: &'a Report,
+        }
+        Ok(serde_json::to_string_pretty(&Whole { summary: self.summary(), report: self })? + "\n")
     }
 }

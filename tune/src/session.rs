@@ -7,6 +7,7 @@ mod ablate;
 mod allotment;
 mod block;
 mod findings;
+mod growth;
 mod noise;
 mod pairs;
 mod record;
@@ -26,6 +27,7 @@ use allotment::Allotment;
 pub use findings::{
     Ablation, Comparison, Conclusion, Fate, Findings, Noise, Phase, Screened, Searched, Trial,
 };
+pub use growth::{Growth, bytes_of_baseline};
 pub use record::{Record, RecordError};
 use runner::Runner;
 

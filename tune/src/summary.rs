@@ -1,15 +1,19 @@
 //! From what a session found out to what a report says.
 
+mod missing;
+
 use hasten_evidence::paired::{Estimate, Pair};
 
 use crate::knob::Choices;
 use crate::measure::Outcome;
 use crate::report::{
-    Budget, Commands, Effect, Fate, Kept, Noise, NotTried, Objective, Rejected, Report, Screened, Setting,
-    Suggestion, Trial, VERSION, Verdict, Winner,
+    Budget, Bytes, Commands, Effect, Fate, Kept, Noise, NotTried, Objective, Rejected, Report, Screened,
+    Setting, Suggestion, Trial, VERSION, Verdict, Winner,
 };
-use crate::session::{self, Comparison, Conclusion, Findings, Settings};
+use crate::session::{self, Comparison, Conclusion, Findings, Growth, Settings};
 use crate::space::{Candidate, Space};
+
+pub use self::missing::missing;
 
 /// What a report says beside the findings.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +26,8 @@ pub struct Circumstances {
     pub not_tried: Vec<NotTried>,
     pub suggestions: Vec<Suggestion>,
     pub warnings: Vec<String>,
+    /// Whether the load is one whose bytes are counted.
+    pub counts_bytes: bool,
     /// How to make the load run longer.
     pub longer: String,
 }
@@ -34,7 +40,10 @@ pub fn report(
     circumstances: Circumstances,
 ) -> Report {
     let space = choices.space();
+    let mut warnings = circumstances.warnings;
+    warnings.extend(missing(findings, choices, settings));
     let summary = Summary { longer: &circumstances.longer, findings, settings, choices, space: &space };
+    let bytes_warning = summary.bytes_warning(circumstances.counts_bytes);
     Report {
         version: VERSION,
         hasten: circumstances.hasten,
@@ -43,6 +52,7 @@ pub fn report(
         constraints: circumstances.constraints,
         verdict: summary.verdict(),
         winner: summary.winner(),
+        bytes: summary.bytes(),
         screened: findings.screened.iter().map(|one| summary.screened(one)).collect(),
         noise: summary.noise(),
         trials: summary.trials(),
@@ -55,7 +65,7 @@ pub fn report(
         },
         environment: circumstances.environment,
         commands: circumstances.commands,
-        warnings: circumstances.warnings,
+        warnings: warnings.into_iter().chain(bytes_warning).collect(),
     }
 }
 
@@ -104,19 +114,18 @@ impl Summary<'_> {
         match self.findings.conclusion {
             Conclusion::Proven { .. } => Verdict::Better,
             Conclusion::Unfinished => Verdict::Unfinished,
-            Conclusion::NothingHelps | Conclusion::NotConfirmed { .. } if self.is_too_noisy() => {
-                Verdict::TooNoisy
+            Conclusion::NothingHelps | Conclusion::NotConfirmed { .. } if !self.is_ruled_out() => {
+                if self.is_noisy() { Verdict::TooNoisy } else { Verdict::Undecided }
             }
             Conclusion::NothingHelps | Conclusion::NotConfirmed { .. } => Verdict::NoDifference,
         }
     }
 
-    /// The noise is larger than what was asked for, and more measurements did not make up for it.
-    fn is_too_noisy(&self) -> bool {
-        let unseen = |screened: &session::Screened| {
-            !screened.ruled_out && matches!(screened.fate, session::Fate::Null | session::Fate::Promising)
-        };
-        self.is_noisy() && self.findings.screened.iter().any(unseen)
+    /// Whether nothing that was tried can gain as much as was asked for.
+    fn is_ruled_out(&self) -> bool {
+        let fates: Vec<Fate> = self.findings.screened.iter().map(|one| self.fate(one)).collect();
+        let is_open = |fate: &Fate| matches!(fate, Fate::NotProven | Fate::Undecided);
+        fates.iter().any(|fate| *fate != Fate::Untried) && !fates.iter().any(is_open)
     }
 
     fn is_noisy(&self) -> bool {
@@ -139,30 +148,76 @@ impl Summary<'_> {
         Some(Winner {
             settings: candidate.set().map(kept).collect(),
             effect: effect(ratio),
+            bytes: recheck.growth.map(growth),
             pairs: pairs(&recheck.pairs),
         })
     }
 
     fn screened(&self, screened: &session::Screened) -> Screened {
-        let in_profile = self.findings.proven().is_some_and(|(candidate, _)| {
-            candidate.set().any(|setting| setting == (screened.knob, screened.level))
-        });
-        let fate = match &screened.fate {
-            _ if in_profile => Fate::Kept,
-            session::Fate::Kept => Fate::NotNeeded,
-            session::Fate::Promising => Fate::NotProven,
-            session::Fate::Null if screened.ruled_out => Fate::NoGain,
-            session::Fate::Null => Fate::Undecided,
-            session::Fate::Harmful => Fate::Harmful,
-            session::Fate::Disqualified { .. } => Fate::Disqualified,
-            session::Fate::NotTried => Fate::Untried,
-        };
         Screened {
             setting: self.setting(screened.knob, screened.level),
             effect: screened.ratio.map(effect),
+            bytes: screened.growth.map(growth),
             pairs: pairs(&screened.pairs),
-            fate,
+            fate: self.fate(screened),
         }
+    }
+
+    fn fate(&self, screened: &session::Screened) -> Fate {
+        let proven = self.findings.proven().map(|(candidate, _)| candidate);
+        let setting = (screened.knob, screened.level);
+        let rechecked = self.rechecked(setting);
+        match &screened.fate {
+            _ if proven.is_some_and(|candidate| candidate.set().any(|one| one == setting)) => Fate::Kept,
+            session::Fate::Harmful => Fate::Harmful,
+            session::Fate::Disqualified { .. } => Fate::Disqualified,
+            session::Fate::NotTried => Fate::Untried,
+            _ if rechecked.is_some_and(|one| one.disqualified.is_some()) => Fate::Disqualified,
+            session::Fate::Kept if proven.is_some() => Fate::NotNeeded,
+            // Fresh pairs know better than those that it was chosen by.
+            _ if rechecked.map_or(screened.ruled_out, |one| self.rules_out(one)) => Fate::NoGain,
+            session::Fate::Kept | session::Fate::Promising => Fate::NotProven,
+            session::Fate::Null => Fate::Undecided,
+        }
+    }
+
+    /// The fresh pairs of a setting that was the winner, alone.
+    fn rechecked(&self, setting: (usize, usize)) -> Option<&Comparison> {
+        let alone = |one: &&Comparison| one.candidate.set().eq([setting]);
+        self.findings.rechecks.iter().rfind(alone)
+    }
+
+    fn rules_out(&self, comparison: &Comparison) -> bool {
+        comparison.ratio.is_some_and(|ratio| ratio.high < 1.0 + self.settings.effect)
+    }
+
+    fn bytes(&self) -> Option<Bytes> {
+        let bytes = session::bytes_of_baseline(&self.findings.trials)?;
+        let limit = self.settings.constraints.max_growth;
+        Some(Bytes { per_request: bytes.per_request, counted_by: bytes.by, limit })
+    }
+
+    /// What the limit of bytes could not be held to.
+    fn bytes_warning(&self, counts_bytes: bool) -> Option<String> {
+        let limit = self.settings.constraints.max_growth?;
+        if counts_bytes && self.bytes().is_none() {
+            return Some(
+                "bytes on the wire were not counted, so --max-bytes was not applied: the load does not tell them; name a \
+                 page with --url"
+                    .to_owned(),
+            );
+        }
+        let growth = self.findings.proven().and(self.findings.rechecks.last())?.growth?.ratio;
+        let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0).replace('-', "−");
+        (growth.high > 1.0 + limit).then(|| {
+            format!(
+                "whether answers grow by more than the {:.1} % of --max-bytes could not be told: the interval is {} to {}; \
+                 a longer load, or one that prints whole bytes, narrows it",
+                limit * 100.0,
+                percent(growth.low),
+                percent(growth.high)
+            )
+        })
     }
 
     fn noise(&self) -> Noise {
@@ -208,6 +263,23 @@ impl Summary<'_> {
                 rejected.push(Rejected { candidate, reason: reason.to_string() });
             }
         }
+        let baseline = self.space.baseline();
+        let screened = self.findings.screened.iter().filter_map(|one| match &one.fate {
+            session::Fate::Disqualified { reason } => Some((baseline.with(one.knob, one.level), reason)),
+            _ => None,
+        });
+        let rechecked = self
+            .findings
+            .rechecks
+            .iter()
+            .filter_map(|one| Some((one.candidate.clone(), one.disqualified.as_ref()?)));
+        // Nothing was wrong with any one measurement of these.
+        for (candidate, reason) in screened.chain(rechecked) {
+            let candidate = self.space.describe(&candidate);
+            if rejected.iter().all(|known| known.candidate != candidate) {
+                rejected.push(Rejected { candidate, reason: reason.to_string() });
+            }
+        }
         rejected
     }
 
@@ -222,6 +294,12 @@ impl Summary<'_> {
     }
 }
 
+/// What the bytes become, relative to the baseline.
+fn growth(growth: Growth) -> Effect {
+    let Estimate { value, low, high } = growth.ratio;
+    Effect { change: value - 1.0, low: low - 1.0, high: high - 1.0 }
+}
+
 /// What the cost becomes, relative to the baseline.
 fn effect(ratio: Estimate) -> Effect {
     Effect { change: 1.0 / ratio.value - 1.0, low: 1.0 / ratio.high - 1.0, high: 1.0 / ratio.low - 1.0 }
@@ -232,13 +310,4 @@ fn pairs(measured: &[Pair]) -> Vec<crate::report::Pair> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ratio_of_costs_is_a_change_of_the_cost() {
-        let Effect { change, low, high } = effect(Estimate { value: 1.25, low: 1.0, high: 2.0 });
-        assert!((change + 0.2).abs() < 1e-12);
-        assert_eq!((low, high), (-0.5, 0.0));
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ use self::warm_up::{MOST_SLICES, SLICE, Slice};
 use crate::guard::{Guard, GuardError, KnownErrors};
 use crate::knob::Choices;
 use crate::load::{Load, LoadError, LoadResult, Target};
-use crate::measure::{Disqualified, Measurement, Outcome, Subject};
+use crate::measure::{Bytes, Counter, Disqualified, Measurement, Outcome, Subject};
 use crate::service::{Launch, Limits, Readiness, Service, ServiceError};
 use crate::space::Candidate;
 
@@ -204,7 +204,22 @@ impl Trials<'_> {
         {
             return Ok(Outcome::Disqualified(reason));
         }
-        Ok(judge(&result, cpu, memory))
+        let bytes = self.bytes(&result);
+        Ok(judge(&result, cpu, memory, bytes))
+    }
+
+    /// What an answer takes on the wire: the load's own count, or that of the pages that it asks for.
+    fn bytes(&self, result: &LoadResult) -> Option<Bytes> {
+        if let (Some(received), Some(requests)) = (result.received, result.requests) {
+            let per_request = received.bytes / requests;
+            return (requests > 0.0).then_some(Bytes {
+                per_request,
+                rounding: received.rounding,
+                by: Counter::Load,
+            });
+        }
+        let per_request = self.checks.guard.as_ref()?.bytes_per_answer()?;
+        Some(Bytes { per_request, rounding: 0.0, by: Counter::Pages })
     }
 
     /// Code that is compiled and caches that are filled while the service runs are no part of what a request costs.
@@ -290,7 +305,7 @@ fn text(log: &Path) -> String {
     String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned()
 }
 
-fn judge(result: &LoadResult, cpu: Duration, memory: u64) -> Outcome {
+fn judge(result: &LoadResult, cpu: Duration, memory: u64, bytes: Option<Bytes>) -> Outcome {
     if result.failed > 0 {
         let kinds = if result.failures.is_empty() {
             String::new()
@@ -310,6 +325,7 @@ fn judge(result: &LoadResult, cpu: Duration, memory: u64) -> Outcome {
         peak_rss_bytes: memory,
         latency: result.latency,
         metric: result.custom,
+        bytes,
     })
 }
 

@@ -265,3 +265,33 @@ fn any_other_tool_speaks_by_a_line_of_json_or_by_a_regular_expression() {
         assert!(matches!(Load::parse("x", Some(wrong)), Err(LoadError::MetricRegex { .. })), "{wrong}");
     }
 }
+
+#[test]
+fn the_bytes_that_a_tool_received_are_those_that_it_printed() {
+    const MIB: f64 = 1024.0 * 1024.0;
+    for (line, name, bytes, rounding) in [
+        ("wrk http://x/", "wrk-4.1.0.txt", Some(8.28 * MIB), 0.005 / 8.28),
+        ("wrk http://x/", "wrk-4.1.0-slow.txt", Some(3.88 * 1024.0), 0.005 / 3.88),
+        ("h2load http://x/", "h2load-1.52.0.txt", Some(344_000.0), 0.0),
+        ("ab -n 9 http://x/", "ab-2.3.txt", Some(248_000.0), 0.0),
+        ("autocannon x", "autocannon-9.0.0.txt", Some(5.81e6), 0.005 / 5.81),
+        ("autocannon x", "autocannon-9.0.0.json", Some(6_769_404.0), 0.0),
+        ("oha http://x/", "oha-1.16.0.txt", Some(188.53 * 1024.0), 0.005 / 188.53),
+        ("oha http://x/", "oha-1.16.0.json", Some(34_000.0), 0.0),
+        ("k6 run x.js", "k6-1.8.1.txt", Some(21e3), 0.5 / 21.0),
+        ("k6 run x.js", "k6-0.49-documented.txt", Some(1.5e6), 0.05 / 1.5),
+        ("k6 run x.js", "k6-1.8.1-handle-summary.json", Some(20_007.0), 0.0),
+        ("redis-benchmark -t get", "redis-benchmark-7.0.15.txt", None, 0.0),
+        ("db_bench", "db_bench-7.8.3.txt", None, 0.0),
+    ] {
+        let received = understand(line, &fixture(name)).unwrap().received;
+        assert!(near(received.map(|received| received.bytes), bytes), "{name}: {received:?}");
+        let found = received.map_or(0.0, |received| received.rounding);
+        assert!((found - rounding).abs() < 1e-9, "{name}: {received:?}");
+    }
+    let found = understand("./my-load", "{\"requests\": 10, \"bytes\": 5000}").unwrap();
+    assert_eq!(found.received.map(|received| received.bytes), Some(5000.0));
+    let load = Load::parse("./my-load", Some("(?<requests>\\d+) in (?<bytes>\\d+) B")).unwrap();
+    let found = load.understand(&printed("10 in 5000 B".to_owned())).unwrap();
+    assert_eq!(found.received.map(|received| received.bytes), Some(5000.0));
+}

@@ -106,6 +106,10 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "TIME", value_parser = units::milliseconds, help_heading = "Goal")]
     max_p99: Option<f64>,
 
+    /// How much larger a setting may make the answers, in bytes on the wire for each request; `any` for no limit
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = units::growth, help_heading = "Goal")]
+    max_bytes: f64,
+
     /// The smallest effect that is worth having
     #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = units::share, help_heading = "Goal")]
     effect: f64,

@@ -10,6 +10,7 @@
 //! | `PLANTED_TWIN_A`, `PLANTED_TWIN_B` | 10 % more each; both together 15 % fewer |
 //! | `PLANTED_LOUD` | half of the CPU, and an error in its log |
 //! | `PLANTED_CORRUPT` | half of the CPU, and one digit of the answer is wrong |
+//! | `PLANTED_FAT` | half of the CPU, and an answer that is longer by a header |
 //! | any other | none |
 
 #![forbid(unsafe_code)]
@@ -55,6 +56,7 @@ fn gain() -> f64 {
         * factor("PLANTED_BAD", 0.92)
         * factor("PLANTED_CORRUPT", 2.0)
         * factor("PLANTED_LOUD", 2.0)
+        * factor("PLANTED_FAT", 2.0)
 }
 
 fn is_on(name: &str) -> bool {
@@ -66,8 +68,9 @@ fn serve(stream: &TcpStream, cost: Duration, digit: u8) {
     let _ = stream.set_nodelay(true);
     let mut lines = BufReader::new(stream).lines();
     let body = format!("{{\"items\": [1, 2, 3, 5, {digit}]}}\n");
+    let fat = if is_on("PLANTED_FAT") { "X-Fat: 1\r\n" } else { "" };
     let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{fat}Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
     while let Some(Ok(line)) = lines.next() {

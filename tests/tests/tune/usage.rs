@@ -14,7 +14,8 @@ fn mistakes_are_named_with_the_cure() {
     let tune = Tune::of(&[], "60s");
     let url = ["--url", "http://127.0.0.1:1/"];
     let service = ["--", "sleep", "60"];
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
+        (&["--max-bytes", "1", "--", "sleep", "60"], "1%"),
         (&["--url", "http://127.0.0.1:1/"], "no command is given"),
         (&["--knob", "pool=POOL=1", "--", "sleep", "60"], "NAME=env:VARIABLE"),
         (&["--knob", "pool=env:POOL=1", "--", "sleep", "60"], "there is no load"),

@@ -1,9 +1,9 @@
 //! Reports of sessions that could have been.
 
-use hasten_tune::measure::{Disqualified, Latency, Measurement, Outcome};
+use hasten_tune::measure::{self, Counter, Disqualified, Latency, Measurement, Outcome};
 use hasten_tune::report::{
-    Budget, Commands, Effect, Fate, Kept, Noise, NotTried, Objective, Pair, Rejected, Report, Screened,
-    Setting, Suggestion, Trial, VERSION, Verdict, Winner,
+    Budget, Bytes, Commands, Effect, Fate, Kept, Noise, NotTried, Objective, Pair, Rejected, Report,
+    Screened, Setting, Suggestion, Trial, VERSION, Verdict, Winner,
 };
 
 pub(crate) fn better() -> Report {
@@ -20,7 +20,12 @@ pub(crate) fn better() -> Report {
     ];
     Report {
         verdict: Verdict::Better,
-        winner: Some(Winner { settings, effect: effect(-0.164), pairs: pairs(20, -0.164) }),
+        winner: Some(Winner {
+            settings,
+            effect: effect(-0.164),
+            bytes: Some(Effect { change: 0.002, low: 0.001, high: 0.003 }),
+            pairs: pairs(20, -0.164),
+        }),
         commands: Commands {
             tune: "hasten tune --load 'wrk -t1 -c64 -d5s http://127.0.0.1:3000/' -- node app.js".to_owned(),
             load: "wrk -t1 -c64 -d5s http://127.0.0.1:3000/".to_owned(),
@@ -36,6 +41,7 @@ pub(crate) fn without_winner(verdict: Verdict) -> Report {
     let screened = |knob: &str, level: &str, change: f64, fate: Fate| Screened {
         setting: setting(knob, level),
         effect: (fate != Fate::Disqualified && fate != Fate::Untried).then(|| effect(change)),
+        bytes: (fate != Fate::Untried).then(|| Effect { change: 0.002, low: 0.001, high: 0.003 }),
         pairs: pairs(6, change),
         fate,
     };
@@ -48,6 +54,7 @@ pub(crate) fn without_winner(verdict: Verdict) -> Report {
         constraints: vec!["p99 ≤ 20 ms".to_owned()],
         verdict,
         winner: None,
+        bytes: Some(Bytes { per_request: 812.0, counted_by: Counter::Load, limit: Some(0.01) }),
         screened: vec![
             screened("semi-space", "64", -0.125, if kept { Fate::Kept } else { Fate::NoGain }),
             screened("node-cache", "on", -0.05, Fate::NotNeeded),
@@ -163,6 +170,7 @@ fn trials() -> Vec<Trial> {
                 peak_rss_bytes: 92_000_000 + number as u64 * 40_000,
                 latency: Some(Latency { p99: Some(round(6.1 + wave(number) * 20.0)), ..Latency::default() }),
                 metric: None,
+                bytes: Some(measure::Bytes { per_request: 812.0, rounding: 0.0, by: Counter::Load }),
             };
             let failed = Disqualified::ChangedAnswer { what: "another body: at byte 17".to_owned() };
             let is_failed = phase == "screen" && at == 3;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::{LoadError, LoadResult, Target};
+use super::{LoadError, LoadResult, Received, Target};
 use crate::http::Client;
 use crate::measure::Latency;
 
@@ -78,16 +78,20 @@ impl Builtin {
         let mut client = Client::new(&self.target.url, &self.target.headers, TIMEOUT)
             .map_err(|error| error.to_string())?;
         let mut seen = Seen::new();
+        let mut before = 0;
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
             let started = Instant::now();
             match client.fetch() {
-                Ok(answer) if (200..300).contains(&answer.status) => seen.right(started.elapsed()),
+                Ok(answer) if (200..300).contains(&answer.status) => {
+                    seen.right(started.elapsed(), client.received() - before);
+                }
                 Ok(answer) => seen.wrong(format!("status {}", answer.status)),
                 Err(error) => {
                     seen.wrong(error.to_string());
                     thread::sleep(REST);
                 }
             }
+            before = client.received();
         }
         Ok(seen)
     }
@@ -96,6 +100,8 @@ impl Builtin {
 struct Seen {
     requests: u64,
     failures: BTreeMap<String, u64>,
+    /// In answers that were right.
+    bytes: u64,
     /// Microseconds.
     latency: Histogram<u64>,
 }
@@ -103,11 +109,12 @@ struct Seen {
 impl Seen {
     fn new() -> Self {
         let latency = Histogram::new_with_bounds(1, 120_000_000, 3).expect("the bounds are valid");
-        Self { requests: 0, failures: BTreeMap::new(), latency }
+        Self { requests: 0, failures: BTreeMap::new(), bytes: 0, latency }
     }
 
-    fn right(&mut self, latency: Duration) {
+    fn right(&mut self, latency: Duration, bytes: u64) {
         self.requests += 1;
+        self.bytes += bytes;
         self.latency.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
     }
 
@@ -117,6 +124,7 @@ impl Seen {
 
     fn and(mut self, other: &Self) -> Self {
         self.requests += other.requests;
+        self.bytes += other.bytes;
         self.latency += &other.latency;
         for (what, count) in &other.failures {
             *self.failures.entry(what.clone()).or_default() += count;
@@ -140,6 +148,7 @@ impl Seen {
             failures: self.failures.iter().map(|(what, count)| format!("{count} × {what}")).collect(),
             latency: (self.requests > 0).then_some(latency),
             custom: None,
+            received: (self.requests > 0).then(|| Received { bytes: self.bytes as f64, rounding: 0.0 }),
         }
     }
 }

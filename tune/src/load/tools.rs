@@ -13,7 +13,7 @@ pub(super) mod wrk;
 
 use serde_json::{Map, Value};
 
-use super::LoadResult;
+use super::{LoadResult, Received};
 use crate::measure::Latency;
 
 /// Counts of failures with their names, as they become part of a result.
@@ -40,7 +40,21 @@ impl Failures {
             failures: self.kinds,
             latency: (latency != Latency::default()).then_some(latency),
             custom: None,
+            received: None,
         }
+    }
+}
+
+impl LoadResult {
+    fn receiving(self, received: Option<Received>) -> Self {
+        Self { received, ..self }
+    }
+}
+
+impl Received {
+    /// A number of bytes that was printed to the last one.
+    fn exact(bytes: f64) -> Self {
+        Self { bytes, rounding: 0.0 }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Numbers as tools print them.
 
+use super::Received;
+
 /// `1,234`, `12.5`, `34k`, `1.2M`.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.trim().trim_matches('"').replace(',', "");
@@ -41,6 +43,28 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
     total.filter(|total| total.is_finite())
 }
 
+/// A number of bytes: `8.28MB` as wrk has it and `188.53 KiB`, both in steps of 1024, and `5.81 MB` or `21 kB` in steps of
+/// 1000, as tools of JavaScript and Go have them.
+pub(super) fn size(text: &str) -> Option<Received> {
+    let text = text.trim();
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (digits, unit) = text.split_at(end);
+    let step: f64 = if unit.contains('i') || !unit.starts_with(' ') { 1024.0 } else { 1000.0 };
+    let power = match unit.trim().chars().next()? {
+        'B' => 0,
+        'k' | 'K' => 1,
+        'M' => 2,
+        'G' => 3,
+        'T' => 4,
+        _ => return None,
+    };
+    let number: f64 = digits.parse().ok().filter(|number| *number > 0.0)?;
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let last_digit = 0.1_f64.powi(i32::try_from(decimals).ok()?);
+    let rounding = if power == 0 { 0.0 } else { last_digit / 2.0 / number };
+    Some(Received { bytes: number * step.powi(power), rounding })
+}
+
 /// What stands behind `label` on the first line that begins with it.
 pub(super) fn after<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.trim_start().strip_prefix(label)).map(str::trim)
@@ -74,6 +98,22 @@ mod tests {
         ] {
             assert_eq!(number(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_know_how_far_they_are_rounded() {
+        for (text, bytes, rounding) in [
+            ("8.28MB", 8.28 * 1024.0 * 1024.0, 0.005 / 8.28),
+            ("188.53 KiB", 188.53 * 1024.0, 0.005 / 188.53),
+            ("5.81 MB", 5.81e6, 0.005 / 5.81),
+            ("21 kB", 21e3, 0.5 / 21.0),
+            ("937 B", 937.0, 0.0),
+            ("2.00GB", 2.0 * 1024.0_f64.powi(3), 0.0025),
+        ] {
+            let Received { bytes: found, rounding: by } = size(text).unwrap();
+            assert!((found - bytes).abs() < 1e-3 && (by - rounding).abs() < 1e-9, "{text}: {found} ± {by}");
+        }
+        assert_eq!([size("x"), size("0 B"), size("7"), size("1.2.3 MB"), size("7 parsec")], [None; 5]);
     }
 
     #[test]

@@ -22,9 +22,7 @@ pub(super) fn render(report: &Report) -> Result<String, ReportError> {
     let name = |row: &Screened| format!("{}={}", row.setting.knob, row.setting.level);
     let (untried, tried): (Vec<_>, Vec<_>) =
         report.screened.iter().partition(|row| row.fate == Fate::Untried);
-    let rows = tried.into_iter().map(|row| {
-        Row::new(name(row), row.effect, row.pairs.len(), row.fate.as_str(), fate_class(row.fate), axis)
-    });
+    let rows = tried.into_iter().map(|row| Row::new(name(row), row, axis));
     let kept = report.winner.iter().flat_map(|winner| &winner.settings);
     let page = Page {
         style: [hasten_charts::LOOK, hasten_charts::STYLE, hasten_charts::CHARTS_STYLE, STYLE].join("\n"),
@@ -48,6 +46,7 @@ pub(super) fn render(report: &Report) -> Result<String, ReportError> {
         rows: rows.collect(),
         untried: untried.into_iter().map(name).collect::<Vec<_>>().join(", "),
         noise: report.noise_line(),
+        bytes: report.bytes_line(),
         zero: axis.position(0.0),
         ticks: axis.ticks(),
         trials: report.trials.iter().map(TrialView::of).collect(),
@@ -72,6 +71,7 @@ struct Page<'a> {
     /// Settings that there was no time for.
     untried: String,
     noise: Option<String>,
+    bytes: Option<String>,
     zero: f64,
     ticks: Vec<(f64, String)>,
     trials: Vec<TrialView>,
@@ -99,6 +99,9 @@ struct Row {
     name: String,
     change: String,
     interval: String,
+    /// Empty where nobody counted.
+    bytes: String,
+    bytes_interval: String,
     pairs: usize,
     fate: &'static str,
     class: &'static str,
@@ -106,21 +109,17 @@ struct Row {
 }
 
 impl Row {
-    fn new(
-        name: String,
-        effect: Option<Effect>,
-        pairs: usize,
-        fate: &'static str,
-        class: &'static str,
-        axis: Axis,
-    ) -> Self {
+    fn new(name: String, row: &Screened, axis: Axis) -> Self {
+        let effect = row.effect;
         Self {
             name,
             change: effect.map_or_else(|| "–".to_owned(), |effect| change(effect.change)),
             interval: effect.map(interval).unwrap_or_default(),
-            pairs,
-            fate,
-            class,
+            bytes: row.bytes.map_or_else(String::new, |bytes| change(bytes.change)),
+            bytes_interval: row.bytes.map(interval).unwrap_or_default(),
+            pairs: row.pairs.len(),
+            fate: row.fate.as_str(),
+            class: fate_class(row.fate),
             place: effect
                 .map(|effect| [effect.low, effect.change, effect.high].map(|share| axis.position(share))),
         }
@@ -136,6 +135,7 @@ struct TrialView {
     requests: String,
     rss: String,
     p99: String,
+    bytes: String,
     failure: String,
     /// To sort by.
     order: Option<f64>,
@@ -159,6 +159,9 @@ impl TrialView {
                 |measured| format!("{:.0}", measured.peak_rss_bytes as f64 / 1e6),
             ),
             p99: text(measured.and_then(|measured| measured.latency?.p99)),
+            bytes: measured
+                .and_then(|measured| measured.bytes)
+                .map_or_else(|| "–".to_owned(), |bytes| format!("{:.0}", bytes.per_request)),
             failure,
             order: trial.value,
         }
@@ -278,7 +281,12 @@ impl Axis {
 fn tiles(report: &Report) -> Vec<Tile> {
     let smallest = report.noise.smallest_effect;
     let failures = report.failures();
-    vec![
+    let bytes = report.winner.as_ref().and_then(|winner| winner.bytes).map(|bytes| Tile {
+        name: "Bytes on the wire",
+        value: change(bytes.change),
+        note: interval(bytes),
+    });
+    let tiles = vec![
         Tile {
             name: "Noise",
             value: smallest.map_or_else(|| "–".to_owned(), percent),
@@ -308,14 +316,15 @@ fn tiles(report: &Report) -> Vec<Tile> {
             value: duration(report.budget.used),
             note: format!("of {}", duration(report.budget.seconds)),
         },
-    ]
+    ];
+    bytes.into_iter().chain(tiles).collect()
 }
 
 fn tone(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "good",
         Verdict::NoDifference => "unknown",
-        Verdict::TooNoisy | Verdict::Unfinished => "notable",
+        Verdict::Undecided | Verdict::TooNoisy | Verdict::Unfinished => "notable",
     }
 }
 

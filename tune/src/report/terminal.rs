@@ -12,13 +12,16 @@ pub(super) fn summary(report: &Report, style: Style) -> String {
     if !report.screened.is_empty() {
         text += &format!("\n{}\n", knobs(report, style));
     }
+    let bytes = report.bytes_line().map(|line| format!("bytes: {line}"));
     let noise = report.noise_line().map(|line| format!("noise: {line}"));
     let advice = report.noise.advice.iter().map(|advice| format!("help: {advice}"));
     let rejected =
         report.disqualified.iter().map(|one| format!("disqualified: {}: {}", one.candidate, one.reason));
     let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}"));
     let suggestions = report.suggestions.iter().map(by_hand);
-    for line in noise.into_iter().chain(advice).chain(rejected).chain(warnings).chain(suggestions) {
+    for line in
+        bytes.into_iter().chain(noise).chain(advice).chain(rejected).chain(warnings).chain(suggestions)
+    {
         text += &format!("{line}\n");
     }
     match (&report.commands.run, &report.commands.resume) {
@@ -54,6 +57,7 @@ fn knobs(report: &Report, style: Style) -> String {
         Cell::new("setting"),
         right("alone"),
         right("95 % interval"),
+        right("bytes"),
         right("within the winner"),
         right("verdict"),
     ]);
@@ -67,6 +71,7 @@ fn knobs(report: &Report, style: Style) -> String {
             Cell::new(name),
             alone(|effect| change(effect.change)),
             alone(|effect| format!("[{}, {}]", change(effect.low), change(effect.high))),
+            right(&row.bytes.map_or_else(|| "–".to_owned(), |bytes| change(bytes.change))),
             right(&carries.map_or_else(String::new, |effect| change(effect.change))),
             fate(row.fate),
         ]);

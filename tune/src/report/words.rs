@@ -1,44 +1,21 @@
 //! What the numbers of a report are in words.
 
-use super::{Effect, Fate, Report, Verdict};
-use crate::measure::Outcome;
+use super::{Bytes, Effect, Fate, Report};
+use crate::measure::{Counter, Outcome};
 
 impl Report {
-    /// The verdict in a line.
-    #[must_use]
-    pub fn headline(&self) -> String {
-        let name = &self.objective.name;
-        match (self.verdict, &self.winner) {
-            (Verdict::Better, Some(winner)) => {
-                let Effect { change, .. } = winner.effect;
-                format!("{} {} {name}", percent(change.abs()), if change < 0.0 { "less" } else { "more" })
-            }
-            (Verdict::Better | Verdict::NoDifference, _) => {
-                format!("Nothing that was tried changes {name} for the better")
-            }
-            (Verdict::TooNoisy, _) => {
-                format!("Too noisy to see a difference of {} in {name}", percent(self.noise.wanted_effect))
-            }
-            (Verdict::Unfinished, _) => "Stopped before anything could be proven".to_owned(),
-        }
-    }
-
-    /// What stands behind the headline.
-    #[must_use]
-    pub fn support(&self) -> String {
-        match (self.verdict, &self.winner) {
-            (Verdict::Better, Some(winner)) => format!(
-                "{}, from {} fresh pairs that were measured after the choice was made",
-                interval(winner.effect),
-                winner.pairs.len()
-            ),
-            _ => match self.noise.smallest_effect {
-                Some(smallest) => {
-                    format!("This session could see differences of {} and more", percent(smallest))
-                }
-                None => "The noise of this machine was not measured to the end".to_owned(),
-            },
-        }
+    /// What an answer of the service as it is takes on the wire, and what a setting may add.
+    pub(super) fn bytes_line(&self) -> Option<String> {
+        let Bytes { per_request, counted_by, limit } = self.bytes?;
+        let counter = match counted_by {
+            Counter::Load => "as the load received them",
+            Counter::Pages => "as hasten received the load's pages, since the load does not count",
+        };
+        let limit = match limit {
+            Some(limit) => format!("{} more is the most that a setting may add", percent(limit)),
+            None => "a setting may add as many as it likes".to_owned(),
+        };
+        Some(format!("{per_request:.0} for each request of the service as it is, {counter}; {limit}"))
     }
 
     /// What the service against itself says.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::runner::Runner;
-use super::{FEWEST_PAIRS, Halt};
+use super::{FEWEST_PAIRS, Halt, block};
 use crate::measure::Subject;
 
 /// Fewer pairs than this say nothing of the noise.
@@ -57,12 +57,39 @@ impl Allotment {
         Some(Self { noise, screen: rest - search, search, recheck, ablate })
     }
 
-    /// Leaves nothing for combinations and their parts; returns what that frees.
-    pub(super) fn give_up_combinations(&mut self) -> usize {
+    /// Measurements of what comes after screening.
+    pub(super) fn needed(&self) -> usize {
         let again = if self.ablate > 0 { 2 * self.recheck } else { 0 };
-        let freed = self.search + self.ablate + again;
-        (self.search, self.ablate) = (0, 0);
-        freed
+        self.search + 2 * self.recheck + self.ablate + again
+    }
+
+    /// Frees what the phases after screening have no use for as things stand; whether there was anything to free.
+    /// `promising` are the knobs that go on, and `is_waiting` says that others were not tried at all.
+    pub(super) fn give_up(&mut self, promising: usize, is_waiting: bool) -> bool {
+        let before = *self;
+        match promising {
+            // Nothing to combine, and no parts to show; and a look at everything goes first.
+            _ if (promising < 2 || is_waiting) && self.search + self.ablate > 0 => {
+                (self.search, self.ablate) = (0, 0);
+            }
+            // Nothing to prove so far: what turns up late gets the shortest proof,
+            0 if self.recheck > FEWEST_PAIRS => self.recheck = FEWEST_PAIRS,
+            // and at last none.
+            0 => self.recheck = 0,
+            _ => {}
+        }
+        *self != before
+    }
+
+    /// Gives combinations their time again, if there is enough of it in so many measurements.
+    pub(super) fn regain(&mut self, first: &Self, room: usize) {
+        if self.ablate > 0 || first.ablate == 0 {
+            return;
+        }
+        let least = 4 * self.recheck + 2 * FEWEST_PAIRS + block::size(1);
+        let Some(spare) = room.checked_sub(least) else { return };
+        self.ablate = 2 * FEWEST_PAIRS + (spare / 2).min(first.ablate - 2 * FEWEST_PAIRS);
+        self.search = (room - 4 * self.recheck - self.ablate).min(first.search.max(block::size(1)));
     }
 
     /// The most knobs whose parts can be shown: the winner, and the winner without each of them, often enough.
@@ -96,6 +123,20 @@ mod tests {
                 let Allotment { noise, screen, search, recheck, ablate } = allotment;
                 let again = if ablate > 0 { 2 * recheck } else { 0 };
                 prop_assert!(2 * noise + screen + search + 2 * recheck + ablate + again <= room);
+                let mut later = allotment;
+                while later.give_up(0, true) {}
+                prop_assert_eq!(later.needed(), 0);
+            }
+        }
+
+        #[test]
+        fn what_is_regained_is_there(room in 40usize..2000, left in 0usize..2000) {
+            if let Some(allotment) = Allotment::of(room) {
+                let mut later = allotment;
+                later.give_up(1, false);
+                let without = later.needed();
+                later.regain(&allotment, left);
+                prop_assert!(later.needed() <= left.max(without), "{later:?} of {left}");
             }
         }
     }

@@ -19,6 +19,11 @@ pub(super) fn size(candidates: usize) -> usize {
     candidates + candidates.div_ceil(STRETCH) + 1
 }
 
+/// How many candidates a block of so many measurements has at most.
+pub(super) fn capacity(measurements: usize) -> usize {
+    (1..).take_while(|candidates| size(*candidates) <= measurements).last().unwrap_or(0)
+}
+
 /// Each with the baseline as it was at its time, in the order given.
 pub(super) fn measure<S: Subject>(
     runner: &mut Runner<'_, S>,

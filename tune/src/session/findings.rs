@@ -4,6 +4,7 @@ use hasten_evidence::paired::{Estimate, Pair};
 use hasten_evidence::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
+use super::Growth;
 use crate::measure::{Disqualified, Outcome};
 use crate::space::Candidate;
 
@@ -71,6 +72,9 @@ pub struct Screened {
     pub pairs: Vec<Pair>,
     /// With an interval of 95 % for this level alone.
     pub ratio: Option<Estimate>,
+    /// What it does to the bytes on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
     /// Corrected for the number of levels that were screened (Holm).
     pub p: Option<f64>,
     /// Whether a gain as large as was asked for is ruled out, with 95 %.
@@ -113,6 +117,9 @@ pub struct Comparison {
     pub pairs: Vec<Pair>,
     pub ratio: Option<Estimate>,
     pub verdict: Verdict,
+    /// What the candidate does to the bytes on the wire, against the service as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disqualified: Option<Disqualified>,
 }

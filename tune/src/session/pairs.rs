@@ -28,7 +28,7 @@ pub(super) fn recheck<S: Subject>(
         uncertainty: runner.settings.effect / 3.0,
     };
     let mut pairs = Vec::new();
-    let mut disqualified = None;
+    let (mut disqualified, mut growth) = (None, None);
     while disqualified.is_none() && !rule.is_enough(&pairs) {
         match pair(runner, winner) {
             Ok(Ok(pair)) => pairs.push(pair),
@@ -37,11 +37,15 @@ pub(super) fn recheck<S: Subject>(
             Err(Halt::OutOfTime) if pairs.len() >= FEWEST_PAIRS => break,
             Err(halt) => return Err(halt),
         }
+        growth = runner.growth(winner);
+        let limit = runner.settings.constraints.max_growth;
+        disqualified = disqualified.or_else(|| growth.and_then(|growth| growth.passes(limit).err()));
         if let Some(ratio) = ratio(&pairs) {
             runner.best(winner, ratio.value);
         }
     }
-    let comparison = compare(winner, &runner.space.baseline(), pairs, disqualified);
+    let compared = compare(winner, &runner.space.baseline(), pairs, disqualified);
+    let comparison = Comparison { growth, ..compared };
     let confirmed = comparison.verdict == Verdict::Faster;
     findings.rechecks.push(comparison);
     Ok(confirmed)
@@ -80,5 +84,6 @@ pub(super) fn compare(
         Some(ratio) => Verdict::of(ratio, 0),
         None => Verdict::NoDifference,
     };
-    Comparison { candidate: candidate.clone(), against: against.clone(), pairs, ratio, verdict, disqualified }
+    let (candidate, against) = (candidate.clone(), against.clone());
+    Comparison { candidate, against, pairs, ratio, verdict, growth: None, disqualified }
 }

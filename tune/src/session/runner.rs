@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::{Halt, Phase, Record, Settings, Status, Trial, Watcher};
+use super::{Growth, Halt, Phase, Record, Settings, Status, Trial, Watcher};
 use crate::measure::{Disqualified, Outcome, Subject};
 use crate::space::{Candidate, Space};
 
@@ -129,6 +129,11 @@ impl<'a, S: Subject> Runner<'a, S> {
                 (Outcome::Disqualified(Disqualified::FailedRequests { what: error.to_string() }), None)
             }
         })
+    }
+
+    /// What a candidate does to the bytes on the wire, from all that was measured so far.
+    pub(super) fn growth(&self, candidate: &Candidate) -> Option<Growth> {
+        Growth::of(&self.trials, candidate)
     }
 
     fn elapsed(&self) -> Duration {

@@ -1,17 +1,18 @@
 //! Each level of each knob alone, in rounds of random order; what is harmful or null leaves the race early.
 
+use std::collections::BTreeSet;
+
 use hasten_evidence::paired::Pair;
 use hasten_evidence::verdict::NOISE_FLOOR;
 
 use super::allotment::Allotment;
 use super::block;
 use super::runner::Runner;
-use super::{Fate, Findings, Halt, Phase, Screened};
+use super::{Fate, Findings, Growth, Halt, Phase, Screened};
 use crate::measure::{Disqualified, Subject};
-use crate::space::Dimension;
 use crate::statistics::{Effect, effects, holm, logs};
 
-/// With one round there is no spread.
+/// One disturbed measurement must not be the end of a setting.
 const FEWEST_ROUNDS: usize = 2;
 /// More say little more of what is known to help or not to,
 const ENOUGH_ROUNDS: usize = 12;
@@ -19,6 +20,9 @@ const ENOUGH_ROUNDS: usize = 12;
 const MOST_ROUNDS: usize = 30;
 /// The error probability of a claim, for all levels together.
 const LEVEL: f64 = 0.05;
+/// The bound that has to be below the gain that was asked for. It is looked at after each round: so that the first look at
+/// which it happens to be is right in 95 of 100 cases, each has to be in more.
+const RULED_OUT: f64 = 0.99;
 /// How many that only look promising go on with the search.
 const MOST_PROMISING: usize = 3;
 
@@ -35,7 +39,14 @@ struct Arm {
     knob: usize,
     level: usize,
     pairs: Vec<Pair>,
+    growth: Option<Growth>,
     state: State,
+}
+
+impl Arm {
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Waiting | State::Racing)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -55,55 +66,78 @@ pub(super) fn run<S: Subject>(
     findings: &mut Findings,
 ) -> Result<(Vec<Promising>, Allotment), Halt<S::Stop>> {
     let mut arms = arms(runner);
+    let noise = findings.noise.as_ref().map(|noise| logs(&noise.pairs)).unwrap_or_default();
     runner.phase(Phase::Screen, &format!("{} settings, each alone", arms.len()));
-    let (mut left, mut later) = (allotment.screen, *allotment);
-    let mut has_given_up = false;
+    let (mut later, mut used) = (*allotment, 0);
     loop {
-        admit(&mut arms, left);
-        let racing = count(&arms, &State::Racing);
-        if racing == 0 || left < block::size(racing) {
-            // What was set aside for combinations is of no use while nothing helps alone.
-            if has_given_up || !promising(findings).is_empty() {
-                break;
+        let effects = effects_of(&arms, &noise);
+        let round = next_round(&arms, &effects, left(runner, allotment, &later, used));
+        if round.is_empty() || has_enough(&arms, allotment, &later, findings) {
+            let is_waiting = count(&arms, &State::Waiting) > 0;
+            let is_open = arms.iter().any(Arm::is_open);
+            if round.is_empty() && is_open && later.give_up(promising_knobs(findings), is_waiting) {
+                continue;
             }
-            left += later.give_up_combinations();
-            has_given_up = true;
-            continue;
+            break;
         }
-        left -= block::size(racing);
-        let measured = measure_round(runner, &mut arms);
-        retire(&mut arms, runner.settings.effect);
-        findings.screened = judge(&arms, runner.settings.effect);
+        used += block::size(round.len());
+        let measured = measure_round(runner, &mut arms, round);
+        check_bytes(runner, &mut arms);
+        retire(&mut arms, &noise, runner.settings.effect);
+        findings.screened = judge(&arms, &noise, runner.settings.effect);
         show_best(runner, findings);
         measured?;
     }
     tell_untried(runner, &arms);
-    Ok((promising(findings), if has_given_up { later } else { *allotment }))
-}
-
-/// All levels, in the registry's order, which is that of importance.
-fn arms<S: Subject>(runner: &Runner<'_, S>) -> Vec<Arm> {
-    let levels = |(knob, dimension): (usize, &Dimension)| {
-        (1..dimension.levels.len()).map(move |level| Arm {
-            knob,
-            level,
-            pairs: Vec::new(),
-            state: State::Waiting,
-        })
-    };
-    runner.space.dimensions.iter().enumerate().flat_map(levels).collect()
-}
-
-/// As many as there is room for, when each needs its first rounds.
-fn admit(arms: &mut [Arm], left: usize) {
-    let mut racing = count(arms, &State::Racing);
-    for arm in arms.iter_mut().filter(|arm| arm.state == State::Waiting) {
-        racing += 1;
-        if FEWEST_ROUNDS * block::size(racing) > left {
-            return;
-        }
-        arm.state = State::Racing;
+    let mut promising = promising(findings);
+    if later.recheck == 0 {
+        // They turned up when there was no time left to prove anything.
+        promising.clear();
+    } else if promising_knobs(findings) > 1 {
+        later.regain(allotment, runner.room());
     }
+    Ok((promising, later))
+}
+
+/// The share of screening; once later phases have given up theirs, all that they do not need, and what was saved so far.
+fn left<S: Subject>(runner: &Runner<'_, S>, allotment: &Allotment, later: &Allotment, used: usize) -> usize {
+    if later == allotment {
+        allotment.screen.saturating_sub(used)
+    } else {
+        runner.room().saturating_sub(later.needed())
+    }
+}
+
+/// Whether there is something to combine, for which the time that is left is of more use.
+fn has_enough(arms: &[Arm], allotment: &Allotment, later: &Allotment, findings: &Findings) -> bool {
+    later != allotment && count(arms, &State::Waiting) == 0 && promising_knobs(findings) > 1
+}
+
+/// All levels, what is expected to help first.
+fn arms<S: Subject>(runner: &Runner<'_, S>) -> Vec<Arm> {
+    let arm = |(knob, level)| Arm { knob, level, pairs: Vec::new(), growth: None, state: State::Waiting };
+    runner.space.in_order().into_iter().map(arm).collect()
+}
+
+/// Who is measured next: everybody, if there is room. Otherwise those that look good at first sight, for a second one, and
+/// with them whoever was not tried yet, in their order; and then the best so far. One look at many settings finds a large
+/// effect sooner than two looks at half of them.
+fn next_round(arms: &[Arm], effects: &[Option<Effect>], left: usize) -> Vec<usize> {
+    let most = block::capacity(left);
+    let of = |state: State| (0..arms.len()).filter(|&arm| arms[arm].state == state).collect::<Vec<_>>();
+    let (waiting, mut racing) = (of(State::Waiting), of(State::Racing));
+    if waiting.len() + racing.len() <= most {
+        return [racing, waiting].concat();
+    }
+    let mean = |arm: usize| effects[arm].map_or(0.0, |effect| effect.mean);
+    racing.sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
+    if !waiting.is_empty() {
+        let looks_good = |arm: &usize| {
+            arms[*arm].pairs.len() < FEWEST_ROUNDS && effects[*arm].is_some_and(|effect| is_better(effect))
+        };
+        racing.retain(looks_good);
+    }
+    racing.into_iter().chain(waiting).take(most).collect()
 }
 
 fn count(arms: &[Arm], state: &State) -> usize {
@@ -120,29 +154,46 @@ fn tell_untried<S: Subject>(runner: &mut Runner<'_, S>, arms: &[Arm]) {
     }
 }
 
-fn measure_round<S: Subject>(runner: &mut Runner<'_, S>, arms: &mut [Arm]) -> Result<(), Halt<S::Stop>> {
-    let mut order: Vec<usize> = (0..arms.len()).filter(|&arm| arms[arm].state == State::Racing).collect();
-    runner.random.shuffle(&mut order);
+fn measure_round<S: Subject>(
+    runner: &mut Runner<'_, S>,
+    arms: &mut [Arm],
+    mut round: Vec<usize>,
+) -> Result<(), Halt<S::Stop>> {
+    runner.random.shuffle(&mut round);
     let baseline = runner.space.baseline();
     let candidates: Vec<_> =
-        order.iter().map(|&arm| baseline.with(arms[arm].knob, arms[arm].level)).collect();
+        round.iter().map(|&arm| baseline.with(arms[arm].knob, arms[arm].level)).collect();
     let costs = block::measure(runner, Phase::Screen, &candidates)?;
-    for (arm, cost) in order.into_iter().zip(costs) {
+    for (arm, cost) in round.into_iter().zip(costs) {
         match cost {
-            Ok(pair) => arms[arm].pairs.push(pair),
+            Ok(pair) => {
+                arms[arm].pairs.push(pair);
+                arms[arm].state = State::Racing;
+            }
             Err(reason) => arms[arm].state = State::Disqualified(reason),
         }
     }
     Ok(())
 }
 
+/// Takes out what makes answers larger than is allowed.
+fn check_bytes<S: Subject>(runner: &Runner<'_, S>, arms: &mut [Arm]) {
+    let baseline = runner.space.baseline();
+    for arm in arms.iter_mut().filter(|arm| arm.state == State::Racing) {
+        arm.growth = runner.growth(&baseline.with(arm.knob, arm.level));
+        let limit = runner.settings.constraints.max_growth;
+        if let Some(Err(reason)) = arm.growth.map(|growth| growth.passes(limit)) {
+            arm.state = State::Disqualified(reason);
+        }
+    }
+}
+
 /// Takes out what is not likely to gain as much as was asked for, and what is known by now.
-fn retire(arms: &mut [Arm], wanted: f64) {
-    let effects = effects_of(arms);
+fn retire(arms: &mut [Arm], noise: &[f64], wanted: f64) {
+    let effects = effects_of(arms, noise);
     for (arm, effect) in arms.iter_mut().zip(effects).filter(|(arm, _)| arm.state == State::Racing) {
         let rounds = arm.pairs.len();
-        let is_hopeless =
-            rounds >= FEWEST_ROUNDS && effect.is_some_and(|effect| is_ruled_out(effect, wanted));
+        let is_hopeless = effect.is_some_and(|effect| is_ruled_out(arm, effect, wanted));
         let is_known =
             rounds >= ENOUGH_ROUNDS && effect.is_some_and(|effect| effect.bound(0.01) > NOISE_FLOOR.ln_1p());
         if is_hopeless || is_known || rounds >= MOST_ROUNDS {
@@ -151,18 +202,22 @@ fn retire(arms: &mut [Arm], wanted: f64) {
     }
 }
 
-/// A gain as large as was asked for, with 95 %.
-fn is_ruled_out(effect: Effect, wanted: f64) -> bool {
-    effect.bound(0.95) < wanted.ln_1p()
+/// A gain as large as was asked for.
+fn is_ruled_out(arm: &Arm, effect: Effect, wanted: f64) -> bool {
+    arm.pairs.len() >= FEWEST_ROUNDS && effect.bound(RULED_OUT) < wanted.ln_1p()
 }
 
-fn effects_of(arms: &[Arm]) -> Vec<Option<Effect>> {
+/// The spread is that of all arms and of the service against itself: so one round says something, too.
+fn effects_of(arms: &[Arm], noise: &[f64]) -> Vec<Option<Effect>> {
     let logs: Vec<Vec<f64>> = arms.iter().map(|arm| logs(&arm.pairs)).collect();
-    effects(&logs.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    let groups = logs.iter().map(Vec::as_slice).chain([noise]).collect::<Vec<_>>();
+    let mut effects = effects(&groups);
+    effects.truncate(arms.len());
+    effects
 }
 
-fn judge(arms: &[Arm], wanted: f64) -> Vec<Screened> {
-    let effects = effects_of(arms);
+fn judge(arms: &[Arm], noise: &[f64], wanted: f64) -> Vec<Screened> {
+    let effects = effects_of(arms, noise);
     let tested: Vec<f64> = effects.iter().flatten().map(|effect| effect.p()).collect();
     let mut corrected = holm(&tested).into_iter();
     let judged = |(arm, effect): (&Arm, Option<Effect>)| {
@@ -178,7 +233,8 @@ fn judge(arms: &[Arm], wanted: f64) -> Vec<Screened> {
             pairs: arm.pairs.clone(),
             ratio: effect.map(Effect::ratio),
             p,
-            ruled_out: effect.is_some_and(|effect| is_ruled_out(effect, wanted)),
+            growth: arm.growth,
+            ruled_out: effect.is_some_and(|effect| is_ruled_out(arm, effect, wanted)),
             fate,
         }
     };
@@ -186,13 +242,17 @@ fn judge(arms: &[Arm], wanted: f64) -> Vec<Screened> {
 }
 
 fn fate(effect: Effect, corrected: f64) -> Fate {
-    let better = effect.mean > NOISE_FLOOR.ln_1p();
     match () {
-        () if better && corrected < LEVEL => Fate::Kept,
-        () if better && effect.p() < LEVEL => Fate::Promising,
+        () if is_better(effect) && corrected < LEVEL => Fate::Kept,
+        () if is_better(effect) => Fate::Promising,
         () if effect.mean < -NOISE_FLOOR.ln_1p() && corrected < LEVEL => Fate::Harmful,
         () => Fate::Null,
     }
+}
+
+/// As far as it can be told of one level alone.
+fn is_better(effect: Effect) -> bool {
+    effect.mean > NOISE_FLOOR.ln_1p() && effect.p() < LEVEL
 }
 
 fn promising(findings: &Findings) -> Vec<Promising> {
@@ -206,6 +266,11 @@ fn promising(findings: &Findings) -> Vec<Promising> {
     maybe.truncate(MOST_PROMISING);
     kept.extend(maybe);
     kept
+}
+
+/// How many knobs go on: with two there is something to combine.
+fn promising_knobs(findings: &Findings) -> usize {
+    promising(findings).iter().map(|one| one.knob).collect::<BTreeSet<_>>().len()
 }
 
 impl Promising {

@@ -95,6 +95,7 @@ pub(super) fn write(
             .map(|knob| NotTried { knob: knob.name.clone(), why: knob.why.clone() })
             .collect(),
         suggestions: setup.suggestions.clone(),
+        counts_bytes: !setup.load.is_other_than_http(),
         longer: setup.load.longer(),
         warnings: around.remarks,
     };
@@ -116,7 +117,11 @@ fn write_profile(setup: &Setup, findings: &Findings, folder: &Path) -> Result<Op
         return Ok(None);
     };
     let because = |knob: usize| summary::reason(findings, &setup.settings, knob);
-    let text = setup.choices.explained(candidate, &setup.launch, because).profile.to_toml();
+    let mut profile = setup.choices.explained(candidate, &setup.launch, because).profile;
+    for why in summary::missing(findings, &setup.choices, &setup.settings) {
+        profile.is_without(why);
+    }
+    let text = profile.to_toml();
     fs::write(&path, text).map_err(|error| failure(&path, &error))?;
     Ok(Some(path))
 }
@@ -136,7 +141,9 @@ fn commands(setup: &Setup, profile: Option<&Path>, findings: &Findings, folder: 
 fn constraints(args: &TuneArgs) -> Vec<String> {
     let rss = args.max_rss.map(|bytes| format!("memory at most {:.0} MB", bytes as f64 / 1e6));
     let p99 = args.max_p99.map(|limit| format!("p99 at most {limit} ms"));
-    rss.into_iter().chain(p99).collect()
+    let bytes = Some(args.max_bytes).filter(|limit| limit.is_finite());
+    let bytes = bytes.map(|limit| format!("at most {} % more bytes on the wire", limit * 100.0));
+    rss.into_iter().chain(p99).chain(bytes).collect()
 }
 
 /// As a shell takes it.

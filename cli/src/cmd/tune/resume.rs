@@ -96,7 +96,7 @@ fn contradicted(args: &TuneArgs, given: &TuneArgs) -> Vec<&'static str> {
     let all = differs!(
         command: "the command", unit: "--unit", load: "the load", url: "the load", connections: "--connections",
         duration: "--duration", warm_up: "--warm-up", metric_regex: "--metric-regex", ready: "--ready",
-        objective: "the objective", max_rss: "--max-rss", max_p99: "--max-p99", effect: "--effect", only: "--only",
+        objective: "the objective", max_rss: "--max-rss", max_p99: "--max-p99", max_bytes: "--max-bytes", effect: "--effect", only: "--only",
         without: "--without", knob: "--knob", allow_system: "--allow-system", seed: "--seed"
     );
     all.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()

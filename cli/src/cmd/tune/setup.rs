@@ -223,7 +223,11 @@ fn settings(args: &TuneArgs, seed: u64) -> Result<Settings, Failure> {
         effect: args.effect,
         seed,
         objective,
-        constraints: Constraints { max_rss_bytes: args.max_rss, max_p99_ms: args.max_p99 },
+        constraints: Constraints {
+            max_rss_bytes: args.max_rss,
+            max_p99_ms: args.max_p99,
+            max_growth: Some(args.max_bytes).filter(|limit| limit.is_finite()),
+        },
     })
 }
 

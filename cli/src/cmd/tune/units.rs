@@ -45,6 +45,11 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     if share < 1.0 { Ok(share) } else { Err(format!("`{text}` is more than everything; write {what}")) }
 }
 
+/// Like [`share`], or `any` for no limit.
+pub(super) fn growth(text: &str) -> Result<f64, String> {
+    if text == "any" { Ok(f64::INFINITY) } else { share(text) }
+}
+
 fn number(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is not {what}");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -67,6 +72,7 @@ mod tests {
         assert_eq!(bytes("2 GiB"), Ok(2 << 30));
         assert_eq!(share("3%"), Ok(0.03));
         assert_eq!(share("0.05"), Ok(0.05));
+        assert_eq!((growth("1%"), growth("any")), (Ok(0.01), Ok(f64::INFINITY)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Failures, latency_of};
 use crate::load::units::{after, number};
-use crate::load::{LoadResult, Printed};
+use crate::load::{LoadResult, Printed, Received};
 
 pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     let text = &printed.stdout;
@@ -16,7 +16,8 @@ pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     failures.add(refused, "not 2xx");
     let list: Vec<_> = text.lines().filter_map(percent_line).collect();
     let latency = latency_of(&list, first("Time per request:"), super::percentile(&list, 100.0));
-    Some(failures.result(complete - broken - refused, seconds, latency))
+    let received = first("Total transferred:").map(Received::exact);
+    Some(failures.result(complete - broken - refused, seconds, latency).receiving(received))
 }
 
 fn broken_kinds(text: &str) -> String {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Failures, field, object};
-use crate::load::units::{before, milliseconds, number};
-use crate::load::{LoadResult, Printed};
+use crate::load::units::{before, milliseconds, number, size};
+use crate::load::{LoadResult, Printed, Received};
 use crate::measure::Latency;
 
 pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
@@ -35,7 +35,8 @@ fn json(object: &Map<String, Value>) -> Option<LoadResult> {
         p99: latency("p99"),
         max: latency("max"),
     };
-    Some(failures.result(number(&["2xx"])?, number(&["duration"])?, latency))
+    let result = failures.result(number(&["2xx"])?, number(&["duration"])?, latency);
+    Some(result.receiving(number(&["throughput", "total"]).map(Received::exact)))
 }
 
 fn text(text: &str) -> Option<LoadResult> {
@@ -66,7 +67,8 @@ fn text(text: &str) -> Option<LoadResult> {
         p99: length("99%"),
         max: length("Max"),
     };
-    Some(failures.result(right, seconds, latency))
+    let received = summary.split(',').nth(1).and_then(|part| size(part.trim().strip_suffix("read")?));
+    Some(failures.result(right, seconds, latency).receiving(received))
 }
 
 /// The summary says `34k`, and means those that were sent: the mean of all samples is exact, and of answers.

@@ -1,8 +1,8 @@
 //! h2load of nghttp2.
 
 use super::Failures;
-use crate::load::units::{after, before, milliseconds};
-use crate::load::{LoadResult, Printed};
+use crate::load::units::{after, before, milliseconds, number};
+use crate::load::{LoadResult, Printed, Received};
 use crate::measure::Latency;
 
 pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
@@ -28,5 +28,7 @@ pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
         p99: column("p99"),
         max: column("max"),
     };
-    Some(failures.result(succeeded, seconds, latency))
+    // `335.94KB (344000) total, …`
+    let total = after(text, "traffic:").and_then(|line| line.split(['(', ')']).nth(1)).and_then(number);
+    Some(failures.result(succeeded, seconds, latency).receiving(total.map(Received::exact)))
 }

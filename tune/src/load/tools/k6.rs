@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Failures, field, object};
-use crate::load::units::{milliseconds, number};
-use crate::load::{LoadResult, Printed};
+use crate::load::units::{milliseconds, number, size};
+use crate::load::{LoadResult, Printed, Received};
 use crate::measure::Latency;
 
 const FAILED: &str = "http_req_failed";
@@ -33,7 +33,8 @@ fn json(object: &Map<String, Value>) -> Option<LoadResult> {
         max: duration("max"),
     };
     // The metric counts what failed as what passed: its question is whether a request failed.
-    Some(result(count, number(FAILED, "passes").unwrap_or(0.0), seconds, latency))
+    let result = result(count, number(FAILED, "passes").unwrap_or(0.0), seconds, latency);
+    Some(result.receiving(number("data_received", "count").map(Received::exact)))
 }
 
 fn text(text: &str) -> Option<LoadResult> {
@@ -55,7 +56,12 @@ fn text(text: &str) -> Option<LoadResult> {
         max: duration("max"),
     };
     let failed = metric(text, FAILED).and_then(failed).unwrap_or(0.0);
-    Some(result(count, failed, count / rate, latency))
+    // `1.5 MB 148 kB/s`
+    let received = metric(text, "data_received").and_then(|values| {
+        let mut words = values.split_whitespace();
+        size(&format!("{} {}", words.next()?, words.next()?))
+    });
+    Some(result(count, failed, count / rate, latency).receiving(received))
 }
 
 fn result(count: f64, failed: f64, seconds: f64, latency: Latency) -> LoadResult {

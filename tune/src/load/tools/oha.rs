@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Failures, field, latency_of, object};
-use crate::load::units::{after, milliseconds, number};
-use crate::load::{LoadResult, Printed};
+use crate::load::units::{after, milliseconds, number, size};
+use crate::load::{LoadResult, Printed, Received};
 use crate::measure::Latency;
 
 /// Requests that were on their way when the time was up.
@@ -29,7 +29,9 @@ fn json(object: &Map<String, Value>) -> Option<LoadResult> {
         p99: percentile("p99"),
         max: of_summary("slowest"),
     };
-    result(counts("statusCodeDistribution"), counts("errorDistribution"), of_summary("total")? / 1e3, latency)
+    let seconds = of_summary("total")? / 1e3;
+    let result = result(counts("statusCodeDistribution"), counts("errorDistribution"), seconds, latency)?;
+    Some(result.receiving(field(object, &["summary", "totalData"]).map(Received::exact)))
 }
 
 fn words(text: &str) -> Option<LoadResult> {
@@ -37,7 +39,9 @@ fn words(text: &str) -> Option<LoadResult> {
     let list: Vec<_> = text.lines().filter_map(percent_line).collect();
     let length = |label| after(text, label).and_then(milliseconds);
     let latency = latency_of(&list, length("Average:"), length("Slowest:"));
-    result(counted(text, "Status code distribution:"), counted(text, "Error distribution:"), total, latency)
+    let (statuses, errors) =
+        (counted(text, "Status code distribution:"), counted(text, "Error distribution:"));
+    Some(result(statuses, errors, total, latency)?.receiving(after(text, "Total data:").and_then(size)))
 }
 
 fn result(

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::Failures;
 use crate::load::units::number;
-use crate::load::{LoadResult, Printed};
+use crate::load::{LoadResult, Printed, Received};
 use crate::measure::Latency;
 
-/// The last line that is an object: `{"requests": 1000, "seconds": 5.0, "failed": 0, "p99_ms": 3.2, "metric": 7}`.
+/// The last line that is an object: `{"requests": 1000, "seconds": 5.0, "failed": 0, "p99_ms": 3.2, "bytes": 5000, "metric": 7}`.
 pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     let object = printed.stdout.lines().rev().find_map(|line| match serde_json::from_str(line.trim()) {
         Ok(Value::Object(object)) => Some(object),
@@ -30,7 +30,8 @@ pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     };
     let seconds = of(&object, "seconds").unwrap_or(printed.elapsed.as_secs_f64());
     let result = failures.result(requests.unwrap_or(0.0), seconds, latency);
-    Some(LoadResult { requests, custom, ..result })
+    let received = of(&object, "bytes").map(Received::exact);
+    Some(LoadResult { requests, custom, received, ..result })
 }
 
 fn of(object: &Map<String, Value>, key: &str) -> Option<f64> {
@@ -57,7 +58,8 @@ pub(in crate::load) fn by_regex(metric: &Regex, printed: &Printed) -> Option<Loa
     let latency = Latency { p50: named("p50_ms"), p99: named("p99_ms"), ..Latency::default() };
     let seconds = named("seconds").unwrap_or(printed.elapsed.as_secs_f64());
     let result = failures.result(requests.unwrap_or(0.0), seconds, latency);
-    Some(LoadResult { requests, custom, ..result })
+    let received = named("bytes").map(Received::exact);
+    Some(LoadResult { requests, custom, received, ..result })
 }
 
 /// A metric of the user's may be below zero.

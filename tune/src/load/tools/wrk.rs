@@ -1,7 +1,7 @@
 //! wrk and wrk2.
 
 use super::{Failures, latency_of};
-use crate::load::units::{after, before, milliseconds, number};
+use crate::load::units::{after, before, milliseconds, number, size};
 use crate::load::{LoadResult, Printed};
 
 pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
@@ -23,7 +23,8 @@ pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     let mut thread = after(text, "Latency  ").unwrap_or_default().split_whitespace().map(milliseconds);
     let mean = thread.next().flatten();
     let latency = latency_of(&list, mean, thread.nth(1).flatten());
-    Some(failures.result(total - refused, seconds, latency))
+    let received = summary.split(',').nth(1).and_then(|part| size(part.trim().strip_suffix("read")?));
+    Some(failures.result(total - refused, seconds, latency).receiving(received))
 }
 
 /// ` 99%    6.60ms`, or ` 99.000%    6.60ms` of wrk2.
