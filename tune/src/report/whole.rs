@@ -25,32 +25,26 @@ pub struct Summary {
 impl Report {
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let count = |fates: &[Fate]| self.screened.iter().filter(|row| fates.contains(&row.fate)).count();
         Summary {
             headline: self.headline(),
             support: self.support(),
             settings: self.screened.len(),
             kept: self.winner.as_ref().map_or(0, |winner| winner.settings.len()),
-            not_needed: count(&[Fate::NotNeeded]),
-            no_gain: count(&[Fate::NoGain]),
-            open: count(&[Fate::NotProven, Fate::Undecided]),
-            harmful: count(&[Fate::Harmful]),
-            disqualified: count(&[Fate::Disqualified]),
-            untried: count(&[Fate::Untried]),
+            not_needed: self.count(&[Fate::NotNeeded]),
+            no_gain: self.count(&[Fate::NoGain]),
+            open: self.count(&[Fate::NotProven, Fate::Undecided]),
+            harmful: self.count(&[Fate::Harmful]),
+            disqualified: self.count(&[Fate::Disqualified]),
+            untried: self.count(&[Fate::Untried]),
         }
     }
 
-    /// The verdict in a line.
+    /// The verdict in a line, with all settings counted.
     #[must_use]
     pub fn headline(&self) -> String {
         let (name, wanted) = (&self.objective.name, percent(self.noise.wanted_effect));
-        let count = |fates: &[Fate]| self.screened.iter().filter(|row| fates.contains(&row.fate)).count();
-        let (all, out) = (self.screened.len(), count(&[Fate::Disqualified]));
-        let open = count(&[Fate::NotProven, Fate::Undecided]);
-        let untried = match count(&[Fate::Untried]) {
-            0 => String::new(),
-            untried => format!(", {untried} not tried"),
-        };
+        let (all, open) = (self.screened.len(), self.count(&[Fate::NotProven, Fate::Undecided]));
+        let untried = self.untried();
         match (self.verdict, &self.winner) {
             (Verdict::Better, Some(winner)) => {
                 let Effect { change, .. } = winner.effect;
@@ -61,21 +55,40 @@ impl Report {
                     percent(change.abs())
                 )
             }
-            (Verdict::Better | Verdict::NoDifference, _) => {
-                let tried = all - count(&[Fate::Untried]) - out;
-                let out = if out > 0 { format!(", {out} disqualified") } else { String::new() };
-                format!("None of {tried} settings saves {wanted} of {name}{out}{untried}")
-            }
+            (Verdict::Better | Verdict::NoDifference, _) => self.nothing_helps(),
             (Verdict::Undecided, _) => {
-                format!("Could not tell whether {open} of {all} settings save {wanted} of {name}{untried}")
+                let save = if open == 1 { "saves" } else { "save" };
+                format!("Could not tell whether {open} of {all} settings {save} {wanted} of {name}{untried}")
             }
-            (Verdict::TooNoisy, _) => {
-                format!(
-                    "Too noisy to see a difference of {wanted} in {name}: {open} of {all} settings are open{untried}"
-                )
-            }
+            (Verdict::TooNoisy, _) => format!(
+                "Too noisy to see a difference of {wanted} in {name}: {open} of {all} settings are open{untried}"
+            ),
             (Verdict::Unfinished, _) => "Stopped before anything could be proven".to_owned(),
         }
+    }
+
+    fn nothing_helps(&self) -> String {
+        let (name, wanted) = (&self.objective.name, percent(self.noise.wanted_effect));
+        let out = self.count(&[Fate::Disqualified]);
+        let tried = self.screened.len() - self.count(&[Fate::Untried]) - out;
+        let out = if out > 0 { format!(", {out} disqualified") } else { String::new() };
+        let untried = self.untried();
+        match tried {
+            0 => format!("Nothing can be kept{out}{untried}"),
+            1 => format!("The one setting that was tried does not save {wanted} of {name}{out}{untried}"),
+            _ => format!("None of {tried} settings saves {wanted} of {name}{out}{untried}"),
+        }
+    }
+
+    fn untried(&self) -> String {
+        match self.count(&[Fate::Untried]) {
+            0 => String::new(),
+            untried => format!(", {untried} not tried"),
+        }
+    }
+
+    fn count(&self, fates: &[Fate]) -> usize {
+        self.screened.iter().filter(|row| fates.contains(&row.fate)).count()
     }
 
     /// What stands behind the headline.

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::knob::{Choice, Custom, Knob, LeftOut, Value, registry};
+use crate::measure::Disqualified;
 use crate::objective::Constraints;
 
 const WANTED: f64 = 0.03;
@@ -62,11 +63,14 @@ fn no_gain_is_said_only_where_one_is_ruled_out() {
         vec![screened(0, Null, true), screened(1, Null, false), screened(2, session::Fate::NotTried, false)];
     let report = found(open.clone(), nothing(), 0.02);
     assert_eq!(report.verdict, Verdict::Undecided);
-    let headline = "Could not tell whether 1 of 3 settings save 3.0 % of CPU per request, 1 not tried";
+    let headline = "Could not tell whether 1 of 3 settings saves 3.0 % of CPU per request, 1 not tried";
     assert_eq!(report.headline(), headline);
     assert_eq!(found(open, nothing(), 0.2).verdict, Verdict::TooNoisy);
     let unconfirmed = Conclusion::NotConfirmed { candidate: choices().space().baseline().with(0, 1) };
     assert_eq!(found(vec![screened(0, Promising, false)], unconfirmed, 0.02).verdict, Verdict::Undecided);
+    let reason = Disqualified::Constraint { what: "too large".to_owned() };
+    let out = found(vec![screened(0, session::Fate::Disqualified { reason }, false)], nothing(), 0.02);
+    assert_eq!(out.headline(), "Nothing can be kept, 1 disqualified");
     let untried = vec![screened(0, session::Fate::NotTried, false)];
     assert_eq!(found(untried, nothing(), 0.02).verdict, Verdict::Undecided);
 }
