@@ -148,7 +148,7 @@ impl Seen {
             failures: self.failures.iter().map(|(what, count)| format!("{count} × {what}")).collect(),
             latency: (self.requests > 0).then_some(latency),
             custom: None,
-            received: (self.requests > 0).then(|| Received { bytes: self.bytes as f64, rounding: 0.0 }),
+            received: (self.requests > 0).then_some(Received { bytes: self.bytes as f64, rounding: 0.0 }),
         }
     }
 }

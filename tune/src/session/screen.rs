@@ -132,9 +132,8 @@ fn next_round(arms: &[Arm], effects: &[Option<Effect>], left: usize) -> Vec<usiz
     let mean = |arm: usize| effects[arm].map_or(0.0, |effect| effect.mean);
     racing.sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
     if !waiting.is_empty() {
-        let looks_good = |arm: &usize| {
-            arms[*arm].pairs.len() < FEWEST_ROUNDS && effects[*arm].is_some_and(|effect| is_better(effect))
-        };
+        let looks_good =
+            |arm: &usize| arms[*arm].pairs.len() < FEWEST_ROUNDS && effects[*arm].is_some_and(is_better);
         racing.retain(looks_good);
     }
     racing.into_iter().chain(waiting).take(most).collect()
