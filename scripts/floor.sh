@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes what the preload libraries are linked with in place of this machine's glibc, in .deps/floor, where .cargo/config.toml
-# points: a library that loads on a machine must not ask for anything that its glibc does not have, however new the glibc
-# is on which it was linked.
+# Makes what the preload libraries and the command are linked with in place of this machine's glibc, in .deps/floor, where
+# .cargo/config.toml points: what loads on a machine must not ask for anything that its glibc does not have, however new
+# the glibc is on which it was linked.
 source "$(dirname "$0")/lib.sh"
 
-# The oldest glibc on which they load. xtask/src/symbols.rs holds the libraries to it.
+# The oldest glibc on which they load. xtask/src/symbols.rs holds them to it.
 floor=2.17
 sources=preload/floor
 target=.deps/floor
@@ -20,17 +20,23 @@ main() {
     trap 'rm -rf "$scratch"' EXIT
     # Whatever library has a function today, the loaders before glibc 2.30 look for it in the one that had it then.
     readelf --wide --dyn-syms "$libc" "$(cc -print-file-name=libpthread.so.0)" "$(cc -print-file-name=libdl.so.2)" \
-        "$(cc -print-file-name="$loader")" | of_floor >"$scratch/symbols"
-    for name in libc.so.6 libpthread.so.0 libdl.so.2 "$loader"; do stub "$name"; done
+        "$(cc -print-file-name="$loader")" "$(cc -print-file-name=libm.so.6)" | of_floor >"$scratch/symbols"
+    for name in libc.so.6 libpthread.so.0 libdl.so.2 libm.so.6 "$loader"; do stub "$name"; done
     compile newer libhasten_newer.a
     compile unwind libgcc_s.a
+    compile start libhasten_start.a
+    # The command has an unwinder, for the backtrace of a panic: not the libgcc_s.so.1 that an image may be without, but
+    # its code. In the folder that only the command searches.
+    mkdir "$scratch/command"
+    echo "INPUT(-lgcc_eh -lhasten_start)" >"$scratch/command/libgcc_s.so"
     # As in glibc's own libc.so, a few functions that know in which library they are (atexit) are linked statically.
     echo "INPUT(-l:libc.so.6 -lhasten_newer -l:libc_nonshared.a AS_NEEDED(-l:$loader))" >"$scratch/libc.so"
     rm -rf "$target"
     mkdir -p "$target"
-    mv "$scratch"/lib*.so.? "$scratch/$loader" "$scratch/libc.so" "$scratch"/*.a "$target/"
+    mv "$scratch"/lib*.so.? "$scratch/$loader" "$scratch/libc.so" "$scratch"/*.a "$scratch/command" "$target/"
     ln -s libpthread.so.0 "$target/libpthread.so"
     ln -s libdl.so.2 "$target/libdl.so"
+    ln -s libm.so.6 "$target/libm.so"
     printf '%s\n' "$inputs" >"$target/inputs.txt"
 }
 
@@ -41,17 +47,19 @@ of_floor() {
         function rank(version, parts) { split(version, parts, "."); return (parts[1] * 1000 + parts[2]) * 1000 + parts[3] }
         function library(name) {
             if (name in of_loader) return loader
+            if (name in of_libm) return "libm.so.6"
             if (name ~ /^_*(pthread|sem)_/) return "libpthread.so.0"
             return name ~ /^dl(addr1?|close|error|info|mopen|open|sym|vsym)$/ ? "libdl.so.2" : "libc.so.6"
         }
-        /^File: / { in_loader = index($0, loader) }
+        /^File: / { in_loader = index($0, loader); in_libm = index($0, "libm.so.6") }
         $7 == "UND" || $4 == "TLS" || split($8, half, "@+") != 2 || !sub(/^GLIBC_/, "", half[2]) || half[2] !~ /^[0-9]/ { next }
-        # Once in librt, libutil and libresolv, which nothing of ours is linked with.
-        half[1] ~ /^_*(aio|lio|mq|timer|shm|gai|ns_name|res|dn)_|^(getaddrinfo_a|forkpty|openpty|login.*|log(out|wtmp))$/ { next }
+        # Once in librt, libutil and libresolv, which nothing of ours is linked with; two of such names were always in libc.
+        half[1] ~ /^_*(aio|lio|mq|timer|shm|gai|ns_name|res|dn)_|^(getaddrinfo_a|forkpty|openpty|login.*|log(out|wtmp))$/ &&
+            half[1] !~ /^(gai_strerror|__res_init)$/ { next }
         # Linked statically, so that it knows whose handlers they are; what is shared is for programs of another age.
         half[1] == "pthread_atfork" { next }
         rank(half[2]) > rank(floor) || half[1] in newest && rank(newest[half[1]]) >= rank(half[2]) { next }
-        { newest[half[1]] = half[2]; type[half[1]] = $4; if (in_loader) of_loader[half[1]] }
+        { newest[half[1]] = half[2]; type[half[1]] = $4; if (in_loader) of_loader[half[1]]; if (in_libm) of_libm[half[1]] }
         END { for (name in newest) print library(name), name, "GLIBC_" newest[name], type[name] }' | sort
 }
 

@@ -1,4 +1,5 @@
-//! The build script of every preload library: links it with what `scripts/floor.sh` has made, and with nothing newer.
+//! The build script of every preload library and of the command: links them with what `scripts/floor.sh` has made, and
+//! with nothing newer.
 
 use std::env;
 use std::path::Path;
@@ -15,14 +16,20 @@ fn main() {
         fail(&format!("{} is missing: run `make deps` to make it", libc.display()));
     }
     println!("cargo:rerun-if-changed={}", libc.display());
+    // Cargo refuses arguments for a kind of target that a package does not have.
+    let kind = if Path::new("src/main.rs").is_file() { "bins" } else { "cdylib" };
+    if kind == "bins" {
+        argument(kind, &format!("-L{}", floor.join("command").display()));
+        argument(kind, "-Wl,--wrap=__libc_start_main");
+    }
     // Before the folders of the system, where the compiler would find libc and libgcc_s.
-    argument(&format!("-L{}", floor.display()));
+    argument(kind, &format!("-L{}", floor.display()));
     // What the floor does not have is an error here, not one of the loader.
-    argument("-Wl,-z,defs");
+    argument(kind, "-Wl,-z,defs");
 }
 
-fn argument(argument: &str) {
-    println!("cargo:rustc-cdylib-link-arg={argument}");
+fn argument(kind: &str, argument: &str) {
+    println!("cargo:rustc-link-arg-{kind}={argument}");
 }
 
 fn fail(why: &str) -> ! {

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 // On x86-64 the kernel's `struct stat` is glibc's, with and without the 64.
+int stat(const char *path, struct stat *found) { return syscall(SYS_stat, path, found); }
 int stat64(const char *path, struct stat64 *found) { return syscall(SYS_stat, path, found); }
+int lstat64(const char *path, struct stat64 *found) { return syscall(SYS_lstat, path, found); }
 int fstat64(int descriptor, struct stat64 *found) { return syscall(SYS_fstat, descriptor, found); }
 int fstat(int descriptor, struct stat *found) { return syscall(SYS_fstat, descriptor, found); }
 

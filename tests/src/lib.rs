@@ -13,6 +13,7 @@ pub mod daemon;
 pub mod footprint;
 pub mod hello;
 pub mod http;
+pub mod image;
 pub mod openssl;
 pub mod parallel;
 pub mod pki;

@@ -6,72 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use hasten_tests::image::{Image, LIBRARIES as FOLDER};
 use hasten_tests::program::without_library;
 use hasten_tests::{product, tools};
-use tempfile::TempDir;
 
 /// Starts a shell, and from it some more processes.
 const PIPELINE: &str = "true && /bin/seq 1 5000 | /bin/grep 7 | /bin/sort -r | /bin/wc; exit 3";
-const FOLDER: &str = "/usr/lib/hasten";
-
-/// A copy of one image, in which a test may put what it likes.
-struct Image {
-    name: String,
-    root: TempDir,
-}
-
-impl Image {
-    fn all() -> Vec<Self> {
-        let images = repository().join(".deps/images");
-        let list = fs::read_dir(&images).into_iter().flatten().map(|entry| entry.unwrap().path());
-        let all: Vec<Self> = list.map(|tree| Self::of(&tree)).collect();
-        assert!(!all.is_empty(), "{images:?} has no image: run `scripts/images.sh`");
-        all
-    }
-
-    fn of(tree: &Path) -> Self {
-        let root = tempfile::tempdir().unwrap();
-        tools::run(Command::new("cp").arg("-a").arg(tree.join(".")).arg(root.path()));
-        let image = Self { name: tree.file_name().unwrap().to_string_lossy().into_owned(), root };
-        assert!(!image.has("libgcc_s.so.1"), "{} must not have what the libraries do without", image.name);
-        image
-    }
-
-    fn has(&self, file: &str) -> bool {
-        let mut find = Command::new("find");
-        !tools::run(find.arg(self.root.path()).args(["-name", file])).stdout.is_empty()
-    }
-
-    /// Puts these files where an installation has the libraries.
-    fn with<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Self {
-        let folder = self.root.path().join(&FOLDER[1..]);
-        fs::create_dir_all(&folder).unwrap();
-        for file in files {
-            fs::copy(file, folder.join(file.file_name().unwrap())).unwrap();
-        }
-        self
-    }
-
-    /// Runs `script` in a shell whose own start has these variables.
-    fn shell(&self, variables: &[(&str, &str)], script: &str) -> Output {
-        let mut command = change_root();
-        command.arg(self.root.path()).args(["/bin/sh", "-c", r#"exec env "$@""#, "sh"]);
-        command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
-        command.args(["/bin/sh", "-c", script]).env_clear().env("PATH", "/bin");
-        command.output().unwrap()
-    }
-}
-
-/// As root by itself, and else in a name space of users.
-fn change_root() -> Command {
-    let chroot = tools::tool("chroot", "coreutils");
-    if rustix::process::geteuid().is_root() {
-        return Command::new(chroot);
-    }
-    let mut command = Command::new(tools::tool("unshare", "util-linux"));
-    command.arg("--map-root-user").arg(chroot);
-    command
-}
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

@@ -52,7 +52,7 @@ pub(crate) fn run(workspace: &Workspace, check: bool) -> Result<(), Error> {
     workspace.build_libraries()?;
     let mut text = HEAD.to_owned();
     for library in LIBRARIES {
-        let path = workspace.library(library);
+        let path = workspace.built(library);
         let hooks = hooks::read(&path)
             .map_err(|error| Error::Content { path: path.clone(), why: error.to_string() })?;
         if let Some(hook) = hooks.iter().find(|hook| role(library, &hook.library).is_none()) {

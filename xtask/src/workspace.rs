@@ -15,6 +15,8 @@ pub(crate) const LIBRARIES: [&str; 2] = ["libhasten_tls.so", "libhasten_gzip.so"
 /// What loads them where they can be loaded: it exports nothing and needs nothing.
 pub(crate) const SHIM: &str = "libhasten.so";
 
+pub(crate) const COMMAND: &str = "hasten";
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Workspace {
     #[serde(rename = "workspace_root")]
@@ -141,7 +143,7 @@ impl Workspace {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The preload libraries as they are shipped, built now: all together, as everywhere, because cargo chooses the
+    /// The command and the preload libraries as they are shipped, built now: all together, as everywhere, because cargo chooses the
     /// features of common dependencies by what is built together.
     pub(crate) fn build_libraries(&self) -> Result<(), Error> {
         let mut cargo = Command::new(env!("CARGO"));
@@ -159,7 +161,7 @@ impl Workspace {
     }
 
     /// Where one of them is, once it is built.
-    pub(crate) fn library(&self, name: &str) -> PathBuf {
+    pub(crate) fn built(&self, name: &str) -> PathBuf {
         self.target.join("release").join(name)
     }
 

@@ -1,0 +1,96 @@
+//! Parts of other releases of Debian and Ubuntu, in which programs run by a change of root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+use crate::tools;
+
+/// Where an installation has the libraries.
+pub const LIBRARIES: &str = "/usr/lib/hasten";
+
+/// A copy of one image, in which a test may put what it likes.
+pub struct Image {
+    pub name: String,
+    root: TempDir,
+}
+
+impl Image {
+    /// Every one that `scripts/images.sh` has made.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let all: Vec<Self> = trees().iter().map(|tree| Self::of(tree)).collect();
+        assert!(!all.is_empty(), "{:?} has no image: run `scripts/images.sh`", folder());
+        all
+    }
+
+    /// One of them, if this network has its packages.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        trees()
+            .iter()
+            .find(|tree| tree.file_name().is_some_and(|file| file == name))
+            .map(|tree| Self::of(tree))
+    }
+
+    fn of(tree: &Path) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        tools::run(Command::new("cp").arg("-a").arg(tree.join(".")).arg(root.path()));
+        let image = Self { name: tree.file_name().unwrap().to_string_lossy().into_owned(), root };
+        assert!(!image.has("libgcc_s.so.1"), "{} must not have what the libraries do without", image.name);
+        image
+    }
+
+    /// A file of the image, as it is seen from outside.
+    #[must_use]
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.root.path().join(file.trim_start_matches('/'))
+    }
+
+    fn has(&self, file: &str) -> bool {
+        let mut find = Command::new("find");
+        !tools::run(find.arg(self.root.path()).args(["-name", file])).stdout.is_empty()
+    }
+
+    /// Puts these files where an installation has the libraries.
+    #[must_use]
+    pub fn with<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Self {
+        let folder = self.path(LIBRARIES);
+        fs::create_dir_all(&folder).unwrap();
+        for file in files {
+            fs::copy(file, folder.join(file.file_name().unwrap())).unwrap();
+        }
+        self
+    }
+
+    /// Runs `script` in a shell whose own start has these variables.
+    #[must_use]
+    pub fn shell(&self, variables: &[(&str, &str)], script: &str) -> Output {
+        let mut command = as_root(&tools::tool("chroot", "coreutils"));
+        command.arg(self.root.path()).args(["/bin/sh", "-c", r#"exec env "$@""#, "sh"]);
+        command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
+        command.args(["/bin/sh", "-c", script]).env_clear().env("PATH", "/bin");
+        command.output().unwrap()
+    }
+}
+
+/// `program`, as root by itself, and else as the root of a name space of users.
+#[must_use]
+pub fn as_root(program: &Path) -> Command {
+    if rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new(tools::tool("unshare", "util-linux"));
+    command.arg("--map-root-user").arg(program);
+    command
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/images")
+}
+
+fn trees() -> Vec<PathBuf> {
+    fs::read_dir(folder()).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
