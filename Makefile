@@ -13,7 +13,6 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HASTEN := $(TARGET)/release/hasten
-CARGO_DEB := 3.8.0
 FUZZ_SECONDS ?= 600
 # Minutes of `make soak`; given to `make test`, they are part of it.
 SOAK_MINUTES ?=
@@ -22,14 +21,14 @@ ZOO_SECONDS ?= 3600
 # Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer; all, if nothing is said.
 SUITES ?=
 
-.PHONY: help demo test soak zoo suites bench results profile install uninstall build dist deps lint fmt audit deb fuzz clean
+.PHONY: help demo test soak zoo suites bench results profile install uninstall build dist deps lint fmt audit deb release fuzz clean
 
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), SUITES (suites).'
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), SUITES (suites).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
 	@scripts/rust.sh
@@ -118,8 +117,16 @@ dist: build
 
 deb: dist ## A Debian package, in target/debian
 	@scripts/packages.sh deb
-	@scripts/tools.sh cargo-deb
-	@cargo deb --package hasten --no-build --strip --locked
+	@scripts/deb.sh '$(TARGET)' '$(TARGET)/debian'
+
+release: dist ## Tarball, Debian package and apt repository, in target/packages; RELEASE_KEY signs, RELEASE_URL is where it will be
+	@scripts/packages.sh deb
+	@scripts/release.sh '$(TARGET)' '$(TARGET)/packages'
+
+.PHONY: release-test
+release-test: release ## The release in fresh systems of Debian 12 and 13: apt, upgrade, removal, purge, tarball (minutes, 1 GB)
+	@scripts/packages.sh release
+	@scripts/release-test.sh '$(TARGET)' '$(TARGET)/packages'
 
 lint: deps ## Formatting, clippy, licences, layering and generated files, as `make test` begins
 	@scripts/packages.sh test

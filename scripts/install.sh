@@ -4,42 +4,34 @@ source "$(dirname "$0")/lib.sh"
 
 target=$1
 prefix=$2
+# What an installation consists of, with its sums.
+list=share/hasten/SHA256SUMS
 
-# files MANUAL PLUGIN: mode, source (below TARGET), destination (below PREFIX), with what these two folders have.
-# The Debian package has the same list in cli/Cargo.toml.
-files() {
-    cat <<-'LIST'
-		755 release/hasten                         bin/hasten
-		644 release/libhasten.so                   lib/hasten/libhasten.so
-		644 release/libhasten_tls.so               lib/hasten/libhasten_tls.so
-		644 release/libhasten_gzip.so              lib/hasten/libhasten_gzip.so
-		644 release/dist/completions/hasten        share/bash-completion/completions/hasten
-		644 release/dist/completions/_hasten       share/zsh/site-functions/_hasten
-		644 release/dist/completions/hasten.fish   share/fish/vendor_completions.d/hasten.fish
-		644 release/dist/NOTICES                   share/doc/hasten/NOTICES
-		644 release/dist/hasten-export.service     lib/systemd/system/hasten-export.service
-		644 release/dist/hasten.json               share/hasten/grafana/hasten.json
-		644 release/dist/hasten.rules.yml          share/hasten/prometheus/hasten.rules.yml
-	LIST
-    local file
-    for file in "$1"/hasten{,-*}.1; do
-        [[ ! -f $file ]] || printf '644 release/dist/man/%s share/man/man1/%s\n' "${file##*/}" "${file##*/}"
-    done
-    for file in "$2"/*; do
-        [[ ! -f $file ]] || printf '644 release/node/%s lib/hasten/node/%s\n' "${file##*/}" "${file##*/}"
+# take_away LIST FILE…: what LIST names, and folders that are hasten's own once they are empty.
+take_away() {
+    local files=$1 file
+    cut -d ' ' -f 3- "$files" | while read -r file; do rm -f "$prefix/$file"; done
+    rm -f "$files"
+    for file in lib/hasten share/doc/hasten share/hasten; do
+        [[ ! -d $prefix/$file ]] || find "$prefix/$file" -depth -type d -empty -delete
     done
 }
 
 if [[ $target == --remove ]]; then
-    files "$prefix/share/man/man1" "$prefix/lib/hasten/node" | while read -r _ _ file; do rm -f "$prefix/$file"; done
-    rmdir --ignore-fail-on-non-empty "$prefix"/{lib/hasten/node,lib/hasten,share/doc/hasten,share/hasten/grafana,share/hasten/prometheus,share/hasten} 2>/dev/null || true
+    [[ -f $prefix/$list ]] || die "hasten is not installed in $prefix, or not by \`make install\`: $prefix/$list is missing"
+    take_away "$prefix/$list"
     exit 0
 fi
-[[ -x $target/release/hasten && -d $target/release/dist && -f $target/release/node/register.js ]] ||
-    die "nothing has been built: run \`make dist\` as an ordinary user first"
-files "$target/release/dist/man" "$target/release/node" | while read -r mode file destination; do
-    # A running server has the old library mapped: `install` replaces the file instead of writing into it.
-    install -D -m "$mode" "$target/$file" "$prefix/$destination" ||
+tree=$target/release/dist/tree
+[[ -f $tree/$list ]] || die "nothing has been built: run \`make dist\` as an ordinary user first"
+mkdir -p "$prefix" && [[ -w $prefix ]] || die "cannot write to $prefix: use sudo, or PREFIX=\$HOME/.local"
+# What an earlier version had and this one does not.
+[[ ! -f $prefix/$list ]] || grep -vxFf <(cut -d ' ' -f 3- "$tree/$list") <(cut -d ' ' -f 3- "$prefix/$list") |
+    while read -r file; do rm -f "$prefix/$file"; done || true
+# A running server has the old library mapped: the file is replaced instead of being written into.
+(cd "$tree" && find . -type d -o -print) | while read -r file; do
+    mkdir -p "$(dirname "$prefix/$file")"
+    cp --no-dereference --preserve=mode --remove-destination "$tree/$file" "$prefix/$file" ||
         die "cannot write to $prefix: use sudo, or PREFIX=\$HOME/.local"
 done
 say "hasten is in $prefix/bin"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|demo|deb|test|zoo|suites: installs the Debian packages that are missing for that purpose.
+# packages.sh build|demo|deb|release|test|zoo|suites: installs the Debian packages that are missing for that purpose.
 # Touches neither the network nor the system when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
@@ -19,7 +19,11 @@ needs() {
 		build file    /etc/ssl/certs/ca-certificates.crt ca-certificates
 		demo  program nginx           nginx
 		demo  program haproxy         haproxy
-		deb   program dpkg-shlibdeps  dpkg-dev
+		deb   program dpkg-scanpackages dpkg-dev
+		release program debootstrap   debootstrap
+		release program gpg           gpg
+		release program gpg-agent     gpg-agent
+		release program lintian       lintian
 		test  program c++             g++
 		test  program git             git
 		test  program pkg-config      pkg-config
@@ -44,6 +48,11 @@ needs() {
 		test  file    /usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py python3-prometheus-client
 		test  program systemd-analyze systemd
 		test  program dpkg-scanpackages dpkg-dev
+		test  program gpg             gpg
+		test  program gpg-agent       gpg-agent
+		test  program man             man-db
+		test  program groff           groff-base
+		test  program mandoc          mandoc
 		test  program mosquitto       mosquitto
 		test  program memcached       memcached
 		test  program lighttpd        lighttpd
@@ -116,6 +125,7 @@ main() {
 missing_for() {
     local purposes="build $1"
     [[ $1 != test ]] || purposes="build demo test"
+    [[ $1 != release ]] || purposes="build deb release"
     [[ $1 != zoo ]] || purposes="build demo test zoo"
     [[ $1 != suites ]] || purposes="build demo test suites"
     needs | while read -r purpose kind what package; do

@@ -46,7 +46,9 @@ impl ConfigError {
     pub fn fix(&self) -> String {
         match self {
             Self::Read { .. } => "check --config and HASTEN_CONFIG, and who may read the file".into(),
-            Self::Syntax { .. } => "docs/configuration.md has an example to start from".into(),
+            Self::Syntax { .. } => {
+                "docs/configuration.md (in /usr/share/doc/hasten) has an example to start from".into()
+            }
             Self::Unknown { fix, .. } | Self::Key { fix, .. } | Self::Variable { fix, .. } => fix.clone(),
             Self::Value { key, expected, .. } => format!("write {expected} after `{key} =`"),
         }

@@ -1,0 +1,80 @@
+//! The release of this tree, made once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use hasten_tests::{product, tools};
+use tempfile::TempDir;
+
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A script of the repository, on the folder that cargo builds in.
+pub(crate) fn script(name: &str) -> Command {
+    let mut command = Command::new(repository().join("scripts").join(name));
+    command.current_dir(repository()).arg(target());
+    // What counts here is what is in the package, not how small it is.
+    command
+        .env("DPKG_DEB_COMPRESSOR_LEVEL", "0")
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .env_remove("RELEASE_KEY");
+    command
+}
+
+fn target() -> PathBuf {
+    product::hasten().ancestors().nth(2).unwrap().to_owned()
+}
+
+/// bin, lib and share, of the present build.
+pub(crate) fn tree() -> PathBuf {
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let _ = product::shim();
+        product::require_node_plugin();
+        tools::run(&mut script("dist.sh"));
+    });
+    target().join("release/dist/tree")
+}
+
+/// The Debian package of this tree, in a revision of one's choice.
+pub(crate) fn deb(folder: &Path, revision: &str) -> PathBuf {
+    tree();
+    let _ = tools::tool("dpkg-deb", "dpkg");
+    tools::run(script("deb.sh").arg(folder).arg(revision));
+    only(folder, ".deb")
+}
+
+/// A whole release, unsigned.
+pub(crate) fn release() -> &'static Path {
+    static MADE: OnceLock<TempDir> = OnceLock::new();
+    let make = || {
+        tree();
+        let _ = tools::tool("dpkg-scanpackages", "dpkg-dev");
+        let folder = tempfile::tempdir().unwrap();
+        tools::run(script("release.sh").arg(folder.path().join("made")));
+        folder
+    };
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| MADE.get_or_init(make).path().join("made"))
+}
+
+/// The one file of `folder` whose name ends in `end`.
+pub(crate) fn only(folder: &Path, end: &str) -> PathBuf {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let found: Vec<_> = files.filter(|file| file.to_string_lossy().ends_with(end)).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+/// Every file and link below `folder`, sorted, as paths relative to it.
+pub(crate) fn files_below(folder: &Path) -> Vec<String> {
+    let mut find = Command::new("find");
+    let output =
+        tools::run(find.arg(folder).args(["-mindepth", "1", "-not", "-type", "d", "-printf", "%P\n"]));
+    let mut files: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    files.sort();
+    files
+}
