@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# release-test.sh TARGET FOLDER: tries the release that is in FOLDER in fresh systems of Debian 12 and 13, made of their packages: apt from
+# release-test.sh TARGET FOLDER [SUITE…]: tries the release that is in FOLDER in fresh systems of Debian 12 and 13, made of their packages: apt from
 # a signed repository, upgrade, removal, purge, the tarball, and lintian. Needs root, for its changes of root.
 source "$(dirname "$0")/release-lib.sh"
 
@@ -8,6 +8,8 @@ folder=$(realpath "$2")
 systems=.deps/systems
 passed=0
 failed=()
+suites=("${@:3}")
+((${#suites[@]} > 0)) || suites=(bookworm trixie)
 
 main() {
     ((EUID == 0)) || die "a change of root needs root: run \`sudo make release-test\`"
@@ -19,7 +21,7 @@ main() {
     say "No systemd runs in a changed root: what it is told while it runs, \`cargo test --package hasten-tests --test release\` tests with a stand-in"
     check "lintian" lintian --fail-on error --allow-root --no-tag-display-limit "$folder"/hasten_*.deb
     local suite
-    for suite in bookworm trixie; do
+    for suite in "${suites[@]}"; do
         system "$suite" && life "$suite"
     done
     ((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[@]}" >&2
@@ -48,7 +50,8 @@ system() {
     touch "$systems/$1/ready"
 }
 
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
+# With a /proc of its own, which is gone with the command: by it hasten knows where it is.
+inside() { unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec chroot "$@"' sh "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
 apt() { inside apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
 files() { (cd "$root" && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./srv \) -prune -o -print | LC_ALL=C sort); }
 
@@ -60,6 +63,8 @@ life() {
     repository "$folder"/hasten_*.deb
     cp "$root/srv/apt/hasten.sources" "$root/etc/apt/sources.list.d/"
     cp "$root/srv/apt/hasten-archive-keyring.gpg" "$root/usr/share/keyrings/"
+    # It makes its folders on first use.
+    inside nginx -t 2>/dev/null
     files >"$scratch/before"
     check "$1: apt update" apt update
     check "$1: install" apt install hasten
