@@ -40,7 +40,7 @@ command_and_libraries() {
 }
 
 manuals_and_completions() {
-    "$hasten" man --out "$release/dist/man"
+    "$hasten" man --out "$release/dist/man" --date "$(date --utc --date="@$SOURCE_DATE_EPOCH" +%F)"
     put 644 "$release"/dist/man/*.1 share/man/man1/
     mkdir -p "$tree"/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
     "$hasten" completions bash >"$tree/share/bash-completion/completions/hasten"

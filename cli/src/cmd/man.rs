@@ -1,10 +1,19 @@
 //! `hasten man`: the manual pages, made from the same definition as `--help`. Hidden: packagers call it.
 
-use std::path::PathBuf;
+mod facts;
+mod help;
+mod options;
+mod page;
+mod roff;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
 
+use self::page::{Page, visible};
 use crate::failure::Failure;
 
 /// Write the manual pages
@@ -13,15 +22,20 @@ pub(crate) struct ManArgs {
     /// Write a page for every command into this directory instead of the main page to standard output
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// The date of the pages
+    #[arg(long, value_name = "YYYY-MM-DD", default_value = "")]
+    date: String,
 }
 
 pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
-    let command = crate::args::Args::command();
+    let mut command = crate::args::Args::command().disable_help_subcommand(true);
+    command.build();
     let written = match &args.out {
         Some(directory) => {
-            std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory))
+            fs::create_dir_all(directory).and_then(|()| write(&command, &args.date, directory))
         }
-        None => clap_mangen::Man::new(command).render(&mut std::io::stdout()),
+        None => Page::new(&command, &args.date).render(&mut io::stdout()),
     };
     written.map_err(|error| {
         Failure::new(
@@ -30,4 +44,12 @@ pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
         )
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page of `command`, and those of its subcommands.
+fn write(command: &clap::Command, date: &str, directory: &Path) -> io::Result<()> {
+    let page = Page::new(command, date);
+    let mut file = fs::File::create(directory.join(format!("{}.1", page.name())))?;
+    page.render(&mut file)?;
+    visible(command).try_for_each(|subcommand| write(subcommand, date, directory))
 }
