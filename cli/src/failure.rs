@@ -79,7 +79,10 @@ impl From<ProgramError> for Failure {
     fn from(error: ProgramError) -> Self {
         let code = match error {
             ProgramError::NotFound { .. } => NOT_FOUND,
-            ProgramError::NotExecutable { .. } => NOT_EXECUTABLE,
+            ProgramError::NotExecutable { .. }
+            | ProgramError::Interpreter { .. }
+            | ProgramError::CutOff { .. }
+            | ProgramError::Refused { .. } => NOT_EXECUTABLE,
         };
         Self { what: error.to_string(), fix: Some(error.fix()), code }
     }

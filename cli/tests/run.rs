@@ -397,6 +397,64 @@ fn what_cannot_be_started_is_reported_as_a_shell_would() {
     place.run(&["run"]).code(2);
 }
 
+/// A shell would have read it as a script.
+#[test]
+fn a_program_of_another_machine_is_refused_and_not_given_to_a_shell() {
+    let place = Place::new();
+    let mut bytes = std::fs::read(place.path("server")).unwrap();
+    bytes[18] = 183;
+    std::fs::write(place.path("foreign"), &bytes).unwrap();
+    std::fs::set_permissions(place.path("foreign"), PermissionsExt::from_mode(0o755)).unwrap();
+    let said = place.stderr(&place.run(&["run", "--", "./foreign"]).code(126).stdout(""));
+    insta::assert_snapshot!(said, @r"
+    hasten: cannot execute [PLACE]/foreign: it is an aarch64 program, and this machine is x86-64
+      fix: use the amd64 build
+    ");
+    let said = place.stdout(&place.run(&["check", "--", "./foreign"]).success());
+    assert!(said.contains("unknown: it is an aarch64 program"), "{said}");
+}
+
+#[test]
+fn a_program_that_is_cut_off_is_refused() {
+    let place = Place::new();
+    // As a copy over a full disk leaves it: with a part of its header, without its segments, and without its end.
+    let page = "static char filler[1 << 16] = {1}; int main(void) { return filler[4]; }";
+    let whole = std::fs::read(place.cc("whole", page, &[])).unwrap();
+    for length in [4, 10, 40, 63, 100, 600, 5000, 20_000] {
+        std::fs::write(place.path("part"), &whole[..length]).unwrap();
+        std::fs::set_permissions(place.path("part"), PermissionsExt::from_mode(0o755)).unwrap();
+        let said = place.stderr(&place.run(&["run", "--", "./part"]).code(126).stdout(""));
+        let expected =
+            format!("hasten: cannot execute [PLACE]/part: it is cut off: it has {length} bytes of ");
+        assert!(said.starts_with(&expected), "{said}");
+        assert!(said.ends_with("  fix: copy, download or install [PLACE]/part again\n"), "{said}");
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
+    place.run(&["run", "--", "./whole"]).success();
+}
+
+#[test]
+fn a_script_is_named_with_what_is_wrong_in_its_first_line() {
+    let place = Place::new();
+    let script = |text: &str| {
+        std::fs::set_permissions(place.write("script", text), PermissionsExt::from_mode(0o755)).unwrap();
+        place.stderr(&place.run(&["run", "--", "./script"]).code(126).stdout(""))
+    };
+    insta::assert_snapshot!(script("#!/opt/nodejs/bin/node\n"), @r"
+    hasten: cannot execute ./script: its first line names `/opt/nodejs/bin/node`, which does not exist
+      fix: install /opt/nodejs/bin/node, or correct the first line of ./script
+    ");
+    let said = script("#!/usr/bin/env no-such-node\n");
+    assert!(
+        said.contains("cannot execute ./script: its first line names `no-such-node`, which is not in PATH ("),
+        "{said}"
+    );
+    insta::assert_snapshot!(script("#!/bin/sh\r\n"), @r"
+    hasten: cannot execute ./script: its first line names `/bin/sh\r`, which does not exist
+      fix: take the carriage returns out: `sed -i 's/\r$//' ./script`
+    ");
+}
+
 #[test]
 fn settings_come_from_flags_then_environment_then_file() {
     if !has_ifma() {

@@ -195,6 +195,7 @@ impl ProgramReport {
 
 fn linkage(program: &Program) -> String {
     match &program.linkage {
+        _ if program.is_foreign() => format!("unknown: it is {} program", program.machine.label()),
         Linkage::Static => "static".into(),
         Linkage::Unknown { why } => format!("unknown: {why}"),
         Linkage::Dynamic { libc, interpreter } => {

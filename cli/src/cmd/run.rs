@@ -13,6 +13,7 @@ use hasten_plan::config::Wish;
 use hasten_plan::devices::Outlook;
 use hasten_plan::process::CpuList;
 use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict, misspelt_variable};
+use hasten_probe::program::elf::Machine;
 use hasten_probe::{Environment, Probe, Program};
 
 use crate::args::AcceleratorName;
@@ -82,6 +83,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let surroundings = surroundings(args, &config);
     surroundings.validate()?;
     let program = Program::inspect(&args.command[0], &Environment::current())?;
+    if let Some(error) = program.is_cut_off() {
+        return Err(error.into());
+    }
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
     warn_of_misspellings(&surroundings);
     warn_of_no_effect(args, &plan);
@@ -89,7 +93,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         let outlooks = devices::outlooks(&plan, &config, &surroundings);
         let outlooks = devices::with_libraries(outlooks, &config, &surroundings);
         print_plan(&plan, &program, &config, &outlooks, &args.command);
-    } else if !args.quiet {
+    } else if !args.quiet && !is_doubtful(&program) {
         print_summary(&plan, &program, &config, &devices::outlooks(&plan, &config, &surroundings));
     }
     if config.strict && !plan.promises() {
@@ -102,8 +106,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     settle(&plan);
-    let error = hasten_exec::exec(&words(&plan, &args.command), &variables(&plan));
-    Err(Failure::exec(&args.command[0].to_string_lossy(), &error))
+    // A shell would read it as a script.
+    let file = (program.is_foreign() && program.scripts.is_empty()).then_some(program.file.as_path());
+    let error = hasten_exec::exec(file, &words(&plan, &args.command), &variables(&plan));
+    Err(match program.refusal(&error) {
+        Some(refusal) => refusal.into(),
+        None => Failure::exec(&args.command[0].to_string_lossy(), &error),
+    })
+}
+
+/// Whether the kernel will refuse it, unless it has an emulator: what is said is then the error alone.
+fn is_doubtful(program: &Program) -> bool {
+    matches!(program.machine, Machine::Aarch64 | Machine::Other)
 }
 
 /// What the plan depends on; CPUs and memory are looked at only where something is set that they decide.

@@ -7,6 +7,7 @@
 use std::ffi::{CString, OsStr, OsString, c_int};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -39,10 +40,15 @@ extern "C" fn note() {
 }
 
 /// Replaces this process by `command`, its name looked up in `PATH` by the rules of `execvp`, with `environment`
-/// changed: a value sets a variable, `None` removes it.
+/// changed: a value sets a variable, `None` removes it. With a `file` it is that which is executed, and a shell is not
+/// tried where the kernel refuses it.
 ///
 /// Returns only if that fails. Must be called while this process has a single thread.
-pub fn exec(command: &[OsString], environment: &[(&str, Option<OsString>)]) -> io::Error {
+pub fn exec(
+    file: Option<&Path>,
+    command: &[OsString],
+    environment: &[(&str, Option<OsString>)],
+) -> io::Error {
     let arguments: Result<Vec<CString>, _> =
         command.iter().map(|word| CString::new(word.as_bytes())).collect();
     let Ok(arguments) = arguments else {
@@ -51,13 +57,21 @@ pub fn exec(command: &[OsString], environment: &[(&str, Option<OsString>)]) -> i
     let Some(program) = arguments.first() else {
         return io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
     };
+    let Ok(file) = file.map(|file| CString::new(file.as_os_str().as_bytes())).transpose() else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "the path holds a zero byte");
+    };
     for (name, value) in environment {
         set_variable(name, value.as_deref());
     }
     restore();
     let pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).chain([ptr::null()]).collect();
-    // SAFETY: `program` is a C string and `pointers` a null-terminated array of C strings; all outlive the call.
-    unsafe { libc::execvp(program.as_ptr(), pointers.as_ptr()) };
+    // SAFETY: `program` and `file` are C strings and `pointers` a null-terminated array of C strings; all outlive the call.
+    unsafe {
+        match &file {
+            None => libc::execvp(program.as_ptr(), pointers.as_ptr()),
+            Some(file) => libc::execv(file.as_ptr(), pointers.as_ptr()),
+        }
+    };
     let error = io::Error::last_os_error();
     hide_again();
     error

@@ -62,6 +62,18 @@ pub enum Machine {
     Unknown,
 }
 
+impl Machine {
+    /// As people call it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::X86_64 => "an x86-64",
+            Self::X86 => "a 32-bit x86",
+            Self::Aarch64 => "an aarch64",
+            Self::Other | Self::Unknown => "another machine's",
+        }
+    }
+}
+
 impl Elf {
     /// Reads only the parts of the file that are needed, so that a 100 MB executable costs no more than a small one.
     pub fn open(path: &Path) -> Result<Self, ElfError> {
@@ -121,6 +133,30 @@ impl Elf {
             }
         }
     }
+}
+
+/// How a file that begins as an ELF program falls short of what its headers say, if it does: such a program cannot run.
+pub fn shortfall<'data, R: ReadRef<'data>>(data: R) -> Option<String> {
+    let size = data.len().ok()?;
+    let magic = data.read_bytes_at(0, 4).is_ok_and(|head| head == elf::ELFMAG);
+    if !magic || machine(data).is_some_and(|machine| machine != Machine::X86_64) {
+        return None;
+    }
+    let ends = |needed: u64| Some(format!("it is cut off: it has {size} bytes of {needed}, or more"));
+    let Ok(header) = Header::parse(data) else { return ends(size_of::<Header>() as u64) };
+    let endian = header.endian().ok()?;
+    let table = header.e_phoff(endian).saturating_add(
+        u64::from(header.e_phnum(endian)) * size_of::<elf::ProgramHeader64<Endianness>>() as u64,
+    );
+    let Ok(segments) = header.program_headers(endian, data) else { return ends(table) };
+    let mapped = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
+    let needed = mapped.map(|segment| {
+        let (offset, length) = segment.file_range(endian);
+        offset.saturating_add(length)
+    });
+    // The last page of a file can be read to its end.
+    let readable = size.checked_next_multiple_of(4096)?;
+    needed.max().filter(|needed| *needed > readable).and_then(ends)
 }
 
 /// The undefined dynamic symbols of a file.

@@ -26,6 +26,9 @@ use self::privilege::Privilege;
 
 pub use self::resolve::ProgramError;
 
+const ENOENT: i32 = rustix::io::Errno::NOENT.raw_os_error();
+const ENOEXEC: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
+
 /// A command, looked at the way `execve` and the dynamic loader would look at it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Program {
@@ -35,6 +38,9 @@ pub struct Program {
     pub scripts: Vec<PathBuf>,
     /// The file that finally runs, after `PATH` and `#!` lines.
     pub executable: PathBuf,
+    /// What the command's name led to, links not followed.
+    #[serde(skip)]
+    pub file: PathBuf,
     pub kind: Kind,
     pub machine: Machine,
     pub linkage: Linkage,
@@ -105,6 +111,7 @@ impl Program {
             kind: Kind::of(&resolved.executable),
             scripts: resolved.scripts,
             executable: resolved.executable,
+            file: resolved.file,
             machine: Machine::Unknown,
             linkage: Linkage::Unknown { why: String::new() },
             privilege,
@@ -132,6 +139,39 @@ impl Program {
             self.libraries = closure.libraries;
             self.missing = closure.missing;
         }
+    }
+
+    /// Why nothing can run it, where that is certain before it is tried.
+    pub fn is_cut_off(&self) -> Option<ProgramError> {
+        let why = elf::with(&self.executable, |data| Ok(elf::shortfall(data))).ok().flatten()?;
+        Some(ProgramError::CutOff { path: self.executable.clone(), why })
+    }
+
+    /// Whether it is made for another kind of machine than this; the kernel may still have somebody to run it by.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.machine, Machine::X86 | Machine::Aarch64 | Machine::Other)
+    }
+
+    /// Why the kernel did not run it, although the file is there and may be executed; nothing where that cannot be told.
+    pub fn refusal(&self, error: &std::io::Error) -> Option<ProgramError> {
+        let path = self.executable.clone();
+        let (why, fix) = match (&self.linkage, error.raw_os_error()) {
+            (_, Some(ENOEXEC)) if self.is_foreign() => (
+                format!("it is {} program, and this machine is x86-64", self.machine.label()),
+                "use the amd64 build".to_owned(),
+            ),
+            (Linkage::Dynamic { libc, interpreter }, Some(ENOENT))
+                if *libc != Libc::Other && !interpreter.exists() =>
+            {
+                (
+                    format!("its loader, {}, is not there", interpreter.display()),
+                    "use a build for this distribution, or install the C library that it is made for"
+                        .to_owned(),
+                )
+            }
+            _ => return None,
+        };
+        Some(ProgramError::Refused { path, why, fix })
     }
 
     /// The last component of the executable's path, as shown to people.

@@ -26,6 +26,12 @@ pub enum ProgramError {
     NotFound { command: String, searched: String },
     #[error("cannot execute {path}: {why}")]
     NotExecutable { path: PathBuf, why: String },
+    #[error("cannot execute {script}: its first line names `{interpreter}`, {why}")]
+    Interpreter { script: PathBuf, interpreter: String, why: String },
+    #[error("cannot execute {path}: {why}")]
+    CutOff { path: PathBuf, why: String },
+    #[error("cannot execute {path}: {why}")]
+    Refused { path: PathBuf, why: String, fix: String },
 }
 
 impl ProgramError {
@@ -41,6 +47,16 @@ impl ProgramError {
             Self::NotExecutable { path, .. } => {
                 format!("`ls -lL {0}`, then `chmod +x {0}` if it is a program", path.display())
             }
+            Self::Interpreter { script, interpreter, .. } if interpreter.ends_with(CARRIAGE_RETURN) => {
+                format!("take the carriage returns out: `sed -i 's/\\r$//' {}`", script.display())
+            }
+            Self::Interpreter { script, interpreter, .. } => {
+                format!("install {interpreter}, or correct the first line of {}", script.display())
+            }
+            Self::CutOff { path, .. } => {
+                format!("copy, download or install {} again", path.display())
+            }
+            Self::Refused { fix, .. } => fix.clone(),
         }
     }
 }
@@ -48,16 +64,17 @@ impl ProgramError {
 pub(crate) struct Resolved {
     pub(crate) scripts: Vec<PathBuf>,
     pub(crate) executable: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 pub(crate) fn resolve(command: &OsStr, environment: &Environment) -> Result<Resolved, ProgramError> {
     let mut scripts = Vec::new();
     let mut path = search(command, environment)?;
+    let file = path.clone();
     while scripts.len() < MAX_SCRIPTS {
         let head = head(&path);
         let next = match script::interpreter(&head) {
-            Some(Interpreter::Path(interpreter)) => search(interpreter.as_os_str(), environment)?,
-            Some(Interpreter::Searched(name)) => search(&name, environment)?,
+            Some(interpreter) => run_by(&path, &interpreter, environment)?,
             // The kernel refuses such a file, and `execvp` then gives it to the shell.
             None if scripts.is_empty() && script::is_plain_text(&head) => PathBuf::from("/bin/sh"),
             None => break,
@@ -65,7 +82,34 @@ pub(crate) fn resolve(command: &OsStr, environment: &Environment) -> Result<Reso
         scripts.push(std::mem::replace(&mut path, next));
     }
     let executable = path.canonicalize().unwrap_or(path);
-    Ok(Resolved { scripts, executable })
+    Ok(Resolved { scripts, executable, file })
+}
+
+/// How the name of an interpreter is shown to end in a script with Windows' line ends.
+const CARRIAGE_RETURN: &str = "\\r";
+
+/// Where the interpreter of a script is. What is wrong with it is said of the script: that is what the user knows.
+fn run_by(
+    script: &Path,
+    interpreter: &Interpreter,
+    environment: &Environment,
+) -> Result<PathBuf, ProgramError> {
+    let name = match interpreter {
+        Interpreter::Path(path) => path.as_os_str(),
+        Interpreter::Searched(name) => name.as_os_str(),
+    };
+    search(name, environment).map_err(|error| ProgramError::Interpreter {
+        script: script.to_owned(),
+        interpreter: name.to_string_lossy().replace('\r', CARRIAGE_RETURN),
+        why: match error {
+            ProgramError::NotFound { .. } if name.as_bytes().contains(&b'/') => {
+                "which does not exist".to_owned()
+            }
+            ProgramError::NotFound { searched, .. } => format!("which is not in {searched}"),
+            ProgramError::NotExecutable { why, .. } => format!("which cannot be executed: {why}"),
+            other => other.to_string(),
+        },
+    })
 }
 
 /// Nothing of what cannot be read: then the file itself is the answer.

@@ -16,7 +16,8 @@ pub enum Interpreter {
 /// Reads the first bytes of a file; `None` if they are not a `#!` line with an interpreter.
 pub fn interpreter(head: &[u8]) -> Option<Interpreter> {
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
-    let mut words = line.split(|&byte| matches!(byte, b' ' | b'\t' | b'\r')).filter(|word| !word.is_empty());
+    // A carriage return belongs to the name, for the kernel as well.
+    let mut words = line.split(|&byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     let path = words.next()?;
     if path.ends_with(b"/env")
         && let Some(name) = env_program(words)
@@ -58,6 +59,12 @@ mod tests {
         assert_eq!(interpreter(b"#!/bin/sh\necho"), path("/bin/sh"));
         assert_eq!(interpreter(b"#! \t/bin/sh -e\n"), path("/bin/sh"));
         assert_eq!(interpreter(b"#!/bin/sh"), path("/bin/sh"));
+    }
+
+    #[test]
+    fn a_carriage_return_is_part_of_the_name() {
+        assert_eq!(interpreter(b"#!/bin/sh\r\n"), path("/bin/sh\r"));
+        assert_eq!(interpreter(b"#!/usr/bin/env node\r\n"), searched("node\r"));
     }
 
     #[test]
