@@ -456,6 +456,29 @@ fn a_script_is_named_with_what_is_wrong_in_its_first_line() {
 }
 
 #[test]
+fn a_directory_for_libraries_that_has_none_is_said_to_be_ignored() {
+    let place = Place::new();
+    let said = |directory: &str| {
+        let mut command = place.hasten_alone(&["run", "--", "./server"]);
+        for library in ["libhasten_tls.so", "libhasten_gzip.so"] {
+            assert!(place.path(library).exists());
+        }
+        // Beside the command, where it looks next.
+        place.normalise(&command.env("HASTEN_LIBDIR", directory).output().unwrap().stderr)
+    };
+    let warning = "hasten: warning: HASTEN_LIBDIR=/nope is no directory; what is used is in [PLACE]\n";
+    assert!(said("/nope").contains(warning), "{}", said("/nope"));
+    let mut check = place.hasten_alone(&["check", "--", "./server"]);
+    let answer = place.normalise(&check.env("HASTEN_LIBDIR", "/nope").output().unwrap().stdout);
+    let reason = "the library is [PLACE]/libhasten_gzip.so, which is not in HASTEN_LIBDIR (/nope)";
+    assert!(answer.contains(reason), "{answer}");
+    std::fs::create_dir_all(place.path("empty")).unwrap();
+    let text = said("empty");
+    assert!(text.contains("warning: HASTEN_LIBDIR=empty has no lib"), "{text}");
+    assert!(!said(".").contains("warning"), "{}", said("."));
+}
+
+#[test]
 fn settings_come_from_flags_then_environment_then_file() {
     if !has_ifma() {
         return;

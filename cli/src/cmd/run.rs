@@ -88,6 +88,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     }
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
     warn_of_misspellings(&surroundings);
+    warn_of_other_libraries(&surroundings, &plan);
     warn_of_no_effect(args, &plan);
     if args.dry_run {
         let outlooks = devices::outlooks(&plan, &config, &surroundings);
@@ -199,6 +200,13 @@ fn warn_of_misspellings(surroundings: &Surroundings) {
         if let Some(hint) = misspelt_variable(&name) {
             say(format!("hasten: warning: nothing reads {name}; did you mean {hint}?"));
         }
+    }
+}
+
+/// Whoever names a directory means the libraries that are in it.
+fn warn_of_other_libraries(surroundings: &Surroundings, plan: &Plan) {
+    if let Some(warning) = plan.libraries_elsewhere(surroundings) {
+        say(format!("hasten: warning: {warning}"));
     }
 }
 

@@ -24,6 +24,32 @@ fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
     directories
 }
 
+/// That libraries are taken from elsewhere than from the directory that the user names.
+pub(crate) fn elsewhere<'a>(
+    libraries: impl Iterator<Item = &'a Path>,
+    surroundings: &Surroundings,
+) -> Option<String> {
+    let named = surroundings.library_directory.as_deref()?;
+    let others: Vec<&Path> = libraries.filter(|library| !is_below(library, named)).collect();
+    let first = others.first()?;
+    let files: Vec<_> = others.iter().filter_map(|library| library.file_name()?.to_str()).collect();
+    let why = if named.is_dir() { format!("has no {}", files.join(", ")) } else { "is no directory".into() };
+    let place = first.parent().unwrap_or(first).display();
+    Some(format!("HASTEN_LIBDIR={} {why}; what is used is in {place}", named.display()))
+}
+
+/// The same of one library, behind its path.
+pub(crate) fn remark(library: &Path, surroundings: &Surroundings) -> String {
+    match surroundings.library_directory.as_deref().filter(|named| !is_below(library, named)) {
+        Some(named) => format!(", which is not in HASTEN_LIBDIR ({})", named.display()),
+        None => String::new(),
+    }
+}
+
+fn is_below(library: &Path, directory: &Path) -> bool {
+    std::path::absolute(directory).is_ok_and(|directory| library.starts_with(directory))
+}
+
 /// What an accelerator puts into a process, or a reason against that names every place that was searched.
 pub(crate) fn find(accelerator: &dyn Accelerator, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
     let file = accelerator.library();

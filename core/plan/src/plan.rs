@@ -150,6 +150,12 @@ impl Plan {
         self.accelerators.iter().any(Verdict::is_loaded) || self.settings.applies()
     }
 
+    /// What to tell a user who names a directory from which not everything comes that is loaded.
+    pub fn libraries_elsewhere(&self, surroundings: &Surroundings) -> Option<String> {
+        let loaded = self.accelerators.iter().filter(|verdict| verdict.is_loaded());
+        library::elsewhere(loaded.filter_map(|verdict| verdict.library.as_deref()), surroundings)
+    }
+
     /// Whether it is of any use, as far as can be told: a plugin that waits for what this program is not known to
     /// start is not.
     pub fn promises(&self) -> bool {
@@ -234,7 +240,8 @@ impl Verdict {
             }
             Err(reason) => (None, reason),
         };
-        let reasons: Vec<_> = [choice].into_iter().chain(host).chain(program).chain([found]).collect();
+        let reasons: Vec<_> =
+            [choice].into_iter().chain(host).chain(program).chain(around).chain([found]).collect();
         let decision = Decision::from_reasons(&reasons);
         let proof = proof.filter(|_| decision == Decision::Apply);
         let follow_up = accelerator.follow_up(config, surroundings);
