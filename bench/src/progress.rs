@@ -1,6 +1,6 @@
 //! Progress on standard error: a bar on a terminal, a line for each result elsewhere.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use hasten_evidence::paired::Estimate;
@@ -23,10 +23,10 @@ impl Progress {
         let minutes = (estimate.as_secs_f64() / 60.0).max(0.1);
         let time =
             if minutes < 2.0 { format!("{:.0} s", minutes * 60.0) } else { format!("{minutes:.0} min") };
-        eprintln!(
+        say(&format!(
             "{rows} comparisons, about {time}; results are saved after each, Ctrl-C keeps what is finished"
-        );
-        Self { bar: io::stderr().is_terminal().then(|| bar(rows)), rows, row: 0, name: String::new() }
+        ));
+        Self { bar: can_redraw().then(|| bar(rows)), rows, row: 0, name: String::new() }
     }
 
     pub fn row(&mut self, name: &str) {
@@ -62,7 +62,7 @@ impl Progress {
     pub fn line(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => say(line),
         }
     }
 
@@ -78,6 +78,16 @@ impl Progress {
             bar.tick();
         }
     }
+}
+
+/// Nobody has to read it.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// A terminal that shows escape sequences instead of obeying them says so.
+pub(crate) fn can_redraw() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 fn bar(rows: usize) -> ProgressBar {

@@ -39,6 +39,20 @@ impl Failure {
         Self { what: format!("cannot execute {command}: {error}"), fix: None, code }
     }
 
+    /// Standard output takes nothing more.
+    #[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
+    pub(crate) fn output(error: std::io::Error) -> Self {
+        Self::new(
+            format!("standard output cannot be written to: {error}"),
+            "check the file or the device behind it",
+        )
+    }
+
+    /// The results cannot be put into JSON.
+    pub(crate) fn json(what: &str, error: &serde_json::Error) -> Self {
+        Self::new(format!("cannot write the {what} as JSON: {error}"), "please report this")
+    }
+
     /// A program that is needed is not there.
     pub(crate) fn missing(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { code: NOT_FOUND, ..Self::new(what, fix) }

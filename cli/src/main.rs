@@ -1,25 +1,26 @@
 //! The `hasten` command: parsing and wiring only.
 
 #![forbid(unsafe_code)]
+// They panic where they cannot write: `output::print` and `render::say` do not.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod cmd;
 mod denied;
 mod failure;
+mod output;
 mod render;
+mod usage;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::{Args, Command};
+use crate::args::Command;
 
 fn main() -> ExitCode {
-    let command = Args::parse().command;
-    // Not `run`, which goes on to start its command, nor what drives sockets or handles it by itself.
-    if matches!(command, Command::Check(_) | Command::Completions(_) | Command::Man(_)) {
-        hasten_exec::die_on_broken_pipe();
-    }
+    let command = match usage::parse(&std::env::args_os().collect::<Vec<_>>()) {
+        Ok(args) => args.command,
+        Err(ended) => return ended,
+    };
     // Before anything else: what a `hasten tune` that was killed has left.
     for replayed in hasten_tune::journal::replay() {
         render::say(format_args!("hasten: {replayed}"));
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Gc(args) => cmd::gc::run(&args),
         Command::Tune(args) => cmd::tune::run(&args),
-        Command::Completions(args) => Ok(cmd::completions::run(&args)),
+        Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())

@@ -1,11 +1,13 @@
 //! What plans and tables look like on a terminal.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
 use hasten_plan::process::Setting;
 use hasten_plan::{AdvisedOption, Config, Decision, Plan, Reason, Side, Verdict};
+
+use crate::output;
 
 /// Wide enough for most tables, narrow enough for a page; for output that is not a terminal.
 const DEFAULT_WIDTH: u16 = 120;
@@ -17,10 +19,8 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Colours only on a terminal, and never with `NO_COLOR` (<https://no-color.org>).
     pub(crate) fn stdout() -> Self {
-        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { colours: std::io::stdout().is_terminal() && !forbidden }
+        Self { colours: output::has_colours() }
     }
 
     /// A table that fits the terminal.

@@ -16,7 +16,8 @@ fn tells_of_a_program_what_it_links_and_which_hooks_it_would_use() {
         return;
     }
     let place = Place::new();
-    let output = place.hasten(&["check", "--", "./server"]).env("COLUMNS", "160").output().unwrap();
+    let output =
+        place.hasten(&["check", "--", "./server"]).env("COLUMNS", "160").output().unwrap();
     insta::assert_snapshot!(place.normalise(&output.stdout));
     assert!(output.stderr.is_empty());
 }
@@ -151,6 +152,7 @@ fn colours_come_on_a_terminal_and_go_with_no_color() {
     let on_terminal = |no_color: Option<&str>| {
         let mut script = std::process::Command::new("script");
         script.args(["-qec", &format!("{HASTEN} check"), "/dev/null"]).env_remove("NO_COLOR");
+        script.env("TERM", "xterm");
         if let Some(value) = no_color {
             script.env("NO_COLOR", value);
         }
@@ -160,6 +162,30 @@ fn colours_come_on_a_terminal_and_go_with_no_color() {
     assert!(on_terminal(None));
     assert!(on_terminal(Some("")), "an empty NO_COLOR means nothing");
     assert!(!on_terminal(Some("1")));
+}
+
+#[test]
+fn a_dumb_terminal_gets_no_escape_sequences() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        println!("skipped: script is not installed (apt-get install bsdutils)");
+        return;
+    }
+    let place = Place::new();
+    for arguments in [
+        "check",
+        "check -- ./server",
+        "selftest",
+        "--help",
+        "tune --list-knobs -- ./server",
+        "top",
+    ] {
+        let mut script = std::process::Command::new("script");
+        script.args(["-qec", &format!("{HASTEN} {arguments}"), "/dev/null"]).current_dir(place.path(""));
+        script.env_remove("NO_COLOR").env("TERM", "dumb").env("HASTEN_LIBDIR", place.path(""));
+        let output = script.stdin(std::process::Stdio::null()).output().unwrap().stdout;
+        let text = String::from_utf8(output).unwrap();
+        assert!(!text.contains('\u{1b}') && !text.is_empty(), "{arguments}: {text}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Installing what a workload runs: once for each lock, in the cache folder, without anybody's install scripts.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use super::app::App;
 use super::error::NodeError;
 use super::runtime::{self, Runtime};
 use super::wait::wait;
+use crate::progress::{can_redraw, say};
 
 /// Ghost's half a gigabyte over a slow line.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -153,8 +154,8 @@ struct Progress {
 
 impl Progress {
     fn start(app: &App, folder: &Path) -> Self {
-        eprintln!("Installing what {} runs, once, in {}", app.name, folder.display());
-        let bar = io::stderr().is_terminal().then(ProgressBar::new_spinner);
+        say(&format!("Installing what {} runs, once, in {}", app.name, folder.display()));
+        let bar = can_redraw().then(ProgressBar::new_spinner);
         if let Some(bar) = &bar {
             bar.enable_steady_tick(Duration::from_millis(200));
         }

@@ -17,6 +17,8 @@ use hasten_evidence::report::{Case, Report, Saved, Style};
 use hasten_evidence::verdict::Verdict;
 
 use crate::failure::Failure;
+use crate::output::{has_colours, print};
+use crate::render::say;
 
 /// As a shell reports a command that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
@@ -113,19 +115,18 @@ impl Output {
     /// The result goes to standard output, and nothing but the result if it is JSON.
     fn print<C: Case>(&self, report: &Report<C>, saved: &Saved) -> Result<(), Failure> {
         if self.json {
-            print!("{}", report.json().map_err(BenchError::from)?);
-            eprintln!("{}", paths(saved));
+            print(&report.json().map_err(BenchError::from)?).map_err(Failure::output)?;
+            say(paths(saved));
             return Ok(());
         }
-        println!("{}\n{}.\n", report.headline(), report.tally());
-        println!("{}", report.table(style()));
-        println!("{}\n\nThree commands to try next:", paths(saved));
+        let mut text = format!("{}\n{}.\n\n{}\n", report.headline(), report.tally(), report.table(style()));
+        text += &format!("{}\n\nThree commands to try next:\n", paths(saved));
         let width =
             report.text.next.iter().map(|(command, _)| command.len()).max().unwrap_or_default().max(26);
         for (command, why) in &report.text.next {
-            println!("  {command:<width$} {why}");
+            text += &format!("  {command:<width$} {why}\n");
         }
-        Ok(())
+        print(&text).map_err(Failure::output)
     }
 }
 
@@ -134,13 +135,12 @@ fn paths(saved: &Saved) -> String {
     format!("Report: {}\nData:   {}", absolute(&saved.html).display(), absolute(&saved.json).display())
 }
 
-/// Colours only on a terminal, and never with `NO_COLOR`; a pipe gets the full width.
+/// A pipe gets the full width.
 pub(crate) fn style() -> Style {
-    let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let terminal = std::io::stdout().is_terminal();
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let width = columns.or_else(|| terminal.then(terminal_width).flatten());
-    Style { color: terminal && !forbidden, width }
+    Style { color: has_colours(), width }
 }
 
 fn terminal_width() -> Option<u16> {

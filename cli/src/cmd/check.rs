@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use self::node::NodeReport;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::render::{self, Style};
 
 /// Changes only when a name is removed or changes its meaning.
@@ -83,14 +84,13 @@ struct ProgramVerdict {
 
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let report = Report::gather(args)?;
-    if args.json {
-        let json = serde_json::to_string_pretty(&report).map_err(|error| {
-            Failure::new(format!("cannot write the report as JSON: {error}"), "please report this")
-        })?;
-        println!("{json}");
-    } else {
-        report.print(Style::stdout());
-    }
+    let text = match args.json {
+        true => {
+            serde_json::to_string_pretty(&report).map_err(|error| Failure::json("report", &error))? + "\n"
+        }
+        false => report.text(Style::stdout()),
+    };
+    print(&text).map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -119,18 +119,17 @@ impl Report {
         })
     }
 
-    fn print(&self, style: Style) {
+    fn text(&self, style: Style) -> String {
         if let Some(program) = &self.program {
-            return program.print(style);
+            return program.text(style);
         }
         let Host { cpu, kernel, .. } = &self.host;
-        println!("{}, {} CPUs, Linux {}\n", cpu.model, cpu.threads, kernel.release);
-        println!("{}", feature_table(&self.features, style).trim_fmt());
-        println!("\nAccelerators");
+        let mut text = format!("{}, {} CPUs, Linux {}\n\n", cpu.model, cpu.threads, kernel.release);
+        text += &format!("{}\n\nAccelerators\n", feature_table(&self.features, style).trim_fmt());
         for verdict in &self.accelerators {
-            println!("\n{}", render::verdict(verdict));
+            text += &format!("\n{}\n", render::verdict(verdict));
         }
-        println!("\nTry `hasten check -- PROGRAM` for one program.");
+        text + "\nTry `hasten check -- PROGRAM` for one program.\n"
     }
 }
 
@@ -147,17 +146,19 @@ impl ProgramReport {
         Self { accelerators, libssl_imports, program, node }
     }
 
-    fn print(&self, style: Style) {
-        println!("{}", self.facts(style).trim_fmt());
+    fn text(&self, style: Style) -> String {
+        let mut text = format!("{}\n", self.facts(style).trim_fmt());
         for ProgramVerdict { verdict, hooks } in &self.accelerators {
-            println!("\n{}", render::verdict(verdict));
-            if !hooks.is_empty() {
-                println!("\n{}", hook_table(hooks, style).trim_fmt());
+            text += &format!("\n{}\n", render::verdict(verdict));
+            if hooks.is_empty() {
+                continue;
             }
+            text += &format!("\n{}\n", hook_table(hooks, style).trim_fmt());
         }
         if let Some(node) = &self.node {
-            node.print(style);
+            text += &node.text(style);
         }
+        text
     }
 
     fn facts(&self, style: Style) -> comfy_table::Table {

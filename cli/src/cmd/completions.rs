@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
+use crate::failure::Failure;
+use crate::output::print;
+
 const EXAMPLES: &str = "\
 Examples:
   hasten completions bash > /etc/bash_completion.d/hasten
@@ -21,7 +24,10 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &CompletionsArgs) -> ExitCode {
-    clap_complete::generate(args.shell, &mut crate::args::Args::command(), "hasten", &mut std::io::stdout());
-    ExitCode::SUCCESS
+pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
+    // Not to standard output: it panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::args::Args::command(), "hasten", &mut script);
+    print(&String::from_utf8_lossy(&script)).map_err(Failure::output)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -18,6 +18,7 @@ use hasten_telemetry::{Engine, ProcessError};
 
 use crate::denied;
 use crate::failure::Failure;
+use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -219,14 +220,8 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A reader that has seen enough, such as `head`, is no failure.
 fn print(text: &str) -> Result<(), EngineError> {
-    use io::Write;
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(EngineError::Output(error)),
-        _ => Ok(()),
-    }
+    output::print(text).map_err(EngineError::Output)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `hasten export`: metrics of everything accelerated on this host, for Prometheus and for people.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 
@@ -8,6 +8,7 @@ use clap::Args;
 use hasten_export::{Collector, Format, encode, families, serve};
 
 use crate::failure::Failure;
+use crate::output::print;
 use crate::render::say;
 
 const EXAMPLES: &str = "\
@@ -104,12 +105,7 @@ fn print_once() -> Result<(), ExportError> {
         say(format!("hasten: {} of the processes here may not be looked into by this user", look.denied));
     }
     let text = encode(&families(&look), Format::Prometheus);
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that has seen enough, such as `head`, is no failure.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(ExportError::Output(error)),
-        _ => Ok(()),
-    }
+    print(&text).map_err(ExportError::Output)
 }
 
 fn listen(args: &ExportArgs) -> Result<(), ExportError> {

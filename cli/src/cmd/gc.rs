@@ -11,7 +11,6 @@ mod screen;
 mod source;
 mod spark;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -24,6 +23,7 @@ use self::error::GcError;
 use self::facts::Size;
 use self::screen::Screen;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::render::say;
 
 /// More would neither fit on a screen nor be told apart.
@@ -125,14 +125,5 @@ fn names(args: &GcArgs) -> Result<(Vec<PathBuf>, Option<PathBuf>), GcError> {
         0 => Err(GcError::NoTrace),
         1..=TRACES => Ok((files, page)),
         count => Err(GcError::TooMany { count }),
-    }
-}
-
-/// A reader that has seen enough, such as `head`, is no failure.
-fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome,
     }
 }

@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory};
 
 use self::page::{Page, visible};
 use crate::failure::Failure;
+use crate::output::print;
 
 /// Write the manual pages
 #[derive(Debug, Args)]
@@ -31,12 +32,13 @@ pub(crate) struct ManArgs {
 pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
     let mut command = crate::args::Args::command().disable_help_subcommand(true);
     command.build();
-    let written = match &args.out {
-        Some(directory) => {
-            fs::create_dir_all(directory).and_then(|()| write(&command, &args.date, directory))
-        }
-        None => Page::new(&command, &args.date).render(&mut io::stdout()),
+    let Some(directory) = &args.out else {
+        let mut page = Vec::new();
+        let rendered = Page::new(&command, &args.date).render(&mut page);
+        rendered.and_then(|()| print(&String::from_utf8_lossy(&page))).map_err(Failure::output)?;
+        return Ok(ExitCode::SUCCESS);
     };
+    let written = fs::create_dir_all(directory).and_then(|()| write(&command, &args.date, directory));
     written.map_err(|error| {
         Failure::new(
             format!("cannot write the manual pages: {error}"),

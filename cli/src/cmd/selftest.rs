@@ -11,6 +11,7 @@ use hasten_device::{Root, library, selftest};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::output::print;
 use crate::render::Style;
 
 /// Changes only when a name is removed or changes its meaning.
@@ -79,14 +80,11 @@ pub(crate) fn run(args: &SelftestArgs) -> Result<ExitCode, Failure> {
     }
     let failed = engines.iter().any(|row| row.result == Verdict::Failed);
     let results = Results { schema: SCHEMA, hasten: env!("CARGO_PKG_VERSION"), engines };
-    if args.json {
-        let json = serde_json::to_string_pretty(&results).map_err(|error| {
-            Failure::new(format!("cannot write the results as JSON: {error}"), "please report this")
-        })?;
-        println!("{json}");
-    } else {
-        results.print(args.devices);
-    }
+    let text = match args.json {
+        true => results.json()?,
+        false => results.table(args.devices),
+    };
+    print(&text).map_err(Failure::output)?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -110,7 +108,12 @@ impl From<Report> for Row {
 }
 
 impl Results {
-    fn print(&self, devices: bool) {
+    fn json(&self) -> Result<String, Failure> {
+        let json = serde_json::to_string_pretty(self).map_err(|error| Failure::json("results", &error))?;
+        Ok(json + "\n")
+    }
+
+    fn table(&self, devices: bool) -> String {
         let style = Style::stdout();
         let mut table = style.table(&["Engine", "Class", "Result", "What was done, or why not"]);
         for row in &self.engines {
@@ -127,14 +130,15 @@ impl Results {
                 Cell::new(format!("{}{simulated}", row.detail)),
             ]);
         }
-        println!("{}", table.trim_fmt());
+        let mut text = format!("{}\n", table.trim_fmt());
         if !devices {
-            println!("\nTry `hasten selftest --devices` for QAT, IAA, DSA and DLB.");
+            text += "\nTry `hasten selftest --devices` for QAT, IAA, DSA and DLB.\n";
         } else if self.engines.iter().any(|row| row.result == Verdict::NotHere) {
-            println!(
-                "\n`hasten check` says what devices lack; {} names a folder with libraries.",
-                library::FOLDER
+            let folder = library::FOLDER;
+            text += &format!(
+                "\n`hasten check` says what devices lack; {folder} names a folder with libraries.\n"
             );
         }
+        text
     }
 }

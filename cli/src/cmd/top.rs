@@ -11,7 +11,7 @@ mod view;
 #[cfg(test)]
 mod fixture;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use self::sampler::{Missing, Sampler};
 use self::state::State;
 use crate::denied;
 use crate::failure::Failure;
+use crate::output::{has_colours, is_dumb, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +72,8 @@ enum TopError {
     Process(#[from] ProcessError),
     #[error("the live view needs a terminal, and standard output is none")]
     NoTerminal,
+    #[error("the live view redraws the terminal, and TERM=dumb says that this one cannot")]
+    DumbTerminal,
     #[error("the terminal cannot be used: {0}")]
     Terminal(io::Error),
     #[error("standard output cannot be written to: {0}")]
@@ -91,7 +94,9 @@ impl TopError {
                 "run `sudo hasten top`, or start a server with `hasten run -- nginx`".to_owned()
             }
             Self::Process(error) => error.fix(),
-            Self::NoTerminal => "use `hasten top --once` or `hasten top --json`".to_owned(),
+            Self::NoTerminal | Self::DumbTerminal => {
+                "use `hasten top --once` or `hasten top --json`".to_owned()
+            }
             Self::Terminal(_) => "set TERM to your terminal's type, or use `hasten top --once`".to_owned(),
             Self::Output(_) => "check the file or the device behind it".to_owned(),
         }
@@ -112,10 +117,13 @@ fn top(args: &TopArgs) -> Result<ExitCode, TopError> {
     if !io::stdout().is_terminal() {
         return Err(TopError::NoTerminal);
     }
+    if is_dumb() {
+        return Err(TopError::DumbTerminal);
+    }
     if sampler.is_empty() {
         return Err(none_found(sampler.missing()));
     }
-    screen::run(&mut sampler, args.interval, uses_color()).map_err(TopError::Terminal)?;
+    screen::run(&mut sampler, args.interval, has_colours()).map_err(TopError::Terminal)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -128,7 +136,7 @@ fn print_once(args: &TopArgs, sampler: &mut Sampler) -> Result<ExitCode, TopErro
     }
     let text = match args.json {
         true => json::render(&state, sampler.missing()),
-        false => once::render(&state, uses_color() && io::stdout().is_terminal()),
+        false => once::render(&state, has_colours()),
     };
     // JSON is a document even when it is empty; tables would be nothing.
     if args.json || !state.programs().is_empty() {
@@ -154,20 +162,6 @@ fn standby(standing_by: usize) -> String {
         1 => "; 1 process stands by, with nothing to accelerate so far".to_owned(),
         _ => format!("; {standing_by} processes stand by, with nothing to accelerate so far"),
     }
-}
-
-/// A reader that has seen enough, such as `head`, is no failure.
-fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome,
-    }
-}
-
-/// See <https://no-color.org>: set and not empty means no colour.
-fn uses_color() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {

@@ -101,14 +101,6 @@ pub fn forbid_huge_pages() -> io::Result<()> {
     }
 }
 
-/// Lets the kernel end this process when it writes to a pipe that nobody reads, as people expect of `… | head`.
-///
-/// Not for commands that go on to [`exec`] or that write to sockets.
-pub fn die_on_broken_pipe() {
-    // SAFETY: the default action needs no handler.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-}
-
 fn set_variable(name: &str, value: Option<&OsStr>) {
     match value {
         // SAFETY: the caller of `exec` promises a single thread, so nobody reads the environment meanwhile.

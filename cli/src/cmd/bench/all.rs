@@ -11,6 +11,8 @@ use hasten_evidence::report::{Case, LeftOut, Overview, Part, Report, Saved};
 
 use super::{INTERRUPTED, Output, gzip, paths, style, tls, watch};
 use crate::failure::Failure;
+use crate::output;
+use crate::render::say;
 
 /// A workload: its name, whether its programs are there, and how it is measured into a directory.
 struct Workload {
@@ -48,7 +50,7 @@ pub(super) fn run(output: &Output) -> Result<ExitCode, Failure> {
             overview.left_out.push(left_out(workload, missing.into()));
             continue;
         }
-        eprintln!("hasten bench {} --quick", workload.name);
+        say(format!("hasten bench {} --quick", workload.name));
         match (workload.measure)(output.out.join(workload.name), &interrupted) {
             Ok(part) => overview.parts.push(part),
             Err(failure) => {
@@ -90,12 +92,12 @@ fn node_and_npm() -> Result<(), BenchError> {
 }
 
 /// The result goes to standard output, and nothing but the result if it is JSON.
-fn print(output: &Output, overview: &Overview, saved: &Saved) -> Result<(), Failure> {
-    if output.json {
-        print!("{}", overview.json().map_err(BenchError::from)?);
-        eprintln!("{}", paths(saved));
-    } else {
-        println!("{}.\n\n{}\n{}", overview.headline(), overview.terminal(), paths(saved));
+fn print(wanted: &Output, overview: &Overview, saved: &Saved) -> Result<(), Failure> {
+    if wanted.json {
+        output::print(&overview.json().map_err(BenchError::from)?).map_err(Failure::output)?;
+        say(paths(saved));
+        return Ok(());
     }
-    Ok(())
+    let text = format!("{}.\n\n{}\n{}\n", overview.headline(), overview.terminal(), paths(saved));
+    output::print(&text).map_err(Failure::output)
 }

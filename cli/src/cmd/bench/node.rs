@@ -13,6 +13,7 @@ use hasten_evidence::report::{Report, Saved};
 
 use super::{Output, finish, list, own_program, texts, watch};
 use crate::failure::Failure;
+use crate::render::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,7 +138,7 @@ impl NodeArgs {
 fn installed() -> Vec<Workload> {
     let wanted = |workload: &Workload| match node::requirements(*workload) {
         Err(missing) if workload.is_ghost() => {
-            eprintln!("{workload} is left out: {missing}; {}", missing.fix());
+            say(format!("{workload} is left out: {missing}; {}", missing.fix()));
             false
         }
         _ => true,

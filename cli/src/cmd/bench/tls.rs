@@ -14,6 +14,7 @@ use hasten_evidence::report::{Report, Saved};
 
 use super::{Output, finish, list, own_program, texts, watch};
 use crate::failure::Failure;
+use crate::render::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,7 +124,7 @@ impl TlsArgs {
 fn installed(servers: Vec<ServerKind>) -> Vec<ServerKind> {
     let wanted = |server: &ServerKind| match server.program() {
         Err(missing) if *server != ServerKind::Nginx => {
-            eprintln!("{missing} and is left out; {} to include it", missing.fix());
+            say(format!("{missing} and is left out; {} to include it", missing.fix()));
             false
         }
         _ => true,

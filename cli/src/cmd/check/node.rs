@@ -60,11 +60,10 @@ impl NodeReport {
         }
     }
 
-    pub(super) fn print(&self, style: Style) {
+    pub(super) fn text(&self, style: Style) -> String {
         if self.tunings.is_empty() {
-            return;
+            return String::new();
         }
-        println!("\nTunings of the reference white paper\n");
         let mut table = style.table(&["Tuning", "State", "What was found", "Measured (source)", "How"]);
         for tuning in &self.tunings {
             table.add_row(vec![
@@ -75,7 +74,7 @@ impl NodeReport {
                 Cell::new(tuning.how.as_deref().unwrap_or("")),
             ]);
         }
-        println!("{}", table.trim_fmt());
+        format!("\nTunings of the reference white paper\n\n{}\n", table.trim_fmt())
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hasten_telemetry::{BreakerState, ControlError, Engine, PageError, PageHandle, Snapshot};
 
 use super::programs::{Found, Program, find};
-use super::{EngineError, SwitchArgs, Wanted};
+use super::{EngineError, SwitchArgs, Wanted, print};
 use crate::denied;
 use crate::render::say;
 
@@ -31,15 +31,14 @@ pub(super) fn run(args: &SwitchArgs, disable: bool) -> Result<ExitCode, EngineEr
         return Err(nowhere(args, denied, has));
     }
     wait(&mut switched, disable, args.wait);
-    for one in &switched {
-        println!("{}", one.outcome(disable));
-    }
+    let mut text: String = switched.iter().map(|one| one.outcome(disable) + "\n").collect();
     if disable && !switched.is_empty() {
-        println!(
-            "Put it back with `hasten engine enable {}`; a restart of the program does so, too.",
-            args.name.as_str()
+        let name = args.name.as_str();
+        text += &format!(
+            "Put it back with `hasten engine enable {name}`; a restart of the program does so, too.\n"
         );
     }
+    print(&text)?;
     for (title, problem) in &problems {
         say(format!("hasten: {title}: {problem}\n  fix: {}", problem.fix()));
     }

@@ -20,6 +20,8 @@ use self::error::RecordError;
 use self::progress::Progress;
 use self::target::Target;
 use crate::failure::Failure;
+use crate::output::print;
+use crate::render::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,17 +86,17 @@ fn record(args: &RecordArgs, pid: u32) -> Result<ExitCode, RecordError> {
         Some(target) => target.fill(&recording)?,
         None => recording,
     };
-    report(&outcome, &file);
+    report(&outcome, &file)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(outcome: &Outcome, file: &std::path::Path) {
+fn report(outcome: &Outcome, file: &std::path::Path) -> Result<(), RecordError> {
     if let Some(remark) = outcome.remark() {
-        eprintln!("{remark}");
+        say(remark);
     }
     let events = outcome.events;
-    eprintln!("{events} {} recorded; read them with", if events == 1 { "event" } else { "events" });
-    println!("hasten gc {}", shell_word(&file.display().to_string()));
+    say(format!("{events} {} recorded; read them with", if events == 1 { "event" } else { "events" }));
+    print(&format!("hasten gc {}\n", shell_word(&file.display().to_string()))).map_err(RecordError::Stdout)
 }
 
 /// A number with its unit; seconds without one.

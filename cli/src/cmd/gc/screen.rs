@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use hasten_v8::verdict::Tone;
 
+use crate::output::has_colours;
+
 /// For output that is not a terminal.
 const DEFAULT_WIDTH: usize = 110;
 /// Prose in longer lines is hard to read.
@@ -18,16 +20,14 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Colours only on a terminal, and never with `NO_COLOR` (<https://no-color.org>); `COLUMNS` wins over the
-    /// terminal's own width.
+    /// `COLUMNS` wins over the terminal's own width.
     pub(super) fn stdout() -> Self {
         let terminal = std::io::stdout().is_terminal();
-        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         // A terminal that does not know its size says 0.
         let own = || Table::new().width().filter(|width| terminal && *width > 0).map(usize::from);
         let width = columns.or_else(own).unwrap_or(DEFAULT_WIDTH);
-        Self { colours: terminal && !forbidden, width: width.max(NARROWEST) }
+        Self { colours: has_colours(), width: width.max(NARROWEST) }
     }
 
     /// The first column to the left, figures to the right.

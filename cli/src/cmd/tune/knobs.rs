@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use hasten_tune::knob::{Choice, Choices, RiskLevel};
 use serde::Serialize;
 
-use super::output::{print_all, to_json};
+use super::output::to_json;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::render::Style;
 
 #[derive(Serialize)]
@@ -23,7 +24,7 @@ struct KnobJson<'a> {
 
 pub(super) fn list(choices: &Choices, json: bool) -> Result<ExitCode, Failure> {
     let text = if json { self::json(choices)? } else { table(choices) };
-    print_all(&format!("{}\n", text.trim_end()))?;
+    print(&format!("{}\n", text.trim_end())).map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 //! What a session leaves: files, and a summary on the terminal.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hasten_bench::affinity::Placement;
@@ -161,7 +161,7 @@ fn quoted(words: &[String]) -> String {
 
 pub(super) fn print(args: &TuneArgs, written: &Written) -> Result<(), Failure> {
     if args.json {
-        return print_all(&written.data);
+        return crate::output::print(&written.data).map_err(Failure::output);
     }
     let mut text = format!("{}\n\n", written.report.terminal(style()).trim_end());
     let files = [
@@ -177,19 +177,7 @@ pub(super) fn print(args: &TuneArgs, written: &Written) -> Result<(), Failure> {
     if let Some(unit) = &written.unit {
         text += &format!("Unit:    {unit}\n");
     }
-    print_all(&text)
-}
-
-/// To standard output. Whoever has stopped reading has read enough; a full disk is an error.
-pub(super) fn print_all(text: &str) -> Result<(), Failure> {
-    let mut output = io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(
-            format!("cannot write to standard output: {error}"),
-            "see that there is room where it goes to",
-        )),
-        _ => Ok(()),
-    }
+    crate::output::print(&text).map_err(Failure::output)
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {

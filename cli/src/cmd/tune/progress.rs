@@ -1,12 +1,14 @@
 //! Progress on standard error: a bar on a terminal, plain lines elsewhere.
 
-use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use hasten_tune::measure::Outcome;
 use hasten_tune::session::{Phase, Status, Trial, Watcher};
 use hasten_tune::space::Space;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::can_redraw;
+use crate::render::say;
 
 /// It draws only between measurements.
 pub(super) struct Progress<'a> {
@@ -18,7 +20,7 @@ pub(super) struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     pub(super) fn start(space: &'a Space, budget: Duration) -> Self {
-        let bar = io::stderr().is_terminal().then(|| bar(budget));
+        let bar = can_redraw().then(|| bar(budget));
         Self { bar, space, remarks: Vec::new() }
     }
 
@@ -31,7 +33,7 @@ impl<'a> Progress<'a> {
     fn line(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => say(line),
         }
     }
 }

@@ -39,6 +39,8 @@ pub(super) enum RecordError {
     NoneFound,
     #[error("cannot write {}: {error}", file.display())]
     Output { file: PathBuf, error: io::Error },
+    #[error("standard output cannot be written to: {0}")]
+    Stdout(io::Error),
     #[error("cannot read the recording {}: {error}", file.display())]
     Recording { file: PathBuf, error: io::Error },
     #[error("cannot watch for Ctrl-C: {0}")]
@@ -68,6 +70,7 @@ impl RecordError {
                 "`HASTEN_NODE_GC=record hasten run -- node app.js` records from the start".to_owned()
             }
             Self::Output { .. } => "name a file in a folder that you may write to with --out".to_owned(),
+            Self::Stdout(_) => "check the file or the device behind it".to_owned(),
             Self::Recording { .. } => "see whether somebody has removed it, and record again".to_owned(),
             Self::Signals(_) => "try again".to_owned(),
         }

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use super::client::{Client, Info};
 use super::error::RecordError;
 use super::runtime;
+use crate::output;
+use crate::render::say;
 
 pub(super) fn print() -> Result<ExitCode, RecordError> {
     let mut processes: Vec<Info> = Vec::new();
@@ -13,18 +15,20 @@ pub(super) fn print() -> Result<ExitCode, RecordError> {
             Ok(info) => processes.push(info),
             // Left behind by a process that was killed.
             Err(RecordError::Connection { .. }) => {}
-            Err(error) => eprintln!("hasten: {error}"),
+            Err(error) => say(format!("hasten: {error}")),
         }
     }
     if processes.is_empty() {
         return Err(RecordError::NoneFound);
     }
     processes.sort_by_key(|process| process.pid);
-    println!("{:>8}  {:<10} {:<10} SCRIPT", "PID", "NODE", "STATE");
+    let mut text = format!("{:>8}  {:<10} {:<10} SCRIPT\n", "PID", "NODE", "STATE");
     for Info { pid, node, script, recording } in &processes {
         let state = if *recording { "recording" } else { "ready" };
-        println!("{pid:>8}  {node:<10} {state:<10} {}", printable(script.as_deref().unwrap_or("-")));
+        let script = printable(script.as_deref().unwrap_or("-"));
+        text += &format!("{pid:>8}  {node:<10} {state:<10} {script}\n");
     }
+    output::print(&text).map_err(RecordError::Stdout)?;
     Ok(ExitCode::SUCCESS)
 }
 

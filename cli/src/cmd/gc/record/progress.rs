@@ -1,11 +1,12 @@
 //! Progress on standard error: a bar on a terminal, one line elsewhere.
 
-use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::client::{Info, State};
+use crate::output::can_redraw;
+use crate::render::say;
 
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -18,10 +19,10 @@ impl Progress {
         let Info { pid, node, script, .. } = process;
         let script = script.as_deref().unwrap_or("no script");
         let time = duration.as_secs_f64();
-        eprintln!(
+        say(format!(
             "process {pid} ({script}, Node {node}): {time:.0} s; Ctrl-C ends it early and keeps what there is"
-        );
-        Self { bar: io::stderr().is_terminal().then(|| bar(duration)), begin: Instant::now() }
+        ));
+        Self { bar: can_redraw().then(|| bar(duration)), begin: Instant::now() }
     }
 
     pub(super) fn update(&mut self, state: &State) {
