@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
+use hasten_plan::nearest;
 
 use crate::args::Args;
 use crate::failure::Failure;
@@ -12,7 +14,7 @@ use crate::output::read_or_not;
 
 /// What the words ask for; if nothing is left to do, how the process ends.
 pub(crate) fn parse(words: &[OsString]) -> Result<Args, ExitCode> {
-    Args::try_parse_from(words).map_err(|error| end(&error))
+    Args::try_parse_from(words).map_err(|error| end(&with_suggestion(error, words)))
 }
 
 fn end(error: &clap::Error) -> ExitCode {
@@ -22,4 +24,44 @@ fn end(error: &clap::Error) -> ExitCode {
         Err(full) if !error.use_stderr() => Failure::output(full).report(),
         _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX)),
     }
+}
+
+/// Names the option that was meant where clap finds none: it reads `-strict` as `-s -t …`.
+fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    // How to give the command an argument of that name helps nobody who meant an option.
+    error.remove(ContextKind::Suggested);
+    if error.get(ContextKind::SuggestedArg).is_some() {
+        return error;
+    }
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return error };
+    let word = whole_word(unknown, words).unwrap_or_else(|| unknown.clone());
+    let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let options = options(words);
+    if let Some(meant) = nearest(name, options.iter().map(String::as_str)) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{meant}")));
+    }
+    error.insert(ContextKind::InvalidArg, ContextValue::String(word));
+    error
+}
+
+/// The word behind one dash in which a letter stands that is no option.
+fn whole_word(letter: &str, words: &[OsString]) -> Option<String> {
+    let letter = letter.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
+    let own = words.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != "--");
+    let mut clusters = own.filter(|word| word.starts_with('-') && !word.starts_with("--"));
+    clusters.find(|word| word.chars().count() > 2 && word.contains(letter)).map(Into::into)
+}
+
+/// The long options of the command that the words name.
+fn options(words: &[OsString]) -> Vec<String> {
+    let mut command = Args::command();
+    for word in words.iter().skip(1).map_while(|word| word.to_str()) {
+        if let Some(subcommand) = command.find_subcommand(word) {
+            command = subcommand.clone();
+        }
+    }
+    command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned).collect()
 }

@@ -176,6 +176,7 @@ fn a_dumb_terminal_gets_no_escape_sequences() {
         "check -- ./server",
         "selftest",
         "--help",
+        "run --olny",
         "tune --list-knobs -- ./server",
         "top",
     ] {

@@ -397,6 +397,53 @@ fn what_cannot_be_started_is_reported_as_a_shell_would() {
     place.run(&["run"]).code(2);
 }
 
+/// A misspelt option was taken for the command: "cannot find `--olny`".
+#[test]
+fn a_misspelt_option_is_no_command() {
+    let place = Place::new();
+    for (given, word, meant) in [
+        (&["--olny", "tls"][..], "--olny", "--only"),
+        (&["--olny=tls"], "--olny", "--only"),
+        (&["--dryrun"], "--dryrun", "--dry-run"),
+        (&["--dry_run"], "--dry_run", "--dry-run"),
+        (&["--with-out", "gzip"], "--with-out", "--without"),
+        (&["--stric"], "--stric", "--strict"),
+        (&["--verfiy"], "--verfiy", "--verify"),
+        (&["--conf", "x.toml"], "--conf", "--config"),
+        (&["-strict"], "-strict", "--strict"),
+        (&["-dry-run"], "-dry-run", "--dry-run"),
+        (&["-quiet"], "-quiet", "--quiet"),
+        (&["-only=tls"], "-only=tls", "--only"),
+    ] {
+        for command in ["run", "tune"] {
+            if command == "tune" && !["--only", "--without"].contains(&meant) {
+                continue;
+            }
+            let words = [&[command], given, &["--", "./server"]].concat();
+            let said = place.stderr(&place.run(&words).code(2).stdout(""));
+            assert!(said.contains(&format!("unexpected argument '{word}' found")), "{words:?}: {said}");
+            assert!(said.contains(&format!("a similar argument exists: '{meant}'")), "{words:?}: {said}");
+            assert!(!said.contains("as a value"), "{words:?}: {said}");
+        }
+    }
+    let said = place.stderr(&place.run(&["run", "--xyzzy", "--", "./server"]).code(2).stdout(""));
+    assert!(said.contains("unexpected argument '--xyzzy' found") && !said.contains("similar"), "{said}");
+}
+
+#[test]
+fn what_belongs_to_the_command_stays_its_own() {
+    let place = Place::new();
+    let echo = |words: &[&str]| {
+        let assert = place.run(&[&["run", "-q"], words].concat()).success();
+        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    };
+    assert_eq!(echo(&["printf", "%s.", "--olny", "-x", "--dry-run"]), "--olny.-x.--dry-run.");
+    assert_eq!(echo(&["--", "printf", "%s.", "-n", "--", "--strict"]), "-n.--.--strict.");
+    place.cc("-program", "int main(void) { return 5; }", &[]);
+    let mut command = place.hasten(&["run", "-q", "--", "-program"]);
+    assert_eq!(command.env("PATH", place.path("")).status().unwrap().code(), Some(5));
+}
+
 /// A shell would have read it as a script.
 #[test]
 fn a_program_of_another_machine_is_refused_and_not_given_to_a_shell() {

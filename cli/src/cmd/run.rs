@@ -74,7 +74,8 @@ pub(crate) struct RunArgs {
     config: Option<OsString>,
 
     /// The command to start, with its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    // Without `allow_hyphen_values`: a misspelt option in front of it is no command.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 

@@ -167,7 +167,8 @@ pub(crate) struct TuneArgs {
     keep_watch: bool,
 
     /// The service, as its owner starts it
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    // Without `allow_hyphen_values`: a misspelt option in front of it is no command.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
