@@ -4,6 +4,16 @@
 pub(crate) const CURE: &str =
     "run it with sudo; if you are root, leave the container or give it CAP_SYS_PTRACE";
 
+/// `/proc`, in which processes are found, is not there: in a change root, as a rule.
+pub(crate) const NO_PROC: &str = "/proc is not mounted, and processes are found there";
+
+/// What brings it.
+pub(crate) const MOUNT_PROC: &str = "`mount -t proc proc /proc`";
+
+pub(crate) fn has_proc() -> bool {
+    std::path::Path::new("/proc/self").exists()
+}
+
 /// How many there are, behind a sentence that would be wrong if it did not say so.
 pub(crate) fn note(denied: usize) -> String {
     match denied {

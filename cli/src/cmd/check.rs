@@ -11,8 +11,9 @@ use comfy_table::{Cell, Color};
 use hasten_plan::findings::{Finding, Group, State, findings};
 use hasten_plan::hooks::{self, Binding};
 use hasten_plan::{Config, Plan, Surroundings, Verdict, host_verdicts};
+use hasten_probe::host::kernel::Kernel;
 use hasten_probe::program::{Libc, Linkage};
-use hasten_probe::{Environment, Host, Probe, Program};
+use hasten_probe::{Cpu, Environment, Host, Probe, Program};
 use serde::Serialize;
 
 use self::node::NodeReport;
@@ -124,7 +125,7 @@ impl Report {
             return program.text(style);
         }
         let Host { cpu, kernel, .. } = &self.host;
-        let mut text = format!("{}, {} CPUs, Linux {}\n\n", cpu.model, cpu.threads, kernel.release);
+        let mut text = host_line(cpu, kernel);
         text += &format!("{}\n\nAccelerators\n", feature_table(&self.features, style).trim_fmt());
         for verdict in &self.accelerators {
             text += &format!("\n{}\n", render::verdict(verdict));
@@ -192,6 +193,15 @@ impl ProgramReport {
         }
         table
     }
+}
+
+/// Without `/proc` a CPU has no name and no number, and the kernel no version.
+fn host_line(cpu: &Cpu, kernel: &Kernel) -> String {
+    if cpu.threads == 0 && kernel.release.is_empty() {
+        return "No /proc is mounted here, so much is unknown: mount it to see all (`mount -t proc proc /proc`)\n\n"
+            .to_owned();
+    }
+    format!("{}, {} CPUs, Linux {}\n\n", cpu.name(), cpu.threads, kernel.release)
 }
 
 fn linkage(program: &Program) -> String {

@@ -176,6 +176,8 @@ impl TypedValueParser for EngineName {
 enum EngineError {
     #[error("no accelerated process was found{}", denied::note(*.denied))]
     NoneFound { denied: usize },
+    #[error("{}", denied::NO_PROC)]
+    NoProc,
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error("{program}, process {pid}, does not have the engine `{engine}`")]
@@ -193,6 +195,7 @@ impl EngineError {
             Self::NoneFound { .. } | Self::Nowhere { denied: 1.., .. } => {
                 "run it with sudo, or start a server with `hasten run -- nginx`".to_owned()
             }
+            Self::NoProc => denied::MOUNT_PROC.to_owned(),
             Self::Process(ProcessError::Denied { .. }) => denied::CURE.to_owned(),
             Self::Process(error) => error.fix(),
             Self::NotThere { has, .. } | Self::Nowhere { has, .. } if has.is_empty() => {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use hasten_export::{Collector, Format, encode, families, serve};
 
+use crate::denied;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::render::say;
@@ -100,6 +101,7 @@ fn collector() -> Collector {
 }
 
 fn print_once() -> Result<(), ExportError> {
+    warn_without_proc();
     let look = collector().look();
     if look.denied > 0 {
         say(format!("hasten: {} of the processes here may not be looked into by this user", look.denied));
@@ -108,7 +110,15 @@ fn print_once() -> Result<(), ExportError> {
     print(&text).map_err(ExportError::Output)
 }
 
+/// There are devices to tell of, but no programs.
+fn warn_without_proc() {
+    if !denied::has_proc() {
+        say(format!("hasten: warning: {}\n  fix: {}", denied::NO_PROC, denied::MOUNT_PROC));
+    }
+}
+
 fn listen(args: &ExportArgs) -> Result<(), ExportError> {
+    warn_without_proc();
     let address = args.listen;
     if !is_loopback(address.ip()) && !args.allow_remote {
         return Err(ExportError::Remote(address));

@@ -68,6 +68,8 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
 enum TopError {
     #[error("no accelerated process was found{}{}", standby(*.standing_by), denied::note(*.denied))]
     NoneFound { denied: usize, standing_by: usize },
+    #[error("{}", denied::NO_PROC)]
+    NoProc,
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error("the live view needs a terminal, and standard output is none")]
@@ -93,6 +95,7 @@ impl TopError {
             Self::NoneFound { .. } => {
                 "run `sudo hasten top`, or start a server with `hasten run -- nginx`".to_owned()
             }
+            Self::NoProc => denied::MOUNT_PROC.to_owned(),
             Self::Process(error) => error.fix(),
             Self::NoTerminal | Self::DumbTerminal => {
                 "use `hasten top --once` or `hasten top --json`".to_owned()
@@ -110,6 +113,9 @@ impl From<TopError> for Failure {
 }
 
 fn top(args: &TopArgs) -> Result<ExitCode, TopError> {
+    if !denied::has_proc() {
+        return Err(TopError::NoProc);
+    }
     let mut sampler = Sampler::new(args.pid)?;
     if args.once || args.json {
         return print_once(args, &mut sampler);

@@ -10,6 +10,9 @@ use crate::{node_options, preload};
 /// Debian's library directory for this architecture.
 const TRIPLET: &str = "x86_64-linux-gnu";
 
+/// Where installations have them, for a command that cannot tell where it is itself: without `/proc`.
+const INSTALLED: [&str; 2] = ["/usr/lib/hasten", "/usr/local/lib/hasten"];
+
 /// Where a library may be, best first: the override, the build tree, then the layouts of `make install` and of
 /// the Debian package.
 fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
@@ -20,6 +23,8 @@ fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
             directories.push(prefix.join("lib/hasten"));
             directories.push(prefix.join("lib").join(TRIPLET).join("hasten"));
         }
+    } else {
+        directories.extend(INSTALLED.map(PathBuf::from));
     }
     directories
 }

@@ -72,7 +72,8 @@ fn huge_pages_need_a_pool_and_a_mount() {
     let pages = |count| ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", count);
     let mount = ("proc/mounts", "none /dev/hugepages hugetlbfs rw 0 0\n");
     let id = "memory.huge_pages";
-    assert_eq!(state(&of(&[]), id).0, State::Absent);
+    assert_eq!(state(&of(&[("proc/meminfo", "MemTotal: 1024 kB\n")]), id).0, State::Absent);
+    assert_eq!(state(&of(&[]), id).0, State::Unknown, "neither /proc nor /sys is mounted");
     let (none, _, fix) = state(&of(&[pages("0"), mount]), id);
     assert_eq!((none, fix.contains("sysctl vm.nr_hugepages")), (State::Absent, true));
     let (unmounted, _, fix) = state(&of(&[pages("8")]), id);

@@ -7,6 +7,7 @@ use hasten_telemetry::{
 };
 
 use super::EngineError;
+use crate::denied;
 
 /// A counter page with the processes that share it.
 pub(super) struct Program {
@@ -22,6 +23,9 @@ pub(super) struct Found {
 
 /// Everything on this host, or what one process belongs to.
 pub(super) fn find(pid: Option<u32>) -> Result<Found, EngineError> {
+    if !denied::has_proc() {
+        return Err(EngineError::NoProc);
+    }
     let (pages, denied) = match pid {
         Some(pid) => (pages_of(pid)?, 0),
         None => {

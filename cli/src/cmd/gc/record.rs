@@ -19,6 +19,7 @@ use self::client::{Client, Outcome};
 use self::error::RecordError;
 use self::progress::Progress;
 use self::target::Target;
+use crate::denied;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::render::say;
@@ -60,6 +61,9 @@ pub(crate) struct RecordArgs {
 }
 
 pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
+    if !denied::has_proc() {
+        return Err(RecordError::NoProc.into());
+    }
     Ok(match args.pid {
         Some(pid) => record(args, pid)?,
         None => list::print()?,

@@ -142,7 +142,7 @@ fn engine(cpu: &Cpu, denied: bool) -> Reason {
     }
     let lacking: Vec<_> = REQUIRED.into_iter().filter(|feature| !cpu.has(*feature)).collect();
     if lacking.is_empty() {
-        return Reason::favour(format!("AVX-512 IFMA is usable on this {}", cpu.model));
+        return Reason::favour(format!("AVX-512 IFMA is usable on this {}", cpu.name()));
     }
     let names: Vec<_> = lacking.iter().map(|feature| feature.label()).collect();
     let in_silicon =

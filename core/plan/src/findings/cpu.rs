@@ -11,7 +11,8 @@ fn finding(cpu: &Cpu, state: &FeatureState) -> Finding {
     let FeatureState { feature, cpu: in_silicon, kernel, usable } = *state;
     let finding = Finding::new(Group::Cpu, format!("cpu.{}", feature.flag()), feature.label(), why(feature));
     match (usable, in_silicon) {
-        (true, _) if kernel => finding.state(State::Available, "yes"),
+        // Without /proc the kernel lists nothing at all.
+        (true, _) if kernel || cpu.threads == 0 => finding.state(State::Available, "yes"),
         // Programs that look at /proc/cpuinfo will not use it, those that ask the CPU will.
         (true, _) => finding.state(State::Available, "yes, though the kernel does not list it"),
         (false, true) => finding

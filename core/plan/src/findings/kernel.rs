@@ -3,7 +3,7 @@ use hasten_probe::host::kernel::{IoUring, Kernel, KernelTls};
 use super::{Finding, Group, State, size};
 
 pub(super) fn findings(kernel: &Kernel) -> Vec<Finding> {
-    vec![
+    let all = vec![
         release(kernel),
         memfd(kernel),
         epoll_pwait2(kernel),
@@ -13,7 +13,9 @@ pub(super) fn findings(kernel: &Kernel) -> Vec<Finding> {
         userns(kernel),
         cpu_limit(kernel),
         memory_limit(kernel),
-    ]
+    ];
+    // Without /proc nothing is told, and an absent file says nothing of the kernel.
+    if kernel.release.is_empty() { all.into_iter().map(Finding::unknown).collect() } else { all }
 }
 
 fn finding(id: &str, feature: &str, why: &'static str) -> Finding {

@@ -3,7 +3,14 @@ use hasten_probe::host::memory::Memory;
 use super::{Finding, Group, State, size};
 
 pub(super) fn findings(memory: &Memory) -> Vec<Finding> {
-    vec![huge_pages(memory), transparent(memory), numa(memory), tiers(memory), dax(memory), cxl(memory)]
+    let all =
+        vec![huge_pages(memory), transparent(memory), numa(memory), tiers(memory), dax(memory), cxl(memory)];
+    if is_told(memory) { all } else { all.into_iter().map(Finding::unknown).collect() }
+}
+
+/// Every kernel tells something of its memory, where `/sys` or `/proc` is mounted.
+fn is_told(memory: &Memory) -> bool {
+    memory.total_kib.is_some() || !memory.nodes.is_empty() || !memory.huge_page_pools.is_empty()
 }
 
 fn finding(id: &str, feature: &str, why: &'static str) -> Finding {

@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use crate::accelerator::ACCELERATORS;
 
+const CANNOT_TELL: &str = "cannot tell";
+
 /// One row of `hasten check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -79,7 +81,7 @@ impl Finding {
             group,
             feature: feature.into(),
             state: State::Unknown,
-            detail: "cannot tell".into(),
+            detail: CANNOT_TELL.into(),
             why,
             fix: None,
         }
@@ -94,6 +96,11 @@ impl Finding {
     fn fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
+    }
+
+    /// Of a host that tells nothing.
+    fn unknown(self) -> Self {
+        Self { fix: None, ..self.state(State::Unknown, CANNOT_TELL) }
     }
 
     /// Available or absent, if known; the fix is for the absent.

@@ -165,6 +165,11 @@ impl Cpu {
         }
     }
 
+    /// The model, where the kernel tells it: not without `/proc`.
+    pub fn name(&self) -> &str {
+        if self.model.is_empty() { "CPU" } else { &self.model }
+    }
+
     /// Whether a program may use `feature` here.
     pub fn has(&self, feature: Feature) -> bool {
         self.features.iter().any(|state| state.feature == feature && state.usable)

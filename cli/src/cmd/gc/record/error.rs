@@ -3,8 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::denied;
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
+    #[error("{}", denied::NO_PROC)]
+    NoProc,
     #[error("there is no process {0}")]
     NoProcess(u32),
     #[error("process {pid} belongs to another user (uid {uid})")]
@@ -50,6 +54,7 @@ pub(super) enum RecordError {
 impl RecordError {
     pub(super) fn fix(&self) -> String {
         match self {
+            Self::NoProc => denied::MOUNT_PROC.to_owned(),
             Self::NoProcess(_) | Self::NotNode { .. } | Self::Foreign { .. } => {
                 "`hasten gc record --list` lists the processes that can be recorded".to_owned()
             }
