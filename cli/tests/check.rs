@@ -17,7 +17,7 @@ fn tells_of_a_program_what_it_links_and_which_hooks_it_would_use() {
     }
     let place = Place::new();
     let output =
-        place.hasten(&["check", "--", "./server"]).env("COLUMNS", "160").output().unwrap();
+        place.hasten(&["check", "--hooks", "--", "./server"]).env("COLUMNS", "160").output().unwrap();
     insta::assert_snapshot!(place.normalise(&output.stdout));
     assert!(output.stderr.is_empty());
 }
@@ -186,6 +186,32 @@ fn a_dumb_terminal_gets_no_escape_sequences() {
         let output = script.stdin(std::process::Stdio::null()).output().unwrap().stdout;
         let text = String::from_utf8(output).unwrap();
         assert!(!text.contains('\u{1b}') && !text.is_empty(), "{arguments}: {text}");
+    }
+}
+
+/// A screen of an operator is 45 lines of 100 columns, or more.
+#[test]
+fn the_answer_for_a_program_fits_a_screen() {
+    let place = Place::new();
+    place.add_packer();
+    // As many hooks as the real libraries have.
+    for (library, hooks) in [("libhasten_tls.so", 140), ("libhasten_gzip.so", 60)] {
+        let lines: String = (0..hooks)
+            .map(|n| format!("\"SSL_function_{n}\\tSsl\\toptional\\tDoes what it does.\\n\""))
+            .collect();
+        let table =
+            format!("__attribute__((section(\".hasten.hooks\"), used)) static const char table[] = {lines};");
+        place.cc(library, &table, &["-shared", "-fPIC"]);
+    }
+    for program in ["./server", "./packer", "nginx", "haproxy", "openssl", "sh"] {
+        let output = place.hasten(&["check", "--", program]).env("COLUMNS", "100").output().unwrap();
+        if !output.status.success() {
+            println!("skipped: {program} is not installed");
+            continue;
+        }
+        let text = String::from_utf8(output.stdout).unwrap();
+        let rows = text.lines().map(|line| line.chars().count().div_ceil(100).max(1)).sum::<usize>();
+        assert!(rows <= 45, "{rows} rows of {program}:\n{text}");
     }
 }
 

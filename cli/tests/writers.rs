@@ -8,13 +8,14 @@ use std::process::{Output, Stdio};
 use support::Place;
 
 /// Commands that print without a server at work. Nothing listens, and nothing is started.
-const WRITERS: [&[&str]; 19] = [
+const WRITERS: [&[&str]; 20] = [
     &["--help"],
     &["--version"],
     &["run", "--help"],
     &["check"],
     &["check", "--json"],
     &["check", "--", "./server"],
+    &["check", "--hooks", "--", "./server"],
     &["check", "--json", "--", "./server"],
     &["selftest"],
     &["selftest", "--json"],

@@ -16,7 +16,7 @@ const HEAD: &str = "\
 # Hooks
 
 What the preload libraries stand in for, by the library whose function it is. Each hook does its work or calls the original.
-`hasten check -- PROGRAM` says which of them a program would use.
+`hasten check --hooks -- PROGRAM` says which of them a program would use.
 
 Nothing is exported, so no hook is in front of a name. A call into another library goes through a relocation slot, which the
 dynamic linker fills with the function's address, and hooks are put into slots: into those that lead to the one library of the

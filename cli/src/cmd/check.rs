@@ -27,7 +27,8 @@ const SCHEMA: u32 = 1;
 const EXAMPLES: &str = "\
 Examples:
   hasten check                        what this host offers
-  hasten check -- nginx               what would be done to nginx, and which hooks it would use
+  hasten check -- nginx               what would be done to nginx, and why
+  hasten check --hooks -- nginx       the same, with every hook that it would use
   hasten check -- node                the same for Node.js, and which tunings it can have
   hasten check --json | jq '.features[] | select(.state != \"available\")'
 ";
@@ -37,13 +38,17 @@ Examples:
 #[command(after_help = EXAMPLES, override_usage = "hasten check [OPTIONS] [-- PROGRAM]", long_about = "\
 Lists the CPU features, memory, devices and kernel facilities that matter, with their state, why they matter and how to \
 get them, and which accelerators can use them. With PROGRAM it tells how the program is linked, which TLS and \
-compression libraries it loads, and which hooks would apply; with a Node.js also the state of eleven tunings, for which \
+compression libraries it loads, and, with --hooks, which hooks would apply; with a Node.js also the state of eleven tunings, for which \
 it is run for a moment, with an empty environment, to be asked how it was built. Nothing else is started, and nothing is \
 changed.")]
 pub(crate) struct CheckArgs {
     /// Print JSON (its names are stable; see docs/cli.md)
     #[arg(long)]
     json: bool,
+
+    /// With PROGRAM: list every hook, and what of the program it would serve
+    #[arg(long, requires = "program")]
+    hooks: bool,
 
     /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
     #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
@@ -89,7 +94,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         true => {
             serde_json::to_string_pretty(&report).map_err(|error| Failure::json("report", &error))? + "\n"
         }
-        false => report.text(Style::stdout()),
+        false => report.text(Style::stdout(), args.hooks),
     };
     print(&text).map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
@@ -120,9 +125,9 @@ impl Report {
         })
     }
 
-    fn text(&self, style: Style) -> String {
+    fn text(&self, style: Style, with_hooks: bool) -> String {
         if let Some(program) = &self.program {
-            return program.text(style);
+            return program.text(style, with_hooks);
         }
         let Host { cpu, kernel, .. } = &self.host;
         let mut text = host_line(cpu, kernel);
@@ -147,14 +152,17 @@ impl ProgramReport {
         Self { accelerators, libssl_imports, program, node }
     }
 
-    fn text(&self, style: Style) -> String {
+    fn text(&self, style: Style, with_hooks: bool) -> String {
         let mut text = format!("{}\n", self.facts(style).trim_fmt());
         for ProgramVerdict { verdict, hooks } in &self.accelerators {
             text += &format!("\n{}\n", render::verdict(verdict));
             if hooks.is_empty() {
                 continue;
             }
-            text += &format!("\n{}\n", hook_table(hooks, style).trim_fmt());
+            text += &match with_hooks {
+                true => format!("\n{}\n", hook_table(hooks, style).trim_fmt()),
+                false => hook_count(hooks),
+            };
         }
         if let Some(node) = &self.node {
             text += &node.text(style);
@@ -270,6 +278,12 @@ fn state(finding: &Finding, style: Style) -> Cell {
         State::Unknown => ('?', Color::Yellow),
     };
     style.cell(&format!("{mark} {}", finding.detail), colour)
+}
+
+/// A line in place of the table, which is longer than a screen.
+fn hook_count(bindings: &[Binding]) -> String {
+    let used = bindings.iter().filter(|binding| !binding.bound_in.is_empty()).count();
+    format!("  {used} of {} hooks would be used at start; --hooks lists them\n", bindings.len())
 }
 
 fn hook_table(bindings: &[Binding], style: Style) -> comfy_table::Table {
