@@ -66,6 +66,25 @@ pub struct BreakEven {
     pub batch_ns: u64,
 }
 
+impl BreakEven {
+    /// What the two costs say: the smallest group that costs more one by one than as a batch, or one more than there are
+    /// lanes.
+    pub fn measured_lanes(&self) -> Option<u64> {
+        let never = LANES as u64 + 1;
+        Some((self.batch_ns.checked_div(self.scalar_ns)? + 1).min(never))
+    }
+
+    /// Whether the lanes follow from the costs and were not set by hand. Where one way is always taken, the library tries
+    /// the other from time to time.
+    pub fn is_measured(&self) -> bool {
+        match self.measured_lanes() {
+            Some(1) => self.lanes <= 2,
+            Some(measured) if measured > LANES as u64 => self.lanes >= LANES as u64,
+            measured => measured == Some(self.lanes),
+        }
+    }
+}
+
 impl Snapshot {
     /// Reads the bytes of a page. Whatever they are, the answer is a snapshot
     /// or an error; slots and names of a newer writer are passed over.

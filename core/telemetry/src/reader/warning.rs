@@ -60,7 +60,7 @@ impl Warning {
 
     /// Batches that run although they do not pay, by the break-even that the page tells.
     pub fn of_batches(break_even: impl Fn(Algorithm) -> Option<BreakEven>, recent: &Window) -> Vec<Self> {
-        let thin = |algorithm| thin_batches(break_even(algorithm)?.lanes, recent, algorithm);
+        let thin = |algorithm| thin_batches(break_even(algorithm)?, recent, algorithm);
         Algorithm::ALL.into_iter().filter_map(thin).collect()
     }
 
@@ -235,16 +235,23 @@ fn larger_output(recent: &Window) -> Option<Warning> {
         .then(|| Warning::new(Severity::Note, "incompressible", message, fix))
 }
 
-fn thin_batches(needed: u64, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
+/// Only where somebody has set what is needed. A measured break-even moves and is tried out, so a few batches are always
+/// below it, and nobody can do anything about them.
+fn thin_batches(known: BreakEven, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
     let average = recent.counted[algorithm].average_lanes()?;
+    let set = known.lanes;
+    let needed = known.measured_lanes()?;
     let message = format!(
-        "batches of {algorithm} fill {average:.1} lanes on average, and only {needed} or more pay off"
+        "batches of {algorithm} fill {average:.1} lanes on average, and {needed} or more pay off: the break-even is set to {set}"
     );
-    let never = format!("batches of {algorithm} are run although none pays off on this CPU");
+    let never = format!(
+        "batches of {algorithm} are run although none pays off on this CPU: the break-even is set to {set}"
+    );
     let message = if needed > LANES as u64 { never } else { message };
     let fix = "Remove HASTEN_TLS_BREAK_EVEN from the environment or [tls] break_even from hasten.toml, so that the \
-               measured break-even applies; with several workers, fewer of them fill more lanes.";
-    (average < needed as f64).then(|| Warning::new(Severity::Warning, "lanes-below-break-even", message, fix))
+               measured break-even applies.";
+    (!known.is_measured() && average < needed as f64)
+        .then(|| Warning::new(Severity::Warning, "lanes-below-break-even", message, fix))
 }
 
 fn pool_misses(recent: &Window) -> Option<Warning> {

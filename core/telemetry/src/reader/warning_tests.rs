@@ -178,6 +178,8 @@ fn batches_thinner_than_break_even_are_named() {
         let recent = Window { elapsed: Duration::from_secs(10), counted };
         Warning::of_batches(|algorithm| snapshot.break_even(algorithm), &recent)
     };
+    assert_eq!(of(&snapshot, 200), [], "the break-even is measured, and moves");
+    snapshot.break_even[Algorithm::Rsa2048Sign.index()].as_mut().unwrap().lanes = 2;
     assert_eq!(of(&snapshot, 400), []);
     let thin = of(&snapshot, 200);
     assert_eq!(thin.len(), 1);
@@ -185,11 +187,30 @@ fn batches_thinner_than_break_even_are_named() {
         (thin[0].code, thin[0].message.as_str()),
         (
             "lanes-below-break-even",
-            "batches of rsa-2048-sign fill 2.0 lanes on average, and only 4 or more pay off"
+            "batches of rsa-2048-sign fill 2.0 lanes on average, and 4 or more pay off: the break-even is set to 2"
         )
     );
+    assert!(thin[0].fix.contains("HASTEN_TLS_BREAK_EVEN"));
     snapshot.break_even[Algorithm::Rsa2048Sign.index()] = None;
     assert_eq!(of(&snapshot, 200), [], "nobody has told what pays");
+}
+
+/// A figure that is always or never worth a batch is tried out the other way from time to time.
+#[test]
+fn lanes_that_were_set_are_told_from_measured_ones() {
+    for (lanes, scalar_ns, batch_ns, measured) in [
+        (4, 257_000, 976_000, true),
+        (2, 257_000, 976_000, false),
+        (1, 794_000, 168_000, true),
+        (2, 794_000, 168_000, true),
+        (3, 794_000, 168_000, false),
+        (9, 11_000, 99_000, true),
+        (8, 11_000, 99_000, true),
+        (7, 11_000, 99_000, false),
+        (4, 0, 99_000, false),
+    ] {
+        assert_eq!(BreakEven { lanes, scalar_ns, batch_ns }.is_measured(), measured, "{lanes} {scalar_ns}");
+    }
 }
 
 /// Of a program whose RSA pays from four lanes.
