@@ -104,8 +104,9 @@ fn list_shows_engines_states_and_counts() {
     let line = |name: &str| {
         text.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}: {text}"))
     };
-    assert!(line(" isal ").contains("closed"), "{text}");
-    assert!(line("qpl on iax1").contains("open"), "{text}");
+    assert!(line(" isal ").contains("in service"), "{text}");
+    assert!(line("qpl on iax1").contains("resting"), "{text}");
+    assert_eq!((state("isal").as_str(), state("qpl").as_str()), ("closed", "open"), "scripts rely on these");
     assert!(line("timed-out; tried again in").starts_with("qpl of "), "{text}");
 
     let qpl = row("qpl");
@@ -153,7 +154,9 @@ fn idle_processes_are_named() {
     assert!(output.status.success(), "it was set, and idle processes cannot say so");
     assert!(text.contains(&format!("1 process is idle and will with the next operation ({pid})")), "{text}");
     let list = stdout(&engine(&["list", &pid]));
-    assert!(list.contains("disabled, and seen with the next operation"), "{list}");
+    assert!(list.contains("disabled (from the next use)"), "{list}");
+    let top = Command::new(HASTEN).args(["top", "--once", "--interval", "0.1", &pid]).output().unwrap();
+    assert!(stdout(&top).contains("disabled (from the next use)"), "{}", stdout(&top));
     BUSY.store(true, Relaxed);
     wait_for(|| state("isal") == "disabled");
     assert!(engine(&["enable", "isal", &pid]).status.success());
@@ -170,6 +173,9 @@ fn names_and_programs_that_do_not_fit_are_explained() {
         stderr(&unknown)
     );
 
+    // No engine has such a name: the command line is wrong. That no program has one is a failure.
+    assert_eq!(engine(&["disable", "nonesuch"]).status.code(), Some(2));
+    assert_eq!(engine(&["enable", "nonesuch", &pid]).status.code(), Some(2));
     let absent = engine(&["disable", "qat", &pid]);
     assert_eq!(absent.status.code(), Some(1));
     assert!(stderr(&absent).contains("does not have the engine `qat`"), "{}", stderr(&absent));

@@ -5,7 +5,7 @@ mod json;
 mod once;
 mod sampler;
 mod screen;
-mod state;
+pub(in crate::cmd) mod state;
 mod view;
 
 #[cfg(test)]

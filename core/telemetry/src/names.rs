@@ -422,6 +422,16 @@ names! {
 }
 
 impl BreakerState {
+    /// What people are shown, to whom a breaker that is closed sounds like an engine that is off.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Closed => "in service",
+            Self::Open => "resting",
+            Self::HalfOpen => "on trial",
+            Self::Disabled => "disabled",
+        }
+    }
+
     /// How much it wants to be looked at; the highest speaks for several processes.
     pub const fn gravity(self) -> u8 {
         match self {
@@ -553,7 +563,8 @@ mod tests {
         let events = Event::ALL.iter().map(|e| row(e.index(), e.as_str()));
         let engines = Engine::ALL.iter().map(|e| row(e.index(), e.as_str()));
         let faults = Fault::ALL.iter().map(|f| row(f.index() + 1, f.as_str()));
-        let states = BreakerState::ALL.iter().map(|s| row(s.index(), s.as_str()));
+        let states =
+            BreakerState::ALL.iter().map(|s| format!("| {} | `{s}` | {} |", s.index(), s.in_words()));
         let suspensions = Suspension::ALL.iter().map(|s| row(s.index() + 1, s.as_str()));
         let doubts = Doubt::ALL.iter().map(|d| row(d.index() + 1, d.as_str()));
         let rows = reasons.chain(events).chain(engines).chain(faults).chain(states);

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use comfy_table::CellAlignment;
-use hasten_telemetry::{BreakerState, EngineCondition, duration};
+use hasten_telemetry::{EngineCondition, duration};
 use serde::Serialize;
 
 use super::json::{EngineJson, TotalJson};
 use super::programs::{Found, Program, find};
 use super::{EngineError, ListArgs, print};
 use crate::cmd::top::format::count;
+use crate::cmd::top::state::in_words;
 use crate::denied;
 use crate::render::{Style, say};
 
@@ -86,31 +87,15 @@ fn table(found: &Found) -> String {
 }
 
 impl Row {
-    /// The state, and of how many processes where it is not that of all.
     fn state(&self) -> String {
-        match (self.engine.state(), self.engine.processes) {
-            (None, _) if self.disabled_by_hand == Some(true) => "disabled, unused".to_owned(),
-            (None, _) => "unused".to_owned(),
-            (Some(state), (same, all)) if same < all => format!("{state} in {same} of {all}"),
-            (Some(state), _) => state.to_string(),
-        }
+        in_words(&self.engine, self.disabled_by_hand == Some(true))
     }
 
-    /// What a state means that is not as it should be.
+    /// Why an engine rests, and until when.
     fn note(&self, program: &Program) -> Option<String> {
-        let Self { engine, disabled_by_hand } = self;
-        let (name, title) = (engine.engine, program.title());
-        match (engine.fault(), engine.retry()) {
-            (Some(fault), Some(retry)) => {
-                Some(format!("{name} of {title}: {fault}; tried again in {:.1} s\n", retry.as_secs_f64()))
-            }
-            _ if *disabled_by_hand == Some(true)
-                && engine.state().is_some_and(|state| state != BreakerState::Disabled) =>
-            {
-                Some(format!("{name} of {title}: disabled, and seen with the next operation\n"))
-            }
-            _ => None,
-        }
+        let (fault, retry) = (self.engine.fault()?, self.engine.retry()?);
+        let (name, title) = (self.engine.engine, program.title());
+        Some(format!("{name} of {title}: {fault}; tried again in {:.1} s\n", retry.as_secs_f64()))
     }
 }
 

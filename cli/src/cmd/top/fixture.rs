@@ -23,6 +23,7 @@ pub(super) fn idle(inode: u64) -> Sample {
         processes: vec![same(first), same(first + 1)],
         uptime: Duration::from_secs(7980),
         boottime: Duration::from_secs(8080),
+        disabled: Vec::new(),
         snapshot: Ok(Snapshot {
             creator_pid: first,
             started: Duration::from_secs(1_790_000_000),

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use hasten_telemetry::{Algorithm, Event, LANES, Reason, Severity, Snapshot, Warning, Window};
+use hasten_telemetry::{Algorithm, Event, LANES, Reason, Severity, Share, Snapshot, Warning, Window};
 
 use super::format::{bytes, cores, count, duration, micros, percent, rate};
-use super::state::{Direction, ENGINES, Program, State, Traffic, in_words};
+use super::state::{Direction, ENGINES, Program, State, Traffic};
 
 pub(super) fn render(state: &State, color: bool) -> String {
     let processes: Vec<String> = state.by_process().map(|pages| process(pages, color)).collect();
@@ -40,41 +40,51 @@ fn heading(text: &mut String, program: &Program) {
 }
 
 fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &Window) {
+    let whole = Window { elapsed: program.uptime(), counted: program.total() };
     let note = if snapshot.note.is_empty() { String::new() } else { format!(" ({})", snapshot.note) };
     line(text, &format!("\n{}{note}", snapshot.accelerator));
-    if program.counts_streams() {
-        traffic(text, program, window);
-    } else {
-        operations(text, window);
-        suspension(text, program);
-    }
-    let saved = program.total().saved_ns() as f64 / 1e9;
-    line(text, &format!("estimated CPU saved: {} cores, {saved:.1} s in all", cores(window.cores_saved())));
-    let table = if program.counts_streams() {
-        engines(program, window)
-    } else {
-        algorithms(snapshot, program, window)
-    };
-    for table in [table, service(program, window), reasons(program, window)].into_iter().flatten() {
+    // A second says little, and nothing where the requests came before it.
+    paragraph(text, "since the start: ", &since_the_start(program, &whole));
+    let interval = window.elapsed.as_secs_f64();
+    paragraph(text, &format!("in the last {interval:.1} s: "), &in_the_interval(program, window));
+    suspension(text, program);
+    let table =
+        if program.counts_streams() { engines(&whole, window) } else { algorithms(snapshot, &whole, window) };
+    for table in [table, service(program, window), reasons(&whole, window)].into_iter().flatten() {
         line(text, &format!("\n{table}"));
     }
 }
 
-fn operations(text: &mut String, window: &Window) {
-    let interval = window.elapsed.as_secs_f64();
-    match window.share() {
-        Some(share) => line(
-            text,
-            &format!(
-                "{} operations/s over {interval:.1} s: {} batched, {} scalar, {} bypassed",
-                rate(window.per_second(window.operations())),
-                percent(share.batched),
-                percent(share.scalar),
-                percent(share.bypassed)
-            ),
-        ),
-        None => line(text, &format!("no operations in the last {interval:.1} s")),
-    }
+/// All that was done, and what it saved.
+fn since_the_start(program: &Program, whole: &Window) -> String {
+    let saved = whole.counted.saved_ns() as f64 / 1e9;
+    let done = if program.counts_streams() {
+        directions(whole, &|streams| format!("{} streams", count(streams)), &|size| bytes(size as f64))
+    } else {
+        let handshakes = whole.counted[Event::HandshakeFinished];
+        let split = whole.share().map(split).unwrap_or_default();
+        format!("{} handshakes, {} operations{split}", count(handshakes), count(whole.operations()))
+    };
+    format!("{done}; estimated CPU saved {saved:.1} s")
+}
+
+/// The same as rates.
+fn in_the_interval(program: &Program, window: &Window) -> String {
+    let per_second = |count| window.per_second(count);
+    let done = if program.counts_streams() {
+        let streams = |streams| format!("{} streams/s", rate(per_second(streams)));
+        directions(window, &streams, &|size| format!("{}/s", bytes(per_second(size))))
+    } else {
+        let handshakes = rate(per_second(window.counted[Event::HandshakeFinished]));
+        let split = window.share().map(split).unwrap_or_default();
+        format!("{handshakes} handshakes/s, {} operations/s{split}", rate(per_second(window.operations())))
+    };
+    format!("{done}; estimated CPU saved {} cores", cores(window.cores_saved()))
+}
+
+fn split(share: Share) -> String {
+    let [batched, scalar, bypassed] = [share.batched, share.scalar, share.bypassed].map(percent);
+    format!(" ({batched} batched, {scalar} scalar, {bypassed} bypassed)")
 }
 
 /// Whether handshakes are put aside, and how many of them had to be called in; nothing where no process has told.
@@ -94,55 +104,44 @@ fn suspension(text: &mut String, program: &Program) {
     line(text, &format!("suspension: {}{}", shares.join(", "), called_in.collect::<String>()));
 }
 
-/// A line for each direction that was ever used.
-fn traffic(text: &mut String, program: &Program, window: &Window) {
-    let interval = window.elapsed.as_secs_f64();
-    let total = program.total();
-    let used: Vec<Direction> = Direction::ALL.into_iter().filter(|one| !one.of(&total).is_empty()).collect();
-    if used.is_empty() {
-        line(text, "no streams so far");
-    }
-    for direction in used {
+/// What went either way, if anything did.
+fn directions(window: &Window, streams: &dyn Fn(u64) -> String, size: &dyn Fn(u64) -> String) -> String {
+    let one = |direction: Direction| {
         let counted = direction.of(&window.counted);
-        let per_second = |count| bytes(window.per_second(count));
         let ratio = counted.ratio(direction).map(|ratio| format!(", compressed to {}", percent(ratio)));
         let verified = match counted.verified {
             0 => String::new(),
-            verified => format!(", {}/s of it verified", per_second(verified)),
+            verified => format!(", {} of it verified", size(verified)),
         };
-        line(
-            text,
-            &format!(
-                "{}: {} streams/s over {interval:.1} s, {}/s in, {}/s out{}{verified}",
-                direction.as_str(),
-                rate(window.per_second(counted.streams)),
-                per_second(counted.bytes_in),
-                per_second(counted.bytes_out),
-                ratio.unwrap_or_default(),
-            ),
-        );
-    }
+        let (name, opened) = (direction.as_str(), streams(counted.streams));
+        let (before, after) = (size(counted.bytes_in), size(counted.bytes_out));
+        let text =
+            format!("{name} {opened}, {before} in, {after} out{}{verified}", ratio.unwrap_or_default());
+        (!counted.is_empty()).then_some(text)
+    };
+    let used: Vec<String> = Direction::ALL.into_iter().filter_map(one).collect();
+    if used.is_empty() { "no streams".to_owned() } else { used.join("\n") }
 }
 
 /// Engines that were ever used; none when nothing was.
-fn engines(program: &Program, window: &Window) -> Option<Table> {
-    let (total, counted) = (program.total(), &window.counted);
-    let was_used = |engine: &usize| Direction::ALL.iter().any(|one| one.of(&total).by_engine[*engine] > 0);
+fn engines(whole: &Window, window: &Window) -> Option<Table> {
+    let all = Direction::ALL.map(|direction| direction.of(&whole.counted));
+    let now = Direction::ALL.map(|direction| direction.of(&window.counted));
+    let was_used = |engine: &usize| all.iter().any(|traffic| traffic.by_engine[*engine] > 0);
     let used: Vec<usize> = (0..ENGINES.len()).filter(was_used).collect();
-    let mut table = table(&["engine", "deflate/s", "share", "inflate/s", "share", "in all"]);
-    for engine in &used {
-        let [deflate, inflate] = Direction::ALL.map(|direction| direction.of(counted));
-        let per_second = |traffic: &Traffic| bytes(window.per_second(traffic.by_engine[*engine]));
-        let share = |traffic: &Traffic| traffic.share(*engine).map_or_else(|| "-".to_owned(), percent);
-        let all =
-            Direction::ALL.iter().fold(0, |sum, one| one.of(&total).by_engine[*engine].saturating_add(sum));
+    let mut table = table(&["engine", "deflated", "share", "inflated", "share", "deflate/s", "inflate/s"]);
+    for engine in used.iter().copied() {
+        let share = |traffic: &Traffic| traffic.share(engine).map_or_else(|| "-".to_owned(), percent);
+        let in_all = |traffic: &Traffic| bytes(traffic.by_engine[engine] as f64);
+        let per_second = |traffic: &Traffic| bytes(window.per_second(traffic.by_engine[engine]));
         table.add_row([
-            ENGINES[*engine].to_owned(),
-            per_second(&deflate),
-            share(&deflate),
-            per_second(&inflate),
-            share(&inflate),
-            bytes(all as f64),
+            ENGINES[engine].to_owned(),
+            in_all(&all[0]),
+            share(&all[0]),
+            in_all(&all[1]),
+            share(&all[1]),
+            per_second(&now[0]),
+            per_second(&now[1]),
         ]);
     }
     (!used.is_empty()).then_some(table)
@@ -151,12 +150,13 @@ fn engines(program: &Program, window: &Window) -> Option<Table> {
 /// Whether engines are in service; none where the page does not tell.
 fn service(program: &Program, window: &Window) -> Option<Table> {
     let engines = program.engines();
-    let mut table = table(&["engine", "state", "since", "operations/s", "failures", "opened"]);
+    let mut table = table(&["engine", "state", "since", "operations", "per s", "failures", "opened"]);
     for engine in &engines {
         table.add_row([
             engine.title(),
-            in_words(engine),
+            program.state_of(engine),
             engine.age().map_or_else(|| "-".to_owned(), duration),
+            count(engine.total.operations()),
             rate(window.per_second(window.counted[engine.engine].operations())),
             count(engine.total.failed),
             count(engine.total.opened),
@@ -166,14 +166,16 @@ fn service(program: &Program, window: &Window) -> Option<Table> {
 }
 
 /// Algorithms that were ever used; none when nothing was.
-fn algorithms(snapshot: &Snapshot, program: &Program, window: &Window) -> Option<Table> {
-    let total = program.total();
+fn algorithms(snapshot: &Snapshot, whole: &Window, window: &Window) -> Option<Table> {
+    let total = &whole.counted;
     let used: Vec<Algorithm> = Algorithm::ALL.into_iter().filter(|a| total[*a].queued() > 0).collect();
     let mut table = table(&[
         "algorithm",
+        "batched",
+        "scalar",
+        "failed",
         "batched/s",
         "scalar/s",
-        "failed/s",
         "lanes",
         "pays from",
         "one µs",
@@ -181,32 +183,34 @@ fn algorithms(snapshot: &Snapshot, program: &Program, window: &Window) -> Option
         "1 to 8 lanes",
     ]);
     for algorithm in &used {
-        let counted = &window.counted[*algorithm];
+        let (all, now) = (&total[*algorithm], &window.counted[*algorithm]);
         let break_even = snapshot.break_even(*algorithm);
         let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         table.add_row([
             algorithm.to_string(),
-            rate(window.per_second(counted.batched)),
-            rate(window.per_second(counted.scalar)),
-            rate(window.per_second(counted.failed)),
-            known(counted.average_lanes().map(|lanes| format!("{lanes:.1}"))),
+            count(all.batched),
+            count(all.scalar),
+            count(all.failed),
+            rate(window.per_second(now.batched)),
+            rate(window.per_second(now.scalar)),
+            known(all.average_lanes().map(|lanes| format!("{lanes:.1}"))),
             known(break_even.map(|known| pays_from(known.lanes))),
             known(break_even.map(|known| micros(known.scalar_ns))),
             known(break_even.map(|known| micros(known.batch_ns))),
-            histogram(&counted.lanes),
+            histogram(&all.lanes),
         ]);
     }
     (!used.is_empty()).then_some(table)
 }
 
 /// Reasons that ever applied; none when there were none.
-fn reasons(program: &Program, window: &Window) -> Option<Table> {
-    let total = program.total();
+fn reasons(whole: &Window, window: &Window) -> Option<Table> {
+    let total = &whole.counted;
     let applied: Vec<Reason> = Reason::ALL.into_iter().filter(|reason| total[*reason] > 0).collect();
-    let mut table = table(&["original path because", "per s", "in all"]);
+    let mut table = table(&["original path because", "in all", "per s"]);
     for reason in &applied {
         let per_second = rate(window.per_second(window.counted[*reason]));
-        table.add_row([reason.to_string(), per_second, count(total[*reason])]);
+        table.add_row([reason.to_string(), count(total[*reason]), per_second]);
     }
     (!applied.is_empty()).then_some(table)
 }
@@ -243,6 +247,14 @@ fn table(header: &[&str]) -> Table {
     table
 }
 
+/// Lines behind a title, one below the other.
+fn paragraph(text: &mut String, title: &str, lines: &str) {
+    line(
+        text,
+        &format!("{title}{}", lines.replace('\n', &format!("\n{}", " ".repeat(title.chars().count())))),
+    );
+}
+
 fn line(text: &mut String, line: &str) {
     // Table rows are padded to full width; nobody needs that.
     for line in line.split('\n') {
@@ -252,12 +264,34 @@ fn line(text: &mut String, line: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::cmd::top::fixture;
 
     #[test]
     fn tables_of_a_busy_a_bypassed_and_an_unreadable_program() {
         insta::assert_snapshot!(render(&fixture::state(true), false));
+    }
+
+    /// A few requests, and a second later nobody: rates alone would say that nothing was done.
+    #[test]
+    fn what_was_counted_before_the_interval_comes_first() {
+        let (mut state, start) = (State::default(), Instant::now());
+        for second in 0..2 {
+            let mut sample = fixture::idle(1);
+            let counters = fixture::counters(&mut sample);
+            counters[Event::HandshakeFinished] = 3;
+            counters[Algorithm::P256Sign].batched = 2;
+            counters[Algorithm::P256Sign].scalar = 1;
+            state.update(start + Duration::from_secs(second), vec![sample]);
+        }
+        let text = render(&state, false);
+        let lines: Vec<&str> = text.lines().skip(3).collect();
+        assert!(lines[0].starts_with("since the start: 3 handshakes, 3 operations (67% batched"), "{text}");
+        assert!(lines[1].starts_with("in the last 1.0 s: 0 handshakes/s, 0 operations/s;"), "{text}");
+        let row = lines.iter().find(|line| line.contains("p-256-sign")).expect("a row");
+        assert_eq!(row.split_whitespace().take(4).collect::<Vec<_>>(), ["p-256-sign", "2", "1", "0"]);
     }
 
     #[test]

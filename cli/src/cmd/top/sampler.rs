@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{PageHandle, ProcessError, Scan, Snapshot, Unseen, boottime, pages_of};
+use hasten_telemetry::{Engine, PageHandle, ProcessError, Scan, Snapshot, Unseen, boottime, pages_of};
 
 use super::state::Sample;
 
@@ -78,8 +78,16 @@ fn sample(page: &PageHandle) -> Sample {
         processes: page.processes.clone(),
         uptime: snapshot.as_ref().map(Snapshot::uptime).unwrap_or_default(),
         boottime: boottime(),
+        disabled: snapshot.as_ref().map(|snapshot| disabled(page, snapshot)).unwrap_or_default(),
         snapshot,
     }
+}
+
+/// Nothing where this user may not open the page that says so.
+fn disabled(page: &PageHandle, snapshot: &Snapshot) -> Vec<Engine> {
+    let Ok(control) = page.control(snapshot) else { return Vec::new() };
+    let engines = snapshot.engines.iter().map(|info| info.engine);
+    engines.filter(|engine| control.is_disabled(*engine).unwrap_or(false)).collect()
 }
 
 fn is_alive(page: &PageHandle) -> bool {

@@ -6,9 +6,9 @@ mod traffic;
 
 use std::time::{Duration, Instant};
 
-use hasten_telemetry::{PageError, Process, Snapshot};
+use hasten_telemetry::{Engine, PageError, Process, Snapshot};
 
-pub(super) use self::engine::in_words;
+pub(in crate::cmd) use self::engine::in_words;
 pub(super) use self::program::{Condition, Program, volume};
 pub(super) use self::traffic::{Direction, ENGINES, Traffic, accelerated};
 
@@ -21,6 +21,8 @@ pub(super) struct Sample {
     /// Time since boot when it was taken: the clock of the page's times.
     pub(super) boottime: Duration,
     pub(super) snapshot: Result<Snapshot, PageError>,
+    /// Engines that are disabled by hand, whether or not a process has seen that.
+    pub(super) disabled: Vec<Engine>,
 }
 
 /// Everything shown, and what the user has chosen to see.

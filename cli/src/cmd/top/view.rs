@@ -103,7 +103,7 @@ fn draw_rest(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Wind
     let height = if area.height >= height.saturating_add(least) { height } else { 0 };
     let [upper, lower] = Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
     if height > 0 {
-        service::draw(frame, upper, &engines, window, theme);
+        service::draw(frame, upper, program, &engines, window, theme);
     }
     warnings::draw(frame, lower, &warnings, theme);
 }

@@ -207,7 +207,9 @@
   }
 
   const TONES = { closed: 'good', up: 'good', open: 'bad', down: 'bad', 'half-open': 'notable', disabled: 'unknown' };
-  const chip = (word) => text('span', word, 'chip ' + (TONES[word] || 'unknown'));
+  // A closed breaker sounds like an engine that is off.
+  const WORDS = { closed: 'in service', open: 'resting', 'half-open': 'on trial' };
+  const chip = (word) => text('span', WORDS[word] || word, 'chip ' + (TONES[word] || 'unknown'));
   const length = (s) => s == null ? '–' : s < 1 ? 'a moment' : format.clock(Math.round(s));
 
   function total(status, name, suits) {

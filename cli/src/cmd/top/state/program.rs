@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
-    Counters, EngineCondition, PageError, Process, Snapshot, SuspensionReport, SuspensionShare, Warning,
-    Window,
+    Counters, Engine, EngineCondition, PageError, Process, Snapshot, SuspensionReport, SuspensionShare,
+    Warning, Window,
 };
 
-use super::{Direction, Sample};
+use super::{Direction, Sample, in_words};
 
 /// Enough for a chart across a wide terminal.
 const HISTORY: usize = 240;
@@ -22,6 +22,7 @@ pub(in crate::cmd::top) struct Program {
     uptime: Duration,
     boottime: Duration,
     condition: Condition,
+    disabled: Vec<Engine>,
     /// Oldest first; the newest is the last.
     past: VecDeque<(Instant, Counters)>,
     interval_by_pid: BTreeMap<u32, Counters>,
@@ -42,6 +43,7 @@ impl Program {
             uptime: Duration::ZERO,
             boottime: Duration::ZERO,
             condition: Condition::Unreadable(PageError::NotAPage),
+            disabled: Vec::new(),
             past: VecDeque::new(),
             interval_by_pid: BTreeMap::new(),
         };
@@ -54,6 +56,7 @@ impl Program {
         self.processes = sample.processes;
         self.uptime = sample.uptime;
         self.boottime = sample.boottime;
+        self.disabled = sample.disabled;
         match sample.snapshot {
             Ok(snapshot) => self.record(now, snapshot),
             Err(error) => {
@@ -150,6 +153,11 @@ impl Program {
     pub(in crate::cmd::top) fn engines(&self) -> Vec<EngineCondition> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         EngineCondition::all(snapshot, |pid| self.is_alive(pid), self.boottime)
+    }
+
+    /// What is said of an engine's state.
+    pub(in crate::cmd::top) fn state_of(&self, engine: &EngineCondition) -> String {
+        in_words(engine, self.disabled.contains(&engine.engine))
     }
 
     /// Whether its processes put handshakes aside; none where none has told.

@@ -21,8 +21,9 @@ pays      lanes a batch needs to be cheaper than one by one
 ratio     compressed size as a part of the uncompressed one
 verified  compressed bytes that were decompressed again and compared
 gathered  bytes held back so that they are compressed together
-closed    the engine is in service; open: it is not, after a fault, and
-          is tried again by itself; disabled: an operator did it
+resting   the engine has failed, and is tried again by itself
+on trial  it is being tried again
+disabled  an operator has taken it out of service
 CPU saved is the server's own estimate; `hasten bench` measures.";
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
