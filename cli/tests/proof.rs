@@ -46,4 +46,11 @@ fn another_release_of_openssl_is_left_alone() {
     let assert = place.run(&["run", "--only", "tls", "--", "./server"]).success();
     assert_eq!(place.stdout(&assert), "./server loaded=no handshake=79\n");
     assert!(place.stderr(&assert).contains("fix: use a build for OpenSSL 3.0"));
+    let words = ["run", "--strict", "--only", "tls", "--", "./server"];
+    assert_eq!(place.stdout(&place.run(&words).code(1)), "", "it was not started");
+    let why = "(OpenSSL 3.5.4); only OpenSSL 3.0 is known";
+    let plan = place.stderr(&place.run(&["run", "--dry-run", "--", "./server"]).success());
+    assert!(plan.contains("tls off: ") && plan.contains(why), "{plan}");
+    let answer = place.stdout(&place.run(&["check", "--", "./server"]).success());
+    assert!(answer.contains("tls off: ") && answer.contains(why), "{answer}");
 }

@@ -1,5 +1,5 @@
 //! The preload libraries in parts of other releases: glibc 2.23 to 2.43 without libgcc_s.so.1, and musl. Whatever they
-//! can do there, every program must run as without them.
+//! can do there, every program must run as without them; and what the plan says beforehand of OpenSSL must be true.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,11 +7,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use hasten_tests::image::{Image, LIBRARIES as FOLDER};
+use hasten_plan::{Config, Decision, Plan, Surroundings, Verdict};
+use hasten_probe::host::cpu::FeatureState;
+use hasten_probe::{Cpu, Environment, Feature, Program};
 use hasten_tests::program::without_library;
 use hasten_tests::{product, tools};
 
 /// Starts a shell, and from it some more processes.
 const PIPELINE: &str = "true && /bin/seq 1 5000 | /bin/grep 7 | /bin/sort -r | /bin/wc; exit 3";
+
+/// What the plan says of TLS for a program of an image, on a CPU with every feature.
+fn verdict(image: &Image, program: &str) -> Verdict {
+    let library_path = Some(image.path("usr/lib/x86_64-linux-gnu").into());
+    let program = image.path(program);
+    let program = Program::inspect(program.as_os_str(), &Environment { path: None, library_path }).unwrap();
+    let state = |feature| FeatureState { feature, cpu: true, kernel: true, usable: true };
+    let cpu = Cpu { features: Feature::ALL.into_iter().map(state).collect(), ..Cpu::default() };
+    let library_directory = product::library().parent().map(Path::to_owned);
+    let surroundings = Surroundings { library_directory, ..Surroundings::default() };
+    Plan::new(&cpu, &program, &Config::default(), &surroundings).verdict("tls").unwrap().clone()
+}
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -86,6 +101,61 @@ fn gzip_acts_in_every_image() {
         }
         // Engines find other matches than zlib does.
         assert_ne!(with.1, stock.1, "{}: zlib's own result", image.name);
+    }
+}
+
+/// The plan reads a text in libcrypto, the library asks OpenSSL for its number.
+#[test]
+fn what_the_plan_promises_for_an_openssl_is_what_the_library_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("linked");
+    compile_for_floor("linked", &program, &["-lssl", "-ldl", "-Wl,--allow-shlib-undefined"]);
+    let mut outcomes = Vec::new();
+    for image in Image::all().into_iter().filter(|image| image.has("libssl.so.3")) {
+        let image = image.with([product::library().as_path(), &program]);
+        let preload = format!("{FOLDER}/libhasten_tls.so");
+        let output = describe(&image.shell(&[("LD_PRELOAD", &preload)], &format!("{FOLDER}/linked")));
+        let promised = match verdict(&image, &format!("{}/linked", &FOLDER[1..])).decision {
+            Decision::Apply => "hooked\n",
+            _ => "plain\n",
+        };
+        assert_eq!(output, (Some(0), promised.to_owned(), String::new()), "{}", image.name);
+        outcomes.push(promised);
+    }
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["hooked\n", "plain\n"], "an image of either kind");
+}
+
+/// OpenSSL 3.5 is that of Debian 13, too.
+#[test]
+fn programs_with_another_openssl_are_off_with_the_reason_and_a_fix() {
+    for (program, with_3_0, with_3_5) in [
+        ("usr/sbin/nginx", (Decision::Apply, "hasten's tests"), "nginx uses "),
+        ("usr/bin/openssl", (Decision::Skip, "nothing in openssl calls epoll_wait"), "openssl uses "),
+        (
+            "usr/sbin/lighttpd",
+            (Decision::Standby, "looks then whether"),
+            "lighttpd does not link libssl.so.3, and would load ",
+        ),
+    ] {
+        for image in Image::all().into_iter().filter(|image| image.has("libssl.so.3")) {
+            let verdict = verdict(&image, program);
+            let (decision, why) = match image.name.as_str() {
+                "ubuntu-24.04" => with_3_0,
+                _ => (Decision::Skip, with_3_5),
+            };
+            assert_eq!(verdict.decision, decision, "{}: {verdict:#?}", image.name);
+            let reason = verdict.reasons.iter().find(|reason| reason.text.contains(why));
+            let reason = reason.unwrap_or_else(|| panic!("{}: {verdict:#?}", image.name));
+            if why == with_3_5 {
+                assert!(
+                    reason.text.ends_with("(OpenSSL 3.5.5); only OpenSSL 3.0 is known"),
+                    "{}",
+                    reason.text
+                );
+                assert!(reason.fix.as_deref().is_some_and(|fix| fix.contains("OpenSSL 3.0")), "{reason:?}");
+            }
+        }
     }
 }
 

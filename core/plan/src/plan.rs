@@ -228,6 +228,7 @@ impl Verdict {
         let host = accelerator.judge_host(cpu, config, surroundings);
         let concerns = config.asks_for(name) || program.is_none_or(|program| accelerator.concerns(program));
         let proof = program.and_then(|program| accelerator.proof(program));
+        let around = program.and_then(|program| accelerator.judge_surroundings(program, surroundings));
         let program = program.map(|program| accelerator.judge_program(program)).unwrap_or_default();
         let (library, found) = match library::find(accelerator, surroundings) {
             Ok(path) => {
@@ -235,7 +236,8 @@ impl Verdict {
                     Carrier::LdPreload => "library",
                     Carrier::NodeOptions => "plugin",
                 };
-                let reason = Reason::favour(format!("the {what} is {}", path.display()));
+                let aside = library::remark(&path, surroundings);
+                let reason = Reason::favour(format!("the {what} is {}{aside}", path.display()));
                 (Some(path), reason)
             }
             Err(reason) => (None, reason),

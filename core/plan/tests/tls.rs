@@ -57,9 +57,14 @@ impl Workshop {
     }
 
     fn verdict(&self, program: &str) -> Verdict {
+        self.verdict_with(program, &[])
+    }
+
+    fn verdict_with(&self, program: &str, environment: &[(&str, PathBuf)]) -> Verdict {
         let program = Program::inspect(self.path(program).as_os_str(), &Environment::default()).unwrap();
         let library_directory = Some(self.0.path().to_owned());
-        let surroundings = Surroundings { library_directory, ..Surroundings::default() };
+        let environment = environment.iter().map(|(name, value)| ((*name).into(), value.into())).collect();
+        let surroundings = Surroundings { library_directory, environment, ..Surroundings::default() };
         let plan = Plan::new(&cpu(), &program, &Config::default(), &surroundings);
         plan.verdict("tls").unwrap().clone()
     }
@@ -197,6 +202,48 @@ fn another_release_of_openssl_is_off_and_the_needed_one_is_named() {
         workshop.caller("nginx", &["SSL_do_handshake", "SSL_set_fd", "epoll_wait"], &[]);
         let why = format!("(OpenSSL {version}); only OpenSSL 3.0 is known");
         workshop.is("nginx", Decision::Skip, None, &why);
+    }
+}
+
+/// As lighttpd with its mod_openssl in Debian 13: the module would load what cannot be helped. A shell may start a program
+/// that brings a library of its own.
+#[test]
+fn what_would_be_loaded_is_looked_at_before_a_standby_is_promised() {
+    for (version, decision) in [("3.5.4", Decision::Skip), ("3.0.19", Decision::Standby)] {
+        let workshop = Workshop::with_openssl(version);
+        workshop.cc("modular", &calls("main", &["dlopen", "epoll_wait"]), &["-Wl,-rpath,@"]);
+        copy(&workshop, "modular", "bash");
+        let (server, shell) = match decision {
+            Decision::Skip => ("and would load", "this system's own is OpenSSL 3.5.4"),
+            _ => ("looks then whether its handshakes can wait", "looks then whether"),
+        };
+        workshop.is("modular", decision, None, server);
+        workshop.is("bash", Decision::Standby, None, shell);
+    }
+    let workshop = Workshop::with_openssl("3.5.4");
+    workshop.cc("modular", &calls("main", &["dlopen", "epoll_wait"]), &["-Wl,-rpath,@"]);
+    let verdict = workshop.verdict("modular");
+    let fix = verdict.reasons.iter().find_map(|reason| reason.fix.as_deref());
+    assert!(fix.is_some_and(|fix| fix.contains("a build for OpenSSL 3.0")), "{verdict:#?}");
+}
+
+/// As with the FIPS module: the library looks at the first handshake, and leaves it to that.
+#[test]
+fn a_configuration_that_puts_another_provider_in_place_is_heeded() {
+    let workshop = Workshop::new();
+    workshop.caller("nginx", &["SSL_do_handshake", "SSL_set_fd", "epoll_wait", "BIO_s_mem"], &[]);
+    let fips = "openssl_conf = init\n[init]\nproviders = list\n[list]\nfips = fips\n[fips]\nactivate = 1\n";
+    let demanded = fips.replace("providers", "alg_section = demands\nproviders")
+        + "[demands]\ndefault_properties = fips=yes\n";
+    for (text, decision, why) in [
+        ("", Decision::Apply, ""),
+        (fips, Decision::Standby, "activates the provider `fips`"),
+        (&demanded, Decision::Skip, "demands `default_properties = fips=yes`"),
+    ] {
+        std::fs::write(workshop.path("openssl.cnf"), text).unwrap();
+        let verdict = workshop.verdict_with("nginx", &[("OPENSSL_CONF", workshop.path("openssl.cnf"))]);
+        assert_eq!(verdict.decision, decision, "{verdict:#?}");
+        assert!(verdict.reasons.iter().any(|reason| reason.text.contains(why)), "{verdict:#?}");
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a session leaves: files, and a summary on the terminal.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use hasten_bench::affinity::Placement;

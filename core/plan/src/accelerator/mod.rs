@@ -48,6 +48,11 @@ pub trait Accelerator: Sync {
     /// What speaks for or against it in this program; all of it, not just the first hindrance.
     fn judge_program(&self, program: &Program) -> Vec<Reason>;
 
+    /// What of the surroundings decides for or against it in this program.
+    fn judge_surroundings(&self, _: &Program, _: &Surroundings) -> Option<Reason> {
+        None
+    }
+
     /// What stands behind a yes for this program; none where a yes is all that there is to say.
     fn proof(&self, _: &Program) -> Option<Proof> {
         None

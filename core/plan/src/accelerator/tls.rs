@@ -2,11 +2,13 @@
 
 mod handshakes;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use hasten_openssl::{LIBSSL, SERIES, is_known_text};
 use hasten_probe::program::Library;
 use hasten_probe::program::habit::Habit;
+use hasten_probe::program::openssl_conf::{self, Takeover};
 use hasten_probe::{Cpu, Feature, Program};
 
 use super::Accelerator;
@@ -115,6 +117,10 @@ impl Accelerator for Tls {
         [accepts, openssl].into_iter().chain(behaves).collect()
     }
 
+    fn judge_surroundings(&self, program: &Program, surroundings: &Surroundings) -> Option<Reason> {
+        provider(program, surroundings)
+    }
+
     fn proof(&self, program: &Program) -> Option<Proof> {
         Some(if program.habit() == Some(Habit::Proven) { Proof::Proven } else { Proof::Expected })
     }
@@ -180,23 +186,69 @@ fn openssl(program: &Program) -> Reason {
         return Reason::against(format!("{name} carries BoringSSL inside, which no preload can reach"))
             .fix("let nginx or HAProxy end TLS in front of it");
     }
-    Reason::idle(format!(
-        "{name} does not link {LIBSSL}: the library stays idle until {name}, or a program that it starts, loads it, and \
-         looks then whether its handshakes can wait"
-    ))
+    unlinked(program, &name)
 }
+
+/// What can still become of a program that does not link OpenSSL: that depends on what there is to load.
+fn unlinked(program: &Program, name: &str) -> Reason {
+    let found = program.on_request(LIBSSL);
+    let unknown = found.filter(|library| library.version.as_deref().is_some_and(|text| !is_known_text(text)));
+    match unknown {
+        // It may start anything, also what brings an OpenSSL of its own.
+        Some(library) if program.is_launcher() => Reason::idle(format!(
+            "{name} does not link {LIBSSL}: the library stays idle until a program that {name} starts brings OpenSSL \
+             {SERIES}; this system's own is {}",
+            says(&library)
+        )),
+        Some(library) => Reason::against(format!(
+            "{name} does not link {LIBSSL}, and would load {} ({}); only OpenSSL {SERIES} is known",
+            library.path.display(),
+            says(&library)
+        ))
+        .fix(OTHER_BUILD),
+        None => Reason::idle(format!(
+            "{name} does not link {LIBSSL}: the library stays idle until {name}, or a program that it starts, loads it, \
+             and looks then whether its handshakes can wait"
+        )),
+    }
+}
+
+fn says(library: &Library) -> &str {
+    library.version.as_deref().unwrap_or("version unknown")
+}
+
+/// The reason against where OpenSSL is configured to have its work done by others: the library leaves it to them.
+fn provider(program: &Program, surroundings: &Surroundings) -> Option<Reason> {
+    let libcrypto = program.library("libcrypto.so.3")?;
+    let named = surroundings.environment.get(OsStr::new("OPENSSL_CONF"));
+    let file = named.map(PathBuf::from).or_else(|| openssl_conf::file(libcrypto))?;
+    let (name, path) = (program.name(), file.display());
+    Some(match openssl_conf::takeover(&file)? {
+        Takeover::Properties(properties) => Reason::against(format!(
+            "{path} demands `default_properties = {properties}`, so another provider than OpenSSL's own does the \
+             handshakes, and they are left to it"
+        ))
+        .fix(format!("name another configuration for {name} with OPENSSL_CONF, if its handshakes need not be so")),
+        Takeover::Provider(provider) => Reason::idle(format!(
+            "{path} activates the provider `{provider}`: the library looks at the first handshake, and stays idle if that \
+             provider does it"
+        )),
+    })
+}
+
+const OTHER_BUILD: &str =
+    "use a build for OpenSSL 3.0, such as that of Debian 12 or Ubuntu 22.04, or its container image";
 
 /// Whether it is the OpenSSL that is known.
 fn version(name: &str, library: &Library) -> Reason {
     let (path, version) = (library.path.display(), library.version.as_deref());
-    let text = format!("{name} uses {path} ({})", version.unwrap_or("version unknown"));
+    let text = format!("{name} uses {path} ({})", says(library));
     match version {
         Some(version) if is_known_text(version) => Reason::favour(text),
         None if library.name == LIBSSL => Reason::idle(format!(
             "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {SERIES}"
         )),
-        _ => Reason::against(format!("{text}; only OpenSSL {SERIES} is known"))
-            .fix(format!("use a build for OpenSSL {SERIES}, such as that of Debian 12 or Ubuntu 22.04")),
+        _ => Reason::against(format!("{text}; only OpenSSL {SERIES} is known")).fix(OTHER_BUILD),
     }
 }
 

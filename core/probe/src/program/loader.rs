@@ -85,6 +85,14 @@ impl Loader {
         closure
     }
 
+    /// What the executable would get if it asked for this library while it runs.
+    pub(crate) fn on_request(&self, name: &str, executable: &Path, elf: &Elf) -> Option<Library> {
+        let objects = [Object::new(executable, elf.clone(), None)];
+        let (path, _) = self.find(name, 0, &objects)?;
+        let version = version::of(name, &path);
+        Some(Library { name: name.to_owned(), path, needed_by: objects[0].name.clone(), version })
+    }
+
     fn find(&self, name: &str, parent: usize, objects: &[Object]) -> Option<(PathBuf, Elf)> {
         if name.contains('/') {
             return usable(PathBuf::from(name));

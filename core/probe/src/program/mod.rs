@@ -8,6 +8,7 @@ pub mod kind;
 pub mod ldcache;
 pub mod loader;
 pub mod node;
+pub mod openssl_conf;
 pub mod privilege;
 pub mod resolve;
 pub mod script;
@@ -41,6 +42,9 @@ pub struct Program {
     /// What the command's name led to, links not followed.
     #[serde(skip)]
     pub file: PathBuf,
+    /// `LD_LIBRARY_PATH`, if the loader would heed it.
+    #[serde(skip)]
+    pub library_path: Option<OsString>,
     pub kind: Kind,
     pub machine: Machine,
     pub linkage: Linkage,
@@ -112,6 +116,7 @@ impl Program {
             scripts: resolved.scripts,
             executable: resolved.executable,
             file: resolved.file,
+            library_path: None,
             machine: Machine::Unknown,
             linkage: Linkage::Unknown { why: String::new() },
             privilege,
@@ -134,8 +139,8 @@ impl Program {
             }
         };
         if let Linkage::Dynamic { libc: Libc::Glibc, .. } = self.linkage {
-            let library_path = environment.library_path.as_deref().filter(|_| !self.privilege.secure_exec);
-            let closure = Loader::new(library_path).closure(&self.executable, elf);
+            self.library_path = environment.library_path.clone().filter(|_| !self.privilege.secure_exec);
+            let closure = Loader::new(self.library_path.as_deref()).closure(&self.executable, elf);
             self.libraries = closure.libraries;
             self.missing = closure.missing;
         }
@@ -182,6 +187,12 @@ impl Program {
     /// The first loaded library whose name starts with `stem`, such as `libssl.so`.
     pub fn library(&self, stem: &str) -> Option<&Library> {
         self.libraries.iter().find(|library| library.name.starts_with(stem))
+    }
+
+    /// The library of this name that it would get if it, or a module of it, asked for one while it runs.
+    pub fn on_request(&self, name: &str) -> Option<Library> {
+        let elf = Elf::open(&self.executable).ok()?;
+        Loader::new(self.library_path.as_deref()).on_request(name, &self.executable, &elf)
     }
 
     /// Whether starting others is what it is for: a shell, `env`, `make`.
