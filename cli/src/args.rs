@@ -71,3 +71,77 @@ impl TypedValueParser for AcceleratorName {
         Some(Box::new(accelerator::names().map(PossibleValue::new)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    type Options = BTreeMap<String, BTreeSet<String>>;
+
+    /// Every command that does something, with its options.
+    fn defined() -> Options {
+        let mut options = Options::new();
+        add(&Args::command(), "hasten", &mut options);
+        options
+    }
+
+    fn add(command: &clap::Command, name: &str, to: &mut Options) {
+        let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        let long = arguments.filter_map(Arg::get_long).map(|long| format!("--{long}")).collect();
+        let subcommands = || command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+        if subcommands().next().is_none() || command.get_arguments().next().is_some() {
+            to.insert(name.to_owned(), long);
+        }
+        subcommands()
+            .for_each(|subcommand| add(subcommand, &format!("{name} {}", subcommand.get_name()), to));
+    }
+
+    /// The rows of the table of all commands: the name, and the options.
+    fn documented(page: &str) -> Options {
+        let table = page.split("## All options").nth(1).and_then(|rest| rest.split("\n## ").next());
+        let rows = table.expect("the section is there").lines().filter(|line| line.starts_with("| `hasten "));
+        let code = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let row = |row: &str| {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let options = code(cells[1]).into_iter().filter(|word| word.starts_with("--"));
+            (code(cells[0]).remove(0), options.collect())
+        };
+        rows.map(row).collect()
+    }
+
+    #[test]
+    fn the_page_has_every_command_with_every_option_and_no_other() {
+        let page = include_str!("../../docs/cli.md");
+        assert_eq!(documented(page), defined(), "docs/cli.md on the left, --help on the right");
+    }
+
+    /// In prose and examples, of which what follows `--` is not ours.
+    #[test]
+    fn no_page_shows_an_option_that_is_not_there() {
+        let defined = defined();
+        let pages = [include_str!("../../docs/cli.md"), include_str!("../../README.md")];
+        for line in pages.iter().flat_map(|page| page.lines()) {
+            let spans = line.split('`').skip(1).step_by(2).chain([line]);
+            for span in spans.filter_map(|span| span.trim().strip_prefix("hasten ")) {
+                let words: Vec<&str> =
+                    span.split_whitespace().take_while(|word| !["--", "#", "&&"].contains(word)).collect();
+                let name = |count: usize| format!("hasten {}", words[..count.min(words.len())].join(" "));
+                let Some(options) = defined.get(&name(2)).or_else(|| defined.get(&name(1))) else { continue };
+                for word in words.iter().filter(|word| word.starts_with("--")) {
+                    let option = word.split('=').next().unwrap_or_default();
+                    let known = options.contains(option) || ["--help", "--version"].contains(&option);
+                    assert!(known, "`hasten {span}`: no option {option}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+}
