@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::Place;
@@ -41,7 +41,7 @@ fn formatted(program: &str, arguments: &[&str], page: &PathBuf) -> Option<Output
 }
 
 /// The command of a page, as words.
-fn words(page: &PathBuf) -> Vec<String> {
+fn words(page: &Path) -> Vec<String> {
     let name = page.file_stem().unwrap().to_string_lossy().into_owned();
     name.split('-').skip(1).map(str::to_owned).collect()
 }

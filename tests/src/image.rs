@@ -49,7 +49,9 @@ impl Image {
         self.root.path().join(file.trim_start_matches('/'))
     }
 
-    fn has(&self, file: &str) -> bool {
+    /// Whether a file of this name is anywhere in it.
+    #[must_use]
+    pub fn has(&self, file: &str) -> bool {
         let mut find = Command::new("find");
         !tools::run(find.arg(self.root.path()).args(["-name", file])).stdout.is_empty()
     }

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use hasten_tests::image::{Image, LIBRARIES as FOLDER};
 use hasten_plan::{Config, Decision, Plan, Surroundings, Verdict};
 use hasten_probe::host::cpu::FeatureState;
 use hasten_probe::{Cpu, Environment, Feature, Program};
+use hasten_tests::image::{Image, LIBRARIES as FOLDER};
 use hasten_tests::program::without_library;
 use hasten_tests::{product, tools};
 

@@ -103,6 +103,8 @@ impl Runtime {
             } else {
                 handshake.owe(*libc::__errno_location());
                 self.ready.push(handshake);
+                // This thread may end, and leave its event loop to another.
+                epoll::rearm(handshake.fd.get());
             }
             before.raise();
             *libc::__errno_location() = errno;

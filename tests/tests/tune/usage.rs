@@ -120,7 +120,10 @@ fn a_full_disk_is_an_error_and_no_panic() {
         let output = tune.hasten().args(arguments).stdout(full).output().unwrap();
         let said = said(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("standard output cannot be written to") && !said.contains("panicked"), "{said}");
+        assert!(
+            said.contains("standard output cannot be written to") && !said.contains("panicked"),
+            "{said}"
+        );
     }
 }
 

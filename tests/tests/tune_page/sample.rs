@@ -41,7 +41,7 @@ pub(crate) fn without_winner(verdict: Verdict) -> Report {
     let screened = |knob: &str, level: &str, change: f64, fate: Fate| Screened {
         setting: setting(knob, level),
         effect: (fate != Fate::Disqualified && fate != Fate::Untried).then(|| effect(change)),
-        bytes: (fate != Fate::Untried).then(|| Effect { change: 0.002, low: 0.001, high: 0.003 }),
+        bytes: (fate != Fate::Untried).then_some(Effect { change: 0.002, low: 0.001, high: 0.003 }),
         pairs: pairs(6, change),
         fate,
     };

@@ -17,7 +17,6 @@ const COUNT: i32 = 6;
 #[derive(Clone, Default)]
 struct Descriptor {
     is_accepted: bool,
-    is_non_blocking: bool,
     registration: Option<(i32, u32, u64)>,
     is_waited_on: bool,
     /// Counts its lives, as far as somebody has seen them.
@@ -29,7 +28,7 @@ pub(crate) fn check(data: &[u8]) {
     let mut model: HashMap<i32, Descriptor> = HashMap::new();
     let mut lives: HashMap<(i32, u64), u64> = HashMap::new();
     for fd in FIRST..FIRST + COUNT {
-        fds::accepted(fd, false);
+        fds::accepted(fd);
         fds::closed(fd);
         model.insert(fd, Descriptor::default());
     }
@@ -54,18 +53,12 @@ pub(crate) fn check(data: &[u8]) {
 }
 
 fn act(descriptor: &mut Descriptor, operation: u8, fd: i32, argument: u8) {
-    let is_unknown =
-        !descriptor.is_accepted && !descriptor.is_non_blocking && descriptor.registration.is_none();
+    let is_unknown = !descriptor.is_accepted && descriptor.registration.is_none();
     match operation % 5 {
         0 => {
-            let is_non_blocking = !argument.is_multiple_of(2);
-            fds::accepted(fd, is_non_blocking);
-            *descriptor = Descriptor {
-                is_accepted: true,
-                is_non_blocking,
-                life: descriptor.life + 1,
-                ..Descriptor::default()
-            };
+            fds::accepted(fd);
+            *descriptor =
+                Descriptor { is_accepted: true, life: descriptor.life + 1, ..Descriptor::default() };
         }
         1 => {
             fds::closed(fd);
@@ -96,7 +89,6 @@ fn act(descriptor: &mut Descriptor, operation: u8, fd: i32, argument: u8) {
 
 fn agree(fd: i32, descriptor: &Descriptor) {
     assert_eq!(fds::is_accepted(fd), descriptor.is_accepted);
-    assert_eq!(fds::is_non_blocking(fd), descriptor.is_non_blocking);
     assert_eq!(fds::is_unwaited(fd), !descriptor.is_waited_on);
     assert_eq!(fds::is_shared(fd), !descriptor.is_waited_on);
     let expected =
