@@ -5,6 +5,7 @@
  * The frames of the suspended handshake belong there, too. Nobody may see them, and nothing of them may change.
  */
 #include "common.h"
+#include <ucontext.h>
 
 enum { WORDS = (600 << 10) / 8, STRIDE = 8, CONNECTIONS = 12 };
 
@@ -45,6 +46,26 @@ static __attribute__((noinline)) uint64_t block_deep(void) {
     return shared.mismatches;
 }
 
+static ucontext_t thread, fiber;
+
+static void sleep_on_it(void) { usleep(10000); }
+
+/* The thread blocks on another stack than its own. */
+static uint64_t block_in_a_fiber(void) {
+    enum { SIZE = 256 << 10 };
+    char *stack = malloc(SIZE);
+    CHECK(stack != NULL && getcontext(&fiber) == 0);
+    fiber.uc_stack.ss_sp = stack;
+    fiber.uc_stack.ss_size = SIZE;
+    fiber.uc_link = &thread;
+    makecontext(&fiber, sleep_on_it, 0);
+    CHECK(swapcontext(&thread, &fiber) == 0);
+    free(stack);
+    return 0;
+}
+
+static uint64_t (*block)(void);
+
 static void watch(int operation, int fd) {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     CHECK(epoll_ctl(epfd, operation, fd, &event) == 0);
@@ -74,7 +95,7 @@ static uint64_t serve(void) {
     while (recv(fd, &byte, 1, MSG_PEEK) < 0) usleep(100);
     for (bool first = true; (result = SSL_do_handshake(ssl)) != 1; first = false) {
         CHECK(SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ);
-        if (first) mismatches = block_deep();
+        if (first) mismatches = block();
         wait_for(fd);
     }
     while ((result = SSL_read(ssl, data, 8)) <= 0) {
@@ -88,8 +109,9 @@ static uint64_t serve(void) {
     return mismatches;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     uint64_t mismatches = 0;
+    block = argc > 1 && is(argv[1], "fiber") ? block_in_a_fiber : block_deep;
     signal(SIGPIPE, SIG_IGN);
     alarm(100);
     server = server_context("rsa-2048");

@@ -319,7 +319,7 @@ names! {
         NestedLoop => "nested-loop",
         /// OpenSSL was given another provider, engine or set of properties while the program runs.
         ReconfiguredOpenssl => "reconfigured-openssl",
-        /// A thread blocked deep in its stack, upon the frames of a suspended handshake.
+        /// A thread blocked on a fiber's stack, or deep in its own, upon the frames of a suspended handshake.
         DeepStack => "deep-stack",
         /// The program has restricted its own system calls.
         Sandbox => "sandbox",
@@ -368,8 +368,8 @@ impl Doubt {
                  program's sandbox off if it has a setting for that, or leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::DeepStack => {
-                "A thread of the program blocked hundreds of kilobytes deeper in its stack than where it shakes hands: \
-                 please report which program it is, and leave TLS out with HASTEN_DISABLE=tls."
+                "A thread of the program blocked on another stack than where it shakes hands (a fiber's), or hundreds of \
+                 kilobytes deeper: please report which program it is, and leave TLS out with HASTEN_DISABLE=tls."
             }
         }
     }

@@ -16,15 +16,17 @@ use libc::{FILE, pollfd};
 use crate::hooks::original;
 use crate::openssl::Ssl;
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::{fds, loans};
+use crate::{fds, loans, slice};
 
 pub(crate) use self::table::{BLOCKING, TOUCHING};
 
 /// The thread is about to block, or to end.
 pub(crate) extern "C" fn before_blocking() {
     if let Some(runtime) = Runtime::existing()
+        && runtime.has_suspended()
         && !runtime.is_inside()
         && !fds::is_vfork_child()
+        && !slice::is_in_signal_handler(&runtime.native_stack())
     {
         runtime.call_in_all();
     }
@@ -42,7 +44,7 @@ pub(crate) extern "C" fn before_connecting(fd: c_int) {
 /// A read of a stream blocks inside the C library, out of sight.
 #[cold]
 fn before_stream(stream: *mut FILE) {
-    if stream.is_null() || Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty()) {
+    if stream.is_null() || !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
     let mut file = MaybeUninit::<libc::stat>::uninit();
@@ -100,6 +102,27 @@ extern "C" fn before_control(fd: c_int, command: c_int) {
     }
 }
 
+/// For a child; its options come second.
+extern "C" fn before_waiting_with(_: *mut c_int, options: c_int) {
+    wait_for_child(options);
+}
+
+/// Third.
+extern "C" fn before_waiting_for(_: libc::pid_t, _: *mut c_int, options: c_int) {
+    wait_for_child(options);
+}
+
+/// Fourth.
+extern "C" fn before_waiting_for_any(_: c_int, _: libc::id_t, _: *mut c_void, options: c_int) {
+    wait_for_child(options);
+}
+
+fn wait_for_child(options: c_int) {
+    if options & libc::WNOHANG == 0 {
+        before_blocking();
+    }
+}
+
 /// A FIFO has no other end yet, perhaps.
 extern "C" fn before_opening(path: *const c_char, flags: c_int) {
     open_at(libc::AT_FDCWD, path, flags);
@@ -116,7 +139,7 @@ extern "C" fn before_opening_a_stream(path: *const c_char) {
 fn open_at(directory: c_int, path: *const c_char, flags: c_int) {
     if flags & libc::O_NONBLOCK != 0
         || path.is_null()
-        || Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty())
+        || !Runtime::existing().is_some_and(Runtime::has_suspended)
     {
         return;
     }
@@ -182,7 +205,7 @@ extern "C" fn before_asking(fd: c_int) {
 
 /// Reads that may block do not if there is something to read.
 pub(crate) extern "C" fn before_reading(fd: c_int) {
-    if Runtime::existing().is_none_or(|runtime| runtime.suspended.borrow().is_empty()) {
+    if !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
     if would_block(fd, libc::POLLIN) {
@@ -199,7 +222,7 @@ fn would_block(fd: c_int, event: libc::c_short) -> bool {
 /// Writes that would block.
 pub(crate) extern "C" fn before_writing(fd: c_int) {
     let Some(runtime) = Runtime::existing() else { return };
-    if !runtime.suspended.borrow().is_empty() && !runtime.is_inside() && would_block(fd, libc::POLLOUT) {
+    if runtime.has_suspended() && !runtime.is_inside() && would_block(fd, libc::POLLOUT) {
         before_blocking();
     }
 }
@@ -255,7 +278,7 @@ mod table {
         BLOCKING C: "Functions in which a thread blocks, or from which it does not return.";
         before_blocking:
             nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait thrd_sleep
-            wait waitpid wait3 wait4 waitid
+            wait
             pthread_join pthread_timedjoin_np pthread_clockjoin_np pthread_barrier_wait
             pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait
             pthread_mutex_timedlock pthread_mutex_clocklock
@@ -281,6 +304,12 @@ mod table {
             splice;
         before_connecting:
             connect;
+        before_waiting_with:
+            wait3;
+        before_waiting_for:
+            waitpid wait4;
+        before_waiting_for_any:
+            waitid;
         before_control:
             fcntl fcntl64;
         before_opening:

@@ -307,7 +307,8 @@ impl Handshake {
     unsafe fn go_on(&self, runtime: &Runtime, call: Call) -> c_int {
         let waits = self.state.get() == State::Waiting && !self.is_pressed();
         // Where frames of the server lie in the way, and callbacks of it may run, it goes on from another depth.
-        if waits || (self.slice.is_covered() && self.state.get() != State::Returned) {
+        let is_covered = self.slice.is_covered() || !self.is_on_its_stack();
+        if waits || (is_covered && self.state.get() != State::Returned) {
             return call.would_block();
         }
         runtime.ready.forget(self);
@@ -335,9 +336,15 @@ impl Handshake {
         matches!(self.state.get(), State::Waiting | State::Ready)
     }
 
-    /// Whether frames of the server lie where its own would have to be, and another thread may look at them.
+    /// Whether its frames cannot be put back at this moment: the thread is on another stack, a fiber's or a signal's; or
+    /// frames of the server lie in their place, and another thread may look at them.
     pub(crate) fn is_out_of_reach(&self) -> bool {
-        self.has_frames() && self.slice.is_covered() && !slice::is_only_thread()
+        self.has_frames()
+            && (!self.is_on_its_stack() || (self.slice.is_covered() && !slice::is_only_thread()))
+    }
+
+    fn is_on_its_stack(&self) -> bool {
+        self.runtime.native_stack().contains(&slice::here())
     }
 
     /// Keeps what the function has returned until the server comes for it.

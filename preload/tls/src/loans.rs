@@ -23,7 +23,7 @@ use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::{Runtime, SUSPENDED};
 use crate::suspension::{self, Cause};
-use crate::{epoll, fds};
+use crate::{epoll, fds, slice};
 
 /// Counts what threads want of each other.
 static WANTED: AtomicU32 = AtomicU32::new(0);
@@ -200,6 +200,9 @@ pub(crate) fn move_descriptor(fd: c_int) {
 #[cold]
 fn release_suspended(fd: c_int, cause: Option<Cause>) {
     if let Some(runtime) = Runtime::existing() {
+        if slice::is_in_signal_handler(&runtime.native_stack()) {
+            return;
+        }
         runtime.call_in_if(|handshake| handshake.fd.get() == fd);
     }
     if let Some(cause) = cause {
@@ -230,9 +233,12 @@ fn before_wait() -> Option<&'static Runtime> {
     if SUSPENDED.load(Relaxed) == 0 {
         return None;
     }
-    let runtime = Runtime::existing().filter(|runtime| !runtime.is_inside() && !fds::is_vfork_child())?;
+    let runtime = Runtime::existing().filter(|runtime| runtime.has_suspended())?;
+    if runtime.is_inside() || fds::is_vfork_child() || slice::is_in_signal_handler(&runtime.native_stack()) {
+        return None;
+    }
     runtime.call_in_all();
-    (!runtime.suspended.borrow().is_empty()).then_some(runtime)
+    runtime.has_suspended().then_some(runtime)
 }
 
 impl Runtime {

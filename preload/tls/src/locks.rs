@@ -80,9 +80,7 @@ unsafe fn take(original: Lock, timed: &Original<TimedLock>, expired: c_int, lock
 }
 
 fn has_suspended() -> bool {
-    Runtime::existing().is_some_and(|runtime| {
-        !runtime.is_inside() && runtime.suspended.try_borrow().is_ok_and(|list| !list.is_empty())
-    })
+    Runtime::existing().is_some_and(|runtime| runtime.has_suspended() && !runtime.is_inside())
 }
 
 #[cold]

@@ -247,6 +247,12 @@ impl Runtime {
         start..end
     }
 
+    /// Whether a handshake of this thread is suspended, as far as can be told: a signal handler may ask at any time.
+    #[inline]
+    pub(crate) fn has_suspended(&self) -> bool {
+        self.suspended.try_borrow().is_ok_and(|list| !list.is_empty())
+    }
+
     /// Calls in what the frames of the server would soon lie upon.
     #[inline]
     pub(crate) fn keep_clear(&self) {

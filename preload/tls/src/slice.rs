@@ -25,9 +25,11 @@
 
 use core::arch::naked_asm;
 use core::cell::{Cell, UnsafeCell};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::{MaybeUninit, offset_of};
 use core::ops::Range;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// How much deeper than the first a later call may be without frames being put aside: a sixteenth of the stack, within
 /// these bounds.
@@ -185,6 +187,60 @@ pub(crate) fn has_room(stack: &Range<usize>) -> bool {
 
 fn gap(stack: &Range<usize>) -> usize {
     (stack.len() / 16).clamp(SMALLEST_GAP, LARGEST_GAP)
+}
+
+/// Where the C library's code is.
+static LIBC: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+
+/// Learns where a signal handler returns to.
+pub(crate) fn init() {
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
+        // SAFETY: the dynamic linker passes a valid description; names are C strings.
+        unsafe {
+            let info = &*info;
+            if info.dlpi_name.is_null() || !CStr::from_ptr(info.dlpi_name).to_bytes().ends_with(b"/libc.so.6")
+            {
+                return 0;
+            }
+            let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
+            let is_code = |header: &&libc::Elf64_Phdr| {
+                header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0
+            };
+            if let Some(code) = headers.iter().find(is_code) {
+                let start = info.dlpi_addr as usize + code.p_vaddr as usize;
+                LIBC.0.store(start, Relaxed);
+                LIBC.1.store(start + code.p_memsz as usize, Relaxed);
+            }
+        }
+        1
+    }
+    // SAFETY: the callback only writes two statics.
+    unsafe { libc::dl_iterate_phdr(Some(look), null_mut()) };
+}
+
+/// Whether a signal handler runs on this stack: what it has interrupted, such as an allocation, must not be entered again.
+///
+/// The kernel puts a frame on the stack that begins with the address of the C library's call of rt_sigreturn(2), and goes on
+/// with flags, of which there are three, and a null pointer.
+#[cold]
+pub(crate) fn is_in_signal_handler(stack: &Range<usize>) -> bool {
+    /// `mov rax, 15; syscall`, which debuggers and unwinders go by, too.
+    const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    /// As far as a handler's own frames may reach.
+    const LOOK: usize = 64 << 10;
+    let (start, end) = (LIBC.0.load(Relaxed), LIBC.1.load(Relaxed));
+    let here = here() & !7;
+    if !stack.contains(&here) || end < start + RETURN.len() {
+        return false;
+    }
+    let words = LOOK.min(stack.end - here) / 8;
+    // SAFETY: frames of this thread, above our own, on its stack.
+    let frames = unsafe { core::slice::from_raw_parts(here as *const usize, words) };
+    frames.windows(3).any(|frame| {
+        let is_frame = (start..end - RETURN.len()).contains(&frame[0]) && frame[1] & !7 == 0 && frame[2] == 0;
+        // SAFETY: code of the C library, which is never unloaded.
+        is_frame && unsafe { *(frame[0] as *const [u8; 9]) } == RETURN
+    })
 }
 
 /// Whether nobody else can look at this stack. Asks the kernel, which has one link more than two for each thread.
@@ -414,6 +470,23 @@ mod tests {
     /// The part of the native stack for which the gap is smallest.
     fn stack() -> Range<usize> {
         here() - SMALLEST_GAP - ROOM - 4096..native_stack().end.min(here() + 4096)
+    }
+
+    #[test]
+    fn a_signal_handler_is_told_from_other_code() {
+        static SEEN: AtomicUsize = AtomicUsize::new(0);
+        extern "C" fn handler(_: c_int) {
+            SEEN.store(1 + usize::from(is_in_signal_handler(&native_stack())), Relaxed);
+        }
+        init();
+        let handler: extern "C" fn(c_int) = handler;
+        // SAFETY: the handler reads its stack and writes a static; the signal goes to this thread.
+        unsafe {
+            libc::signal(libc::SIGUSR2, handler as libc::sighandler_t);
+            libc::raise(libc::SIGUSR2);
+        }
+        assert_eq!(SEEN.load(Relaxed), 2);
+        assert!(!is_in_signal_handler(&native_stack()));
     }
 
     #[test]

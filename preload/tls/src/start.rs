@@ -10,7 +10,7 @@ use crate::runtime::Runtime;
 use crate::suspension::{self, Cause};
 use crate::{
     batch, blocking, config, device, exchange, fds, handshake, hooks, keys, locks, openssl, providers,
-    shortcuts,
+    shortcuts, slice,
 };
 
 /// Run by the dynamic linker, before the program's own constructors.
@@ -79,6 +79,7 @@ fn is_fit() -> bool {
     }
     fds::init();
     locks::init();
+    slice::init();
     suspension::init();
     // SAFETY: the handlers only touch this thread's handshakes, atomics and counter slot.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };

@@ -3,6 +3,7 @@
 mod conditions;
 mod deep;
 mod descriptors;
+mod handlers;
 mod keys;
 mod loops;
 mod others;
