@@ -5,16 +5,20 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use hasten_plan::nearest;
 
 use crate::args::Args;
 use crate::failure::Failure;
-use crate::output::read_or_not;
+use crate::output::{is_dumb, read_or_not};
 
 /// What the words ask for; if nothing is left to do, how the process ends.
 pub(crate) fn parse(words: &[OsString]) -> Result<Args, ExitCode> {
-    Args::try_parse_from(words).map_err(|error| end(&with_suggestion(error, words)))
+    // clap takes continuous integration for a terminal with colours, whatever TERM says.
+    let colour = if is_dumb() { ColorChoice::Never } else { ColorChoice::Auto };
+    let parsed = Args::command().color(colour).try_get_matches_from(words);
+    let parsed = parsed.and_then(|matches| Args::from_arg_matches(&matches));
+    parsed.map_err(|error| end(&with_suggestion(error, words)))
 }
 
 fn end(error: &clap::Error) -> ExitCode {

@@ -108,11 +108,12 @@ fn batches_that_do_not_pay_are_named_by_what_the_pages_ask_for() {
             program.live.extend(pages.iter().map(|lanes| page(*lanes)));
         })
     };
-    let thin = filling(2, &[5, 4]);
+    let thin = filling(2, &[3, 2]);
     assert_eq!(codes(&thin), ["lanes-below-break-even"]);
-    let expected = "batches of rsa-2048-sign fill 2.0 lanes on average, and only 4 or more pay off";
+    let expected = "batches of rsa-2048-sign fill 2.0 lanes on average, and 4 or more pay off: the break-even is set to 2";
     assert_eq!(warnings(&thin)[0].message, expected);
-    assert!(codes(&filling(4, &[5, 4])).is_empty());
+    assert!(codes(&filling(4, &[3, 2])).is_empty());
+    assert!(codes(&filling(2, &[4])).is_empty(), "as it was measured");
     assert!(codes(&filling(2, &[])).is_empty(), "nobody has told what pays");
 }
 

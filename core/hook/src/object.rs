@@ -46,6 +46,7 @@ pub(crate) struct Relocation<'a> {
 /// An object that stays loaded while this exists.
 pub(crate) struct Object {
     handle: *mut c_void,
+    is_of_hasten: bool,
     /// Stays loaded when this is gone.
     is_pinned: Cell<bool>,
     base: usize,
@@ -78,6 +79,7 @@ impl Object {
         }
         let mut object = Object {
             handle,
+            is_of_hasten: is_of_hasten(&found.name),
             is_pinned: Cell::new(false),
             base: found.base,
             code: Vec::new(),
@@ -169,6 +171,12 @@ impl Object {
         self.has_code_at(crate::original::Library::is as *const () as usize)
     }
 
+    /// Whether it is one of the preload libraries, whose calls are nobody's business: that they look for the functions that
+    /// they stand in for, say.
+    pub(crate) fn is_of_hasten(&self) -> bool {
+        self.is_of_hasten || self.is_own()
+    }
+
     /// What `dlsym` takes; valid as long as this is.
     pub(crate) fn handle(&self) -> *mut c_void {
         self.handle
@@ -226,6 +234,12 @@ impl Object {
         }
         true
     }
+}
+
+/// Whether a file is a preload library, or what loads them.
+pub(crate) fn is_of_hasten(path: &CStr) -> bool {
+    let path = path.to_bytes();
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path).starts_with(b"libhasten")
 }
 
 /// Whether the headers are still mapped where they were found.

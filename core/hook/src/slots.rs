@@ -116,7 +116,7 @@ pub(crate) fn mix() {
 /// The object is loaded, relocated, and cannot be unloaded meanwhile. Each
 /// hook has the C prototype of the function it stands in for.
 pub(crate) unsafe fn rewrite(object: &Object, tables: &[&[Hook]]) {
-    if object.is_own() || LEFT_ALONE.contains(&object.soname()) {
+    if object.is_of_hasten() || LEFT_ALONE.contains(&object.soname()) {
         return;
     }
     look_for_system_calls(object);

@@ -16,7 +16,7 @@ use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::interposer;
-use crate::object::Object;
+use crate::object::{Object, is_of_hasten};
 use crate::original::Library;
 use crate::slots::{self, By, Hook};
 
@@ -35,7 +35,6 @@ struct Wake {
 }
 
 const SYMBOL: &CStr = c"hasten_wake_2";
-const NAMES: &str = "libhasten_";
 
 /// The only symbol that a library exports; the number is that of the layout. It points to what is the library's own: the
 /// dynamic linker takes a name that several libraries export to the first of them, in all of them.
@@ -82,11 +81,7 @@ pub(crate) fn hooks() -> &'static [Hook] {
 /// The library that has the slots already.
 fn first() -> Option<&'static Wake> {
     let (list, _) = slots::loaded();
-    let named = list.iter().filter(|found| {
-        let path = found.name.to_bytes();
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-        name.starts_with(NAMES.as_bytes())
-    });
+    let named = list.iter().filter(|found| is_of_hasten(&found.name));
     named.filter_map(Object::open).filter(|object| !object.is_own()).find_map(|object| {
         // SAFETY: the object is loaded; what has this name is an `Exported`, and the preload library stays loaded from here on.
         let wake = unsafe {

@@ -34,7 +34,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// How much deeper than the first a later call may be without frames being put aside: a sixteenth of the stack, within
 /// these bounds.
 const SMALLEST_GAP: usize = 32 << 10;
-const LARGEST_GAP: usize = 256 << 10;
+const LARGEST_GAP: usize = 64 << 10;
 
 /// What must be left of the stack below the gap for libssl, as for a thread of a stock server.
 const ROOM: usize = 96 << 10;

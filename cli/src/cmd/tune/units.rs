@@ -37,7 +37,10 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 
 /// `3%`, `0.03`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
-    let what = "a share such as 3%";
+    share_such_as(text, "a share such as 3%")
+}
+
+fn share_such_as(text: &str, what: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => number(percent, &[("", 0.01)], what)?,
         None => number(text, &[("", 1.0)], what)?,
@@ -47,7 +50,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 
 /// Like [`share`], or `any` for no limit.
 pub(super) fn growth(text: &str) -> Result<f64, String> {
-    if text == "any" { Ok(f64::INFINITY) } else { share(text) }
+    if text == "any" { Ok(f64::INFINITY) } else { share_such_as(text, "a share such as 1%, or `any`") }
 }
 
 fn number(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, String> {
