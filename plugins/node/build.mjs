@@ -36,14 +36,10 @@ async function plugin(outdir, plugins = []) {
   await build({ ...common, entryPoints: others, outdir, plugins });
   await build({ ...common, ...OLD, entryPoints: { register }, outdir, plugins });
   const file = path.join(outdir, 'register.js');
-  fs.writeFileSync(file, withEager(askingOnce(fs.readFileSync(file, 'utf8'))) + UNCOUNTED);
+  fs.writeFileSync(file, withEager(askingOnce(fs.readFileSync(file, 'utf8'))));
   fs.writeFileSync(path.join(outdir, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
   fs.copyFileSync(path.join(here, 'README.md'), path.join(outdir, 'README.md'));
 }
-
-// `node --test --experimental-test-coverage` counts every file that was loaded. This one is loaded before it can know that somebody counts, and is
-// none of the program's, so V8 is told another name than a file's.
-const UNCOUNTED = '//# sourceURL=hasten:register\n';
 
 // What is loaded first has to be read by releases that know nothing of what the plugin is written in, nor of the names with `node:`. It ends there at once.
 const OLD = {

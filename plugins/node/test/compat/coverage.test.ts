@@ -59,15 +59,3 @@ onEach('c8', async (release, t) => {
   const { plain } = await sameAsPlain(app, release, ['node_modules/c8/bin/c8.js', '--reporter=text', 'node', 'main.js'], { starts: 2 });
   assert.match(plain.stdout, /sign\.js .* 50 /);
 }, { only: [20, 24] });
-
-// The plugin's own file is loaded before it can know that somebody counts.
-onEach("node's own test runner", async (release, t) => {
-  const app = App.create(t, { ...FILES, 'sign.test.js': "require('node:test')('signs', () => { require('./sign').sign(1); });\n" });
-  const sums: string[] = [];
-  for (const plugin of [false, true]) {
-    const { stdout } = await app.run(release, ['--test', '--experimental-test-coverage', 'sign.test.js'], { plugin, env: { HASTEN_NODE_STATS: '' } });
-    sums.push(/all files.*/.exec(stdout)?.[0].replace(/\s+/g, ' ') ?? stdout);
-  }
-  assert.match(sums[0]!, /^all files \|/);
-  assert.equal(sums[1], sums[0]);
-}, { from: 20 });
