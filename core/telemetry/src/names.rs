@@ -368,7 +368,7 @@ impl Doubt {
                  program's sandbox off if it has a setting for that, or leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::DeepStack => {
-                "A thread of the program blocked on another stack than where it shakes hands (a fiber's), or hundreds of \
+                "A thread of the program blocked on another stack than where it shakes hands (a fiber's), or tens of \
                  kilobytes deeper: please report which program it is, and leave TLS out with HASTEN_DISABLE=tls."
             }
         }
