@@ -51,6 +51,8 @@ fn haproxy_reloads_again_and_again_without_losing_a_client() {
     for _ in 0..4 {
         wait_for_batches(worker(&haproxy));
         let old = workers(&haproxy);
+        // Workers serve before the master is ready: until then any HAProxy, a stock one too, ignores the signal.
+        wait::until("the master to be ready", || catches(haproxy.pid(), Signal::USR2));
         haproxy.signal(Signal::USR2).unwrap();
         wait::until("the old worker to end", || {
             let now = workers(&haproxy);
@@ -179,6 +181,13 @@ fn workers(subject: &Subject) -> BTreeSet<u32> {
 
 fn worker(subject: &Subject) -> u32 {
     wait::for_some("a worker", || subject.workers().first().copied())
+}
+
+/// Whether a process has a handler for a signal.
+fn catches(process: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+    u64::from_str_radix(caught, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
 }
 
 /// Waits until the processes around `pid` batch.
