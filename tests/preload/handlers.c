@@ -3,13 +3,12 @@
  *
  * What they interrupt is an allocation, most likely, and libssl allocates: nothing may go on inside of them.
  */
-#include "common.h"
+#include "serve.h"
 #include <sys/time.h>
 
 enum { CONNECTIONS = 8, ROUNDS = 20000, BLOCKS = 64 };
 
-static SSL_CTX *server;
-static int epfd, listener, port, inside;
+static int inside;
 static volatile sig_atomic_t signals, within;
 
 static void wait_a_moment(int number) {
@@ -56,65 +55,20 @@ static void churn(void) {
     }
     while (signals < 4) {
     }
+    signals = 0;
     CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
     for (int i = 0; i < BLOCKS; i++) free(blocks[i]);
-}
-
-static void watch(int fd) {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    CHECK(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == 0);
-}
-
-static void wait_for(int fd) {
-    struct epoll_event event;
-    for (int i = 0; i < 1000; i++) {
-        if (epoll_wait(epfd, &event, 1, 20000) == 1 && event.data.fd == fd) return;
-    }
-    CHECK(false);
-}
-
-static void serve(bool churns) {
-    char data[8], byte;
-    int result;
-    pid_t visitor = send_clients(port, 1, 1, 0, true);
-    wait_for(listener);
-    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    CHECK(fd >= 0);
-    watch(fd);
-    SSL *ssl = SSL_new(server);
-    SSL_set_accept_state(ssl);
-    CHECK(SSL_set_fd(ssl, fd) == 1);
-    while (recv(fd, &byte, 1, MSG_PEEK) < 0) usleep(100);
-    while ((result = SSL_do_handshake(ssl)) != 1) {
-        CHECK(SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ);
-        if (churns) churn();
-        churns = false;
-        wait_for(fd);
-    }
-    while ((result = SSL_read(ssl, data, 8)) <= 0) {
-        CHECK(SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ);
-        wait_for(fd);
-    }
-    CHECK(SSL_write(ssl, "pong", 4) == 4);
-    SSL_free(ssl);
-    close(fd);
-    CHECK(failures_of(visitor) == 0);
 }
 
 int main(void) {
     struct sigaction action = {.sa_handler = wait_a_moment, .sa_flags = SA_RESTART};
     CHECK(CRYPTO_set_mem_functions(allocate, allocate_again, release) == 1);
-    signal(SIGPIPE, SIG_IGN);
+    /* The alarm that ends a program that hangs is one of these signals here. */
+    open_server("rsa-2048");
+    alarm(0);
     CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-    server = server_context("rsa-2048");
-    listener = listen_on_loopback(&port);
-    epfd = epoll_create1(EPOLL_CLOEXEC);
-    watch(listener);
-    serve(false);
-    for (int i = 0; i < CONNECTIONS; i++) {
-        signals = 0;
-        serve(true);
-    }
+    serve_a_visitor(NULL);
+    for (int i = 0; i < CONNECTIONS; i++) serve_a_visitor(churn);
     printf("OpenSSL inside of a handler: %d\n", inside);
     return finish();
 }

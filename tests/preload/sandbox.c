@@ -3,7 +3,7 @@
  *
  * "late" has served a client before, "early" has not.
  */
-#include "common.h"
+#include "serve.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -32,60 +32,15 @@ static void forbid(bool by_system_call) {
     else CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
-static SSL_CTX *server;
-static int epfd, listener, port;
-
-static void watch(int fd) {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    CHECK(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == 0);
-}
-
-static void wait_for(int fd) {
-    struct epoll_event event;
-    for (int i = 0; i < 1000; i++) {
-        if (epoll_wait(epfd, &event, 1, 20000) == 1 && event.data.fd == fd) return;
-    }
-    CHECK(false);
-}
-
-static bool serve(void) {
-    char data[8];
-    int result;
-    wait_for(listener);
-    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    CHECK(fd >= 0);
-    watch(fd);
-    SSL *ssl = SSL_new(server);
-    SSL_set_accept_state(ssl);
-    CHECK(SSL_set_fd(ssl, fd) == 1);
-    while ((result = SSL_do_handshake(ssl)) != 1) {
-        if (SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ) return false;
-        wait_for(fd);
-    }
-    while ((result = SSL_read(ssl, data, 8)) <= 0) {
-        if (SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ) return false;
-        wait_for(fd);
-    }
-    bool good = SSL_write(ssl, "pong", 4) == 4;
-    SSL_free(ssl);
-    close(fd);
-    return good;
-}
-
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     int served = 0;
-    signal(SIGPIPE, SIG_IGN);
-    alarm(100);
-    server = server_context("p-256");
-    listener = listen_on_loopback(&port);
-    epfd = epoll_create1(EPOLL_CLOEXEC);
-    watch(listener);
+    open_server("p-256");
     pid_t visitors = send_clients(port, 1, 12, 0, false);
-    for (int i = 0; i < 6 && !is(what, "early"); i++) served += serve();
+    for (int i = 0; i < 6 && !is(what, "early"); i++) served += serve(NULL);
     forbid(is(what, "system-call"));
     while (served < 12) {
-        if (!serve()) break;
+        if (!serve(NULL)) break;
         served++;
     }
     printf("served %d, failed visits %d\n", served, failures_of(visitors));

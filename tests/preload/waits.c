@@ -4,15 +4,14 @@
  * The client begins its handshake; the server calls into libssl once, and then
  * asks for a lock, or reads. Stock, the answer is on its way by then.
  */
-#include "common.h"
+#include "serve.h"
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <threads.h>
 
-static SSL_CTX *server, *client;
-static int epfd, listener, port;
+static SSL_CTX *client;
 static const char *what;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -106,46 +105,6 @@ static void *other(void *argument) {
     return NULL;
 }
 
-static void watch(int operation, int fd) {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    CHECK(epoll_ctl(epfd, operation, fd, &event) == 0);
-}
-
-static void wait_for(int fd) {
-    struct epoll_event event;
-    for (int i = 0; i < 100; i++) {
-        if (epoll_wait(epfd, &event, 1, 20000) == 1 && event.data.fd == fd) return;
-    }
-    CHECK(false);
-}
-
-/* Serves one client; with `asks`, it asks for the lock in the middle of the handshake. */
-static void serve(bool asks) {
-    char data[8], byte;
-    int result;
-    wait_for(listener);
-    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    CHECK(fd >= 0);
-    watch(EPOLL_CTL_ADD, fd);
-    SSL *ssl = SSL_new(server);
-    SSL_set_accept_state(ssl);
-    CHECK(SSL_set_fd(ssl, fd) == 1);
-    while (recv(fd, &byte, 1, MSG_PEEK) < 0) usleep(100);
-    while ((result = SSL_do_handshake(ssl)) != 1) {
-        CHECK(SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ);
-        if (asks) ask();
-        asks = false;
-        wait_for(fd);
-    }
-    while ((result = SSL_read(ssl, data, 8)) <= 0) {
-        CHECK(SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ);
-        wait_for(fd);
-    }
-    CHECK(SSL_write(ssl, "pong", 4) == 4);
-    SSL_free(ssl);
-    close(fd);
-}
-
 /* Record locks are a process's, so the other is one. */
 static bool attend_a_process(void) {
     int status;
@@ -154,7 +113,7 @@ static bool attend_a_process(void) {
     CHECK(child >= 0);
     if (child == 0) _exit(!visit_while_holding(held[1]));
     CHECK(read(held[0], &byte, 1) == 1);
-    serve(true);
+    CHECK(serve(ask));
     CHECK(waitpid(child, &status, 0) == child);
     return status == 0;
 }
@@ -170,7 +129,7 @@ static bool attend_a_thread(void) {
     }
     CHECK(pthread_create(&thread, NULL, other, &progress) == 0);
     CHECK(read(held[0], &byte, 1) == 1);
-    serve(true);
+    CHECK(serve(ask));
     CHECK(pthread_join(thread, NULL) == 0);
     if (is(what, "once")) CHECK(pthread_join(another, NULL) == 0);
     return progress;
@@ -180,12 +139,8 @@ int main(int argc, char **argv) {
     char name[] = "/tmp/hasten-waits-XXXXXX";
     int ends[2];
     what = argc > 1 ? argv[1] : "";
-    signal(SIGPIPE, SIG_IGN);
-    alarm(100);
-    server = server_context("rsa-2048");
+    open_server("rsa-2048");
     client = client_context(0);
-    listener = listen_on_loopback(&port);
-    epfd = epoll_create1(EPOLL_CLOEXEC);
     CHECK(pipe(held) == 0 && pipe(ends) == 0 && mtx_init(&c_mutex, mtx_plain) == thrd_success);
     stream = fdopen(ends[0], "r");
     stream_end = ends[1];
@@ -193,12 +148,7 @@ int main(int argc, char **argv) {
     CHECK(stream != NULL && file >= 0 && unlink(name) == 0);
     event = eventfd(0, EFD_CLOEXEC);
     CHECK(event >= 0 && snprintf(fifo, sizeof(fifo), "%s.fifo", name) > 0 && mkfifo(fifo, 0600) == 0);
-    watch(EPOLL_CTL_ADD, listener);
-    for (int i = 0; i < 2; i++) {
-        pid_t visitor = send_clients(port, 1, 1, 0, true);
-        serve(false);
-        CHECK(failures_of(visitor) == 0);
-    }
+    for (int i = 0; i < 2; i++) serve_a_visitor(NULL);
     printf("progress %d\n", is(what, "record") ? attend_a_process() : attend_a_thread());
     CHECK(unlink(fifo) == 0);
     return finish();

@@ -3,6 +3,7 @@
 mod conditions;
 mod deep;
 mod descriptors;
+mod exceptions;
 mod handlers;
 mod keys;
 mod loops;
