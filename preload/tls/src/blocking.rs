@@ -18,10 +18,11 @@ use crate::openssl::Ssl;
 use crate::runtime::{Runtime, SUSPENDED};
 use crate::{fds, loans, slice};
 
-pub(crate) use self::table::{BLOCKING, TOUCHING};
+pub(crate) use self::table::{BLOCKING, ONCE, TOUCHING};
 
 /// The thread is about to block, or to end.
 pub(crate) extern "C" fn before_blocking() {
+    fds::next_moment();
     if let Some(runtime) = Runtime::existing()
         && runtime.has_suspended()
         && !runtime.is_inside()
@@ -198,6 +199,7 @@ pub(crate) fn before_system_call(number: c_long, second: c_long) {
 
 /// Something is asked of a connection by its descriptor: what lies unread, perhaps, until the client has answered.
 extern "C" fn before_asking(fd: c_int) {
+    fds::next_moment();
     if Runtime::existing().is_none_or(|runtime| !runtime.is_inside()) {
         loans::release_descriptor(fd);
     }
@@ -216,7 +218,7 @@ pub(crate) extern "C" fn before_reading(fd: c_int) {
 fn would_block(fd: c_int, event: libc::c_short) -> bool {
     let mut ready = pollfd { fd, events: event, revents: 0 };
     // SAFETY: one descriptor in a local variable; asks without waiting.
-    !fds::is_non_blocking(fd) && unsafe { original::poll.get()(&raw mut ready, 1, 0) == 0 }
+    !fds::is_still_non_blocking(fd) && unsafe { original::poll.get()(&raw mut ready, 1, 0) == 0 }
 }
 
 /// Writes that would block.
@@ -251,7 +253,7 @@ mod table {
     use super::*;
 
     macro_rules! table {
-        ($table:ident $library:ident: $why:literal; $($before:ident: $($name:ident)*;)*) => {
+        ($table:ident $library:ident by $by:ident: $why:literal; $($before:ident: $($name:ident)*;)*) => {
             $($(
                 #[allow(non_snake_case)]
                 mod $name {
@@ -266,7 +268,7 @@ mod table {
             pub(crate) static $table: &[Hook] = &[$($(Hook {
                 name: hasten_hook::c_name!($name),
                 library: Library::$library,
-                by: By::Program,
+                by: By::$by,
                 required: false,
                 function: $name::FUNCTION,
                 original: &$name::ORIGINAL,
@@ -275,7 +277,7 @@ mod table {
     }
 
     table! {
-        BLOCKING C: "Functions in which a thread blocks, or from which it does not return.";
+        BLOCKING C by Program: "Functions in which a thread blocks, or from which it does not return.";
         before_blocking:
             nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait thrd_sleep
             wait
@@ -318,8 +320,6 @@ mod table {
             openat openat64 __openat_2 __openat64_2;
         before_opening_a_stream:
             fopen fopen64 freopen freopen64;
-        before_once:
-            pthread_once call_once;
         before_character:
             getc fgetc _IO_getc fgetwc getwc;
         before_scanning:
@@ -333,7 +333,13 @@ mod table {
     }
 
     table! {
-        TOUCHING Ssl: "Functions that change an SSL in the middle of its handshake.";
+        ONCE C by Application: "What runs once. OpenSSL asks for that many times in a handshake, and waits for nobody then.";
+        before_once:
+            pthread_once call_once;
+    }
+
+    table! {
+        TOUCHING Ssl by Program: "Functions that change an SSL in the middle of its handshake.";
         before_touching:
             SSL_set_bio SSL_set_fd SSL_set_rfd SSL_set_wfd SSL_set0_rbio SSL_set0_wbio SSL_set_SSL_CTX SSL_set_session
             SSL_set_accept_state SSL_set_connect_state SSL_connect SSL_set_ssl_method SSL_stateless SSL_sendfile

@@ -24,7 +24,7 @@ pub(crate) unsafe fn accept4(
     before_accepting(fd);
     // SAFETY: the program's call.
     let connection = unsafe { original(fd, address, len, flags) };
-    fds::accepted(connection);
+    fds::accepted(connection, flags & libc::SOCK_NONBLOCK != 0);
     connection
 }
 
@@ -37,7 +37,7 @@ pub(crate) unsafe fn accept(
     before_accepting(fd);
     // SAFETY: the program's call.
     let connection = unsafe { original(fd, address, len) };
-    fds::accepted(connection);
+    fds::accepted(connection, false);
     connection
 }
 

@@ -3,13 +3,16 @@
 //!
 //! The kernel keeps all this but does not tell, and a resumed handshake
 //! must be reported under the server's own cookie. One lock-free entry per
-//! descriptor, in lazily committed memory; 40 bytes each.
+//! descriptor, in lazily committed memory; 56 bytes each.
 //!
 //! A descriptor can be closed, and its number used again, in ways that are
 //! not seen (io_uring, close_range, a system call made by hand). So a
 //! registration counts only for the socket that was registered, which the
 //! kernel tells by a number that it never gives twice. And a vfork child,
 //! which closes descriptors of its own while it has our memory, is not heard.
+//!
+//! What the kernel has said of a socket holds for a moment: until a thread of
+//! this process waits, or uses a function that may change it.
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -25,6 +28,9 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 static SILENT: AtomicBool = AtomicBool::new(false);
 
+/// The present moment; descriptors of which nothing was asked have moment 0.
+static MOMENT: AtomicU64 = AtomicU64::new(1);
+
 #[derive(Debug)]
 struct Entry {
     /// ACCEPTED | SUSPENDED | (epfd + 1) << 32 | events
@@ -37,6 +43,10 @@ struct Entry {
     generation: AtomicU64,
     /// The socket that is registered, by the kernel's number; 0: not known.
     socket: AtomicU64,
+    /// The moment at which the kernel said that this is what the number stands for.
+    same: AtomicU64,
+    /// The moment at which the kernel said that it does not block.
+    non_blocking: AtomicU64,
 }
 
 /// Waited on by two threads, an epoll instance belongs to neither: which of
@@ -86,10 +96,17 @@ pub(crate) fn init() {
     }
 }
 
+/// What was asked of the kernel has to be asked again. This is called when a handshake is suspended and none was before, and
+/// from then on for everything that may change an answer.
+pub(crate) fn next_moment() {
+    MOMENT.fetch_add(1, Relaxed);
+}
+
 /// A connection was accepted under this number: all that was known is stale.
-pub(crate) fn accepted(fd: c_int) {
+pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
     if let Some(entry) = entry(fd) {
         entry.waiter.store(0, Relaxed);
+        entry.non_blocking.store(if non_blocking { MOMENT.load(Relaxed) } else { 0 }, Relaxed);
         entry.socket.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
         entry.state.store(ACCEPTED, Relaxed);
@@ -105,6 +122,7 @@ pub(crate) fn closed(fd: c_int) {
     }
     if entry.state.load(Relaxed) != 0 {
         entry.state.store(0, Relaxed);
+        entry.non_blocking.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
     }
     if entry.waiter.load(Relaxed) != 0 {
@@ -151,7 +169,10 @@ pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option
 
 /// Learns which socket is to be registered; returns the one that was known.
 pub(crate) fn learn_new_socket(fd: c_int) -> u64 {
-    entry(fd).map_or(0, |entry| entry.socket.swap(socket(fd), Relaxed))
+    entry(fd).map_or(0, |entry| {
+        entry.same.store(MOMENT.load(Relaxed), Relaxed);
+        entry.socket.swap(socket(fd), Relaxed)
+    })
 }
 
 /// It was not registered.
@@ -184,12 +205,21 @@ pub(crate) fn learn_socket(fd: c_int) -> bool {
     })
 }
 
-/// Whether the socket that was registered is still what the number stands for.
+/// Whether the socket that was registered is still what the number stands for. Asks the kernel.
 pub(crate) fn is_same_socket(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| {
-        let known = entry.socket.load(Relaxed);
-        known != 0 && (is_silent() || known == socket(fd))
+        let (known, moment) = (entry.socket.load(Relaxed), MOMENT.load(Relaxed));
+        let is_same = known != 0 && (is_silent() || known == socket(fd));
+        entry.same.store(if is_same { moment } else { 0 }, Relaxed);
+        is_same
     })
+}
+
+/// As `is_same_socket`, once in a moment. Only while handshakes are suspended.
+pub(crate) fn is_still_same_socket(fd: c_int) -> bool {
+    let is_known =
+        |entry: &Entry| entry.socket.load(Relaxed) != 0 && entry.same.load(Relaxed) == MOMENT.load(Relaxed);
+    entry(fd).is_some_and(is_known) || is_same_socket(fd)
 }
 
 /// A child of vfork has our memory until it executes another program, and descriptors of its own.
@@ -251,12 +281,24 @@ pub(crate) fn is_accepted(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & ACCEPTED != 0)
 }
 
-/// Whether operations on it never block at this moment. Asks the kernel: another process may share the socket and change
+/// Whether operations on it do not block at this moment. Asks the kernel: another process may share the socket and change
 /// that, without a word.
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {
+    let moment = MOMENT.load(Relaxed);
     // SAFETY: F_GETFL only reads flags.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    flags >= 0 && flags & libc::O_NONBLOCK != 0
+    let is_so = flags >= 0 && flags & libc::O_NONBLOCK != 0;
+    // The end of others is not always seen.
+    if let Some(entry) = entry(fd).filter(|entry| is_so && entry.state.load(Relaxed) != 0) {
+        entry.non_blocking.store(moment, Relaxed);
+    }
+    is_so
+}
+
+/// As `is_non_blocking`, once in a moment. Only while handshakes are suspended.
+pub(crate) fn is_still_non_blocking(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.non_blocking.load(Relaxed) == MOMENT.load(Relaxed))
+        || is_non_blocking(fd)
 }
 
 #[inline]
@@ -284,7 +326,7 @@ mod tests {
     fn follows_a_descriptor_through_its_life() {
         assert_eq!(registration(9), None, "before init nothing is known");
         init();
-        accepted(9);
+        accepted(9, false);
         assert!(is_accepted(9));
         assert_eq!(registration(9), None);
 
@@ -304,7 +346,7 @@ mod tests {
         assert!(!is_accepted(9));
 
         add(5, 9, 1);
-        accepted(9);
+        accepted(9, false);
         assert_eq!(registration(9), None, "a reused number starts afresh");
 
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -313,7 +355,23 @@ mod tests {
         assert!(is_same_socket(one) && !is_same_socket(other));
         // SAFETY: both are open.
         assert_eq!(unsafe { libc::dup2(other, one) }, one);
-        assert!(!is_same_socket(one), "replaced without a word");
+        assert!(is_still_same_socket(one), "nothing has been asked in this moment but that it was the same");
+        next_moment();
+        assert!(!is_still_same_socket(one) && !is_same_socket(one), "replaced without a word");
+
+        // SAFETY: it is open.
+        let set = |flags: c_int| assert_eq!(unsafe { libc::fcntl(other, libc::F_SETFL, flags) }, 0);
+        accepted(other, false);
+        set(libc::O_NONBLOCK);
+        assert!(is_still_non_blocking(other));
+        set(0);
+        assert!(!is_non_blocking(other));
+        next_moment();
+        assert!(!is_still_non_blocking(other), "asked anew in another moment");
+        accepted(other, true);
+        assert!(is_still_non_blocking(other), "its flags came with it");
+        closed(other);
+        assert!(!is_still_non_blocking(other), "the next one of this number");
 
         waited_on(5);
         assert!(!is_shared(5));
@@ -324,7 +382,7 @@ mod tests {
         assert!(!is_shared(5), "another epoll instance under the same number");
 
         for fd in [-1, CAPACITY as c_int, c_int::MAX] {
-            accepted(fd);
+            accepted(fd, true);
             add(1, fd, 2);
             closed(fd);
             assert_eq!(registration(fd), None);

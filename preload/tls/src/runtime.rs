@@ -14,6 +14,7 @@
 mod offload;
 
 use core::cell::{Cell, RefCell};
+use core::ffi::c_int;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 use std::sync::Mutex;
@@ -436,13 +437,18 @@ impl Runtime {
         if fd < 0 || !self.turn.sleeps() || !core::ptr::eq(handshake.runtime, self) {
             return false;
         }
+        // Answers of this moment are those since the first handshake was suspended.
+        let (is_same, is_non_blocking): (fn(c_int) -> bool, fn(c_int) -> bool) =
+            if SUSPENDED.load(Ordering::Relaxed) == 0 {
+                (fds::is_same_socket, fds::is_non_blocking)
+            } else {
+                (fds::is_still_same_socket, fds::is_still_non_blocking)
+            };
         let registered = match fds::registration(fd) {
-            Some(registration) => {
-                registration.epfd == epfd && !registration.one_shot() && fds::is_same_socket(fd)
-            }
+            Some(registration) => registration.epfd == epfd && !registration.one_shot() && is_same(fd),
             None => self.turn.registers_late.get() && fds::is_accepted(fd) && fds::learn_socket(fd),
         };
-        registered && fds::is_non_blocking(fd)
+        registered && is_non_blocking(fd)
     }
 
     fn queue_of(&self, handshake: &Handshake) -> &Queue {
@@ -579,7 +585,9 @@ impl Runtime {
 pub(crate) fn count_suspended(handshake: &Handshake, suspended: bool) {
     let list = &handshake.runtime.suspended;
     if suspended {
-        SUSPENDED.fetch_add(1, Ordering::Relaxed);
+        if SUSPENDED.fetch_add(1, Ordering::Relaxed) == 0 {
+            fds::next_moment();
+        }
         list.borrow_mut().push(handshake);
         let near = &handshake.runtime.near;
         near.set(near.get().max(handshake.slice.near()));

@@ -19,7 +19,7 @@ use crate::{
 static CONSTRUCTOR: extern "C" fn() = load;
 
 static INTERPOSER: Interposer = Interposer::new(
-    &[hooks::HOOKS, blocking::BLOCKING, blocking::TOUCHING],
+    &[hooks::HOOKS, blocking::BLOCKING, blocking::ONCE, blocking::TOUCHING],
     &[Library::Ssl, Library::Crypto],
     is_fit,
     Told { before_load, before_system_call: blocking::before_system_call, before_sandbox },

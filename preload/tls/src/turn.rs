@@ -88,6 +88,7 @@ impl Turn {
     /// The server has dealt with all events and asks for more.
     pub(crate) fn begin(&self, epfd: c_int, timeout: c_int) {
         waits(epfd, timeout);
+        fds::next_moment();
         if self.epfd.replace(epfd) != epfd || fds::is_unwaited(epfd) {
             fds::waited_on(epfd);
         }

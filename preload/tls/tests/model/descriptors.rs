@@ -28,7 +28,7 @@ pub(crate) fn check(data: &[u8]) {
     let mut model: HashMap<i32, Descriptor> = HashMap::new();
     let mut lives: HashMap<(i32, u64), u64> = HashMap::new();
     for fd in FIRST..FIRST + COUNT {
-        fds::accepted(fd);
+        fds::accepted(fd, false);
         fds::closed(fd);
         model.insert(fd, Descriptor::default());
     }
@@ -56,7 +56,7 @@ fn act(descriptor: &mut Descriptor, operation: u8, fd: i32, argument: u8) {
     let is_unknown = !descriptor.is_accepted && descriptor.registration.is_none();
     match operation % 5 {
         0 => {
-            fds::accepted(fd);
+            fds::accepted(fd, false);
             *descriptor =
                 Descriptor { is_accepted: true, life: descriptor.life + 1, ..Descriptor::default() };
         }
