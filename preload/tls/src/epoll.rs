@@ -39,18 +39,27 @@ pub(crate) unsafe fn control(
     }
     // Another thread may have the event, and go on with the handshake, before the call is back.
     let before = (op == libc::EPOLL_CTL_ADD).then(|| fds::learn_new_socket(fd));
+    if op != libc::EPOLL_CTL_DEL {
+        fds::changing(fd);
+    }
     // SAFETY: the server's call.
     let result = unsafe { original(epfd, op, fd, event) };
     if result != 0 {
         if let Some(before) = before {
             fds::restore_socket(fd, before);
         }
+        if op != libc::EPOLL_CTL_DEL && fds::unchanged(fd) {
+            rearm(fd);
+        }
         return result;
     }
     // The kernel does not look at the event when it deletes, and has read it otherwise.
     let event = if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
     // SAFETY: null, or valid because the kernel could read it.
-    fds::controlled(epfd, op, fd, unsafe { event.as_ref().copied() });
+    let is_untold = fds::controlled(epfd, op, fd, unsafe { event.as_ref().copied() });
+    if is_untold {
+        rearm(fd);
+    }
     if let Some(runtime) = Runtime::existing()
         && runtime.turn.expected_registration.get() == fd
         && op == libc::EPOLL_CTL_ADD
@@ -216,12 +225,16 @@ fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: 
 
 /// Makes the kernel tell an edge again, for a connection on which something may lie unread.
 pub(crate) fn rearm(fd: c_int) {
-    let Some(registration) = fds::registration(fd).filter(Registration::edge_triggered) else { return };
+    let Some(registration) = fds::to_rearm(fd).filter(Registration::edge_triggered) else { return };
     // One that reports once is armed by its server alone.
     if !registration.one_shot() && fds::is_same_socket(fd) {
         let mut event = epoll_event { events: registration.events, u64: registration.cookie };
-        // SAFETY: what the server has registered, once more.
-        unsafe { original::epoll_ctl.get()(registration.epfd, libc::EPOLL_CTL_MOD, fd, &raw mut event) };
+        // SAFETY: what the server has registered, once more; errno is this thread's.
+        unsafe {
+            let errno = *libc::__errno_location();
+            original::epoll_ctl.get()(registration.epfd, libc::EPOLL_CTL_MOD, fd, &raw mut event);
+            *libc::__errno_location() = errno;
+        }
     }
 }
 

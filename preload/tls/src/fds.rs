@@ -33,7 +33,7 @@ static MOMENT: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Debug)]
 struct Entry {
-    /// ACCEPTED | SUSPENDED | (epfd + 1) << 32 | events
+    /// ACCEPTED | CHANGING | SUSPENDED | UNTOLD | (epfd + 1) << 32 | events
     state: AtomicU64,
     /// epoll_event.data
     cookie: AtomicU64,
@@ -54,12 +54,16 @@ struct Entry {
 const SHARED: u64 = u64::MAX;
 
 const ACCEPTED: u64 = 1 << 63;
+/// A thread is in a call of epoll_ctl for it: what is registered may be new already, and bring events to other threads.
+const CHANGING: u64 = 1 << 62;
 /// A handshake on it is suspended.
 const SUSPENDED: u64 = 1 << 61;
+/// An edge has to be told again, which could not be done while it was changing, or before it was registered.
+const UNTOLD: u64 = 1 << 60;
 /// What is true of the descriptor with whichever epoll instance.
 const KEPT: u64 = ACCEPTED | SUSPENDED;
 const EPFD_SHIFT: u32 = 32;
-const EPFD_MASK: u64 = (1 << 29) - 1;
+const EPFD_MASK: u64 = (1 << 28) - 1;
 
 /// How a descriptor is registered with an epoll instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,9 +156,22 @@ pub(crate) fn is_shared(epfd: c_int) -> bool {
     entry(epfd).is_none_or(|entry| matches!(entry.waiter.load(Relaxed), 0 | SHARED))
 }
 
-/// A successful `epoll_ctl`.
-pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) {
-    let Some(entry) = entry(fd) else { return };
+/// Before an `epoll_ctl` that adds or changes.
+pub(crate) fn changing(fd: c_int) {
+    if let Some(entry) = entry(fd) {
+        entry.state.fetch_or(CHANGING, AcqRel);
+    }
+}
+
+/// It has failed. Whether an edge is to be told again.
+#[cold]
+pub(crate) fn unchanged(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.state.fetch_and(!(CHANGING | UNTOLD), AcqRel) & UNTOLD != 0)
+}
+
+/// A successful `epoll_ctl`. Whether an edge is to be told again.
+pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) -> bool {
+    let Some(entry) = entry(fd) else { return false };
     let registered = match event {
         Some(event) if operation != libc::EPOLL_CTL_DEL => {
             entry.cookie.store(event.u64, Relaxed);
@@ -164,7 +181,15 @@ pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option
     };
     // Whether a handshake is suspended changes on other threads.
     let with = |state: u64| Some(state & KEPT | registered & !KEPT);
-    let _ = entry.state.fetch_update(AcqRel, Relaxed, with);
+    let before = entry.state.fetch_update(AcqRel, Relaxed, with).unwrap_or(0);
+    registered != 0 && before & UNTOLD != 0
+}
+
+/// The registration of a descriptor for which an edge is to be told again; none if whoever registers it does that.
+pub(crate) fn to_rearm(fd: c_int) -> Option<Registration> {
+    let is_unsettled = |state: u64| state & CHANGING != 0 || state >> EPFD_SHIFT & EPFD_MASK == 0;
+    let note = |state: u64| is_unsettled(state).then_some(state | UNTOLD);
+    entry(fd)?.state.fetch_update(AcqRel, Relaxed, note).is_err().then(|| registration(fd))?
 }
 
 /// Learns which socket is to be registered; returns the one that was known.
@@ -372,6 +397,21 @@ mod tests {
         assert!(is_still_non_blocking(other), "its flags came with it");
         closed(other);
         assert!(!is_still_non_blocking(other), "the next one of this number");
+
+        // An event may come, and a handshake go on, while epoll_ctl is under way.
+        add(5, 9, 1);
+        assert_eq!(to_rearm(9).map(|known| known.cookie), Some(1));
+        changing(9);
+        assert_eq!(to_rearm(9), None, "what is registered may be another by now");
+        let event = epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: 2 };
+        assert!(controlled(5, libc::EPOLL_CTL_MOD, 9, Some(event)), "it is up to whoever registers");
+        assert_eq!(to_rearm(9).map(|known| known.cookie), Some(2));
+        changing(9);
+        assert!(!unchanged(9));
+        controlled(5, libc::EPOLL_CTL_DEL, 9, None);
+        assert_eq!(to_rearm(9), None);
+        changing(9);
+        assert!(controlled(6, libc::EPOLL_CTL_ADD, 9, Some(event)));
 
         waited_on(5);
         assert!(!is_shared(5));

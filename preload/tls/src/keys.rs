@@ -48,8 +48,11 @@ impl Entry {
 /// looked at only by who keeps the slot's EVP_PKEY alive.
 static TABLE: [Slot; SLOTS] =
     [const { Slot { pkey: AtomicPtr::new(null_mut()), entry: AtomicPtr::new(null_mut()) } }; SLOTS];
-static WRITER: Mutex<usize> = Mutex::new(0);
+pub(crate) static WRITER: Mutex<Count> = Mutex::new(0);
 static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
+
+/// How many keys there are.
+pub(crate) type Count = usize;
 
 struct Slot {
     /// Null: never used, a search ends here. `REMOVED`: free again, a search goes on.

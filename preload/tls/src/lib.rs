@@ -31,6 +31,7 @@ mod exchange;
 mod fdcalls;
 mod fds;
 mod fetch;
+mod forks;
 mod handshake;
 mod hooks;
 mod kdf;

@@ -14,7 +14,6 @@
 mod offload;
 
 use core::cell::{Cell, RefCell};
-use core::ffi::c_int;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 use std::sync::Mutex;
@@ -63,9 +62,11 @@ thread_local! {
 }
 
 /// Runtimes whose threads have ended, for the next threads.
-static ENDED: Mutex<Vec<Recycled>> = Mutex::new(Vec::new());
+pub(crate) static ENDED: Mutex<Ended> = Mutex::new(Vec::new());
 
-struct Recycled(&'static Runtime);
+pub(crate) type Ended = Vec<Recycled>;
+
+pub(crate) struct Recycled(&'static Runtime);
 
 // SAFETY: a runtime without suspended handshakes has nothing that is bound to its thread.
 unsafe impl Send for Recycled {}
@@ -437,13 +438,10 @@ impl Runtime {
         if fd < 0 || !self.turn.sleeps() || !core::ptr::eq(handshake.runtime, self) {
             return false;
         }
-        // Answers of this moment are those since the first handshake was suspended.
-        let (is_same, is_non_blocking): (fn(c_int) -> bool, fn(c_int) -> bool) =
-            if SUSPENDED.load(Ordering::Relaxed) == 0 {
-                (fds::is_same_socket, fds::is_non_blocking)
-            } else {
-                (fds::is_still_same_socket, fds::is_still_non_blocking)
-            };
+        // Answers of this moment hold since the first handshake was suspended.
+        let any = SUSPENDED.load(Ordering::Relaxed) > 0;
+        let is_same = if any { fds::is_still_same_socket } else { fds::is_same_socket };
+        let is_non_blocking = if any { fds::is_still_non_blocking } else { fds::is_non_blocking };
         let registered = match fds::registration(fd) {
             Some(registration) => registration.epfd == epfd && !registration.one_shot() && is_same(fd),
             None => self.turn.registers_late.get() && fds::is_accepted(fd) && fds::learn_socket(fd),

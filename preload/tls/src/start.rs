@@ -9,7 +9,7 @@ use hasten_telemetry::{EngineClass, Reason, slot};
 use crate::runtime::Runtime;
 use crate::suspension::{self, Cause};
 use crate::{
-    batch, blocking, config, device, exchange, fds, handshake, hooks, keys, locks, openssl, providers,
+    batch, blocking, config, device, exchange, fds, forks, handshake, hooks, keys, locks, openssl, providers,
     shortcuts, slice,
 };
 
@@ -60,10 +60,16 @@ fn before_sandbox() {
 
 extern "C" fn before_fork() {
     blocking::before_blocking();
+    forks::hold();
+}
+
+extern "C" fn in_parent() {
+    forks::release();
 }
 
 /// The pools wipe themselves in a child (MADV_WIPEONFORK). Handshakes of other threads are not its business.
 extern "C" fn in_child() {
+    forks::release();
     fds::note_process();
     GENERATION.fetch_add(1, Relaxed);
     if let Some(runtime) = Runtime::existing() {
@@ -81,8 +87,8 @@ fn is_fit() -> bool {
     locks::init();
     slice::init();
     suspension::init();
-    // SAFETY: the handlers only touch this thread's handshakes, atomics and counter slot.
-    unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
+    // SAFETY: the handlers only touch this thread's handshakes, locks, atomics and counter slot.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     true
 }
 
