@@ -29,7 +29,15 @@ static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// The present moment; descriptors of which nothing was asked have moment 0.
-static MOMENT: AtomicU64 = AtomicU64::new(1);
+static MOMENT: Moment = Moment(AtomicU64::new(1));
+
+/// Every thread writes it in each turn of its loop: not beside what all of them read.
+#[repr(align(64))]
+struct Moment(AtomicU64);
+
+fn moment() -> u64 {
+    MOMENT.0.load(Relaxed)
+}
 
 #[derive(Debug)]
 struct Entry {
@@ -103,14 +111,14 @@ pub(crate) fn init() {
 /// What was asked of the kernel has to be asked again. This is called when a handshake is suspended and none was before, and
 /// from then on for everything that may change an answer.
 pub(crate) fn next_moment() {
-    MOMENT.fetch_add(1, Relaxed);
+    MOMENT.0.fetch_add(1, Relaxed);
 }
 
 /// A connection was accepted under this number: all that was known is stale.
 pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
     if let Some(entry) = entry(fd) {
         entry.waiter.store(0, Relaxed);
-        entry.non_blocking.store(if non_blocking { MOMENT.load(Relaxed) } else { 0 }, Relaxed);
+        entry.non_blocking.store(if non_blocking { moment() } else { 0 }, Relaxed);
         entry.socket.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
         entry.state.store(ACCEPTED, Relaxed);
@@ -195,7 +203,7 @@ pub(crate) fn to_rearm(fd: c_int) -> Option<Registration> {
 /// Learns which socket is to be registered; returns the one that was known.
 pub(crate) fn learn_new_socket(fd: c_int) -> u64 {
     entry(fd).map_or(0, |entry| {
-        entry.same.store(MOMENT.load(Relaxed), Relaxed);
+        entry.same.store(moment(), Relaxed);
         entry.socket.swap(socket(fd), Relaxed)
     })
 }
@@ -204,6 +212,8 @@ pub(crate) fn learn_new_socket(fd: c_int) -> u64 {
 pub(crate) fn restore_socket(fd: c_int, before: u64) {
     if let Some(entry) = entry(fd) {
         entry.socket.store(before, Relaxed);
+        // Asked of another socket, perhaps.
+        entry.same.store(0, Relaxed);
     }
 }
 
@@ -233,7 +243,7 @@ pub(crate) fn learn_socket(fd: c_int) -> bool {
 /// Whether the socket that was registered is still what the number stands for. Asks the kernel.
 pub(crate) fn is_same_socket(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| {
-        let (known, moment) = (entry.socket.load(Relaxed), MOMENT.load(Relaxed));
+        let (known, moment) = (entry.socket.load(Relaxed), moment());
         let is_same = known != 0 && (is_silent() || known == socket(fd));
         entry.same.store(if is_same { moment } else { 0 }, Relaxed);
         is_same
@@ -242,8 +252,7 @@ pub(crate) fn is_same_socket(fd: c_int) -> bool {
 
 /// As `is_same_socket`, once in a moment. Only while handshakes are suspended.
 pub(crate) fn is_still_same_socket(fd: c_int) -> bool {
-    let is_known =
-        |entry: &Entry| entry.socket.load(Relaxed) != 0 && entry.same.load(Relaxed) == MOMENT.load(Relaxed);
+    let is_known = |entry: &Entry| entry.socket.load(Relaxed) != 0 && entry.same.load(Relaxed) == moment();
     entry(fd).is_some_and(is_known) || is_same_socket(fd)
 }
 
@@ -309,7 +318,7 @@ pub(crate) fn is_accepted(fd: c_int) -> bool {
 /// Whether operations on it do not block at this moment. Asks the kernel: another process may share the socket and change
 /// that, without a word.
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {
-    let moment = MOMENT.load(Relaxed);
+    let moment = moment();
     // SAFETY: F_GETFL only reads flags.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
     let is_so = flags >= 0 && flags & libc::O_NONBLOCK != 0;
@@ -322,8 +331,7 @@ pub(crate) fn is_non_blocking(fd: c_int) -> bool {
 
 /// As `is_non_blocking`, once in a moment. Only while handshakes are suspended.
 pub(crate) fn is_still_non_blocking(fd: c_int) -> bool {
-    entry(fd).is_some_and(|entry| entry.non_blocking.load(Relaxed) == MOMENT.load(Relaxed))
-        || is_non_blocking(fd)
+    entry(fd).is_some_and(|entry| entry.non_blocking.load(Relaxed) == moment()) || is_non_blocking(fd)
 }
 
 #[inline]
@@ -383,6 +391,10 @@ mod tests {
         assert!(is_still_same_socket(one), "nothing has been asked in this moment but that it was the same");
         next_moment();
         assert!(!is_still_same_socket(one) && !is_same_socket(one), "replaced without a word");
+
+        learn_new_socket(one);
+        restore_socket(one, 1);
+        assert!(!is_still_same_socket(one), "what was learned is not what was known before");
 
         // SAFETY: it is open.
         let set = |flags: c_int| assert_eq!(unsafe { libc::fcntl(other, libc::F_SETFL, flags) }, 0);
