@@ -5,6 +5,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod choice;
 mod cmd;
 mod denied;
 mod failure;

@@ -229,3 +229,23 @@ fn a_wrong_configuration_is_an_error_here_too() {
     let assert = place.run(&["check"]).code(2);
     assert!(place.stderr(&assert).contains("did you mean `enabled`?"));
 }
+
+/// It answers for the `run` that would be started in the same shell.
+#[test]
+fn what_run_is_told_to_leave_out_is_off_here_too() {
+    let place = Place::new();
+    place.add_packer();
+    let decision = |flags: &[&str], variables: &[(&str, &str)]| {
+        let arguments = [&["check", "--json"], flags, &["--", "./packer"]].concat();
+        let output = place.hasten(&arguments).envs(variables.iter().copied()).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let accelerators = report["program"]["accelerators"].as_array().unwrap();
+        accelerators.iter().find(|accelerator| accelerator["name"] == "gzip").unwrap()["decision"].clone()
+    };
+    assert_eq!(decision(&[], &[]), "apply");
+    assert_eq!(decision(&["--without", "gzip"], &[]), "skip");
+    assert_eq!(decision(&["--only", "tls"], &[]), "skip");
+    assert_eq!(decision(&[], &[("HASTEN_WITHOUT", "gzip")]), "skip");
+    assert_eq!(decision(&[], &[("HASTEN_ONLY", "tls")]), "skip");
+    assert_eq!(decision(&["--only", "gzip"], &[("HASTEN_ONLY", "tls")]), "apply");
+}

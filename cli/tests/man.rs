@@ -112,12 +112,12 @@ fn examples_are_shown_line_by_line_as_they_are_typed() {
 }
 
 #[test]
-fn every_variable_of_the_readme_is_in_the_manual() {
+fn every_variable_of_the_documents_is_in_the_manual() {
     let (_place, pages) = pages();
     let main = pages.iter().find(|page| page.ends_with("hasten.1")).unwrap();
     let text = fs::read_to_string(main).unwrap();
-    let readme = include_str!("../../README.md");
-    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `"));
+    let document = include_str!("../../docs/configuration.md");
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
     let names: Vec<_> =
         rows.filter_map(|row| row.split('`').next()).filter(|name| name.starts_with("HASTEN_")).collect();
     assert!(names.len() > 10, "{names:?}");

@@ -3,20 +3,20 @@
 mod node;
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{Cell, Color};
 use hasten_plan::findings::{Finding, Group, State, findings};
 use hasten_plan::hooks::{self, Binding};
-use hasten_plan::{Config, Plan, Surroundings, Verdict, host_verdicts};
+use hasten_plan::{Plan, Surroundings, Verdict, host_verdicts};
 use hasten_probe::host::kernel::Kernel;
 use hasten_probe::program::{Libc, Linkage};
 use hasten_probe::{Cpu, Environment, Host, Probe, Program};
 use serde::Serialize;
 
 use self::node::NodeReport;
+use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::render::{self, Style};
@@ -50,9 +50,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, requires = "program")]
     hooks: bool,
 
-    /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
-    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
-    config: Option<OsString>,
+    #[command(flatten)]
+    choice: Choice,
 
     /// A program to look at: a path, or a name to find in PATH
     #[arg(value_name = "PROGRAM")]
@@ -102,8 +101,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
 
 impl Report {
     fn gather(args: &CheckArgs) -> Result<Self, Failure> {
-        let file = args.config.as_deref().filter(|file| !file.is_empty());
-        let config = Config::load(file.map(Path::new))?;
+        let config = args.choice.config()?;
         let surroundings = Surroundings::current();
         let host = Probe::new().host();
         let program = match args.program.first() {

@@ -3,20 +3,19 @@
 mod devices;
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use hasten_plan::accelerator;
-use hasten_plan::config::Wish;
 use hasten_plan::devices::Outlook;
 use hasten_plan::process::CpuList;
 use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict, misspelt_variable};
 use hasten_probe::program::elf::Machine;
 use hasten_probe::{Environment, Probe, Program};
 
-use crate::args::AcceleratorName;
+use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::render::{self, say};
 
@@ -43,15 +42,8 @@ pub(crate) struct RunArgs {
     #[arg(long, short = 'n')]
     dry_run: bool,
 
-    /// Apply nothing but these accelerators
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_ONLY", hide_env_values = true,
-          value_parser = AcceleratorName)]
-    only: Option<Vec<String>>,
-
-    /// Leave these accelerators out
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_WITHOUT", hide_env_values = true,
-          value_parser = AcceleratorName)]
-    without: Vec<String>,
+    #[command(flatten)]
+    choice: Choice,
 
     /// Decompress everything that the gzip engines compress and compare, before it leaves
     #[arg(long)]
@@ -68,10 +60,6 @@ pub(crate) struct RunArgs {
     /// Print nothing about the plan
     #[arg(long, short, env = "HASTEN_QUIET", hide_env_values = true, value_parser = FalseyValueParser::new())]
     quiet: bool,
-
-    /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
-    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
-    config: Option<OsString>,
 
     /// The command to start, with its arguments
     // Without `allow_hyphen_values`: a misspelt option in front of it is no command.
@@ -163,20 +151,10 @@ fn variables(plan: &Plan) -> Vec<(&str, Option<OsString>)> {
 
 impl RunArgs {
     fn load_config(&self) -> Result<Config, Failure> {
-        // In service files and manifests an empty variable means one that is not set.
-        let given =
-            |names: &[String]| names.iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
-        let file = self.config.as_deref().filter(|file| !file.is_empty());
-        let mut config = Config::load(file.map(Path::new))?;
+        let mut config = self.choice.config()?;
         config.strict |= self.strict;
         config.gzip.verify_always = self.verify;
         config.gc_advice = self.gc_advice(&config)?;
-        config.prefer(Wish {
-            only_source: "--only".into(),
-            without_source: "--without".into(),
-            only: self.only.as_deref().map(given).filter(|names| !names.is_empty()),
-            without: given(&self.without),
-        });
         Ok(config)
     }
 

@@ -4,7 +4,7 @@
 pub(super) type Row = (String, String);
 
 const COMMAND_PAGE: &str = include_str!("../../../../docs/cli.md");
-const README: &str = include_str!("../../../../README.md");
+const CONFIGURATION_PAGE: &str = include_str!("../../../../docs/configuration.md");
 
 /// Files that more than one command has.
 const CONFIGURATION: (&str, &str) = (
@@ -48,10 +48,10 @@ pub(super) fn usual_exit_codes() -> Vec<Row> {
         .to_vec()
 }
 
-/// Variables that `command` heeds, from README.md: with `hasten` and `hasten run` all of them.
+/// Variables that `command` heeds, from docs/configuration.md: with `hasten` and `hasten run` all of them.
 pub(super) fn variables(command: &str) -> Vec<Row> {
     let names: &[&str] = match command {
-        "hasten" | "hasten-run" => return rows(README, "| variable |"),
+        "hasten" | "hasten-run" => return rows(CONFIGURATION_PAGE, "| variable | read by |"),
         "hasten-check" => {
             &["HASTEN_DISABLE", "HASTEN_ONLY", "HASTEN_CONFIG", "HASTEN_DEVICES", "HASTEN_LIBDIR"]
         }
@@ -65,7 +65,7 @@ pub(super) fn variables(command: &str) -> Vec<Row> {
         let mut words = variables.split(", ");
         words.any(|word| word == "NO_COLOR" || names.contains(&word))
     };
-    rows(README, "| variable |").into_iter().filter(has).collect()
+    rows(CONFIGURATION_PAGE, "| variable | read by |").into_iter().filter(has).collect()
 }
 
 pub(super) fn files(command: &str) -> Vec<(&'static str, &'static str)> {
@@ -123,10 +123,13 @@ pub(super) fn pages(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// The rows of the table that begins with `head`, as plain text.
+/// The first and the last column of the table that begins with `head`, as plain text.
 fn rows(page: &str, head: &str) -> Vec<Row> {
     let lines = page.lines().skip_while(|line| !line.starts_with(head)).skip(2);
-    let cells = lines.map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    let cells = lines.map_while(|line| {
+        let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
+        Some((row.split_once(" | ")?.0, row.rsplit_once(" | ")?.1))
+    });
     cells.map(|(name, text)| (plain(name), plain(text))).collect()
 }
 
@@ -156,7 +159,7 @@ mod tests {
         let all = variables("hasten");
         assert!(all.iter().any(|(name, _)| name == "HASTEN_DISABLE"), "{all:?}");
         assert!(all.iter().all(|(_, text)| !text.contains(['`', '[', ']'])), "{all:?}");
-        // A name that the README does not have would be left out without a word.
+        // A name that the page does not have would be left out without a word.
         assert_eq!(variables("hasten-check").len(), 6);
     }
 

@@ -1,0 +1,46 @@
+//! Which accelerators are wanted: the flags, variables and file that `run` and `check` have in common, so that both plan the same.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::Args;
+use hasten_plan::Config;
+use hasten_plan::config::Wish;
+
+use crate::args::AcceleratorName;
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Choice {
+    /// Apply nothing but these accelerators
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_ONLY", hide_env_values = true,
+          value_parser = AcceleratorName)]
+    only: Option<Vec<String>>,
+
+    /// Leave these accelerators out
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HASTEN_WITHOUT", hide_env_values = true,
+          value_parser = AcceleratorName)]
+    without: Vec<String>,
+
+    /// Configuration file [default: hasten.toml, then /etc/hasten/hasten.toml]
+    #[arg(long, value_name = "FILE", env = "HASTEN_CONFIG", hide_env_values = true)]
+    config: Option<OsString>,
+}
+
+impl Choice {
+    /// The configuration file with the flags and variables over it.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        // In service files and manifests an empty variable means one that is not set.
+        let given =
+            |names: &[String]| names.iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
+        let file = self.config.as_deref().filter(|file| !file.is_empty());
+        let mut config = Config::load(file.map(Path::new))?;
+        config.prefer(Wish {
+            only_source: "--only".into(),
+            without_source: "--without".into(),
+            only: self.only.as_deref().map(given).filter(|names| !names.is_empty()),
+            without: given(&self.without),
+        });
+        Ok(config)
+    }
+}
