@@ -22,7 +22,7 @@ use hasten_tests::{Side, tools, wait};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustls::version::{TLS12, TLS13};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 const CLIENTS: usize = 8;
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 pub(crate) const PHP: &str = "php";
