@@ -10,6 +10,6 @@ mod model;
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: fds::init(), |data: &[u8]| {
+fuzz_target!(init: fds::note_process(), |data: &[u8]| {
     model::check(data);
 });

@@ -8,6 +8,7 @@
  */
 #include "common.h"
 #include <sys/resource.h>
+#include <sys/uio.h>
 
 static SSL_CTX *context;
 static int epfd, listener, port;
@@ -206,8 +207,9 @@ static void callbacks(bool own) {
 }
 
 static void clear_inside(void) {
-    struct peer peer = interrupted(), other;
+    struct peer peer = greet(send_clients(port, 1, 1, 0, true), true), other;
     BIO *read_bio = SSL_get_rbio(peer.ssl), *write_bio = SSL_get_wbio(peer.ssl);
+    interrupt(&peer);
     report("cleared", SSL_clear(peer.ssl));
     report("same BIOs", read_bio == SSL_get_rbio(peer.ssl) && write_bio == SSL_get_wbio(peer.ssl));
     report("before", SSL_in_before(peer.ssl));
@@ -524,6 +526,109 @@ static void exits(void) {
     exit(0);
 }
 
+/* A client that says hello, and whose status is 0 if the answer begins with a handshake record and is all there. */
+static pid_t send_onlooker(void) {
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child != 0) return child;
+    alarm(30);
+    unsigned char data[4096];
+    char *hello;
+    int fd = connect_to(port), first = -1;
+    ssize_t got, total = 0;
+    SSL *ssl = SSL_new(client_context(0));
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    SSL_connect(ssl);
+    long length = BIO_get_mem_data(SSL_get_wbio(ssl), &hello);
+    CHECK(write(fd, hello, length) == length);
+    while ((got = read(fd, data, sizeof(data))) > 0) {
+        if (first < 0) first = data[0];
+        total += got;
+        /* The rest of the flight comes with its beginning, or not at all. */
+        struct pollfd more = {.fd = fd, .events = POLLIN};
+        if (poll(&more, 1, 1000) <= 0) break;
+    }
+    _exit(first == 22 && total > 500 ? 0 : first == 22 ? 1 : 2);
+}
+
+static struct peer interrupted_by_onlooker(void) {
+    struct peer peer = greet(send_onlooker(), true);
+    interrupt(&peer);
+    return peer;
+}
+
+/* What a server does to a connection by its descriptor comes behind the answer that libssl has written. */
+static void by_descriptor(const char *what) {
+    struct peer peer = interrupted_by_onlooker();
+    if (is(what, "shut")) CHECK(shutdown(peer.fd, SHUT_RDWR) == 0);
+    if (is(what, "half-shut")) CHECK(shutdown(peer.fd, SHUT_WR) == 0);
+    if (is(what, "send")) CHECK(send(peer.fd, "X", 1, 0) == 1);
+    if (is(what, "write-parts")) {
+        struct iovec part = {.iov_base = "X", .iov_len = 1};
+        CHECK(writev(peer.fd, &part, 1) == 1);
+    }
+    if (is(what, "close-range")) CHECK(close_range(peer.fd, peer.fd, 0) == 0);
+    if (is(what, "close-stream")) CHECK(fclose(fdopen(peer.fd, "r+")) == 0);
+    report("without its answer", failures_of(peer.client));
+    SSL_free(peer.ssl);
+    if (!is(what, "close-range") && !is(what, "close-stream")) close(peer.fd);
+}
+
+/* The answer is out when the process ends by its own hand. */
+static void by_signal(const char *what) {
+    int status;
+    pid_t onlooker = send_onlooker();
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        struct peer peer = greet(onlooker, true);
+        interrupt(&peer);
+        if (is(what, "abort")) abort();
+        if (is(what, "raise")) raise(SIGTERM);
+        if (is(what, "kill")) kill(getpid(), SIGKILL);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    report("ended by", WTERMSIG(status));
+    report("without its answer", failures_of(onlooker));
+}
+
+/* What a registration reports once is reported once. */
+static void reports_once(void) {
+    struct peer peer = interrupted();
+    watch(EPOLL_CTL_MOD, peer.fd, EPOLLIN | EPOLLONESHOT);
+    report("reported", wait_for(peer.fd, 10000));
+    report("not armed again", wait_for(peer.fd, 100));
+    report("not armed again", wait_for(peer.fd, 100));
+    watch(EPOLL_CTL_MOD, peer.fd, EPOLLIN);
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
+/* An SSL that waits for its client tells of itself what it tells without us. */
+static void tells(void) {
+    struct peer peer = interrupted();
+    unsigned char finished[64];
+    printf("state: %s\n", SSL_state_string_long(peer.ssl));
+    report("should retry", BIO_should_retry(SSL_get_rbio(peer.ssl)));
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+
+    peer = interrupted();
+    const SSL_CIPHER *cipher = SSL_get_current_cipher(peer.ssl);
+    printf("cipher: %s\n", cipher == NULL ? "none" : SSL_CIPHER_get_name(cipher));
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+
+    peer = interrupted();
+    report("finished", SSL_get_finished(peer.ssl, finished, sizeof(finished)));
+    report("version", SSL_version(peer.ssl));
+    report("the rest", attend(&peer));
+    report("failed visits", part(&peer));
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : silent;
     signal(SIGPIPE, SIG_IGN);
@@ -552,6 +657,12 @@ int main(int argc, char **argv) {
     else if (is(what, "crowd")) crowd(1500);
     else if (is(what, "blocking")) becomes_blocking();
     else if (is(what, "exit")) exits();
+    else if (is(what, "one-shot")) reports_once();
+    else if (is(what, "getters")) tells();
+    else if (is(what, "abort") || is(what, "raise") || is(what, "kill")) by_signal(what);
+    else if (is(what, "shut") || is(what, "half-shut") || is(what, "send") || is(what, "write-parts") ||
+             is(what, "close-range") || is(what, "close-stream"))
+        by_descriptor(what);
     else if (strncmp(what, "shared", 6) == 0 || is(what, "duplicated")) references(what);
     else transfer(what);
     ordinary();

@@ -5,6 +5,7 @@
  * asks for a lock, or reads. Stock, the answer is on its way by then.
  */
 #include "serve.h"
+#include <limits.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -19,6 +20,36 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static mtx_t c_mutex;
 static FILE *stream;
 static int stream_end, file, event;
+static FILE *output;
+static int output_end, lingering, lingering_end;
+static pthread_spinlock_t spinlock;
+/* More than a pipe holds. */
+enum { LINES = 9000, LINE = 20 };
+static char lines[LINES * LINE + 1];
+
+/* What the other thread reads once the client has its answer. */
+static bool is_printed(void) {
+    return is(what, "print") || is(what, "print-text") || is(what, "print-block") || is(what, "print-descriptor");
+}
+
+static void read_to_the_end(int fd, ssize_t length) {
+    char data[4096];
+    ssize_t got;
+    while (length > 0 && (got = read(fd, data, sizeof(data))) > 0) length -= got;
+}
+
+/* A connection whose peer reads nothing, and which waits for that when it is closed. */
+static void open_lingering(void) {
+    struct linger linger = {.l_onoff = 1, .l_linger = 30};
+    int other_port, other = listen_on_loopback(&other_port);
+    lingering = connect_to(other_port);
+    lingering_end = accept(other, NULL, NULL);
+    CHECK(lingering_end >= 0 && close(other) == 0);
+    set_blocking(lingering, false);
+    while (write(lingering, lines, sizeof(lines)) > 0) continue;
+    set_blocking(lingering, true);
+    CHECK(setsockopt(lingering, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
+}
 static char fifo[64];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static volatile bool is_done, is_under_way;
@@ -34,6 +65,8 @@ static void hold(void) {
     if (is(what, "shared")) CHECK(pthread_rwlock_wrlock(&rwlock) == 0);
     if (is(what, "exclusive")) CHECK(pthread_rwlock_rdlock(&rwlock) == 0);
     if (is(what, "record")) set_record(F_WRLCK, F_SETLK);
+    if (is(what, "spin")) CHECK(pthread_spin_lock(&spinlock) == 0);
+    if (is(what, "locked-stream")) flockfile(output);
 }
 
 static void let_go(void) {
@@ -43,8 +76,12 @@ static void let_go(void) {
     if (is(what, "record")) set_record(F_UNLCK, F_SETLK);
     if (is(what, "event")) CHECK(eventfd_write(event, 1) == 0);
     if (is(what, "fifo")) CHECK(close(open(fifo, O_WRONLY)) == 0);
+    if (is(what, "spin")) CHECK(pthread_spin_unlock(&spinlock) == 0);
+    if (is(what, "locked-stream")) funlockfile(output);
+    if (is(what, "lingering")) read_to_the_end(lingering_end, SSIZE_MAX);
+    if (is_printed()) read_to_the_end(output_end, LINES * LINE);
     is_done = true;
-    if (is(what, "system-call") || is(what, "line") || is(what, "block") || is(what, "character")) CHECK(write(stream_end, "go on\n", 6) == 6);
+    if (is(what, "system-call") || is(what, "line") || is(what, "block") || is(what, "character") || is(what, "unlocked-character") || is(what, "scan") || is(what, "splice")) CHECK(write(stream_end, "go on\n", 6) == 6);
 }
 
 static void until_done(void) {
@@ -56,6 +93,8 @@ static void *run_once(void *argument) {
     CHECK(pthread_once(&once, until_done) == 0);
     return argument;
 }
+
+static int output_of_splice[2];
 
 static void ask(void) {
     char line[16] = {0};
@@ -77,6 +116,20 @@ static void ask(void) {
     if (is(what, "line")) CHECK(fgets(line, sizeof(line), stream) != NULL);
     if (is(what, "block")) CHECK(fread(line, 1, 6, stream) == 6);
     if (is(what, "character")) CHECK(getc(stream) == 'g');
+    if (is(what, "unlocked-character")) CHECK(getc_unlocked(stream) == 'g');
+    if (is(what, "scan")) {
+        int standard = dup(0);
+        CHECK(dup2(fileno(stream), 0) == 0 && scanf("%15s", line) == 1 && dup2(standard, 0) == 0);
+    }
+    if (is(what, "splice")) CHECK(splice(fileno(stream), NULL, output_of_splice[1], NULL, 6, 0) == 6);
+    if (is(what, "spin")) CHECK(pthread_spin_lock(&spinlock) == 0 && pthread_spin_unlock(&spinlock) == 0);
+    if (is(what, "locked-stream")) CHECK(fputs("x", output) >= 0);
+    if (is(what, "lingering")) CHECK(close(lingering) == 0);
+    if (is(what, "print")) for (int i = 0; i < LINES; i++) CHECK(fprintf(output, "%.*s", LINE, lines) == LINE);
+    if (is(what, "print-text")) CHECK(fputs(lines, output) >= 0);
+    if (is(what, "print-block")) CHECK(fwrite(lines, 1, LINES * LINE, output) == LINES * LINE);
+    if (is(what, "print-descriptor")) for (int i = 0; i < LINES; i++) CHECK(dprintf(fileno(output), "%.*s", LINE, lines) == LINE);
+    if (is_printed()) CHECK(fflush(output) == 0);
 }
 
 /* A visit; whether the server's answer came before what it waits for. */
@@ -137,13 +190,19 @@ static bool attend_a_thread(void) {
 
 int main(int argc, char **argv) {
     char name[] = "/tmp/hasten-waits-XXXXXX";
-    int ends[2];
+    int ends[2], output_ends[2];
     what = argc > 1 ? argv[1] : "";
     open_server("rsa-2048");
     client = client_context(0);
     CHECK(pipe(held) == 0 && pipe(ends) == 0 && mtx_init(&c_mutex, mtx_plain) == thrd_success);
     stream = fdopen(ends[0], "r");
     stream_end = ends[1];
+    CHECK(pipe(output_ends) == 0 && pipe(output_of_splice) == 0 && pthread_spin_init(&spinlock, PTHREAD_PROCESS_PRIVATE) == 0);
+    output = fdopen(output_ends[1], "w");
+    output_end = output_ends[0];
+    CHECK(output != NULL);
+    memset(lines, 'l', sizeof(lines) - 1);
+    open_lingering();
     file = mkstemp(name);
     CHECK(stream != NULL && file >= 0 && unlink(name) == 0);
     event = eventfd(0, EFD_CLOEXEC);

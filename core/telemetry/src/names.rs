@@ -323,6 +323,8 @@ names! {
         DeepStack => "deep-stack",
         /// The program has restricted its own system calls.
         Sandbox => "sandbox",
+        /// The program looks into the socket of a handshake, to see whether its client is still there.
+        LooksAtSocket => "looks-at-socket",
     }
 }
 
@@ -366,6 +368,10 @@ impl Doubt {
             Self::Sandbox => {
                 "The program restricts its own system calls with seccomp, so hasten makes none from then on: switch the \
                  program's sandbox off if it has a setting for that, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::LooksAtSocket => {
+                "The program asks how much lies unread in a connection that shakes hands (FIONREAD, MSG_PEEK), and may take a \
+                 connection with nothing for a closed one: nothing is to be done."
             }
             Self::DeepStack => {
                 "A thread of the program blocked on another stack than where it shakes hands (a fiber's), or tens of \

@@ -4,21 +4,21 @@
 //! is suspended has been called in (`loans.rs`). Locks are in `locks.rs`, waits
 //! that report connections in `epoll.rs` and `loans.rs`.
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
-use core::sync::atomic::{AtomicI32, AtomicPtr};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32};
 
 use hasten_hook::{By, Hook, Library, before};
-use libc::{FILE, pollfd};
+use libc::{FILE, pollfd, socklen_t};
 
 use crate::hooks::original;
 use crate::openssl::Ssl;
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::{fds, loans, slice};
+use crate::{fdcalls, fds, loans, slice};
 
-pub(crate) use self::table::{BLOCKING, ONCE, TOUCHING};
+pub(crate) use self::table::{BLOCKING, LOOKING, ONCE, TOUCHING};
 
 /// The thread is about to block, or to end.
 pub(crate) extern "C" fn before_blocking() {
@@ -48,15 +48,114 @@ fn before_stream(stream: *mut FILE) {
     if stream.is_null() || !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
-    let mut file = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the program's stream, of which the number is read; fstat writes what it succeeds for.
-    let is_regular = unsafe {
-        libc::fstat(libc::fileno(stream), file.as_mut_ptr()) == 0
-            && file.assume_init().st_mode & libc::S_IFMT == libc::S_IFREG
-    };
-    if !is_regular {
+    if is_locked(stream) || !is_regular(stream) {
         before_blocking();
     }
+}
+
+/// So does a write.
+extern "C" fn before_print(stream: *mut FILE) {
+    print(stream, 0);
+}
+
+#[cold]
+fn print(stream: *mut FILE, len: usize) {
+    if stream.is_null() || !Runtime::existing().is_some_and(Runtime::has_suspended) {
+        return;
+    }
+    // SAFETY: the program's stream; errno is this thread's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let fd = libc::fileno(stream);
+        if is_locked(stream) || would_block(fd, libc::POLLOUT) || (len > ATOMIC && !is_file(fd)) {
+            before_blocking();
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+fn is_regular(stream: *mut FILE) -> bool {
+    let mut file = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the program's stream, of which the number is read; fstat writes what it succeeds for.
+    unsafe {
+        libc::fstat(libc::fileno(stream), file.as_mut_ptr()) == 0
+            && file.assume_init().st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
+/// Whether another thread has the lock of a stream.
+fn is_locked(stream: *mut FILE) -> bool {
+    // SAFETY: the program's stream.
+    unsafe {
+        let is_locked = ftrylockfile(stream) != 0;
+        if !is_locked {
+            funlockfile(stream);
+        }
+        is_locked
+    }
+}
+
+unsafe extern "C" {
+    fn ftrylockfile(stream: *mut FILE) -> c_int;
+    fn funlockfile(stream: *mut FILE);
+    static stdin: *mut FILE;
+    static stdout: *mut FILE;
+    static stderr: *mut FILE;
+}
+
+extern "C" fn before_standard_input() {
+    // SAFETY: a variable of the C library.
+    before_stream(unsafe { stdin });
+}
+
+extern "C" fn before_standard_output() {
+    // SAFETY: a variable of the C library.
+    before_print(unsafe { stdout });
+}
+
+extern "C" fn before_standard_error() {
+    // SAFETY: a variable of the C library.
+    before_print(unsafe { stderr });
+}
+
+/// One stream, or all that there are.
+extern "C" fn before_flushing(stream: *mut FILE) {
+    match stream.is_null() {
+        true => before_blocking(),
+        false => before_print(stream),
+    }
+}
+
+/// Its descriptor is closed with a stream.
+extern "C" fn before_closing_a_stream(stream: *mut FILE) {
+    if !stream.is_null() {
+        before_print(stream);
+        // SAFETY: the program's stream.
+        let fd = unsafe { libc::fileno(stream) };
+        loans::release_descriptor(fd);
+        before_lingering(fd);
+    }
+}
+
+/// The stream comes second.
+extern "C" fn before_printing_to(_: *mut c_void, stream: *mut FILE) {
+    before_print(stream);
+}
+
+/// Behind a text.
+extern "C" fn before_printing_text(text: *const c_char, stream: *mut FILE) {
+    // SAFETY: the program's text, which is read no further than to its end.
+    print(stream, if text.is_null() { 0 } else { unsafe { libc::strnlen(text, ATOMIC + 1) } });
+}
+
+extern "C" fn before_printing_line(text: *const c_char) {
+    // SAFETY: a variable of the C library.
+    before_printing_text(text, unsafe { stdout });
+}
+
+/// Fourth.
+extern "C" fn before_printing_block(_: *mut c_void, size: usize, count: usize, stream: *mut FILE) {
+    print(stream, size.saturating_mul(count));
 }
 
 /// One character; most of them are in the stream's buffer.
@@ -197,6 +296,108 @@ pub(crate) fn before_system_call(number: c_long, second: c_long) {
     }
 }
 
+/// Some request to a driver; that of a socket is asked what lies unread.
+extern "C" fn before_request(fd: c_int, request: c_ulong) {
+    if request == libc::FIONREAD {
+        fdcalls::looks_at(fd);
+    }
+    if SUSPENDED.load(Relaxed) > 0 {
+        before_asking(fd);
+    }
+}
+
+/// Reads that may only look; the flags come fourth.
+extern "C" fn before_receiving_from(fd: c_int, _: *mut c_void, _: usize, flags: c_int) {
+    if flags & libc::MSG_PEEK != 0 {
+        fdcalls::looks_at(fd);
+    }
+    if SUSPENDED.load(Relaxed) > 0 {
+        before_reading(fd);
+    }
+}
+
+/// Third.
+extern "C" fn before_receiving_message(fd: c_int, _: *mut c_void, flags: c_int) {
+    before_receiving_from(fd, null_mut(), 0, flags);
+}
+
+/// Whether sockets of this process may wait at their end until their peers have everything.
+static LINGERS: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn before_setting(
+    _: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const libc::linger,
+    len: socklen_t,
+) {
+    if level == libc::SOL_SOCKET && name == libc::SO_LINGER && len as usize >= size_of::<libc::linger>() {
+        // SAFETY: the program's variable, of the length that it says, or null.
+        let lingers = unsafe { value.as_ref() }.is_some_and(|set| set.l_onoff != 0 && set.l_linger != 0);
+        if lingers {
+            LINGERS.store(true, Relaxed);
+        }
+    }
+}
+
+/// A socket that lingers blocks where it is closed, whatever its flags say.
+pub(crate) fn before_lingering(fd: c_int) {
+    if !LINGERS.load(Relaxed) || !Runtime::existing().is_some_and(Runtime::has_suspended) {
+        return;
+    }
+    let mut set = libc::linger { l_onoff: 0, l_linger: 0 };
+    let mut len = size_of::<libc::linger>() as socklen_t;
+    // SAFETY: writes the two variables; errno is this thread's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_LINGER, (&raw mut set).cast(), &raw mut len);
+        *libc::__errno_location() = errno;
+    }
+    if set.l_onoff != 0 && set.l_linger != 0 {
+        before_blocking();
+    }
+}
+
+/// Descriptors are closed by their numbers: what is suspended on one of them is called in.
+extern "C" fn before_closing_range(first: c_uint, last: c_uint, flags: c_uint) {
+    const CLOEXEC: c_uint = 4;
+    if flags & CLOEXEC == 0 {
+        call_in_range(first, last);
+    }
+}
+
+extern "C" fn before_closing_from(first: c_int) {
+    call_in_range(first.max(0) as c_uint, c_uint::MAX);
+}
+
+fn call_in_range(first: c_uint, last: c_uint) {
+    if let Some(runtime) = Runtime::existing()
+        && !runtime.is_inside()
+        && !fds::is_vfork_child()
+        && !slice::is_in_signal_handler(&runtime.native_stack())
+    {
+        runtime.call_in_if(|handshake| {
+            u32::try_from(handshake.fd.get()).is_ok_and(|fd| (first..=last).contains(&fd))
+        });
+    }
+}
+
+/// A signal that may be meant for this process, and stop or end it.
+extern "C" fn before_killing(process: libc::pid_t, signal: c_int) {
+    // SAFETY: no argument; cannot fail.
+    if signal != 0 && (process <= 0 || process == unsafe { libc::getpid() }) {
+        before_blocking();
+    }
+}
+
+/// A connection gets another end.
+extern "C" fn before_shutting(fd: c_int) {
+    fds::next_moment();
+    if Runtime::existing().is_none_or(|runtime| !runtime.is_inside()) {
+        loans::release_descriptor(fd);
+    }
+}
+
 /// Something is asked of a connection by its descriptor: what lies unread, perhaps, until the client has answered.
 extern "C" fn before_asking(fd: c_int) {
     fds::next_moment();
@@ -221,17 +422,70 @@ fn would_block(fd: c_int, event: libc::c_short) -> bool {
     !fds::is_still_non_blocking(fd) && unsafe { original::poll.get()(&raw mut ready, 1, 0) == 0 }
 }
 
-/// Writes that would block.
-pub(crate) extern "C" fn before_writing(fd: c_int) {
-    let Some(runtime) = Runtime::existing() else { return };
-    if runtime.has_suspended() && !runtime.is_inside() && would_block(fd, libc::POLLOUT) {
+/// What a pipe or a socket takes that can be written at all.
+const ATOMIC: usize = libc::PIPE_BUF;
+
+/// Writes that would block, or by which the program goes ahead of libssl.
+pub(crate) fn before_output(fd: c_int, len: usize) {
+    let Some(runtime) = Runtime::existing().filter(|runtime| !runtime.is_inside()) else { return };
+    loans::release_descriptor(fd);
+    if runtime.has_suspended()
+        && !fds::is_still_non_blocking(fd)
+        && (would_block(fd, libc::POLLOUT) || (len > ATOMIC && !is_file(fd)))
+    {
         before_blocking();
     }
 }
 
-/// sendfile(2) names the descriptor that is written first, too, and splice(2) third.
-extern "C" fn before_splicing(_: c_int, _: *mut c_void, to: c_int) {
-    before_writing(to);
+/// Whether it is neither a pipe nor a socket nor a terminal.
+fn is_file(fd: c_int) -> bool {
+    let mut file = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the kernel writes what it succeeds for; errno is this thread's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let known = libc::fstat(fd, file.as_mut_ptr()) == 0;
+        *libc::__errno_location() = errno;
+        known && matches!(file.assume_init().st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK)
+    }
+}
+
+extern "C" fn before_writing(fd: c_int, _: *const c_void, len: usize) {
+    before_output(fd, len);
+}
+
+extern "C" fn before_writing_parts(fd: c_int, parts: *const libc::iovec, count: c_int) {
+    before_output(fd, total(parts, usize::try_from(count).unwrap_or(0)));
+}
+
+extern "C" fn before_sending_message(fd: c_int, message: *const libc::msghdr) {
+    // SAFETY: the program's message, or null.
+    let len = unsafe { message.as_ref() }.map_or(0, |message| total(message.msg_iov, message.msg_iovlen));
+    before_output(fd, len);
+}
+
+/// As long as it may be.
+extern "C" fn before_writing_anything(fd: c_int) {
+    before_output(fd, usize::MAX);
+}
+
+fn total(parts: *const libc::iovec, count: usize) -> usize {
+    if parts.is_null() || count > libc::UIO_MAXIOV as usize {
+        return 0;
+    }
+    // SAFETY: the program's array, of the length that it says.
+    let parts = unsafe { core::slice::from_raw_parts(parts, count) };
+    parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.iov_len))
+}
+
+/// From one descriptor to another, by their places.
+extern "C" fn before_splicing(from: c_int, _: *mut c_void, to: c_int) {
+    before_reading(from);
+    before_writing_anything(to);
+}
+
+extern "C" fn before_teeing(from: c_int, to: c_int) {
+    before_reading(from);
+    before_writing_anything(to);
 }
 
 /// A function of libssl that changes an SSL in a way that does not wait: its handshake goes on to its next need of the
@@ -252,14 +506,17 @@ extern "C" fn before_touching(ssl: *mut Ssl) {
 mod table {
     use super::*;
 
+    /// For functions that are always looked at.
+    static ALWAYS: AtomicU32 = AtomicU32::new(1);
+
     macro_rules! table {
-        ($table:ident $library:ident by $by:ident: $why:literal; $($before:ident: $($name:ident)*;)*) => {
+        ($table:ident $library:ident by $by:ident if $counter:ident: $why:literal; $($before:ident: $($name:ident)*;)*) => {
             $($(
                 #[allow(non_snake_case)]
                 mod $name {
                     use super::*;
                     pub(super) static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-                    before!(hook, SUSPENDED, $before, ORIGINAL);
+                    before!(hook, $counter, $before, ORIGINAL);
                     pub(super) const FUNCTION: *const c_void = hook as *const c_void;
                 }
             )*)*
@@ -277,7 +534,7 @@ mod table {
     }
 
     table! {
-        BLOCKING C by Program: "Functions in which a thread blocks, or from which it does not return.";
+        BLOCKING C by Program if SUSPENDED: "Functions in which a thread blocks, or from which it does not return.";
         before_blocking:
             nanosleep clock_nanosleep usleep sleep pause sigsuspend sigwait sigwaitinfo sigtimedwait thrd_sleep
             wait
@@ -295,15 +552,31 @@ mod table {
             epoll_pwait2 sigpause
             execv execvp execvpe execl execlp execle fexecve
             exit _exit _Exit quick_exit pthread_exit
-            dlclose;
-        before_asking:
-            ioctl;
+            dlclose
+            raise abort __assert_fail pthread_kill killpg sigqueue
+            syslog vsyslog __syslog_chk __vsyslog_chk;
+        before_shutting:
+            shutdown;
+        before_killing:
+            kill;
+        before_closing_range:
+            close_range;
+        before_closing_from:
+            closefrom;
         before_reading:
-            eventfd_read readv preadv recvfrom recvmsg recvmmsg __read_chk __recv_chk __recvfrom_chk;
+            eventfd_read readv preadv recvmmsg __read_chk __recv_chk;
         before_writing:
-            write writev send sendto sendmsg sendmmsg sendfile sendfile64;
+            write send sendto;
+        before_writing_parts:
+            writev pwritev;
+        before_sending_message:
+            sendmsg;
+        before_writing_anything:
+            sendmmsg sendfile sendfile64 dprintf vdprintf __dprintf_chk __vdprintf_chk vmsplice;
         before_splicing:
             splice;
+        before_teeing:
+            tee;
         before_connecting:
             connect;
         before_waiting_with:
@@ -321,9 +594,31 @@ mod table {
         before_opening_a_stream:
             fopen fopen64 freopen freopen64;
         before_character:
-            getc fgetc _IO_getc fgetwc getwc;
+            getc fgetc _IO_getc fgetwc getwc getc_unlocked fgetc_unlocked;
         before_scanning:
-            fscanf vfscanf __isoc99_fscanf __isoc99_vfscanf __isoc23_fscanf __isoc23_vfscanf;
+            fscanf vfscanf __isoc99_fscanf __isoc99_vfscanf __isoc23_fscanf __isoc23_vfscanf flockfile __uflow __underflow
+            fwscanf vfwscanf __isoc99_fwscanf;
+        before_standard_input:
+            scanf vscanf __isoc99_scanf __isoc99_vscanf __isoc23_scanf __isoc23_vscanf getchar getchar_unlocked gets getwchar;
+        before_print:
+            fprintf vfprintf __fprintf_chk __vfprintf_chk fwprintf vfwprintf __fwprintf_chk __overflow
+            fseek fseeko fseeko64 rewind fsetpos;
+        before_standard_output:
+            printf vprintf __printf_chk __vprintf_chk putchar putchar_unlocked wprintf vwprintf putwchar;
+        before_standard_error:
+            perror warn warnx vwarn vwarnx err errx error psignal;
+        before_flushing:
+            fflush fflush_unlocked fcloseall;
+        before_closing_a_stream:
+            fclose;
+        before_printing_to:
+            fputc putc _IO_putc fputc_unlocked putc_unlocked fputwc putwc fputws;
+        before_printing_text:
+            fputs fputs_unlocked;
+        before_printing_line:
+            puts;
+        before_printing_block:
+            fwrite fwrite_unlocked;
         before_line:
             fgets fgets_unlocked getline fgetws;
         before_block:
@@ -333,18 +628,41 @@ mod table {
     }
 
     table! {
-        ONCE C by Application: "What runs once. OpenSSL asks for that many times in a handshake, and waits for nobody then.";
+        LOOKING C by Program if ALWAYS: "Functions by which a program may see that nothing has come.";
+        before_request:
+            ioctl;
+        before_receiving_from:
+            recvfrom __recvfrom_chk;
+        before_receiving_message:
+            recvmsg;
+        before_setting:
+            setsockopt;
+    }
+
+    table! {
+        ONCE C by Application if SUSPENDED: "What runs once. OpenSSL asks for that many times in a handshake, and waits for nobody then.";
         before_once:
             pthread_once call_once;
     }
 
     table! {
-        TOUCHING Ssl by Program: "Functions that change an SSL in the middle of its handshake.";
+        TOUCHING Ssl by Program if SUSPENDED: "Functions that change an SSL in the middle of its handshake, or tell of it.";
         before_touching:
             SSL_set_bio SSL_set_fd SSL_set_rfd SSL_set_wfd SSL_set0_rbio SSL_set0_wbio SSL_set_SSL_CTX SSL_set_session
             SSL_set_accept_state SSL_set_connect_state SSL_connect SSL_set_ssl_method SSL_stateless SSL_sendfile
             SSL_renegotiate SSL_renegotiate_abbreviated SSL_key_update SSL_set_info_callback SSL_set_verify
             SSL_set_cert_cb SSL_use_certificate SSL_use_PrivateKey SSL_use_cert_and_key SSL_set_options
-            SSL_clear_options SSL_set_num_tickets SSL_set_quiet_shutdown SSL_set_shutdown SSL_copy_session_id;
+            SSL_clear_options SSL_set_num_tickets SSL_set_quiet_shutdown SSL_set_shutdown SSL_copy_session_id
+            SSL_get_state SSL_state_string SSL_state_string_long SSL_rstate_string SSL_rstate_string_long
+            SSL_in_init SSL_in_before SSL_is_init_finished SSL_version SSL_get_version SSL_session_reused
+            SSL_get_current_cipher SSL_get_pending_cipher SSL_get_current_compression SSL_get_shared_ciphers
+            SSL_get_finished SSL_get_peer_finished SSL_get_client_random SSL_get_server_random
+            SSL_get_session SSL_get1_session SSL_get0_alpn_selected SSL_get0_next_proto_negotiated SSL_get_servername
+            SSL_get_servername_type SSL_get0_peer_certificate SSL_get1_peer_certificate SSL_get_peer_cert_chain
+            SSL_get0_verified_chain SSL_get_verify_result SSL_get_certificate SSL_get_privatekey
+            SSL_get_sigalgs SSL_get_shared_sigalgs SSL_get1_supported_ciphers SSL_get_client_ciphers
+            SSL_get_early_data_status SSL_get_max_early_data SSL_pending SSL_has_pending SSL_get_rbio SSL_get_wbio
+            SSL_export_keying_material SSL_export_keying_material_early SSL_get_shutdown SSL_renegotiate_pending
+            SSL_get_key_update_type SSL_ctrl SSL_shutdown SSL_get_srtp_profile SSL_verify_client_post_handshake;
     }
 }

@@ -60,6 +60,9 @@ pub(crate) unsafe fn control(
     if is_untold {
         rearm(fd);
     }
+    if fds::registration(fd).is_some_and(|registration| registration.one_shot()) {
+        loans::release_descriptor(fd);
+    }
     if let Some(runtime) = Runtime::existing()
         && runtime.turn.expected_registration.get() == fd
         && op == libc::EPOLL_CTL_ADD
@@ -134,7 +137,7 @@ fn next_events(
     if runtime.device.is_busy() {
         runtime.collect();
     }
-    let resumed = report(runtime, epfd, events, max, Report::First);
+    let resumed = report(runtime, epfd, Events::new(events, 0, max), Report::First);
     if resumed > 0 {
         return resumed;
     }
@@ -142,9 +145,7 @@ fn next_events(
     if fresh < 0 {
         return fresh;
     }
-    // SAFETY: the caller's array has `max` entries, of which the kernel has written `fresh`.
-    let rest = unsafe { events.add(fresh as usize) };
-    let ready = fresh + report(runtime, epfd, rest, max - fresh, Report::Again);
+    let ready = report(runtime, epfd, Events::new(events, fresh, max), Report::Again);
     // A server that does not want to sleep has work of its own (HAProxy's run
     // queue), which may bring more operations just as events may.
     if ready > 0 || timeout == 0 {
@@ -153,7 +154,7 @@ fn next_events(
         return ready;
     }
     runtime.run_partial();
-    match report(runtime, epfd, events, max, Report::First) {
+    match report(runtime, epfd, Events::new(events, 0, max), Report::First) {
         0 if runtime.device.is_busy() => attend(runtime, epfd, events, max, timeout, wait),
         0 => before_sleep(runtime, epfd, events, max, timeout, wait),
         resumed => resumed,
@@ -198,7 +199,7 @@ fn before_sleep(
         }
         true
     });
-    match report(runtime, epfd, events, max, Report::First) {
+    match report(runtime, epfd, Events::new(events, 0, max), Report::First) {
         0 => wait(timeout),
         ended => ended,
     }
@@ -269,9 +270,7 @@ fn attend(
             runtime.device.spend(start);
         }
         runtime.collect();
-        // SAFETY: as in `next_events`.
-        let rest = unsafe { events.add(fresh as usize) };
-        let ready = fresh + report(runtime, epfd, rest, max - fresh, Report::First);
+        let ready = report(runtime, epfd, Events::new(events, fresh, max), Report::First);
         if ready > 0 || left == 0 {
             return ready;
         }
@@ -287,18 +286,61 @@ enum Report {
     Again,
 }
 
-/// Writes readiness for handshakes that can go on, as the kernel would: once
+/// The caller's array.
+struct Events {
+    list: *mut epoll_event,
+    /// How many of them the kernel has written.
+    fresh: c_int,
+    len: c_int,
+    max: c_int,
+}
+
+impl Events {
+    fn new(list: *mut epoll_event, fresh: c_int, max: c_int) -> Self {
+        Self { list, fresh, len: fresh, max }
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == self.max
+    }
+
+    /// Adds an event to an array that is not full. The kernel never reports a registration twice in one call: a server that frees
+    /// a connection at its first event must not meet it again.
+    fn add(&mut self, event: epoll_event) {
+        for at in 0..self.fresh as usize {
+            // SAFETY: `fresh` entries are written. They are packed, hence unaligned.
+            unsafe {
+                let known = self.list.add(at);
+                let mut merged = known.read_unaligned();
+                if merged.u64 == event.u64 {
+                    merged.events |= event.events;
+                    return known.write_unaligned(merged);
+                }
+            }
+        }
+        // SAFETY: the array has `max` entries, and is not full.
+        unsafe { self.list.add(self.len as usize).write_unaligned(event) };
+        self.len += 1;
+    }
+}
+
+/// Adds readiness for handshakes that can go on, as the kernel would: once
 /// per change if edge-triggered, until the server goes on with them if not.
-fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int, which: Report) -> c_int {
-    let mut count = 0;
+/// How many events the server gets then.
+fn report(runtime: &Runtime, epfd: c_int, mut events: Events, which: Report) -> c_int {
+    let mut count = 0_u32;
     runtime.ready.retain(|handshake| {
         if handshake.is_taken() || !handshake.is_current() {
             return false;
         }
-        if count == max || handshake.reported.get() == (which == Report::First) {
+        if events.is_full() || handshake.reported.get() == (which == Report::First) {
             return true;
         }
-        let Some(registration) = fds::registration(handshake.fd.get()) else { return true };
+        // One that reports once is called in: only the kernel disarms it.
+        let may_report = |known: &Registration| !known.one_shot() || handshake.is_owed();
+        let Some(registration) = fds::registration(handshake.fd.get()).filter(may_report) else {
+            return true;
+        };
         let wanted = match registration.events & (libc::EPOLLIN | libc::EPOLLOUT) as u32 {
             both if both & libc::EPOLLIN as u32 != 0 => libc::EPOLLIN as u32,
             only_out => only_out,
@@ -310,14 +352,12 @@ fn report(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int, 
         if !handshake.is_connected() {
             return false;
         }
-        let event = epoll_event { events: wanted, u64: registration.cookie };
-        // SAFETY: the caller's array has `max` entries. It is packed, hence unaligned.
-        unsafe { events.add(count as usize).write_unaligned(event) };
+        events.add(epoll_event { events: wanted, u64: registration.cookie });
         count += 1;
         handshake.reported.set(true);
         !registration.edge_triggered()
     });
-    slot().event_n(Event::SyntheticWakeups, count as u64);
-    suspension::reported(count as u32);
-    count
+    slot().event_n(Event::SyntheticWakeups, u64::from(count));
+    suspension::reported(count);
+    events.len
 }

@@ -7,6 +7,7 @@ use libc::{sockaddr, socklen_t};
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::runtime::{Runtime, SUSPENDED};
+use crate::suspension::{self, Cause};
 use crate::{blocking, fds, loans};
 
 type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
@@ -51,6 +52,9 @@ fn before_accepting(fd: c_int) {
 
 pub(crate) unsafe fn close(original: OnInt, fd: c_int) -> c_int {
     loans::release_descriptor(fd);
+    if SUSPENDED.load(Relaxed) > 0 {
+        blocking::before_lingering(fd);
+    }
     // Before the call: another thread may get the number as soon as it is free.
     fds::closed(fd);
     // SAFETY: the program's call.
@@ -112,6 +116,17 @@ pub(crate) unsafe fn read(original: Read, fd: c_int, data: *mut c_void, len: usi
     unsafe { original(fd, data, len) }
 }
 
+/// A server that looks whether there is something to read takes a connection that was reported, and has nothing, for one whose
+/// peer is gone.
+pub(crate) fn looks_at(fd: c_int) {
+    if suspension::is_watching()
+        && fds::is_shaking(fd)
+        && !Runtime::existing().is_some_and(Runtime::is_inside)
+    {
+        suspension::end(Cause::Looks);
+    }
+}
+
 /// Whether a read is to find nothing: it is that of a handshake that is called in.
 #[cold]
 fn is_held_back(fd: c_int) -> bool {
@@ -139,6 +154,9 @@ pub(crate) unsafe fn recv(original: Recv, fd: c_int, data: *mut c_void, len: usi
         if let Some(handshake) = runtime.running() {
             handshake.reads_from(fd);
         }
+    }
+    if flags & libc::MSG_PEEK != 0 {
+        looks_at(fd);
     }
     if SUSPENDED.load(Relaxed) > 0 && is_held_back(fd) {
         return nothing_to_read();

@@ -3,7 +3,7 @@
 //!
 //! The kernel keeps all this but does not tell, and a resumed handshake
 //! must be reported under the server's own cookie. One lock-free entry per
-//! descriptor, in lazily committed memory; 56 bytes each.
+//! descriptor, 56 bytes each.
 //!
 //! A descriptor can be closed, and its number used again, in ways that are
 //! not seen (io_uring, close_range, a system call made by hand). So a
@@ -15,7 +15,7 @@
 //! this process waits, or uses a function that may change it.
 
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::{AcqRel, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
 use libc::{c_int, epoll_event};
 
@@ -25,7 +25,11 @@ const CAPACITY: usize = 1 << 20;
 /// The process whose descriptors these are.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
+/// Entries are made by the thousand, where descriptors are: what a process does not use costs it neither memory nor
+/// addresses, of which it may have few (`ulimit -v`, `mlockall`).
+const CHUNK: usize = 1 << 10;
+static CHUNKS: [AtomicPtr<Entry>; CAPACITY / CHUNK] =
+    [const { AtomicPtr::new(null_mut()) }; CAPACITY / CHUNK];
 static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// The present moment; descriptors of which nothing was asked have moment 0.
@@ -41,7 +45,7 @@ fn moment() -> u64 {
 
 #[derive(Debug)]
 struct Entry {
-    /// ACCEPTED | CHANGING | SUSPENDED | UNTOLD | (epfd + 1) << 32 | events
+    /// ACCEPTED | CHANGING | SUSPENDED | UNTOLD | SHAKING | (epfd + 1) << 32 | events
     state: AtomicU64,
     /// epoll_event.data
     cookie: AtomicU64,
@@ -68,10 +72,12 @@ const CHANGING: u64 = 1 << 62;
 const SUSPENDED: u64 = 1 << 61;
 /// An edge has to be told again, which could not be done while it was changing, or before it was registered.
 const UNTOLD: u64 = 1 << 60;
+/// A handshake on it waits for its client, in a program that is watched.
+const SHAKING: u64 = 1 << 59;
 /// What is true of the descriptor with whichever epoll instance.
-const KEPT: u64 = ACCEPTED | SUSPENDED;
+const KEPT: u64 = ACCEPTED | SUSPENDED | SHAKING;
 const EPFD_SHIFT: u32 = 32;
-const EPFD_MASK: u64 = (1 << 28) - 1;
+const EPFD_MASK: u64 = (1 << 24) - 1;
 
 /// How a descriptor is registered with an epoll instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,21 +99,6 @@ impl Registration {
     }
 }
 
-/// Maps the table; before that, and if it fails, nothing is known of any descriptor.
-pub(crate) fn init() {
-    note_process();
-    if !TABLE.load(Relaxed).is_null() {
-        return;
-    }
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let size = CAPACITY * size_of::<Entry>();
-    // SAFETY: a fresh zeroed mapping, never unmapped; zero is a valid Entry.
-    let table = unsafe { libc::mmap(null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-    if table != libc::MAP_FAILED {
-        TABLE.store(table.cast(), Relaxed);
-    }
-}
-
 /// What was asked of the kernel has to be asked again. This is called when a handshake is suspended and none was before, and
 /// from then on for everything that may change an answer.
 pub(crate) fn next_moment() {
@@ -116,7 +107,7 @@ pub(crate) fn next_moment() {
 
 /// A connection was accepted under this number: all that was known is stale.
 pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
-    if let Some(entry) = entry(fd) {
+    if let Some(entry) = made(fd) {
         entry.waiter.store(0, Relaxed);
         entry.non_blocking.store(if non_blocking { moment() } else { 0 }, Relaxed);
         entry.socket.store(0, Relaxed);
@@ -144,7 +135,7 @@ pub(crate) fn closed(fd: c_int) {
 
 /// This thread waits on an epoll instance.
 pub(crate) fn waited_on(epfd: c_int) {
-    let Some(entry) = entry(epfd).filter(|_| !is_silent()) else { return };
+    let Some(entry) = made(epfd).filter(|_| !is_silent()) else { return };
     // SAFETY: gettid has no argument and cannot fail.
     let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
     if let Err(other) = entry.waiter.compare_exchange(0, thread, Relaxed, Relaxed)
@@ -166,7 +157,7 @@ pub(crate) fn is_shared(epfd: c_int) -> bool {
 
 /// Before an `epoll_ctl` that adds or changes.
 pub(crate) fn changing(fd: c_int) {
-    if let Some(entry) = entry(fd) {
+    if let Some(entry) = made(fd) {
         entry.state.fetch_or(CHANGING, AcqRel);
     }
 }
@@ -179,11 +170,12 @@ pub(crate) fn unchanged(fd: c_int) -> bool {
 
 /// A successful `epoll_ctl`. Whether an edge is to be told again.
 pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) -> bool {
-    let Some(entry) = entry(fd) else { return false };
+    let Some(entry) = made(fd) else { return false };
     let registered = match event {
         Some(event) if operation != libc::EPOLL_CTL_DEL => {
             entry.cookie.store(event.u64, Relaxed);
-            ((epfd as u64 + 1) & EPFD_MASK) << EPFD_SHIFT | u64::from(event.events)
+            let epfd = Some(epfd as u64 + 1).filter(|epfd| *epfd <= EPFD_MASK).unwrap_or(0);
+            epfd << EPFD_SHIFT | u64::from(event.events)
         }
         _ => 0,
     };
@@ -202,7 +194,7 @@ pub(crate) fn to_rearm(fd: c_int) -> Option<Registration> {
 
 /// Learns which socket is to be registered; returns the one that was known.
 pub(crate) fn learn_new_socket(fd: c_int) -> u64 {
-    entry(fd).map_or(0, |entry| {
+    made(fd).map_or(0, |entry| {
         entry.same.store(moment(), Relaxed);
         entry.socket.swap(socket(fd), Relaxed)
     })
@@ -288,6 +280,21 @@ pub(crate) fn set_suspended(fd: c_int, suspended: bool) {
     }
 }
 
+/// Notes whether a handshake on this descriptor waits for its client.
+pub(crate) fn set_shaking(fd: c_int, shaking: bool) {
+    let Some(entry) = entry(fd) else { return };
+    if shaking {
+        entry.state.fetch_or(SHAKING, Relaxed);
+    } else if entry.state.load(Relaxed) & SHAKING != 0 {
+        entry.state.fetch_and(!SHAKING, Relaxed);
+    }
+}
+
+/// Whether a handshake on it waits for its client, in a program that is watched.
+pub(crate) fn is_shaking(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & SHAKING != 0)
+}
+
 /// Whether a handshake on it is suspended.
 pub(crate) fn is_suspended(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & SUSPENDED != 0)
@@ -334,14 +341,42 @@ pub(crate) fn is_still_non_blocking(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.non_blocking.load(Relaxed) == moment()) || is_non_blocking(fd)
 }
 
+/// What is known of a descriptor, if anything is.
 #[inline]
 fn entry(fd: c_int) -> Option<&'static Entry> {
-    let table = TABLE.load(Relaxed);
-    if table.is_null() || fd < 0 || fd as usize >= CAPACITY {
+    let at = usize::try_from(fd).ok()?;
+    let chunk = CHUNKS.get(at / CHUNK)?.load(Acquire);
+    // SAFETY: null, or CHUNK entries that live for ever and are only touched atomically.
+    (!chunk.is_null()).then(|| unsafe { &*chunk.add(at % CHUNK) })
+}
+
+/// The same, for what there is to note; nothing is noted where there is no memory.
+#[inline]
+fn made(fd: c_int) -> Option<&'static Entry> {
+    entry(fd).or_else(|| make(fd))
+}
+
+#[cold]
+fn make(fd: c_int) -> Option<&'static Entry> {
+    let place = CHUNKS.get(usize::try_from(fd).ok()? / CHUNK)?;
+    if is_silent() {
         return None;
     }
-    // SAFETY: the table has CAPACITY entries, lives for ever and is only touched atomically.
-    Some(unsafe { &*table.add(fd as usize) })
+    let (size, access) = (CHUNK * size_of::<Entry>(), libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: a fresh zeroed mapping; zero is a valid Entry; errno is this thread's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let chunk = libc::mmap(null_mut(), size, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        *libc::__errno_location() = errno;
+        if chunk == libc::MAP_FAILED {
+            return None;
+        }
+        if place.compare_exchange(null_mut(), chunk.cast(), AcqRel, Relaxed).is_err() {
+            // Another thread was faster.
+            libc::munmap(chunk, size);
+        }
+    }
+    entry(fd)
 }
 
 #[cfg(test)]
@@ -357,8 +392,8 @@ mod tests {
     // One test: the table is one per process.
     #[test]
     fn follows_a_descriptor_through_its_life() {
-        assert_eq!(registration(9), None, "before init nothing is known");
-        init();
+        note_process();
+        assert_eq!(registration(9), None, "of a number that nobody has noted nothing is known");
         accepted(9, false);
         assert!(is_accepted(9));
         assert_eq!(registration(9), None);

@@ -192,6 +192,9 @@ unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_
         if result <= 0 {
             runtime.turn.blocked(ssl);
             runtime.expect_registration(ssl);
+            if suspension::is_watching() {
+                fds::set_shaking(descriptor(ssl), true);
+            }
         }
         result
     }
@@ -206,6 +209,9 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
         }
         if result > 0 && SSL_is_init_finished.get()(ssl) == 1 {
             slot().event(Event::HandshakeFinished);
+            if suspension::is_watching() {
+                fds::set_shaking(SSL_get_rfd.get()(ssl), false);
+            }
         } else if result <= 0
             && matches!(original::SSL_get_error.get()(ssl, result), SSL_ERROR_SSL | SSL_ERROR_SYSCALL)
         {

@@ -98,6 +98,9 @@ hasten_hook::slots! {
     /// Sees BIOs that read and write while a handshake is called in.
     optional Crypto by Program fn BIO_meth_set_read_ex(method: *mut c_void, function: *const c_void) -> c_int = suspension::set_bio_method;
 
+    /// Sees BIOs that say they are sockets.
+    optional Crypto by Program fn BIO_meth_new(kind: c_int, name: *const c_char) -> *mut c_void = suspension::new_bio_method;
+
     /// Notes a signature that the engine will make.
     optional Crypto by Ssl fn EVP_DigestSignInit_ex(context: *mut EvpMdCtx, pctx: *mut *mut EvpPkeyCtx, name: *const c_char, libctx: *mut LibCtx, properties: *const c_char, pkey: *mut EvpPkey, params: *const Param) -> c_int = sign::digest_sign_init;
     /// Notes the padding of a signature.
@@ -171,6 +174,9 @@ hasten_hook::slots! {
     /// Stops the shortcuts when FIPS mode is switched at run time.
     optional Crypto by Program fn EVP_default_properties_enable_fips(libctx: *mut LibCtx, enable: c_int) -> c_int = shortcuts::enable_fips;
 
+    /// Leaves handshakes to OpenSSL when random numbers come from somewhere else.
+    optional Crypto by Program fn RAND_set_rand_method(method: *const c_void) -> c_int = shortcuts::set_random;
+
     /// The clock of batching, and the way back for suspended handshakes.
     required C by Program fn epoll_wait(epfd: c_int, events: *mut epoll_event, max: c_int, timeout: c_int) -> c_int = epoll::wait;
     /// As epoll_wait.
@@ -215,6 +221,8 @@ hasten_hook::slots! {
     optional C by Application fn pthread_rwlock_rdlock(lock: *mut c_void) -> c_int = locks::shared;
     /// Calls in what is suspended while another thread keeps the lock.
     optional C by Application fn pthread_rwlock_wrlock(lock: *mut c_void) -> c_int = locks::exclusive;
+    /// Calls in what is suspended while another thread keeps the lock.
+    optional C by Application fn pthread_spin_lock(lock: *mut c_void) -> c_int = locks::spin;
     /// Keeps the library loaded in a server that replaces its own executable.
     optional C by Program fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int = exec::execve;
 }

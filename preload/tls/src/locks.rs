@@ -13,6 +13,7 @@ use hasten_hook::{Library, Original, c_name};
 use libc::timespec;
 
 use crate::blocking;
+use crate::clock::now;
 use crate::runtime::{Runtime, SUSPENDED};
 
 type Lock = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -27,6 +28,7 @@ macro_rules! timed {
         /// Looks for what is needed while a lock is asked for: nothing may be looked up then.
         pub(crate) fn init() {
             $(let _ = $constant.find();)*
+            let _ = SPIN.find();
         }
     };
 }
@@ -36,6 +38,31 @@ timed! {
     C_MUTEX = mtx_timedlock;
     SHARED = pthread_rwlock_timedrdlock;
     EXCLUSIVE = pthread_rwlock_timedwrlock;
+}
+
+/// Takes a spinlock if it is free.
+static SPIN: Original<Lock> =
+    // SAFETY: the prototype under which the C library documents it.
+    unsafe { Original::new(Library::C, c"pthread_spin_trylock") };
+
+/// Who spins does not sleep; a look at the time is cheap beside that.
+pub(crate) unsafe fn spin(original: Lock, lock: *mut c_void) -> c_int {
+    if SUSPENDED.load(Relaxed) > 0
+        && has_suspended()
+        && let Some(try_lock) = SPIN.found()
+    {
+        let start = now();
+        while now() - start < u64::from(WAITS) * WAIT_NS as u64 {
+            // SAFETY: the program's lock.
+            if unsafe { try_lock(lock) } == 0 {
+                return 0;
+            }
+            core::hint::spin_loop();
+        }
+        blocking::before_blocking();
+    }
+    // SAFETY: the program's call.
+    unsafe { original(lock) }
 }
 
 const WAITS: u32 = 20;

@@ -147,6 +147,8 @@ pub(crate) const SSL_ERROR_SYSCALL: c_int = 5;
 pub(crate) const TLS_ST_OK: c_int = 1;
 pub(crate) const TLS_ST_SW_SESSION_TICKET: c_int = 33;
 pub(crate) const BIO_CTRL_FLUSH: c_int = 11;
+/// `BIO_TYPE_SOCKET`: number 5, of sources and sinks, with a descriptor.
+pub(crate) const BIO_TYPE_SOCKET: c_int = 5 | 0x0400 | 0x0100;
 /// What SSL_want returns while a read is awaited.
 pub(crate) const SSL_READING: c_int = 3;
 pub(crate) const SSL_CTRL_MODE: c_int = 33;
@@ -183,12 +185,14 @@ imports! {
     Ssl fn SSL_get_state(*const Ssl) -> c_int;
     Ssl fn SSL_get_num_tickets(*const Ssl) -> usize;
     Ssl fn SSL_session_reused(*const Ssl) -> c_int;
+    Ssl fn SSL_get_rbio(*const Ssl) -> *mut Bio;
     Ssl fn SSL_get_wbio(*const Ssl) -> *mut Bio;
 
     Crypto fn OpenSSL_version_num() -> c_ulong;
     Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, Option<ExDup>, Option<ExFree>) -> c_int;
     Crypto fn BIO_up_ref(*mut Bio) -> c_int;
     Crypto fn BIO_new(*const BioMethod) -> *mut Bio;
+    Crypto fn BIO_method_type(*const Bio) -> c_int;
     Crypto fn BIO_next(*mut Bio) -> *mut Bio;
     Crypto fn BIO_s_null() -> *const BioMethod;
     Crypto fn ERR_set_mark() -> c_int;

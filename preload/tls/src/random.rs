@@ -1,15 +1,36 @@
 //! Randomness, always the host library's own generator.
 
-use core::ffi::{c_int, c_uint};
+use core::ffi::{c_int, c_uint, c_void};
 
+use hasten_hook::{Library, Original};
 use hasten_telemetry::{Event, slot};
 
 use crate::openssl::{LibCtx, RAND_priv_bytes};
 use crate::runtime::Runtime;
 use crate::{hooks, shortcuts};
 
+type Method = unsafe extern "C" fn() -> *const c_void;
+
+/// Both are deprecated, so an OpenSSL may be without them, and without other generators then.
+#[allow(non_upper_case_globals)]
+static RAND_get_rand_method: Original<Method> =
+    // SAFETY: the documented prototype.
+    unsafe { Original::new(Library::Crypto, c"RAND_get_rand_method") };
+#[allow(non_upper_case_globals)]
+static RAND_OpenSSL: Original<Method> =
+    // SAFETY: the documented prototype.
+    unsafe { Original::new(Library::Crypto, c"RAND_OpenSSL") };
+
 /// The most that is served from a pool: what a handshake asks for is 32 bytes or less.
 const SMALL: usize = 64;
+
+/// Whether random numbers are OpenSSL's own. A generator of the program's, or of an engine, may count what is drawn, and in
+/// which order.
+pub(crate) fn is_openssls() -> bool {
+    let (Some(current), Some(own)) = (RAND_get_rand_method.find(), RAND_OpenSSL.find()) else { return true };
+    // SAFETY: no argument; both return a table.
+    unsafe { core::ptr::eq(current(), own()) }
+}
 
 /// For private keys, and the fresh part of nonces.
 pub(crate) fn private(bytes: &mut [u8]) -> bool {

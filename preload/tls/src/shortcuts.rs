@@ -8,7 +8,7 @@
 //! tested, another library context, property queries, or providers loaded at run time there
 //! are no stand-ins and OpenSSL does its work itself.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
@@ -104,5 +104,6 @@ reconfigures! {
     provider_try_load(libctx: *mut LibCtx, name: *const c_char, retain_fallbacks: c_int) -> *mut Provider;
     provider_unload(provider: *mut Provider) -> c_int;
     set_default_properties(libctx: *mut LibCtx, properties: *const c_char) -> c_int;
+    set_random(method: *const c_void) -> c_int;
     enable_fips(libctx: *mut LibCtx, enable: c_int) -> c_int;
 }

@@ -10,7 +10,7 @@ use crate::runtime::Runtime;
 use crate::suspension::{self, Cause};
 use crate::{
     batch, blocking, config, device, exchange, fds, forks, handshake, hooks, keys, locks, openssl, providers,
-    shortcuts, slice,
+    random, shortcuts, slice,
 };
 
 /// Run by the dynamic linker, before the program's own constructors.
@@ -19,7 +19,7 @@ use crate::{
 static CONSTRUCTOR: extern "C" fn() = load;
 
 static INTERPOSER: Interposer = Interposer::new(
-    &[hooks::HOOKS, blocking::BLOCKING, blocking::ONCE, blocking::TOUCHING],
+    &[hooks::HOOKS, blocking::BLOCKING, blocking::LOOKING, blocking::ONCE, blocking::TOUCHING],
     &[Library::Ssl, Library::Crypto],
     is_fit,
     Told { before_load, before_system_call: blocking::before_system_call, before_sandbox },
@@ -83,7 +83,6 @@ fn is_fit() -> bool {
     if !(found && openssl::all_found() && is_known_version()) {
         return false;
     }
-    fds::init();
     locks::init();
     slice::init();
     suspension::init();
@@ -123,8 +122,7 @@ fn prepare() -> bool {
         } else {
             hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
         }
-        let ready =
-            providers::are_default() && handshake::reserve_ex_data() && keys::init() && exchange::init();
+        let ready = is_openssls_own() && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
             shortcuts::init();
         } else {
@@ -141,11 +139,16 @@ fn prepare() -> bool {
 /// OpenSSL was given another provider or other properties while the program runs. If that concerns handshakes, they are
 /// OpenSSL's from now on.
 pub(crate) fn reconfigured() {
-    if STATE.load(Relaxed) == READY && !providers::are_default() {
+    if STATE.load(Relaxed) == READY && !is_openssls_own() {
         STATE.store(UNFIT, Relaxed);
         suspension::end(Cause::Reconfigured);
         blocking::before_blocking();
     }
+}
+
+/// Whether handshakes without us would be OpenSSL's own providers', with its own random numbers.
+fn is_openssls_own() -> bool {
+    providers::are_default() && random::is_openssls()
 }
 
 /// OpenSSL 3.0: the version whose libssl was read and is tested.

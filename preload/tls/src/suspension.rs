@@ -6,7 +6,7 @@
 //! process: from then on every operation runs where it is asked for. What is
 //! suspended at that moment is called in, so no handshake pays for it.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use hasten_telemetry::{Doubt, Event, Suspension, slot};
@@ -33,6 +33,8 @@ pub(crate) enum Cause {
     DeepStack = 6,
     /// The program restricts its own system calls.
     Sandbox = 7,
+    /// The program looks into the socket itself, to see whether its peer is still there.
+    Looks = 8,
 }
 
 impl Cause {
@@ -45,6 +47,7 @@ impl Cause {
             Cause::Reconfigured => Doubt::ReconfiguredOpenssl,
             Cause::DeepStack => Doubt::DeepStack,
             Cause::Sandbox => Doubt::Sandbox,
+            Cause::Looks => Doubt::LooksAtSocket,
         }
     }
 }
@@ -62,6 +65,11 @@ static PROVEN: AtomicBool = AtomicBool::new(false);
 #[inline]
 pub(crate) fn is_on() -> bool {
     OFF.load(Relaxed) == 0
+}
+
+/// Whether what the program does with its connections is still looked at.
+pub(crate) fn is_watching() -> bool {
+    is_on() && !PROVEN.load(Relaxed)
 }
 
 /// Ends suspension in this process.
@@ -164,15 +172,30 @@ pub(crate) unsafe fn allows_callbacks_of(ssl: *mut Ssl) -> bool {
     }
     // SAFETY: the server's SSL; these functions read fields.
     unsafe {
-        if HAS_FOREIGN_BIO.load(Relaxed) && SSL_get_rfd.get()(ssl) < 0 {
+        let is_proven = PROVEN.load(Relaxed);
+        if !is_proven && !has_plain_bios(ssl) || HAS_FOREIGN_BIO.load(Relaxed) && SSL_get_rfd.get()(ssl) < 0 {
             return false;
         }
         let mut callbacks = callbacks_of(ssl).into_iter().flatten();
-        if PROVEN.load(Relaxed) {
+        if is_proven {
             callbacks.all(is_of_program)
         } else {
             !HAS_OWN.load(Relaxed) && callbacks.next().is_none()
         }
+    }
+}
+
+/// Whether libcrypto itself reads and writes the socket. A BIO of the program may rely on what that notes around its calls,
+/// and may want to hear "would block" itself before it waits.
+unsafe fn has_plain_bios(ssl: *mut Ssl) -> bool {
+    if HAS_SOCKET_LIKE.load(Relaxed) {
+        return false;
+    }
+    // SAFETY: as `allows_callbacks_of`.
+    unsafe {
+        [SSL_get_rbio.get()(ssl), SSL_get_wbio.get()(ssl)]
+            .into_iter()
+            .all(|bio| !bio.is_null() && BIO_method_type.get()(bio) == BIO_TYPE_SOCKET)
     }
 }
 
@@ -327,6 +350,21 @@ pub(crate) unsafe fn set_bio_method(
     }
     // SAFETY: the program's call.
     unsafe { original(method, function) }
+}
+
+/// The program has made a kind of BIO that says it is a socket.
+static HAS_SOCKET_LIKE: AtomicBool = AtomicBool::new(false);
+
+pub(crate) unsafe fn new_bio_method(
+    original: unsafe extern "C" fn(c_int, *const c_char) -> *mut c_void,
+    kind: c_int,
+    name: *const c_char,
+) -> *mut c_void {
+    if kind == BIO_TYPE_SOCKET {
+        HAS_SOCKET_LIKE.store(true, Relaxed);
+    }
+    // SAFETY: the program's call.
+    unsafe { original(kind, name) }
 }
 
 /// The program has made BIOs that hold an SSL, through which libssl reaches it without a hook.

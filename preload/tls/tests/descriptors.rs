@@ -16,7 +16,7 @@ proptest! {
     #[test]
     fn calls_in_any_order(data in vec(any::<u8>(), 0..300)) {
         // One table for the process, one thread for the model.
-        fds::init();
+        fds::note_process();
         model::check(&data);
     }
 }

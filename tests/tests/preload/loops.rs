@@ -5,7 +5,10 @@ use hasten_tests::program::{EAGER, EVERY_BATCH, Program, SUSPEND_ONLY};
 
 /// All in TLS 1.3, and TLS 1.2 on the way: the latter with every handshake suspended and none batched.
 fn counters(style: &str, key: &str) -> [Counters; 2] {
-    let server = Program::named("loop");
+    counters_of(&Program::named("loop"), style, key)
+}
+
+fn counters_of(server: &Program, style: &str, key: &str) -> [Counters; 2] {
     let stock = server.stock(&[style, key, "1.3"]).succeeded();
     let eager = server.preloaded(&[style, key, "1.3"], &[EAGER, EVERY_BATCH]).succeeded();
     let suspended = server.preloaded(&[style, key, "1.2"], &[EAGER, SUSPEND_ONLY]).succeeded();
@@ -16,8 +19,16 @@ fn counters(style: &str, key: &str) -> [Counters; 2] {
 
 /// The style's handshakes are suspended, all but the first few that show how the server waits.
 fn suspends(style: &str) {
-    let [eager, suspend_only] = counters(style, "rsa-2048");
-    for counters in [&eager, &suspend_only] {
+    are_suspended(style, &counters(style, "rsa-2048"));
+}
+
+/// The same of a server that is known.
+fn suspends_if_proven(style: &str) {
+    are_suspended(style, &counters_of(&Program::named("loop").proven(), style, "rsa-2048"));
+}
+
+fn are_suspended(style: &str, [eager, suspend_only]: &[Counters; 2]) {
+    for counters in [eager, suspend_only] {
         assert!(counters[Event::Suspended] > 60, "{style}: only {}", counters[Event::Suspended]);
         assert_eq!(counters[Event::Resumed], counters[Event::Suspended]);
         assert_eq!(counters[Event::HandshakeFinished], 64);
@@ -44,16 +55,18 @@ styles! {
     suspends:
         level_triggered => "level"
         edge_triggered => "edge"
-        registered_when_it_has_to_wait => "late"
         registered_for_one_direction => "one-direction"
         ssl_accept_and_plain_accept => "accept"
         early_data_function => "early-data"
-        a_bio_of_its_own => "own-bio"
         epoll_pwait => "pwait"
         takes_no_notice_at_first => "ignores"
         one_event_at_a_time => "small-batches"
         a_new_epoll_instance_under_the_same_number => "reopens";
+    suspends_if_proven:
+        registered_when_it_has_to_wait => "late"
+        a_bio_of_its_own => "own-bio";
     does_not_suspend:
+        a_bio_of_its_own_in_a_server_that_nobody_knows => "own-bio"
         oneshot => "oneshot"
         late_oneshot => "late-oneshot"
         no_handshake_function_at_all => "read-only"

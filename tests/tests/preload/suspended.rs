@@ -48,6 +48,17 @@ scenarios! {
         odd_arguments => "odd-calls"
         a_callback_that_meddles => "callback"
         a_socket_that_becomes_blocking => "blocking"
+        a_connection_that_is_shut_down => "shut"
+        a_connection_that_is_shut_down_for_writing => "half-shut"
+        bytes_that_go_past_libssl => "send"
+        parts_that_go_past_libssl => "write-parts"
+        closed_with_others_by_a_range => "close-range"
+        closed_with_a_stream => "close-stream"
+        the_end_by_abort => "abort"
+        the_end_by_a_signal_to_itself => "raise"
+        the_end_by_kill => "kill"
+        a_registration_that_reports_once => "one-shot"
+        what_it_tells_of_itself => "getters"
         more_than_there_are_stacks_for => "crowd";
 }
 

@@ -1,0 +1,16 @@
+//! What a process has little of, or counts.
+
+use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
+
+#[test]
+fn addresses() {
+    let _ = Program::with_flags("limits", &["-O1", "-Wno-deprecated-declarations"])
+        .same_as_stock(&["addresses"], &[EAGER, EVERY_BATCH]);
+}
+
+/// A program with a generator of its own gets the handshakes that it would get without us.
+#[test]
+fn random_numbers() {
+    let _ = Program::with_flags("limits", &["-O1", "-Wno-deprecated-declarations"])
+        .same_as_stock(&["random"], &[EAGER, EVERY_BATCH]);
+}
