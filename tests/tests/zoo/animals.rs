@@ -288,7 +288,7 @@ pub(crate) const BIND: Animal = Animal {
         (
             "named.conf",
             "tls zoo { cert-file \"{chain}\"; key-file \"{key}\"; };\ncontrols {};\n\
-             options { directory \"{dir}\"; pid-file none; session-keyfile none; recursion no; dnssec-validation no;\n\
+             options { directory \"{dir}\"; pid-file none; session-keyfile none; lock-file none; recursion no; dnssec-validation no;\n\
              listen-on port {port} tls zoo { 127.0.0.1; }; listen-on-v6 { none; }; };\n\
              zone \"zoo\" { type primary; file \"zoo.zone\"; };\n",
         ),
