@@ -218,7 +218,7 @@ fn without_ifma_tls_is_not_preloaded_and_the_reason_is_given() {
 #[test]
 fn the_kill_switch_needs_no_other_change() {
     let place = Place::new();
-    for value in ["tls", "all", "1", "gzip,tls"] {
+    for value in ["tls", "all", "1", "gzip,tls", "ALL", "TLS,GZIP", "gzip tls"] {
         let mut command = place.hasten(&["run", "--only", "tls", "--", "./server"]);
         let output = command.env("HASTEN_DISABLE", value).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "./server loaded=no handshake=79\n", "{value}");

@@ -46,20 +46,20 @@ static int libc_is_known(void) {
 
 static int is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Whether `item`, up to a comma or the end, is `name` with nothing but blanks around it.
-static int is_named(const char *item, const char *name) {
-    while (is_blank(*item)) item++;
-    for (; *name; item++, name++)
-        if (*item != *name) return 0;
-    while (is_blank(*item)) item++;
-    return *item == ',' || !*item;
+static int ends(char c) { return !c || c == ',' || is_blank(c); }
+
+// Whether the word that begins here is `name`, which is lower case, in any case.
+static int is_named(const char *word, const char *name) {
+    for (; *name; word++, name++)
+        if ((*word >= 'A' && *word <= 'Z' ? *word + ('a' - 'A') : *word) != *name) return 0;
+    return ends(*word);
 }
 
 static int is_disabled(const char *list, const char *accelerator) {
-    while (list) {
+    while (list && *list) {
         if (is_named(list, accelerator) || is_named(list, "all") || is_named(list, "1")) return 1;
-        while (*list && *list != ',') list++;
-        list = *list ? list + 1 : NULL;
+        while (!ends(*list)) list++;
+        if (*list) list++;
     }
     return 0;
 }

@@ -63,6 +63,21 @@ fn describe(output: &Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
+/// Values of the kill switch, and what the shim loads with them.
+const SWITCHES: [(&str, &str); 11] = [
+    ("", "tls\ngzip\n"),
+    ("tls", "gzip\n"),
+    ("node, gzip", "tls\n"),
+    ("tls,gzip", ""),
+    ("all", ""),
+    ("ALL", ""),
+    (" 1 ", ""),
+    ("nothing TLS", "gzip\n"),
+    ("Tls\tgzip ", ""),
+    ("TLS,GZIP", ""),
+    ("tlsx,gzi,al,10", "tls\ngzip\n"),
+];
+
 fn preloaded(program: &Path, library: impl AsRef<OsStr>) -> Output {
     let mut command = Command::new(program);
     without_library(&mut command);
@@ -160,15 +175,26 @@ fn programs_with_another_openssl_are_off_with_the_reason_and_a_fix() {
 }
 
 #[test]
+fn the_shim_heeds_the_kill_switch_in_any_case_and_with_any_separator() {
+    let folder = tempfile::tempdir().unwrap();
+    let [.., shim] = shim_with_payloads(folder.path());
+    for (disabled, loaded) in SWITCHES {
+        let mut command = Command::new("true");
+        without_library(&mut command);
+        let output = command.env("LD_PRELOAD", &shim).env("HASTEN_DISABLE", disabled).output().unwrap();
+        let expected = (Some(0), loaded.to_owned(), String::new());
+        assert_eq!(describe(&output), expected, "HASTEN_DISABLE={disabled:?}");
+    }
+}
+
+#[test]
 fn the_shim_loads_what_is_beside_it_in_every_image() {
     let folder = tempfile::tempdir().unwrap();
     let files = shim_with_payloads(folder.path());
     let preload = ("LD_PRELOAD", "/usr/lib/hasten/libhasten.so");
     for image in Image::all() {
         let image = image.with(files.iter().map(PathBuf::as_path));
-        for (disabled, loaded) in
-            [("", "tls\ngzip\n"), ("tls", "gzip\n"), ("node, gzip", "tls\n"), ("tls,gzip", ""), ("all", "")]
-        {
+        for (disabled, loaded) in SWITCHES {
             let output = image.shell(&[preload, ("HASTEN_DISABLE", disabled)], "exit 3");
             let found = describe(&output);
             let expected = (Some(3), loaded.to_owned(), String::new());

@@ -170,7 +170,7 @@ impl RunArgs {
 /// Misspelt variables are warned of, not refused: they may be meant for somebody else.
 fn warn_of_misspellings(surroundings: &Surroundings) {
     for name in surroundings.unknown_disabled() {
-        let hint = hasten_plan::nearest(name, accelerator::names().chain(["all"]));
+        let hint = hasten_plan::nearest(&name.to_ascii_lowercase(), accelerator::names().chain(["all"]));
         let hint = hint.map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default();
         say(format!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}"));
     }

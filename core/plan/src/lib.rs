@@ -23,4 +23,4 @@ pub use config::{Config, ConfigError};
 pub use gc_advice::{AdviceError, GcAdvice};
 pub use nearest::{nearest, suggestion};
 pub use plan::{AdvisedOption, Decision, Plan, Proof, Reason, Side, Verdict, host_verdicts};
-pub use surroundings::{Surroundings, misspelt_variable};
+pub use surroundings::{Surroundings, disables, misspelt_variable};

@@ -17,6 +17,16 @@ use crate::{nearest, node_options};
 /// What the kill switch takes for every accelerator, as the preload libraries themselves do.
 const EVERY: [&str; 2] = ["all", "1"];
 
+/// Whether a value of `HASTEN_DISABLE` names an accelerator.
+pub fn disables(value: &str, accelerator: &str) -> bool {
+    words(value)
+        .any(|word| EVERY.into_iter().chain([accelerator]).any(|name| name.eq_ignore_ascii_case(word)))
+}
+
+fn words(value: &str) -> impl Iterator<Item = &str> {
+    value.split([',', ' ', '\t', '\n', '\x0b', '\x0c', '\r']).filter(|word| !word.is_empty())
+}
+
 /// Every variable that `hasten` or one of its libraries reads.
 const VARIABLES: [&str; 26] = [
     "HASTEN_CACHE_DIR",
@@ -66,7 +76,8 @@ fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBu
 
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// `HASTEN_DISABLE`: accelerators to leave out, separated by commas; `all` or `1` means every one.
+    /// `HASTEN_DISABLE`: accelerators to leave out, in any case, separated by commas or white space; `all` or `1` means
+    /// every one.
     pub disable: Option<String>,
     /// `HASTEN_LIBDIR`: where the preload libraries are, before any other place.
     pub library_directory: Option<PathBuf>,
@@ -186,20 +197,16 @@ impl Surroundings {
     /// The reason against an accelerator that the kill switch names.
     pub(crate) fn kill_switch(&self, accelerator: &str) -> Option<Reason> {
         let value = self.disable.as_deref()?;
-        let named = self.disabled().any(|name| EVERY.contains(&name) || name == accelerator);
-        named.then(|| {
+        disables(value, accelerator).then(|| {
             Reason::against(format!("HASTEN_DISABLE={value} switches it off")).fix("unset HASTEN_DISABLE")
         })
     }
 
     /// Names in the kill switch that mean nothing, so that a misspelt one does not fail silently.
     pub fn unknown_disabled(&self) -> Vec<&str> {
-        let known = |name: &str| EVERY.contains(&name) || accelerator::names().any(|known| known == name);
-        self.disabled().filter(|name| !known(name)).collect()
-    }
-
-    fn disabled(&self) -> impl Iterator<Item = &str> {
-        let names = self.disable.as_deref().unwrap_or_default().split(',');
-        names.map(str::trim).filter(|name| !name.is_empty())
+        let known = |name: &&str| {
+            EVERY.into_iter().chain(accelerator::names()).any(|known| known.eq_ignore_ascii_case(name))
+        };
+        words(self.disable.as_deref().unwrap_or_default()).filter(|name| !known(name)).collect()
     }
 }

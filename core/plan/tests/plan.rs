@@ -117,7 +117,7 @@ fn the_kill_switch_wins_over_every_wish() {
     let installed = Installed::new();
     let mut config = Config::default();
     config.prefer(Wish { only: Some(vec!["tls".into()]), ..Wish::default() });
-    for value in ["tls", "gzip, tls", "all", "1"] {
+    for value in ["tls", "gzip, tls", "all", "1", "ALL", "GZIP,TLS", "gzip tls", "nothing\tTls\n"] {
         let surroundings = Surroundings { disable: Some(value.into()), ..installed.surroundings.clone() };
         let plan = plan(&cpu(&[]), &config, &surroundings);
         assert!(hindrances(&plan)[0].contains("HASTEN_DISABLE"), "{value}");
@@ -125,6 +125,8 @@ fn the_kill_switch_wins_over_every_wish() {
     let surroundings = Surroundings { disable: Some("gizp,tsl".into()), ..installed.surroundings };
     assert!(plan(&cpu(&[]), &config, &surroundings).applies());
     assert_eq!(surroundings.unknown_disabled(), ["gizp", "tsl"]);
+    let surroundings = Surroundings { disable: Some(" TLS Gizp,,ALL node".into()), ..surroundings };
+    assert_eq!(surroundings.unknown_disabled(), ["Gizp"]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn run_inside_run_loads_it_once() {
 #[test]
 fn the_kill_switch_leaves_nothing_behind() {
     let app = App::new();
-    for value in ["node", "all", "1", "tls,node"] {
+    for value in ["node", "all", "1", "tls,node", "NODE", "ALL", "TLS,Node", "tls node"] {
         let mut command = app.hasten(&["node", "-p", "process.env.NODE_OPTIONS"]);
         assert_eq!(
             outcome({
@@ -79,7 +79,7 @@ fn the_kill_switch_leaves_nothing_behind() {
             "{value}"
         );
         // Also where the variable was set by hand.
-        let mut by_hand = app.hasten(&["sh", "-c", &format!("HASTEN_DISABLE={value} node app.js")]);
+        let mut by_hand = app.hasten(&["sh", "-c", &format!("HASTEN_DISABLE='{value}' node app.js")]);
         by_hand.env_remove("HASTEN_DISABLE");
         assert_eq!(outcome(by_hand), (Some(0), "good day, app\n".into(), String::new()));
     }

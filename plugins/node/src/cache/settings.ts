@@ -18,10 +18,10 @@ export function settings(env: NodeJS.ProcessEnv): Settings {
   };
 }
 
-/** Whether the kill switch is on: `HASTEN_DISABLE=node`, `all` or `1`, alone or in a list. */
+/** Whether the kill switch is on: `HASTEN_DISABLE=node`, `all` or `1`, in any case, alone or in a list. */
 export function disabled(env: NodeJS.ProcessEnv): boolean {
   const list = env['HASTEN_DISABLE'];
-  return list ? list.split(/[\s,]+/).some((word) => word === 'node' || word === 'all' || word === '1') : false;
+  return list ? /(?:^|[\s,])(?:node|all|1)(?:$|[\s,])/i.test(list) : false;
 }
 
 function folder(env: NodeJS.ProcessEnv): string | null {

@@ -39,7 +39,7 @@ onEach('the user decides', async (release, t) => {
   const app = program(t);
   const own = app.path('own');
   assert.ok((await app.run(release, ['main.mjs'], { env: { NODE_COMPILE_CACHE: own } })).stdout.startsWith(own));
-  for (const env of [{ NODE_DISABLE_COMPILE_CACHE: '1' }, { HASTEN_NODE_CACHE: '0' }, { HASTEN_NODE_CACHE: 'read' }, { HASTEN_DISABLE: 'node' }]) {
+  for (const env of [{ NODE_DISABLE_COMPILE_CACHE: '1' }, { HASTEN_NODE_CACHE: '0' }, { HASTEN_NODE_CACHE: 'read' }, { HASTEN_DISABLE: 'node' }, { HASTEN_DISABLE: 'tls NODE' }]) {
     assert.equal((await app.run(release, ['main.mjs'], { env })).stdout, 'none\n', JSON.stringify(env));
   }
   assert.deepEqual(cached(app), []);

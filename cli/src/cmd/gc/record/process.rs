@@ -67,7 +67,7 @@ fn plugin(pid: u32) -> Plugin {
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let command = String::from_utf8_lossy(&command).into_owned();
     let disabled = variable("HASTEN_DISABLE").unwrap_or_default().into_owned();
-    let is_off = disabled.split(',').any(|name| ["node", "all", "1"].contains(&name.trim()));
+    let is_off = hasten_plan::disables(&disabled, "node");
     match () {
         () if ![options, command].iter().any(|text| text.contains("register")) => Plugin::Absent,
         () if is_off || variable("HASTEN_NODE_GC").as_deref() == Some("0") => Plugin::Off,
