@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::engine::{Chunk, EngineKind, Settings, Strategy, serves};
+use crate::engine::libdeflate::COUNTERS;
+use crate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, serves};
 use crate::stack;
 
 /// The engines that may be used, a bit for each.
@@ -51,15 +52,20 @@ const LOWEST_WITH_CHAINS: u8 = 3;
 /// The lowest at which it finds in numbers what zlib's lowest levels find.
 const LOWEST_FOR_NUMBERS: u8 = 4;
 
+/// Numbers that count up, if they are shorter than this, are zlib's: the piece that would tell who makes less of them is half of it.
+const SHORT_FOR_COUNTERS: usize = 24 << 10;
+
 /// Up to here libdeflate, with small tables, is done before ISA-L is.
 const TINY: usize = 1200;
 
 /// What an engine makes so many times shorter, zlib may make shorter still: the engines look at fewer candidates for a
 /// match, ISA-L at one, and in rows that are nearly alike the second or third is the longer one.
-const fn density(level: u8) -> usize {
+const fn density(level: u8, nature: Nature) -> usize {
     match level {
         0..=1 => 7,
-        2..=5 => 12,
+        2..=4 => 12,
+        _ if matches!(nature, Nature::Digits | Nature::Counters) => 6,
+        5 => 12,
         6..=7 => 40,
         _ => 10,
     }
@@ -75,6 +81,35 @@ pub struct Choice {
     pub least: usize,
     /// An output shorter than this is to be compared with that of a [`rival`], which looks for matches where zlib does.
     pub dense: usize,
+    /// Only if it makes a piece of the chunk shorter than the next choice does.
+    pub on_trial: bool,
+}
+
+impl Choice {
+    /// A piece of the chunk on which a choice on trial is compared with the next. At the higher levels a large one is worth
+    /// its time, behind as much history as there can be: what repeats after a few thousand bytes shows nowhere else.
+    pub fn piece<'a>(settings: &Settings, input: &'a [u8]) -> Chunk<'a> {
+        let (length, history) = match settings.level {
+            0..=1 => (4 << 10, 8 << 10),
+            2..=4 => (8 << 10, 32 << 10),
+            _ => (16 << 10, 32 << 10),
+        };
+        let (length, history) = (length.min(input.len()), history.min(settings.window()));
+        let start = ((input.len() - length) / 2).max(history.min(input.len() - length));
+        Chunk {
+            before: Bits::NONE,
+            history: &input[start.saturating_sub(history)..start],
+            input: &input[start..][..length],
+            last: true,
+        }
+    }
+
+    /// Whether it is worth being chosen, by what it and the next have made of the piece. ISA-L is so much faster that it
+    /// takes more.
+    pub const fn is_better(bytes: usize, next: EngineKind, of_next: usize) -> bool {
+        let percent = if matches!(next, EngineKind::Isal) { 90 } else { 97 };
+        bytes * 100 < of_next * percent
+    }
 }
 
 /// The engines for `chunk`, best first. The original always ends the list: what nobody else can do, it can.
@@ -88,17 +123,39 @@ pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice
     };
     let nature = Nature::of(chunk.input, settings.level);
     let length = chunk.input.len();
-    order(&settings, chunk, nature).into_iter().filter(serves).map(move |kind| Choice {
+    let counting = Choice {
+        kind: EngineKind::Libdeflate,
+        settings: Settings { level: COUNTERS, ..settings },
+        least: 0,
+        dense: if is_usable(EngineKind::ZlibRs, allowed) {
+            length / density(settings.level, nature)
+        } else {
+            0
+        },
+        on_trial: true,
+    };
+    let may_count = nature == Nature::Counters && length >= SHORT_FOR_COUNTERS;
+    let counting =
+        Some(counting).filter(|choice| may_count && is_ours(&settings, chunk) && serves(&choice.kind));
+    let ordinary = order(&settings, chunk, nature).into_iter().filter(serves).map(move |kind| Choice {
         kind,
+        on_trial: false,
         settings: translate(kind, settings, nature),
         least: if kind == EngineKind::Isal && nature == Nature::Noise { length - length / 50 } else { 0 },
         dense: match kind {
             EngineKind::Isal | EngineKind::Libdeflate if is_usable(EngineKind::ZlibRs, allowed) => {
-                length / density(settings.level)
+                length / density(settings.level, nature)
             }
             _ => 0,
         },
-    })
+    });
+    counting.into_iter().chain(ordinary)
+}
+
+/// Only the original's own matcher is as good at what the other strategies and tunings are for, and in a small window.
+fn is_ours(settings: &Settings, chunk: &Chunk) -> bool {
+    let is_within = chunk.history.len() + chunk.input.len() <= settings.window();
+    is_plain(settings) && (settings.window_bits == 15 || is_within)
 }
 
 /// Who may make less of a dense chunk than `written` bytes, and what to call it with. Of what is denser still zlib is done
@@ -113,10 +170,15 @@ pub fn rival(settings: &Settings, length: usize, written: usize) -> (EngineKind,
 fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] {
     use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
     let is_low = settings.level <= 1;
-    // Only the original's own matcher is as good at what the other strategies and tunings are for, and in a small window.
-    let is_within = chunk.history.len() + chunk.input.len() <= settings.window();
-    if !is_plain(settings) || (settings.window_bits < 15 && !is_within) {
+    if !is_ours(settings, chunk) {
         return [Original, ZlibRs, Libdeflate, Isal];
+    }
+    if nature == Nature::Counters && chunk.input.len() < SHORT_FOR_COUNTERS {
+        return if settings.level <= 5 {
+            [Original, ZlibRs, Libdeflate, Isal]
+        } else {
+            [ZlibRs, Original, Libdeflate, Isal]
+        };
     }
     if !chunk.history.is_empty() && chunk.input.len() < if is_low { SHORT / 3 } else { SHORT } {
         return [ZlibRs, Libdeflate, Isal, Original];
@@ -131,6 +193,7 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
         (Nature::Few { binary: false }, 7..) => [ZlibRs, Libdeflate, Isal, Original],
         (Nature::Binary | Nature::Numbers, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
         _ if chunk.input.len() <= TINY => [Libdeflate, Isal, ZlibRs, Original],
+        (Nature::Digits, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
         _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
     }
@@ -140,6 +203,12 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nature {
     Text,
+    /// Half of it, or more, is digits. ISA-L makes more of it than zlib does if any of them count up.
+    Digits,
+    /// A good part of it is numbers that count up or down: most candidates for a match are as long as the longest, and the
+    /// length of the output is a matter of which are taken, by half for the better or, with as much effort as is right for
+    /// text, by a quarter for the worse.
+    Counters,
     /// Programs, tables: ISA-L and libdeflate at their fastest make more of it than zlib does, which takes matches of three
     /// bytes.
     Binary,
@@ -168,10 +237,61 @@ impl Nature {
             Self::Few { binary: is_binary(input) }
         } else if is_binary(input) {
             if has_all_values(input) { Self::Numbers } else { Self::Binary }
+        } else if level > 0 {
+            Self::of_text(input, level)
         } else {
             Self::Text
         }
     }
+
+    fn of_text(input: &[u8], level: u8) -> Self {
+        match percent_of_digits(input) {
+            50.. if counts(input) => Self::Counters,
+            50.. => Self::Digits,
+            // At the lowest level less of it makes a difference, since ISA-L looks at one candidate only.
+            30.. if level <= 1 && counts(input) => Self::Digits,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// How many of a hundred bytes are digits, in a look at pieces from all over.
+fn percent_of_digits(input: &[u8]) -> usize {
+    const PIECES: usize = 16;
+    const PIECE: usize = 16;
+    let count = |bytes: &[u8]| bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if input.len() < PIECES * PIECE * 4 {
+        return count(input) * 100 / input.len().max(1);
+    }
+    let step = input.len() / PIECES;
+    let digits: usize = (0..PIECES).map(|i| count(&input[i * step..][..PIECE])).sum();
+    digits * 100 / (PIECES * PIECE)
+}
+
+/// Whether a quarter of a piece of the middle is numbers that are a little more or less than one of the last few. Decimal or
+/// hexadecimal: read as the latter, the former keep their order.
+fn counts(input: &[u8]) -> bool {
+    const SAMPLE: usize = 1024;
+    const LATEST: usize = 8;
+    let middle = &input[input.len().saturating_sub(SAMPLE) / 2..];
+    let sample = &middle[..middle.len().min(SAMPLE)];
+    let (mut latest, mut next, mut counted) = ([0_u64; LATEST], 0, 0);
+    for word in sample.split(|byte| !byte.is_ascii_hexdigit()) {
+        if word.len() < 2 || !word.iter().any(u8::is_ascii_digit) {
+            continue;
+        }
+        let value = word.iter().fold(0, |value: u64, digit| {
+            let digit = (*digit as char).to_digit(16).unwrap_or(0);
+            value << 4 | u64::from(digit)
+        });
+        let is_close = |other: &u64| (1..=(value >> 6).max(1)).contains(&value.abs_diff(*other));
+        if latest.iter().any(is_close) {
+            counted += word.len();
+        }
+        latest[next] = value;
+        next = (next + 1) % LATEST;
+    }
+    counted * 4 >= sample.len()
 }
 
 /// Whether a piece of the middle has nearly all bytes that there are, and hardly one twice in a row of 64.

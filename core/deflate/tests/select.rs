@@ -56,6 +56,27 @@ fn order() {
         assert_eq!(first(&level(high), &numbers), Some(expected));
     }
 
+    // Numbers that count up, on trial if there is enough to try, else the original's.
+    let numbers: Vec<u8> = (0..20_000).flat_map(|i| format!("{i}\n").into_bytes()).collect();
+    for high in 1..=9 {
+        let chunk = Chunk { input: &numbers, ..holes };
+        let choices: Vec<_> = select::choose(&level(high), &chunk).collect();
+        let counting = (choices[0].kind, choices[0].settings.level, choices[0].on_trial);
+        assert_eq!(counting, (Libdeflate, 10, true));
+        let ordinary = if high == 1 { Isal } else { Libdeflate };
+        assert_eq!((choices[1].kind, choices[1].settings.level), (ordinary, high));
+        assert!(choices[1..].iter().all(|choice| !choice.on_trial));
+        let few = first(&level(high), &numbers[..10_000]).map(|(kind, _)| kind);
+        assert_eq!(few, Some(if high > 5 { ZlibRs } else { Original }));
+    }
+    let mixed: Vec<u8> =
+        (0..20_000_u32).flat_map(|i| format!("{}\n", i * 48_271 % 65_537).into_bytes()).collect();
+    assert_eq!(first(&level(1), &mixed), Some((Libdeflate, 1)), "in no order");
+    assert_eq!(first(&level(6), &mixed), Some((Libdeflate, 6)), "in no order");
+    let rows: Vec<u8> = (0..5000).flat_map(|i| format!("{{\"number\":{i}}},\n").into_bytes()).collect();
+    assert_eq!(first(&level(6), &rows), Some((Libdeflate, 6)), "text with a number here and there");
+    assert_eq!(first(&level(1), &rows), Some((Isal, 1)), "text with a number here and there");
+
     // Noise is tried with ISA-L, whose output is taken only if it really does not compress.
     let mut state = 1_u32;
     let mut random = || {

@@ -67,6 +67,56 @@ pub(crate) fn all() -> Vec<Body> {
     bodies
 }
 
+/// Numbers that count up or down, alone and in rows: the first thing that anybody compresses to see how it works.
+pub(crate) fn counting() -> Vec<Body> {
+    type Line = fn(u64, &mut Random) -> String;
+    let rows: [(&str, u64, Line); 30] = [
+        ("seq", 100_000, |i, _| format!("{}\n", i + 1)),
+        ("seq from 1000", 30_000, |i, _| format!("{}\n", i + 1000)),
+        ("seq from 123456", 30_000, |i, _| format!("{}\n", i + 123_456)),
+        ("seq from a million", 40_000, |i, _| format!("{}\n", i + 1_000_000)),
+        ("every third", 60_000, |i, _| format!("{}\n", i * 3 + 1)),
+        ("every fifth", 50_000, |i, _| format!("{}\n", i * 5 + 5)),
+        ("every seventh", 40_000, |i, _| format!("{}\n", i * 7)),
+        ("every thousandth", 30_000, |i, _| format!("{}\n", i * 1000)),
+        ("downwards", 50_000, |i, _| format!("{}\n", 50_000 - i)),
+        ("squares in decimal", 30_000, |i, _| format!("{}\n", i * i)),
+        ("padded", 30_000, |i, _| format!("{i:06}\n")),
+        ("hexadecimal", 30_000, |i, _| format!("{i:08x}\n")),
+        ("array", 30_000, |i, _| format!("{i},")),
+        ("array in lines", 30_000, |i, _| format!("  {i},\n")),
+        ("deep array in lines", 20_000, |i, _| format!("    {i},\n")),
+        ("array of pairs", 25_000, |i, _| format!("[{i},{}],", i % 10)),
+        ("array of objects", 20_000, |i, _| format!("{{\"id\":{i}}},")),
+        ("objects with names", 10_000, |i, _| format!("{{\"id\":{i},\"name\":\"user{i}\"}},")),
+        ("elements", 20_000, |i, _| format!("<i>{i}</i>")),
+        ("addresses", 30_000, |i, _| format!("10.{}.{}.{}\n", i >> 16 & 255, i >> 8 & 255, i & 255)),
+        ("statements", 8000, |i, _| format!("INSERT INTO t VALUES ({i},'name{i}',{});\n", i * 10)),
+        ("pairs", 20_000, |i, _| format!("{i}:{i}\n")),
+        ("three columns", 15_000, |i, _| format!("{i}\t{}\t{}\n", i + 1, i + 2)),
+        ("counters", 20_000, |i, _| format!("{i},{},{}\n", i * 2, i % 7)),
+        ("counter and zeros", 15_000, |i, _| format!("{i},0,0,0,0,0\n")),
+        ("times and values", 20_000, |i, r| format!("{},{},ok\n", 1_700_000_000 + i * 3, r.below(1000))),
+        ("milliseconds", 12_000, |i, _| format!("{} {i}\n", 1_700_000_000_000 + i * 17)),
+        ("path", 15_000, |i, _| format!("M{i} {}L{} {}", i * 7 % 300, i + 1, (i + 1) * 7 % 300)),
+        ("days", 20_000, |i, _| format!("2026-{:02}-{:02}\n", 1 + i / 28 % 12, 1 + i % 28)),
+        ("log", 6000, |i, r| {
+            let (minute, second) = (i / 60 % 60, i % 60);
+            format!("2026-11-25T04:{minute:02}:{second:02}Z INFO request {i} took {} ms\n", r.below(300))
+        }),
+    ];
+    let mut random = Random(8);
+    let mut of = |name: &str, count: u64, line: Line| Body {
+        name: format!("{name}, {count} times"),
+        bytes: (0..count).flat_map(|i| line(i, &mut random).into_bytes()).collect(),
+    };
+    let mut bodies: Vec<Body> = rows.iter().map(|(name, count, line)| of(name, *count, *line)).collect();
+    for count in [100, 300, 1000, 3000, 5000, 20_000] {
+        bodies.extend(rows.iter().filter(|row| row.1 > count).map(|(name, _, line)| of(name, count, *line)));
+    }
+    bodies
+}
+
 /// Lines of text, made from their number.
 fn tables() -> Vec<Body> {
     let mut random = Random(1);

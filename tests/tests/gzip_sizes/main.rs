@@ -101,6 +101,22 @@ fn everything_else() {
     hold(&bodies::all(), |body, call| body.percent(call.level), PART, |_| levels());
 }
 
+/// In pieces and in one call, which is another way through the library.
+#[test]
+fn numbers_that_count() {
+    let ways = |piece: usize| levels().into_iter().map(move |call| Call { piece, ..call });
+    hold(&bodies::counting(), |_, _| 3, PART, |_| ways(DEFAULT.piece).chain(ways(1 << 20)).collect());
+}
+
+#[test]
+fn numbers_that_count_with_flushes() {
+    let calls = |index: usize| {
+        let flush = [4096, 8192, 20_000, 50_000][index % 4];
+        levels().into_iter().map(move |call| Call { flush, ..call }).collect()
+    };
+    hold(&bodies::counting(), |_, _| 3, PART, calls);
+}
+
 /// Whatever is not the default strategy, or has hardly any memory, is the original's.
 #[test]
 fn what_is_left_to_the_original() {

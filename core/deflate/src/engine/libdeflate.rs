@@ -11,7 +11,7 @@ use crate::{pages, pool};
 /// For each of zlib's levels the least effort that leads to output of its size, by `examples/measure.rs`: in sum well below
 /// it, and at most 3 % above it for any file. libdeflate's own levels are not used: with longer matches accepted at
 /// once, less searching gets as far. Level 0 is never asked for.
-const EFFORTS: [Effort; 10] = [
+const EFFORTS: [Effort; 11] = [
     Effort::FASTEST,
     Effort::FASTEST,
     Effort { parsing: Parsing::Greedy, depth: 4, nice_length: 128 },
@@ -22,10 +22,16 @@ const EFFORTS: [Effort; 10] = [
     Effort { parsing: Parsing::Lazy, depth: 60, nice_length: 130 },
     Effort { parsing: Parsing::Lazy, depth: 100, nice_length: 258 },
     Effort { parsing: Parsing::Lazy, depth: 128, nice_length: 258 },
+    Effort::COUNTERS,
 ];
 
+/// The level, none of zlib's, at which numbers that count up become shortest. The latest candidates share the digits that
+/// change seldom; one more digit that an older one shares costs a longer distance and breaks the rhythm in which matches
+/// of the same length and distance follow each other. So it is at once faster and, by up to a half, shorter than all others.
+pub const COUNTERS: u8 = 10;
+
 /// Up to here the fastest parsing keeps up with zlib's level.
-const FASTEST_UP_TO: [usize; 10] = [usize::MAX, usize::MAX, 8 << 10, 2 << 10, 0, 0, 0, 0, 0, 0];
+const FASTEST_UP_TO: [usize; 11] = [usize::MAX, usize::MAX, 8 << 10, 2 << 10, 0, 0, 0, 0, 0, 0, 0];
 
 /// libdeflate's window, whatever the stream's.
 const WINDOW: usize = 1 << 15;
@@ -49,6 +55,7 @@ enum Parsing {
 
 impl Effort {
     const FASTEST: Self = Self { parsing: Parsing::Fastest, depth: 1, nice_length: 64 };
+    const COUNTERS: Self = Self { parsing: Parsing::Lazy, depth: 4, nice_length: 32 };
 
     fn of(level: u8, length: usize) -> Option<Self> {
         let level = usize::from(level);

@@ -175,9 +175,14 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
     }
     let is_of_interest = devices::is_of_interest();
     let mut was_wrong = false;
-    for Choice { kind, settings: engine_settings, least, dense } in select::choose(settings, chunk) {
+    let mut choices = select::choose(settings, chunk).peekable();
+    while let Some(choice) = choices.next() {
+        let Choice { kind, settings: engine_settings, least, dense, on_trial } = choice;
         // Who repairs what an engine did wrong is not another engine.
         if was_wrong && kind != EngineKind::Original {
+            continue;
+        }
+        if on_trial && !choices.peek().is_some_and(|next| is_better(&choice, next, settings, chunk, tally)) {
             continue;
         }
         let Some(permit) = breaker::admit(kind) else { continue };
@@ -222,6 +227,25 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
     }
     tally.plain += len;
     stored::write_plain(chunk, out)
+}
+
+/// Whether one choice makes a piece of the chunk shorter than the next. What was made of it is thrown away.
+fn is_better(choice: &Choice, next: &Choice, settings: &Settings, chunk: &Chunk, tally: &mut Tally) -> bool {
+    if !breaker::is_closed(choice.kind) {
+        return false;
+    }
+    let piece = Choice::piece(settings, chunk.input);
+    let mut out = pool::scratch(engine::bound(piece.input.len()));
+    let mut length = |choice: &Choice| {
+        let watch = Watch::start(piece.input.len());
+        let written = pool::compress(choice.kind, &choice.settings, &piece, &mut out);
+        tally.engines[choice.kind as usize].busy_ns += watch.ns();
+        written.map(|written| written.bytes)
+    };
+    match (length(choice), length(next)) {
+        (Some(bytes), Some(of_next)) => Choice::is_better(bytes, next.kind, of_next),
+        _ => false,
+    }
 }
 
 /// What a rival makes of a dense chunk, in place of what is in `out`, if that is shorter.
