@@ -193,7 +193,7 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
         (Nature::Few { binary: false }, 7..) => [ZlibRs, Libdeflate, Isal, Original],
         (Nature::Binary | Nature::Numbers, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
         _ if chunk.input.len() <= TINY => [Libdeflate, Isal, ZlibRs, Original],
-        (Nature::Digits, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
+        (Nature::Numbered, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
         _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
     }
@@ -203,8 +203,10 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nature {
     Text,
-    /// Half of it, or more, is digits. ISA-L makes more of it than zlib does if any of them count up.
+    /// Half of it, or more, is digits.
     Digits,
+    /// Rows with a number that counts up or down. ISA-L makes a little more of them than zlib does, libdeflate does not.
+    Numbered,
     /// A good part of it is numbers that count up or down: most candidates for a match are as long as the longest, and the
     /// length of the output is a matter of which are taken, by half for the better or, with as much effort as is right for
     /// text, by a quarter for the worse.
@@ -249,7 +251,7 @@ impl Nature {
             50.. if counts(input) => Self::Counters,
             50.. => Self::Digits,
             // At the lowest level less of it makes a difference, since ISA-L looks at one candidate only.
-            30.. if level <= 1 && counts(input) => Self::Digits,
+            30.. if level <= 1 && counts(input) => Self::Numbered,
             _ => Self::Text,
         }
     }
@@ -268,7 +270,7 @@ fn percent_of_digits(input: &[u8]) -> usize {
     digits * 100 / (PIECES * PIECE)
 }
 
-/// Whether a quarter of a piece of the middle is numbers that are a little more or less than one of the last few. Decimal or
+/// Whether a fifth of a piece of the middle is numbers that are a little more or less than one of the last few. Decimal or
 /// hexadecimal: read as the latter, the former keep their order.
 fn counts(input: &[u8]) -> bool {
     const SAMPLE: usize = 1024;
@@ -291,7 +293,7 @@ fn counts(input: &[u8]) -> bool {
         latest[next] = value;
         next = (next + 1) % LATEST;
     }
-    counted * 4 >= sample.len()
+    counted * 5 >= sample.len()
 }
 
 /// Whether a piece of the middle has nearly all bytes that there are, and hardly one twice in a row of 64.
