@@ -18,6 +18,10 @@ use std::sync::OnceLock;
 /// The prototype of execve(2).
 pub type Execve = unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
 
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
 /// What is handed on: the preload list, and everything that is ours.
 static INHERITED: OnceLock<Vec<CString>> = OnceLock::new();
 static EXECUTABLE: OnceLock<CString> = OnceLock::new();
@@ -25,11 +29,19 @@ static EXECUTABLE: OnceLock<CString> = OnceLock::new();
 /// Notes the environment and the executable while they are those of the start: for the library's constructor.
 pub fn init() {
     INHERITED.get_or_init(|| {
-        let ours = |name: &[u8]| name == b"LD_PRELOAD" || name.starts_with(b"HASTEN_");
-        let line = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok()
+        // Not through std, which copies every variable that there is.
+        // SAFETY: a constructor runs before the program has threads that could change its environment.
+        let lines = unsafe { environ };
+        if lines.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: C strings, in an array that ends with null.
+        let lines = unsafe { entries(lines).map(|line| CStr::from_ptr(line)) };
+        let ours = |line: &&CStr| {
+            let line = line.to_bytes();
+            line.starts_with(b"LD_PRELOAD=") || line.starts_with(b"HASTEN_") && line.contains(&b'=')
         };
-        std::env::vars_os().filter(|(name, _)| ours(name.as_bytes())).filter_map(line).collect()
+        lines.filter(ours).map(CStr::to_owned).collect()
     });
     let executable = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     if let Ok(path) = CString::new(executable.as_os_str().as_bytes()) {

@@ -7,6 +7,7 @@ use core::ffi::{CStr, c_char, c_long};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::Mutex;
 
+use crate::names::Names;
 use crate::object::Object;
 use crate::original::Library;
 use crate::slots::{self, Found, Generation, Hook};
@@ -95,19 +96,24 @@ impl Interposer {
         state.generation = generation;
         let new: Vec<_> = list.into_iter().filter(|found| !state.known.contains(found)).collect();
         let objects: Vec<_> = new.iter().filter_map(Object::open).collect();
+        let is_first = state.known.is_empty();
         state.known.extend(new);
-        for object in &objects {
-            // SAFETY: `open` keeps the object; the hooks are those of dlopen and dlsym.
-            unsafe { slots::rewrite(object, &[wake::hooks()]) };
-        }
-        if state.phase == Phase::StandBy {
+        let was = state.phase;
+        if was == Phase::StandBy {
             state.phase = self.verify(&objects);
-            if state.phase == Phase::Active {
-                self.rewrite_all(&state.known);
-            }
-        } else {
-            self.rewrite(&objects);
         }
+        // In one pass: to read what an object is bound to is most of the work.
+        rewrite(&objects, self.tables(state.phase == Phase::Active));
+        if state.phase != was && state.phase == Phase::Active && !is_first {
+            let earlier: Vec<_> = state.known.iter().filter_map(Object::open).collect();
+            rewrite(&earlier, self.hooks.iter().copied());
+        }
+    }
+
+    /// What to put into the slots of new objects: `dlopen` and `dlsym` always, the hooks once the libraries are there.
+    fn tables(&self, with_hooks: bool) -> impl Iterator<Item = &'static [Hook]> {
+        let hooks = if with_hooks { self.hooks } else { &[] };
+        [wake::hooks()].into_iter().chain(hooks.iter().copied())
     }
 
     /// Looks for the libraries that the hooks are for.
@@ -125,18 +131,6 @@ impl Interposer {
             hook.original.store(hook.library.find(hook.name), Ordering::Relaxed);
         }
         if (self.is_fit)() { Phase::Active } else { Phase::Refused }
-    }
-
-    fn rewrite_all(&self, known: &[Found]) {
-        let objects: Vec<_> = known.iter().filter_map(Object::open).collect();
-        self.rewrite(&objects);
-    }
-
-    fn rewrite(&self, objects: &[Object]) {
-        for object in objects {
-            // SAFETY: `open` keeps the object; `slots!` vouches for the prototypes.
-            unsafe { slots::rewrite(object, self.hooks) };
-        }
     }
 
     /// Whether all that is loaded now calls the libraries through the hooks: what they leave behind meets nobody else.
@@ -157,6 +151,14 @@ impl Interposer {
     /// Whether the objects of this process are watched and rewritten.
     pub fn is_active(&self) -> bool {
         self.state.try_lock().is_ok_and(|state| state.phase == Phase::Active)
+    }
+}
+
+fn rewrite(objects: &[Object], tables: impl Iterator<Item = &'static [Hook]>) {
+    let names = Names::of(&tables.collect::<Vec<_>>());
+    for object in objects {
+        // SAFETY: `open` keeps the object; `slots!` and `wake` vouch for the prototypes.
+        unsafe { slots::rewrite(object, &names) };
     }
 }
 

@@ -10,6 +10,7 @@
 
 pub mod exec;
 mod interposer;
+mod names;
 mod object;
 mod original;
 mod slots;

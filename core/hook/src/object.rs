@@ -6,12 +6,15 @@ use core::ops::Range;
 use core::ptr::null;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::slots::Found;
+use crate::names::{self, Names};
+use crate::slots::{self, Found, Hook};
 
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const DT_RELACOUNT: u64 = 0x6fff_fff9;
 const DT_SONAME: u64 = 14;
 const DT_PLTRELSZ: u64 = 2;
 const DT_JMPREL: u64 = 23;
@@ -36,8 +39,9 @@ struct Rela {
 }
 
 /// A slot, and the function whose address it is for.
-pub(crate) struct Relocation<'a> {
-    pub(crate) name: &'a CStr,
+#[derive(Clone, Copy)]
+pub(crate) struct Relocation {
+    pub(crate) hook: &'static Hook,
     pub(crate) slot: *mut c_void,
     /// Bound at the first call, perhaps.
     pub(crate) is_lazy: bool,
@@ -55,6 +59,8 @@ pub(crate) struct Object {
     soname: &'static CStr,
     symbols: *const libc::Elf64_Sym,
     strings: *const c_char,
+    /// `DT_GNU_HASH`, or null.
+    hashes: *const u32,
     tables: [&'static [Rela]; 2],
 }
 
@@ -87,11 +93,12 @@ impl Object {
             soname: c"",
             symbols: null(),
             strings: null(),
+            hashes: null(),
             tables: [&[], &[]],
         };
         // SAFETY: the object stays loaded from here on. One that was unloaded and loaded again in between
         // has its headers elsewhere, or is the same.
-        unsafe { (is_mapped(found) && object.read(found)).then_some(object) }
+        unsafe { (slots::is_loaded(found) && object.read(found)).then_some(object) }
     }
 
     /// Reads the program headers and the dynamic section.
@@ -116,7 +123,7 @@ impl Object {
     }
 
     unsafe fn read_dynamic(&mut self, mut entry: *const Dynamic) -> bool {
-        let (mut soname, mut sizes, mut starts) = (0, [0; 2], [0; 2]);
+        let (mut soname, mut sizes, mut starts, mut without_name) = (0, [0; 2], [0; 2], 0);
         // SAFETY: the section ends with a null tag; the tables it names are mapped with the object.
         unsafe {
             while (*entry).tag != 0 {
@@ -129,6 +136,8 @@ impl Object {
                     DT_PLTRELSZ => sizes[0] = value as usize,
                     DT_RELA => starts[1] = self.address(value),
                     DT_RELASZ => sizes[1] = value as usize,
+                    DT_RELACOUNT => without_name = value as usize,
+                    DT_GNU_HASH => self.hashes = self.address(value) as *const u32,
                     _ => {}
                 }
                 entry = entry.add(1);
@@ -144,6 +153,8 @@ impl Object {
                     *table = core::slice::from_raw_parts(start as *const Rela, size / size_of::<Rela>());
                 }
             }
+            // The linker has sorted those that only add the base to the front, and says how many they are.
+            self.tables[1] = self.tables[1].get(without_name..).unwrap_or(self.tables[1]);
         }
         true
     }
@@ -188,8 +199,12 @@ impl Object {
         self.handle
     }
 
-    /// Visits every slot that is for a function or an address by name.
-    pub(crate) fn each_relocation(&self, mut visit: impl FnMut(Relocation<'_>)) {
+    /// Visits every slot that is for a function, or the address of one, that has a hook.
+    pub(crate) fn each_relocation(&self, names: &Names, mut visit: impl FnMut(Relocation)) {
+        let count: usize = self.tables.iter().map(|table| table.len()).sum();
+        // Most relocations of a large object are for what it defines itself; the few names of it are soon asked for.
+        let defines_any =
+            count < WORTH_ASKING || names.hooks().any(|(hash, hook)| self.defines_hashed(hook.name, hash));
         for rela in self.tables.iter().copied().flatten() {
             let kind = rela.symbol_and_kind as u32;
             let is_slot = match kind {
@@ -201,39 +216,107 @@ impl Object {
             if !is_slot || symbol == 0 {
                 continue;
             }
-            // SAFETY: the symbol and its name are in tables of the object, which stays loaded.
-            let name =
-                unsafe { CStr::from_ptr(self.strings.add((*self.symbols.add(symbol)).st_name as usize)) };
-            let slot = (self.base + rela.offset as usize) as *mut c_void;
-            visit(Relocation { name, slot, is_lazy: kind == R_X86_64_JUMP_SLOT });
+            // SAFETY: the symbol is in a table of the object, which stays loaded.
+            let symbol = unsafe { &*self.symbols.add(symbol) };
+            if !defines_any && symbol.st_shndx != 0 {
+                continue;
+            }
+            // SAFETY: so is its name.
+            let hook = unsafe { names.find(self.strings.add(symbol.st_name as usize)) };
+            if let Some(hook) = hook {
+                let slot = (self.base + rela.offset as usize) as *mut c_void;
+                visit(Relocation { hook, slot, is_lazy: kind == R_X86_64_JUMP_SLOT });
+            }
         }
     }
 
-    /// Writes a slot; whether that was possible. What the linker has made read-only is so again afterwards.
+    /// Whether the object defines a symbol of this name, in any version.
+    pub(crate) fn defines(&self, name: &CStr) -> bool {
+        if self.hashes.is_null() {
+            // SAFETY: the handle of a loaded object, and a C string.
+            return unsafe { !libc::dlsym(self.handle, name.as_ptr()).is_null() };
+        }
+        self.defines_hashed(name, names::hash(name.to_bytes()))
+    }
+
+    fn defines_hashed(&self, name: &CStr, hash: u32) -> bool {
+        if self.hashes.is_null() {
+            return self.defines(name);
+        }
+        // SAFETY: the table of a loaded object as its linker has made it: four numbers, a filter of 64-bit words, the first
+        // symbol of each bucket, and for each symbol from `first` on its hash, of which the lowest bit ends the bucket.
+        unsafe {
+            let [buckets, first, words, shift] = self.hashes.cast::<[u32; 4]>().read();
+            let filter = self.hashes.add(4);
+            let word = filter.add((hash / 64 % words.max(1)) as usize * 2).cast::<u64>().read_unaligned();
+            let bits = 1 << (hash % 64) | 1 << (hash.checked_shr(shift).unwrap_or(0) % 64);
+            if buckets == 0 || words == 0 || word & bits != bits {
+                return false;
+            }
+            let starts = filter.add(words as usize * 2);
+            let chains = starts.add(buckets as usize);
+            let mut symbol = starts.add((hash % buckets) as usize).read();
+            while symbol >= first {
+                let other = chains.add((symbol - first) as usize).read();
+                let entry = &*self.symbols.add(symbol as usize);
+                if other | 1 == hash | 1 && CStr::from_ptr(self.strings.add(entry.st_name as usize)) == name {
+                    return entry.st_shndx != 0;
+                }
+                if other & 1 != 0 {
+                    return false;
+                }
+                symbol += 1;
+            }
+            false
+        }
+    }
+
+    /// Writes to slots; whether that was possible for all. What the linker has made read-only is so again afterwards.
     ///
     /// # Safety
     ///
-    /// The slot is one of this object, and whoever calls through it can call `value`.
-    pub(crate) unsafe fn write(&self, slot: *mut c_void, value: *mut c_void) -> bool {
-        const PAGE: usize = 4096;
-        let page = (slot as usize & !(PAGE - 1)) as *mut c_void;
-        let protect = |protection| {
-            // SAFETY: a page of the object's own data, of which nobody expects a write to fail.
-            unsafe { libc::mprotect(page, PAGE, protection) == 0 }
+    /// The slots are of this object, and whoever calls through one can call its value.
+    pub(crate) unsafe fn write(&self, values: &[(*mut c_void, *mut c_void)]) -> bool {
+        let (sealed, open): (Vec<_>, Vec<_>) =
+            values.iter().copied().partition(|(slot, _)| self.is_sealed(*slot));
+        // SAFETY: aligned words of the object, writable; other threads see the old or the new address.
+        let store = |(slot, value): (*mut c_void, *mut c_void)| unsafe {
+            (*slot.cast::<AtomicPtr<c_void>>()).store(value, Ordering::Release);
         };
-        // The linker rounds the end of the region down.
-        let sealed =
-            self.read_only.start <= slot as usize && (slot as usize) < self.read_only.end & !(PAGE - 1);
-        if sealed && !protect(libc::PROT_READ | libc::PROT_WRITE) {
-            return false;
+        open.into_iter().for_each(store);
+        // One call for a run of pages, not two for each slot: a program may have hundreds in a few pages.
+        let mut sealed = sealed;
+        sealed.sort_unstable_by_key(|(slot, _)| *slot as usize);
+        let mut is_complete = true;
+        for run in sealed.chunk_by(|(slot, _), (next, _)| page(*next) <= page(*slot) + PAGE) {
+            let (start, end) = (page(run[0].0), page(run[run.len() - 1].0) + PAGE);
+            let protect = |protection| {
+                // SAFETY: pages of the object's own data, of which nobody expects a write to fail. All of them are sealed.
+                unsafe { libc::mprotect(start as *mut c_void, end - start, protection) == 0 }
+            };
+            if protect(libc::PROT_READ | libc::PROT_WRITE) {
+                run.iter().copied().for_each(store);
+                protect(libc::PROT_READ);
+            } else {
+                is_complete = false;
+            }
         }
-        // SAFETY: an aligned word of the object, writable now; other threads see the old or the new address.
-        unsafe { (*slot.cast::<AtomicPtr<c_void>>()).store(value, Ordering::Release) };
-        if sealed {
-            protect(libc::PROT_READ);
-        }
-        true
+        is_complete
     }
+
+    /// Whether the linker has made the slot read-only; it rounds the end of the region down.
+    fn is_sealed(&self, slot: *mut c_void) -> bool {
+        (self.read_only.start..self.read_only.end & !(PAGE - 1)).contains(&(slot as usize))
+    }
+}
+
+const PAGE: usize = 4096;
+
+/// From so many relocations on it is worth asking first what an object defines.
+const WORTH_ASKING: usize = 512;
+
+fn page(slot: *mut c_void) -> usize {
+    slot as usize & !(PAGE - 1)
 }
 
 /// Whether a file is a preload library, or what loads them.
@@ -242,8 +325,108 @@ pub(crate) fn is_of_hasten(path: &CStr) -> bool {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path).starts_with(b"libhasten")
 }
 
-/// Whether the headers are still mapped where they were found.
-fn is_mapped(found: &Found) -> bool {
-    let (list, _) = crate::slots::loaded();
-    list.contains(found)
+#[cfg(test)]
+mod tests {
+    use core::ptr::null_mut;
+
+    use super::*;
+    use crate::original::Library;
+    use crate::slots::By;
+
+    static UNKNOWN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+    const fn hook(name: &'static CStr) -> Hook {
+        let (library, by, function) = (Library::C, By::Everyone, null());
+        Hook { name, library, by, required: false, function, original: &UNKNOWN }
+    }
+
+    /// What the C library and this program, which is full of what it defines itself, call or not.
+    static HOOKS: [Hook; 6] = [
+        hook(c"malloc"),
+        hook(c"write"),
+        hook(c"_Unwind_Resume"),
+        hook(c"__cxa_finalize"),
+        hook(c"crosscall2"),
+        hook(c"dl_iterate_phdr"),
+    ];
+
+    fn objects() -> Vec<Object> {
+        slots::loaded().0.iter().filter_map(Object::open).collect()
+    }
+
+    /// Slots by the book: every relocation, by its name.
+    fn slots_of(object: &Object) -> Vec<(usize, &'static CStr)> {
+        let mut found = Vec::new();
+        for rela in object.tables.iter().copied().flatten() {
+            let (kind, symbol) = (rela.symbol_and_kind as u32, (rela.symbol_and_kind >> 32) as usize);
+            let is_slot = matches!(kind, R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT)
+                || kind == R_X86_64_64 && rela.addend == 0;
+            if is_slot && symbol != 0 {
+                // SAFETY: tables of an object that stays loaded.
+                let name = unsafe {
+                    CStr::from_ptr(object.strings.add((*object.symbols.add(symbol)).st_name as usize))
+                };
+                let hook = HOOKS.iter().find(|hook| hook.name == name);
+                found.extend(hook.map(|hook| (object.base + rela.offset as usize, hook.name)));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn no_shortcut_misses_a_slot() {
+        let names = Names::of(&[&HOOKS]);
+        let mut count = 0;
+        for object in objects() {
+            let mut found = Vec::new();
+            object.each_relocation(&names, |at| found.push((at.slot as usize, at.hook.name)));
+            assert_eq!(found, slots_of(&object), "{:?}", object.soname);
+            count += found.len();
+        }
+        assert!(count > 3, "{count} slots");
+    }
+
+    #[test]
+    fn what_an_object_defines_is_what_dlsym_finds_in_it() {
+        let objects = objects();
+        let of = |soname: &[u8]| objects.iter().find(|object| object.soname() == soname);
+        let libc = of(b"libc.so.6").expect("a C library");
+        for name in [c"malloc", c"write", c"__cxa_finalize", c"environ", c"dl_iterate_phdr"] {
+            assert!(libc.defines(name), "{name:?}");
+        }
+        for name in [c"crosscall2", c"", c"mallo", c"malloc2", c"_Unwind_Resume"] {
+            assert!(!libc.defines(name), "{name:?}");
+        }
+        assert!(!objects[0].defines(c"malloc"), "it is only called there");
+    }
+
+    #[test]
+    fn slots_are_written_and_sealed_again() {
+        let objects = objects();
+        let program = &objects[0];
+        let mut slots = Vec::new();
+        program.each_relocation(&Names::of(&[&HOOKS]), |at| slots.push(at.slot));
+        // SAFETY: slots of a relocated object.
+        let held = |slot: &*mut c_void| unsafe { *slot.cast::<*mut c_void>() };
+        let same: Vec<_> = slots.iter().map(|slot| (*slot, held(slot))).collect();
+        assert!(!same.is_empty());
+        // SAFETY: what is there already.
+        assert!(unsafe { program.write(&same) });
+        assert_eq!(
+            slots.iter().map(held).collect::<Vec<_>>(),
+            same.iter().map(|(_, held)| *held).collect::<Vec<_>>()
+        );
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("proc");
+        let protection = |slot: usize| {
+            maps.lines().find_map(|line| {
+                let (range, rest) = line.split_once(' ')?;
+                let (start, end) = range.split_once('-')?;
+                let number = |text| usize::from_str_radix(text, 16).ok();
+                (number(start)?..number(end)?).contains(&slot).then(|| rest[..2].to_owned())
+            })
+        };
+        for slot in slots.into_iter().filter(|slot| program.is_sealed(*slot)) {
+            assert_eq!(protection(slot as usize).as_deref(), Some("r-"));
+        }
+    }
 }

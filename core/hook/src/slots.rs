@@ -13,6 +13,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::ffi::CString;
 
+use crate::names::Names;
 use crate::object::{Object, Relocation};
 use crate::original::Library;
 
@@ -90,9 +91,8 @@ pub(crate) fn blocks_unseen() -> bool {
 }
 
 fn look_for_system_calls(object: &Object) {
-    // SAFETY: the handle of a loaded object, and a C string.
-    let has_go = || unsafe { !libc::dlsym(object.handle(), GO.as_ptr()).is_null() };
-    if BLOCKING_THEMSELVES.iter().any(|name| object.soname().starts_with(name)) || has_go() {
+    // What it is linked with is looked at by itself.
+    if BLOCKING_THEMSELVES.iter().any(|name| object.soname().starts_with(name)) || object.defines(GO) {
         BLOCKS_UNSEEN.store(true, Ordering::Relaxed);
     }
 }
@@ -115,21 +115,21 @@ pub(crate) fn mix() {
 ///
 /// The object is loaded, relocated, and cannot be unloaded meanwhile. Each
 /// hook has the C prototype of the function it stands in for.
-pub(crate) unsafe fn rewrite(object: &Object, tables: &[&[Hook]]) {
+pub(crate) unsafe fn rewrite(object: &Object, names: &Names) {
     if object.is_of_hasten() || LEFT_ALONE.contains(&object.soname()) {
         return;
     }
     look_for_system_calls(object);
     let (mut is_user, mut is_elsewhere) = (false, false);
-    object.each_relocation(|relocation| {
-        let Some(hook) = find(tables, relocation.name).filter(|hook| is_for(hook, object)) else { return };
+    let mut values = Vec::new();
+    object.each_relocation(names, |relocation| {
+        let hook = relocation.hook;
+        if !is_for(hook, object) {
+            return;
+        }
         // SAFETY: as the contract.
         if unsafe { leads_to(object, &relocation, hook) } {
-            // SAFETY: the slot holds the address of a function with the hook's prototype.
-            let written = unsafe { object.write(relocation.slot, hook.function.cast_mut()) };
-            if !written {
-                mix();
-            }
+            values.push((relocation.slot, hook.function.cast_mut()));
             is_user |= hook.is_of_objects();
         } else if hook.is_of_objects() && hook.is_found() {
             // SAFETY: a slot of a relocated object is a readable, aligned word.
@@ -137,14 +137,12 @@ pub(crate) unsafe fn rewrite(object: &Object, tables: &[&[Hook]]) {
             is_elsewhere |= !core::ptr::eq(held, hook.function) && !held.is_null();
         }
     });
+    // SAFETY: the slots hold addresses of functions with the hooks' prototypes.
+    let is_complete = unsafe { object.write(&values) };
     // Its calls for one object reach the library partly here and partly by another's hook.
-    if is_user && is_elsewhere {
+    if !is_complete || is_user && is_elsewhere {
         mix();
     }
-}
-
-fn find<'a>(tables: &[&'a [Hook]], name: &CStr) -> Option<&'a Hook> {
-    tables.iter().flat_map(|table| table.iter()).find(|hook| hook.name == name)
 }
 
 fn is_for(hook: &Hook, object: &Object) -> bool {
@@ -160,7 +158,7 @@ fn is_for(hook: &Hook, object: &Object) -> bool {
 }
 
 /// Whether a slot leads to the verified function, now or once it is bound.
-unsafe fn leads_to(object: &Object, relocation: &Relocation<'_>, hook: &Hook) -> bool {
+unsafe fn leads_to(object: &Object, relocation: &Relocation, hook: &Hook) -> bool {
     let original = hook.original.load(Ordering::Relaxed);
     if original.is_null() {
         return false;
@@ -216,13 +214,32 @@ pub(crate) fn generation() -> Generation {
     generation
 }
 
+/// Whether what was found is still there, with its headers where they were.
+pub(crate) fn is_loaded(found: &Found) -> bool {
+    unsafe extern "C" fn compare(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the linker's description, whose name is null or a C string, and the object that is looked for.
+        unsafe {
+            let (info, found) = (&*info, &*data.cast::<Found>());
+            let place = (info.dlpi_addr as usize, info.dlpi_phdr as usize, usize::from(info.dlpi_phnum));
+            if place != (found.base, found.headers, found.header_count) {
+                return 0;
+            }
+            let name = if info.dlpi_name.is_null() { c"" } else { CStr::from_ptr(info.dlpi_name) };
+            c_int::from(name == found.name.as_c_str())
+        }
+    }
+    // SAFETY: the callback gets `found` back, and only reads it.
+    unsafe { libc::dl_iterate_phdr(Some(compare), core::ptr::from_ref(found).cast_mut().cast()) != 0 }
+}
+
 /// An object as the dynamic linker lists it. It may be gone by the time somebody looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    pub(crate) name: CString,
+    // First, since it tells most pairs apart.
     pub(crate) base: usize,
     pub(crate) headers: usize,
     pub(crate) header_count: usize,
+    pub(crate) name: CString,
 }
 
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
