@@ -24,24 +24,38 @@ pub(super) fn capacity(measurements: usize) -> usize {
     (1..).take_while(|candidates| size(*candidates) <= measurements).last().unwrap_or(0)
 }
 
-/// Each with the baseline as it was at its time, in the order given.
+/// Each with the baseline as it was at its time, in the order given. What was measured before a halt is in `pairs` all the
+/// same: whoever measured it has paid for it.
 pub(super) fn measure<S: Subject>(
     runner: &mut Runner<'_, S>,
     phase: Phase,
     candidates: &[Candidate],
-) -> Result<Vec<Paired>, Halt<S::Stop>> {
-    let mut pairs = Vec::with_capacity(candidates.len());
+    pairs: &mut Vec<Paired>,
+) -> Result<(), Halt<S::Stop>> {
     let mut before = runner.baseline(phase)?;
     for stretch in candidates.chunks(STRETCH) {
-        let costs: Vec<Cost> =
-            stretch.iter().map(|candidate| runner.cost(phase, candidate)).collect::<Result<_, _>>()?;
-        let after = runner.baseline(phase)?;
+        let mut costs = Vec::with_capacity(stretch.len());
+        let after = costs_of(runner, phase, stretch, &mut costs).and_then(|()| runner.baseline(phase));
+        // Without a baseline behind it, a stretch has the one before it.
+        let last = *after.as_ref().unwrap_or(&before);
         for (index, cost) in costs.into_iter().enumerate() {
             let share = (index + 1) as f64 / (stretch.len() + 1) as f64;
-            let baseline = (1.0 - share) * before.ln() + share * after.ln();
+            let baseline = (1.0 - share) * before.ln() + share * last.ln();
             pairs.push(cost.map(|hasten| Pair { stock: baseline.exp(), hasten }));
         }
-        before = after;
+        before = after?;
     }
-    Ok(pairs)
+    Ok(())
+}
+
+fn costs_of<S: Subject>(
+    runner: &mut Runner<'_, S>,
+    phase: Phase,
+    stretch: &[Candidate],
+    costs: &mut Vec<Cost>,
+) -> Result<(), Halt<S::Stop>> {
+    for candidate in stretch {
+        costs.push(runner.cost(phase, candidate)?);
+    }
+    Ok(())
 }

@@ -22,6 +22,9 @@ use untried::Untried;
 /// Candidates that are proposed at a time.
 const BATCH: usize = 3;
 
+/// What a proposer is to learn: costs, as it sees them.
+type Learnt = Vec<(Candidate, f64)>;
+
 /// What is known of combinations.
 type Seen = BTreeMap<Candidate, Result<Vec<Pair>, Disqualified>>;
 
@@ -54,16 +57,19 @@ pub(super) fn run<S: Subject>(
             .filter_map(|_| untried.or_next(proposer.propose()).or_else(|| best_of(&seen, 1).pop()))
             .collect();
         left -= block::size(BATCH);
-        for (candidate, cost) in measured(runner, &batch, &mut seen)? {
+        let (learnt, halt) = measured(runner, &batch, &mut seen);
+        for (candidate, cost) in learnt {
             proposer.learn(&candidate, cost);
         }
         show(runner, &seen, findings);
+        halt?;
     }
     while left >= block::size(BATCH) {
         left -= block::size(BATCH);
         let batch = best_of(&seen, BATCH);
-        measured(runner, &batch, &mut seen)?;
+        let (_, halt) = measured(runner, &batch, &mut seen);
         show(runner, &seen, findings);
+        halt?;
     }
     Ok(winner(&seen))
 }
@@ -85,13 +91,14 @@ fn screened(findings: &Findings, promising: &[Promising], baseline: &Candidate) 
     known.map(|screened| (baseline.with(screened.knob, screened.level), Ok(screened.pairs.clone()))).collect()
 }
 
-/// Measures a batch; each candidate with what a proposer is to learn.
+/// Measures a batch, up to a halt; each candidate with what a proposer is to learn.
 fn measured<S: Subject>(
     runner: &mut Runner<'_, S>,
     batch: &[Candidate],
     seen: &mut Seen,
-) -> Result<Vec<(Candidate, f64)>, Halt<S::Stop>> {
-    let costs = block::measure(runner, Phase::Search, batch)?;
+) -> (Learnt, Result<(), Halt<S::Stop>>) {
+    let mut costs = Vec::new();
+    let halt = block::measure(runner, Phase::Search, batch, &mut costs);
     let learn = |(candidate, cost): (&Candidate, Paired)| {
         let known = seen.entry(candidate.clone()).or_insert_with(|| Ok(Vec::new()));
         match (cost, &mut *known) {
@@ -107,7 +114,7 @@ fn measured<S: Subject>(
             (Ok(_), Err(_)) => (candidate.clone(), 1.0),
         }
     };
-    Ok(batch.iter().zip(costs).map(learn).collect())
+    (batch.iter().zip(costs).map(learn).collect(), halt)
 }
 
 /// The candidates with the highest lower bound, the best first: one good round is no proof.

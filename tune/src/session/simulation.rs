@@ -335,6 +335,23 @@ fn time_that_nobody_needs_goes_to_what_waits_for_it() {
 }
 
 #[test]
+fn what_was_measured_in_a_round_that_was_stopped_is_not_lost() {
+    let space = space(&[2; 19]);
+    for patience in [24, 28, 33, 40] {
+        let session = Session { patience, ..Session::new(25, CALM, 1) };
+        let (findings, halt, _) = session.run(&space, &|_| Ok(0.0), &mut Record::default());
+        assert!(matches!(halt, Some(Halt::Stopped(_))), "{halt:?}");
+        let is_setting =
+            |trial: &&Trial| trial.phase == Phase::Screen && trial.candidate.set().next().is_some();
+        let measured = findings.trials.iter().filter(is_setting).count();
+        let known = findings.screened.iter().filter(|one| one.pairs.len() == 1);
+        assert_eq!(known.count(), measured, "after {patience} measurements");
+        let untried = findings.screened.iter().filter(|one| one.fate == Fate::NotTried).count();
+        assert_eq!(untried, 19 - measured, "after {patience} measurements");
+    }
+}
+
+#[test]
 fn a_service_that_fails_by_itself_ends_the_session() {
     let fails = |_: &Candidate| Err(Disqualified::Crashed { what: "exit code 1".to_owned() });
     let (findings, halt, _) = Session::new(25, CALM, 1).run(&space(&[2]), &fails, &mut Record::default());
