@@ -1,10 +1,12 @@
 //! How `hasten` fails: one sentence that says what and why, one that says what to do, and an exit code.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use hasten_plan::{AdviceError, ConfigError};
 use hasten_probe::ProgramError;
 
+use crate::denied;
 use crate::render::say;
 
 /// Something went wrong.
@@ -15,6 +17,20 @@ const USAGE: u8 = 2;
 const NOT_EXECUTABLE: u8 = 126;
 /// As in a shell: there is no such command.
 const NOT_FOUND: u8 = 127;
+
+/// The file of this command, to be started again; the kernel tells in `/proc`.
+pub(crate) fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        let what = "cannot find my own program";
+        if denied::has_proc() {
+            return Failure::new(format!("{what}: {error}"), "call it by its full path");
+        }
+        Failure::new(
+            format!("{what}, which has to be started again: /proc is not mounted"),
+            denied::MOUNT_PROC,
+        )
+    })
+}
 
 #[derive(Debug)]
 pub(crate) struct Failure {

@@ -93,8 +93,15 @@ fn what_is_unknown_is_said_to_be_and_why() {
     let plan = text(&["run", "--dry-run", "--", "/server"]);
     assert!(plan.contains("the library is /usr/lib/hasten/libhasten_gzip.so"), "{plan}");
     assert!(!text(&["check"]).contains("not in this kernel"), "{}", text(&["check"]));
-    for arguments in [&["top", "--once"][..], &["engine", "list"], &["gc", "record", "1"]] {
+    for arguments in [
+        &["top", "--once"][..],
+        &["engine", "list"],
+        &["gc", "record", "1"],
+        &["export", "--once"],
+        &["tune", "--url", "http://127.0.0.1:1/", "--", "/server"],
+    ] {
         let said = text(arguments);
+        assert_eq!(root.hasten(arguments).status.code(), Some(1), "{arguments:?}: {said}");
         assert!(said.contains("/proc is not mounted"), "{arguments:?}: {said}");
         assert!(said.contains("mount -t proc proc /proc"), "{arguments:?}: {said}");
     }

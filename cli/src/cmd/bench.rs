@@ -16,7 +16,7 @@ use hasten_bench::{BenchError, interrupt};
 use hasten_evidence::report::{Case, Report, Saved, Style};
 use hasten_evidence::verdict::Verdict;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, own_program};
 use crate::output::{has_colours, print};
 use crate::render::say;
 
@@ -87,12 +87,6 @@ impl From<BenchError> for Failure {
 /// A flag for Ctrl-C, to be looked at between two rounds.
 fn watch() -> Result<Arc<AtomicBool>, Failure> {
     interrupt::flag().map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "try again"))
-}
-
-fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| {
-        Failure::new(format!("cannot find my own program: {error}"), "call it by its full path")
-    })
 }
 
 /// Prints the result and says with the exit code how it went.

@@ -57,6 +57,8 @@ enum ExportError {
     Listen { address: SocketAddr, error: io::Error },
     #[error("the exporter cannot go on: {0}")]
     Serve(io::Error),
+    #[error("{}", denied::NO_PROC)]
+    NoProc,
     #[error("standard output cannot be written to: {0}")]
     Output(io::Error),
 }
@@ -84,6 +86,7 @@ impl ExportError {
                 _ => "choose another address with --listen, such as 127.0.0.1:9469".to_owned(),
             },
             Self::Serve(_) => "raise the limits of open files and of processes of this user".to_owned(),
+            Self::NoProc => denied::MOUNT_PROC.to_owned(),
             Self::Output(_) => "check the file or the device behind it".to_owned(),
         }
     }
@@ -101,7 +104,9 @@ fn collector() -> Collector {
 }
 
 fn print_once() -> Result<(), ExportError> {
-    warn_without_proc();
+    if !denied::has_proc() {
+        return Err(ExportError::NoProc);
+    }
     let look = collector().look();
     if look.denied > 0 {
         say(format!("hasten: {} of the processes here may not be looked into by this user", look.denied));

@@ -17,8 +17,8 @@ use hasten_tune::session::{Findings, Halt, RecordError, Settings};
 use hasten_tune::space::Space;
 use hasten_tune::trial::{Checks, TrialError, Trials};
 
-use super::TuneArgs;
-use crate::failure::Failure;
+use super::{TuneArgs, output};
+use crate::failure::{Failure, own_program};
 use crate::render::say;
 
 /// A run of a load tool that takes longer than this hangs.
@@ -281,12 +281,6 @@ pub(super) fn seed_of_the_time() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Short enough to be typed.
     (now.as_nanos() % 1_000_000) as u64
-}
-
-fn own_program() -> Result<PathBuf, Failure> {
-    env::current_exe().map_err(|error| {
-        Failure::new(format!("cannot find my own program: {error}"), "call it by its full path")
-    })
 }
 
 fn absolute(path: &Path) -> PathBuf {
