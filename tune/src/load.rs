@@ -111,6 +111,15 @@ impl Load {
         }
     }
 
+    /// How long one run of it takes, as far as its command says.
+    #[must_use]
+    pub fn seconds(&self) -> Option<f64> {
+        match &self.driver {
+            Driver::Builtin(builtin) => Some(builtin.seconds()),
+            Driver::Command { line, tool } => (*tool)?.seconds(line.words()),
+        }
+    }
+
     /// Whether the programs of the load are there, before a service is started for it.
     ///
     /// # Errors

@@ -99,6 +99,18 @@ impl Objective {
         &self.text
     }
 
+    /// Of its value; empty for an expression of the user's.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match self.text.as_str() {
+            "cpu" => "µs",
+            "throughput" => "s",
+            "p99" => "ms",
+            "memory" => "MB",
+            _ => "",
+        }
+    }
+
     /// What becomes less or more, for a sentence: `12 % less CPU per request`.
     #[must_use]
     pub fn noun(&self) -> &str {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::{Counter, Outcome};
 
 pub use self::whole::Summary;
+pub use self::words::{duration, value};
 
 /// Of the JSON. It grows with every change that a reader could stumble over.
 pub const VERSION: u32 = 1;
@@ -30,6 +31,9 @@ pub struct Report {
     /// Limits of the user's, in his words.
     pub constraints: Vec<String>,
     pub verdict: Verdict,
+    /// Why it was stopped; none if it came to its end.
+    #[serde(default)]
+    pub stopped: Option<String>,
     /// What was proven to help; none, if nothing was.
     pub winner: Option<Winner>,
     /// Of the service as it is; none if nobody counted.

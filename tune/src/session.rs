@@ -23,7 +23,8 @@ use crate::measure::{Disqualified, Subject};
 use crate::objective::{Constraints, NoCost, Objective};
 use crate::space::{Candidate, Space};
 
-use allotment::Allotment;
+pub use allotment::LEAST_ROOM;
+use allotment::{Allotment, enough_for};
 pub use findings::{
     Ablation, Comparison, Conclusion, Fate, Findings, Noise, Phase, Screened, Searched, Trial,
 };
@@ -83,8 +84,29 @@ pub enum Halt<E> {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// Not even the shortest session fits.
-    #[error("one measurement takes {seconds:.0} s, so {budget:.0} s are too short for a proof")]
+    #[error("one measurement takes {seconds:.1} s, so {budget:.0} s are too short for a proof")]
     TooShort { seconds: f64, budget: f64, needed: f64 },
+}
+
+/// The shortest budget in which loads of so many seconds can prove anything, if nothing else took time.
+#[must_use]
+pub fn shortest(seconds_of_load: f64) -> Duration {
+    Duration::from_secs_f64(seconds_of_load * LEAST_ROOM as f64)
+}
+
+/// A budget in which all settings are looked at often enough, as far as the measurements of a session tell. More than
+/// `settings.budget`, which was not enough.
+#[must_use]
+pub fn sufficient(space: &Space, settings: &Settings, trials: &[Trial]) -> Option<Duration> {
+    /// More than a measurement takes by chance.
+    const RESERVE: f64 = 1.3;
+    /// Seconds; a budget is given in minutes.
+    const STEP: f64 = 60.0;
+    let measured = trials.len() as f64;
+    let mean = trials.iter().map(|trial| trial.seconds).sum::<f64>() / measured;
+    let all = mean * RESERVE * enough_for(space.in_order().len()) as f64;
+    let enough = all.max(settings.budget.as_secs_f64() * RESERVE) / STEP;
+    (measured > 0.0).then(|| Duration::from_secs_f64(enough.ceil() * STEP))
 }
 
 /// Runs the phases; whatever stops them, what was found until then is there.

@@ -26,6 +26,8 @@ pub struct Circumstances {
     pub not_tried: Vec<NotTried>,
     pub suggestions: Vec<Suggestion>,
     pub warnings: Vec<String>,
+    /// Why the session was stopped before its end.
+    pub stopped: Option<String>,
     /// Whether the load is one whose bytes are counted.
     pub counts_bytes: bool,
     /// How to make the load run longer.
@@ -51,6 +53,7 @@ pub fn report(
         objective: summary.objective(),
         constraints: circumstances.constraints,
         verdict: summary.verdict(),
+        stopped: circumstances.stopped,
         winner: summary.winner(),
         bytes: summary.bytes(),
         screened: findings.screened.iter().map(|one| summary.screened(one)).collect(),
@@ -100,14 +103,11 @@ struct Summary<'a> {
 impl Summary<'_> {
     fn objective(&self) -> Objective {
         let objective = &self.settings.objective;
-        let unit = match objective.text() {
-            "cpu" => "µs",
-            "throughput" => "s",
-            "p99" => "ms",
-            "memory" => "MB",
-            _ => "",
-        };
-        Objective { name: objective.noun().to_owned(), unit: unit.to_owned(), less_is_better: true }
+        Objective {
+            name: objective.noun().to_owned(),
+            unit: objective.unit().to_owned(),
+            less_is_better: true,
+        }
     }
 
     fn verdict(&self) -> Verdict {

@@ -47,7 +47,7 @@ Exit codes:
   2    the command line is wrong
   3    it could not tell: the time was too short, or the machine too noisy
   127  the service's program or the load tool is not there
-  130  interrupted; --resume goes on
+  130  interrupted; --resume goes on if anything was measured
 ";
 
 /// Find the settings that make a service cheaper under its own load, and prove it
@@ -205,7 +205,7 @@ fn begin(args: &TuneArgs) -> Result<ExitCode, Failure> {
         let path = args.out.join("session.json");
         Record::create(&path, resume::identity(&setup)).map_err(|error| setup::record_failure(&error))
     };
-    measure(args, &setup, &Value::Null, record, &args.out)
+    measure(args, &setup, &Value::Null, record, &args.out, 0)
 }
 
 /// With the arguments that it was begun with; what is given now must not contradict.
@@ -229,17 +229,18 @@ fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
     let setup = Setup::new(&args, seed)?;
     resume::must_be_the_same(&setup, &record, &args, given)?;
     say(format!("{} measurements are there already", record.len()));
-    let knowledge = record.knowledge().clone();
-    measure(&args, &setup, &knowledge, || Ok(record), folder)
+    let (knowledge, earlier) = (record.knowledge().clone(), record.len());
+    measure(&args, &setup, &knowledge, || Ok(record), folder, earlier)
 }
 
-/// `record` is asked for when the service has shown that it can be measured.
+/// `record` is asked for when the service has shown that it can be measured; `earlier` measurements are in it then.
 fn measure(
     args: &TuneArgs,
     setup: &Setup,
     knowledge: &Value,
     record: impl FnOnce() -> Result<Record, Failure>,
     folder: &Path,
+    earlier: usize,
 ) -> Result<ExitCode, Failure> {
     let interrupted = interrupt::flag().map_err(|error| {
         Failure::new(format!("cannot watch for Ctrl-C: {error}"), "see that signals are not blocked")
@@ -254,28 +255,49 @@ fn measure(
     let (start, mut begun) = (Instant::now(), output::facts());
     let clock = move || start.elapsed();
     if let Err(error) = subject.prepare() {
-        return not_begun(&error);
+        return not_begun(&error, earlier);
     }
     let mut record = record()?;
     if let Some(warm_up) = subject.warm_up() {
         say(format!("warm-up: {}", warm_up.describe()));
         begun.push(("warm-up", warm_up.describe()));
     }
-    let mut progress = Progress::start(&setup.space, setup.settings.budget);
+    let mut progress = Progress::start(&setup.space, &setup.settings);
     let (findings, halt) =
         session::run(&setup.space, &setup.settings, &mut subject, &mut record, &clock, &mut progress);
     progress.finish();
     drop(subject);
+    if let (true, Some(Halt::Stopped(error))) = (findings.trials.is_empty(), &halt) {
+        forget(folder);
+        return not_begun(error, earlier);
+    }
     let remarks = std::mem::take(&mut progress.remarks);
-    let written = output::write(args, setup, &findings, output::Around { facts: begun, remarks }, folder)?;
-    conclude(args, &findings, halt, &written, &interrupted)
+    let ending = halt.as_ref().map(|halt| output::Ending::of(halt, setup, &findings)).unwrap_or_default();
+    let again = ending.resume(folder);
+    let around = output::Around { facts: begun, remarks, ending };
+    let written = output::write(args, setup, &findings, around, folder)?;
+    conclude(args, &findings, halt, &written, &interrupted, &again)
 }
 
-fn not_begun(error: &TrialError) -> Result<ExitCode, Failure> {
-    match error {
-        TrialError::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
-        error => Err(Failure::new(error.to_string(), error.fix())),
-    }
+/// Nothing is promised that is not there.
+fn not_begun(error: &TrialError, earlier: usize) -> Result<ExitCode, Failure> {
+    let TrialError::Interrupted = error else {
+        return Err(Failure::new(error.to_string(), error.fix()));
+    };
+    say(match earlier {
+        0 => "interrupted before the first measurement: nothing was measured yet, so there is nothing to go on \
+              with; begin again without --resume"
+            .to_owned(),
+        earlier => format!("interrupted before another measurement: the {earlier} from before are kept"),
+    });
+    Ok(ExitCode::from(INTERRUPTED))
+}
+
+/// A session without a measurement is none, and would only be in the way of the next one.
+fn forget(folder: &Path) {
+    let _ = fs::remove_file(folder.join("session.json"));
+    // Only if nothing else is in it.
+    let _ = fs::remove_dir(folder);
 }
 
 fn conclude(
@@ -284,18 +306,19 @@ fn conclude(
     halt: Option<Halt<TrialError>>,
     written: &output::Written,
     interrupted: &AtomicBool,
+    again: &str,
 ) -> Result<ExitCode, Failure> {
     output::print(args, written)?;
     match halt {
         Some(Halt::OutOfTime) if findings.noise.is_none() => Err(Failure::new(
             "the time was over before anything could be said",
-            "give a larger --budget, such as 15m, or a shorter load",
+            format!("give the session more time: {again}; or begin one with a shorter load"),
         )),
         None | Some(Halt::OutOfTime) if !written.says_something() => Ok(ExitCode::from(UNDECIDED)),
         None | Some(Halt::OutOfTime) => Ok(ExitCode::SUCCESS),
         Some(Halt::Stopped(TrialError::Interrupted)) => Ok(ExitCode::from(INTERRUPTED)),
         Some(_) if interrupted.load(Ordering::Relaxed) => Ok(ExitCode::from(INTERRUPTED)),
-        Some(halt) => Err(setup::failure_of(halt, findings)),
+        Some(halt) => Err(setup::failure_of(halt, findings, again)),
     }
 }
 

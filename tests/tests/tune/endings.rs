@@ -43,6 +43,47 @@ fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
 }
 
 #[test]
+fn ctrl_c_before_the_first_measurement_promises_nothing() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "45s");
+    let started = tune.folder().join("started");
+    let mut command = tune.driven();
+    // It never serves.
+    command.args(["--", "sh", "-c", &format!("touch {}; exec sleep 600", started.display())]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait::until("the service", || started.exists());
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("nothing was measured yet"), "{text}");
+    assert!(!text.contains("Go on:") && !tune.out().exists(), "{text}");
+    let output = tune.hasten().args(["--resume", "hasten-tune"]).output().unwrap();
+    assert!(said(&output).contains("begin a new one without --resume"), "{}", said(&output));
+}
+
+#[test]
+fn what_was_measured_before_ctrl_c_is_in_the_report_and_it_says_why_it_ended() {
+    let knobs = ["PLANTED_GOOD", "PLANTED_BAD", "PLANTED_A", "PLANTED_B", "PLANTED_C"];
+    let tune = Tune::of(&knobs, "90s");
+    // A start, eight of noise, a baseline, and two settings.
+    interrupted(&tune, 15);
+    let report = tune.report();
+    let is_setting = |trial: &&serde_json::Value| trial["phase"] == "screen" && trial["candidate"] != "stock";
+    let measured: std::collections::BTreeSet<String> = report["trials"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(is_setting)
+        .map(|trial| trial["candidate"].to_string())
+        .collect();
+    let tried = report["screened"].as_array().unwrap().iter().filter(|row| row["fate"] != "untried");
+    assert!(!measured.is_empty());
+    assert_eq!(tried.count(), measured.len(), "{measured:?}");
+    let headline = report["summary"]["headline"].as_str().unwrap();
+    assert!(headline.ends_with("proven: it was interrupted"), "{headline}");
+}
+
+#[test]
 fn errors_that_the_service_logs_as_it_is_are_still_known_when_a_session_goes_on() {
     let tune = Tune::of(&["PLANTED_GOOD"], "45s");
     let quirk = tune.folder().join("quirk");

@@ -76,6 +76,32 @@ fn a_budget_that_proves_nothing_says_how_much_would() {
 }
 
 #[test]
+fn a_load_that_is_too_long_for_the_budget_is_refused_before_anything_is_started() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "60s");
+    let started = tune.folder().join("started");
+    let service = format!("touch {}; exec sleep 60", started.display());
+    let common = ["--knob", "good=env:PLANTED_GOOD=on", "--budget", "60s"];
+    let load = ["--url", "http://127.0.0.1:1/", "--duration", "10s"];
+    let arguments = [&load[..], &common, &["--", "sh", "-c", &service]].concat();
+    let (code, text) = fails(&tune, &arguments);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("takes 10 s") && text.contains("--budget 9m"), "{text}");
+    assert!(!started.exists() && !tune.out().exists(), "{text}");
+}
+
+#[test]
+fn the_line_that_goes_on_has_the_budget_that_it_needs() {
+    let tune = Tune::of(&["PLANTED_GOOD"], "7s");
+    // Starts and warm-ups are what the load's own time does not tell.
+    let output = tune.command().output().unwrap();
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("hasten tune --resume hasten-tune --budget 1m"), "{text}");
+    let output = tune.hasten().args(["--resume", "hasten-tune", "--budget", "1m"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
 fn a_service_that_fails_by_itself_is_the_owners_to_put_right() {
     let tune = Tune::of(&["PLANTED_GOOD"], "60s");
     let url = format!("http://127.0.0.1:{}/", tune.port());

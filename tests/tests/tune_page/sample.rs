@@ -53,6 +53,7 @@ pub(crate) fn without_winner(verdict: Verdict) -> Report {
         objective: Objective { name: "CPU per request".to_owned(), unit: "µs".to_owned(), less_is_better: true },
         constraints: vec!["p99 ≤ 20 ms".to_owned()],
         verdict,
+        stopped: None,
         winner: None,
         bytes: Some(Bytes { per_request: 812.0, counted_by: Counter::Load, limit: Some(0.01) }),
         screened: vec![

@@ -45,6 +45,10 @@ impl Builtin {
         format!("--duration {}s", (2.0 * self.duration.as_secs_f64()).ceil())
     }
 
+    pub(super) fn seconds(&self) -> f64 {
+        self.duration.as_secs_f64()
+    }
+
     pub(super) fn run(&self, deadline: Instant, stop: &AtomicBool) -> Result<LoadResult, LoadError> {
         let started = Instant::now();
         let end = started + self.duration;

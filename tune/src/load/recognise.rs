@@ -103,6 +103,21 @@ impl Tool {
         }
     }
 
+    /// How long it was told to run. Where it was told a number of requests, nobody knows.
+    pub(super) fn seconds(self, words: &[String]) -> Option<f64> {
+        let options: &[&str] = match self {
+            Self::Wrk | Self::Autocannon => &["-d", "--duration"],
+            Self::Oha => &["-z"],
+            Self::K6 => &["-d", "--duration"],
+            Self::H2load => &["-D", "--duration"],
+            _ => return None,
+        };
+        let joined = || {
+            words.iter().rev().find_map(|word| word.strip_prefix(options[0]).filter(|text| !text.is_empty()))
+        };
+        seconds(option(words, options).or_else(joined)?)
+    }
+
     pub(super) fn parse(self, words: &[String], printed: &Printed) -> Option<LoadResult> {
         match self {
             Self::Wrk => wrk::parse(printed),
@@ -127,6 +142,18 @@ impl Tool {
         };
         option(words, options).map(PathBuf::from)
     }
+}
+
+/// `10`, `10s`, `2m`, `1h`; `None` for anything else that a tool may understand.
+fn seconds(text: &str) -> Option<f64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let factor = match &text[digits..] {
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    Some(text[..digits].parse::<f64>().ok()? * factor)
 }
 
 /// The value of the last of these options.
@@ -173,6 +200,24 @@ mod tests {
             ("./bench --tool wrk", None),
         ] {
             assert_eq!(tool(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn how_long_a_load_runs_is_known_where_its_command_says_so() {
+        for (line, expected) in [
+            ("wrk -t1 -c64 -d5s http://x/", Some(5.0)),
+            ("wrk -d 2m http://x/", Some(120.0)),
+            ("autocannon -d 10 x", Some(10.0)),
+            ("oha -z 500ms http://x/", None),
+            ("oha -n 100 http://x/", None),
+            ("k6 run --duration=1h script.js", Some(3600.0)),
+            ("redis-benchmark -n 100", None),
+            ("./own -d 5", None),
+        ] {
+            let line = CommandLine::parse(line).unwrap();
+            let known = Tool::of(line.words()).and_then(|tool| tool.seconds(line.words()));
+            assert_eq!(known, expected, "{line:?}");
         }
     }
 

@@ -63,7 +63,10 @@ impl Report {
             (Verdict::TooNoisy, _) => format!(
                 "Too noisy to see a difference of {wanted} in {name}: {open} of {all} settings are open{untried}"
             ),
-            (Verdict::Unfinished, _) => "Stopped before anything could be proven".to_owned(),
+            (Verdict::Unfinished, _) => {
+                let why = self.stopped.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+                format!("Stopped before anything could be proven{why}")
+            }
         }
     }
 

@@ -73,7 +73,8 @@ pub(super) fn interval(effect: Effect) -> String {
 }
 
 /// Four digits are all that a measurement is worth.
-pub(super) fn value(value: f64) -> String {
+#[must_use]
+pub fn value(value: f64) -> String {
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     match magnitude {
         -3..=3 => format!("{value:.*}", usize::try_from(3 - magnitude).unwrap_or(0)),
@@ -83,7 +84,8 @@ pub(super) fn value(value: f64) -> String {
 }
 
 /// `4 min 05 s`
-pub(super) fn duration(seconds: f64) -> String {
+#[must_use]
+pub fn duration(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;
     match (whole / 60, whole % 60) {
         (0, seconds) => format!("{seconds} s"),

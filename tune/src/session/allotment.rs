@@ -12,6 +12,20 @@ const FEWEST_NOISE_PAIRS: usize = 4;
 /// The least for screening: a few levels, twice.
 const LEAST_SCREENING: usize = 10;
 
+/// Measurements of the shortest session.
+pub const LEAST_ROOM: usize = 2 * FEWEST_NOISE_PAIRS + LEAST_SCREENING + 2 * FEWEST_PAIRS;
+
+/// How often each setting has to be looked at before one bad moment is no longer its end.
+const LOOKS: usize = 2;
+
+/// Measurements of a session that looks at so many settings, and can prove what looks good.
+pub(super) fn enough_for(settings: usize) -> usize {
+    let looks = LOOKS * block::size(settings);
+    let is_enough = |room: &usize| Allotment::of(*room).is_some_and(|allotment| allotment.screen >= looks);
+    // No phase gets more than half of the rest, so that the search ends.
+    (LEAST_ROOM..).find(is_enough).unwrap_or(LEAST_ROOM)
+}
+
 /// Measurements for each phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Allotment {
@@ -31,11 +45,10 @@ impl Allotment {
         }
         let allotment = Self::of(runner.room()).ok_or_else(|| {
             let seconds = runner.usual_seconds();
-            let least = 2 * FEWEST_NOISE_PAIRS + LEAST_SCREENING + 2 * FEWEST_PAIRS;
             Halt::TooShort {
                 seconds,
                 budget: runner.settings.budget.as_secs_f64(),
-                needed: seconds * (least as f64 * 1.3 + 1.0),
+                needed: runner.spent_before().as_secs_f64() + seconds * (LEAST_ROOM as f64 * 1.3 + 1.0),
             }
         })?;
         let time = runner.time_to_measure();
@@ -107,6 +120,14 @@ mod tests {
     fn a_few_measurements_are_no_session() {
         assert_eq!(Allotment::of(29), None);
         assert_eq!(Allotment::of(30).unwrap().most_knobs(), 1);
+    }
+
+    #[test]
+    fn the_shortest_session_is_as_short_as_can_be() {
+        assert_eq!(Allotment::of(LEAST_ROOM - 1), None);
+        assert!(Allotment::of(LEAST_ROOM).is_some());
+        let rooms = [1, 5, 20, 50].map(enough_for);
+        assert!(rooms.is_sorted() && rooms[3] < 1000, "{rooms:?}");
     }
 
     #[test]

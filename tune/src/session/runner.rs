@@ -153,6 +153,11 @@ impl<'a, S: Subject> Runner<'a, S> {
         self.settings.budget.saturating_sub(self.before)
     }
 
+    /// What went before the first measurement, which goes before it the next time as well.
+    pub(super) fn spent_before(&self) -> Duration {
+        self.before
+    }
+
     /// How long a measurement takes, as far as is known.
     pub(super) fn usual_seconds(&self) -> f64 {
         let seconds: Vec<f64> = self.trials.iter().map(|trial| trial.seconds).collect();

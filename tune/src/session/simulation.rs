@@ -352,6 +352,21 @@ fn what_was_measured_in_a_round_that_was_stopped_is_not_lost() {
 }
 
 #[test]
+fn the_budget_that_would_suffice_does() {
+    let space = space(&[2; 19]);
+    let short = Session { patience: 15, ..Session::new(5, CALM, 1) };
+    let (findings, ..) = short.run(&space, &|_| Ok(0.0), &mut Record::default());
+    let enough = sufficient(&space, &short.settings, &findings.trials).unwrap();
+    assert!(enough > short.settings.budget, "{enough:?}");
+    let mut long = Session::new(5, CALM, 1);
+    long.settings.budget = enough;
+    let (findings, halt, _) = long.run(&space, &|_| Ok(0.0), &mut Record::default());
+    assert!(halt.is_none(), "{halt:?}");
+    assert!(findings.screened.iter().all(|one| one.pairs.len() >= 2), "{enough:?}");
+    assert_eq!(sufficient(&space, &short.settings, &[]), None);
+}
+
+#[test]
 fn a_service_that_fails_by_itself_ends_the_session() {
     let fails = |_: &Candidate| Err(Disqualified::Crashed { what: "exit code 1".to_owned() });
     let (findings, halt, _) = Session::new(25, CALM, 1).run(&space(&[2]), &fails, &mut Record::default());

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hasten_bench::affinity::Placement;
 use hasten_bench::host;
-use hasten_tune::report::{Commands, NotTried, Report, Verdict};
-use hasten_tune::session::Findings;
+use hasten_tune::report::{Commands, NotTried, Report, Verdict, duration};
+use hasten_tune::session::{self, Findings, Halt};
 use hasten_tune::summary::{self, Circumstances};
+use hasten_tune::trial::TrialError;
 use serde::Serialize;
 
 use super::TuneArgs;
@@ -40,6 +42,53 @@ pub(super) struct Around {
     /// Of the machine, at the beginning.
     pub(super) facts: Vec<(&'static str, String)>,
     pub(super) remarks: Vec<String>,
+    pub(super) ending: Ending,
+}
+
+/// Why a session ended before its end, and the budget that would do if time was what it lacked.
+#[derive(Default)]
+pub(super) struct Ending {
+    pub(super) why: Option<String>,
+    pub(super) budget: Option<Duration>,
+}
+
+impl Ending {
+    pub(super) fn of(halt: &Halt<TrialError>, setup: &Setup, findings: &Findings) -> Self {
+        let had = duration(setup.settings.budget.as_secs_f64());
+        match halt {
+            Halt::OutOfTime => {
+                let budget = session::sufficient(&setup.space, &setup.settings, &findings.trials);
+                let enough = budget.map(|budget| {
+                    format!("; --budget {} would be enough for all settings", minutes(budget.as_secs_f64()))
+                });
+                let why = format!("the budget of {had} was used up{}", enough.unwrap_or_default());
+                Self { why: Some(why), budget }
+            }
+            Halt::TooShort { needed, .. } => Self {
+                why: Some(format!("the budget of {had} is too short for this load")),
+                budget: Some(Duration::from_secs_f64(*needed)),
+            },
+            Halt::Stopped(TrialError::Interrupted) => {
+                Self { why: Some("it was interrupted".to_owned()), budget: None }
+            }
+            other => Self { why: Some(other.to_string()), budget: None },
+        }
+    }
+
+    /// The line to paste: without more time the same would happen again.
+    pub(super) fn resume(&self, folder: &Path) -> String {
+        let budget = self.budget.map(|budget| format!(" --budget {}", minutes(budget.as_secs_f64())));
+        format!(
+            "hasten tune --resume {}{}",
+            quoted(&[folder.display().to_string()]),
+            budget.unwrap_or_default()
+        )
+    }
+}
+
+/// As `--budget` takes it, rounded up.
+pub(super) fn minutes(seconds: f64) -> String {
+    format!("{:.0}m", (seconds / 60.0).ceil())
 }
 
 /// The machine, and the time.
@@ -51,8 +100,8 @@ pub(super) fn facts() -> Vec<(&'static str, String)> {
 pub(super) fn announce(setup: &Setup, args: &TuneArgs) {
     let levels: usize = setup.space.dimensions.iter().map(|dimension| dimension.levels.len() - 1).sum();
     say(format!(
-        "{}: {} knobs with {levels} settings, {} minutes; everything is saved after each measurement, Ctrl-C keeps \
-         it, --resume {} goes on",
+        "{}: {} knobs with {levels} settings, {} minutes; each measurement is saved: after the first one, Ctrl-C loses \
+         nothing, and --resume {} goes on",
         setup.launch.name(),
         setup.space.dimensions.len(),
         (setup.settings.budget.as_secs_f64() / 60.0).round(),
@@ -85,7 +134,7 @@ pub(super) fn write(
             .map(|(name, value)| (name.to_owned(), value))
             .chain([("seed".to_owned(), setup.settings.seed.to_string())])
             .collect(),
-        commands: commands(setup, profile.as_deref(), findings, folder),
+        commands: commands(setup, profile.as_deref(), findings, &around.ending, folder),
         constraints: constraints(args),
         not_tried: setup
             .choices
@@ -96,6 +145,7 @@ pub(super) fn write(
         suggestions: setup.suggestions.clone(),
         counts_bytes: !setup.load.is_other_than_http(),
         longer: setup.load.longer(),
+        stopped: around.ending.why,
         warnings: around.remarks,
     };
     let report = summary::report(findings, &setup.settings, &setup.choices, circumstances);
@@ -125,15 +175,21 @@ fn write_profile(setup: &Setup, findings: &Findings, folder: &Path) -> Result<Op
     Ok(Some(path))
 }
 
-fn commands(setup: &Setup, profile: Option<&Path>, findings: &Findings, folder: &Path) -> Commands {
+fn commands(
+    setup: &Setup,
+    profile: Option<&Path>,
+    findings: &Findings,
+    ending: &Ending,
+    folder: &Path,
+) -> Commands {
     let words: Vec<_> = setup.launch.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = quoted(&words);
-    let unfinished = findings.conclusion == hasten_tune::session::Conclusion::Unfinished;
+    let unfinished = findings.conclusion == session::Conclusion::Unfinished;
     Commands {
         tune: format!("hasten tune {}", quoted(&super::resume::words())),
         load: setup.load.describe(),
         run: profile.map(|path| format!("hasten run --config {} -- {command}", path.display())),
-        resume: unfinished.then(|| format!("hasten tune --resume {}", folder.display())),
+        resume: unfinished.then(|| ending.resume(folder)),
     }
 }
 

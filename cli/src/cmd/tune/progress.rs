@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hasten_tune::measure::Outcome;
-use hasten_tune::session::{Phase, Status, Trial, Watcher};
+use hasten_tune::report::value;
+use hasten_tune::session::{Phase, Settings, Status, Trial, Watcher};
 use hasten_tune::space::Space;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -14,14 +15,16 @@ use crate::render::say;
 pub(super) struct Progress<'a> {
     bar: Option<ProgressBar>,
     space: &'a Space,
+    /// Of a cost.
+    unit: &'static str,
     /// All that was remarked, for the report.
     pub(super) remarks: Vec<String>,
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn start(space: &'a Space, budget: Duration) -> Self {
-        let bar = can_redraw().then(|| bar(budget));
-        Self { bar, space, remarks: Vec::new() }
+    pub(super) fn start(space: &'a Space, settings: &Settings) -> Self {
+        let bar = can_redraw().then(|| bar(settings.budget));
+        Self { bar, space, unit: settings.objective.unit(), remarks: Vec::new() }
     }
 
     pub(super) fn finish(&self) {
@@ -68,7 +71,8 @@ impl Watcher for Progress<'_> {
         } else if self.bar.is_none() {
             let cost = trial.cost.unwrap_or_default();
             let (name, seconds) = (self.space.describe(&trial.candidate), trial.seconds);
-            self.line(&format!("  {name}: {cost:.4} ({seconds:.1} s)"));
+            let cost = format!("{} {}", value(cost), self.unit);
+            self.line(&format!("  {name}: {} (took {seconds:.1} s)", cost.trim_end()));
         }
     }
 

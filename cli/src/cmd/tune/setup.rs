@@ -1,6 +1,5 @@
 //! From the command line to all that a session needs.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -13,7 +12,7 @@ use hasten_tune::load::{Load, Target};
 use hasten_tune::objective::{Constraints, Objective};
 use hasten_tune::report::Suggestion;
 use hasten_tune::service::{Launch, Limits, Readiness, SEARCH_PATH, ServiceError, Unit, UnitError};
-use hasten_tune::session::{Findings, Halt, RecordError, Settings};
+use hasten_tune::session::{self, Findings, Halt, RecordError, Settings};
 use hasten_tune::space::Space;
 use hasten_tune::trial::{Checks, TrialError, Trials};
 
@@ -63,6 +62,7 @@ impl Setup {
         }
         let load = load.map_or_else(|| self::load(args), Ok)?;
         load.is_installed().map_err(|error| Failure::missing(error.to_string(), error.fix()))?;
+        must_fit(&load, settings.budget)?;
         Ok(Self {
             launch,
             space: choices.space(),
@@ -154,6 +154,26 @@ fn launch(args: &TuneArgs) -> Result<(Option<Unit>, Launch), Failure> {
     let unit = Unit::read(name, &SEARCH_PATH.map(PathBuf::from)).map_err(failure)?;
     let launch = unit.launch(own_program()?).map_err(failure)?;
     Ok((Some(unit), launch))
+}
+
+/// Refuses a load that is too long for the budget before anything is started for it; where its command does not tell how
+/// long it is, the first measurement does.
+fn must_fit(load: &Load, budget: Duration) -> Result<(), Failure> {
+    let Some(seconds) = load.seconds() else { return Ok(()) };
+    let least = session::shortest(seconds);
+    if least <= budget {
+        return Ok(());
+    }
+    // Starts and warm-ups take time, too.
+    let enough = output::minutes(1.5 * least.as_secs_f64() + 60.0);
+    Err(Failure::new(
+        format!(
+            "one run of the load takes {seconds} s, so {:.0} s are too short for a proof, which needs {} of them",
+            budget.as_secs_f64(),
+            session::LEAST_ROOM
+        ),
+        format!("give --budget {enough}, or a load that runs for a shorter time"),
+    ))
 }
 
 fn unit_failure(error: &UnitError) -> Failure {
@@ -291,22 +311,22 @@ pub(super) fn record_failure(error: &RecordError) -> Failure {
     let fix = match error {
         RecordError::Write { .. } => "choose another directory with --out",
         RecordError::Read { .. } => {
-            "name the directory that an earlier session wrote to: --resume hasten-tune"
+            "name the directory that an earlier session wrote to: --resume hasten-tune; a session that was stopped \
+             before its first measurement wrote none, so begin a new one without --resume"
         }
         RecordError::Format { .. } | RecordError::Diverged { .. } => "begin a new session, without --resume",
     };
     Failure::new(error.to_string(), fix)
 }
 
-pub(super) fn failure_of(halt: Halt<TrialError>, findings: &Findings) -> Failure {
+pub(super) fn failure_of(halt: Halt<TrialError>, findings: &Findings, again: &str) -> Failure {
     let what = halt.to_string();
     match halt {
         Halt::Stopped(error) => Failure::new(error.to_string(), error.fix()),
         Halt::Record(error) => record_failure(&error),
         Halt::NoCost(_) => Failure::new(what, "choose another --objective, or a load that tells more"),
-        Halt::TooShort { needed, .. } => {
-            let minutes = (needed / 60.0).ceil();
-            Failure::new(what, format!("give at least --budget {minutes:.0}m, or a shorter load"))
+        Halt::TooShort { .. } => {
+            Failure::new(what, format!("give it more time: {again}; or begin a session with a shorter load"))
         }
         Halt::Baseline(_) if findings.trials.len() <= 3 => Failure::new(
             what,
