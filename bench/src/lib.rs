@@ -17,6 +17,7 @@ mod error;
 pub mod gzip;
 pub mod host;
 pub mod interrupt;
+mod keeper;
 pub mod node;
 pub mod noise;
 mod pace;

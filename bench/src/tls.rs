@@ -17,6 +17,7 @@ use crate::affinity::Placement;
 use crate::certificates::{Certificate, KeyKind};
 use crate::drive::Protocol;
 use crate::host;
+use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::server::ServerKind;
 
@@ -121,6 +122,8 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCas
     let mut report = empty_report(options, &placement);
     let mut saved = report.save(&options.out)?;
     let certificates = tempfile::tempdir().map_err(BenchError::Directory)?;
+    // There are keys in it. Declared later, it is dropped before the folder, which it would remove.
+    let _keeper = Keeper::of(certificates.path());
     let estimate = options.pace.estimate() * u32::try_from(cases.len()).unwrap_or(u32::MAX);
     let mut progress = Progress::start(cases.len(), estimate);
 

@@ -16,6 +16,7 @@ use super::{ServerError, ServerKind};
 use crate::affinity::Pinned;
 use crate::cpu::{self, CpuTimes};
 use crate::drive::Target;
+use crate::keeper::Keeper;
 
 const START_LIMIT: Duration = Duration::from_secs(15);
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -27,6 +28,8 @@ pub struct Server {
     kind: ServerKind,
     child: Child,
     target: Target,
+    // Dropped before the folder, which it would remove.
+    _keeper: Keeper,
     dir: TempDir,
 }
 
@@ -43,11 +46,13 @@ impl Server {
         command.stdin(Stdio::null()).stdout(output.try_clone().map_err(prepare)?).stderr(output);
         // A group of its own: Ctrl-C at the terminal is ours to handle, and the group can be ended as one.
         command.process_group(0);
+        let mut keeper = Keeper::of(dir.path());
         let program = command.get_program().to_owned();
         let pinned = cpu.map(Pinned::to).transpose();
         let child = pinned.and_then(|_pinned| command.spawn());
         let child = child.map_err(|source| ServerError::Spawn { program: program.into(), source })?;
-        let mut server = Self { kind, child, target, dir };
+        keeper.watch(child.id());
+        let mut server = Self { kind, child, target, _keeper: keeper, dir };
         server.wait_until_ready()?;
         Ok(server)
     }
