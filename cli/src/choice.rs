@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::Args;
+use clap::{Args, Parser};
 use hasten_plan::Config;
 use hasten_plan::config::Wish;
 
@@ -27,7 +27,26 @@ pub(crate) struct Choice {
     config: Option<OsString>,
 }
 
+/// What the variables say, as `hasten run` without a flag takes them.
+#[derive(Debug, Parser)]
+struct OfEnvironment {
+    #[command(flatten)]
+    choice: Choice,
+}
+
 impl Choice {
+    /// The configuration of a `hasten run` that is started without flags in this environment.
+    pub(crate) fn of_environment() -> Result<Config, Failure> {
+        let read = OfEnvironment::try_parse_from(["hasten"]);
+        let read = read.map_err(|error| {
+            Failure::usage(
+                error.to_string().trim().to_owned(),
+                "correct or unset HASTEN_ONLY and HASTEN_WITHOUT",
+            )
+        })?;
+        read.choice.config()
+    }
+
     /// The configuration file with the flags and variables over it.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         // In service files and manifests an empty variable means one that is not set.

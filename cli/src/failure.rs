@@ -85,11 +85,16 @@ impl Failure {
     }
 
     pub(crate) fn report(&self) -> ExitCode {
+        self.tell();
+        ExitCode::from(self.code)
+    }
+
+    /// Without an end.
+    pub(crate) fn tell(&self) {
         say(format!("hasten: {}", self.what));
         if let Some(fix) = &self.fix {
             say(format!("  fix: {fix}"));
         }
-        ExitCode::from(self.code)
     }
 }
 

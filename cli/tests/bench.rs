@@ -5,9 +5,16 @@ use std::process::{Output, Stdio};
 
 use assert_cmd::Command;
 
+/// Of any CPU, and of a build without libraries: both sides as they are.
 fn bench(arguments: &[&str]) -> Output {
     let mut command = Command::cargo_bin("hasten").unwrap();
-    command.args(["bench", "tls"]).args(arguments).env_remove("COLUMNS").output().unwrap()
+    command
+        .args(["bench", "tls"])
+        .args(arguments)
+        .env_remove("COLUMNS")
+        .env("HASTEN_DISABLE", "tls")
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -29,6 +36,25 @@ fn json_and_nothing_else_goes_to_standard_output() {
     assert!(out.join("hasten-report.html").exists());
     let progress = text(&output.stderr);
     assert!(progress.contains("[1/1] nginx p-256 tls1.3 2: "), "{progress}");
+}
+
+/// As on a host whose nginx uses another OpenSSL.
+#[test]
+fn a_server_that_would_not_be_accelerated_is_not_compared_with_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("report");
+    for (variable, value, why) in [
+        ("HASTEN_ONLY", "gzip", "--only does not name it"),
+        ("HASTEN_WITHOUT", "tls", "tls is off for nginx here"),
+    ] {
+        let mut command = Command::cargo_bin("hasten").unwrap();
+        command.args(["bench", "tls", "--quick", "--out", out.to_str().unwrap()]).env(variable, value);
+        let output = command.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("nothing to compare") && said.contains(why) && said.contains("fix:"), "{said}");
+        assert!(output.stdout.is_empty() && !out.exists(), "{said}");
+    }
 }
 
 #[test]
@@ -63,6 +89,7 @@ fn without_a_workload_what_is_finished_before_ctrl_c_is_on_one_page() {
     let mut process = std::process::Command::new(assert_cmd::cargo::cargo_bin("hasten"))
         .args(["bench", "--json", "--out"])
         .arg(dir.path())
+        .env("HASTEN_DISABLE", "tls")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -88,4 +115,52 @@ fn options_of_the_whole_do_not_stand_before_a_workload() {
     let mut command = Command::cargo_bin("hasten").unwrap();
     let output = command.args(["bench", "--json", "tls", "--quick"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[test]
+fn kill_9_leaves_no_server_and_no_folder() {
+    let (dir, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folders = || std::fs::read_dir(temporary.path()).unwrap().count();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hasten"));
+    command.args([
+        "bench",
+        "tls",
+        "--cert",
+        "p-256",
+        "--server",
+        "nginx",
+        "--out",
+        dir.path().to_str().unwrap(),
+    ]);
+    command
+        .env("HASTEN_DISABLE", "tls")
+        .env("TMPDIR", temporary.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // The certificates, and one for each of the two servers.
+    until("servers", || folders() == 3 && servers_in(temporary.path()).len() >= 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("their end", || folders() == 0 && servers_in(temporary.path()).is_empty());
+}
+
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "still waiting for {what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Masters and workers of nginx whose folder is in this one: a worker has the master's files open.
+fn servers_in(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_server = |pid: &String| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let output = std::fs::read_link(format!("/proc/{pid}/fd/1")).unwrap_or_default();
+        name.trim() == "nginx" && output.starts_with(folder)
+    };
+    pids.filter(is_server).collect()
 }

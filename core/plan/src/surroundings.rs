@@ -6,6 +6,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use hasten_openssl::LIBSSL;
+use hasten_probe::program::Library;
+
 use crate::accelerator::{self, gzip, node, tls};
 use crate::config::ConfigError;
 use crate::devices;
@@ -112,6 +115,8 @@ pub struct Surroundings {
     pub environment: BTreeMap<OsString, OsString>,
     /// The CPUs that this process may use.
     pub cpus: Option<CpuList>,
+    /// The libssl that programs of this host get, or that there is none; `None` where nobody has looked.
+    pub libssl: Option<Option<Library>>,
     /// What the process may have of memory, in bytes.
     pub memory_limit: Option<u64>,
     /// The command's own arguments.
@@ -143,10 +148,17 @@ impl Surroundings {
             node_options: variable("NODE_OPTIONS"),
             environment: std::env::vars_os().filter(|(_, value)| !value.is_empty()).collect(),
             cpus: None,
+            libssl: None,
             memory_limit: None,
             arguments: Vec::new(),
             executable: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
         }
+    }
+
+    /// With a look at what only an answer about the host needs.
+    #[must_use]
+    pub fn with_libraries(self) -> Self {
+        Self { libssl: Some(Library::of_host(LIBSSL)), ..self }
     }
 
     /// Refuses variables that the libraries would ignore in silence.
@@ -194,10 +206,16 @@ impl Surroundings {
         self.arguments.iter().map(|word| word.as_bytes()).take_while(|word| *word != b"--")
     }
 
+    /// Whether the kill switch names an accelerator.
+    #[must_use]
+    pub fn disables(&self, accelerator: &str) -> bool {
+        self.disable.as_deref().is_some_and(|value| disables(value, accelerator))
+    }
+
     /// The reason against an accelerator that the kill switch names.
     pub(crate) fn kill_switch(&self, accelerator: &str) -> Option<Reason> {
         let value = self.disable.as_deref()?;
-        disables(value, accelerator).then(|| {
+        self.disables(accelerator).then(|| {
             Reason::against(format!("HASTEN_DISABLE={value} switches it off")).fix("unset HASTEN_DISABLE")
         })
     }

@@ -17,14 +17,14 @@ use crate::render::say;
 /// A workload: its name, whether its programs are there, and how it is measured into a directory.
 struct Workload {
     name: &'static str,
-    requirements: fn() -> Result<(), BenchError>,
+    requirements: fn() -> Result<(), Failure>,
     measure: fn(PathBuf, &AtomicBool) -> Result<Part, Failure>,
 }
 
 const ALL: [Workload; 3] = [
     Workload {
         name: "tls",
-        requirements: nginx,
+        requirements: nginx_with_tls,
         measure: |out, interrupted| part(tls::measure(&tls::TlsArgs::quick(out), interrupted)?, "tls"),
     },
     Workload {
@@ -47,7 +47,7 @@ pub(super) fn run(output: &Output) -> Result<ExitCode, Failure> {
     let mut broken = false;
     for workload in ALL.iter().take_while(|_| !interrupted.load(Ordering::Relaxed)) {
         if let Err(missing) = (workload.requirements)() {
-            overview.left_out.push(left_out(workload, missing.into()));
+            overview.left_out.push(left_out(workload, missing));
             continue;
         }
         say(format!("hasten bench {} --quick", workload.name));
@@ -81,14 +81,19 @@ fn left_out(workload: &Workload, failure: Failure) -> LeftOut {
     LeftOut { workload: workload.name.to_owned(), why, fix }
 }
 
-fn nginx() -> Result<(), BenchError> {
-    ServerKind::Nginx.program().map_err(ServerError::from)?;
+fn nginx() -> Result<(), Failure> {
+    ServerKind::Nginx.program().map_err(ServerError::from).map_err(BenchError::from)?;
     Ok(())
 }
 
-fn node_and_npm() -> Result<(), BenchError> {
-    Runtime::of_path()?;
-    Matrix::QUICK.into_iter().try_for_each(node::requirements)
+fn nginx_with_tls() -> Result<(), Failure> {
+    nginx()?;
+    tls::must_be_on(ServerKind::Nginx)
+}
+
+fn node_and_npm() -> Result<(), Failure> {
+    Runtime::of_path().map_err(BenchError::from)?;
+    Ok(Matrix::QUICK.into_iter().try_for_each(node::requirements)?)
 }
 
 /// The result goes to standard output, and nothing but the result if it is JSON.

@@ -12,7 +12,11 @@ use hasten_bench::server::ServerKind;
 use hasten_bench::tls::{self, Matrix, Options, Pace, TlsCase};
 use hasten_evidence::report::{Report, Saved};
 
+use hasten_plan::{Plan, Side, Surroundings};
+use hasten_probe::{Environment, Probe, Program};
+
 use super::{Output, finish, list, own_program, texts, watch};
+use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::render::say;
 
@@ -100,7 +104,7 @@ impl TlsArgs {
             server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
         }
         Ok(Matrix {
-            servers,
+            servers: accelerated(servers)?,
             certs: self.cert.clone().unwrap_or(preset.certs),
             protocols: self.protocol.clone().unwrap_or(preset.protocols),
             concurrencies: self.concurrency.clone().unwrap_or(preset.concurrencies),
@@ -130,6 +134,44 @@ fn installed(servers: Vec<ServerKind>) -> Vec<ServerKind> {
         _ => true,
     };
     servers.into_iter().filter(wanted).collect()
+}
+
+/// Those that `hasten run` would accelerate: what it leaves as it is would be compared with itself.
+fn accelerated(servers: Vec<ServerKind>) -> Result<Vec<ServerKind>, Failure> {
+    if Surroundings::current().disables("tls") {
+        say("HASTEN_DISABLE switches tls off: both sides run as they are, and what differs is noise");
+    }
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for server in servers {
+        match must_be_on(server) {
+            Ok(()) => on.push(server),
+            Err(failure) => off.push(failure),
+        }
+    }
+    if on.is_empty() && !off.is_empty() {
+        return Err(off.swap_remove(0));
+    }
+    off.iter().for_each(Failure::tell);
+    Ok(on)
+}
+
+/// The same plan as that of the `hasten run` that will start the server.
+pub(super) fn must_be_on(server: ServerKind) -> Result<(), Failure> {
+    let path = server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
+    let program = Program::inspect(path.as_os_str(), &Environment::current()).map_err(Failure::lookup)?;
+    let config = Choice::of_environment()?;
+    let plan = Plan::new(&Probe::new().cpu(), &program, &config, &Surroundings::current());
+    let Some(verdict) = plan.verdict("tls").filter(|verdict| !verdict.is_loaded()) else { return Ok(()) };
+    // Who switches it off by hand wants to see what noise alone makes of two equal servers (docs/bench.md).
+    if Surroundings::current().disables("tls") {
+        return Ok(());
+    }
+    let why: Vec<&str> = verdict.reasons(Side::Against).map(|reason| reason.text.as_str()).collect();
+    let fix = verdict.reasons(Side::Against).find_map(|reason| reason.fix.clone());
+    Err(Failure::new(
+        format!("tls is off for {server} here, so there is nothing to compare: {}", why.join("; ")),
+        fix.unwrap_or_else(|| format!("see all reasons with `hasten check -- {server}`")),
+    ))
 }
 
 fn server_parser() -> impl TypedValueParser<Value = ServerKind> {
