@@ -268,6 +268,25 @@ fn says_of_a_process_that_cannot_be_recorded_why() {
 }
 
 #[test]
+fn a_process_that_still_loads_is_not_blamed_for_its_folder() {
+    let mut place = Place::new();
+    let late = place.path("register-late.js");
+    fs::write(&late, "").unwrap();
+    let server = place.path("server.js");
+    let busy = place.spawn(Command::new(node(20)).arg("-r").arg(late).arg(&server));
+    // Older than a process that has only just been started.
+    until(|| !place.failure(&[&busy.to_string()]).contains("only just been started"));
+    let said = place.failure(&[&busy.to_string()]);
+    assert!(said.contains("still loading") && said.contains("fix: try again in a moment"), "{said}");
+    let said = place.failure(&["--list"]);
+    assert!(said.contains(&format!("hasten's plugin is in process {busy}")), "{said}");
+    // And now it is the folder.
+    fs::set_permissions(place.path("run"), fs::Permissions::from_mode(0o755)).unwrap();
+    let said = place.failure(&[&busy.to_string()]);
+    assert!(said.contains("open to others") && said.contains("mode 700"), "{said}");
+}
+
+#[test]
 fn does_not_believe_a_socket_that_another_process_opened() {
     let mut place = Place::new();
     let pid = place.spawn(Command::new("sleep").arg("100"));

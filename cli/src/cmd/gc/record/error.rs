@@ -24,9 +24,15 @@ pub(super) enum RecordError {
     #[error("process {0} has only just been started: its control channel opens after a second")]
     TooYoung(u32),
     #[error(
-        "process {0} has not opened its control channel: its runtime folder is not its own, or open to others"
+        "process {0} has hasten's plugin and has not opened its control channel yet: it is still loading, or busy in one \
+         long step"
     )]
-    NoChannel(u32),
+    Loading(u32),
+    #[error(
+        "process {pid} has not opened its control channel: its runtime folder {} cannot be trusted: {why}",
+        folder.display()
+    )]
+    NoChannel { pid: u32, folder: PathBuf, why: String },
     #[error("the socket of process {pid} was opened by process {peer} of user {uid}: it is not believed")]
     Foreign { pid: u32, peer: i32, uid: u32 },
     #[error("process {0} does not answer: its event loop is busy, or the process is stopped")]
@@ -41,6 +47,11 @@ pub(super) enum RecordError {
     Ended(u32),
     #[error("no Node.js process of this user can be recorded")]
     NoneFound,
+    #[error(
+        "no Node.js process of this user can be recorded yet: hasten's plugin is in {}, and no control channel is open",
+        processes(.0)
+    )]
+    NoneYet(Vec<u32>),
     #[error("cannot write {}: {error}", file.display())]
     Output { file: PathBuf, error: io::Error },
     #[error("standard output cannot be written to: {0}")]
@@ -61,10 +72,17 @@ impl RecordError {
             Self::OtherUser { pid, uid } => format!("sudo -u '#{uid}' hasten gc record {pid}"),
             Self::NoPlugin(_) | Self::NoneFound => "start it with `hasten run -- node app.js`".to_owned(),
             Self::SwitchedOff(_) => "start it without HASTEN_NODE_GC=0 and HASTEN_DISABLE".to_owned(),
-            Self::TooYoung(pid) | Self::Silent(pid) => {
+            // One of them says why not.
+            Self::NoneYet(pids) => {
+                let first = pids.first().copied().unwrap_or_default();
+                format!(
+                    "try again in a moment; `hasten gc record {first}` says what is wrong with process {first}"
+                )
+            }
+            Self::TooYoung(pid) | Self::Silent(pid) | Self::Loading(pid) => {
                 format!("try again in a moment: `hasten gc record {pid}`")
             }
-            Self::NoChannel(_) => {
+            Self::NoChannel { .. } => {
                 "start it with HASTEN_RUNTIME_DIR set to a folder of its user with mode 700 and a short name"
                     .to_owned()
             }
@@ -80,4 +98,9 @@ impl RecordError {
             Self::Signals(_) => "try again".to_owned(),
         }
     }
+}
+
+fn processes(pids: &[u32]) -> String {
+    let word = if pids.len() == 1 { "process" } else { "processes" };
+    format!("{word} {}", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::client::{Client, Info};
 use super::error::RecordError;
-use super::runtime;
+use super::{process, runtime};
 use crate::output;
 use crate::render::say;
 
@@ -19,7 +19,8 @@ pub(super) fn print() -> Result<ExitCode, RecordError> {
         }
     }
     if processes.is_empty() {
-        return Err(RecordError::NoneFound);
+        let waiting = process::with_plugin();
+        return Err(if waiting.is_empty() { RecordError::NoneFound } else { RecordError::NoneYet(waiting) });
     }
     processes.sort_by_key(|process| process.pid);
     let mut text = format!("{:>8}  {:<10} {:<10} SCRIPT\n", "PID", "NODE", "STATE");

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::error::RecordError;
+use super::runtime;
 
 /// The plugin opens its channel a second after the start; a busy machine takes longer for that.
 const YOUNG_SECONDS: f64 = 3.0;
@@ -44,8 +45,30 @@ pub(super) fn why_not(pid: u32) -> RecordError {
         Plugin::Absent => RecordError::NoPlugin(pid),
         Plugin::Off => RecordError::SwitchedOff(pid),
         Plugin::Present if age(pid).is_some_and(|age| age < YOUNG_SECONDS) => RecordError::TooYoung(pid),
-        Plugin::Present => RecordError::NoChannel(pid),
+        Plugin::Present => {
+            let folder = runtime::home(pid);
+            match runtime::obstacle(&folder) {
+                Some(why) => RecordError::NoChannel { pid, folder, why },
+                None => RecordError::Loading(pid),
+            }
+        }
     }
+}
+
+/// Processes of this user that have the plugin, and that would open their channels where we look for them.
+pub(super) fn with_plugin() -> Vec<u32> {
+    let home = runtime::own_home();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut found: Vec<u32> = numbers
+        .filter(|&pid| {
+            fs::metadata(format!("/proc/{pid}")).is_ok_and(|metadata| metadata.uid() == own_user())
+        })
+        .filter(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| is_node(&program)))
+        .filter(|&pid| matches!(plugin(pid), Plugin::Present) && runtime::home(pid) == home)
+        .collect();
+    found.sort_unstable();
+    found
 }
 
 /// Distributions call it nodejs, version managers node-22.
