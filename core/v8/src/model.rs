@@ -23,9 +23,15 @@ use simulate::{Outcome, Script};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unfit {
     #[error(
-        "the trace holds {scavenges} scavenges, and a prediction needs {needed}: record for longer, or under load"
+        "{}, and a prediction needs {needed} of them: record for longer, or under load",
+        known(*detailed, *all)
     )]
-    TooFew { scavenges: usize, needed: usize },
+    TooFew {
+        /// With the size of the heap.
+        detailed: usize,
+        all: u64,
+        needed: usize,
+    },
     #[error("hardly anything was allocated: record while the program works")]
     NoAllocation,
     #[error("the young generation is collected by marking (--minor-ms), which the model does not know")]
@@ -37,6 +43,14 @@ pub enum Unfit {
     Irregular { occupancy: f64 },
     #[error("the model does not reproduce the trace itself: {what} come out {factor:.1} times as large")]
     NotReproduced { what: &'static str, factor: f64 },
+}
+
+/// The summary counts all of them, and the reader sees that number, too.
+fn known(detailed: usize, all: u64) -> String {
+    if detailed as u64 == all {
+        return format!("the trace holds {all} scavenges");
+    }
+    format!("of the trace's {all} scavenges, {detailed} come with the size of the heap")
 }
 
 /// A model of one heap, made from a trace of it.

@@ -74,7 +74,8 @@ pub struct IsolateSummary {
     pub unseen_ms: f64,
     pub by_kind: Vec<KindSummary>,
     pub pauses: Pauses,
-    /// Of wall time between the first and the last collection, gaps left out, 0 to 1.
+    /// Of wall time between the ends of the first and the last collection, gaps left out, 0 to 1; so the first pause itself
+    /// is not in it.
     pub pause_share: Option<f64>,
     pub longest: Vec<LongPause>,
     pub young: YoungSummary,
@@ -115,6 +116,8 @@ pub struct KindSummary {
     pub kind: Kind,
     #[serde(flatten)]
     pub pauses: Pauses,
+    /// As that of all kinds, of which it is a part.
+    pub pause_share: Option<f64>,
     /// Incremental marking before these pauses, on the program's own thread.
     pub steps_ms: f64,
     /// How often for which reason, most frequent first.

@@ -139,10 +139,18 @@ fn the_share_of_pauses_is_of_the_time_between_the_first_and_the_last() {
     let text = line(1000, "Scavenge", 9.0, 3.0, 50.0)
         + &line(1500, "Scavenge", 9.0, 3.0, 20.0)
         + &line(2000, "Scavenge", 9.0, 3.0, 30.0);
-    let summary = read(text);
+    let summary = read(text.clone());
     let heap = only(&summary);
     assert_eq!(heap.pause_share, Some(0.05));
     assert_eq!(heap.young.allocation_rate, Some(12.0 * 1_048_576.0));
+    // Each kind by the same definition: without the first pause.
+    let parts: Vec<f64> = heap.by_kind.iter().filter_map(|kind| kind.pause_share).collect();
+    assert_eq!(parts, [0.05]);
+    let mixed = read(text + &line(3000, "Mark-Compact", 9.0, 3.0, 50.0));
+    let heap = only(&mixed);
+    let parts: Vec<f64> = heap.by_kind.iter().filter_map(|kind| kind.pause_share).collect();
+    assert_eq!((heap.pause_share, parts.len()), (Some(0.05), 2));
+    assert!((parts.iter().sum::<f64>() - 0.05).abs() < 1e-12, "{parts:?}");
     let one = read(line(1000, "Scavenge", 9.0, 3.0, 50.0));
     assert_eq!((only(&one).pause_share, only(&one).young.allocation_rate), (None, None));
     let at_once = read(line(7, "Scavenge", 9.0, 3.0, 5.0) + &line(8, "Scavenge", 9.0, 3.0, 1.4));

@@ -81,7 +81,6 @@ fn heaps(text: &mut String, trace: &Summary, screen: Screen) {
 fn kinds(text: &mut String, heap: &IsolateSummary, screen: Screen) {
     let header = ["pauses", "count", "total", "p50", "p90", "p99", "longest", "of time"];
     let mut table = screen.table(&header);
-    let span = heap.observed_ms();
     let mut add = |name: &str, pauses: hasten_v8::summary::Pauses, share: String| {
         let times =
             [pauses.total_ms, pauses.p50_ms, pauses.p90_ms, pauses.p99_ms, pauses.max_ms].map(units::pause);
@@ -89,12 +88,7 @@ fn kinds(text: &mut String, heap: &IsolateSummary, screen: Screen) {
             .add_row([vec![name.to_owned(), units::count(pauses.count)], times.into(), vec![share]].concat());
     };
     for kind in &heap.by_kind {
-        let share = if heap.pause_share.is_some() && span > 0.0 {
-            units::percent(kind.pauses.total_ms / span)
-        } else {
-            "–".to_owned()
-        };
-        add(kind.kind.word(), kind.pauses, share);
+        add(kind.kind.word(), kind.pauses, kind.pause_share.map_or("–".to_owned(), units::percent));
     }
     if heap.by_kind.len() > 1 {
         add("all", heap.pauses, share(heap));

@@ -56,6 +56,11 @@ pub(crate) struct Totals {
 }
 
 impl ModelInput {
+    /// Of which the model cannot use those without the size of the heap.
+    pub(crate) fn scavenges(&self) -> u64 {
+        self.totals.scavenges
+    }
+
     pub fn push(&mut self, collection: &Collection) {
         let Collection { at_ms, pause_ms, .. } = *collection;
         self.first_ms.get_or_insert(at_ms - pause_ms);

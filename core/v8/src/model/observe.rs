@@ -73,7 +73,7 @@ impl Observed {
         }
         let count = scavenges().count();
         if count < FEWEST {
-            return Err(Unfit::TooFew { scavenges: count, needed: FEWEST });
+            return Err(Unfit::TooFew { detailed: count, all: input.scavenges(), needed: FEWEST });
         }
         let is_measured = scavenges().filter(|sample| told(sample).is_some()).count() * 10 >= count * 9;
         let grows_at_once = scavenges().filter(|sample| sample.capacity.is_some()).count() * 2 >= count;

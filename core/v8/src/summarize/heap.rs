@@ -19,8 +19,8 @@ pub(super) struct Heap {
     pub(super) ran_out_of_memory: bool,
     formats: Vec<Format>,
     releases: Releases,
-    /// The ends of the first and the last pause, and how long the first one was.
-    first: Option<(f64, f64)>,
+    /// The ends of the first and the last pause, and how long the first one was, and of which kind.
+    first: Option<(f64, f64, Kind)>,
     last_ms: f64,
     /// Between the first and the last pause nobody looked for so long.
     unseen_ms: f64,
@@ -103,7 +103,7 @@ impl Heap {
         self.gap = Gap { end_ms: self.gap.end_ms, ..Gap::default() };
         self.unseen_ms += unseen_ms;
         let since = self.first.filter(|_| !is_open).map(|_| self.last_ms);
-        self.first.get_or_insert((collection.at_ms, collection.pause_ms));
+        self.first.get_or_insert((collection.at_ms, collection.pause_ms, collection.kind));
         self.pauses.push(collection);
         let flow = self.nursery.push(collection, since, self.used);
         self.slices.push(collection, since, flow);
@@ -138,10 +138,17 @@ impl Heap {
     }
 
     pub(super) fn finish(self) -> IsolateSummary {
-        let (first_ms, first_pause_ms) = self.first.unwrap_or_default();
+        let (first_ms, first_pause_ms) = self.first.map(|(end, pause, _)| (end, pause)).unwrap_or_default();
         let unseen_ms = self.unseen_ms.min(self.last_ms - first_ms);
         let wall_ms = self.last_ms - first_ms - unseen_ms;
-        let total_ms = self.pauses.total_ms();
+        // The first pause ended when that time began. Rounded times may make pauses longer than the time they are in.
+        let share_of = |pauses_ms: f64| (wall_ms > 0.0).then(|| (pauses_ms / wall_ms).clamp(0.0, 1.0));
+        let mut by_kind = self.pauses.by_kind();
+        for one in &mut by_kind {
+            let first_ms =
+                self.first.filter(|(.., kind)| *kind == one.kind).map_or(0.0, |(_, pause, _)| pause);
+            one.pause_share = share_of(one.pauses.total_ms - first_ms);
+        }
         let heap = HeapSummary {
             peak_used: self.peak_used,
             peak_committed: self.peak_committed,
@@ -159,10 +166,9 @@ impl Heap {
             first_ms,
             last_ms: self.last_ms,
             unseen_ms,
-            by_kind: self.pauses.by_kind(),
+            by_kind,
             pauses: self.pauses.all(),
-            // Rounded times may make pauses longer than the time they are in.
-            pause_share: (wall_ms > 0.0).then(|| ((total_ms - first_pause_ms) / wall_ms).clamp(0.0, 1.0)),
+            pause_share: share_of(self.pauses.total_ms() - first_pause_ms),
             longest: self.pauses.longest(),
             young: self.nursery.finish(limit),
             heap,

@@ -159,7 +159,14 @@ impl Tally {
             .skip(empty)
             .map(|(bucket, count)| (edge(bucket), *count))
             .collect();
-        KindSummary { kind, pauses: self.pauses(), steps_ms: self.steps_ms, reasons, histogram }
+        KindSummary {
+            kind,
+            pauses: self.pauses(),
+            pause_share: None,
+            steps_ms: self.steps_ms,
+            reasons,
+            histogram,
+        }
     }
 }
 
