@@ -127,3 +127,40 @@ fn the_unit_is_valid_and_has_no_more_rights_than_it_needs() {
 fn promtool() -> Command {
     Command::new(tools::tool("promtool", "prometheus"))
 }
+
+/// What the package says of others' files before it goes: in a tree of a test's, and without doing anything.
+#[test]
+fn a_unit_that_looks_first_is_told_to_go_on_without_the_package() {
+    let tree = tempfile::tempdir().unwrap();
+    let units = [
+        ("broken.service", "ExecStart=/usr/bin/hasten run -- nginx"),
+        (
+            "prepared.service",
+            r#"ExecStart=/bin/sh -c '[ ! -x /usr/bin/hasten ] || exec /usr/bin/hasten run -- "$$@"; exec "$$@"' sh node"#,
+        ),
+        ("preloads.service", "Environment=LD_PRELOAD=/usr/lib/hasten/libhasten.so"),
+        ("comment.service", "# ExecStart=/usr/bin/hasten run -- nginx"),
+    ];
+    for (name, line) in units {
+        fs::write(tree.path().join(name), format!("[Service]\n{line}\n")).unwrap();
+    }
+    let script = text("debian/prerm");
+    let (functions, _) = script.split_once("if [ \"$1\" = remove ]").unwrap();
+    let script = format!("{functions}\nunits='{}'\nothers=\ntell\n", tree.path().display());
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let part = |beginning: &str| {
+        let rest = said.split(beginning).nth(1).unwrap_or_else(|| panic!("no `{beginning}`: {said}"));
+        rest.split("hasten: these").next().unwrap().to_owned()
+    };
+    for (beginning, only) in [
+        ("these files start a service", "broken"),
+        ("these files look first", "prepared"),
+        ("these files preload", "preloads"),
+    ] {
+        let part = part(beginning);
+        for (name, _) in units {
+            assert_eq!(part.contains(name), name.starts_with(only), "{beginning}: {name}: {said}");
+        }
+    }
+}
