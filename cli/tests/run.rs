@@ -142,7 +142,7 @@ fn dry_run_shows_every_reason_and_starts_nothing() {
 
     node standby: start-up from a cache of resolved and compiled modules, garbage collections recorded on request
       + on by default
-      + its cache is in /home/user/.cache/hasten/node, 256 MiB at most
+      + its cache is in [PLACE]/home/.cache/hasten/node, 256 MiB at most
       ~ server is not Node.js: the plugin waits in NODE_OPTIONS for one that server starts
       + the plugin is [PLACE]/node/register.js
 

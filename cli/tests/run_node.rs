@@ -34,7 +34,27 @@ fn node_is_told_where_its_cache_is_and_nothing_of_what_it_carries() {
     let place = Place::new();
     let assert = run(&place, "", &["--", "node", "-e", SHOW]).success();
     assert_eq!(place.stdout(&assert), "1 --require [PLACE]/node/register.js\n");
-    insta::assert_snapshot!(place.stderr(&assert), @"hasten: node on for node: start-up from a cache of resolved and compiled modules, garbage collections recorded on request; its cache is in /home/user/.cache/hasten/node, 256 MiB at most");
+    insta::assert_snapshot!(place.stderr(&assert), @"hasten: node on for node: start-up from a cache of resolved and compiled modules, garbage collections recorded on request; its cache is in [PLACE]/home/.cache/hasten/node, 256 MiB at most");
+}
+
+#[test]
+fn a_place_where_no_cache_can_be_is_said_to_be_one_with_what_to_do() {
+    let place = Place::new();
+    let said = |variable: &str, value: &str| {
+        let mut command = place.hasten(&["run", "--", "node", "-e", "0"]);
+        let output = command.env(variable, value).output().unwrap();
+        place.normalise(&output.stderr)
+    };
+    let home = said("HOME", place.path("server").to_str().unwrap());
+    assert!(home.contains("but [PLACE]/server is no folder; set HASTEN_CACHE_DIR to"), "{home}");
+    assert!(home.contains("CacheDirectory=hasten"), "{home}");
+    for value in ["rel", ""] {
+        let home = said("HOME", value);
+        assert!(
+            home.contains("has an absolute path; set HASTEN_CACHE_DIR") && !home.contains("unset"),
+            "{home}"
+        );
+    }
 }
 
 #[test]

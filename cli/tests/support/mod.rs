@@ -70,6 +70,7 @@ impl Place {
         place.cc("libssl.so.3", LIBSSL, &arguments);
         place.cc("server", SERVER, &["@/libssl.so.3", "-Wl,-rpath,@", "-Wl,-rpath-link,@"]);
         std::fs::create_dir(place.path("node")).expect("writable");
+        std::fs::create_dir(place.path("home")).expect("writable");
         place.write("node/register.js", PLUGIN);
         place.write("node/package.json", r#"{ "name": "hasten" }"#);
         place
@@ -148,7 +149,7 @@ impl Place {
             }
         }
         command.args(arguments).current_dir(self.0.path());
-        command.env("HASTEN_LIBDIR", self.0.path()).env("HOME", "/home/user");
+        command.env("HASTEN_LIBDIR", self.0.path()).env("HOME", self.path("home"));
         command
     }
 

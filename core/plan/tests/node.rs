@@ -24,7 +24,7 @@ impl Place {
         std::fs::create_dir(directory.path().join("bin")).unwrap();
         let surroundings = Surroundings {
             library_directory: Some(directory.path().to_owned()),
-            cache_directory: Some("/home/user/.cache/hasten".into()),
+            cache_directory: Some(directory.path().join("cache")),
             ..Surroundings::default()
         };
         Self { directory, surroundings }
@@ -93,7 +93,8 @@ fn node_gets_the_plugin_by_node_options_and_not_by_ld_preload() {
     assert_eq!(plan.environment, [("NODE_OPTIONS", Some(expected))]);
     assert!(plan.promises());
     let why = reasons(&plan, Side::For);
-    assert!(why.contains("its cache is in /home/user/.cache/hasten/node, 256 MiB at most"), "{why}");
+    let cache = place.directory.path().join("cache/node");
+    assert!(why.contains(&format!("its cache is in {}, 256 MiB at most", cache.display())), "{why}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Node.js: start-up from a cache, and a recorder of garbage collections that can be asked for.
 
+mod place;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -166,6 +168,10 @@ pub(crate) fn heeds(program: &Program) -> Reason {
     }
 }
 
+/// For services, as a rule, whose home is not theirs to write to.
+const ANOTHER_PLACE: &str = "set HASTEN_CACHE_DIR to a folder of its user, or in a systemd unit CacheDirectory=hasten and \
+                             Environment=HASTEN_CACHE_DIR=/var/cache/hasten";
+
 /// Where start-up is cached, or why it is not.
 fn cache(config: &Config, surroundings: &Surroundings) -> String {
     let (mode, source) = match surroundings.node_cache.as_deref().map(|value| value.to_string_lossy()) {
@@ -173,12 +179,18 @@ fn cache(config: &Config, surroundings: &Surroundings) -> String {
         None => (Some(config.node.cache), "[node] cache".to_owned()),
     };
     let Some(directory) = directory(surroundings) else {
-        return "start-up is not cached: HASTEN_CACHE_DIR, XDG_CACHE_HOME and HOME are unset".into();
+        return format!(
+            "start-up is not cached: none of HASTEN_CACHE_DIR, XDG_CACHE_HOME and HOME has an absolute path; {ANOTHER_PLACE}"
+        );
     };
+    let obstacle = place::obstacle(&directory);
     let directory = directory.display();
-    match mode {
-        Some(NodeCache::Off) => format!("start-up is not cached ({source})"),
-        Some(NodeCache::Read) => format!("its cache in {directory} is used and not written ({source})"),
+    match (mode, obstacle) {
+        (Some(NodeCache::Off), _) => format!("start-up is not cached ({source})"),
+        (Some(NodeCache::Read), _) => format!("its cache in {directory} is used and not written ({source})"),
+        (_, Some(why)) => {
+            format!("start-up is not cached: its cache would be in {directory}, but {why}; {ANOTHER_PLACE}")
+        }
         _ => {
             let limit = surroundings.node_cache_limit.as_deref().map(|value| value.to_string_lossy());
             format!(
