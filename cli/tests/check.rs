@@ -123,6 +123,16 @@ fn every_name_of_the_json_is_documented() {
 }
 
 #[test]
+fn what_is_off_is_not_said_to_use_hooks() {
+    let place = Place::new();
+    let output = place.hasten(&["check", "--", "./server"]).env("HASTEN_DISABLE", "tls").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let tls = text.split("\ntls off").nth(1).and_then(|rest| rest.split("\ngzip ").next()).unwrap();
+    assert!(!tls.contains("hooks would be used"), "{text}");
+    assert!(text.contains("0 of 2 hooks would be used at start"), "{text}");
+}
+
+#[test]
 fn a_cpu_without_ifma_is_said_to_be_one() {
     let place = Place::new();
     let output = place.hasten(&["check"]).env("HASTEN_CPU_DISABLE_IFMA", "1").output().unwrap();
@@ -137,7 +147,7 @@ fn the_table_fits_the_width_and_has_no_colours_in_a_pipe() {
     for width in [80, 100, 200] {
         let output = place.hasten(&["check"]).env("COLUMNS", width.to_string()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let table = text.lines().skip(2).take_while(|line| !line.is_empty());
+        let table = text.lines().skip_while(|line| !line.contains("Feature")).take_while(|line| !line.is_empty());
         assert!(table.map(|line| line.chars().count()).max().unwrap() <= width);
         assert!(!text.contains('\u{1b}'));
     }

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
 impl Report {
     fn gather(args: &CheckArgs) -> Result<Self, Failure> {
         let config = args.choice.config()?;
-        let surroundings = Surroundings::current();
+        let surroundings = Surroundings::current().with_libraries();
         let host = Probe::new().host();
         let program = match args.program.first() {
             None => None,
@@ -154,13 +154,11 @@ impl ProgramReport {
         let mut text = format!("{}\n", self.facts(style).trim_fmt());
         for ProgramVerdict { verdict, hooks } in &self.accelerators {
             text += &format!("\n{}\n", render::verdict(verdict));
-            if hooks.is_empty() {
-                continue;
-            }
             text += &match with_hooks {
                 true => format!("\n{}\n", hook_table(hooks, style).trim_fmt()),
                 false => hook_count(hooks),
             };
+                _ if hooks.is_empty() => String::new(),
         }
         if let Some(node) = &self.node {
             text += &node.text(style);

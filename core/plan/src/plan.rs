@@ -101,6 +101,9 @@ pub struct Reason {
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
+    /// Whoever starts the program has nothing to do with it: it is shown to those only who ask.
+    #[serde(skip)]
+    pub is_aside: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -226,10 +229,13 @@ impl Verdict {
         let name = accelerator.name();
         let choice = surroundings.kill_switch(name).unwrap_or_else(|| config.choice(name));
         let host = accelerator.judge_host(cpu, config, surroundings);
-        let concerns = config.asks_for(name) || program.is_none_or(|program| accelerator.concerns(program));
+        let concerns = program.is_none_or(|program| accelerator.concerns(program));
         let proof = program.and_then(|program| accelerator.proof(program));
         let around = program.and_then(|program| accelerator.judge_surroundings(program, surroundings));
-        let program = program.map(|program| accelerator.judge_program(program)).unwrap_or_default();
+        let program = match program {
+            Some(program) => accelerator.judge_program(program),
+            None => accelerator.judge_libraries(surroundings).into_iter().collect(),
+        };
         let (library, found) = match library::find(accelerator, surroundings) {
             Ok(path) => {
                 let what = match accelerator.carrier() {
@@ -245,6 +251,7 @@ impl Verdict {
         let reasons: Vec<_> =
             [choice].into_iter().chain(host).chain(program).chain(around).chain([found]).collect();
         let decision = Decision::from_reasons(&reasons);
+        let concerns = config.asks_for(name) || concerns && !reasons.iter().any(|reason| reason.is_aside);
         let proof = proof.filter(|_| decision == Decision::Apply);
         let follow_up = accelerator.follow_up(config, surroundings);
         Self { name, summary: accelerator.summary(), decision, proof, reasons, library, follow_up, concerns }
@@ -274,15 +281,23 @@ impl Decision {
 
 impl Reason {
     pub fn favour(text: impl Into<String>) -> Self {
-        Self { side: Side::For, text: text.into(), fix: None }
+        Self::new(Side::For, text)
     }
 
     pub fn idle(text: impl Into<String>) -> Self {
-        Self { side: Side::Idle, text: text.into(), fix: None }
+        Self::new(Side::Idle, text)
     }
 
     pub fn against(text: impl Into<String>) -> Self {
-        Self { side: Side::Against, text: text.into(), fix: None }
+        Self::new(Side::Against, text)
+    }
+
+    fn new(side: Side, text: impl Into<String>) -> Self {
+        Self { side, text: text.into(), fix: None, is_aside: false }
+    }
+
+    pub(crate) fn aside(self) -> Self {
+        Self { is_aside: true, ..self }
     }
 
     pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hasten_plan::{Config, Decision, Plan, Proof, Surroundings, Verdict};
+use hasten_plan::{Config, Decision, Plan, Proof, Surroundings, Verdict, host_verdicts};
 use hasten_probe::host::cpu::FeatureState;
+use hasten_probe::program::Library;
 use hasten_probe::{Cpu, Environment, Feature, Program};
 
 const LIBSSL: &str = "int SSL_do_handshake() { return 1; } int SSL_accept() { return 1; } int SSL_connect() { return 1; } \
@@ -225,6 +226,57 @@ fn what_would_be_loaded_is_looked_at_before_a_standby_is_promised() {
     let verdict = workshop.verdict("modular");
     let fix = verdict.reasons.iter().find_map(|reason| reason.fix.as_deref());
     assert!(fix.is_some_and(|fix| fix.contains("a build for OpenSSL 3.0")), "{verdict:#?}");
+}
+
+/// As `echo` on Debian 13: whoever starts it did not ask for anything.
+#[test]
+fn a_program_that_does_not_link_openssl_is_left_out_without_a_word() {
+    let workshop = Workshop::with_openssl("3.5.4");
+    workshop.cc("modular", &calls("main", &["dlopen", "epoll_wait"]), &["-Wl,-rpath,@"]);
+    let verdict = workshop.verdict("modular");
+    assert_eq!((verdict.decision, verdict.concerns), (Decision::Skip, false), "{verdict:#?}");
+    workshop.caller("nginx", &["SSL_do_handshake", "SSL_set_fd", "epoll_wait"], &[]);
+    assert!(workshop.verdict("nginx").concerns);
+}
+
+#[test]
+fn a_node_with_another_openssl_is_not_sent_to_a_build_that_is_off_as_well() {
+    let workshop = Workshop::with_openssl("3.5.4");
+    workshop.caller("node", &["SSL_do_handshake", "SSL_set_bio", "BIO_s_mem", "epoll_wait"], &[]);
+    let verdict = workshop.verdict("node");
+    let fix = verdict.reasons.iter().find_map(|reason| reason.fix.as_deref()).unwrap();
+    assert!(fix.contains("in front of it") && !fix.contains("build"), "{verdict:#?}");
+}
+
+/// What is said before any program is named.
+#[test]
+fn the_hosts_own_libssl_decides_for_the_host() {
+    let workshop = Workshop::new();
+    let host = |library: Option<&str>| {
+        let library = library.map(|version| Library {
+            name: "libssl.so.3".to_owned(),
+            path: "/usr/lib/libssl.so.3".into(),
+            needed_by: String::new(),
+            version: Some(version.to_owned()),
+        });
+        let library_directory = Some(workshop.0.path().to_owned());
+        let surroundings =
+            Surroundings { library_directory, libssl: Some(library), ..Surroundings::default() };
+        host_verdicts(&cpu(), &Config::default(), &surroundings).remove(0)
+    };
+    for (version, decision, why) in [
+        (
+            Some("OpenSSL 3.0.19"),
+            Decision::Apply,
+            "this host's libssl is /usr/lib/libssl.so.3 (OpenSSL 3.0.19)",
+        ),
+        (Some("OpenSSL 3.5.5"), Decision::Skip, "(OpenSSL 3.5.5); only OpenSSL 3.0 is known"),
+        (None, Decision::Standby, "this host has no libssl.so.3"),
+    ] {
+        let verdict = host(version);
+        assert_eq!(verdict.decision, decision, "{verdict:#?}");
+        assert!(verdict.reasons.iter().any(|reason| reason.text.contains(why)), "{verdict:#?}");
+    }
 }
 
 /// As with the FIPS module: the library looks at the first handshake, and leaves it to that.

@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use hasten_plan::tunings::{Measurements, Subject, Tuning, TuningState, tunings};
 use hasten_plan::{Config, Plan, Surroundings};
+use hasten_probe::host::cpu::FeatureState;
 use hasten_probe::host::memory::TransparentHugePages;
+use hasten_probe::program::Library;
 use hasten_probe::program::node::NodeBuild;
-use hasten_probe::{Environment, Host, Program};
+use hasten_probe::{Environment, Feature, Host, Program};
 
 const RESULTS: &str = r#"{ "rows": [
     { "workload": "json-api", "node": "24.21.0", "tuning": "huge-pages", "verdict": "no difference",
@@ -196,6 +198,31 @@ fn tls_is_quoted_from_the_first_server_under_the_highest_load() {
     assert_eq!(tls.measured, "CPU per handshake, stock ÷ hasten: nginx p-256 2.60 [2.57, 2.63]");
     // This invented CPU has nothing that it needs.
     assert_eq!(tls.state, TuningState::NoEffect);
+}
+
+#[test]
+fn an_nginx_in_front_is_advised_only_where_it_can_be_accelerated() {
+    let with = |version: &str| {
+        let mut case = Case::of("20.0.0");
+        let state = |feature| FeatureState { feature, cpu: true, kernel: true, usable: true };
+        case.host.cpu.features = Feature::ALL.into_iter().map(state).collect();
+        let library = Library {
+            name: "libssl.so.3".to_owned(),
+            path: "/usr/lib/libssl.so.3".into(),
+            needed_by: String::new(),
+            version: Some(version.to_owned()),
+        };
+        case.surroundings.libssl = Some(Some(library));
+        case.tuning("async-tls")
+    };
+    assert_eq!(with("OpenSSL 3.0.19").state, TuningState::Applicable);
+    let other = with("OpenSSL 3.5.5");
+    assert_eq!(other.state, TuningState::NoEffect);
+    assert!(other.detail.contains("OpenSSL 3.5.5"), "{other:?}");
+    assert!(
+        other.how.as_deref().is_some_and(|how| how.contains("an nginx that uses OpenSSL 3.0")),
+        "{other:?}"
+    );
 }
 
 #[test]

@@ -48,6 +48,11 @@ pub trait Accelerator: Sync {
     /// What speaks for or against it in this program; all of it, not just the first hindrance.
     fn judge_program(&self, program: &Program) -> Vec<Reason>;
 
+    /// What of this host's libraries decides for or against it, where no program is named that may bring its own.
+    fn judge_libraries(&self, _: &Surroundings) -> Option<Reason> {
+        None
+    }
+
     /// What of the surroundings decides for or against it in this program.
     fn judge_surroundings(&self, _: &Program, _: &Surroundings) -> Option<Reason> {
         None

@@ -117,6 +117,10 @@ impl Accelerator for Tls {
         [accepts, openssl].into_iter().chain(behaves).collect()
     }
 
+    fn judge_libraries(&self, surroundings: &Surroundings) -> Option<Reason> {
+        Some(of_host(surroundings.libssl.as_ref()?.as_ref()))
+    }
+
     fn judge_surroundings(&self, program: &Program, surroundings: &Surroundings) -> Option<Reason> {
         provider(program, surroundings)
     }
@@ -180,13 +184,39 @@ fn openssl(program: &Program) -> Reason {
             .fix("use a build that links the system's libssl, such as the distribution's package");
     }
     if let Some(library) = program.library("libssl.so") {
-        return version(&name, library);
+        let fix = if program.kind.runs_javascript() { IN_FRONT_OF_NODE } else { OTHER_BUILD };
+        return version(&name, library, fix);
     }
     if program.kind.carries_own_tls() {
         return Reason::against(format!("{name} carries BoringSSL inside, which no preload can reach"))
             .fix("let nginx or HAProxy end TLS in front of it");
     }
     unlinked(program, &name)
+}
+
+/// What this host's own programs get.
+fn of_host(library: Option<&Library>) -> Reason {
+    let Some(library) = library else {
+        return Reason::idle(format!(
+            "this host has no {LIBSSL}: the library stays idle until a program brings one of OpenSSL {SERIES}"
+        ));
+    };
+    match no_use(library) {
+        Some(why) => Reason::against(format!("this host's {why}")).fix(OTHER_BUILD),
+        None => {
+            Reason::favour(format!("this host's libssl is {} ({})", library.path.display(), says(library)))
+        }
+    }
+}
+
+/// Why nothing that uses this libssl can be helped, to go on a sentence that says whose it is; `None` where it can, or
+/// where only the running library can tell.
+pub(crate) fn no_use(library: &Library) -> Option<String> {
+    let known = library.version.as_deref().is_none_or(is_known_text);
+    let text = || {
+        format!("libssl is {} ({}); only OpenSSL {SERIES} is known", library.path.display(), says(library))
+    };
+    (!known).then(text)
 }
 
 /// What can still become of a program that does not link OpenSSL: that depends on what there is to load.
@@ -205,7 +235,8 @@ fn unlinked(program: &Program, name: &str) -> Reason {
             library.path.display(),
             says(&library)
         ))
-        .fix(OTHER_BUILD),
+        .fix(OTHER_BUILD)
+        .aside(),
         None => Reason::idle(format!(
             "{name} does not link {LIBSSL}: the library stays idle until {name}, or a program that it starts, loads it, \
              and looks then whether its handshakes can wait"
@@ -239,8 +270,11 @@ fn provider(program: &Program, surroundings: &Surroundings) -> Option<Reason> {
 const OTHER_BUILD: &str =
     "use a build for OpenSSL 3.0, such as that of Debian 12 or Ubuntu 22.04, or its container image";
 
+/// A Node.js that links OpenSSL 3.0 passes TLS through memory all the same: another build of it would not help.
+const IN_FRONT_OF_NODE: &str = "let an nginx or HAProxy that uses OpenSSL 3.0 end TLS in front of it";
+
 /// Whether it is the OpenSSL that is known.
-fn version(name: &str, library: &Library) -> Reason {
+fn version(name: &str, library: &Library, fix: &str) -> Reason {
     let (path, version) = (library.path.display(), library.version.as_deref());
     let text = format!("{name} uses {path} ({})", says(library));
     match version {
@@ -248,7 +282,7 @@ fn version(name: &str, library: &Library) -> Reason {
         None if library.name == LIBSSL => Reason::idle(format!(
             "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {SERIES}"
         )),
-        _ => Reason::against(format!("{text}; only OpenSSL {SERIES} is known")).fix(OTHER_BUILD),
+        _ => Reason::against(format!("{text}; only OpenSSL {SERIES} is known")).fix(fix),
     }
 }
 

@@ -100,6 +100,17 @@ impl Subject<'_> {
             let host = accelerator::tls::REQUIRED.into_iter().all(|feature| self.host.cpu.has(feature));
             verdict.reasons(Side::Against).find(|_| !host).map(|reason| reason.text.clone())
         });
+        // It is nginx's that counts, not that of Node.js.
+        let library = self.surroundings.libssl.as_ref().and_then(Option::as_ref);
+        if let (None, Some(why)) = (&obstacle, library.and_then(accelerator::tls::no_use)) {
+            return tuning
+                .state(
+                    TuningState::NoEffect,
+                    format!("an nginx of this host in front of it could not be accelerated: this host's {why}"),
+                )
+                .how("let an nginx that uses OpenSSL 3.0 end TLS in front of it, such as that of Debian 12 or of its \
+                      container image, and start that with `hasten run -- nginx`");
+        }
         match obstacle {
             Some(why) => tuning.state(TuningState::NoEffect, why),
             None => tuning

@@ -93,6 +93,15 @@ impl Loader {
         Some(Library { name: name.to_owned(), path, needed_by: objects[0].name.clone(), version })
     }
 
+    /// What a program of this host gets that brings no library, and no path, of its own.
+    pub(crate) fn of_host(&self, name: &str) -> Option<Library> {
+        let cached = self.by_preference(self.cache.paths(name)).into_iter().find_map(usable);
+        let in_system = || SYSTEM_DIRECTORIES.iter().find_map(|dir| self.in_directory(Path::new(dir), name));
+        let (path, _) = cached.or_else(in_system)?;
+        let version = version::of(name, &path);
+        Some(Library { name: name.to_owned(), path, needed_by: String::new(), version })
+    }
+
     fn find(&self, name: &str, parent: usize, objects: &[Object]) -> Option<(PathBuf, Elf)> {
         if name.contains('/') {
             return usable(PathBuf::from(name));

@@ -87,6 +87,13 @@ pub struct Library {
     pub version: Option<String>,
 }
 
+impl Library {
+    /// What programs of this host get by this name, unless they bring another one.
+    pub fn of_host(name: &str) -> Option<Self> {
+        Loader::new(None).of_host(name)
+    }
+}
+
 /// The part of a process's environment that decides what a command name means.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
