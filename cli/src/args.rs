@@ -72,6 +72,33 @@ impl TypedValueParser for AcceleratorName {
     }
 }
 
+/// A variable that switches a flag on or off, named for the error: the flag itself takes no value.
+#[derive(Debug, Clone)]
+pub(crate) struct Switch(pub(crate) &'static str);
+
+impl TypedValueParser for Switch {
+    type Value = bool;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<bool, clap::Error> {
+        match value.to_string_lossy().to_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => Ok(true),
+            "0" | "false" | "no" | "off" | "" => Ok(false),
+            _ => {
+                let (name, value) = (self.0, value.to_string_lossy());
+                let message = format!(
+                    "{name}=`{value}` says neither yes nor no; write 1, true, yes or on, or else 0, false, no or off, or unset it\n"
+                );
+                Err(clap::Error::raw(ErrorKind::InvalidValue, message).with_cmd(command))
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use hasten_plan::accelerator;
 use hasten_plan::devices::Outlook;
 use hasten_plan::process::CpuList;
@@ -15,6 +14,7 @@ use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict,
 use hasten_probe::program::elf::Machine;
 use hasten_probe::{Environment, Probe, Program};
 
+use crate::args::Switch;
 use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::render::{self, say};
@@ -54,11 +54,11 @@ pub(crate) struct RunArgs {
     apply_gc_advice: Option<PathBuf>,
 
     /// Refuse to start a command that cannot be accelerated
-    #[arg(long, env = "HASTEN_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "HASTEN_STRICT", hide_env_values = true, value_parser = Switch("HASTEN_STRICT"))]
     strict: bool,
 
     /// Print nothing about the plan
-    #[arg(long, short, env = "HASTEN_QUIET", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    #[arg(long, short, env = "HASTEN_QUIET", hide_env_values = true, value_parser = Switch("HASTEN_QUIET"))]
     quiet: bool,
 
     /// The command to start, with its arguments
