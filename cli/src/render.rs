@@ -77,6 +77,19 @@ pub(crate) fn reason(reason: &Reason) -> String {
     format!("  {mark} {}{fix}", reason.text)
 }
 
+/// An accelerator's answer with the reason that decides.
+pub(crate) fn in_a_line(verdict: &Verdict) -> String {
+    let side = match verdict.decision {
+        Decision::Apply => Side::For,
+        Decision::Standby => Side::Idle,
+        Decision::Skip => Side::Against,
+    };
+    let texts: Vec<&str> = verdict.reasons(side).map(|reason| reason.text.as_str()).collect();
+    // All that speak against it have to go; of those for it, what it does says more than where its library is.
+    let why = if side == Side::For { verdict.summary.to_owned() } else { texts.join("; ") };
+    format!("{:<5} {:<8} {why}", verdict.name, decision(verdict))
+}
+
 /// An accelerator's answer with all of its reasons.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
     let decision = decision(verdict);

@@ -133,6 +133,16 @@ fn what_is_off_is_not_said_to_use_hooks() {
 }
 
 #[test]
+fn begins_with_a_line_for_each_accelerator() {
+    let place = Place::new();
+    let output = place.hasten(&["check"]).env("HASTEN_DISABLE", "tls").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).take(3).collect();
+    assert!(lines[0].starts_with("tls   off") && lines[0].contains("HASTEN_DISABLE=tls"), "{text}");
+    assert!(lines[1].starts_with("gzip  on") && lines[2].starts_with("node  on"), "{text}");
+}
+
+#[test]
 fn a_cpu_without_ifma_is_said_to_be_one() {
     let place = Place::new();
     let output = place.hasten(&["check"]).env("HASTEN_CPU_DISABLE_IFMA", "1").output().unwrap();
@@ -147,7 +157,8 @@ fn the_table_fits_the_width_and_has_no_colours_in_a_pipe() {
     for width in [80, 100, 200] {
         let output = place.hasten(&["check"]).env("COLUMNS", width.to_string()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let table = text.lines().skip_while(|line| !line.contains("Feature")).take_while(|line| !line.is_empty());
+        let table =
+            text.lines().skip_while(|line| !line.contains("Feature")).take_while(|line| !line.is_empty());
         assert!(table.map(|line| line.chars().count()).max().unwrap() <= width);
         assert!(!text.contains('\u{1b}'));
     }

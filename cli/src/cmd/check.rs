@@ -129,7 +129,10 @@ impl Report {
         }
         let Host { cpu, kernel, .. } = &self.host;
         let mut text = host_line(cpu, kernel);
-        text += &format!("{}\n\nAccelerators\n", feature_table(&self.features, style).trim_fmt());
+        for verdict in &self.accelerators {
+            text += &format!("{}\n", render::in_a_line(verdict));
+        }
+        text += &format!("\n{}\n\nAccelerators\n", feature_table(&self.features, style).trim_fmt());
         for verdict in &self.accelerators {
             text += &format!("\n{}\n", render::verdict(verdict));
         }
@@ -155,10 +158,12 @@ impl ProgramReport {
         for ProgramVerdict { verdict, hooks } in &self.accelerators {
             text += &format!("\n{}\n", render::verdict(verdict));
             text += &match with_hooks {
+                _ if hooks.is_empty() => String::new(),
                 true => format!("\n{}\n", hook_table(hooks, style).trim_fmt()),
+                // What is not loaded uses none.
+                false if !verdict.is_loaded() => String::new(),
                 false => hook_count(hooks),
             };
-                _ if hooks.is_empty() => String::new(),
         }
         if let Some(node) = &self.node {
             text += &node.text(style);
