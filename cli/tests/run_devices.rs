@@ -39,7 +39,9 @@ fn place() -> Place {
 fn said(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = place.hasten(&[&["run"], arguments, &["--only", "gzip", "--", "./packer"]].concat());
     command.envs(variables.iter().copied()).env("HASTEN_SYSFS_ROOT", place.path("host"));
-    place.normalise(&command.output().unwrap().stderr)
+    let output = command.output().unwrap();
+    let plan = if arguments.contains(&"--dry-run") { output.stdout } else { Vec::new() };
+    place.normalise(&[output.stderr, plan].concat())
 }
 
 #[test]

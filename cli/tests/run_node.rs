@@ -81,9 +81,8 @@ fn the_users_options_stay_and_dry_run_can_be_pasted() {
     let place = Place::new();
     let own = r#"--title="a b""#;
     let assert = run(&place, own, &["-n", "--", "node", "-e", SHOW]).success();
-    let plan = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    let line = plan.lines().last().unwrap().trim();
-    let output = Command::new("sh").args(["-c", line]).output().unwrap();
+    let line = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    let output = Command::new("sh").args(["-c", line.trim_end()]).output().unwrap();
     let expected = format!("1 --require [PLACE]/node/register.js {own}\n");
     assert_eq!(place.normalise(&output.stdout), expected, "{line}");
 }

@@ -17,6 +17,7 @@ use hasten_probe::{Environment, Probe, Program};
 use crate::args::Switch;
 use crate::choice::Choice;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::render::{self, say};
 
 const EXAMPLES: &str = "\
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         let outlooks = devices::outlooks(&plan, &config, &surroundings);
         let outlooks = devices::with_libraries(outlooks, &config, &surroundings);
-        print_plan(&plan, &program, &config, &outlooks, &args.command);
+        print_plan(&plan, &program, &config, &outlooks, &args.command)?;
     } else if !args.quiet && !is_doubtful(&program) {
         print_summary(&plan, &program, &config, &devices::outlooks(&plan, &config, &surroundings));
     }
@@ -240,7 +241,13 @@ fn headline(verdict: &Verdict, program: &Program) -> String {
     }
 }
 
-fn print_plan(plan: &Plan, program: &Program, config: &Config, outlooks: &[Outlook], command: &[OsString]) {
+fn print_plan(
+    plan: &Plan,
+    program: &Program,
+    config: &Config,
+    outlooks: &[Outlook],
+    command: &[OsString],
+) -> Result<(), Failure> {
     say(format!("program  {}", program.executable.display()));
     for script in &program.scripts {
         say(format!("script   {}", script.display()));
@@ -258,10 +265,12 @@ fn print_plan(plan: &Plan, program: &Program, config: &Config, outlooks: &[Outlo
             say(format!("{}{line}", if at == 0 { "\n" } else { "" }));
         }
     }
-    say(format!("\nthe same by hand:\n  {}", by_hand(plan, command)));
     if plan.settings.no_thp {
-        say("  (no command switches off transparent huge pages for one process; hasten does it by prctl)");
+        say("\nno command switches off transparent huge pages for one process; hasten does it by prctl");
     }
+    say("\nthe same by hand:");
+    // Alone on standard output, so that it can be piped.
+    print(&format!("{}\n", by_hand(plan, command))).map_err(Failure::output)
 }
 
 /// The command line that does what the plan does, to paste into a shell.
