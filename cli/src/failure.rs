@@ -115,6 +115,7 @@ impl From<ProgramError> for Failure {
         let code = match error {
             ProgramError::NotFound { .. } => NOT_FOUND,
             ProgramError::NotExecutable { .. }
+            | ProgramError::Directory { .. }
             | ProgramError::Interpreter { .. }
             | ProgramError::CutOff { .. }
             | ProgramError::Refused { .. } => NOT_EXECUTABLE,

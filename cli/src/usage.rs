@@ -1,11 +1,12 @@
 //! Reading the command line, and what is said where it is wrong or asks for help.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ColorChoice, CommandFactory, FromArgMatches};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches};
 use hasten_plan::nearest;
 
 use crate::args::Args;
@@ -17,8 +18,24 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Args, ExitCode> {
     // clap takes continuous integration for a terminal with colours, whatever TERM says.
     let colour = if is_dumb() { ColorChoice::Never } else { ColorChoice::Auto };
     let parsed = Args::command().color(colour).try_get_matches_from(words);
+    let parsed = parsed.and_then(|matches| must_name_something(&matches).map(|()| matches));
     let parsed = parsed.and_then(|matches| Args::from_arg_matches(&matches));
     parsed.map_err(|error| end(&with_suggestion(error, words)))
+}
+
+/// An empty variable is one that is not set, but nobody types `--only=` and means nothing by it.
+fn must_name_something(matches: &ArgMatches) -> Result<(), clap::Error> {
+    const LIST: &str = "only";
+    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+    let is_there = given.try_contains_id(LIST).is_ok();
+    let is_typed = is_there && given.value_source(LIST) == Some(ValueSource::CommandLine);
+    if !is_typed || !given.get_raw(LIST).is_some_and(|mut names| names.all(OsStr::is_empty)) {
+        return Ok(());
+    }
+    let message = format!(
+        "--{LIST} names nothing; write what it is to keep, such as --{LIST} NAME,NAME, or leave it out for all\n"
+    );
+    Err(clap::Error::raw(ErrorKind::InvalidValue, message).with_cmd(&Args::command()))
 }
 
 fn end(error: &clap::Error) -> ExitCode {
@@ -35,6 +52,11 @@ fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
+    if is_quick_run_of_all(&error, words) {
+        let tip = "`hasten bench` alone is the quick run of all workloads; `hasten bench tls --quick` is that of one";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     // How to give the command an argument of that name helps nobody who meant an option.
     error.remove(ContextKind::Suggested);
     if error.get(ContextKind::SuggestedArg).is_some() {
@@ -49,6 +71,16 @@ fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     }
     error.insert(ContextKind::InvalidArg, ContextValue::String(word));
     error
+}
+
+/// `hasten bench --quick`.
+fn is_quick_run_of_all(error: &clap::Error, words: &[OsString]) -> bool {
+    let unknown = error.get(ContextKind::InvalidArg);
+    let is_quick = matches!(unknown, Some(ContextValue::String(unknown)) if unknown == "--quick");
+    let mut own = words.iter().skip(1);
+    is_quick
+        && own.next().is_some_and(|word| word == "bench")
+        && own.all(|word| word.to_string_lossy().starts_with('-'))
 }
 
 /// The word behind one dash in which a letter stands that is no option.

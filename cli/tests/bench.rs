@@ -164,3 +164,12 @@ fn servers_in(folder: &std::path::Path) -> Vec<String> {
     };
     pids.filter(is_server).collect()
 }
+
+#[test]
+fn who_wants_all_workloads_quickly_is_told_that_they_are() {
+    let mut command = Command::cargo_bin("hasten").unwrap();
+    let output = command.args(["bench", "--quick"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("`hasten bench` alone is the quick run of all workloads"), "{said}");
+}

@@ -152,7 +152,10 @@ fn idle_processes_are_named() {
     let output = engine(&["disable", "isal", &pid, "--wait", "0.1"]);
     let text = stdout(&output);
     assert!(output.status.success(), "it was set, and idle processes cannot say so");
-    assert!(text.contains(&format!("1 process is idle and will with the next operation ({pid})")), "{text}");
+    assert!(
+        text.contains(&format!("1 process is idle and will see it with the next operation ({pid})")),
+        "{text}"
+    );
     let list = stdout(&engine(&["list", &pid]));
     assert!(list.contains("disabled (from the next use)"), "{list}");
     let top = Command::new(HASTEN).args(["top", "--once", "--interval", "0.1", &pid]).output().unwrap();

@@ -573,6 +573,55 @@ fn a_wrong_configuration_starts_nothing() {
     "#);
 }
 
+#[test]
+fn a_switch_of_the_environment_is_yes_or_no_and_nothing_else() {
+    let place = Place::new();
+    let with = |variable: &str, value: &str| {
+        let output = place.hasten(&["run", "--", "true"]).env(variable, value).output().unwrap();
+        (output.status.code(), place.normalise(&output.stderr))
+    };
+    for value in ["1", "true", "YES", "On"] {
+        assert_eq!(with("HASTEN_QUIET", value), (Some(0), String::new()), "{value}");
+    }
+    for value in ["0", "False", "no", "OFF", ""] {
+        let (code, said) = with("HASTEN_QUIET", value);
+        assert!(code == Some(0) && !said.is_empty(), "{value}: {said}");
+    }
+    for (variable, value) in
+        [("HASTEN_STRICT", "maybe"), ("HASTEN_QUIET", "2"), ("HASTEN_STRICT", "yes please")]
+    {
+        let (code, said) = with(variable, value);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(
+            said.contains(&format!("{variable}=`{value}` says neither yes nor no; write 1, true")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_list_that_names_nothing_is_refused_where_it_was_typed() {
+    let place = Place::new();
+    for arguments in
+        [&["run", "--only=", "--", "true"][..], &["run", "--only", "", "--", "true"], &["check", "--only="]]
+    {
+        let said = place.stderr(&place.run(arguments).code(2));
+        assert!(said.contains("--only names nothing"), "{arguments:?}: {said}");
+    }
+    // An empty variable is one that is not set, and the command's own options are its own.
+    let mut command = place.hasten(&["run", "-q", "--", "echo", "--only="]);
+    let output = command.env("HASTEN_ONLY", "").output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"--only=\n"[..]), "{output:?}");
+}
+
+#[test]
+fn a_directory_is_said_to_be_one() {
+    let place = Place::new();
+    let said = place.stderr(&place.run(&["run", "--", "./node"]).code(126));
+    assert!(said.contains("cannot execute ./node: it is a directory\n  fix: name a program in it"), "{said}");
+    assert!(!said.contains("chmod"), "{said}");
+}
+
 /// As `hasten run -- echo hi` on Debian 13.
 #[test]
 fn nothing_is_said_of_an_openssl_that_the_program_does_not_link() {

@@ -142,7 +142,7 @@ impl Switched {
         if !pending.is_empty() {
             let pids: Vec<String> = pending.iter().map(u32::to_string).collect();
             parts.push(format!(
-                "{} idle and will with the next operation ({})",
+                "{} idle and will see it with the next operation ({})",
                 if pending.len() == 1 {
                     "1 process is".to_owned()
                 } else {

@@ -26,6 +26,8 @@ pub enum ProgramError {
     NotFound { command: String, searched: String },
     #[error("cannot execute {path}: {why}")]
     NotExecutable { path: PathBuf, why: String },
+    #[error("cannot execute {path}: it is a directory")]
+    Directory { path: PathBuf },
     #[error("cannot execute {script}: its first line names `{interpreter}`, {why}")]
     Interpreter { script: PathBuf, interpreter: String, why: String },
     #[error("cannot execute {path}: {why}")]
@@ -46,6 +48,9 @@ impl ProgramError {
             }
             Self::NotExecutable { path, .. } => {
                 format!("`ls -lL {0}`, then `chmod +x {0}` if it is a program", path.display())
+            }
+            Self::Directory { path } => {
+                format!("name a program in it, such as {}", path.join("PROGRAM").display())
             }
             Self::Interpreter { script, interpreter, .. } if interpreter.ends_with(CARRIAGE_RETURN) => {
                 format!("take the carriage returns out: `sed -i 's/\\r$//' {}`", script.display())
@@ -106,6 +111,7 @@ fn run_by(
                 "which does not exist".to_owned()
             }
             ProgramError::NotFound { searched, .. } => format!("which is not in {searched}"),
+            ProgramError::Directory { .. } => "which is a directory".to_owned(),
             ProgramError::NotExecutable { why, .. } => format!("which cannot be executed: {why}"),
             other => other.to_string(),
         },
@@ -148,7 +154,7 @@ fn executable(path: PathBuf) -> Result<PathBuf, Option<ProgramError>> {
             Err(deny("a directory on the way may not be searched"))
         }
         Err(_) => Err(None),
-        Ok(metadata) if metadata.is_dir() => Err(deny("it is a directory")),
+        Ok(metadata) if metadata.is_dir() => Err(Some(ProgramError::Directory { path })),
         Ok(metadata) if !metadata.is_file() => Err(deny("it is not a regular file")),
         Ok(_) => match accessat(CWD, &path, Access::EXEC_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(path),
