@@ -79,7 +79,7 @@ fn what_is_not_there_differs_from_what_may_not_be_executed() {
     assert!(matches!(bin.inspect("data"), Err(ProgramError::NotExecutable { .. })));
     assert!(matches!(bin.inspect(data.to_str().unwrap()), Err(ProgramError::NotExecutable { .. })));
     assert!(matches!(bin.inspect("./absent"), Err(ProgramError::NotFound { .. })));
-    assert!(matches!(bin.inspect("/usr"), Err(ProgramError::NotExecutable { .. })));
+    assert!(matches!(bin.inspect("/usr"), Err(ProgramError::Directory { .. })));
     assert!(matches!(bin.inspect(""), Err(ProgramError::NotFound { .. })));
 }
 

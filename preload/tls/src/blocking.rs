@@ -324,20 +324,26 @@ extern "C" fn before_receiving_message(fd: c_int, _: *mut c_void, flags: c_int) 
 /// Whether sockets of this process may wait at their end until their peers have everything.
 static LINGERS: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn before_setting(
-    _: c_int,
+type SetOption = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, socklen_t) -> c_int;
+
+pub(crate) unsafe fn set_option(
+    original: SetOption,
+    fd: c_int,
     level: c_int,
     name: c_int,
-    value: *const libc::linger,
+    value: *const c_void,
     len: socklen_t,
-) {
-    if level == libc::SOL_SOCKET && name == libc::SO_LINGER && len as usize >= size_of::<libc::linger>() {
-        // SAFETY: the program's variable, of the length that it says, or null.
-        let lingers = unsafe { value.as_ref() }.is_some_and(|set| set.l_onoff != 0 && set.l_linger != 0);
-        if lingers {
+) -> c_int {
+    // SAFETY: the program's call.
+    let result = unsafe { original(fd, level, name, value, len) };
+    if result == 0 && level == libc::SOL_SOCKET && name == libc::SO_LINGER {
+        // SAFETY: the kernel could read it, and takes no shorter one.
+        let set = unsafe { value.cast::<libc::linger>().read_unaligned() };
+        if set.l_onoff != 0 && set.l_linger != 0 {
             LINGERS.store(true, Relaxed);
         }
     }
+    result
 }
 
 /// A socket that lingers blocks where it is closed, whatever its flags say.
@@ -453,28 +459,9 @@ extern "C" fn before_writing(fd: c_int, _: *const c_void, len: usize) {
     before_output(fd, len);
 }
 
-extern "C" fn before_writing_parts(fd: c_int, parts: *const libc::iovec, count: c_int) {
-    before_output(fd, total(parts, usize::try_from(count).unwrap_or(0)));
-}
-
-extern "C" fn before_sending_message(fd: c_int, message: *const libc::msghdr) {
-    // SAFETY: the program's message, or null.
-    let len = unsafe { message.as_ref() }.map_or(0, |message| total(message.msg_iov, message.msg_iovlen));
-    before_output(fd, len);
-}
-
-/// As long as it may be.
+/// As long as it may be: what the program points to is for the kernel to read, which says so where it cannot.
 extern "C" fn before_writing_anything(fd: c_int) {
     before_output(fd, usize::MAX);
-}
-
-fn total(parts: *const libc::iovec, count: usize) -> usize {
-    if parts.is_null() || count > libc::UIO_MAXIOV as usize {
-        return 0;
-    }
-    // SAFETY: the program's array, of the length that it says.
-    let parts = unsafe { core::slice::from_raw_parts(parts, count) };
-    parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.iov_len))
 }
 
 /// From one descriptor to another, by their places.
@@ -495,7 +482,7 @@ extern "C" fn before_touching(ssl: *mut Ssl) {
     let Some(handshake) = (unsafe { crate::handshake::suspended(ssl) }) else { return };
     match Runtime::existing() {
         Some(runtime) if core::ptr::eq(runtime, handshake.runtime) => {
-            if !runtime.is_inside() {
+            if !runtime.is_inside() && !slice::is_in_signal_handler(&runtime.native_stack()) {
                 runtime.call_in(handshake);
             }
         }
@@ -567,12 +554,8 @@ mod table {
             eventfd_read readv preadv recvmmsg __read_chk __recv_chk;
         before_writing:
             write send sendto;
-        before_writing_parts:
-            writev pwritev;
-        before_sending_message:
-            sendmsg;
         before_writing_anything:
-            sendmmsg sendfile sendfile64 dprintf vdprintf __dprintf_chk __vdprintf_chk vmsplice;
+            writev pwritev sendmsg sendmmsg sendfile sendfile64 dprintf vdprintf __dprintf_chk __vdprintf_chk vmsplice;
         before_splicing:
             splice;
         before_teeing:
@@ -635,8 +618,6 @@ mod table {
             recvfrom __recvfrom_chk;
         before_receiving_message:
             recvmsg;
-        before_setting:
-            setsockopt;
     }
 
     table! {
@@ -654,7 +635,7 @@ mod table {
             SSL_set_cert_cb SSL_use_certificate SSL_use_PrivateKey SSL_use_cert_and_key SSL_set_options
             SSL_clear_options SSL_set_num_tickets SSL_set_quiet_shutdown SSL_set_shutdown SSL_copy_session_id
             SSL_get_state SSL_state_string SSL_state_string_long SSL_rstate_string SSL_rstate_string_long
-            SSL_in_init SSL_in_before SSL_is_init_finished SSL_version SSL_get_version SSL_session_reused
+            SSL_version SSL_get_version SSL_session_reused
             SSL_get_current_cipher SSL_get_pending_cipher SSL_get_current_compression SSL_get_shared_ciphers
             SSL_get_finished SSL_get_peer_finished SSL_get_client_random SSL_get_server_random
             SSL_get_session SSL_get1_session SSL_get0_alpn_selected SSL_get0_next_proto_negotiated SSL_get_servername

@@ -10,8 +10,8 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, sockaddr, socklen_t, t
 
 use crate::openssl::*;
 use crate::{
-    calls, cancel, epoll, exchange, fdcalls, fetch, handshake, kdf, loans, locks, random, shortcuts, sign,
-    suspension, tickets,
+    blocking, calls, cancel, epoll, exchange, fdcalls, fetch, handshake, kdf, loans, locks, random,
+    shortcuts, sign, suspension, tickets,
 };
 
 hasten_hook::slots! {
@@ -209,6 +209,8 @@ hasten_hook::slots! {
     optional C by Program fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int = loans::select;
     /// As poll.
     optional C by Program fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int = loans::pselect;
+    /// Learns that sockets may block where they are closed.
+    optional C by Program fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int = blocking::set_option;
     /// Lets a handshake that is called in find nothing more to read.
     required C by Program fn read(fd: c_int, data: *mut c_void, len: usize) -> isize = fdcalls::read;
     /// Learns the descriptor of a connection whose BIO is the server's own.

@@ -25,6 +25,11 @@ use crate::runtime::{Runtime, SUSPENDED};
 use crate::suspension::{self, Cause};
 use crate::{epoll, fds, slice};
 
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
 /// Counts what threads want of each other.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
@@ -85,6 +90,10 @@ impl Runtime {
         // SAFETY: as the contract of `call_in`; errno is this thread's.
         unsafe {
             let errno = *libc::__errno_location();
+            // What is called in writes, which the function that it is called in for may not: a thread that is to end ends
+            // where it would have ended.
+            let mut cancellable = 0;
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut cancellable);
             let before = crate::errors::Errors::default();
             before.take();
             let outer = self.is_calling_in.replace(true);
@@ -107,6 +116,7 @@ impl Runtime {
                 epoll::rearm(handshake.fd.get());
             }
             before.raise();
+            pthread_setcancelstate(cancellable, null_mut());
             *libc::__errno_location() = errno;
         }
     }

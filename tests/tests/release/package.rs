@@ -199,7 +199,7 @@ fn whoever_still_names_it_is_told_at_its_removal() {
         (
             "open.service",
             "[Service]\nExecStart=/bin/sh -c '[ ! -x /usr/bin/hasten ] || exec /usr/bin/hasten run -- \"$$@\"' sh x\n",
-            "nothing",
+            "open",
         ),
         (
             "old.service",
@@ -212,11 +212,12 @@ fn whoever_still_names_it_is_told_at_its_removal() {
     }
     debian.write("/etc/default/worker", "LD_PRELOAD=/usr/lib/hasten/libhasten.so\n");
     let said = errors(&debian.dpkg(&["--remove", "hasten"]));
-    let (start, preload) = said.split_once("preload its libraries").unwrap_or_else(|| panic!("{said}"));
+    let (start, rest) = said.split_once("look first whether").unwrap_or_else(|| panic!("{said}"));
+    let (open, preload) = rest.split_once("preload its libraries").unwrap_or_else(|| panic!("{said}"));
     for (file, _, kind) in named {
         let line = format!("  {units}/{file}\n");
-        let places = (start.contains(&line), preload.contains(&line));
-        assert_eq!(places, (kind == "start", kind == "preload"), "{file}: {said}");
+        let places = [start, open, preload].map(|part| part.contains(&line));
+        assert_eq!(places, ["start", "open", "preload"].map(|place| place == kind), "{file}: {said}");
     }
     assert!(preload.contains("  /etc/default/worker\n"), "{said}");
     assert_eq!(said.matches("app.service").count(), 1, "each is named once: {said}");
