@@ -330,7 +330,7 @@ impl Runtime {
             handshake.invoke();
             handshake.state.set(State::Returned);
         }
-        self.step(handshake, || {
+        self.step(handshake, slice::here(), || {
             // SAFETY: whoever acquired the handshake has seen that there is room.
             unsafe {
                 handshake.slice.begin(&self.native_stack(), body, core::ptr::from_ref(handshake) as usize);
@@ -342,15 +342,16 @@ impl Runtime {
     /// Lets a handshake that was left run until it ends or waits again.
     pub(crate) fn resume(&self, handshake: &Handshake) -> State {
         // SAFETY: it was left on this thread, whose handshake it is.
-        self.step(handshake, || unsafe { handshake.slice.resume() });
+        self.step(handshake, depth_of(handshake), || unsafe { handshake.slice.resume() });
         self.go_on_with_group(handshake)
     }
 
-    fn step(&self, handshake: &Handshake, run: impl FnOnce()) {
+    /// `depth` is where on the stack everything of it is below.
+    fn step(&self, handshake: &Handshake, depth: usize, run: impl FnOnce()) {
         self.forget_notes();
         handshake.state.set(State::Running);
         let outer = self.running.replace(handshake);
-        let driving = self.driving.replace((handshake.ssl(), slice::here()));
+        let driving = self.driving.replace((handshake.ssl(), depth));
         run();
         self.running.set(outer);
         self.driving.set(driving);
@@ -369,7 +370,7 @@ impl Runtime {
             self.run_queue(queue, handshake);
             slot().event(Event::Resumed);
             // SAFETY: as in `resume`.
-            self.step(handshake, || unsafe { handshake.slice.resume() });
+            self.step(handshake, depth_of(handshake), || unsafe { handshake.slice.resume() });
         }
         handshake.state.get()
     }
@@ -577,6 +578,11 @@ impl Runtime {
             next = handshake.next_free.get();
         }
     }
+}
+
+/// One that is called in deep on the stack runs above its caller.
+fn depth_of(handshake: &Handshake) -> usize {
+    slice::here().max(handshake.slice.top())
 }
 
 /// Counts a handshake as suspended, or not any more.

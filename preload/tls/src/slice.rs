@@ -114,6 +114,11 @@ impl Slice {
         unsafe { abandon(self) }
     }
 
+    /// Where its frames end: everything that it calls is below.
+    pub(crate) fn top(&self) -> usize {
+        self.top.get() as usize
+    }
+
     /// Whether resuming here puts frames aside.
     pub(crate) fn is_covered(&self) -> bool {
         here() < self.top.get() as usize + 1024
@@ -231,14 +236,17 @@ pub(crate) fn is_in_signal_handler(stack: &Range<usize>) -> bool {
     if !stack.contains(&here) || end < start + RETURN.len() {
         return false;
     }
-    // A handler's own frames may be of any size.
+    // A handler's own frames may be of any size. Other threads may work on what lies in those of this one, so each word is
+    // read once.
     let words = (stack.end - here) / 8;
     // SAFETY: frames of this thread, above our own, on its stack.
-    let frames = unsafe { core::slice::from_raw_parts(here as *const usize, words) };
-    frames.windows(3).any(|frame| {
-        let is_frame = (start..end - RETURN.len()).contains(&frame[0]) && frame[1] & !7 == 0 && frame[2] == 0;
+    let word = |at: usize| unsafe { (here as *const usize).add(at).read_volatile() };
+    (0..words.saturating_sub(2)).any(|at| {
+        let code = word(at);
+        let is_frame =
+            (start..end - RETURN.len()).contains(&code) && word(at + 1) & !7 == 0 && word(at + 2) == 0;
         // SAFETY: code of the C library, which is never unloaded.
-        is_frame && unsafe { *(frame[0] as *const [u8; 9]) } == RETURN
+        is_frame && unsafe { *(code as *const [u8; 9]) } == RETURN
     })
 }
 
