@@ -23,12 +23,7 @@ pub(crate) use self::table::{BLOCKING, LOOKING, ONCE, TOUCHING};
 /// The thread is about to block, or to end.
 pub(crate) extern "C" fn before_blocking() {
     fds::next_moment();
-    if let Some(runtime) = Runtime::existing()
-        && runtime.has_suspended()
-        && !runtime.is_inside()
-        && !fds::is_vfork_child()
-        && !slice::is_in_signal_handler(&runtime.native_stack())
-    {
+    if let Some(runtime) = loans::runtime_to_call_in() {
         runtime.call_in_all();
     }
 }
@@ -48,8 +43,15 @@ fn before_stream(stream: *mut FILE) {
     if stream.is_null() || !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
-    if is_locked(stream) || !is_regular(stream) {
-        before_blocking();
+    // SAFETY: the program's stream, of which the number is read; errno is this thread's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let fd = libc::fileno(stream);
+        // A stream in memory has no descriptor.
+        if is_locked(stream) || (fd >= 0 && !is_file(fd)) {
+            before_blocking();
+        }
+        *libc::__errno_location() = errno;
     }
 }
 
@@ -67,19 +69,10 @@ fn print(stream: *mut FILE, len: usize) {
     unsafe {
         let errno = *libc::__errno_location();
         let fd = libc::fileno(stream);
-        if is_locked(stream) || would_block(fd, libc::POLLOUT) || (len > ATOMIC && !is_file(fd)) {
+        if is_locked(stream) || blocks_output(fd, len) {
             before_blocking();
         }
         *libc::__errno_location() = errno;
-    }
-}
-
-fn is_regular(stream: *mut FILE) -> bool {
-    let mut file = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the program's stream, of which the number is read; fstat writes what it succeeds for.
-    unsafe {
-        libc::fstat(libc::fileno(stream), file.as_mut_ptr()) == 0
-            && file.assume_init().st_mode & libc::S_IFMT == libc::S_IFREG
     }
 }
 
@@ -377,11 +370,7 @@ extern "C" fn before_closing_from(first: c_int) {
 }
 
 fn call_in_range(first: c_uint, last: c_uint) {
-    if let Some(runtime) = Runtime::existing()
-        && !runtime.is_inside()
-        && !fds::is_vfork_child()
-        && !slice::is_in_signal_handler(&runtime.native_stack())
-    {
+    if let Some(runtime) = loans::runtime_to_call_in() {
         runtime.call_in_if(|handshake| {
             u32::try_from(handshake.fd.get()).is_ok_and(|fd| (first..=last).contains(&fd))
         });
@@ -396,15 +385,7 @@ extern "C" fn before_killing(process: libc::pid_t, signal: c_int) {
     }
 }
 
-/// A connection gets another end.
-extern "C" fn before_shutting(fd: c_int) {
-    fds::next_moment();
-    if Runtime::existing().is_none_or(|runtime| !runtime.is_inside()) {
-        loans::release_descriptor(fd);
-    }
-}
-
-/// Something is asked of a connection by its descriptor: what lies unread, perhaps, until the client has answered.
+/// Something is done to a connection by its descriptor: it is asked what lies unread, perhaps, or shut down.
 extern "C" fn before_asking(fd: c_int) {
     fds::next_moment();
     if Runtime::existing().is_none_or(|runtime| !runtime.is_inside()) {
@@ -417,30 +398,34 @@ pub(crate) extern "C" fn before_reading(fd: c_int) {
     if !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
-    if would_block(fd, libc::POLLIN) {
+    if !fds::is_still_non_blocking(fd) && !is_ready(fd, libc::POLLIN) {
         before_blocking();
     }
 }
 
-fn would_block(fd: c_int, event: libc::c_short) -> bool {
+fn is_ready(fd: c_int, event: libc::c_short) -> bool {
     let mut ready = pollfd { fd, events: event, revents: 0 };
     // SAFETY: one descriptor in a local variable; asks without waiting.
-    !fds::is_still_non_blocking(fd) && unsafe { original::poll.get()(&raw mut ready, 1, 0) == 0 }
+    unsafe { original::poll.get()(&raw mut ready, 1, 0) != 0 }
 }
 
 /// What a pipe or a socket takes that can be written at all.
 const ATOMIC: usize = libc::PIPE_BUF;
 
 /// Writes that would block, or by which the program goes ahead of libssl.
-pub(crate) fn before_output(fd: c_int, len: usize) {
+fn before_output(fd: c_int, len: usize) {
     let Some(runtime) = Runtime::existing().filter(|runtime| !runtime.is_inside()) else { return };
     loans::release_descriptor(fd);
-    if runtime.has_suspended()
-        && !fds::is_still_non_blocking(fd)
-        && (would_block(fd, libc::POLLOUT) || (len > ATOMIC && !is_file(fd)))
-    {
+    if runtime.has_suspended() && blocks_output(fd, len) {
         before_blocking();
     }
+}
+
+/// Whether a write of so many bytes may wait for a reader.
+fn blocks_output(fd: c_int, len: usize) -> bool {
+    fd >= 0
+        && !fds::is_still_non_blocking(fd)
+        && (!is_ready(fd, libc::POLLOUT) || (len > ATOMIC && !is_file(fd)))
 }
 
 /// Whether it is neither a pipe nor a socket nor a terminal.
@@ -542,7 +527,7 @@ mod table {
             dlclose
             raise abort __assert_fail pthread_kill killpg sigqueue
             syslog vsyslog __syslog_chk __vsyslog_chk;
-        before_shutting:
+        before_asking:
             shutdown;
         before_killing:
             kill;

@@ -60,13 +60,14 @@ pub(crate) unsafe fn control(
     if is_untold {
         rearm(fd);
     }
-    if fds::registration(fd).is_some_and(|registration| registration.one_shot()) {
+    let is_one_shot = fds::registration(fd).is_some_and(|registration| registration.one_shot());
+    if is_one_shot {
         loans::release_descriptor(fd);
     }
     if let Some(runtime) = Runtime::existing()
         && runtime.turn.expected_registration.get() == fd
         && op == libc::EPOLL_CTL_ADD
-        && !fds::registration(fd).is_some_and(|registration| registration.one_shot())
+        && !is_one_shot
     {
         runtime.turn.registers_late.set(true);
     }

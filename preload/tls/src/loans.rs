@@ -238,15 +238,19 @@ type PSelect = unsafe extern "C" fn(
     *const sigset_t,
 ) -> c_int;
 
+/// This thread's runtime if something of it is suspended, and may be called in here.
+pub(crate) fn runtime_to_call_in() -> Option<&'static Runtime> {
+    let runtime = Runtime::existing().filter(|runtime| runtime.has_suspended() && !runtime.is_inside())?;
+    let may = !fds::is_vfork_child() && !slice::is_in_signal_handler(&runtime.native_stack());
+    may.then_some(runtime)
+}
+
 /// Before a wait on many descriptors: this thread's runtime if results are kept that the wait has to report.
 fn before_wait() -> Option<&'static Runtime> {
     if SUSPENDED.load(Relaxed) == 0 {
         return None;
     }
-    let runtime = Runtime::existing().filter(|runtime| runtime.has_suspended())?;
-    if runtime.is_inside() || fds::is_vfork_child() || slice::is_in_signal_handler(&runtime.native_stack()) {
-        return None;
-    }
+    let runtime = runtime_to_call_in()?;
     runtime.call_in_all();
     runtime.has_suspended().then_some(runtime)
 }
