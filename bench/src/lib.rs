@@ -21,6 +21,7 @@ mod keeper;
 pub mod node;
 pub mod noise;
 mod pace;
+pub mod port;
 pub mod progress;
 pub mod server;
 mod summary;

@@ -23,12 +23,13 @@ mod program;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::certificates::Certificate;
 use crate::drive::Target;
+use crate::port::Port;
 
 pub use self::process::Server;
 pub use self::program::{MissingProgram, find_program};
@@ -226,7 +227,7 @@ impl ServerSpec {
     /// Starts the server and waits until it accepts connections.
     pub fn start(&self) -> Result<Server, ServerError> {
         let program = self.kind.program()?;
-        // Another process may take the port between our look and the server's bind.
+        // Whoever asks for this very port, and not for any, may have it before the server.
         let mut attempts = 3;
         loop {
             attempts -= 1;
@@ -240,7 +241,8 @@ impl ServerSpec {
     fn start_once(&self, program: &std::path::Path) -> Result<Server, ServerError> {
         let prepare = |source| ServerError::Prepare { kind: self.kind, source };
         let dir = tempfile::Builder::new().prefix("hasten-fixture-").tempdir().map_err(prepare)?;
-        let address = free_address().map_err(prepare)?;
+        let port = Port::reserve().map_err(prepare)?;
+        let address = port.address();
         let arguments = match self.kind {
             ServerKind::Nginx => nginx::prepare(self, dir.path(), address),
             ServerKind::Haproxy => haproxy::prepare(self, dir.path(), address),
@@ -252,7 +254,7 @@ impl ServerSpec {
             body: Some(self.body.clone().into_bytes()),
         };
         let command = program::command(&self.launcher, program, &arguments, &self.env);
-        Server::spawn(self.kind, command, dir, target, self.cpu)
+        Server::spawn(self.kind, command, dir, port, target, self.cpu)
     }
 }
 
@@ -264,9 +266,4 @@ fn with_address(lines: &str, address: SocketAddr) -> String {
 fn in_use(log: &str) -> bool {
     // nginx quotes the system; HAProxy has words of its own.
     log.contains("Address already in use") || log.contains("cannot bind socket")
-}
-
-/// A loopback address that was free a moment ago.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

@@ -1,13 +1,14 @@
 //! nginx as a daemon: only a master that has left its parent accepts a binary upgrade.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::Command;
 use std::thread;
 
 use hasten_bench::certificates::Certificate;
 use hasten_bench::cpu;
 use hasten_bench::drive::Target;
+use hasten_bench::port::Port;
 use hasten_bench::server::ServerKind;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
@@ -22,6 +23,7 @@ const BODY: &str = "hello from the daemon";
 pub struct Daemon {
     dir: TempDir,
     target: Target,
+    _port: Port,
     /// The first master, whose process group all later ones are in.
     first: u32,
 }
@@ -36,7 +38,8 @@ impl Daemon {
     #[must_use]
     pub fn under(only: &str, certificate: &Certificate, workers: usize, http_lines: &str) -> Self {
         let dir = tempfile::Builder::new().prefix("hasten-daemon-").tempdir().unwrap();
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let port = Port::reserve().unwrap();
+        let address = port.address();
         let config = dir.path().join("nginx.conf");
         fs::write(&config, configuration(dir.path(), address, certificate, workers, http_lines)).unwrap();
         let nginx =
@@ -52,7 +55,7 @@ impl Daemon {
         tools::run(command.arg("-c").arg(&config));
         let body = Some(BODY.as_bytes().to_vec());
         let target = Target { address, certificate: Some(certificate.leaf.clone()), body };
-        let mut daemon = Self { dir, target, first: 0 };
+        let mut daemon = Self { dir, target, _port: port, first: 0 };
         daemon.first = wait::for_some("the daemon's pid file", || daemon.read_pid("nginx.pid"));
         // Between its pid file and its workers a master takes a signal, but does not act on it until the next.
         wait::until("its workers", || cpu::children(daemon.first).len() == workers);

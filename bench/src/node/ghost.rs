@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,6 +25,7 @@ use crate::certificates::{Certificate, KeyKind};
 use crate::drive::Target;
 use crate::drive::requests::{self, Content};
 use crate::error::BenchError;
+use crate::port::Port;
 use crate::server::{Launcher, Server, ServerKind, ServerSpec, find_program};
 
 /// The first start makes a hundred tables.
@@ -104,7 +105,8 @@ impl Ghosts<'_> {
     }
 
     fn app(&self, recipe: &Recipe, database: &Database) -> Result<NodeServer, NodeError> {
-        let address = free_address().map_err(NodeError::Wait)?;
+        let port = Port::reserve().map_err(NodeError::Wait)?;
+        let address = port.address();
         let recipe = database.configure(recipe.clone(), address);
         let answers =
             move |_: &Path| requests::fetch(address, "/", Duration::from_secs(5)).is_ok().then_some(address);
@@ -283,9 +285,4 @@ pub(super) fn requirements() -> Result<(), NodeError> {
 
 fn program(name: &'static str) -> Result<PathBuf, NodeError> {
     find_program(name).map_err(|_| NodeError::NoDatabase { program: name })
-}
-
-/// A loopback address that was free a moment ago.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

@@ -17,6 +17,7 @@ use crate::affinity::Pinned;
 use crate::cpu::{self, CpuTimes};
 use crate::drive::Target;
 use crate::keeper::Keeper;
+use crate::port::Port;
 
 const START_LIMIT: Duration = Duration::from_secs(15);
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -28,6 +29,7 @@ pub struct Server {
     kind: ServerKind,
     child: Child,
     target: Target,
+    _port: Port,
     // Dropped before the folder, which it would remove.
     _keeper: Keeper,
     dir: TempDir,
@@ -38,6 +40,7 @@ impl Server {
         kind: ServerKind,
         mut command: Command,
         dir: TempDir,
+        port: Port,
         target: Target,
         cpu: Option<usize>,
     ) -> Result<Self, ServerError> {
@@ -52,7 +55,7 @@ impl Server {
         let child = pinned.and_then(|_pinned| command.spawn());
         let child = child.map_err(|source| ServerError::Spawn { program: program.into(), source })?;
         keeper.watch(child.id());
-        let mut server = Self { kind, child, target, _keeper: keeper, dir };
+        let mut server = Self { kind, child, target, _port: port, _keeper: keeper, dir };
         server.wait_until_ready()?;
         Ok(server)
     }

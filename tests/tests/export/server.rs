@@ -1,7 +1,7 @@
 //! nginx under a name that nobody else on this host has, so that its series are its own.
 
 use std::fs::{self, Permissions};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::cpu;
+use hasten_bench::port::Port;
 use hasten_bench::server::ServerKind;
 use hasten_tests::pki::Pki;
 use hasten_tests::subject::send;
@@ -22,7 +23,7 @@ pub(crate) const BODY: usize = 60_000;
 /// An accelerated nginx with TLS and compression; dropping it ends it.
 pub(crate) struct Server {
     dir: TempDir,
-    address: SocketAddr,
+    port: Port,
     /// The program's name, and so the value of the label.
     pub(crate) name: String,
     process: Child,
@@ -45,10 +46,11 @@ impl Server {
             ServerKind::Nginx.program().unwrap_or_else(|missing| panic!("{missing}: {}", missing.fix()));
         fs::copy(nginx, dir.path().join(&name)).unwrap();
         fs::write(dir.path().join("index.html"), bodies::page(BODY)).unwrap();
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let port = Port::reserve().unwrap();
+        let address = port.address();
         fs::write(dir.path().join("nginx.conf"), configuration(dir.path(), address, workers)).unwrap();
         let process = spawn(dir.path(), &name);
-        let server = Self { dir, address, name, process, workers };
+        let server = Self { dir, port, name, process, workers };
         server.wait_for_workers();
         server
     }
@@ -82,7 +84,7 @@ impl Server {
 
     /// One connection, one handshake, one packed answer, by somebody else's TLS; how many bytes it had.
     pub(crate) fn request(&self) -> u64 {
-        let url = format!("https://{}/", self.address);
+        let url = format!("https://{}/", self.port.address());
         let mut curl = Command::new(tools::tool("curl", "curl"));
         curl.args(["--silent", "--show-error", "--insecure", "--max-time", "60", "--output", "/dev/null"]);
         curl.args([
@@ -98,7 +100,7 @@ impl Server {
     }
 
     fn wait_for_workers(&self) {
-        wait::until("nginx to listen", || std::net::TcpStream::connect(self.address).is_ok());
+        wait::until("nginx to listen", || std::net::TcpStream::connect(self.port.address()).is_ok());
         wait::until("its workers", || cpu::children(self.process.id()).len() == self.workers);
     }
 
