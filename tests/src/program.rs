@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use hasten_telemetry::Counters;
@@ -125,9 +126,15 @@ impl Program {
         directory.push(".proven");
         fs::create_dir_all(&directory).expect("a directory for a program");
         let path = Path::new(&directory).join("nginx");
-        let fresh = Path::new(&directory).join(std::process::id().to_string());
-        fs::copy(&self.path, &fresh).expect("a copy of a program");
+        // Another name for the same file: a copy would be open for writing in whatever another test starts meanwhile, and
+        // could not be executed then.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let fresh = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let fresh = Path::new(&directory).join(fresh);
+        fs::hard_link(&self.path, &fresh).expect("another name for a program");
         fs::rename(&fresh, &path).expect("a program in its place");
+        // It stays if it is the same file already.
+        let _ = fs::remove_file(&fresh);
         Self { path, ..self }
     }
 

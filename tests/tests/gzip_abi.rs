@@ -101,6 +101,35 @@ fn streams_on_short_stacks() {
     }
 }
 
+/// No memory is taken while a stream compresses, and nothing but its output is written.
+#[test]
+fn what_zlib_does_not_do() {
+    let program = Program::using_zlib("zlib_guest");
+    for scenario in ["memory", "behind", "in_place", "handlers", "answers"] {
+        let counters = program.same_as_stock(&[scenario], &[]);
+        assert!(counters[Event::DeflateStreams] > 0, "{scenario}: no stream was ours");
+    }
+}
+
+/// A sandbox that ends the process at the first system call of ours, around streams that are open.
+#[test]
+fn streams_that_are_taken_into_a_sandbox() {
+    let program = Program::using_zlib("zlib_guest");
+    for scenario in ["sandbox", "sandbox-warm"] {
+        let mut command = Command::new(program.path());
+        Library::Gzip.preload(command.arg(scenario), &[]);
+        let output = tools::run(&mut command);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "packed\n", "{scenario}");
+    }
+}
+
+/// It may have no `malloc_usable_size`, and the C library's does not know its blocks.
+#[test]
+fn a_program_with_a_malloc_of_its_own() {
+    let counters = Program::using_zlib("zlib_malloc").same_as_stock(&[], &[]);
+    assert!(counters[Event::DeflateStreams] > 0);
+}
+
 /// Deflate's allocations are compared by the player, one by one; an inflate stream may take up to twice as much.
 #[test]
 fn memory_of_inflate_streams() {

@@ -139,7 +139,7 @@ fn measure(pieces: &[Piece]) -> Results {
     let mut engines = Engines {
         isal: Isal::new().expect("memory"),
         libdeflate: Libdeflate::new(),
-        zlib_rs: Zlib::zlib_rs(),
+        zlib_rs: Zlib::zlib_rs().expect("memory"),
         original,
     };
     let mut out = vec![0; bound(pieces[0].chunk.input.len())];

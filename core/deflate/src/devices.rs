@@ -309,7 +309,7 @@ fn run_on<D: DeflateDevice>(
     pool.with(make, |device| match device.compress(settings.level, chunk.input, out) {
         Ok(bytes) => {
             let written = Written { bytes, after: Bits::NONE, synced: false };
-            if verify::matches(settings, chunk, out, &written) {
+            if verify::check(settings, chunk, out, &written)? {
                 return Some(bytes);
             }
             device.blame(Fault::BadOutput);

@@ -4,13 +4,30 @@
 //! itself, and where a process locks its memory in RAM, all of that stays there. What is given back here is gone.
 
 use core::ffi::{c_uint, c_void};
+use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the program has forbidden itself system calls of which it knows nothing.
+static IS_SEALED: AtomicBool = AtomicBool::new(false);
+
+/// Makes no system call any more: nothing is taken from the kernel, and nothing is given back to it.
+pub(crate) fn seal() {
+    IS_SEALED.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_sealed() -> bool {
+    IS_SEALED.load(Ordering::Relaxed)
+}
 
 /// In front of each piece, as long as a line of the cache: how long the mapping is.
 const HEAD: usize = 64;
 
 /// That many bytes, all zero, aligned to 64; `None` where the kernel gives no more.
 pub(crate) fn take(length: usize) -> Option<NonNull<u8>> {
+    if is_sealed() {
+        return None;
+    }
     let length = length.checked_add(HEAD)?;
     let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: fresh memory at an address that the kernel chooses.
@@ -31,6 +48,9 @@ pub(crate) fn take(length: usize) -> Option<NonNull<u8>> {
 ///
 /// It came from [`take`], and nobody uses it any more.
 pub(crate) unsafe fn give_back(piece: NonNull<u8>) {
+    if is_sealed() {
+        return;
+    }
     // SAFETY: the head is in front of the piece, and the mapping is as long as it says.
     unsafe {
         let start = piece.as_ptr().sub(HEAD);
@@ -61,6 +81,64 @@ pub(crate) unsafe extern "C" fn zalloc(_: *mut c_void, items: c_uint, size: c_ui
 pub(crate) unsafe extern "C" fn zfree(_: *mut c_void, piece: *mut c_void) {
     // SAFETY: a stream gives back what it has got.
     unsafe { free(piece) }
+}
+
+/// A value with memory of its own, as a box has. `deflate` may be called where `malloc` must not be: zlib's own does not
+/// allocate.
+#[derive(Debug)]
+pub(crate) struct Page<T>(NonNull<T>);
+
+// SAFETY: it owns its value.
+unsafe impl<T: Send> Send for Page<T> {}
+
+impl<T> Page<T> {
+    /// `None` without memory.
+    pub(crate) fn new(value: T) -> Option<Self> {
+        const { assert!(align_of::<T>() <= HEAD) }
+        let place = take(size_of::<T>())?.cast::<T>();
+        // SAFETY: fresh memory of that size, aligned to a line of the cache.
+        unsafe { place.write(value) };
+        Some(Self(place))
+    }
+
+    pub(crate) fn into_raw(self) -> *mut T {
+        let place = self.0.as_ptr();
+        core::mem::forget(self);
+        place
+    }
+
+    /// # Safety
+    ///
+    /// The address came from [`Page::into_raw`], and is used by nobody else.
+    pub(crate) unsafe fn from_raw(place: NonNull<T>) -> Self {
+        Self(place)
+    }
+}
+
+impl<T> Deref for Page<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: written by `new`, and dropped with this.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> DerefMut for Page<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl<T> Drop for Page<T> {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses the value or its memory afterwards.
+        unsafe {
+            self.0.drop_in_place();
+            give_back(self.0.cast());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,19 +4,19 @@
 //! at the same moment. Taking and giving are atomic exchanges: no thread ever waits, and a process forked at any point
 //! finds a usable pool; at worst it lacks what other threads had taken.
 
-use std::alloc::{Layout, handle_alloc_error};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::slice;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 pub use crate::engine::bound;
 use crate::engine::isal::Isal;
 use crate::engine::libdeflate::Libdeflate;
 use crate::engine::zlib::Zlib;
-use crate::engine::{Chunk, Engine, EngineKind, Settings, Written};
-use crate::pages;
+use crate::engine::{Bits, Chunk, Engine, EngineKind, Settings, Written};
+use crate::pages::{self, Page};
+use crate::{select, stack};
 
 /// How many are kept of each kind while somebody works. Whoever comes with none left makes one, and frees one too many
 /// afterwards.
@@ -38,26 +38,57 @@ pub fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk, out: &mut 
         EngineKind::Libdeflate => {
             LIBDEFLATE.with(|| Some(Libdeflate::new()), |engine| engine.compress(settings, chunk, out))
         }
-        EngineKind::ZlibRs => {
-            ZLIB_RS.with(|| Some(Zlib::zlib_rs()), |engine| engine.compress(settings, chunk, out))
-        }
+        EngineKind::ZlibRs => ZLIB_RS.with(Zlib::zlib_rs, |engine| engine.compress(settings, chunk, out)),
         EngineKind::Original => ORIGINAL.with(Zlib::original, |engine| engine.compress(settings, chunk, out)),
     }
 }
 
-/// A buffer of at least `length` bytes that goes back to the process when it is dropped. What is in it is not defined:
-/// it may be another stream's.
-pub fn scratch(length: usize) -> Scratch {
-    let class = SCRATCH.iter().find(|class| length <= class.size);
-    let kept = class.and_then(|class| class.buffers.borrow());
-    let buffer = kept.unwrap_or_else(|| Box::new(Buffer::new(class.map_or(length, |class| class.size))));
-    Scratch { buffer: ManuallyDrop::new(buffer), length, class }
+static IS_RESERVED: AtomicBool = AtomicBool::new(false);
+
+/// Makes no system call any more. What streams that are open still need is made before.
+pub fn seal() {
+    if IS_RESERVED.load(Ordering::Relaxed)
+        && let Some(mut out) = scratch(bound(0))
+    {
+        let empty = Chunk { before: Bits::NONE, history: &[], input: &[], last: true };
+        for kind in [EngineKind::ZlibRs, EngineKind::Original] {
+            compress(kind, &Settings::default(), &empty, &mut out);
+        }
+    }
+    pages::seal();
+}
+
+/// Makes what one thread needs to compress. Whether it is there: `deflate` needs no memory to succeed, so a stream must not
+/// be opened that may lack it later.
+pub fn reserve() -> bool {
+    // Asks the kernel, which may not be asked later either.
+    stack::known();
+    if IS_RESERVED.load(Ordering::Relaxed) {
+        return true;
+    }
+    let is_allowed = select::is_allowed;
+    let is_there = (!is_allowed(EngineKind::Isal) || ISAL.reserve(1, Isal::new))
+        && (!is_allowed(EngineKind::Libdeflate) || LIBDEFLATE.reserve(1, Libdeflate::complete))
+        && SCRATCH.iter().all(|class| class.buffers.reserve(class.reserved, || Buffer::new(class.size)));
+    IS_RESERVED.fetch_or(is_there, Ordering::Relaxed);
+    is_there
+}
+
+/// A buffer of at least `length` bytes that goes back to the process when it is dropped; `None` without memory. What is in
+/// it is not defined: it may be another stream's.
+pub fn scratch(length: usize) -> Option<Scratch> {
+    let Some(class) = SCRATCH.iter().find(|class| length <= class.size) else {
+        let buffer = Page::new(Buffer::new(length)?)?;
+        return Some(Scratch { buffer: ManuallyDrop::new(buffer), length, class: None });
+    };
+    let buffer = class.buffers.borrow(|| Buffer::new(class.size))?;
+    Some(Scratch { buffer: ManuallyDrop::new(buffer), length, class: Some(class) })
 }
 
 /// See [`scratch`].
 #[derive(Debug)]
 pub struct Scratch {
-    buffer: ManuallyDrop<Box<Buffer>>,
+    buffer: ManuallyDrop<Page<Buffer>>,
     length: usize,
     class: Option<&'static Class>,
 }
@@ -69,11 +100,8 @@ struct Buffer(NonNull<u8>);
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    fn new(length: usize) -> Self {
-        let bytes = pages::take(length);
-        let out_of_memory =
-            || handle_alloc_error(Layout::array::<u8>(length).unwrap_or(Layout::new::<Self>()));
-        Self(bytes.unwrap_or_else(out_of_memory))
+    fn new(length: usize) -> Option<Self> {
+        pages::take(length).map(Self)
     }
 }
 
@@ -88,13 +116,16 @@ impl Drop for Buffer {
 #[derive(Debug)]
 struct Class {
     size: usize,
+    /// How many are made before the first stream is opened.
+    reserved: usize,
     buffers: Pool<Buffer>,
 }
 
 static SCRATCH: [Class; 3] = [
-    Class { size: 64 << 10, buffers: Pool::new() },
-    Class { size: 320 << 10, buffers: Pool::new() },
-    Class { size: 1280 << 10, buffers: Pool::new() },
+    Class { size: 64 << 10, reserved: 1, buffers: Pool::new() },
+    // The output, and the input behind its history.
+    Class { size: 320 << 10, reserved: 2, buffers: Pool::new() },
+    Class { size: 1280 << 10, reserved: 0, buffers: Pool::new() },
 ];
 
 impl Deref for Scratch {
@@ -123,7 +154,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A few values that nobody uses at the moment. Each pointer is a box's, or null.
+/// A few values that nobody uses at the moment. Each pointer is a page's, or null.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     slots: [AtomicPtr<T>; SLOTS],
@@ -153,23 +184,28 @@ impl<T: Send> Pool<T> {
         make: impl FnOnce() -> Option<T>,
         work: impl FnOnce(&mut T) -> Option<R>,
     ) -> Option<R> {
-        let made = self.borrow().or_else(|| make().map(Box::new));
-        let Some(mut value) = made else {
-            self.lent.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        };
+        let mut value = self.borrow(make)?;
         let result = work(&mut value);
         self.give_back(value);
         result
     }
 
-    /// A value, if one is left. Whether it is this one or one that was made instead, it is to be given back.
-    fn borrow(&self) -> Option<Box<T>> {
+    /// A value, made by `make` if none is left. It is to be given back.
+    fn borrow(&self, make: impl FnOnce() -> Option<T>) -> Option<Page<T>> {
         self.lent.fetch_add(1, Ordering::Relaxed);
-        self.take()
+        let value = self.take().or_else(|| make().and_then(Page::new));
+        if value.is_none() {
+            self.lent.fetch_sub(1, Ordering::Relaxed);
+        }
+        value
     }
 
-    fn give_back(&self, value: Box<T>) {
+    /// Makes so many, for later; whether they are there.
+    fn reserve(&self, count: usize, make: impl Fn() -> Option<T>) -> bool {
+        (0..count).all(|_| make().and_then(Page::new).map(|value| self.put(value)).is_some())
+    }
+
+    fn give_back(&self, value: Page<T>) {
         self.put(value);
         if self.lent.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.shrink();
@@ -180,32 +216,38 @@ impl<T: Send> Pool<T> {
     fn shrink(&self) {
         for slot in &self.slots[self.kept..] {
             if !slot.load(Ordering::Relaxed).is_null() {
-                let value = slot.swap(ptr::null_mut(), Ordering::Acquire);
-                // SAFETY: the pointer is null or a box's (`put`), and the exchange made it ours alone.
-                drop((!value.is_null()).then(|| unsafe { Box::from_raw(value) }));
+                // SAFETY: the pointer is null or a page's (`put`), and the exchange made it ours alone.
+                drop(unsafe { owned(slot.swap(ptr::null_mut(), Ordering::Acquire)) });
             }
         }
     }
 
-    fn take(&self) -> Option<Box<T>> {
-        let taken = self.slots.iter().find_map(|slot| {
+    fn take(&self) -> Option<Page<T>> {
+        self.slots.iter().find_map(|slot| {
             // An empty slot is seen without writing to a line that other threads want.
             let seen = !slot.load(Ordering::Relaxed).is_null();
-            seen.then(|| slot.swap(ptr::null_mut(), Ordering::Acquire)).filter(|value| !value.is_null())
-        })?;
-        // SAFETY: the pointer is a box's (`put`), and the exchange made it ours alone.
-        Some(unsafe { Box::from_raw(taken) })
+            // SAFETY: as in `shrink`.
+            seen.then(|| unsafe { owned(slot.swap(ptr::null_mut(), Ordering::Acquire)) }).flatten()
+        })
     }
 
-    fn put(&self, value: Box<T>) {
-        let value = Box::into_raw(value);
+    fn put(&self, value: Page<T>) {
+        let value = value.into_raw();
         let kept = self.slots.iter().any(|slot| {
             slot.load(Ordering::Relaxed).is_null()
                 && slot.compare_exchange(ptr::null_mut(), value, Ordering::Release, Ordering::Relaxed).is_ok()
         });
         if !kept {
-            // SAFETY: the pointer is a box's, and no slot took it.
-            drop(unsafe { Box::from_raw(value) });
+            // SAFETY: the pointer is a page's, and no slot took it.
+            drop(unsafe { owned(value) });
         }
     }
+}
+
+/// # Safety
+///
+/// The pointer is null, or came from [`Page::into_raw`] and is used by nobody else.
+unsafe fn owned<T>(value: *mut T) -> Option<Page<T>> {
+    // SAFETY: the caller's promise.
+    NonNull::new(value).map(|value| unsafe { Page::from_raw(value) })
 }

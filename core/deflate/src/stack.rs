@@ -6,23 +6,42 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crate::pages;
+
 /// With less left than this, no engine is called. ISA-L takes 17 KiB.
 const ENOUGH: usize = 32 << 10;
 
-/// Whether an engine fits on what is left of the stack. On one that is not the thread's own, as a coroutine's, it does not:
-/// nobody tells how long that is.
+/// Whether an engine fits on what is left of the stack. On one that is not the thread's own, as a coroutine's or a signal
+/// handler's, it does not: nobody tells how long that is.
 pub(crate) fn has_room() -> bool {
+    let mark = 0_u8;
+    let here = (&raw const mark).addr();
+    known().is_some_and(|(floor, top)| here < top && here >= floor.saturating_add(ENOUGH))
+        && !is_on_alternate()
+}
+
+/// Where this thread's stack begins and ends, if it is known or may be found out: that takes system calls.
+pub(crate) fn known() -> Option<(usize, usize)> {
     thread_local! {
         static STACK: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
     }
-    let mark = 0_u8;
-    let here = (&raw const mark).addr();
-    let (floor, top) = STACK.get().unwrap_or_else(|| {
-        let stack = own();
-        STACK.set(Some(stack));
-        stack
-    });
-    here < top && here >= floor.saturating_add(ENOUGH)
+    if STACK.get().is_none() && !pages::is_sealed() {
+        STACK.set(Some(own()));
+    }
+    STACK.get()
+}
+
+/// Whether a signal handler runs on a stack of its own, which may be a piece of the thread's.
+fn is_on_alternate() -> bool {
+    if pages::is_sealed() {
+        return false;
+    }
+    let mut now = MaybeUninit::<libc::stack_t>::uninit();
+    // SAFETY: nothing is set, and the answer has a place, which was written if the call succeeded.
+    unsafe {
+        libc::sigaltstack(ptr::null(), now.as_mut_ptr()) == 0
+            && now.assume_init().ss_flags & libc::SS_ONSTACK != 0
+    }
 }
 
 /// Where this thread's stack begins and ends; an empty one if that cannot be told.

@@ -77,25 +77,35 @@ impl Store {
         });
     }
 
-    /// The bytes from `offset`, where they lie if they lie together, else as a copy. They must have been written: what an
-    /// allocator gives is not initialised.
-    pub fn get(&self, offset: usize, len: usize) -> Bytes<'_> {
+    /// The bytes from `offset`, where they lie if they lie together, else as a copy; `None` without memory for that. They
+    /// must have been written: what an allocator gives is not initialised.
+    pub fn get(&self, offset: usize, len: usize) -> Option<Bytes<'_>> {
         let mut whole = None;
         self.pieces(offset, len, |address, piece| {
             if piece == len {
                 whole = Some(address);
             }
         });
-        match whole {
+        Some(match whole {
             // SAFETY: the piece is inside a region, and the borrow of `self` keeps writers out.
             Some(address) => Bytes::Here(unsafe { slice::from_raw_parts(address, len) }),
             None if len == 0 => Bytes::Here(&[]),
             None => {
-                let mut copy = pool::scratch(len);
+                let mut copy = pool::scratch(len)?;
                 self.read(offset, &mut copy[..len]);
                 Bytes::Copied(copy, len)
             }
-        }
+        })
+    }
+
+    /// Copies the first `len` bytes of another store.
+    pub fn copy_from(&mut self, other: &Self, len: usize) {
+        let mut done = 0;
+        other.pieces(0, len, |address, piece| {
+            // SAFETY: `pieces` stays inside the regions, whose first `len` bytes were written.
+            self.write(done, unsafe { slice::from_raw_parts(address, piece) });
+            done += piece;
+        });
     }
 
     /// Moves `len` bytes to the beginning.
@@ -109,7 +119,7 @@ impl Store {
             return;
         }
         // Piece by piece, forwards: a destination is always before its source.
-        let mut buffer = [0; 1024];
+        let mut buffer = [0; 256];
         let mut done = 0;
         while done < len {
             let step = buffer.len().min(len - done);

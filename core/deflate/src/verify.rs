@@ -13,16 +13,22 @@ static DECOMPRESSORS: Pool<Decompressor> = Pool::new();
 static INFLATERS: Pool<Inflater> = Pool::new();
 
 /// Whether `output`, of which `written` tells how it ends, is a deflate stream's part that stands for the input of
-/// `chunk` and nothing else. What engines wrote for other chunks of the stream is taken to be right.
-pub fn matches(settings: &Settings, chunk: &Chunk, output: &[u8], written: &Written) -> bool {
-    let Some(output) = output.get(..written.bytes) else { return false };
-    let mut plain = pool::scratch(chunk.input.len() + 1);
+/// `chunk` and nothing else; `None` without memory to find out. What engines wrote for other chunks of the stream is taken
+/// to be right.
+pub fn check(settings: &Settings, chunk: &Chunk, output: &[u8], written: &Written) -> Option<bool> {
+    let Some(output) = output.get(..written.bytes) else { return Some(false) };
+    let mut plain = pool::scratch(chunk.input.len() + 1)?;
     let inflated = if chunk.last && chunk.before.is_empty() && chunk.history.is_empty() {
         DECOMPRESSORS.with(Decompressor::new, |engine| engine.inflate(output, &mut plain))
     } else {
         INFLATERS.with(Inflater::new, |engine| engine.inflate(settings, chunk, output, written, &mut plain))
     };
-    inflated == Some(chunk.input.len()) && plain[..chunk.input.len()] == *chunk.input
+    Some(inflated == Some(chunk.input.len()) && plain[..chunk.input.len()] == *chunk.input)
+}
+
+/// Whether that could be found out, and is so.
+pub fn matches(settings: &Settings, chunk: &Chunk, output: &[u8], written: &Written) -> bool {
+    check(settings, chunk, output, written) == Some(true)
 }
 
 /// Unpacks a whole stream; its length, if it is well formed and fits.

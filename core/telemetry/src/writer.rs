@@ -325,7 +325,7 @@ impl Slot {
         let before = cells.state.swap(word, Relaxed);
         cells.probe_ns.store(probe_ns, Relaxed);
         if before & 0xff != word & 0xff || cells.since_ns.load(Relaxed) == 0 {
-            cells.since_ns.store(now_ns(libc::CLOCK_BOOTTIME), Relaxed);
+            cells.since_ns.store(moment(), Relaxed);
         }
     }
 
@@ -334,7 +334,7 @@ impl Slot {
     pub fn suspension(&self, suspension: Suspension, doubt: Option<Doubt>) {
         let word = (suspension as u64 + 1) | doubt.map_or(0, |doubt| doubt as u64 + 1) << 8;
         if self.suspension.load(Relaxed) != word {
-            self.suspension_since_ns.store(now_ns(libc::CLOCK_BOOTTIME), Relaxed);
+            self.suspension_since_ns.store(moment(), Relaxed);
             self.suspension.store(word, Relaxed);
         }
     }
@@ -359,6 +359,11 @@ impl Slot {
             Err(now) => now == writer,
         }
     }
+}
+
+/// Time since boot, or as good as none once the program may have taken its clocks away.
+fn moment() -> u64 {
+    if SEALED.load(Relaxed) { 1 } else { now_ns(libc::CLOCK_BOOTTIME) }
 }
 
 #[inline]

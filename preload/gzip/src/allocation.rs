@@ -21,6 +21,8 @@ const MAX_CALLS: usize = 8;
 pub(crate) struct Pattern {
     calls: [(c_uint, c_uint); MAX_CALLS],
     count: usize,
+    /// One block of the usual size, from those that are kept.
+    is_usual: bool,
 }
 
 /// What was got for a pattern.
@@ -28,6 +30,7 @@ pub(crate) struct Pattern {
 pub(crate) struct Regions {
     addresses: [Option<NonNull<c_void>>; MAX_CALLS],
     count: usize,
+    is_usual: bool,
 }
 
 const WINDOWS: usize = 7;
@@ -93,7 +96,8 @@ impl Pattern {
         free: Free,
         opaque: *mut c_void,
     ) -> Result<Regions, &'static CStr> {
-        let mut regions = Regions { addresses: [None; MAX_CALLS], count: 0 };
+        let mut regions = Regions { addresses: [None; MAX_CALLS], count: 0, is_usual: self.is_usual };
+        let alloc = if self.is_usual { usual_alloc } else { alloc };
         for (items, size) in self.calls[..self.count].iter().copied() {
             // SAFETY: the caller's promise.
             let address = NonNull::new(unsafe { alloc(opaque, items, size) });
@@ -140,10 +144,10 @@ impl Pattern {
         Some((first, pieces))
     }
 
-    /// One region that holds as much as all calls together, for an allocator that nobody watches.
+    /// One region that holds as much as all calls together, from malloc, which nobody watches.
     pub(crate) fn merged(&self) -> Self {
         let total: usize = (0..self.count).map(|index| self.size(index)).sum();
-        let mut merged = Self { calls: [(0, 0); MAX_CALLS], count: 1 };
+        let mut merged = Self { count: 1, is_usual: is_usual(total), ..Self::default() };
         merged.calls[0] = (1, total as c_uint);
         merged
     }
@@ -174,6 +178,9 @@ impl Regions {
     ///
     /// `free` belongs to the allocator that the regions came from; nobody uses them any more.
     pub(crate) unsafe fn free(&self, free: Free, opaque: *mut c_void) {
+        // The program may have put a function of its own in the place of ours.
+        let is_kept = self.is_usual && ptr::fn_addr_eq(free, default_free as Free);
+        let free = if is_kept { usual_free } else { free };
         for address in self.addresses[..self.count].iter().rev().flatten() {
             // SAFETY: the caller's promise.
             unsafe { free(opaque, address.as_ptr()) };
@@ -182,38 +189,46 @@ impl Regions {
 }
 
 /// What a stream without an allocator of its own gets.
-///
-/// Blocks of the usual size are kept when they are freed: to get one from the kernel, and to give it back, takes longer
-/// than to compress a short text.
 pub(crate) unsafe extern "C" fn default_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
-    let size = items as usize * size as usize;
-    if !(USUAL / 4..=USUAL).contains(&size) {
-        // SAFETY: malloc takes any size.
-        return unsafe { libc::malloc(size) };
-    }
-    let kept =
-        KEPT.iter().map(|slot| slot.swap(null_mut(), Ordering::Acquire)).find(|block| !block.is_null());
-    // SAFETY: as above.
-    kept.unwrap_or_else(|| unsafe { libc::malloc(USUAL) })
+    // SAFETY: malloc takes any size.
+    unsafe { libc::malloc(items as usize * size as usize) }
 }
 
 pub(crate) unsafe extern "C" fn default_free(_: *mut c_void, address: *mut c_void) {
     // SAFETY: `address` came from `default_alloc`, and so from malloc.
-    unsafe {
-        let is_usual = libc::malloc_usable_size(address) >= USUAL;
-        let keep = |slot: &AtomicPtr<c_void>| {
-            slot.compare_exchange(null_mut(), address, Ordering::Release, Ordering::Relaxed).is_ok()
-        };
-        if address.is_null() || !is_usual || !KEPT.iter().any(keep) {
-            libc::free(address);
-        }
+    unsafe { libc::free(address) };
+}
+
+/// As [`default_alloc`], for a merged pattern.
+///
+/// Blocks of the usual size are kept when they are freed: to get one from the kernel, and to give it back, takes longer
+/// than to compress a short text.
+unsafe extern "C" fn usual_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+    debug_assert!(items == 1 && is_usual(size as usize));
+    let kept =
+        KEPT.iter().map(|slot| slot.swap(null_mut(), Ordering::Acquire)).find(|block| !block.is_null());
+    // SAFETY: malloc takes any size.
+    kept.unwrap_or_else(|| unsafe { libc::malloc(USUAL) })
+}
+
+unsafe extern "C" fn usual_free(_: *mut c_void, address: *mut c_void) {
+    let keep = |slot: &AtomicPtr<c_void>| {
+        slot.compare_exchange(null_mut(), address, Ordering::Release, Ordering::Relaxed).is_ok()
+    };
+    if !KEPT.iter().any(keep) {
+        // SAFETY: `address` came from `usual_alloc`, and so from malloc.
+        unsafe { libc::free(address) };
     }
+}
+
+fn is_usual(size: usize) -> bool {
+    (USUAL / 4..=USUAL).contains(&size)
 }
 
 /// A little more than zlib takes with its default parameters.
 const USUAL: usize = 272 << 10;
 
-/// Blocks of that size, or more, that nobody uses.
+/// Blocks of that size that nobody uses.
 static KEPT: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
 unsafe extern "C" fn note(notes: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {

@@ -9,7 +9,9 @@ mod open;
 use core::ffi::{CStr, c_int, c_uint, c_ulong};
 use core::ptr;
 
-use hasten_deflate::abi::{GzHeader, Z_BUF_ERROR, Z_DATA_ERROR, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, ZStream};
+use hasten_deflate::abi::{
+    GzHeader, Z_BUF_ERROR, Z_DATA_ERROR, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, Z_UNKNOWN, ZStream,
+};
 use hasten_deflate::engine::{EngineKind, Settings, Tuning};
 use hasten_deflate::header::{GzipHeader, Wrapper};
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
@@ -53,7 +55,12 @@ pub(crate) struct State {
 unsafe fn ours<'a>(strm: *mut ZStream) -> Option<&'a mut State> {
     // SAFETY: the caller's promise; a zlib's state begins with a pointer, too.
     unsafe {
-        let state = strm.as_ref()?.state.cast::<State>();
+        let stream = strm.as_ref()?;
+        let state = stream.state.cast::<State>();
+        // A stream without an allocator is none to zlib either.
+        if stream.zalloc.is_none() || stream.zfree.is_none() {
+            return None;
+        }
         if state.is_null() || (*state).mark != &raw const MARK || (*state).strm != strm {
             return None;
         }
@@ -157,7 +164,7 @@ unsafe fn own(
     if stream.wrapper() != Wrapper::Raw {
         strm.adler = stream.check().into();
     }
-    if let Some(is_text) = stream.is_text() {
+    if let Some(is_text) = stream.is_text().filter(|_| strm.data_type == Z_UNKNOWN) {
         strm.data_type = is_text.into();
     }
     if let Some(complaint) = complaint {
@@ -278,7 +285,7 @@ pub(crate) unsafe fn bound(
         let Some(state) = ours(strm) else { return original(strm, len) };
         let wrapping = match state.stream.wrapper() {
             Wrapper::Raw => 0,
-            Wrapper::Zlib => 6 + if state.stream.has_dictionary() { 4 } else { 0 },
+            Wrapper::Zlib => 6 + if state.stream.has_filled_its_window() { 4 } else { 0 },
             Wrapper::Gzip if state.header.is_null() => 18,
             Wrapper::Gzip => 18 + gzip_header(&*state.header).optional_len() as c_ulong,
         };

@@ -58,7 +58,7 @@ impl Nested {
     ///
     /// `stream` does not move while the result is in use.
     pub(crate) unsafe fn take_over(stream: &mut Deflate) -> Option<Self> {
-        let mut window = pool::scratch(stream.settings().window());
+        let mut window = pool::scratch(stream.settings().window())?;
         let (len, bits) = stream.hand_over(&mut window);
         // SAFETY: the arena serves from memory that `stream` does not use any more.
         unsafe {
@@ -234,7 +234,10 @@ impl Nested {
 
     /// Ends the nesting, with the window kept.
     pub(crate) fn give_back(&mut self, outer: &mut Deflate) {
-        let mut window = pool::scratch(outer.settings().window());
+        // A stream may do without its window.
+        let Some(mut window) = pool::scratch(outer.settings().window()) else {
+            return outer.take_back(&[], hasten_deflate::engine::Bits::NONE);
+        };
         let mut len = 0;
         // SAFETY: the buffer has room for the window.
         unsafe { original::deflateGetDictionary.get()(self.stream(), window.as_mut_ptr(), &raw mut len) };

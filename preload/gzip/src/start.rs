@@ -51,9 +51,11 @@ fn is_fit() -> bool {
 /// Streams are called in from nowhere: what is loaded next finds them complete.
 fn before_load() {}
 
-/// The program restricts its own system calls, and knows nothing of ours: what is opened from now on is the original's.
+/// The program restricts its own system calls, and knows nothing of ours: what is opened from now on is the original's, and
+/// what is open goes on without any.
 fn before_sandbox() {
     IS_SANDBOXED.store(true, Relaxed);
+    hasten_deflate::pool::seal();
     hasten_telemetry::seal();
 }
 

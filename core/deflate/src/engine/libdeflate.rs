@@ -78,15 +78,27 @@ impl Libdeflate {
         Self::default()
     }
 
+    /// With all tables; `None` without memory for them.
+    pub(crate) fn complete() -> Option<Self> {
+        let mut engine = Self::new();
+        for (has_chains, is_small) in [(false, false), (false, true), (true, false), (true, true)] {
+            engine.tables(has_chains, is_small)?;
+        }
+        Some(engine)
+    }
+
     fn compressor(&mut self, effort: Effort, length: usize) -> Option<&mut Compressor> {
-        let (has_chains, is_small) = (effort.parsing != Parsing::Fastest, length <= SMALL);
+        let compressor = self.tables(effort.parsing != Parsing::Fastest, length <= SMALL)?;
+        compressor.tune(effort);
+        Some(compressor)
+    }
+
+    fn tables(&mut self, has_chains: bool, is_small: bool) -> Option<&mut Compressor> {
         let slot = &mut self.compressors[usize::from(has_chains) * 2 + usize::from(is_small)];
         if slot.is_none() {
             *slot = Compressor::new(if is_small { &ffi::SMALL } else { &ffi::LARGE }, has_chains);
         }
-        let compressor = slot.as_mut()?;
-        compressor.tune(effort);
-        Some(compressor)
+        slot.as_mut()
     }
 }
 
@@ -109,7 +121,7 @@ impl Engine for Libdeflate {
         }
         // Matches are found by comparing with what is in front of the input, so the two must be one piece.
         let history = &chunk.history[chunk.history.len().saturating_sub(WINDOW)..];
-        let mut joined = pool::scratch(history.len() + chunk.input.len());
+        let mut joined = pool::scratch(history.len() + chunk.input.len())?;
         joined[..history.len()].copy_from_slice(history);
         joined[history.len()..].copy_from_slice(chunk.input);
         compressor.compress(chunk.before, &joined, history.len(), chunk.last, out)

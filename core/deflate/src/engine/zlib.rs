@@ -12,15 +12,15 @@ pub use api::{
 
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Strategy, Tuning, Written};
 use crate::abi::{self, ZStream};
-use crate::pages;
+use crate::pages::{self, Page};
 
 /// zlib-rs, or the zlib of the program.
 #[derive(Debug)]
 pub struct Zlib {
     kind: EngineKind,
     api: ZlibApi,
-    /// In a box, since zlib's state points back to it.
-    stream: Box<ZStream>,
+    /// In memory of its own, since zlib's state points back to it.
+    stream: Page<ZStream>,
     configured: Option<Configured>,
 }
 
@@ -37,17 +37,18 @@ struct Configured {
 unsafe impl Send for Zlib {}
 
 impl Zlib {
-    pub fn zlib_rs() -> Self {
+    /// `None` without memory.
+    pub fn zlib_rs() -> Option<Self> {
         Self::new(EngineKind::ZlibRs, ZlibApi::ZLIB_RS)
     }
 
-    /// `None` before [`ZlibApi::set_original`].
+    /// `None` before [`ZlibApi::set_original`], and without memory.
     pub fn original() -> Option<Self> {
-        ZlibApi::original().map(|api| Self::new(EngineKind::Original, *api))
+        ZlibApi::original().and_then(|api| Self::new(EngineKind::Original, *api))
     }
 
-    fn new(kind: EngineKind, api: ZlibApi) -> Self {
-        Self { kind, api, stream: Box::default(), configured: None }
+    fn new(kind: EngineKind, api: ZlibApi) -> Option<Self> {
+        Page::new(ZStream::new()).map(|stream| Self { kind, api, stream, configured: None })
     }
 
     fn stream(&mut self) -> Stream {

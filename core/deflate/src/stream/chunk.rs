@@ -11,6 +11,13 @@ use crate::stored::{self, BitWriter};
 use crate::watch::Watch;
 use crate::{breaker, devices, savings, select, verify};
 
+/// More than this is compressed a piece at a time: the largest whose output, or whose copy behind a window, has a place in
+/// the buffers that the process keeps.
+const LARGEST: usize = 1 << 20;
+
+/// What has a place in the buffers that are there before a stream is opened.
+const SMALLER: usize = 192 << 10;
+
 /// Flushes with fewer bytes than this are cheaper for the original, which need not learn the window again each time.
 /// Measured with text and a full window.
 const fn small_flush(level: u8) -> usize {
@@ -28,16 +35,14 @@ impl Deflate {
         loop {
             let ending = if let Some(whole) = self.direct(io, flush) {
                 let ending = if whole == io.input.len() { Ending::after(flush) } else { Ending::More };
-                self.compress(Some(whole), ending, io, tally);
-                ending
+                self.compress(Some(whole), ending, io, tally)
             } else {
                 self.gather(io, tally);
                 if io.input.is_empty() && flush == Flush::No && (self.gathered == 0 || !self.is_outgrown()) {
                     return;
                 }
                 let ending = if io.input.is_empty() { Ending::after(flush) } else { Ending::More };
-                self.compress(None, ending, io, tally);
-                ending
+                self.compress(None, ending, io, tally)
             };
             if ending != Ending::More
                 || self.pending.1 > 0
@@ -55,8 +60,8 @@ impl Deflate {
             return None;
         }
         let len = io.input.len();
-        if flush == Flush::Finish && self.history == 0 && self.fits_whole(len, io) {
-            return Some(len);
+        if flush == Flush::Finish && self.fits_whole(len.min(LARGEST), io) {
+            return Some(len.min(LARGEST));
         }
         match self.limit() {
             limit if len >= limit => Some(limit),
@@ -65,7 +70,7 @@ impl Deflate {
         }
     }
 
-    /// Whether the output of all the rest surely has a place.
+    /// Whether the output of so much surely has a place.
     pub(super) fn fits_whole(&self, len: usize, io: &Io) -> bool {
         io.output.len() >= stored::bound(len)
     }
@@ -76,14 +81,28 @@ impl Deflate {
         len - self.settings.window() - len / 8192 - 64
     }
 
-    /// Compresses what was gathered, or as much of the caller's input, and adds what the ending asks for.
-    pub(super) fn compress(&mut self, direct: Option<usize>, ending: Ending, io: &mut Io, tally: &mut Tally) {
+    /// Compresses what was gathered, or as much of the caller's input, and adds what the ending asks for. Returns what was
+    /// added: without memory, part of the input may be left for another call.
+    pub(super) fn compress(
+        &mut self,
+        direct: Option<usize>,
+        ending: Ending,
+        io: &mut Io,
+        tally: &mut Tally,
+    ) -> Ending {
         let len = direct.unwrap_or(self.gathered);
         self.note_flush(len, ending);
         let mut written = Written { bytes: 0, after: self.bits, synced: false };
-        let mut overflow = None;
+        let mut out = None;
         if len > 0 {
-            (written, overflow) = self.call_engine(direct, ending, io, tally);
+            let Some((made, buffer)) = self.call_engine(direct, ending, io, tally) else {
+                // A smaller piece may still have a place.
+                return match direct {
+                    Some(len) if len > SMALLER => self.compress(Some(SMALLER), Ending::More, io, tally),
+                    _ => self.store_plainly(direct, ending, io, tally),
+                };
+            };
+            (written, out) = (made, Some(buffer));
         }
         if let Some(len) = direct {
             let input = io.input;
@@ -96,38 +115,81 @@ impl Deflate {
         if ending == Ending::Flush(Flush::Full) {
             self.history = 0;
         }
-        match overflow {
-            Some(out) => self.emit(&out[..written.bytes], io),
-            None => {
-                io.take_output(written.bytes);
-            }
+        if let Some(out) = out {
+            self.emit(&out[..written.bytes], io);
         }
         self.finish_chunk(&written, len, ending, io);
+        ending
     }
 
-    /// Compresses into the output if that has room for the worst case, else into a buffer of the process.
+    /// Compresses into a buffer of the process; `None` without memory for one. Not into the caller's: engines write whole
+    /// words, so some bytes behind the output, and the caller may have put the output in the place of the input.
     pub(super) fn call_engine(
         &mut self,
         direct: Option<usize>,
         ending: Ending,
-        io: &mut Io,
+        io: &Io,
         tally: &mut Tally,
-    ) -> (Written, Option<Scratch>) {
-        let history = self.store.get(0, self.history);
+    ) -> Option<(Written, Scratch)> {
+        let history = self.store.get(0, self.history)?;
         let input = match direct {
             Some(len) => Bytes::Here(&io.input[..len]),
-            None => self.store.get(self.history, self.gathered),
+            None => self.store.get(self.history, self.gathered)?,
         };
+        let mut out = pool::scratch(engine::bound(input.len()))?;
         if self.is_text.is_none() && self.settings.level > 0 {
             self.is_text = Some(is_text(&input, self.settings.mem_level));
         }
         let chunk =
             Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
-        if io.output.len() >= stored::bound(input.len()) {
-            return (best(&self.settings, &chunk, io.output, self.verifies, tally), None);
+        let written = best(&self.settings, &chunk, &mut out, self.verifies, tally);
+        Some((written, out))
+    }
+
+    /// Where the kernel gives no memory: stored blocks, for as much as the output has room.
+    fn store_plainly(
+        &mut self,
+        direct: Option<usize>,
+        ending: Ending,
+        io: &mut Io,
+        tally: &mut Tally,
+    ) -> Ending {
+        const STEP: usize = 256;
+        /// What a store has room for behind everything else (see `limit`) in any case.
+        const LITTLE: usize = 40;
+        let (mut bytes, mut out) = ([0; STEP], [0; STEP + 16]);
+        let mut left = direct.unwrap_or(self.gathered);
+        while left > 0 && self.pending.1 == 0 && !io.is_full() {
+            let step = left.min(if io.output.len() >= out.len() { STEP } else { LITTLE });
+            let last = ending == Ending::Last && step == left;
+            let input = &mut bytes[..step];
+            match direct {
+                Some(_) => {
+                    input.copy_from_slice(&io.input[..step]);
+                    io.take_input(step);
+                    self.count_input(input);
+                    self.remember(input);
+                }
+                None => {
+                    self.store.read(self.history, input);
+                    self.remember_some(step);
+                }
+            }
+            let chunk = Chunk { before: self.bits, history: &[], input, last };
+            let written = stored::write_plain(&chunk, &mut out);
+            self.bits = written.after;
+            self.emit(&out[..written.bytes], io);
+            tally.plain += step as u64;
+            left -= step;
         }
-        let mut out = pool::scratch(engine::bound(input.len()));
-        (best(&self.settings, &chunk, &mut out, self.verifies, tally), Some(out))
+        if left > 0 {
+            return Ending::More;
+        }
+        if ending == Ending::Flush(Flush::Full) {
+            self.history = 0;
+        }
+        self.finish_chunk(&Written { bytes: 0, after: self.bits, synced: false }, 1, ending, io);
+        ending
     }
 
     /// Flush markers, and the last block where nothing else was left to be the last.
@@ -235,7 +297,7 @@ fn is_better(choice: &Choice, next: &Choice, settings: &Settings, chunk: &Chunk,
         return false;
     }
     let piece = Choice::piece(settings, chunk.input);
-    let mut out = pool::scratch(engine::bound(piece.input.len()));
+    let Some(mut out) = pool::scratch(engine::bound(piece.input.len())) else { return false };
     let mut length = |choice: &Choice| {
         let watch = Watch::start(piece.input.len());
         let written = pool::compress(choice.kind, &choice.settings, &piece, &mut out);
@@ -259,7 +321,7 @@ fn shorter(
 ) -> Option<(EngineKind, Written)> {
     let (kind, rival_settings) = select::rival(settings, chunk.input.len(), than);
     let permit = breaker::admit(kind)?;
-    let mut rival = pool::scratch(engine::bound(chunk.input.len()));
+    let mut rival = pool::scratch(engine::bound(chunk.input.len()))?;
     let watch = Watch::start(chunk.input.len());
     let written = pool::compress(kind, &rival_settings, chunk, &mut rival);
     tally.engines[kind as usize].busy_ns += watch.ns();
@@ -288,7 +350,8 @@ fn is_right(
     if kind == EngineKind::Original || !(verifies || permit.is_probe()) {
         return true;
     }
-    if !verify::matches(settings, chunk, out, written) {
+    let Some(is_right) = verify::check(settings, chunk, out, written) else { return false };
+    if !is_right {
         let work = &mut tally.engines[kind as usize];
         work.wrong += 1;
         work.opened += breaker::failed(kind, *permit);

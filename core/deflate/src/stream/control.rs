@@ -79,9 +79,10 @@ impl Deflate {
             self.dictionary = is_set.then_some(self.check);
         }
         // What is pending lies where the window grows.
-        let (start, len) = core::mem::take(&mut self.pending);
-        let mut pending = pool::scratch(len);
+        let (start, len) = self.pending;
+        let Some(mut pending) = pool::scratch(len) else { return Outcome::StreamError };
         self.store.read(start, &mut pending[..len]);
+        self.pending = (0, 0);
         self.remember(dictionary);
         self.push_pending(&pending[..len]);
         Outcome::Ok
@@ -89,6 +90,13 @@ impl Deflate {
 
     pub fn has_dictionary(&self) -> bool {
         self.dictionary.is_some()
+    }
+
+    /// Whether zlib, in the place of this stream, had taken something into its window for good: it keeps back the last
+    /// bytes, as many as its longest match needs, until it is told to flush.
+    pub fn has_filled_its_window(&self) -> bool {
+        const KEPT_BACK: usize = 258 + 3 + 1;
+        self.history > 0 || self.gathered >= KEPT_BACK
     }
 
     /// zlib's `deflateGetDictionary`: copies the window; `None` only asks how long it is.
@@ -104,7 +112,7 @@ impl Deflate {
     /// A copy of the stream that lives in `store`, which must be as long as this one's.
     pub fn copy_to(&self, mut store: Store) -> Self {
         let used = (self.history + self.gathered).max(self.pending.0 + self.pending.1);
-        store.write(0, &self.store.get(0, used));
+        store.copy_from(&self.store, used);
         Self { store, ..*self }
     }
 

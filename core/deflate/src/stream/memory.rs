@@ -37,6 +37,14 @@ impl Deflate {
         self.gathered = 0;
     }
 
+    /// The same for the first of what was gathered. More may follow it, and nothing is pending.
+    pub(super) fn remember_some(&mut self, len: usize) {
+        (self.history, self.gathered) = (self.history + len, self.gathered - len);
+        let excess = self.history.saturating_sub(self.settings.window());
+        self.store.move_to_front(excess, self.history - excess + self.gathered);
+        self.history -= excess;
+    }
+
     /// Writes bytes to the output, and what does not fit behind everything else in the store.
     pub(super) fn emit(&mut self, bytes: &[u8], io: &mut Io) {
         let now = if self.pending.1 > 0 { 0 } else { bytes.len().min(io.output.len()) };

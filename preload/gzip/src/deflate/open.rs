@@ -8,7 +8,7 @@ use hasten_deflate::engine::{Settings, Strategy};
 use hasten_deflate::header::Wrapper;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::Deflate;
-use hasten_deflate::{devices, select};
+use hasten_deflate::{devices, pool, select};
 use hasten_telemetry::{Event, Reason, slot};
 
 use super::{MARK, State, end, ours};
@@ -109,7 +109,7 @@ fn suits(settings: &Settings) -> Option<&'static Pattern> {
         }
         _ if !start::is_sound() => Reason::UnknownLibrary,
         _ => match Pattern::of(settings) {
-            Some(pattern) if pattern.room(HEAD) >= Deflate::least_memory(settings) => {
+            Some(pattern) if pattern.room(HEAD) >= Deflate::least_memory(settings) && pool::reserve() => {
                 hasten_telemetry::start();
                 start::make_original_known();
                 return Some(pattern);
