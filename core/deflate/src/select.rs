@@ -120,6 +120,7 @@ pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice
         (has_room || *kind == EngineKind::Original)
             && is_usable(*kind, allowed)
             && serves(*kind, &settings, chunk)
+            && (*kind != EngineKind::Isal || !stack::is_alternate())
     };
     let nature = Nature::of(chunk.input, settings.level);
     let length = chunk.input.len();

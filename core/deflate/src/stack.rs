@@ -11,13 +11,12 @@ use crate::pages;
 /// With less left than this, no engine is called. ISA-L takes 17 KiB.
 const ENOUGH: usize = 32 << 10;
 
-/// Whether an engine fits on what is left of the stack. On one that is not the thread's own, as a coroutine's or a signal
-/// handler's, it does not: nobody tells how long that is.
+/// Whether an engine fits on what is left of the stack. On one that is not the thread's own, as a coroutine's, it does not:
+/// nobody tells how long that is.
 pub(crate) fn has_room() -> bool {
     let mark = 0_u8;
     let here = (&raw const mark).addr();
     known().is_some_and(|(floor, top)| here < top && here >= floor.saturating_add(ENOUGH))
-        && !is_on_alternate()
 }
 
 /// Where this thread's stack begins and ends, if it is known or may be found out: that takes system calls.
@@ -31,8 +30,9 @@ pub(crate) fn known() -> Option<(usize, usize)> {
     STACK.get()
 }
 
-/// Whether a signal handler runs on a stack of its own, which may be a piece of the thread's.
-fn is_on_alternate() -> bool {
+/// Whether this is a signal handler on a stack of its own, which may be a piece of the thread's: too short for ISA-L, and long
+/// enough for whatever takes little more than zlib.
+pub(crate) fn is_alternate() -> bool {
     if pages::is_sealed() {
         return false;
     }
