@@ -21,7 +21,8 @@
     X(deflateInit_) X(deflateInit2_) X(deflate) X(deflateEnd) X(deflateReset) X(deflateResetKeep)              \
     X(deflateSetDictionary) X(deflateGetDictionary) X(deflateCopy) X(deflateParams) X(deflateTune)             \
     X(deflateBound) X(deflatePending) X(deflatePrime) X(deflateSetHeader) X(compress2) X(compressBound)        \
-    X(inflateInit2_) X(inflate) X(inflateEnd) X(inflateSetDictionary) X(inflatePrime)
+    X(inflateInit2_) X(inflate) X(inflateEnd) X(inflateSetDictionary) X(inflatePrime) X(inflateCopy)           \
+    X(inflateReset2)
 
 /* deflateResetKeep is exported, but not declared for everybody. */
 extern int deflateResetKeep(z_streamp);

@@ -29,7 +29,7 @@ use core::ptr::addr_of;
 
 use self::io::{Exit, Input, Output, Step};
 use self::table::{DIST_SIZE, Entry, FIXED, LITLEN_SIZE};
-use self::window::{PADDING, Window};
+use self::window::Window;
 use crate::abi::{
     GzHeader, Z_BUF_ERROR, Z_DATA_ERROR, Z_FINISH, Z_MEM_ERROR, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, ZStream,
 };
@@ -38,7 +38,9 @@ pub use self::calls::{
     codes_used, get_dictionary, get_header, mark, prime, set_dictionary, sync, sync_point, undermine,
     validate,
 };
-pub use self::lifetime::{copy, end, init, reset, reset_keep, reset_to};
+#[doc(hidden)]
+pub use self::fast::refuse_masks;
+pub use self::lifetime::{STATE_SIZE, copy, end, init, reset, reset_keep, reset_to};
 
 /// Bits of `State::wrap`.
 const ZLIB: u32 = 1;
@@ -112,6 +114,8 @@ struct State {
     mark: *const u64,
     /// Whose state this is. A stream that was copied as memory is not it.
     strm: *mut ZStream,
+    /// How much memory this lies in.
+    allocated: usize,
     mode: Mode,
     last: bool,
     have_dictionary: bool,
@@ -328,7 +332,7 @@ impl Call<'_> {
 fn keep(strm: &ZStream, state: &mut State, bytes: &[u8]) -> bool {
     let size = 1usize << state.window_bits;
     if state.window.base.is_null() {
-        state.window.base = allocate(strm, size + PADDING).cast();
+        state.window.base = allocate(strm, size, 1).cast();
         if state.window.base.is_null() {
             return false;
         }
@@ -342,10 +346,10 @@ fn keep(strm: &ZStream, state: &mut State, bytes: &[u8]) -> bool {
 }
 
 /// Memory from the stream's allocator, or null.
-fn allocate(strm: &ZStream, size: usize) -> *mut c_void {
+fn allocate(strm: &ZStream, items: usize, size: usize) -> *mut c_void {
     let Some(zalloc) = strm.zalloc else { return core::ptr::null_mut() };
     // SAFETY: the program's own function, called as zlib calls it.
-    unsafe { zalloc(strm.opaque, 1, size as c_uint) }
+    unsafe { zalloc(strm.opaque, items as c_uint, size as c_uint) }
 }
 
 fn free(strm: &ZStream, address: *mut c_void) {

@@ -6,7 +6,7 @@
 
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use hasten_deflate::abi::{Alloc, Free, Z_DEFLATED, Z_OK, ZStream};
 use hasten_deflate::engine::Settings;
@@ -186,6 +186,36 @@ impl Regions {
             unsafe { free(opaque, address.as_ptr()) };
         }
     }
+}
+
+/// How many bytes the original asks for when an inflate stream is opened; 0 if it does so in any other way than at once.
+pub(crate) fn inflate_state() -> usize {
+    static SIZE: AtomicUsize = AtomicUsize::new(UNKNOWN);
+    const UNKNOWN: usize = usize::MAX;
+    let mut size = SIZE.load(Ordering::Relaxed);
+    if size == UNKNOWN {
+        let notes = notes_of_inflate();
+        size = if notes.count == 1 && notes.calls[0].0 == 1 { notes.size(0) } else { 0 };
+        SIZE.store(size, Ordering::Relaxed);
+    }
+    size
+}
+
+/// Has the original open an inflate stream with an allocator that takes notes.
+fn notes_of_inflate() -> Pattern {
+    let mut notes = Pattern::default();
+    let mut stream = ZStream::new();
+    stream.zalloc = Some(note);
+    stream.zfree = Some(release);
+    stream.opaque = (&raw mut notes).cast();
+    // SAFETY: a stream of our own with an allocator that outlives it; the version is that of the structure.
+    unsafe {
+        let (version, size) = (c"1.2.13".as_ptr(), size_of::<ZStream>() as c_int);
+        if original::inflateInit2_.get()(&raw mut stream, 15, version, size) == Z_OK {
+            original::inflateEnd.get()(&raw mut stream);
+        }
+    }
+    notes
 }
 
 /// What a stream without an allocator of its own gets.

@@ -4,12 +4,18 @@
 //! because the stream is damaged, it leaves as if it had not looked at it, and the
 //! steps of `codes.rs` find out.
 
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::{
+    _bzhi_u32, _mm_mask_storeu_epi8, _mm_maskz_loadu_epi8, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8,
+};
+use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::codes::{ZLIB_FAST_INPUT, ZLIB_FAST_ROOM};
 use super::io::repeat_exactly;
 use super::table::Entry;
-use super::window::{PADDING, Window};
+use super::window::Window;
 use super::{Call, Mode};
 
 /// A refill reads this many bytes, and takes up to seven of them.
@@ -20,10 +26,13 @@ const LITTLE: usize = 4;
 const INPUT: usize = 3 * WORD;
 /// A copy may write this much behind the end of a match.
 const OVERRUN: usize = 32;
-/// Room for what one turn can write: two literals, and a match with its overrun.
-const ROOM: usize = 2 + 258 + OVERRUN;
-
-const _: () = assert!(OVERRUN <= PADDING);
+/// What one turn can write: two literals and a match.
+const TURN: usize = 2 + 258;
+/// Room for that, and the overrun.
+const ROOM: usize = TURN + OVERRUN;
+/// Output between two looks at how far the overrun has come. Short enough for a place on any stack, and so long that a
+/// copy of it takes a few percent of the time that its decoding does.
+const STRETCH: usize = 1024;
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +43,42 @@ enum End {
     Block,
     /// The next symbol is not for this loop.
     Symbol,
+    /// A stretch of output is written.
+    Stretch,
+}
+
+/// What lay in the output before a stretch was decoded into it: zlib leaves what is behind its output as it was, and some
+/// programs rely on that.
+struct Originals {
+    bytes: [MaybeUninit<u8>; STRETCH + ROOM],
+    begin: *mut u8,
+    len: usize,
+}
+
+impl Originals {
+    /// # Safety
+    ///
+    /// There must be `room` bytes at `put`.
+    #[inline(always)]
+    unsafe fn keep(&mut self, put: *mut u8, room: usize) {
+        (self.begin, self.len) = (put, room.min(self.bytes.len()));
+        // SAFETY: the caller's; the program may not have written to its memory, and nothing is known of it here either.
+        unsafe { copy_nonoverlapping(put.cast(), self.bytes.as_mut_ptr(), self.len) };
+    }
+
+    /// Undoes the overrun behind `put`.
+    ///
+    /// # Safety
+    ///
+    /// `put` must be within the stretch that was kept, whose memory is still the output's.
+    #[inline(always)]
+    unsafe fn put_back(&self, put: *mut u8) {
+        let at = put as usize - self.begin as usize;
+        // SAFETY: the caller's: `at + OVERRUN` is within what was kept, unless the room ends before.
+        unsafe {
+            copy_nonoverlapping(self.bytes.as_ptr().add(at), put.cast(), OVERRUN.min(self.len - at));
+        }
+    }
 }
 
 /// Decodes symbols from `Mode::Len` on; leaves `Mode::Len`, or `Mode::Type` at the end of the block.
@@ -56,12 +101,18 @@ pub(super) fn run(call: &mut Call) {
         counted: None,
     };
     #[cfg(target_arch = "x86_64")]
+    if Masked::is_usable() {
+        // SAFETY: the CPU has these features.
+        let end = unsafe { run.all_avx512(&mut cursor) };
+        return finish(call, cursor, end);
+    }
+    #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("bmi2") && std::arch::is_x86_feature_detected!("avx") {
         // SAFETY: the CPU has these features.
         let end = unsafe { run.all_avx(&mut cursor) };
         return finish(call, cursor, end);
     }
-    let end = run.all(&mut cursor);
+    let end = run.all::<Whole>(&mut cursor);
     finish(call, cursor, end);
 }
 
@@ -220,18 +271,24 @@ impl Run {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "bmi1,bmi2,avx")]
     fn all_avx(&self, cursor: &mut Cursor) -> End {
-        self.all(cursor)
+        self.all::<Whole>(cursor)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi1,bmi2,avx2,avx512bw,avx512vl")]
+    fn all_avx512(&self, cursor: &mut Cursor) -> End {
+        self.all::<Masked>(cursor)
     }
 
     #[inline(always)]
-    fn all(&self, cursor: &mut Cursor) -> End {
+    fn all<C: Copies>(&self, cursor: &mut Cursor) -> End {
         let Cursor { next, hold, bits, put, counted } = *cursor;
         let local = Cursor { next, hold, bits, put, counted };
         // SAFETY: `new` took ends from the call, whose buffers are valid memory, and tables from the
         // state, which have an entry for every index below the mask, and behind every link a second
         // table of the width that it names.
         let (local, end) = unsafe {
-            let (local, end) = self.turns(local);
+            let (local, end) = self.stretches::<C>(local);
             if end == End::Margin { self.careful_turns(local) } else { (local, end) }
         };
         *cursor = local;
@@ -244,10 +301,40 @@ impl Run {
     ///
     /// As for [`Self::all`]: the pointers must be a call's, and the tables complete.
     #[inline(always)]
-    unsafe fn turns(&self, mut c: Cursor) -> (Cursor, End) {
-        if self.input_left(&c) < INPUT || self.room_left(&c) < ROOM {
-            return (c, End::Margin);
+    unsafe fn stretches<C: Copies>(&self, mut c: Cursor) -> (Cursor, End) {
+        let mut originals =
+            Originals { bytes: [const { MaybeUninit::uninit() }; STRETCH + ROOM], begin: c.put, len: 0 };
+        loop {
+            let room = self.room_left(&c);
+            if self.input_left(&c) < INPUT || room < ROOM {
+                return (c, End::Margin);
+            }
+            // SAFETY: the caller's. There is input and room for a turn, as many turns as end at the limit write at most
+            // what is kept, and what a turn begins before the limit it ends within the room.
+            let (next, end) = unsafe {
+                if C::ARE_EXACT {
+                    self.turns::<C>(c, c.put.add(room - ROOM))
+                } else {
+                    originals.keep(c.put, room);
+                    let (next, end) = self.turns::<C>(c, c.put.add(STRETCH.min(room - ROOM)));
+                    originals.put_back(next.put);
+                    (next, end)
+                }
+            };
+            c = next;
+            if end != End::Stretch {
+                return (c, end);
+            }
         }
+    }
+
+    /// Decodes symbols while there is input, and until the output has passed `limit`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::all`]. There must be `INPUT` bytes of input, and `ROOM` bytes behind the limit.
+    #[inline(always)]
+    unsafe fn turns<C: Copies>(&self, mut c: Cursor, limit: *mut u8) -> (Cursor, End) {
         // SAFETY: at most three refills read at most `INPUT` bytes between two checks, and what is
         // written is at most `ROOM` bytes. With 56 bits or more there are enough for two literals and
         // a look, or for a match.
@@ -277,16 +364,16 @@ impl Run {
                 if len != 0 {
                     let written = c.put as usize - self.begin as usize;
                     if distance <= written {
-                        repeat(c.put, distance, len);
+                        C::repeat(c.put, distance, len);
                     } else if distance - written <= self.window.have {
-                        copy_window(&self.window, c.put, distance - written, distance, len);
+                        copy_window::<C>(&self.window, c.put, distance - written, distance, len);
                     } else {
                         return (c.back_to(begun), End::Symbol);
                     }
                     c.put = c.put.add(len);
                 }
-                if self.input_left(&c) < INPUT || self.room_left(&c) < ROOM {
-                    return (c, End::Margin);
+                if self.input_left(&c) < INPUT || c.put > limit {
+                    return (c, End::Stretch);
                 }
             }
         }
@@ -423,12 +510,12 @@ unsafe fn follow(c: &mut Cursor, table: *const Entry, entry: Entry) -> Entry {
 ///
 /// `len + OVERRUN` bytes must be writable at `put`; `back` must be at most what the window has.
 #[inline(always)]
-unsafe fn copy_window(window: &Window, put: *mut u8, back: usize, distance: usize, len: usize) {
+unsafe fn copy_window<C: Copies>(window: &Window, put: *mut u8, back: usize, distance: usize, len: usize) {
     let piece = window.piece(back, len);
-    // SAFETY: behind the piece lie at least `PADDING` readable bytes, apart from the output.
+    // SAFETY: the caller's; behind the piece lies enough of the window, which is apart from the output.
     unsafe {
-        if piece.len() == len {
-            copy_chunks(piece.as_ptr(), put, len);
+        if piece.len() == len && (C::ARE_EXACT || window.behind(piece) >= OVERRUN) {
+            C::copy(piece.as_ptr(), put, len);
         } else {
             copy_exactly(window, put, back, distance, len);
         }
@@ -458,34 +545,148 @@ unsafe fn copy_exactly(window: &Window, put: *mut u8, mut back: usize, distance:
     }
 }
 
-/// Writes again what lies `distance` bytes before `put`.
-///
-/// # Safety
-///
-/// `distance` bytes before `put` must be readable, and `len + OVERRUN` bytes at `put` writable.
-#[inline(always)]
-unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
-    // SAFETY: the caller's. No chunk is wider than the distance, so none overlaps itself.
-    unsafe {
-        let from = put.sub(distance).cast_const();
-        if distance >= 16 {
-            copy_chunks(from, put, len);
-        } else if distance >= WORD {
-            let mut at = 0;
-            while at < len {
-                copy_nonoverlapping(from.add(at), put.add(at), WORD);
-                at += WORD;
+/// How matches are copied.
+trait Copies {
+    /// Nothing is read behind a match, or written.
+    const ARE_EXACT: bool;
+
+    /// # Safety
+    ///
+    /// `len` bytes must be readable at `from` and writable at `put`, and as many as `OVERRUN` more unless copies are exact;
+    /// the two at least 16 bytes apart.
+    unsafe fn copy(from: *const u8, put: *mut u8, len: usize);
+
+    /// Writes again what lies `distance` bytes before `put`.
+    ///
+    /// # Safety
+    ///
+    /// `distance` bytes before `put` must be readable, and `len` bytes at `put` writable, and `OVERRUN` more unless copies
+    /// are exact.
+    unsafe fn repeat(put: *mut u8, distance: usize, len: usize);
+}
+
+/// In whole vectors and words.
+struct Whole;
+
+impl Copies for Whole {
+    const ARE_EXACT: bool = false;
+
+    #[inline(always)]
+    unsafe fn copy(from: *const u8, put: *mut u8, len: usize) {
+        // SAFETY: the caller's.
+        unsafe { copy_chunks(from, put, len) };
+    }
+
+    #[inline(always)]
+    unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
+        // SAFETY: the caller's. No chunk is wider than the distance, so none overlaps itself.
+        unsafe {
+            let from = put.sub(distance).cast_const();
+            if distance >= 16 {
+                copy_chunks(from, put, len);
+            } else if distance >= WORD {
+                let mut at = 0;
+                while at < len {
+                    copy_nonoverlapping(from.add(at), put.add(at), WORD);
+                    at += WORD;
+                }
+            } else if distance == 1 {
+                put.write_bytes(*from, len);
+            } else {
+                // A word at a time, of which the first `distance` bytes are right.
+                let mut at = 0;
+                while at < len {
+                    let word = from.add(at).cast::<u64>().read_unaligned();
+                    put.add(at).cast::<u64>().write_unaligned(word);
+                    at += distance;
+                }
             }
-        } else if distance == 1 {
-            put.write_bytes(*from, len);
-        } else {
-            // A word at a time, of which the first `distance` bytes are right.
-            let mut at = 0;
-            while at < len {
-                let word = from.add(at).cast::<u64>().read_unaligned();
-                put.add(at).cast::<u64>().write_unaligned(word);
-                at += distance;
+        }
+    }
+}
+
+/// In vectors of which only a part is stored.
+#[cfg(target_arch = "x86_64")]
+struct Masked;
+
+static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// For tests: copies as on a CPU without AVX-512.
+#[doc(hidden)]
+pub fn refuse_masks(are_refused: bool) {
+    IS_REFUSED.store(are_refused, Ordering::Relaxed);
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Masked {
+    fn is_usable() -> bool {
+        !IS_REFUSED.load(Ordering::Relaxed)
+            && std::arch::is_x86_feature_detected!("avx512bw")
+            && std::arch::is_x86_feature_detected!("avx512vl")
+            && std::arch::is_x86_feature_detected!("bmi2")
+    }
+
+    /// The last 1 to 32 bytes of a match, at least as far from what they are copied from.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must be able to. `len` bytes must be readable at `from` and writable at `put`.
+    #[target_feature(enable = "bmi2,avx512bw,avx512vl")]
+    #[inline]
+    unsafe fn last32(from: *const u8, put: *mut u8, len: usize) {
+        let mask = _bzhi_u32(u32::MAX, len as u32);
+        // SAFETY: the caller's: nothing is read or written where the mask is not set.
+        unsafe { _mm256_mask_storeu_epi8(put.cast(), mask, _mm256_maskz_loadu_epi8(mask, from.cast())) };
+    }
+
+    /// As [`Self::last32`], for up to 16.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[target_feature(enable = "bmi2,avx512bw,avx512vl")]
+    #[inline]
+    unsafe fn last16(from: *const u8, put: *mut u8, len: usize) {
+        let mask = _bzhi_u32(0xffff, len as u32) as u16;
+        // SAFETY: the caller's, as above.
+        unsafe { _mm_mask_storeu_epi8(put.cast(), mask, _mm_maskz_loadu_epi8(mask, from.cast())) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Copies for Masked {
+    const ARE_EXACT: bool = true;
+
+    #[inline(always)]
+    unsafe fn copy(from: *const u8, put: *mut u8, len: usize) {
+        let mut at = 0;
+        // SAFETY: the caller's; whoever chose this has seen that the CPU can.
+        unsafe {
+            while len - at > 32 {
+                copy_nonoverlapping(from.add(at), put.add(at), 32);
+                at += 32;
             }
+            Self::last32(from.add(at), put.add(at), len - at);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
+        // SAFETY: as above. No chunk is wider than the distance, so none overlaps itself.
+        unsafe {
+            let from = put.sub(distance).cast_const();
+            if distance >= 32 {
+                return Self::copy(from, put, len);
+            }
+            if distance == 1 {
+                return put.write_bytes(*from, len);
+            }
+            let (mut at, step) = (0, distance.min(16));
+            while len - at > step {
+                Self::last16(from.add(at), put.add(at), step);
+                at += step;
+            }
+            Self::last16(from.add(at), put.add(at), len - at);
         }
     }
 }

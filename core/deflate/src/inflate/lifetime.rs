@@ -3,30 +3,36 @@
 use core::ffi::c_int;
 use core::ptr::{addr_of, addr_of_mut, null, null_mut};
 
-use super::window::{PADDING, Window};
+use super::window::Window;
 use super::{CHECKED, MARK, Mode, State, Tables, Used, allocate, free, parts};
 use crate::abi::{Z_MEM_ERROR, Z_OK, Z_STREAM_ERROR, ZStream};
 
-/// Initializes a stream whose allocator is set.
+/// The least that a stream's state takes.
+pub const STATE_SIZE: usize = size_of::<State>();
+
+/// Initializes a stream whose allocator is set. It is asked for `size` bytes, at least [`STATE_SIZE`]: as many as zlib would
+/// have asked for.
 ///
 /// # Safety
 ///
 /// `strm` must point to a stream that has no state, and whose functions are zlib's kind of allocator.
-pub unsafe fn init(strm: *mut ZStream, window_bits: c_int) -> c_int {
+pub unsafe fn init(strm: *mut ZStream, window_bits: c_int, size: usize) -> c_int {
+    assert!(size >= STATE_SIZE, "too little memory for a stream");
     // SAFETY: the caller's; the borrow ends before the state points back to the stream.
     let stream = unsafe { &mut *strm };
     stream.msg = null();
-    let state = allocate(stream, size_of::<State>()).cast::<State>();
+    let state = allocate(stream, 1, size).cast::<State>();
     if state.is_null() {
         return Z_MEM_ERROR;
     }
-    // SAFETY: fresh memory of that size. Zeros are a value of all fields but `used`: the first mode,
+    // SAFETY: fresh memory of that size or more. Zeros are a value of all fields but `used`: the first mode,
     // numbers, flags, and pointers that may be null.
     unsafe {
         state.write_bytes(0, 1);
         addr_of_mut!((*state).used).write(Used::Entries(0));
         addr_of_mut!((*state).mark).write(addr_of!(MARK));
         addr_of_mut!((*state).strm).write(strm);
+        addr_of_mut!((*state).allocated).write(size);
     }
     stream.state = state.cast();
     // SAFETY: the stream has a state of ours now.
@@ -141,14 +147,14 @@ pub unsafe fn copy(dest: *mut ZStream, source: *mut ZStream) -> c_int {
     if dest.is_null() {
         return Z_STREAM_ERROR;
     }
-    let copy = allocate(source, size_of::<State>()).cast::<State>();
+    let copy = allocate(source, 1, state.allocated).cast::<State>();
     if copy.is_null() {
         return Z_MEM_ERROR;
     }
     let mut window = Window { base: null_mut(), ..state.window };
     if !state.window.base.is_null() {
-        let size = (1 << state.window_bits) + PADDING;
-        window.base = allocate(source, size).cast();
+        let size = 1 << state.window_bits;
+        window.base = allocate(source, size, 1).cast();
         if window.base.is_null() {
             free(source, copy.cast());
             return Z_MEM_ERROR;

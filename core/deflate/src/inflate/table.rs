@@ -4,8 +4,9 @@
 //! extra bits follow it and how many bits to drop. Codes that are longer than
 //! the table's root continue in a second table behind the first.
 
-/// Root bits: nearly every symbol is decoded by one look into a table that stays in the L1 cache.
-const LITLEN_ROOT: u32 = 11;
+/// Root bits: nearly every symbol is decoded by one look into a table that stays in the L1 cache, and both tables fit into
+/// the memory that zlib takes for its own.
+const LITLEN_ROOT: u32 = 9;
 const DIST_ROOT: u32 = 8;
 const PRECODE_ROOT: u32 = 7;
 /// zlib's own, which `inflateCodesUsed` reveals.
@@ -13,8 +14,8 @@ const ZLIB_LITLEN_ROOT: u32 = 9;
 const ZLIB_DIST_ROOT: u32 = 6;
 
 /// The largest tables that 288 and 32 codes of up to 15 bits can need, by exhaustive
-/// search (zlib's examples/enough.c: `enough 288 11 15`, `enough 32 8 15`).
-pub(super) const LITLEN_SIZE: usize = 2342;
+/// search (zlib's examples/enough.c: `enough 288 9 15`, `enough 32 8 15`).
+pub(super) const LITLEN_SIZE: usize = 854;
 pub(super) const DIST_SIZE: usize = 402;
 
 const MAX_BITS: usize = 15;

@@ -1,11 +1,8 @@
 //! What matches of a later call may refer to: the last bytes of the output, in a ring.
 
-/// Readable bytes behind the window, so that a copy out of it need not end exactly.
-pub(super) const PADDING: usize = 64;
-
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// `1 << bits` bytes and the padding, from the stream's allocator; null until one is needed.
+    /// `1 << bits` bytes from the stream's allocator; null until they are needed.
     pub(super) base: *mut u8,
     /// A power of two; zero until something was kept since the last reset.
     pub(super) size: usize,
@@ -56,6 +53,12 @@ impl Window {
         };
         // SAFETY: the piece lies within the window and was written: `back <= have`.
         unsafe { core::slice::from_raw_parts(self.base.add(at), here.min(len)) }
+    }
+
+    /// How many bytes of the window lie behind this piece of it.
+    #[inline]
+    pub(super) fn behind(&self, piece: &[u8]) -> usize {
+        self.base.addr() + self.size - (piece.as_ptr().addr() + piece.len())
     }
 
     /// The contents, oldest first.

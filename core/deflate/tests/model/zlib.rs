@@ -143,7 +143,7 @@ exported! {
 
 unsafe extern "C" fn init2(strm: *mut ZStream, bits: c_int, _version: *const c_char, _size: c_int) -> c_int {
     // SAFETY: the caller's.
-    unsafe { ours::init(strm, bits) }
+    unsafe { ours::init(strm, bits, ours::STATE_SIZE) }
 }
 
 pub(crate) static OURS: Inflate = Inflate {

@@ -33,7 +33,8 @@ pub(crate) unsafe fn init2(
             && !version.is_null()
             && *version == MAJOR
             && size == size_of::<ZStream>() as c_int;
-        if !is_plain || !start::is_sound() {
+        let state = if is_plain && start::is_sound() { allocation::inflate_state() } else { 0 };
+        if state < ours::STATE_SIZE {
             return original(strm, window_bits, version, size);
         }
         let stream = &mut *strm;
@@ -44,7 +45,7 @@ pub(crate) unsafe fn init2(
         if stream.zfree.is_none() {
             stream.zfree = Some(allocation::default_free);
         }
-        let result = ours::init(strm, window_bits);
+        let result = ours::init(strm, window_bits, state);
         if result == Z_OK {
             hasten_telemetry::start();
             slot().event(Event::InflateStreams);
