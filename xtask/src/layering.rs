@@ -8,7 +8,8 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 20] = [
+const LAYERS: [(&str, &[&str]); 21] = [
+    ("hasten-names", &[]),
     ("hasten-charts", &[]),
     ("hasten-crypto", &[]),
     ("hasten-device", &[]),
@@ -18,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 20] = [
     ("hasten-hook", &[]),
     ("hasten-openssl", &[]),
     ("hasten-probe", &["hasten-device", "hasten-openssl"]),
-    ("hasten-telemetry", &[]),
+    ("hasten-telemetry", &["hasten-names"]),
     ("hasten-export", &["hasten-charts", "hasten-device", "hasten-telemetry"]),
     ("hasten-plan", &["hasten-openssl", "hasten-probe"]),
     ("hasten-v8", &["hasten-charts"]),

@@ -7,6 +7,8 @@
 use std::mem::{offset_of, size_of};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use hasten_names::{Algorithm, Engine, Event, Reason};
+
 /// Name of the memfd; `/proc/PID/maps` shows `/memfd:hasten-telemetry (deleted)`.
 pub const PAGE_NAME: &std::ffi::CStr = c"hasten-telemetry";
 /// First eight bytes of a page: `hastenTP`.
@@ -301,4 +303,12 @@ const _: () = {
     assert!(offset_of!(EngineCells, since_ns) == 56);
     assert!(offset_of!(EngineCells, probe_ns) == 64);
     assert!(cfg!(target_endian = "little"), "the page is little endian");
+};
+
+// There is room for every name.
+const _: () = {
+    assert!(Algorithm::COUNT <= ALGORITHM_CAPACITY);
+    assert!(Reason::COUNT <= REASON_CAPACITY);
+    assert!(Event::COUNT <= EVENT_CAPACITY);
+    assert!(Engine::COUNT <= ENGINE_CAPACITY);
 };

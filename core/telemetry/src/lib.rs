@@ -17,16 +17,19 @@ mod clock;
 mod control;
 mod layout;
 mod memory;
-mod names;
 mod reader;
 mod writer;
+
+/// The vocabulary of the page.
+pub use hasten_names::{
+    Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, Reason, Suspension,
+};
 
 pub use control::{CONTROL_NAME, CONTROL_SIZE, CONTROL_VERSION, is_disabled};
 pub use layout::{
     ALGORITHM_CAPACITY, ENGINE_CAPACITY, EVENT_CAPACITY, HEADER_SIZE, LANES, MAGIC, MAGIC_CONTROL, PAGE_NAME,
     PAGE_SIZE, Page, REASON_CAPACITY, SLOT_COUNT, SLOT_SIZE, Slot, VERSION,
 };
-pub use names::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, Reason, Suspension};
 pub use reader::{
     AlgorithmCounters, BreakEven, Control, ControlError, Counters, EngineCondition, EngineCounters,
     EngineInfo, EngineReport, PageError, PageHandle, Process, ProcessError, Scan, Severity, Share, Snapshot,

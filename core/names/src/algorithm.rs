@@ -1,0 +1,20 @@
+//! Operations of public-key cryptography.
+
+use crate::vocabulary::names;
+
+names! {
+    /// An asymmetric operation that can be batched.
+    Algorithm {
+        Rsa2048Sign => "rsa-2048-sign",
+        Rsa3072Sign => "rsa-3072-sign",
+        Rsa4096Sign => "rsa-4096-sign",
+        P256Sign => "p-256-sign",
+        P384Sign => "p-384-sign",
+        X25519Keygen => "x25519-keygen",
+        P256Keygen => "p-256-keygen",
+        P384Keygen => "p-384-keygen",
+        X25519Derive => "x25519-derive",
+        P256Derive => "p-256-derive",
+        P384Derive => "p-384-derive",
+    }
+}

@@ -1,0 +1,82 @@
+//! What happens.
+
+use crate::vocabulary::names;
+
+names! {
+    /// Something that happened, other than an operation or a bypass.
+    Event {
+        HandshakeStarted => "handshake-started",
+        HandshakeFinished => "handshake-finished",
+        HandshakeFailed => "handshake-failed",
+        /// A handshake was put aside to wait for its batch.
+        Suspended => "suspended",
+        /// A suspended handshake went on.
+        Resumed => "resumed",
+        /// A suspended handshake was given up: its connection was closed.
+        Cancelled => "cancelled",
+        /// TLS 1.3 key schedule computed directly, not through EVP_KDF.
+        HkdfDirect => "hkdf-direct",
+        /// Finished MAC computed directly, not through EVP_Q_mac.
+        MacDirect => "mac-direct",
+        /// An algorithm fetch answered from the cache.
+        FetchCached => "fetch-cached",
+        /// A batch of ephemeral keys was made for the pool.
+        PoolRefilled => "pool-refilled",
+        /// A handshake took its ephemeral key from the pool.
+        PoolHit => "pool-hit",
+        /// The pool was empty; the original function made the key.
+        PoolMiss => "pool-miss",
+        /// A signature failed its verification and was not released.
+        VerifyFailed => "verify-failed",
+        /// A child dropped the state inherited through fork.
+        ForkReset => "fork-reset",
+        /// Readiness reported by hasten for resumed connections.
+        SyntheticWakeups => "synthetic-wakeups",
+        /// Turns of the event loop that ran at least one batch.
+        TurnsBatched => "turns-batched",
+        /// A deflate stream was opened, or opened again.
+        DeflateStreams => "deflate-streams",
+        /// Bytes that came in to be compressed.
+        DeflateBytesIn => "deflate-bytes-in",
+        /// Bytes that went out compressed.
+        DeflateBytesOut => "deflate-bytes-out",
+        /// Bytes compressed by ISA-L.
+        DeflateIsal => "deflate-isal-bytes",
+        /// Bytes compressed by libdeflate.
+        DeflateLibdeflate => "deflate-libdeflate-bytes",
+        /// Bytes compressed by zlib-rs.
+        DeflateZlibRs => "deflate-zlib-rs-bytes",
+        /// Bytes compressed by the original zlib.
+        DeflateOriginal => "deflate-original-bytes",
+        /// Bytes whose compressed form was inflated again and compared before it left.
+        DeflateVerified => "deflate-verified-bytes",
+        /// Results of an engine that were wrong; each was done again by the original.
+        DeflateMismatch => "deflate-mismatch",
+        /// Bytes held back so that they can be compressed together.
+        DeflateBuffered => "deflate-buffered-bytes",
+        /// Estimated CPU time saved by compressing with another engine, in nanoseconds.
+        DeflateSavedNs => "deflate-saved-ns",
+        /// An inflate stream was opened, or opened again.
+        InflateStreams => "inflate-streams",
+        /// Compressed bytes that came in.
+        InflateBytesIn => "inflate-bytes-in",
+        /// Bytes that went out decompressed.
+        InflateBytesOut => "inflate-bytes-out",
+        /// Bytes decompressed by hasten's own inflate.
+        InflateHasten => "inflate-hasten-bytes",
+        /// Bytes decompressed by the original zlib.
+        InflateOriginal => "inflate-original-bytes",
+        /// Estimated CPU time saved by decompressing with another engine, in nanoseconds.
+        InflateSavedNs => "inflate-saved-ns",
+        /// An engine's breaker opened.
+        BreakerOpened => "breaker-opened",
+        /// Bytes written by hasten itself, where no engine made less of them.
+        DeflateHasten => "deflate-hasten-bytes",
+        /// A suspended handshake ran on because its thread was about to block elsewhere.
+        CalledIn => "called-in",
+        /// A suspended handshake ran on because nobody had come for it in time, although it was reported.
+        Overdue => "called-in-overdue",
+        /// A suspended handshake was called by another thread than its own.
+        ForeignCall => "foreign-thread-call",
+    }
+}

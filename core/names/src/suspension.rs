@@ -1,0 +1,92 @@
+//! Whether handshakes are put aside, and why not any more.
+
+use crate::vocabulary::names;
+
+names! {
+    /// Whether a process puts handshakes aside. On the page it is one more than its index here; 0 is not told.
+    Suspension {
+        /// It does: hasten's tests run this very program.
+        Proven => "proven",
+        /// It does: its handshakes were watched first and came back as they should.
+        Expected => "expected",
+        /// Not yet: its handshakes are watched.
+        Shadowing => "shadowing",
+        /// Not any more; a [`Doubt`] says why.
+        Off => "off",
+    }
+}
+
+names! {
+    /// Why a process puts no handshake aside any more. On the page it is one more than its index here; 0 is none.
+    Doubt {
+        /// A suspended handshake was called by another thread than its own.
+        ForeignThread => "foreign-thread",
+        /// A descriptor moved to another epoll instance while its handshake was suspended.
+        MovedDescriptor => "moved-descriptor",
+        /// A suspended handshake was reported, and nobody came for it.
+        NobodyCame => "nobody-came",
+        /// The epoll instance of a suspended handshake is watched by another one.
+        NestedLoop => "nested-loop",
+        /// OpenSSL was given another provider, engine or set of properties while the program runs.
+        ReconfiguredOpenssl => "reconfigured-openssl",
+        /// A thread blocked on a fiber's stack, or deep in its own, upon the frames of a suspended handshake.
+        DeepStack => "deep-stack",
+        /// The program has restricted its own system calls.
+        Sandbox => "sandbox",
+        /// The program looks into the socket of a handshake, to see whether its client is still there.
+        LooksAtSocket => "looks-at-socket",
+    }
+}
+
+impl Suspension {
+    /// Which one speaks for a process whose threads differ: being off holds for all of them, and otherwise it is as far
+    /// as its furthest thread.
+    pub const fn precedence(self) -> u8 {
+        match self {
+            Self::Shadowing => 0,
+            Self::Expected => 1,
+            Self::Proven => 2,
+            Self::Off => 3,
+        }
+    }
+}
+
+impl Doubt {
+    /// What it means and what to do, in one sentence.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::ForeignThread => {
+                "The program lets several threads work on one connection while it shakes hands, which cannot be waited \
+                 for: let each thread keep its connections, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::MovedDescriptor => {
+                "The program hands connections from one event loop to another while they shake hands: hand them over \
+                 before or after that, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::NobodyCame => {
+                "The program was told that a connection is readable and did not come back for it: please report which \
+                 program it is, and leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::NestedLoop => {
+                "The program waits on an epoll instance that watches another one, through which a wake-up cannot be \
+                 passed on: use another event method if it has one, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::ReconfiguredOpenssl => {
+                "The program loaded a provider or changed the default properties of OpenSSL while it ran: do it before \
+                 the first handshake (in openssl.cnf), and restart it."
+            }
+            Self::Sandbox => {
+                "The program restricts its own system calls with seccomp, so hasten makes none from then on: switch the \
+                 program's sandbox off if it has a setting for that, or leave TLS out with HASTEN_DISABLE=tls."
+            }
+            Self::LooksAtSocket => {
+                "The program asks how much lies unread in a connection that shakes hands (FIONREAD, MSG_PEEK), and may take a \
+                 connection with nothing for a closed one: nothing is to be done."
+            }
+            Self::DeepStack => {
+                "A thread of the program blocked on another stack than where it shakes hands (a fiber's), or tens of \
+                 kilobytes deeper: please report which program it is, and leave TLS out with HASTEN_DISABLE=tls."
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How a vocabulary is declared.
+
+/// Declares an enum whose variants are indices with a stable name.
+macro_rules! names {
+    ($(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident => $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $Name { $($(#[$doc])* $Variant,)+ }
+
+        impl $Name {
+            /// All of them, by index.
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$Variant),+];
+
+            /// How many this version knows.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// Its position here, on the counter page, and in arrays with one place for each.
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+
+            /// What is at a position; the inverse of [`Self::index`].
+            pub const fn from_index(index: usize) -> Option<Self> {
+                if index < Self::COUNT { Some(Self::ALL[index]) } else { None }
+            }
+
+            /// The stable name, as shown to people and written to JSON.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$Variant => $text,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $Name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+pub(crate) use names;
