@@ -11,8 +11,8 @@ use crate::workspace::{Package, Workspace, rust_files};
 const LAYERS: [(&str, &[&str]); 21] = [
     ("hasten-names", &[]),
     ("hasten-charts", &[]),
-    ("hasten-crypto", &[]),
-    ("hasten-device", &[]),
+    ("hasten-crypto", &["hasten-names"]),
+    ("hasten-device", &["hasten-names"]),
     ("hasten-deflate", &["hasten-device"]),
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),

@@ -2,9 +2,9 @@
 
 mod overrides;
 
+use hasten_names::{Algorithm, LANES};
+
 pub use self::overrides::{Overrides, OverridesError};
-use crate::algorithm::Algorithm;
-use crate::multibuffer::LANES;
 
 /// Costs of every algorithm, alone and in a batch, learnt from samples of the running server.
 ///
@@ -17,7 +17,7 @@ pub struct BreakEven {
 
 impl BreakEven {
     /// What [`lanes`](Self::lanes) says of an algorithm that a full batch does not help.
-    pub const NEVER: usize = LANES + 1;
+    pub const NEVER: usize = hasten_names::NEVER;
 
     /// Starts from the shipped figures.
     pub fn new(overrides: Overrides) -> Self {

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use hasten_names::{Group, LANES};
+
 use crate::Ifma;
-use crate::group::Group;
 use crate::memory::{SecretStack, wipe};
-use crate::multibuffer::{self, LANES, Scratch};
+use crate::multibuffer::{self, Scratch};
 use crate::random::Random;
 
 /// A fresh key pair; the private key is wiped when it is dropped.

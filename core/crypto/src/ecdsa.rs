@@ -5,8 +5,9 @@
 
 use std::fmt;
 
+use hasten_names::Curve;
+
 use crate::encoding::der;
-use crate::group::Curve;
 use crate::hash::Hash;
 use crate::limbs;
 use crate::memory::wipe_limbs;

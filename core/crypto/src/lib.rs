@@ -1,8 +1,8 @@
 //! Asymmetric TLS operations in batches of eight, and the encodings around them.
 //!
-//! The crate is linked into a preload library and runs inside other people's servers: it depends on libc alone, never
-//! panics on input, never allocates in an operation, and leaves no secret behind. Where it has no result, the caller runs
-//! the host's own function.
+//! The crate is linked into a preload library and runs inside other people's servers: it depends on libc and the names
+//! alone, never panics on input, never allocates in an operation, and leaves no secret behind. Where it has no result,
+//! the caller runs the host's own function.
 //!
 //! ```
 //! use hasten_crypto::{Curve, EcKey, EcdsaLane, Ifma, Scratch, ecdsa_sign};
@@ -38,13 +38,11 @@
 
 #![deny(unsafe_code)]
 
-mod algorithm;
 mod break_even;
 mod cpu;
 mod ecdhe;
 mod ecdsa;
 pub mod encoding;
-mod group;
 mod hash;
 mod inverse;
 pub mod kdf;
@@ -56,17 +54,17 @@ mod order;
 mod random;
 mod rsa;
 
-pub use algorithm::Algorithm;
+/// The vocabulary of these operations.
+pub use hasten_names::{Algorithm, Curve, Group, LANES};
+
 pub use break_even::{BreakEven, Overrides, OverridesError};
 pub use cpu::Ifma;
 pub use ecdhe::{KeyPair, KeyPool};
 pub use ecdsa::{EcKey, EcdsaSignature};
-pub use group::{Curve, Group};
 pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
 pub use memory::{constant_time_eq, wipe};
 pub use multibuffer::{
-    DeriveLane, EcdsaLane, LANES, LaneStatus, RsaLane, Scratch, derive, ecdsa_sign, keygen, rsa_check,
-    rsa_private,
+    DeriveLane, EcdsaLane, LaneStatus, RsaLane, Scratch, derive, ecdsa_sign, keygen, rsa_check, rsa_private,
 };
 pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};

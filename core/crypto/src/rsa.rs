@@ -5,7 +5,8 @@ mod check;
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::algorithm::Algorithm;
+use hasten_names::Algorithm;
+
 use crate::limbs::{bit_length, from_le, less_than, multiply, to_be};
 use crate::memory::{wipe, wipe_limbs};
 

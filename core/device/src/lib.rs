@@ -4,8 +4,8 @@
 //! answer before it is asked a real one, and a [`breaker::Breaker`] in front of it decides whether it is asked at all. What
 //! a device does not do, the caller does in software: a [`fault::Fault`] is never more than a reason for that.
 //!
-//! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc alone, never
-//! panics, never logs, and allocates when a device is opened, not when it is used.
+//! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc and the names
+//! alone, never panics, never logs, and allocates when a device is opened, not when it is used.
 
 #![deny(unsafe_code)]
 

@@ -2,8 +2,14 @@
 
 use crate::vocabulary::names;
 
+/// Operations in one batch: the lanes of the vector unit.
+pub const LANES: usize = 8;
+
+/// A batch that large never forms: the break-even of what a full one does not help.
+pub const NEVER: usize = LANES + 1;
+
 names! {
-    /// An asymmetric operation that can be batched.
+    /// An asymmetric operation of a TLS handshake that can be batched, as queued, measured and counted.
     Algorithm {
         Rsa2048Sign => "rsa-2048-sign",
         Rsa3072Sign => "rsa-3072-sign",

@@ -8,14 +8,16 @@ mod algorithm;
 mod breaker;
 mod engine;
 mod event;
+mod group;
 mod reason;
 mod suspension;
 mod vocabulary;
 
-pub use algorithm::Algorithm;
+pub use algorithm::{Algorithm, LANES, NEVER};
 pub use breaker::{BreakerState, Fault};
 pub use engine::{Engine, EngineClass};
 pub use event::Event;
+pub use group::{Curve, Group};
 pub use reason::Reason;
 pub use suspension::{Doubt, Suspension};
 
@@ -27,7 +29,7 @@ mod tests {
     /// Does the same with every vocabulary.
     macro_rules! with_each {
         ($do:ident) => {
-            $do!(Algorithm Reason Event Engine EngineClass BreakerState Fault Suspension Doubt)
+            $do!(Algorithm Curve Group Reason Event Engine EngineClass BreakerState Fault Suspension Doubt)
         };
     }
 
@@ -37,8 +39,9 @@ mod tests {
             ($($Name:ident)*) => { $(
                 for (at, one) in $Name::ALL.into_iter().enumerate() {
                     assert_eq!((one.index(), $Name::from_index(at)), (at, Some(one)), "{one}");
+                    assert_eq!($Name::from_name(one.as_str()), Some(one), "{one}");
                 }
-                assert_eq!($Name::from_index($Name::COUNT), None);
+                assert_eq!(($Name::from_index($Name::COUNT), $Name::from_name("")), (None, None));
             )* };
         }
         with_each!(check);

@@ -29,6 +29,11 @@ macro_rules! names {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$Variant => $text,)+ }
             }
+
+            /// What has this name; the inverse of [`Self::as_str`].
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.as_str() == name)
+            }
         }
 
         impl std::fmt::Display for $Name {

@@ -7,7 +7,7 @@
 use std::mem::{offset_of, size_of};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use hasten_names::{Algorithm, Engine, Event, Reason};
+use hasten_names::{Algorithm, Engine, Event, LANES, Reason};
 
 /// Name of the memfd; `/proc/PID/maps` shows `/memfd:hasten-telemetry (deleted)`.
 pub const PAGE_NAME: &std::ffi::CStr = c"hasten-telemetry";
@@ -17,8 +17,6 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"hastenTP");
 pub const MAGIC_CONTROL: u64 = u64::from_le_bytes(*b"hastenCT");
 pub const VERSION: u32 = 1;
 
-/// Lanes of the widest batch.
-pub const LANES: usize = 8;
 pub const ALGORITHM_CAPACITY: usize = 16;
 pub const REASON_CAPACITY: usize = 32;
 pub const EVENT_CAPACITY: usize = 64;

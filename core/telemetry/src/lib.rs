@@ -22,12 +22,12 @@ mod writer;
 
 /// The vocabulary of the page.
 pub use hasten_names::{
-    Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, Reason, Suspension,
+    Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, LANES, Reason, Suspension,
 };
 
 pub use control::{CONTROL_NAME, CONTROL_SIZE, CONTROL_VERSION, is_disabled};
 pub use layout::{
-    ALGORITHM_CAPACITY, ENGINE_CAPACITY, EVENT_CAPACITY, HEADER_SIZE, LANES, MAGIC, MAGIC_CONTROL, PAGE_NAME,
+    ALGORITHM_CAPACITY, ENGINE_CAPACITY, EVENT_CAPACITY, HEADER_SIZE, MAGIC, MAGIC_CONTROL, PAGE_NAME,
     PAGE_SIZE, Page, REASON_CAPACITY, SLOT_COUNT, SLOT_SIZE, Slot, VERSION,
 };
 pub use reader::{

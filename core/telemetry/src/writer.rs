@@ -3,9 +3,11 @@
 
 use crate::clock::now_ns;
 use crate::control;
-use crate::layout::{HEADER_SIZE, Header, LANES, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
+use crate::layout::{HEADER_SIZE, Header, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
 use crate::memory::{Mapped, map_mark, map_new};
-use crate::{Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, MAGIC, Reason, Suspension};
+use crate::{
+    Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, LANES, MAGIC, Reason, Suspension,
+};
 use std::cell::Cell;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::{

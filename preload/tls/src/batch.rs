@@ -4,7 +4,7 @@ use core::cell::{Cell, RefCell};
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool,
-    LaneStatus, RandomPool, RsaKey, RsaLane, Scratch,
+    LANES, LaneStatus, RandomPool, RsaKey, RsaLane, Scratch,
 };
 use hasten_telemetry::{BreakerState, EngineWork, Event, Reason, slot};
 
@@ -13,9 +13,6 @@ use crate::config;
 use crate::digest::Sha512;
 use crate::handshake::Handshake;
 use crate::random;
-
-pub(crate) use hasten_crypto::LANES;
-pub(crate) const ALGORITHMS: usize = Algorithm::COUNT;
 
 /// The largest RSA signature, 4096 bits.
 pub(crate) const MAX_SIGNATURE: usize = 512;
@@ -180,7 +177,7 @@ pub(crate) struct Engine {
 /// What exists only where the CPU can use it.
 struct Parts {
     scratch: Scratch,
-    keys: [Option<KeyPool>; 3],
+    keys: [Option<KeyPool>; Group::COUNT],
 }
 
 impl Engine {
@@ -209,7 +206,7 @@ impl Engine {
 
     /// Learns what the original function costs.
     pub(crate) fn scalar_took(&self, algorithm: Algorithm, nanoseconds: u64) {
-        slot().scalar(telemetry(algorithm), 1);
+        slot().scalar(algorithm, 1);
         self.break_even.borrow_mut().scalar_sample(algorithm, nanoseconds);
         self.publish(algorithm);
     }
@@ -332,12 +329,12 @@ impl Engine {
         break_even.batch_sample(algorithm, took);
         let saved = break_even.saved_ns(algorithm, lanes);
         drop(break_even);
-        slot().batched(telemetry(algorithm), lanes, took, saved);
+        slot().batched(algorithm, lanes, took, saved);
         let failed = (lanes - done) as u64;
         let work = EngineWork { ok: done as u64, failed, busy_ns: took, ..EngineWork::default() };
         slot().engine_ran(ENGINE, &work);
         if failed > 0 {
-            slot().failed(telemetry(algorithm), failed);
+            slot().failed(algorithm, failed);
             if matches!(algorithm, Algorithm::Rsa2048Sign | Algorithm::Rsa3072Sign | Algorithm::Rsa4096Sign) {
                 slot().event_n(Event::VerifyFailed, failed);
             }
@@ -353,12 +350,7 @@ impl Engine {
         if count % EVERY < Algorithm::COUNT as u32 {
             let table = self.break_even.borrow();
             let (scalar, batch) = (table.scalar_ns(algorithm), table.batch_ns(algorithm));
-            hasten_telemetry::page().set_break_even(
-                telemetry(algorithm),
-                table.lanes(algorithm),
-                scalar,
-                batch,
-            );
+            hasten_telemetry::page().set_break_even(algorithm, table.lanes(algorithm), scalar, batch);
         }
     }
 
@@ -376,7 +368,7 @@ impl Engine {
     fn pooled_key_pair(&self, group: Group) -> Option<KeyPair> {
         let mut parts = self.parts.borrow_mut();
         let (ifma, parts) = (self.ifma?, parts.as_mut()?);
-        let pool = parts.keys.iter_mut().flatten().find(|pool| pool.group() == group)?;
+        let pool = parts.keys[group.index()].as_mut()?;
         let time = time_of_day();
         if pool.available(time) == 0 {
             let start = now();
@@ -448,9 +440,4 @@ fn with_lanes<L, R>(len: usize, mut next: impl FnMut() -> Option<L>, run: impl F
     }
     // SAFETY: the first `filled` elements were written; lanes are borrows and need no drop.
     run(unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), filled) })
-}
-
-/// The same algorithm in the counter page's list.
-pub(crate) fn telemetry(algorithm: Algorithm) -> hasten_telemetry::Algorithm {
-    hasten_telemetry::Algorithm::ALL[algorithm.index()]
 }

@@ -287,7 +287,7 @@ impl Device {
         let each = spent / ok.max(1) as u64;
         if ok > 0 {
             found.costs.took(algorithm, depth, each);
-            slot().saved(crate::batch::telemetry(algorithm), alone_ns.saturating_sub(each) * ok as u64);
+            slot().saved(algorithm, alone_ns.saturating_sub(each) * ok as u64);
         }
         slot().engine_ran(ENGINE, &EngineWork { ok: ok as u64, busy_ns: spent, ..EngineWork::default() });
     }

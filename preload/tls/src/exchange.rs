@@ -49,7 +49,7 @@ pub(crate) struct Exchange {
     generate: Cell<Generate>,
     own: Cell<Option<*mut EvpPkey>>,
     peer: Cell<Option<Peer>>,
-    stock: RefCell<[Vec<*mut EvpPkey>; 3]>,
+    stock: RefCell<[Vec<*mut EvpPkey>; Group::COUNT]>,
 }
 
 /// The other side's key, and its encoding.
@@ -166,7 +166,7 @@ impl Exchange {
 
     /// An EVP_PKEY of ours without a key in it.
     fn take(&self, group: Group) -> Option<*mut EvpPkey> {
-        let recycled = self.stock.borrow_mut()[group as usize].pop();
+        let recycled = self.stock.borrow_mut()[group.index()].pop();
         // SAFETY: OpenSSL's own functions in their documented order.
         recycled.or_else(|| unsafe { make(group) })
     }
@@ -238,7 +238,7 @@ pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pke
                 && let Some(runtime) = Runtime::existing()
             {
                 let mut stock = runtime.exchange.stock.borrow_mut();
-                let stock = &mut stock[tag.group as usize];
+                let stock = &mut stock[tag.group.index()];
                 if stock.len() < STOCK {
                     return stock.push(pkey);
                 }

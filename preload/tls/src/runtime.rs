@@ -19,9 +19,10 @@ use core::ptr::{null, null_mut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hasten_crypto::{Algorithm, LANES};
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{Engine, LANES, Operation, Request, Verdict};
+use crate::batch::{Engine, Operation, Request, Verdict};
 use crate::clock::now;
 use crate::config;
 use crate::device::{self, Device};
@@ -95,7 +96,7 @@ pub(crate) struct Runtime {
     running: Cell<*const Handshake>,
     /// The SSL whose handshake function is running, in a slice or not, and how deep on the stack.
     driving: Cell<(*mut Ssl, usize)>,
-    queues: [Queue; crate::batch::ALGORITHMS],
+    queues: [Queue; Algorithm::COUNT],
     waiting: Cell<u32>,
     pub(crate) ready: ReadyRing,
     /// All that are suspended.

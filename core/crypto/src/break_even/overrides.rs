@@ -4,8 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
+use hasten_names::Algorithm;
+
 use super::BreakEven;
-use crate::algorithm::Algorithm;
 
 /// Group sizes that measurement does not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

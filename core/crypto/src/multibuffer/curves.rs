@@ -3,9 +3,10 @@
 use std::array;
 use std::ptr;
 
-use super::{LANES, LaneStatus, ffi};
+use hasten_names::{Curve, LANES};
+
+use super::{LaneStatus, ffi};
 use crate::ecdsa::LIMBS;
-use crate::group::Curve;
 use crate::memory::wipe_limbs;
 use crate::order::{self, Order};
 use crate::random::{self, Random};

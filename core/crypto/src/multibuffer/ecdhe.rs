@@ -1,10 +1,11 @@
 //! Ephemeral Diffie-Hellman: key pairs and shared secrets.
 
+use hasten_names::{Curve, Group, LANES};
+
 use super::curves::{public_points, random_scalars, shared_secrets};
-use super::{LANES, LaneStatus, Scratch, ffi, x25519};
+use super::{LaneStatus, Scratch, ffi, x25519};
 use crate::Ifma;
 use crate::ecdhe::{KeyPair, KeyPairBytes};
-use crate::group::{Curve, Group};
 use crate::memory::{Plain, constant_time_eq, wipe};
 use crate::order;
 use crate::random::Random;

@@ -1,10 +1,11 @@
 //! ECDSA signatures, each with a nonce of its own key and message.
 
+use hasten_names::{Curve, LANES};
+
 use super::curves::{Lanes, public_points};
-use super::{LANES, LaneStatus, Scratch};
+use super::{LaneStatus, Scratch};
 use crate::Ifma;
 use crate::ecdsa::{EcKey, EcdsaSignature, LIMBS};
-use crate::group::Curve;
 use crate::hash::Hash;
 use crate::limbs;
 use crate::memory::{wipe, wipe_limbs};

@@ -6,7 +6,7 @@
 
 use std::ffi::c_int;
 
-use super::LANES;
+use hasten_names::LANES;
 
 /// One of [`OK`] … in four bits per lane.
 pub(super) type Status = u32;

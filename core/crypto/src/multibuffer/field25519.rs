@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 use std::mem::transmute;
 
-use super::LANES;
+use hasten_names::LANES;
 
 const BITS: u32 = 51;
 const LIMBS: usize = 5;

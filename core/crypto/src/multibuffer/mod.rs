@@ -20,6 +20,8 @@ mod x25519;
 
 use std::ffi::c_int;
 
+use hasten_names::LANES;
+
 use crate::Ifma;
 use crate::ecdsa::LIMBS;
 use crate::memory::{wipe, wipe_limbs};
@@ -28,9 +30,6 @@ use crate::rsa::RsaSize;
 pub use self::ecdhe::{DeriveLane, derive, keygen};
 pub use self::ecdsa::{EcdsaLane, ecdsa_sign};
 pub use self::rsa::{RsaLane, rsa_check, rsa_private};
-
-/// Operations in one batch.
-pub const LANES: usize = 8;
 
 /// Which lanes of a batch have a result: bit i is lane i.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 use std::array;
 use std::ptr;
 
-use super::{CacheLine, LANES, LaneStatus, Scratch, bits, ffi};
+use hasten_names::LANES;
+
+use super::{CacheLine, LaneStatus, Scratch, bits, ffi};
 use crate::Ifma;
 use crate::memory::{constant_time_eq, wipe};
 use crate::rsa::{RsaKey, RsaSize};

@@ -8,9 +8,9 @@ use std::arch::x86_64::{__m512i, _mm512_set1_epi64, _mm512_test_epi64_mask};
 use std::array;
 use std::mem::transmute;
 
-use super::LANES;
 use super::field25519::{Field, from_bytes, to_bytes};
 use crate::Ifma;
+use hasten_names::LANES;
 
 /// (486662 - 2) / 4, of the curve's equation.
 const A24: i64 = 121_665;

@@ -1,5 +1,7 @@
 //! Public-key operations by devices: the interface.
 
+pub use hasten_names::Curve;
+
 use super::Failure;
 use crate::fault::Fault;
 
@@ -12,22 +14,6 @@ pub enum Operation<'a> {
     Multiply { curve: Curve, scalar: &'a [u8], point: Point<'a> },
     /// The result is u.
     X25519 { scalar: &'a [u8; 32], point: Option<&'a [u8; 32]> },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Curve {
-    P256,
-    P384,
-}
-
-impl Curve {
-    /// Bytes of a coordinate.
-    pub const fn length(self) -> usize {
-        match self {
-            Self::P256 => 32,
-            Self::P384 => 48,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -78,18 +78,18 @@ fn both_sides_of_an_exchange_agree_on_every_curve() {
     let before = control.operations();
     assert_ne!(agree(&mut engine).unwrap(), [0; 32]);
     for curve in [Curve::P256, Curve::P384] {
-        let (a, b) = (vec![0x31; curve.length()], vec![0x17; curve.length()]);
+        let (a, b) = (vec![0x31; curve.bytes()], vec![0x17; curve.bytes()]);
         let base = |scalar| Operation::Multiply { curve, scalar, point: Point::Base };
         let results = run(&mut engine, &[base(&a), base(&b)]);
         let [a_public, b_public] = [0, 1].map(|ticket| results[&ticket].clone().unwrap());
         let at = |scalar, point: &'static [u8]| {
-            let (x, y) = point.split_at(curve.length());
+            let (x, y) = point.split_at(curve.bytes());
             Operation::Multiply { curve, scalar, point: Point::At(x, y) }
         };
         let (a_public, b_public) = (a_public.leak(), b_public.leak());
         let results = run(&mut engine, &[at(&a, b_public), at(&b, a_public)]);
         assert_eq!(results[&0], results[&1]);
-        assert_eq!(results[&0].as_ref().unwrap().len(), 2 * curve.length());
+        assert_eq!(results[&0].as_ref().unwrap().len(), 2 * curve.bytes());
     }
     assert_eq!(control.operations(), before + 12);
 }

@@ -70,7 +70,7 @@ impl BreakEven {
     /// What the two costs say: the smallest group that costs more one by one than as a batch, or one more than there are
     /// lanes.
     pub fn measured_lanes(&self) -> Option<u64> {
-        let never = LANES as u64 + 1;
+        let never = hasten_names::NEVER as u64;
         Some((self.batch_ns.checked_div(self.scalar_ns)? + 1).min(never))
     }
 

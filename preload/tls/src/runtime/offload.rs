@@ -5,13 +5,13 @@
 
 use core::ptr::null_mut;
 
-use hasten_crypto::{Algorithm, RsaSize};
+use hasten_crypto::{Algorithm, LANES, RsaSize};
 use hasten_device::Refusal;
 use hasten_device::clock::thread_cpu_ns;
 use hasten_telemetry::{Event, Reason, slot};
 
 use super::{Queue, Runtime};
-use crate::batch::{LANES, Operation, Verdict, Work};
+use crate::batch::{Operation, Verdict, Work};
 use crate::device::{Ended, List};
 
 impl Runtime {

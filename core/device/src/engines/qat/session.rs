@@ -181,7 +181,7 @@ impl Qat {
                     Point::Base => curves::base_point(curve),
                     Point::At(x, y) => (x, y),
                 };
-                let length = curve.length();
+                let length = curve.bytes();
                 if [scalar, x, y].iter().any(|number| number.len() != length) {
                     return None;
                 }

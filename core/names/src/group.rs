@@ -1,12 +1,14 @@
 //! The groups of ephemeral Diffie-Hellman and the curves of ECDSA.
 
-use crate::algorithm::Algorithm;
+use crate::Algorithm;
+use crate::vocabulary::names;
 
-/// A NIST curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Curve {
-    P256,
-    P384,
+names! {
+    /// A NIST curve.
+    Curve {
+        P256 => "p-256",
+        P384 => "p-384",
+    }
 }
 
 impl Curve {
@@ -26,19 +28,18 @@ impl Curve {
     }
 }
 
-/// A group of ephemeral Diffie-Hellman.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Group {
-    X25519,
-    P256,
-    P384,
+names! {
+    /// A group of ephemeral Diffie-Hellman.
+    Group {
+        X25519 => "x25519",
+        P256 => "p-256",
+        P384 => "p-384",
+    }
 }
 
 impl Group {
     pub const MAX_PRIVATE: usize = 48;
     pub const MAX_PUBLIC: usize = 97;
-
-    pub const ALL: [Self; 3] = [Self::X25519, Self::P256, Self::P384];
 
     /// Bytes of a private key: raw for X25519, a big-endian scalar otherwise.
     pub const fn private_len(self) -> usize {
@@ -75,6 +76,28 @@ impl Group {
             Self::X25519 => Algorithm::X25519Derive,
             Self::P256 => Algorithm::P256Derive,
             Self::P384 => Algorithm::P384Derive,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_keys_are_as_long_as_said() {
+        assert_eq!(Group::ALL.map(Group::private_len).into_iter().max(), Some(Group::MAX_PRIVATE));
+        assert_eq!(Group::ALL.map(Group::public_len).into_iter().max(), Some(Group::MAX_PUBLIC));
+    }
+
+    #[test]
+    fn operations_have_the_names_of_their_groups() {
+        for group in Group::ALL {
+            assert_eq!(group.keygen().as_str(), format!("{group}-keygen"));
+            assert_eq!(group.derive().as_str(), format!("{group}-derive"));
+        }
+        for curve in Curve::ALL {
+            assert_eq!(curve.sign().as_str(), format!("{curve}-sign"));
         }
     }
 }
