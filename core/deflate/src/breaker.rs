@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hasten_device::breaker::{Breaker, Permit, Settings, View};
-pub use hasten_device::{Fault, breaker::State};
+use hasten_device::{BreakerState, Fault};
 
 use crate::engine::EngineKind;
 
@@ -78,7 +78,7 @@ pub fn view(kind: EngineKind) -> View {
 }
 
 pub fn is_closed(kind: EngineKind) -> bool {
-    view(kind).state == State::Closed
+    view(kind).state == BreakerState::Closed
 }
 
 #[cfg(not(test))]

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::fault::Fault;
+use crate::{BreakerState, Fault};
 
 /// How long it stays open, and what closes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,27 +38,6 @@ impl Default for Settings {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum State {
-    Closed = 0,
-    Open = 1,
-    HalfOpen = 2,
-    /// By hand.
-    Disabled = 3,
-}
-
-impl State {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half-open",
-            Self::Disabled => "disabled",
-        }
-    }
-}
-
 /// The right to ask the engine once. Its outcome is reported with [`Breaker::succeeded`] or [`Breaker::failed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a probe that is not reported holds up the next one"]
@@ -77,7 +56,7 @@ impl Permit {
 /// What a breaker shows to those who look on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
-    pub state: State,
+    pub state: BreakerState,
     /// What opened it the last time.
     pub fault: Option<Fault>,
     /// When its state last changed, in nanoseconds.
@@ -122,16 +101,16 @@ impl Breaker {
             return Some(Permit { probe: None });
         }
         let now = Word::decode(word);
-        if now.state == State::Closed {
+        if now.state == BreakerState::Closed {
             return Some(Permit { probe: None });
         }
         // Open until its time, and half open while a probe is out.
-        let is_waiting = now.state == State::Open || now.probing;
+        let is_waiting = now.state == BreakerState::Open || now.probing;
         if is_waiting && milliseconds(now_ns) < now.until_ms {
             return None;
         }
         let next = Word {
-            state: State::HalfOpen,
+            state: BreakerState::HalfOpen,
             probing: true,
             probe: now.probe.wrapping_add(1) & Word::PROBE,
             until_ms: milliseconds(now_ns).saturating_add(whole_milliseconds(self.settings.lease)),
@@ -144,7 +123,7 @@ impl Breaker {
     pub fn succeeded(&self, permit: Permit, now_ns: u64) {
         let Some(probe) = permit.probe else { return };
         self.update(now_ns, |now| {
-            if now.state != State::HalfOpen || !now.probing || now.probe != probe {
+            if now.state != BreakerState::HalfOpen || !now.probing || now.probe != probe {
                 return None;
             }
             let good = now.good + 1;
@@ -158,10 +137,10 @@ impl Breaker {
     /// The engine did not.
     pub fn failed(&self, permit: Permit, fault: Fault, now_ns: u64) {
         self.update(now_ns, |now| match (permit.probe, now.state) {
-            (None, State::Closed) => Some(self.opening(now, fault, 0, now_ns)),
+            (None, BreakerState::Closed) => Some(self.opening(now, fault, 0, now_ns)),
             // Several operations were under way when it opened; one fault is one fault.
             (None, _) => None,
-            (Some(probe), State::HalfOpen) if now.probing && now.probe == probe => {
+            (Some(probe), BreakerState::HalfOpen) if now.probing && now.probe == probe => {
                 Some(self.opening(now, fault, (now.step + 1).min(Word::STEP), now_ns))
             }
             (Some(_), _) => None,
@@ -186,8 +165,8 @@ impl Breaker {
         let word = Word::decode(self.word.load(Ordering::Acquire));
         let is_disabled = self.disabled.load(Ordering::Relaxed);
         View {
-            state: if is_disabled { State::Disabled } else { word.state },
-            fault: Fault::from_number(word.fault),
+            state: if is_disabled { BreakerState::Disabled } else { word.state },
+            fault: Fault::from_number(word.fault.into()),
             since_ns: self.since_ns.load(Ordering::Relaxed),
             probe_ns: word.until_ms.saturating_mul(1_000_000),
             opened: self.opened.load(Ordering::Relaxed),
@@ -197,11 +176,11 @@ impl Breaker {
     fn opening(&self, now: Word, fault: Fault, step: u8, now_ns: u64) -> Word {
         let interval = self.interval(step, now.probe);
         Word {
-            state: State::Open,
+            state: BreakerState::Open,
             probing: false,
             good: 0,
             step,
-            fault: fault as u8,
+            fault: fault.number(),
             probe: now.probe,
             until_ms: milliseconds(now_ns).saturating_add(interval),
         }
@@ -229,12 +208,12 @@ impl Breaker {
         }
     }
 
-    fn change(&self, word: u64, next: Word, before: State, now_ns: u64) -> bool {
+    fn change(&self, word: u64, next: Word, before: BreakerState, now_ns: u64) -> bool {
         let taken =
             self.word.compare_exchange(word, next.encode(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if taken && before != next.state {
             self.since_ns.store(now_ns, Ordering::Relaxed);
-            if before == State::Closed {
+            if before == BreakerState::Closed {
                 self.opened.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -245,10 +224,11 @@ impl Breaker {
 /// All that has to change at once: 2 bits of state, 1 probing, 5 good, 5 step, 5 fault, 6 probe, 40 milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Word {
-    state: State,
+    state: BreakerState,
     probing: bool,
     good: u8,
     step: u8,
+    /// Its number; 0: none yet.
     fault: u8,
     /// Tells the probe that is out from one whose place it has taken.
     probe: u8,
@@ -257,40 +237,47 @@ struct Word {
 }
 
 impl Word {
-    const CLOSED: Self =
-        Self { state: State::Closed, probing: false, good: 0, step: 0, fault: 0, probe: 0, until_ms: 0 };
+    const CLOSED: Self = Self {
+        state: BreakerState::Closed,
+        probing: false,
+        good: 0,
+        step: 0,
+        fault: 0,
+        probe: 0,
+        until_ms: 0,
+    };
     const GOOD: u8 = 31;
     const STEP: u8 = 31;
     const PROBE: u8 = 63;
+    const FAULT: u8 = 31;
     /// 34 years.
     const LATEST: u64 = (1 << 40) - 1;
 
     fn encode(self) -> u64 {
-        self.state as u64
+        self.state.index() as u64
             | (self.probing as u64) << 2
             | u64::from(self.good & Self::GOOD) << 3
             | u64::from(self.step & Self::STEP) << 8
-            | u64::from(self.fault & 31) << 13
+            | u64::from(self.fault & Self::FAULT) << 13
             | u64::from(self.probe & Self::PROBE) << 18
             | self.until_ms.min(Self::LATEST) << 24
     }
 
     fn decode(word: u64) -> Self {
         Self {
-            state: match word & 3 {
-                0 => State::Closed,
-                1 => State::Open,
-                _ => State::HalfOpen,
-            },
+            state: BreakerState::ALL[(word & 3) as usize],
             probing: word >> 2 & 1 == 1,
             good: (word >> 3) as u8 & Self::GOOD,
             step: (word >> 8) as u8 & Self::STEP,
-            fault: (word >> 13) as u8 & 31,
+            fault: (word >> 13) as u8 & Self::FAULT,
             probe: (word >> 18) as u8 & Self::PROBE,
             until_ms: word >> 24,
         }
     }
 }
+
+// The bits of the word have room for all of them.
+const _: () = assert!(BreakerState::COUNT == 4 && Fault::COUNT <= Word::FAULT as usize);
 
 const fn milliseconds(ns: u64) -> u64 {
     ns / 1_000_000

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Fault;
 use crate::breaker::{Breaker, Permit, View};
 use crate::clock::now_ns;
 use crate::discovery::DeviceKind;
-use crate::fault::Fault;
 use crate::root::Root;
 use crate::watch::{LOOK, Watch, tell};
 use crate::worker::{Serve, Worker};

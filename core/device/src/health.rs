@@ -1,7 +1,7 @@
 //! How a device is doing: what changes from one look to the next.
 
+use crate::Fault;
 use crate::discovery::{Device, DeviceKind, Heartbeat, Qat, Unit, heartbeat, qat_debugfs};
-use crate::fault::Fault;
 use crate::root::Root;
 use crate::watch::Watch;
 

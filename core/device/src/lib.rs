@@ -2,7 +2,7 @@
 //!
 //! A device is never trusted. Every call of its library is bounded in time, every engine answers a question with a known
 //! answer before it is asked a real one, and a [`breaker::Breaker`] in front of it decides whether it is asked at all. What
-//! a device does not do, the caller does in software: a [`fault::Fault`] is never more than a reason for that.
+//! a device does not do, the caller does in software: a [`Fault`] is never more than a reason for that.
 //!
 //! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc and the names
 //! alone, never panics, never logs, and allocates when a device is opened, not when it is used.
@@ -17,7 +17,6 @@ pub mod clock;
 pub mod discovery;
 #[allow(unsafe_code)]
 pub mod engines;
-pub mod fault;
 pub mod guard;
 pub mod health;
 #[allow(unsafe_code)]
@@ -30,9 +29,11 @@ pub mod watch;
 #[allow(unsafe_code)]
 pub mod worker;
 
+/// The vocabulary of breakers.
+pub use hasten_names::{BreakerState, Fault};
+
 pub use breaker::Breaker;
 pub use discovery::{Device, DeviceKind};
-pub use fault::Fault;
 pub use guard::{Limits, Refusal};
 pub use library::{Library, LibraryError};
 pub use root::Root;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::BreakerState;
 use crate::answers;
-use crate::breaker::{Breaker, Settings, State, View};
+use crate::breaker::{Breaker, Settings, View};
 use crate::clock::now_ns;
 use crate::discovery::{DeviceKind, Discovery};
 use crate::engines::crypto::Operation;
@@ -86,7 +87,7 @@ fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
         if ready {
             return Ok(());
         }
-        if let (State::Open, Some(fault)) = (view.state, view.fault) {
+        if let (BreakerState::Open, Some(fault)) = (view.state, view.fault) {
             return Err(format!("the known answer was not given: {fault}"));
         }
         if now_ns() > deadline {

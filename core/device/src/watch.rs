@@ -5,8 +5,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::Fault;
 use crate::discovery::{Device, DeviceKind, Discovery, Heartbeat, heartbeat, qat_debugfs};
-use crate::fault::Fault;
 use crate::root::Root;
 
 /// How often drivers are asked how their devices are. They ask the devices not much more often themselves.

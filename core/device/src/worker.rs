@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::fault::Fault;
+use crate::Fault;
 
 /// Threads of the workers of one engine in this process, stuck ones included. More are not started.
 const MOST: usize = 16;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hasten_device::Fault;
-use hasten_device::breaker::{Breaker, Permit, Settings, State};
+use hasten_device::breaker::{Breaker, Permit, Settings};
+use hasten_device::{BreakerState, Fault};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -158,9 +158,9 @@ fn reports(breaker: &Breaker, model: &mut Model, permit: Permit, good: bool) -> 
 fn agrees(breaker: &Breaker, model: &Model) -> Result<(), TestCaseError> {
     let view = breaker.view();
     prop_assert_eq!(view.opened, model.opened);
-    prop_assert_eq!(view.state == State::Disabled, model.disabled);
+    prop_assert_eq!(view.state == BreakerState::Disabled, model.disabled);
     if !model.disabled {
-        prop_assert_eq!(view.state == State::Closed, model.failures.is_none(), "{:?}", model);
+        prop_assert_eq!(view.state == BreakerState::Closed, model.failures.is_none(), "{:?}", model);
     }
     prop_assert_eq!(view.fault.is_some(), model.opened > 0);
     prop_assert_eq!(view.probe_ns == 0, model.failures.is_none());
@@ -214,7 +214,7 @@ fn many_threads_open_it_once() {
         }
     });
     let view = breaker.view();
-    assert_eq!((view.state, view.opened, view.fault), (State::Open, 1, Some(Fault::QueueFull)));
+    assert_eq!((view.state, view.opened, view.fault), (BreakerState::Open, 1, Some(Fault::QueueFull)));
     assert_eq!(view.since_ns, 5 * MS);
 }
 
@@ -231,10 +231,10 @@ fn comes_back_after_good_probes_and_starts_again_with_the_shortest_interval() {
     for _ in 0..3 {
         let probe = breaker.admit(now).unwrap();
         assert!(probe.is_probe());
-        assert_eq!(breaker.view().state, State::HalfOpen);
+        assert_eq!(breaker.view().state, BreakerState::HalfOpen);
         breaker.succeeded(probe, now);
     }
-    assert_eq!(breaker.view().state, State::Closed);
+    assert_eq!(breaker.view().state, BreakerState::Closed);
     breaker.trip(Fault::Error, now);
     assert!(breaker.view().probe_ns - now <= 120 * MS);
 }

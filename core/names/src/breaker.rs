@@ -39,25 +39,25 @@ impl BreakerState {
 }
 
 names! {
-    /// Why a breaker opened. On the page it is one more than its index here; 0 is none.
+    /// What went wrong with one operation or with a device, and so opened a breaker. On the page is its number.
     Fault {
-        /// The engine said that it failed.
+        /// The engine, or its library, answered with an error.
         Error => "error",
-        /// It did not answer in time.
+        /// It did not answer within the time that was allowed.
         TimedOut => "timed-out",
-        /// It took nothing more for too long.
+        /// It took no more work, again and again.
         QueueFull => "queue-full",
-        /// Its result was wrong.
+        /// Its answer was wrong or incomplete.
         BadOutput => "bad-output",
-        /// The device's own sign of life stopped.
+        /// The driver says that the device's firmware does not answer.
         HeartbeatLost => "heartbeat-lost",
-        /// The device is not there any more.
+        /// The device has gone away.
         Gone => "gone",
-        /// It could not be started.
+        /// The engine, its library or a session could not be started.
         Init => "init",
-        /// It ended in the middle of the work.
+        /// It ended in the middle of the work, in a way that it should not be able to.
         Crashed => "crashed",
-        /// There was no instance or queue left for this process.
+        /// There was no instance or queue left for this process; devices say [`Self::Init`] to that so far.
         NoInstance => "no-instance",
     }
 }

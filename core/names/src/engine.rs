@@ -27,7 +27,7 @@ names! {
 }
 
 names! {
-    /// What an engine is made of. On the page it is one more than its index here.
+    /// What an engine is made of. On the page is its number.
     EngineClass {
         Software => "software",
         Device => "device",

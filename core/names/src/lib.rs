@@ -39,9 +39,11 @@ mod tests {
             ($($Name:ident)*) => { $(
                 for (at, one) in $Name::ALL.into_iter().enumerate() {
                     assert_eq!((one.index(), $Name::from_index(at)), (at, Some(one)), "{one}");
+                    assert_eq!((usize::from(one.number()), $Name::from_number(at + 1)), (at + 1, Some(one)), "{one}");
                     assert_eq!($Name::from_name(one.as_str()), Some(one), "{one}");
                 }
-                assert_eq!(($Name::from_index($Name::COUNT), $Name::from_name("")), (None, None));
+                assert_eq!(($Name::from_index($Name::COUNT), $Name::from_number($Name::COUNT + 1)), (None, None));
+                assert_eq!(($Name::from_number(0), $Name::from_name("")), (None, None));
             )* };
         }
         with_each!(check);
@@ -84,11 +86,11 @@ mod tests {
         let reasons = Reason::ALL.iter().map(|r| row(r.index(), r.as_str()));
         let events = Event::ALL.iter().map(|e| row(e.index(), e.as_str()));
         let engines = Engine::ALL.iter().map(|e| row(e.index(), e.as_str()));
-        let faults = Fault::ALL.iter().map(|f| row(f.index() + 1, f.as_str()));
+        let faults = Fault::ALL.iter().map(|f| row(f.number().into(), f.as_str()));
         let states =
             BreakerState::ALL.iter().map(|s| format!("| {} | `{s}` | {} |", s.index(), s.in_words()));
-        let suspensions = Suspension::ALL.iter().map(|s| row(s.index() + 1, s.as_str()));
-        let doubts = Doubt::ALL.iter().map(|d| row(d.index() + 1, d.as_str()));
+        let suspensions = Suspension::ALL.iter().map(|s| row(s.number().into(), s.as_str()));
+        let doubts = Doubt::ALL.iter().map(|d| row(d.number().into(), d.as_str()));
         let rows = reasons.chain(events).chain(engines).chain(faults).chain(states);
         for row in rows.chain(suspensions).chain(doubts) {
             assert!(manual.contains(&row), "{row}");

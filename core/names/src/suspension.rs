@@ -3,7 +3,7 @@
 use crate::vocabulary::names;
 
 names! {
-    /// Whether a process puts handshakes aside. On the page it is one more than its index here; 0 is not told.
+    /// Whether a process puts handshakes aside. On the page is its number.
     Suspension {
         /// It does: hasten's tests run this very program.
         Proven => "proven",
@@ -17,7 +17,7 @@ names! {
 }
 
 names! {
-    /// Why a process puts no handshake aside any more. On the page it is one more than its index here; 0 is none.
+    /// Why a process puts no handshake aside any more. On the page is its number.
     Doubt {
         /// A suspended handshake was called by another thread than its own.
         ForeignThread => "foreign-thread",

@@ -25,6 +25,16 @@ macro_rules! names {
                 if index < Self::COUNT { Some(Self::ALL[index]) } else { None }
             }
 
+            /// Its index and one more, which leaves 0 for none.
+            pub const fn number(self) -> u8 {
+                self as u8 + 1
+            }
+
+            /// What has this number; the inverse of [`Self::number`].
+            pub const fn from_number(number: usize) -> Option<Self> {
+                if number == 0 { None } else { Self::from_index(number - 1) }
+            }
+
             /// The stable name, as shown to people and written to JSON.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$Variant => $text,)+ }

@@ -89,7 +89,7 @@ pub struct Slot {
     pub(crate) owner: AtomicU64,
     /// How many writers have had this slot.
     pub(crate) owners: AtomicU64,
-    /// Byte 0 is a [`crate::Suspension`] and one more, byte 1 a [`crate::Doubt`] and one more.
+    /// Byte 0 is the number of a [`crate::Suspension`], byte 1 of a [`crate::Doubt`].
     pub(crate) suspension: AtomicU64,
     /// `CLOCK_BOOTTIME` of its last change.
     pub(crate) suspension_since_ns: AtomicU64,
@@ -121,7 +121,7 @@ pub(crate) struct EngineCells {
     pub(crate) bytes_out: AtomicU64,
     pub(crate) busy_ns: AtomicU64,
     pub(crate) opened: AtomicU64,
-    /// Byte 0 is a [`crate::BreakerState`], byte 1 the last [`crate::Fault`] and one more.
+    /// Byte 0 is the index of a [`crate::BreakerState`], byte 1 the number of the last [`crate::Fault`].
     pub(crate) state: AtomicU64,
     /// `CLOCK_BOOTTIME` of the last change; 0: this writer has not looked at the engine yet.
     pub(crate) since_ns: AtomicU64,

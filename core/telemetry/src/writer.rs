@@ -192,7 +192,7 @@ impl Page {
         let cell = &self.header.engines[engine.index()];
         cell.name.store(engine.as_str().as_bytes());
         cell.device.store(device.as_bytes());
-        cell.class.store(class.index() as u32 + 1, Relaxed);
+        cell.class.store(class.number().into(), Relaxed);
         cell.timeout_ns.store(timeout_ns, Relaxed);
         cell.present.store(1, Release);
     }
@@ -311,7 +311,7 @@ impl Slot {
     #[inline]
     pub fn engine_state(&self, engine: Engine, state: BreakerState, fault: Option<Fault>, probe_ns: u64) {
         let cells = &self.engines[engine.index()];
-        let word = state as u64 | fault.map_or(0, |fault| fault as u64 + 1) << 8;
+        let word = state.index() as u64 | fault.map_or(0, |fault| u64::from(fault.number())) << 8;
         // The last word is 0 only until the first report.
         if cells.state.load(Relaxed) != word
             || cells.probe_ns.load(Relaxed) != probe_ns
@@ -334,7 +334,7 @@ impl Slot {
     /// Says whether this process puts handshakes aside, and why not any more. Cheap enough for every handshake: saying
     /// the same again changes nothing.
     pub fn suspension(&self, suspension: Suspension, doubt: Option<Doubt>) {
-        let word = (suspension as u64 + 1) | doubt.map_or(0, |doubt| doubt as u64 + 1) << 8;
+        let word = u64::from(suspension.number()) | doubt.map_or(0, |doubt| u64::from(doubt.number())) << 8;
         if self.suspension.load(Relaxed) != word {
             self.suspension_since_ns.store(moment(), Relaxed);
             self.suspension.store(word, Relaxed);

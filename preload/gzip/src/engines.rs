@@ -9,7 +9,7 @@ use hasten_deflate::engine::EngineKind;
 use hasten_deflate::stream::{Tally, Work};
 use hasten_deflate::{breaker, select};
 use hasten_device::watch;
-use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Fault, Slot};
+use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Slot};
 
 /// With their rows on the page. The original needs none: it is what is left.
 const ENGINES: [(EngineKind, Engine); 3] = [
@@ -63,14 +63,12 @@ pub(crate) fn report(slot: &Slot) {
             continue;
         }
         let view = breaker::view(kind);
-        let (state, probe) = match BreakerState::from_index(view.state as usize) {
+        let (state, probe) = match view.state {
             _ if hasten_telemetry::is_disabled(engine) => (BreakerState::Disabled, 0),
-            Some(BreakerState::Open) => (BreakerState::Open, boot_ns() + view.probe_ns),
-            Some(state) => (state, 0),
-            None => (BreakerState::Closed, 0),
+            BreakerState::Open => (BreakerState::Open, boot_ns() + view.probe_ns),
+            state => (state, 0),
         };
-        let fault = view.fault.and_then(|fault| Fault::from_index(fault as usize - 1));
-        slot.engine_state(engine, state, fault, probe);
+        slot.engine_state(engine, state, view.fault, probe);
     }
     for active in devices::active() {
         report_device(slot, active);
@@ -81,14 +79,12 @@ fn report_device(slot: &Slot, active: &Active) {
     let engine = row(active.engine);
     make_known(active, engine);
     let view = active.view();
-    let (state, probe) = match BreakerState::from_index(view.state as usize) {
+    let (state, probe) = match view.state {
         _ if hasten_telemetry::is_disabled(engine) => (BreakerState::Disabled, 0),
-        Some(BreakerState::Open) => (BreakerState::Open, view.probe_ns),
-        Some(state) => (state, 0),
-        None => (BreakerState::Closed, 0),
+        BreakerState::Open => (BreakerState::Open, view.probe_ns),
+        state => (state, 0),
     };
-    let fault = view.fault.and_then(|fault| Fault::from_index(fault as usize - 1));
-    slot.engine_state(engine, state, fault, probe);
+    slot.engine_state(engine, state, view.fault, probe);
 }
 
 /// Devices are found with the first input that is for one, which may be in any of the processes that share the page.
@@ -142,8 +138,6 @@ const _: () = assert!(EngineKind::ALL.len() == ENGINES.len() + 1);
 
 #[cfg(test)]
 mod tests {
-    use hasten_deflate::breaker::State;
-
     use super::*;
 
     #[test]
@@ -153,14 +147,6 @@ mod tests {
         }
         for device in DeviceEngine::ALL {
             assert_eq!(device.as_str(), row(device).as_str());
-        }
-        for fault in breaker::Fault::ALL {
-            let shown = Fault::from_index(fault as usize - 1).map(Fault::as_str);
-            assert_eq!(shown, Some(fault.as_str()));
-        }
-        for state in [State::Closed, State::Open, State::HalfOpen, State::Disabled] {
-            let shown = BreakerState::from_index(state as usize).map(BreakerState::as_str);
-            assert_eq!(shown, Some(state.as_str()));
         }
     }
 }

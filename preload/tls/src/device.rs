@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use hasten_crypto::Algorithm;
-use hasten_device::breaker::{Breaker, Settings as BreakerSettings, State};
+use hasten_device::breaker::{Breaker, Settings as BreakerSettings};
 use hasten_device::clock::{now_ns, thread_cpu_ns};
 use hasten_device::discovery::{Discovery, Service};
 use hasten_device::engines::crypto::{Operation as Asked, RsaKey};
@@ -168,7 +168,7 @@ impl Device {
         let (true, Some(algorithm)) = (is_wished(), self.signs.get()) else { return false };
         let Some(found) = found().filter(|found| is_in_service(found)) else { return false };
         let view = found.breaker.view();
-        (view.state != State::Open || now_ns() >= view.probe_ns)
+        (view.state != BreakerState::Open || now_ns() >= view.probe_ns)
             && (found.forced || found.costs.is_cheaper(algorithm, 1, software_ns(algorithm)))
     }
 
@@ -322,12 +322,10 @@ fn report(found: &Found) {
         slot().engine_ran(ENGINE, &EngineWork { opened: news.into(), ..EngineWork::default() });
         slot().event_n(Event::BreakerOpened, news.into());
     }
-    let (state, probe) = match BreakerState::from_index(view.state as usize) {
+    let (state, probe) = match view.state {
         _ if hasten_telemetry::is_disabled(ENGINE) => (BreakerState::Disabled, 0),
-        Some(BreakerState::Open) => (BreakerState::Open, view.probe_ns),
-        Some(state) => (state, 0),
-        None => (BreakerState::Closed, 0),
+        BreakerState::Open => (BreakerState::Open, view.probe_ns),
+        state => (state, 0),
     };
-    let fault = view.fault.and_then(|fault| hasten_telemetry::Fault::from_index(fault as usize - 1));
-    slot().engine_state(ENGINE, state, fault, probe);
+    slot().engine_state(ENGINE, state, view.fault, probe);
 }

@@ -3,7 +3,7 @@
 pub use hasten_names::Curve;
 
 use super::Failure;
-use crate::fault::Fault;
+use crate::Fault;
 
 /// One operation. All numbers have the most significant byte first, except X25519's, which are as in RFC 7748.
 #[derive(Debug, Clone, Copy)]

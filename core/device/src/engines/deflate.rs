@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Failure, Folder};
+use crate::Fault;
 use crate::answers;
 use crate::breaker::{Breaker, View};
 use crate::discovery::DeviceKind;
-use crate::fault::Fault;
 use crate::guard::{Engine, Guard, Limits, Refusal};
 use crate::root::Root;
 use crate::worker::Serve;

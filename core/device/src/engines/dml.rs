@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::job::{Dialect, Functions, Job};
 use super::{Failure, Folder};
+use crate::Fault;
 use crate::break_even::{BreakEven, Side};
 use crate::breaker::{Breaker, View};
 use crate::clock::now_ns;
 use crate::discovery::DeviceKind;
-use crate::fault::Fault;
 use crate::guard::{Engine, Guard, Limits, Refusal};
 use crate::library::{Known, Library, LibraryError};
 use crate::worker::Serve;

@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, c_int};
 use std::time::Duration;
 
-use crate::fault::Fault;
+use crate::Fault;
 use crate::library::{Library, LibraryError};
 use crate::pause::Pause;
 

@@ -11,7 +11,7 @@ pub mod qpl;
 
 use std::path::PathBuf;
 
-use crate::fault::Fault;
+use crate::Fault;
 
 /// What an engine says of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
 use super::deflate::DeflateDevice;
 use super::{Failure, Folder};
+use crate::Fault;
 use crate::discovery::DeviceKind;
-use crate::fault::Fault;
 use crate::library::{Known, Library, LibraryError};
 
 pub const LIBRARY: Known = Known {

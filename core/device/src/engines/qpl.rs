@@ -7,8 +7,8 @@ use std::ffi::{CStr, c_char};
 use super::deflate::DeflateDevice;
 use super::job::{Dialect, Functions, Job};
 use super::{Failure, Folder};
+use crate::Fault;
 use crate::discovery::DeviceKind;
-use crate::fault::Fault;
 use crate::library::{Known, Library, LibraryError};
 
 pub const LIBRARY: Known = Known {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use hasten_device::breaker::State;
 use hasten_device::engines::dml::{Copier, SMALLEST, look};
-use hasten_device::{Fault, Limits, Refusal};
+use hasten_device::{BreakerState, Fault, Limits, Refusal};
 
 use crate::control::{Control, Injected, Simulated, libraries};
 use crate::{PATIENT, breaker, limits, wait_for};
@@ -74,7 +73,7 @@ fn every_fault_is_noticed_and_the_engine_comes_back() {
         let failed = engine.view().probe_ns;
         wait_for("a probe has failed", || {
             let _ = engine.is_ready();
-            engine.view().probe_ns > failed && engine.view().state == State::Open
+            engine.view().probe_ns > failed && engine.view().state == BreakerState::Open
         });
         control.inject(Injected::None);
         wait_for("the engine is back", || copy(&mut engine, SMALLEST).is_ok());

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
-use hasten_device::breaker::State;
 use hasten_device::engines::crypto::{Curve, Operation, Point};
 use hasten_device::engines::qat::{Crypto, Plan, look};
-use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root};
+use hasten_device::{BreakerState, DeviceKind, Fault, Limits, Refusal, Root};
 
 use crate::control::{Control, Injected, Simulated, libraries};
 use crate::deflate::{HEARTBEAT, QAT, machine};
@@ -103,7 +102,7 @@ fn a_full_ring_is_no_fault_as_long_as_results_come() {
     let results = run(&mut engine, &operations);
     assert_eq!(results.len(), 64);
     assert!(results.values().all(|result| result == &results[&0] && result.is_ok()));
-    assert_eq!(engine.view().state, State::Closed);
+    assert_eq!(engine.view().state, BreakerState::Closed);
 }
 
 #[test]
@@ -134,7 +133,7 @@ fn every_fault_ends_every_operation_and_the_engine_comes_back() {
         let failed = engine.view().probe_ns;
         wait_for("a probe has failed", || {
             let _ = engine.is_ready();
-            engine.view().probe_ns > failed && engine.view().state == State::Open
+            engine.view().probe_ns > failed && engine.view().state == BreakerState::Open
         });
         assert!(engine.submit(&operations[0], 0).is_err());
         control.inject(Injected::None);
@@ -153,7 +152,7 @@ fn wrong_results_do_not_pass_the_question() {
     engine.blame(Fault::BadOutput);
     wait_for("a probe has been answered wrongly", || {
         assert!(!engine.is_ready());
-        engine.view().state == State::Open && control.opened() > 1 && control.faulted() > 1
+        engine.view().state == BreakerState::Open && control.opened() > 1 && control.faulted() > 1
     });
     control.inject(Injected::None);
     wait_for("the engine is back", || engine.is_ready());
@@ -227,18 +226,18 @@ fn a_device_that_fails_takes_its_sessions_with_it() {
         fs::write(&file, good).unwrap();
         wait_for("the engine is back", || {
             let _ = engine.is_ready();
-            engine.view().state == State::Closed
+            engine.view().state == BreakerState::Closed
         });
 
         // Nobody asks it anything.
         fs::write(&file, bad).unwrap();
         wait_for("the opening is counted", || engine.view().opened == 2);
-        assert_eq!((engine.view().state, engine.view().fault), (State::Open, Some(fault)));
+        assert_eq!((engine.view().state, engine.view().fault), (BreakerState::Open, Some(fault)));
         let opened = control.opened();
         let failed = engine.view();
         wait_for("a probe has failed", || {
             assert!(!engine.is_ready());
-            engine.view().probe_ns > failed.probe_ns && engine.view().state == State::Open
+            engine.view().probe_ns > failed.probe_ns && engine.view().state == BreakerState::Open
         });
         assert_eq!(control.opened(), opened, "the device was left alone");
         fs::write(&file, good).unwrap();
@@ -278,7 +277,7 @@ fn what_the_device_was_not_made_for_is_declined() {
     let mut engine = ready(PATIENT);
     let wrong = Operation::Multiply { curve: Curve::P256, scalar: &[1; 31], point: Point::Base };
     assert_eq!(engine.submit(&wrong, 1), Err(Refusal::Declined));
-    assert_eq!((engine.in_flight(), engine.view().state), (0, State::Closed));
+    assert_eq!((engine.in_flight(), engine.view().state), (0, BreakerState::Closed));
 }
 
 #[test]

@@ -5,12 +5,11 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use hasten_device::breaker::State;
 use hasten_device::engines::deflate::{Deflate, DeflateDevice, Plan};
 use hasten_device::engines::qatzip::{self, QatZip};
 use hasten_device::engines::qpl::{self, Qpl};
 use hasten_device::watch::Watch;
-use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root};
+use hasten_device::{BreakerState, DeviceKind, Fault, Limits, Refusal, Root};
 
 use crate::control::{Control, Injected, Simulated, libraries};
 use crate::{PATIENT, SHORT, breaker, limits, wait_for};
@@ -72,7 +71,7 @@ fn meets<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
         let failed = engine.view();
         wait_for("a probe has failed", || {
             let _ = engine.is_ready();
-            engine.view().probe_ns > failed.probe_ns && engine.view().state == State::Open
+            engine.view().probe_ns > failed.probe_ns && engine.view().state == BreakerState::Open
         });
         assert!(matches!(compress(&mut engine), Err(Refusal::NotNow | Refusal::Fault(_))), "{injected:?}");
         if !matches!(injected, Injected::Hang | Injected::Slow) {
@@ -94,7 +93,7 @@ fn does_not_start<D: DeflateDevice>(control: &Control, faults: &[(Injected, Faul
         let mut engine = engine::<D>(PATIENT);
         wait_for("it has been tried twice", || {
             assert!(!engine.is_ready());
-            engine.view().fault == Some(expected) && engine.view().state != State::Closed
+            engine.view().fault == Some(expected) && engine.view().state != BreakerState::Closed
         });
         assert_eq!(compress(&mut engine).map_err(|refusal| refusal != Refusal::Declined), Err(true));
         control.inject(Injected::None);
@@ -129,7 +128,7 @@ fn works<D: DeflateDevice>(control: &Control) {
         assert!(unpacked[..length] == input[..length]);
         assert_eq!(control.operations(), before + 2);
     }
-    assert_eq!(engine.view().state, State::Closed);
+    assert_eq!(engine.view().state, BreakerState::Closed);
 }
 
 /// A client may send what it likes: no breaker opens.
@@ -141,7 +140,7 @@ fn declines_what_is_not_its_fault<D: DeflateDevice>() {
     assert_eq!(engine.compress(1, &vec![0; LARGEST + 1], &mut out), Err(Refusal::Declined));
     assert_eq!(engine.compress(1, &[], &mut out), Err(Refusal::Declined));
     let state = engine.view().state;
-    assert_eq!(state, State::Closed);
+    assert_eq!(state, BreakerState::Closed);
     compress(&mut engine).unwrap();
 }
 
@@ -272,13 +271,13 @@ fn notices<D: DeflateDevice>(control: &Control, fails: &[(Fault, &str, &str, &st
         fs::write(&file, bad).unwrap();
         // The state is there first: another thread may look before the opening is counted.
         wait_for("the opening is counted", || engine.view().opened == 1);
-        assert_eq!((engine.view().state, engine.view().fault), (State::Open, Some(fault)));
+        assert_eq!((engine.view().state, engine.view().fault), (BreakerState::Open, Some(fault)));
 
         let (opened, operations) = (control.opened(), control.operations());
         let failed = engine.view();
         wait_for("a probe has failed", || {
             assert!(!engine.is_ready());
-            engine.view().probe_ns > failed.probe_ns && engine.view().state == State::Open
+            engine.view().probe_ns > failed.probe_ns && engine.view().state == BreakerState::Open
         });
         assert_eq!(engine.view().fault, Some(fault));
         assert_eq!(
@@ -310,7 +309,7 @@ fn a_device_that_is_unplugged_is_noticed() {
     let mut engine = Deflate::<QatZip>::new(plan(Root::new(root.path())), breaker(), PATIENT, LARGEST);
     wait_for("the engine is ready", || engine.is_ready());
     fs::remove_dir_all(device).unwrap();
-    wait_for("the breaker is open", || engine.view().state == State::Open);
+    wait_for("the breaker is open", || engine.view().state == BreakerState::Open);
     assert_eq!(engine.view().fault, Some(Fault::Gone));
 }
 
@@ -340,7 +339,7 @@ fn an_engine_that_is_disabled_is_not_used() {
     breaker.disable();
     let before = control.operations();
     assert_eq!(compress(&mut engine), Err(Refusal::NotNow));
-    assert_eq!((control.operations(), engine.view().state), (before, State::Disabled));
+    assert_eq!((control.operations(), engine.view().state), (before, BreakerState::Disabled));
     breaker.enable();
     compress(&mut engine).unwrap();
 }

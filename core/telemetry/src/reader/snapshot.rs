@@ -235,7 +235,7 @@ impl Geometry {
         let info = |engine: &Engine| {
             let cell = offset_of!(Header, engines) + engine.index() * size_of::<EngineCell>();
             let class = header.u32(cell + offset_of!(EngineCell, class)) as usize;
-            let class = EngineClass::from_index(class.checked_sub(1)?)?;
+            let class = EngineClass::from_number(class)?;
             let device =
                 header.text(cell + offset_of!(EngineCell, device), cell + offset_of!(EngineCell, class));
             let timeout = Duration::from_nanos(header.u64(cell + offset_of!(EngineCell, timeout_ns)));
@@ -252,7 +252,7 @@ impl Geometry {
         let since = slot.u64(cells + offset_of!(EngineCells, since_ns));
         let probe = slot.u64(cells + offset_of!(EngineCells, probe_ns));
         let state = BreakerState::from_index((word & 0xff) as usize)?;
-        let fault = ((word >> 8 & 0xff) as usize).checked_sub(1).and_then(Fault::from_index);
+        let fault = Fault::from_number((word >> 8 & 0xff) as usize);
         (since != 0 && engine.index() < self.engines).then(|| EngineReport {
             state,
             fault,
@@ -263,10 +263,10 @@ impl Geometry {
 
     fn suspension(slot: &Words<'_>) -> Option<SuspensionReport> {
         let word = slot.u64(offset_of!(Slot, suspension));
-        let index = |byte: u64| ((byte & 0xff) as usize).checked_sub(1);
+        let number = |byte: u64| (byte & 0xff) as usize;
         Some(SuspensionReport {
-            state: Suspension::from_index(index(word)?)?,
-            doubt: index(word >> 8).and_then(Doubt::from_index),
+            state: Suspension::from_number(number(word))?,
+            doubt: Doubt::from_number(number(word >> 8)),
             since: Duration::from_nanos(slot.u64(offset_of!(Slot, suspension_since_ns))),
         })
     }

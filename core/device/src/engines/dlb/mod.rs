@@ -16,9 +16,9 @@ use self::session::Session;
 pub use self::session::look;
 use self::table::Table;
 use super::Folder;
+use crate::Fault;
 use crate::breaker::{Breaker, Permit, View};
 use crate::clock::now_ns;
-use crate::fault::Fault;
 use crate::guard::{Limits, Refusal};
 use crate::worker::{Serve, Worker};
 

@@ -7,7 +7,7 @@ use super::abi::{
     ANY_CLASS, COMBINED_CREDITS, DomainArguments, EVENT_ERROR, Event, Functions, Handle, LIBRARY,
     PortArguments, QueueArguments, UNORDERED,
 };
-use crate::fault::Fault;
+use crate::Fault;
 use crate::library::{Library, LibraryError};
 use crate::pause::Pause;
 

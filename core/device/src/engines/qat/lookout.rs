@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::Fault;
 use crate::breaker::Breaker;
 use crate::clock::now_ns;
 use crate::discovery::DeviceKind;
-use crate::fault::Fault;
 use crate::root::Root;
 use crate::watch::{LOOK, Watch, tell};
 use crate::worker::{Serve, Worker};
@@ -38,7 +38,7 @@ impl Lookout {
 
     /// What the last of them found.
     pub(super) fn fault(&self) -> Fault {
-        Fault::from_number(self.seen.fault.load(Ordering::Relaxed) as u8).unwrap_or(Fault::Gone)
+        Fault::from_number(self.seen.fault.load(Ordering::Relaxed) as usize).unwrap_or(Fault::Gone)
     }
 
     /// Starts the thread if this process has none. Who comes at the same moment relies on the other; a child that was forked at
@@ -80,7 +80,7 @@ impl Serve for Watchman {
     fn look(&mut self) -> bool {
         if let Err(fault) = self.watch.look() {
             self.breaker.trip(fault, now_ns());
-            self.seen.fault.store(fault as u32, Ordering::Relaxed);
+            self.seen.fault.store(fault.number().into(), Ordering::Relaxed);
             // After the breaker: whoever closes a session for it makes no other.
             self.seen.losses.fetch_add(1, Ordering::Release);
         }

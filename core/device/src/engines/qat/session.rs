@@ -11,10 +11,10 @@ use super::abi::{
 };
 use super::slot::{ROOM, Slot, multiply_done, rsa_done};
 use super::{NOT_MULTIPLIED, curves};
+use crate::Fault;
 use crate::answers;
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::discovery::DeviceKind;
-use crate::fault::Fault;
 use crate::health::heartbeat_of;
 use crate::library::{Library, LibraryError};
 use crate::pause::Pause;
