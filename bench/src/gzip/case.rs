@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hasten_deflate::engine::EngineKind;
 use hasten_evidence::report::Case;
 use serde::{Serialize, Serializer};
 
@@ -32,12 +33,12 @@ impl Engine {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Original => "original",
+            Self::Original => EngineKind::Original.as_str(),
             Self::Hasten => "hasten",
             Self::ZlibNg => "zlib-ng",
-            Self::Isal => "isal",
-            Self::Libdeflate => "libdeflate",
-            Self::ZlibRs => "zlib-rs",
+            Self::Isal => EngineKind::Isal.as_str(),
+            Self::Libdeflate => EngineKind::Libdeflate.as_str(),
+            Self::ZlibRs => EngineKind::ZlibRs.as_str(),
         }
     }
 

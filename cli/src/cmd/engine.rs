@@ -124,7 +124,7 @@ impl Wanted {
     const ALL: &'static str = "all";
 
     fn parse(text: &str) -> Option<Self> {
-        let one = || Engine::ALL.into_iter().find(|engine| engine.as_str() == text).map(Self::One);
+        let one = || Engine::from_name(text).map(Self::One);
         if text == Self::ALL { Some(Self::All) } else { one() }
     }
 

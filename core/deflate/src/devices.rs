@@ -18,6 +18,7 @@ use hasten_device::engines::deflate::{Deflate, DeflateDevice, Plan};
 use hasten_device::engines::qatzip::QatZip;
 use hasten_device::engines::qpl::Qpl;
 use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root, worker};
+use hasten_names::Engine;
 
 use self::cost::Costs;
 use crate::engine::{Bits, Chunk, Settings, Strategy, Written};
@@ -39,11 +40,16 @@ pub enum DeviceEngine {
 impl DeviceEngine {
     pub const ALL: [Self; 2] = [Self::Qatzip, Self::Qpl];
 
-    pub const fn as_str(self) -> &'static str {
+    /// As it is counted and switched.
+    pub const fn name(self) -> Engine {
         match self {
-            Self::Qatzip => QatZip::NAME,
-            Self::Qpl => Qpl::NAME,
+            Self::Qatzip => Engine::Qatzip,
+            Self::Qpl => Engine::Qpl,
         }
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        self.name().as_str()
     }
 
     const fn device(self) -> DeviceKind {

@@ -12,6 +12,8 @@ pub mod zlib;
 
 use std::fmt;
 
+use hasten_names::ORIGINAL;
+
 /// The engines, in the order in which they are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -29,12 +31,20 @@ pub enum EngineKind {
 impl EngineKind {
     pub const ALL: [Self; 4] = [Self::Isal, Self::Libdeflate, Self::ZlibRs, Self::Original];
 
-    pub const fn as_str(self) -> &'static str {
+    /// As it is counted and switched; the original is not: it is what is left.
+    pub const fn name(self) -> Option<hasten_names::Engine> {
         match self {
-            Self::Isal => "isal",
-            Self::Libdeflate => "libdeflate",
-            Self::ZlibRs => "zlib-rs",
-            Self::Original => "original",
+            Self::Isal => Some(hasten_names::Engine::Isal),
+            Self::Libdeflate => Some(hasten_names::Engine::Libdeflate),
+            Self::ZlibRs => Some(hasten_names::Engine::ZlibRs),
+            Self::Original => None,
+        }
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self.name() {
+            Some(name) => name.as_str(),
+            None => ORIGINAL,
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hasten_names::Engine;
+
 use crate::BreakerState;
 use crate::answers;
 use crate::breaker::{Breaker, Settings, View};
@@ -50,7 +52,7 @@ const LARGEST: usize = 1 << 20;
 /// All five engines, on the devices that are found below `root`.
 pub fn run(root: &Root, inflate: Inflate) -> Vec<Report> {
     let found = Discovery::read(root);
-    let report = |engine,
+    let report = |engine: Engine,
                   kind,
                   look: Result<Library, LibraryError>,
                   test: &dyn Fn() -> Result<String, String>| {
@@ -64,14 +66,21 @@ pub fn run(root: &Root, inflate: Inflate) -> Vec<Report> {
             }
             Ok(_) => test().map_or_else(Outcome::Failed, Outcome::Passed),
         };
-        Report { engine, kind, library: look.ok().map(|library| library.name()), simulated, devices, outcome }
+        Report {
+            engine: engine.as_str(),
+            kind,
+            library: look.ok().map(|library| library.name()),
+            simulated,
+            devices,
+            outcome,
+        }
     };
     vec![
-        report("qat", DeviceKind::Qat, qat::look(&None), &|| crypto(root)),
-        report("qatzip", DeviceKind::Qat, qatzip::look(&None), &|| deflate::<QatZip>(root, inflate)),
-        report("qpl", DeviceKind::Iaa, qpl::look(&None), &|| deflate::<Qpl>(root, inflate)),
-        report("dml", DeviceKind::Dsa, dml::look(&None), &copies),
-        report("dlb", DeviceKind::Dlb, dlb::look(&None), &hand_out),
+        report(Engine::Qat, DeviceKind::Qat, qat::look(&None), &|| crypto(root)),
+        report(Engine::Qatzip, DeviceKind::Qat, qatzip::look(&None), &|| deflate::<QatZip>(root, inflate)),
+        report(Engine::Qpl, DeviceKind::Iaa, qpl::look(&None), &|| deflate::<Qpl>(root, inflate)),
+        report(Engine::Dml, DeviceKind::Dsa, dml::look(&None), &copies),
+        report(Engine::Dlb, DeviceKind::Dlb, dlb::look(&None), &hand_out),
     ]
 }
 

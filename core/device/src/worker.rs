@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
+use hasten_names::Engine;
+
 use crate::Fault;
 
 /// Threads of the workers of one engine in this process, stuck ones included. More are not started.
@@ -21,11 +23,9 @@ const MOST: usize = 16;
 /// Libraries of devices are not frugal with their stack.
 const STACK: usize = 1 << 20;
 
-/// Each engine has a share of its own: one whose calls hang does not keep another from starting.
-const ENGINES: [&str; 5] = ["qatzip", "qpl", "qat", "dml", "dlb"];
-
-/// One for each engine, and one for whatever has another name.
-static LIVE: [AtomicUsize; ENGINES.len() + 1] = [const { AtomicUsize::new(0) }; ENGINES.len() + 1];
+/// Each engine has a share of its own: one whose calls hang does not keep another from starting. The last is for whatever
+/// has another name.
+static LIVE: [AtomicUsize; Engine::COUNT + 1] = [const { AtomicUsize::new(0) }; Engine::COUNT + 1];
 
 /// Whose threads are counted.
 static OWNER: AtomicU32 = AtomicU32::new(0);
@@ -217,9 +217,8 @@ struct Live(&'static AtomicUsize);
 
 impl Live {
     fn new(name: &str) -> Result<Self, Fault> {
-        let engine = name.split('-').next().unwrap_or_default();
-        let at = ENGINES.iter().position(|known| *known == engine).unwrap_or(ENGINES.len());
-        let live = Self(&LIVE[at]);
+        let engine = name.split('-').next().and_then(Engine::from_name);
+        let live = Self(&LIVE[engine.map_or(Engine::COUNT, Engine::index)]);
         // Dropping it gives the place back.
         if live.0.fetch_add(1, Ordering::AcqRel) < MOST { Ok(live) } else { Err(Fault::Init) }
     }

@@ -1,5 +1,6 @@
 //! Metric families out of totals. Everything comes from one look at the pages, so that families agree with each other.
 
+use hasten_names::ORIGINAL;
 use hasten_telemetry::{
     Algorithm, AlgorithmCounters, BreakerState, Counters, Doubt, Engine, EngineCounters, Event, Reason,
 };
@@ -13,15 +14,14 @@ use crate::totals::{Key, Program};
 const PUBLIC_KEY: &str = "public-key";
 const DEFLATE: &str = "deflate";
 const INFLATE: &str = "inflate";
-const MULTIBUFFER: &str = "multibuffer";
-const ORIGINAL: &str = "original";
+const MULTIBUFFER: &str = Engine::Multibuffer.as_str();
 
 /// Uncompressed bytes by direction and engine, and whether they are what the engine took in or gave out.
 const BYTES: [(&str, &str, &str, Event); 7] = [
-    (DEFLATE, "isal", "in", Event::DeflateIsal),
-    (DEFLATE, "libdeflate", "in", Event::DeflateLibdeflate),
+    (DEFLATE, Engine::Isal.as_str(), "in", Event::DeflateIsal),
+    (DEFLATE, Engine::Libdeflate.as_str(), "in", Event::DeflateLibdeflate),
     (DEFLATE, "hasten", "in", Event::DeflateHasten),
-    (DEFLATE, "zlib-rs", "in", Event::DeflateZlibRs),
+    (DEFLATE, Engine::ZlibRs.as_str(), "in", Event::DeflateZlibRs),
     (DEFLATE, ORIGINAL, "in", Event::DeflateOriginal),
     (INFLATE, "hasten", "out", Event::InflateHasten),
     (INFLATE, ORIGINAL, "out", Event::InflateOriginal),

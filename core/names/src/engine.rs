@@ -2,6 +2,9 @@
 
 use crate::vocabulary::names;
 
+/// What stands where an engine might: the function that the program would have used.
+pub const ORIGINAL: &str = "original";
+
 names! {
     /// Something that does the work of an original function; on the page a process says which it has.
     Engine {

@@ -15,7 +15,7 @@ mod vocabulary;
 
 pub use algorithm::{Algorithm, LANES, NEVER};
 pub use breaker::{BreakerState, Fault};
-pub use engine::{Engine, EngineClass};
+pub use engine::{Engine, EngineClass, ORIGINAL};
 pub use event::Event;
 pub use group::{Curve, Group};
 pub use reason::Reason;

@@ -198,8 +198,6 @@ fn message(code: c_int) -> &'static CStr {
 
 /// Adds what a call did to this thread's counters.
 fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong)) {
-    const ENGINES: [Event; EngineKind::ALL.len()] =
-        [Event::DeflateIsal, Event::DeflateLibdeflate, Event::DeflateZlibRs, Event::DeflateOriginal];
     let slot = slot();
     let add = |event, n: u64| {
         if n > 0 {
@@ -208,7 +206,9 @@ fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong
     };
     add(Event::DeflateBytesIn, strm.total_in.wrapping_sub(total_in));
     add(Event::DeflateBytesOut, strm.total_out.wrapping_sub(total_out));
-    ENGINES.into_iter().zip(&tally.engines).for_each(|(event, work)| add(event, work.bytes_in));
+    for kind in EngineKind::ALL {
+        add(bytes_of(kind), tally.engines[kind as usize].bytes_in);
+    }
     add(Event::DeflateHasten, tally.plain);
     add(Event::DeflateVerified, tally.verified);
     add(Event::DeflateBuffered, tally.buffered);
@@ -220,6 +220,16 @@ fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong
         slot.bypass_n(Reason::BreakerOpen, tally.mismatches);
     }
     add(Event::BreakerOpened, tally.engines.iter().chain(&tally.devices).map(|work| work.opened).sum());
+}
+
+/// Counts what an engine took in.
+const fn bytes_of(kind: EngineKind) -> Event {
+    match kind {
+        EngineKind::Isal => Event::DeflateIsal,
+        EngineKind::Libdeflate => Event::DeflateLibdeflate,
+        EngineKind::ZlibRs => Event::DeflateZlibRs,
+        EngineKind::Original => Event::DeflateOriginal,
+    }
 }
 
 pub(crate) unsafe fn params(

@@ -11,32 +11,22 @@ use hasten_deflate::{breaker, select};
 use hasten_device::watch;
 use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Slot};
 
-/// With their rows on the page. The original needs none: it is what is left.
-const ENGINES: [(EngineKind, Engine); 3] = [
-    (EngineKind::Isal, Engine::Isal),
-    (EngineKind::Libdeflate, Engine::Libdeflate),
-    (EngineKind::ZlibRs, Engine::ZlibRs),
-];
-
-/// Asked before those, where there is such a device.
-const fn row(device: DeviceEngine) -> Engine {
-    match device {
-        DeviceEngine::Qatzip => Engine::Qatzip,
-        DeviceEngine::Qpl => Engine::Qpl,
-    }
+/// Those of software, with their rows on the page. Devices are asked before them, where there are any.
+fn engines() -> impl Iterator<Item = (EngineKind, Engine)> {
+    EngineKind::ALL.into_iter().filter_map(|kind| Some((kind, kind.name()?)))
 }
 
 /// Says which engines this process has, and has the switches looked at.
 pub(crate) fn register() {
     let page = hasten_telemetry::page();
-    for (kind, engine) in ENGINES {
+    for (kind, engine) in engines() {
         if select::is_allowed(kind) {
             page.register(engine, EngineClass::Software, "", 0);
         }
     }
     boot_ns();
     select::consult(is_disabled);
-    devices::consult(|device| hasten_telemetry::is_disabled(row(device)));
+    devices::consult(|device| hasten_telemetry::is_disabled(device.name()));
     watch::when_opened(tell_of_devices);
 }
 
@@ -46,18 +36,18 @@ fn tell_of_devices() {
     for active in devices::active() {
         report_device(slot, active);
         let opened = active.news();
-        slot.engine_ran(row(active.engine), &EngineWork { opened, ..EngineWork::default() });
+        slot.engine_ran(active.engine.name(), &EngineWork { opened, ..EngineWork::default() });
         slot.event_n(Event::BreakerOpened, opened);
     }
 }
 
 fn is_disabled(kind: EngineKind) -> bool {
-    ENGINES.iter().any(|(known, engine)| *known == kind && hasten_telemetry::is_disabled(*engine))
+    kind.name().is_some_and(hasten_telemetry::is_disabled)
 }
 
 /// Tells of every engine whether it is in service. While nothing changes this reads a few words.
 pub(crate) fn report(slot: &Slot) {
-    for (kind, engine) in ENGINES {
+    for (kind, engine) in engines() {
         if !breaker::has_opened() && !hasten_telemetry::is_disabled(engine) {
             slot.engine_state(engine, BreakerState::Closed, None, 0);
             continue;
@@ -76,7 +66,7 @@ pub(crate) fn report(slot: &Slot) {
 }
 
 fn report_device(slot: &Slot, active: &Active) {
-    let engine = row(active.engine);
+    let engine = active.engine.name();
     make_known(active, engine);
     let view = active.view();
     let (state, probe) = match view.state {
@@ -99,11 +89,11 @@ fn make_known(active: &Active, engine: Engine) {
 
 /// Adds what the engines did.
 pub(crate) fn count(slot: &Slot, tally: &Tally) {
-    for (kind, engine) in ENGINES {
+    for (kind, engine) in engines() {
         add(slot, engine, &tally.engines[kind as usize]);
     }
     for device in DeviceEngine::ALL {
-        add(slot, row(device), &tally.devices[device as usize]);
+        add(slot, device.name(), &tally.devices[device as usize]);
     }
 }
 
@@ -132,21 +122,4 @@ fn boot_ns() -> u64 {
         let boot = u64::try_from(hasten_telemetry::boottime().as_nanos()).unwrap_or(u64::MAX);
         boot.saturating_sub(breaker::now_ns())
     })
-}
-
-const _: () = assert!(EngineKind::ALL.len() == ENGINES.len() + 1);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_engine_has_one_name_everywhere() {
-        for (kind, engine) in ENGINES {
-            assert_eq!(kind.as_str(), engine.as_str());
-        }
-        for device in DeviceEngine::ALL {
-            assert_eq!(device.as_str(), row(device).as_str());
-        }
-    }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use hasten_device::engines::{qat, qatzip, qpl};
 use hasten_device::root;
+use hasten_names::Engine;
 use hasten_plan::devices::{self, Outlook};
 use hasten_plan::{Config, Plan, Reason, Side, Surroundings};
 use hasten_probe::Probe;
@@ -56,10 +57,10 @@ pub(super) fn summary(outlooks: &[Outlook]) -> Vec<String> {
 }
 
 fn library(engine: &str, folder: &Option<PathBuf>) -> Option<Reason> {
-    let look = match engine {
-        "qatzip" => qatzip::look(folder),
-        "qpl" => qpl::look(folder),
-        "qat" => qat::look(folder),
+    let look = match Engine::from_name(engine)? {
+        Engine::Qatzip => qatzip::look(folder),
+        Engine::Qpl => qpl::look(folder),
+        Engine::Qat => qat::look(folder),
         _ => return None,
     };
     Some(match look {

@@ -8,6 +8,7 @@ use hasten_deflate::{pool, verify};
 use hasten_device::answers;
 use hasten_device::engines::crypto::Curve;
 use hasten_device::engines::qat::base_point;
+use hasten_names::Engine;
 
 use super::{Row, Verdict};
 
@@ -26,7 +27,7 @@ fn row(engine: &'static str, outcome: Result<String, String>) -> Row {
 }
 
 fn multibuffer() -> Row {
-    let name = "multibuffer";
+    let name = Engine::Multibuffer.as_str();
     let Some(ifma) = Ifma::detect() else {
         let detail = "this CPU has no AVX-512 IFMA (`hasten check` lists what is missing)".to_owned();
         return Row { result: Verdict::NotHere, detail, ..row(name, Err(String::new())) };

@@ -214,7 +214,7 @@ impl Serve for Dml {
 }
 
 impl Engine for Dml {
-    const NAME: &'static str = "dml";
+    const NAME: &'static str = hasten_names::Engine::Dml.as_str();
     const KIND: DeviceKind = DeviceKind::Dsa;
     type Plan = Folder;
 

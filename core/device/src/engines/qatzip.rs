@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
+use hasten_names::Engine;
+
 use super::deflate::DeflateDevice;
 use super::{Failure, Folder};
 use crate::Fault;
@@ -151,7 +153,7 @@ pub struct QatZip {
 }
 
 impl DeflateDevice for QatZip {
-    const NAME: &'static str = "qatzip";
+    const NAME: &'static str = Engine::Qatzip.as_str();
     const KIND: DeviceKind = DeviceKind::Qat;
 
     fn open(folder: &Folder) -> Result<Self, Fault> {

@@ -4,6 +4,8 @@
 
 use std::ffi::{CStr, c_char};
 
+use hasten_names::Engine;
+
 use super::deflate::DeflateDevice;
 use super::job::{Dialect, Functions, Job};
 use super::{Failure, Folder};
@@ -114,7 +116,7 @@ pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
 pub struct Qpl(Job<Fields>);
 
 impl DeflateDevice for Qpl {
-    const NAME: &'static str = "qpl";
+    const NAME: &'static str = Engine::Qpl.as_str();
     const KIND: DeviceKind = DeviceKind::Iaa;
 
     fn open(folder: &Folder) -> Result<Self, Fault> {

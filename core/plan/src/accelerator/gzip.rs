@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use hasten_names::{Engine, ORIGINAL};
 use hasten_probe::program::compression::Carried;
 use hasten_probe::{Cpu, Feature, Program};
 
@@ -15,8 +16,8 @@ use crate::surroundings::Surroundings;
 pub struct Gzip;
 
 /// The engines by their names in the configuration; the original zlib always stands behind them.
-pub const ENGINES: [&str; 4] = ["isal", "libdeflate", "zlib-rs", ORIGINAL];
-const ORIGINAL: &str = "original";
+pub const ENGINES: [&str; 4] =
+    [Engine::Isal.as_str(), Engine::Libdeflate.as_str(), Engine::ZlibRs.as_str(), ORIGINAL];
 
 /// Verifies what the engines compress.
 pub(crate) const VERIFY: &str = "HASTEN_GZIP_VERIFY";

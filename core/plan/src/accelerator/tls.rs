@@ -5,6 +5,7 @@ mod handshakes;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use hasten_names::Engine;
 use hasten_openssl::{LIBSSL, SERIES, is_known_text};
 use hasten_probe::program::Library;
 use hasten_probe::program::habit::Habit;
@@ -91,7 +92,7 @@ impl Accelerator for Tls {
         if engine.side != Side::Against {
             return vec![engine];
         }
-        match devices::who_asks_for("qat", config, surroundings) {
+        match devices::who_asks_for(Engine::Qat.as_str(), config, surroundings) {
             // It needs nothing of the CPU.
             Some(who) => {
                 let text =

@@ -5,6 +5,7 @@ mod settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use hasten_names as names;
 use hasten_probe::host::device::{Device, DeviceKind, Discovery};
 use serde::Serialize;
 
@@ -31,19 +32,19 @@ pub struct Engine {
 /// Those that an accelerator hands work to.
 pub const ENGINES: [Engine; 3] = [
     Engine {
-        name: "qatzip",
+        name: names::Engine::Qatzip.as_str(),
         kind: DeviceKind::Qat,
         accelerator: "gzip",
         summary: "whole deflate streams by QAT",
     },
     Engine {
-        name: "qpl",
+        name: names::Engine::Qpl.as_str(),
         kind: DeviceKind::Iaa,
         accelerator: "gzip",
         summary: "whole deflate streams by IAA",
     },
     Engine {
-        name: "qat",
+        name: names::Engine::Qat.as_str(),
         kind: DeviceKind::Qat,
         accelerator: "tls",
         summary: "public-key operations by QAT",

@@ -3,6 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use hasten_names::Engine;
+
 use super::ENGINES;
 use crate::suggestion;
 
@@ -20,7 +22,7 @@ const MOST_TIMEOUT_MS: u64 = 10_000;
 const MOST_RETRY_MS: u64 = 3_600_000;
 
 /// Engines that no accelerator hands work to, so that naming them would do nothing.
-const IDLE: [&str; 2] = ["dml", "dlb"];
+const IDLE: [&str; 2] = [Engine::Dml.as_str(), Engine::Dlb.as_str()];
 
 /// What is wrong, and what to do.
 type Complaint = (String, String);

@@ -7,6 +7,8 @@ use hasten_device::Limits;
 use hasten_device::breaker::Settings as BreakerSettings;
 use hasten_device::settings::{self, Wish};
 
+use super::ENGINE;
+
 /// A device that may be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
@@ -22,7 +24,7 @@ impl Settings {
     /// `None` if no device is to be asked.
     pub(super) fn of(value: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let settings = settings::Settings::of(value);
-        let forced = settings.wish.names("qat");
+        let forced = settings.wish.names(ENGINE.as_str());
         (forced || settings.wish == Wish::Auto).then(|| Self {
             forced,
             timeout: settings.timeout.unwrap_or(Limits::CRYPTO.operation),

@@ -1,9 +1,11 @@
 //! What went through a compression library, and which engine did it.
 
+use hasten_names::{Engine, ORIGINAL};
 use hasten_telemetry::{Counters, Event};
 
 /// The engines by the names that `HASTEN_GZIP_ENGINES` has for them, fastest first; `hasten` is our own inflate.
-pub(in crate::cmd::top) const ENGINES: [&str; 5] = ["isal", "libdeflate", "hasten", "zlib-rs", "original"];
+pub(in crate::cmd::top) const ENGINES: [&str; 5] =
+    [Engine::Isal.as_str(), Engine::Libdeflate.as_str(), "hasten", Engine::ZlibRs.as_str(), ORIGINAL];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cmd::top) enum Direction {

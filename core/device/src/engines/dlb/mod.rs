@@ -145,7 +145,7 @@ impl Sender {
             session.known_answer(limits.operation * 4)?;
             Ok(Opener(Some(Arc::new(session))))
         };
-        match Worker::start("dlb", open) {
+        match Worker::start(hasten_names::Engine::Dlb.as_str(), open) {
             Ok(worker) => self.starting = Some(Starting { worker, permit, since_ns: now }),
             Err(fault) => self.fail(permit, fault),
         }

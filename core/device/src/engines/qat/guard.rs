@@ -187,7 +187,7 @@ impl Crypto {
     fn start(&mut self) -> Result<Worker<Starter>, Fault> {
         let Plan { folder, root, limits, lookout } = self.plan.clone();
         self.losses = lookout.losses();
-        Worker::start("qat", move || {
+        Worker::start(hasten_names::Engine::Qat.as_str(), move || {
             let mut qat = Qat::open(&folder, &root, limits.operation)?;
             qat.known_answers()?;
             Ok(Starter(Some(Box::new(qat))))
