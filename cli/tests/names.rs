@@ -1,13 +1,4 @@
-//! Names that two crates must agree on, compared here because neither may depend on the other.
-
-use hasten_plan::accelerator::tls;
-use hasten_telemetry::Algorithm;
-
-#[test]
-fn operations_in_the_configuration_are_those_that_the_library_counts() {
-    let counted: Vec<_> = Algorithm::ALL.iter().map(|algorithm| algorithm.as_str()).collect();
-    assert_eq!(tls::OPERATIONS.to_vec(), counted);
-}
+//! Names of variables, in the documentation and in the command.
 
 #[test]
 fn every_variable_is_documented_and_known() {

@@ -24,7 +24,10 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("hasten-plan", &["hasten-names", "hasten-openssl", "hasten-probe"]),
     ("hasten-v8", &["hasten-charts"]),
     ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
-    ("hasten-tune", &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-plan", "hasten-probe"]),
+    (
+        "hasten-tune",
+        &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-names", "hasten-plan", "hasten-probe"],
+    ),
     ("hasten-gzip", &["hasten-deflate", "hasten-device", "hasten-hook", "hasten-telemetry"]),
     ("hasten-tls", &["hasten-crypto", "hasten-device", "hasten-hook", "hasten-openssl", "hasten-telemetry"]),
     (

@@ -15,6 +15,9 @@ macro_rules! names {
             /// How many this version knows.
             pub const COUNT: usize = Self::ALL.len();
 
+            /// The names of all of them, by index.
+            pub const NAMES: [&'static str; Self::COUNT] = [$($text),+];
+
             /// Its position here, on the counter page, and in arrays with one place for each.
             pub const fn index(self) -> usize {
                 self as usize

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hasten_names::Algorithm;
 use hasten_plan::config::NodeCache;
 use hasten_plan::process::Allocator;
 use hasten_plan::{Config, ConfigError, accelerator};
@@ -92,7 +93,7 @@ fn the_documentation_names_every_key_and_its_example_is_valid() {
         "malloc_keep",
         "[environment]",
     ];
-    let names = [&accelerator::tls::OPERATIONS[..], &accelerator::gzip::ENGINES, &NodeCache::NAMES];
+    let names = [&Algorithm::NAMES[..], &accelerator::gzip::ENGINES, &NodeCache::NAMES];
     for key in keys.into_iter().chain(names.concat()) {
         assert!(page.contains(key), "{key}");
     }

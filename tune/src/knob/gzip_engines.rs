@@ -1,5 +1,6 @@
 //! Which engines compress.
 
+use hasten_names::ORIGINAL;
 use hasten_plan::accelerator::gzip::ENGINES;
 
 use super::{Facts, Knob, Risk, Value, accelerators};
@@ -29,11 +30,8 @@ impl Knob for GzipEngines {
     }
 
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String> {
-        let values = ENGINES
-            .iter()
-            .filter(|engine| **engine != "original")
-            .map(|engine| Value::word(*engine))
-            .collect();
+        let values =
+            ENGINES.iter().filter(|engine| **engine != ORIGINAL).map(|engine| Value::word(*engine)).collect();
         accelerators::levels(facts, "gzip", values).map(|mut levels| {
             levels[0] = Value::stock("auto");
             levels

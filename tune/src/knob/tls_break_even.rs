@@ -1,6 +1,6 @@
 //! From how many operations on a batch of TLS handshakes is worth it.
 
-use hasten_plan::accelerator::tls::OPERATIONS;
+use hasten_names::Algorithm;
 
 use super::{Facts, Knob, Risk, Value, accelerators};
 use crate::service::Launch;
@@ -44,7 +44,7 @@ impl Knob for TlsBreakEven {
 
     fn apply(&self, value: &Value, launch: &mut Launch) {
         launch.profile.add("run", "only", "tls");
-        for operation in OPERATIONS {
+        for operation in Algorithm::NAMES {
             launch.profile.set("tls.break_even", operation, i64::try_from(value.number()).unwrap_or(1));
         }
     }

@@ -5,7 +5,7 @@ mod handshakes;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use hasten_names::Engine;
+use hasten_names::{Algorithm, Engine, NEVER};
 use hasten_openssl::{LIBSSL, SERIES, is_known_text};
 use hasten_probe::program::Library;
 use hasten_probe::program::habit::Habit;
@@ -36,24 +36,6 @@ pub const REQUIRED: [Feature; 12] = [
     Feature::Bmi1,
     Feature::Bmi2,
     Feature::Fma,
-];
-
-/// One more than the lanes of the engine: a group that large never forms.
-pub const NEVER: u8 = 9;
-
-/// The operations whose break-even can be set, by the names that the engine uses.
-pub const OPERATIONS: [&str; 11] = [
-    "rsa-2048-sign",
-    "rsa-3072-sign",
-    "rsa-4096-sign",
-    "p-256-sign",
-    "p-384-sign",
-    "x25519-keygen",
-    "p-256-keygen",
-    "p-384-keygen",
-    "x25519-derive",
-    "p-256-derive",
-    "p-384-derive",
 ];
 
 impl Accelerator for Tls {
@@ -295,11 +277,11 @@ pub(crate) fn check_break_even(list: &str) -> Result<(), (String, String)> {
     for pair in list.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let (operation, lanes) =
             pair.split_once(':').ok_or_else(|| (format!("`{pair}` has no lanes"), form()))?;
-        if !OPERATIONS.contains(&operation) {
-            let fix = suggestion(operation, &OPERATIONS);
+        if !Algorithm::NAMES.contains(&operation) {
+            let fix = suggestion(operation, &Algorithm::NAMES);
             return Err((format!("unknown operation `{operation}`"), fix));
         }
-        if !lanes.parse().is_ok_and(|lanes: u8| (1..=NEVER).contains(&lanes)) {
+        if !lanes.parse().is_ok_and(|lanes: usize| (1..=NEVER).contains(&lanes)) {
             return Err((format!("`{lanes}` is no number of lanes for {operation}"), form()));
         }
         if seen.contains(&operation) {

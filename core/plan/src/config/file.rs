@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use hasten_names::{Algorithm, NEVER};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
 use super::{Config, NodeCache, Wish};
-use crate::accelerator::{self, gzip, tls};
+use crate::accelerator::{self, gzip};
 use crate::suggestion;
 
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
@@ -158,9 +159,9 @@ impl Reader<'_> {
     fn break_even(&self, table: &Value<'_>, config: &mut Config) -> Result<(), ConfigError> {
         for (key, value) in self.table("break_even", table)? {
             let operation = key.get_ref().as_ref();
-            if !tls::OPERATIONS.contains(&operation) {
+            if !Algorithm::NAMES.contains(&operation) {
                 let what = ("operation", " in [tls.break_even]");
-                return Err(self.unknown(key.span(), what, operation, &tls::OPERATIONS));
+                return Err(self.unknown(key.span(), what, operation, &Algorithm::NAMES));
             }
             let lanes = self.lanes(operation, value)?;
             config.tls.break_even.insert(operation.to_owned(), lanes);
@@ -171,7 +172,7 @@ impl Reader<'_> {
     fn lanes(&self, key: &str, value: &Value<'_>) -> Result<u8, ConfigError> {
         number(value)
             .and_then(|number| u8::try_from(number).ok())
-            .filter(|number| (1..=tls::NEVER).contains(number))
+            .filter(|number| (1..=NEVER).contains(&usize::from(*number)))
             .ok_or_else(|| self.wrong(key, "a number from 1 to 9 (9 means never)", value))
     }
 
