@@ -18,7 +18,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
     ("hasten-openssl", &[]),
-    ("hasten-probe", &["hasten-device", "hasten-openssl"]),
+    ("hasten-probe", &["hasten-device", "hasten-names", "hasten-openssl"]),
     ("hasten-telemetry", &["hasten-names"]),
     ("hasten-export", &["hasten-charts", "hasten-device", "hasten-names", "hasten-telemetry"]),
     ("hasten-plan", &["hasten-names", "hasten-openssl", "hasten-probe"]),
@@ -54,7 +54,6 @@ const LAYERS: [(&str, &[&str]); 21] = [
         &[
             "hasten-bench",
             "hasten-charts",
-            "hasten-crypto",
             "hasten-deflate",
             "hasten-evidence",
             "hasten-export",

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use assert_cmd::assert::Assert;
-use hasten_plan::accelerator::tls;
-use hasten_probe::Probe;
+use hasten_probe::{Feature, Probe};
 
 pub(crate) const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
 
@@ -190,7 +189,7 @@ impl Place {
 /// Whether this host's CPU can run the TLS engine; says so if not.
 pub(crate) fn has_ifma() -> bool {
     let cpu = Probe::new().cpu();
-    let has = tls::REQUIRED.into_iter().all(|feature| cpu.has(feature));
+    let has = Feature::MULTIBUFFER.into_iter().all(|feature| cpu.has(feature));
     if !has {
         println!("skipped: this CPU has no AVX-512 IFMA");
     }

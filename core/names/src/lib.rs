@@ -8,6 +8,7 @@ mod algorithm;
 mod breaker;
 mod engine;
 mod event;
+mod feature;
 mod group;
 mod reason;
 mod suspension;
@@ -17,6 +18,7 @@ pub use algorithm::{Algorithm, LANES, NEVER};
 pub use breaker::{BreakerState, Fault};
 pub use engine::{Engine, EngineClass, ORIGINAL};
 pub use event::Event;
+pub use feature::Feature;
 pub use group::{Curve, Group};
 pub use reason::Reason;
 pub use suspension::{Doubt, Suspension};
@@ -29,7 +31,7 @@ mod tests {
     /// Does the same with every vocabulary.
     macro_rules! with_each {
         ($do:ident) => {
-            $do!(Algorithm Curve Group Reason Event Engine EngineClass BreakerState Fault Suspension Doubt)
+            $do!(Algorithm Curve Group Feature Reason Event Engine EngineClass BreakerState Fault Suspension Doubt)
         };
     }
 
@@ -54,8 +56,13 @@ mod tests {
         fn check(names: &[&str]) {
             assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
             for name in names {
-                let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-                assert!(name.chars().all(kebab) && !name.starts_with('-') && !name.ends_with('-'), "{name}");
+                // The names of features are the kernel's.
+                let joint = if Feature::from_name(name).is_some() { '_' } else { '-' };
+                let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == joint;
+                assert!(
+                    name.chars().all(kebab) && !name.starts_with(joint) && !name.ends_with(joint),
+                    "{name}"
+                );
             }
         }
         macro_rules! check {

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use hasten_plan::accelerator::ACCELERATORS;
 use hasten_plan::findings::{Finding, State, findings};
-use hasten_probe::{Host, Probe};
+use hasten_probe::{Feature, Host, Probe};
 
 /// The findings of a host with these files; `-> target` makes a symbolic link.
 fn of(files: &[(&str, &str)]) -> Vec<Finding> {
@@ -41,8 +41,8 @@ fn identifiers_are_unique_and_what_accelerators_use_exists() {
 #[test]
 fn every_feature_that_the_tls_engine_needs_is_shown_as_used_by_it() {
     let findings = findings(&Probe::new().host());
-    for feature in hasten_plan::accelerator::tls::REQUIRED {
-        let id = format!("cpu.{}", feature.flag());
+    for feature in Feature::MULTIBUFFER {
+        let id = format!("cpu.{}", feature.as_str());
         let finding = findings.iter().find(|finding| finding.id == id).unwrap();
         assert!(finding.used_by.contains(&"tls"), "{id}");
     }

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use hasten_plan::accelerator::tls::REQUIRED;
 use hasten_plan::config::Wish;
 use hasten_plan::{Config, Decision, Plan, Side, Surroundings, Verdict};
 use hasten_probe::host::cpu::FeatureState;
@@ -63,7 +62,7 @@ fn every_feature_that_the_engine_executes_is_necessary_and_no_other() {
     let installed = Installed::new();
     for feature in Feature::ALL {
         let plan = plan(&cpu(&[feature]), &Config::default(), &installed.surroundings);
-        let needed = REQUIRED.contains(&feature);
+        let needed = Feature::MULTIBUFFER.contains(&feature);
         assert_eq!(tls(&plan).decision == Decision::Skip, needed, "{feature:?}");
         assert_eq!(
             hindrances(&plan).iter().any(|text| text.contains(feature.label())),

@@ -9,6 +9,7 @@ pub mod host;
 pub mod program;
 mod root;
 
-pub use host::cpu::{Cpu, Feature};
+pub use hasten_names::Feature;
+pub use host::cpu::Cpu;
 pub use host::{Host, Probe};
 pub use program::{Environment, Program, ProgramError};

@@ -22,22 +22,6 @@ use crate::surroundings::Surroundings;
 
 pub struct Tls;
 
-/// What the object code of the multi-buffer engine executes; some hypervisors hide one or another of them.
-pub const REQUIRED: [Feature; 12] = [
-    Feature::Avx512F,
-    Feature::Avx512Dq,
-    Feature::Avx512Bw,
-    Feature::Avx512Vl,
-    Feature::Avx512Cd,
-    Feature::Avx512Ifma,
-    Feature::Avx512Vbmi,
-    Feature::Avx512Vbmi2,
-    Feature::Gfni,
-    Feature::Bmi1,
-    Feature::Bmi2,
-    Feature::Fma,
-];
-
 impl Accelerator for Tls {
     fn name(&self) -> &'static str {
         "tls"
@@ -133,7 +117,7 @@ fn engine(cpu: &Cpu, denied: bool) -> Reason {
         return Reason::against("HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA")
             .fix("unset HASTEN_CPU_DISABLE_IFMA");
     }
-    let lacking: Vec<_> = REQUIRED.into_iter().filter(|feature| !cpu.has(*feature)).collect();
+    let lacking: Vec<_> = Feature::MULTIBUFFER.into_iter().filter(|feature| !cpu.has(*feature)).collect();
     if lacking.is_empty() {
         return Reason::favour(format!("AVX-512 IFMA is usable on this {}", cpu.name()));
     }

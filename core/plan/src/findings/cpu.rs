@@ -9,7 +9,8 @@ pub(super) fn findings(cpu: &Cpu) -> Vec<Finding> {
 
 fn finding(cpu: &Cpu, state: &FeatureState) -> Finding {
     let FeatureState { feature, cpu: in_silicon, kernel, usable } = *state;
-    let finding = Finding::new(Group::Cpu, format!("cpu.{}", feature.flag()), feature.label(), why(feature));
+    let finding =
+        Finding::new(Group::Cpu, format!("cpu.{}", feature.as_str()), feature.label(), why(feature));
     match (usable, in_silicon) {
         // Without /proc the kernel lists nothing at all.
         (true, _) if kernel || cpu.threads == 0 => finding.state(State::Available, "yes"),

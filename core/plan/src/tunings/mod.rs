@@ -3,8 +3,8 @@
 
 mod measurements;
 
-use hasten_probe::Host;
 use hasten_probe::program::node::NodeBuild;
+use hasten_probe::{Feature, Host};
 use serde::Serialize;
 
 use self::measurements::Measured;
@@ -97,7 +97,7 @@ impl Subject<'_> {
         let rows = self.measurements.handshakes();
         let tuning = tuning.kept("CPU per handshake, stock ÷ hasten: ", &rows);
         let obstacle = self.verdict("tls").and_then(|verdict| {
-            let host = accelerator::tls::REQUIRED.into_iter().all(|feature| self.host.cpu.has(feature));
+            let host = Feature::MULTIBUFFER.into_iter().all(|feature| self.host.cpu.has(feature));
             verdict.reasons(Side::Against).find(|_| !host).map(|reason| reason.text.clone())
         });
         // It is nginx's that counts, not that of Node.js.
