@@ -23,13 +23,14 @@ names! {
         ForeignThread => "foreign-thread",
         /// A descriptor moved to another epoll instance while its handshake was suspended.
         MovedDescriptor => "moved-descriptor",
-        /// A suspended handshake was reported, and nobody came for it.
+        /// Too many suspended handshakes were reported, and nobody came for them.
         NobodyCame => "nobody-came",
         /// The epoll instance of a suspended handshake is watched by another one.
         NestedLoop => "nested-loop",
         /// OpenSSL was given another provider, engine or set of properties while the program runs.
         ReconfiguredOpenssl => "reconfigured-openssl",
-        /// A thread blocked on a fiber's stack, or deep in its own, upon the frames of a suspended handshake.
+        /// A thread blocked on a fiber's stack, or blocked or gave an SSL up deep in its own, upon the frames of a suspended
+        /// handshake.
         DeepStack => "deep-stack",
         /// The program has restricted its own system calls.
         Sandbox => "sandbox",

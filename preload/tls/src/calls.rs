@@ -8,10 +8,12 @@ use core::ffi::{c_int, c_void};
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
+use hasten_telemetry::Doubt;
+
 use crate::handshake::{Call, HandshakeFn, drive, set_would_block, share, suspended};
 use crate::openssl::*;
 use crate::runtime::Runtime;
-use crate::suspension::{self, Cause};
+use crate::suspension;
 
 pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
     // SAFETY: the server's call. A handshake of another thread cannot be ended from here, so that calls it
@@ -31,7 +33,7 @@ pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ss
             }
             // It is freed when its frames can be put back.
             Some(handshake) if handshake.is_out_of_reach() => {
-                suspension::end(Cause::DeepStack);
+                suspension::end(Doubt::DeepStack);
                 return handshake.is_orphan.store(true, Release);
             }
             Some(handshake) => handshake.cancel_for_free(),
@@ -55,7 +57,7 @@ pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
                 }
             }
             Some(handshake) if handshake.is_out_of_reach() => {
-                suspension::end(Cause::DeepStack);
+                suspension::end(Doubt::DeepStack);
                 return 0;
             }
             Some(handshake) => handshake.cancel_for_clear(),

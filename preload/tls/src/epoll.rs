@@ -6,7 +6,7 @@ use core::ffi::c_int;
 use core::ptr::null_mut;
 
 use hasten_device::clock::thread_cpu_ns;
-use hasten_telemetry::{Event, slot};
+use hasten_telemetry::{Doubt, Event, slot};
 use libc::{epoll_event, sigset_t};
 
 use crate::clock::now;
@@ -15,7 +15,7 @@ use crate::handshake::State;
 use crate::hooks::original;
 use crate::loans;
 use crate::runtime::Runtime;
-use crate::suspension::{self, Cause};
+use crate::suspension;
 use crate::turn::waits;
 
 type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
@@ -219,7 +219,7 @@ fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: 
     let Some(outer) = found.filter(|outer| max > 0 && outer.events & libc::EPOLLIN as u32 != 0) else {
         return 0;
     };
-    suspension::end(Cause::Nested);
+    suspension::end(Doubt::NestedLoop);
     // SAFETY: the caller's array has room for one.
     unsafe { events.write_unaligned(epoll_event { events: libc::EPOLLIN as u32, u64: outer.cookie }) };
     1

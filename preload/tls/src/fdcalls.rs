@@ -2,12 +2,13 @@
 
 use core::ffi::{c_int, c_void};
 
+use hasten_telemetry::Doubt;
 use libc::{sockaddr, socklen_t};
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::suspension::{self, Cause};
+use crate::suspension;
 use crate::{blocking, fds, loans};
 
 type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
@@ -123,7 +124,7 @@ pub(crate) fn looks_at(fd: c_int) {
         && fds::is_shaking(fd)
         && !Runtime::existing().is_some_and(Runtime::is_inside)
     {
-        suspension::end(Cause::Looks);
+        suspension::end(Doubt::LooksAtSocket);
     }
 }
 

@@ -15,14 +15,14 @@ use core::ptr::null_mut;
 use core::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use hasten_telemetry::{Event, Reason, slot};
+use hasten_telemetry::{Doubt, Event, Reason, slot};
 use libc::{fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use crate::handshake::{Handshake, State};
 use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::suspension::{self, Cause};
+use crate::suspension;
 use crate::{epoll, fds, slice};
 
 unsafe extern "C" {
@@ -63,7 +63,7 @@ impl Runtime {
     /// Runs a suspended handshake on to its next need of the network.
     pub(crate) fn call_in(&self, handshake: &Handshake) {
         if handshake.is_out_of_reach() {
-            return suspension::end(Cause::DeepStack);
+            return suspension::end(Doubt::DeepStack);
         }
         if handshake.is_orphan.load(Acquire) {
             // SAFETY: its last owner, in another thread, has freed it.
@@ -168,7 +168,7 @@ impl Handshake {
     /// Its thread may wait for something that the caller holds, so this does not last.
     #[cold]
     pub(crate) fn is_called_in(&self, ssl: *const Ssl) -> bool {
-        suspension::end(Cause::ForeignThread);
+        suspension::end(Doubt::ForeignThread);
         slot().event(Event::ForeignCall);
         slot().bypass(Reason::ForeignThread);
         ask_others(|| self.is_owed() || self.ssl.load(Acquire).cast_const() != ssl)
@@ -203,20 +203,20 @@ pub(crate) fn release_descriptor(fd: c_int) {
 #[inline]
 pub(crate) fn move_descriptor(fd: c_int) {
     if SUSPENDED.load(Relaxed) > 0 && fds::is_suspended(fd) {
-        release_suspended(fd, Some(Cause::Moved));
+        release_suspended(fd, Some(Doubt::MovedDescriptor));
     }
 }
 
 #[cold]
-fn release_suspended(fd: c_int, cause: Option<Cause>) {
+fn release_suspended(fd: c_int, doubt: Option<Doubt>) {
     if let Some(runtime) = Runtime::existing() {
         if slice::is_in_signal_handler(&runtime.native_stack()) {
             return;
         }
         runtime.call_in_if(|handshake| handshake.fd.get() == fd);
     }
-    if let Some(cause) = cause {
-        suspension::end(cause);
+    if let Some(doubt) = doubt {
+        suspension::end(doubt);
     }
     if fds::is_suspended(fd) {
         ask_others(|| !fds::is_suspended(fd));

@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use hasten_hook::{Interposer, Library, Told, exec};
-use hasten_telemetry::{EngineClass, Reason, slot};
+use hasten_telemetry::{Doubt, EngineClass, Reason, slot};
 
 use crate::runtime::Runtime;
-use crate::suspension::{self, Cause};
+use crate::suspension;
 use crate::{
     batch, blocking, config, device, exchange, fds, forks, handshake, hooks, keys, locks, openssl, providers,
     random, shortcuts, slice,
@@ -52,7 +52,7 @@ fn before_load() {
 /// The program restricts its own system calls, and knows nothing of ours: from now on there are none, and handshakes are OpenSSL's.
 fn before_sandbox() {
     blocking::before_blocking();
-    suspension::end(Cause::Sandbox);
+    suspension::end(Doubt::Sandbox);
     STATE.store(UNFIT, Relaxed);
     fds::be_silent();
     hasten_telemetry::seal();
@@ -141,7 +141,7 @@ fn prepare() -> bool {
 pub(crate) fn reconfigured() {
     if STATE.load(Relaxed) == READY && !is_openssls_own() {
         STATE.store(UNFIT, Relaxed);
-        suspension::end(Cause::Reconfigured);
+        suspension::end(Doubt::ReconfiguredOpenssl);
         blocking::before_blocking();
     }
 }

@@ -15,44 +15,7 @@ use crate::config;
 use crate::hooks::original;
 use crate::openssl::*;
 
-/// Why handshakes are not suspended any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Cause {
-    /// Another thread came for a suspended handshake.
-    ForeignThread = 1,
-    /// A connection went to another event loop in the middle of its handshake.
-    Moved = 2,
-    /// Too many handshakes were reported and nobody came for them.
-    NobodyCame = 3,
-    /// The event loop of a suspended handshake is waited for in another one.
-    Nested = 4,
-    /// OpenSSL was given another provider, or other properties.
-    Reconfigured = 5,
-    /// The thread blocks, or gives an SSL up, deep in its stack, upon the frames of a suspended handshake.
-    DeepStack = 6,
-    /// The program restricts its own system calls.
-    Sandbox = 7,
-    /// The program looks into the socket itself, to see whether its peer is still there.
-    Looks = 8,
-}
-
-impl Cause {
-    fn doubt(self) -> Doubt {
-        match self {
-            Cause::ForeignThread => Doubt::ForeignThread,
-            Cause::Moved => Doubt::MovedDescriptor,
-            Cause::NobodyCame => Doubt::NobodyCame,
-            Cause::Nested => Doubt::NestedLoop,
-            Cause::Reconfigured => Doubt::ReconfiguredOpenssl,
-            Cause::DeepStack => Doubt::DeepStack,
-            Cause::Sandbox => Doubt::Sandbox,
-            Cause::Looks => Doubt::LooksAtSocket,
-        }
-    }
-}
-
-/// 0, or the cause.
+/// 0, or the number of the [`Doubt`] that ended it.
 static OFF: AtomicU8 = AtomicU8::new(0);
 
 /// Handshakes that nobody came for, and all that were reported.
@@ -74,9 +37,9 @@ pub(crate) fn is_watching() -> bool {
 
 /// Ends suspension in this process.
 #[cold]
-pub(crate) fn end(cause: Cause) {
-    if OFF.compare_exchange(0, cause as u8, Relaxed, Relaxed).is_ok() {
-        slot().suspension(Suspension::Off, Some(cause.doubt()));
+pub(crate) fn end(doubt: Doubt) {
+    if OFF.compare_exchange(0, doubt.number(), Relaxed, Relaxed).is_ok() {
+        slot().suspension(Suspension::Off, Some(doubt));
     }
 }
 
@@ -115,7 +78,7 @@ pub(crate) fn left_alone() {
     slot().event(Event::Overdue);
     let left = LEFT_ALONE.fetch_add(1, Relaxed) + 1;
     if left > SOME + REPORTED.load(Relaxed) / ONE_IN {
-        end(Cause::NobodyCame);
+        end(Doubt::NobodyCame);
     }
 }
 
