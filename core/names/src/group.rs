@@ -1,5 +1,7 @@
 //! The groups of ephemeral Diffie-Hellman and the curves of ECDSA.
 
+use std::ffi::CStr;
+
 use crate::Algorithm;
 use crate::vocabulary::names;
 
@@ -12,12 +14,20 @@ names! {
 }
 
 impl Curve {
+    /// The type of keys of all curves in OpenSSL.
+    pub const KEY_TYPE: &'static CStr = c"EC";
+
     /// Bytes of a scalar or a coordinate.
     pub const fn bytes(self) -> usize {
         match self {
             Self::P256 => 32,
             Self::P384 => 48,
         }
+    }
+
+    /// The curve of this name in OpenSSL or in TLS.
+    pub fn from_openssl(name: &CStr) -> Option<Self> {
+        Group::from_openssl(name)?.curve()
     }
 
     pub const fn sign(self) -> Algorithm {
@@ -63,6 +73,42 @@ impl Group {
         self.private_len()
     }
 
+    /// The curve that it is on, if its keys are ones of a curve.
+    pub const fn curve(self) -> Option<Curve> {
+        match self {
+            Self::X25519 => None,
+            Self::P256 => Some(Curve::P256),
+            Self::P384 => Some(Curve::P384),
+        }
+    }
+
+    /// The type of its keys in OpenSSL.
+    pub const fn key_type(self) -> &'static CStr {
+        match self {
+            Self::X25519 => c"X25519",
+            Self::P256 | Self::P384 => Curve::KEY_TYPE,
+        }
+    }
+
+    /// What it is called in OpenSSL and in TLS, as libssl and keys say it; the first is what hasten says to OpenSSL.
+    pub const fn openssl_names(self) -> &'static [&'static CStr] {
+        match self {
+            Self::X25519 => &[c"X25519", c"x25519"],
+            Self::P256 => &[c"P-256", c"prime256v1", c"secp256r1"],
+            Self::P384 => &[c"P-384", c"secp384r1"],
+        }
+    }
+
+    /// The first of [`Self::openssl_names`].
+    pub const fn openssl_name(self) -> &'static CStr {
+        self.openssl_names()[0]
+    }
+
+    /// The group of this name in OpenSSL or in TLS.
+    pub fn from_openssl(name: &CStr) -> Option<Self> {
+        Self::ALL.into_iter().find(|group| group.openssl_names().contains(&name))
+    }
+
     pub const fn keygen(self) -> Algorithm {
         match self {
             Self::X25519 => Algorithm::X25519Keygen,
@@ -88,6 +134,20 @@ mod tests {
     fn the_longest_keys_are_as_long_as_said() {
         assert_eq!(Group::ALL.map(Group::private_len).into_iter().max(), Some(Group::MAX_PRIVATE));
         assert_eq!(Group::ALL.map(Group::public_len).into_iter().max(), Some(Group::MAX_PUBLIC));
+    }
+
+    #[test]
+    fn groups_are_known_by_what_openssl_calls_them() {
+        for group in Group::ALL {
+            for name in group.openssl_names() {
+                assert_eq!(Group::from_openssl(name), Some(group), "{name:?}");
+                assert_eq!(Curve::from_openssl(name), group.curve(), "{name:?}");
+            }
+            assert!(group.openssl_names().contains(&group.openssl_name()));
+        }
+        for other in [c"", c"P-521", c"p-256", c"prime192v1", c"X448", c"EC"] {
+            assert_eq!((Group::from_openssl(other), Curve::from_openssl(other)), (None, None), "{other:?}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use hasten_crypto::{Group, wipe};
+use hasten_crypto::{Curve, Group, wipe};
 use hasten_telemetry::slot;
 
 use crate::batch::{Request, Verdict};
@@ -192,14 +192,11 @@ impl Exchange {
 
 /// An EVP_PKEY with the parameters of a group, tagged as ours.
 unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
-    let (algorithm, name) = match group {
-        Group::X25519 => (c"X25519", None),
-        Group::P256 => (c"EC", Some(c"P-256")),
-        Group::P384 => (c"EC", Some(c"P-384")),
-    };
+    let name = group.curve().map(|_| group.openssl_name());
     // SAFETY: OpenSSL's own functions in their documented order; everything made is freed or kept.
     unsafe {
-        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let context =
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), group.key_type().as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_paramgen_init.get()(context) > 0
@@ -277,10 +274,13 @@ pub(crate) unsafe fn context_from_name(
             && shortcuts::are_on()
             && let Some(runtime) = Runtime::in_handshake()
         {
-            let generate = match CStr::from_ptr(name).to_bytes() {
-                b"X25519" => Generate::Known(Group::X25519),
-                b"EC" => Generate::AnyCurve { key_pair: false },
-                _ => return original(libctx, name, properties),
+            let key_type = CStr::from_ptr(name);
+            let generate = if key_type == Curve::KEY_TYPE {
+                Generate::AnyCurve { key_pair: false }
+            } else if key_type == Group::X25519.key_type() {
+                Generate::Known(Group::X25519)
+            } else {
+                return original(libctx, name, properties);
             };
             runtime.exchange.generate.set(generate);
             return shortcuts::stand_in(Stand::Generate);
@@ -378,19 +378,14 @@ pub(crate) unsafe fn set_group_name(
         return unsafe { original(context, name) };
     };
     // SAFETY: libssl's group names are C strings.
-    let group = match unsafe { CStr::from_ptr(name) }.to_bytes() {
-        b"X25519" | b"x25519" => Group::X25519,
-        b"prime256v1" | b"P-256" | b"secp256r1" => Group::P256,
-        b"secp384r1" | b"P-384" => Group::P384,
-        _ => {
-            let Generate::AnyCurve { key_pair } = generate.get() else { return 0 };
-            // SAFETY: a C string, as above.
-            let Some(real) = (unsafe { real_context(key_pair, name) }) else { return 0 };
-            generate.set(Generate::Real(real));
-            return 1;
-        }
-    };
-    generate.set(Generate::Known(group));
+    if let Some(group) = Group::from_openssl(unsafe { CStr::from_ptr(name) }) {
+        generate.set(Generate::Known(group));
+        return 1;
+    }
+    let Generate::AnyCurve { key_pair } = generate.get() else { return 0 };
+    // SAFETY: a C string, as above.
+    let Some(real) = (unsafe { real_context(key_pair, name) }) else { return 0 };
+    generate.set(Generate::Real(real));
     1
 }
 
@@ -398,7 +393,8 @@ pub(crate) unsafe fn set_group_name(
 unsafe fn real_context(key_pair: bool, name: *const c_char) -> Option<*mut EvpPkeyCtx> {
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
-        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"EC".as_ptr(), null());
+        let context =
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), Curve::KEY_TYPE.as_ptr(), null());
         if context.is_null() {
             return None;
         }
@@ -464,18 +460,14 @@ unsafe fn generate(
 
 /// A key pair made by OpenSSL, in an EVP_PKEY that is not ours.
 unsafe fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
-    let (algorithm, name) = match group {
-        Group::X25519 => (c"X25519", c"X25519"),
-        Group::P256 => (c"EC", c"P-256"),
-        Group::P384 => (c"EC", c"P-384"),
-    };
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
-        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let context =
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), group.key_type().as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_keygen_init.get()(context) > 0
-            && original::EVP_PKEY_CTX_set_group_name.get()(context, name.as_ptr()) > 0
+            && original::EVP_PKEY_CTX_set_group_name.get()(context, group.openssl_name().as_ptr()) > 0
             && original::EVP_PKEY_keygen.get()(context, &raw mut pkey) > 0;
         original::EVP_PKEY_CTX_free.get()(context);
         made.then_some(pkey)
@@ -615,11 +607,7 @@ unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) ->
 
 /// Gives our key pair to OpenSSL.
 unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
-    let (algorithm, curve) = match tag.group {
-        Group::X25519 => (c"X25519", None),
-        Group::P256 => (c"EC", Some(c"prime256v1")),
-        Group::P384 => (c"EC", Some(c"secp384r1")),
-    };
+    let curve = tag.group.curve().map(|_| tag.group.openssl_name());
     let (mut private, public) = (tag.private.get(), tag.public.get());
     let private_len = tag.group.private_len();
     let public = Param::octets(c"pub", &public[..tag.public_len.get()]);
@@ -634,7 +622,8 @@ unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     let mut params = [public, secret, group, Param::end()];
     // SAFETY: OpenSSL's own functions; the parameters end with an end and live during the call.
     let imported = unsafe {
-        let context = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), algorithm.as_ptr(), null());
+        let context =
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), tag.group.key_type().as_ptr(), null());
         let imported = !context.is_null()
             && EVP_PKEY_fromdata_init.get()(context) > 0
             && EVP_PKEY_fromdata.get()(context, out, EVP_PKEY_KEYPAIR, params.as_mut_ptr()) > 0;

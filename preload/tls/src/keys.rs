@@ -245,10 +245,8 @@ unsafe fn read_ec(pkey: *mut EvpPkey) -> Key {
         if EVP_PKEY_get_group_name.get()(pkey, name.as_mut_ptr(), name.len(), &raw mut len) != 1 {
             return Key::Refused(Reason::UnsupportedKey);
         }
-        let curve = match CStr::from_ptr(name.as_ptr()).to_bytes() {
-            b"prime256v1" | b"P-256" => Curve::P256,
-            b"secp384r1" | b"P-384" => Curve::P384,
-            _ => return Key::Refused(Reason::UnsupportedKey),
+        let Some(curve) = Curve::from_openssl(CStr::from_ptr(name.as_ptr())) else {
+            return Key::Refused(Reason::UnsupportedKey);
         };
         let mut scalar = Number::<48>::ZERO;
         if !scalar.read(pkey, c"priv") {
