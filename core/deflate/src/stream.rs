@@ -9,6 +9,8 @@ mod control;
 mod memory;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use self::tests::is_starved;
 
 use crate::devices::DeviceEngine;
 use crate::engine::{Bits, EngineKind, Settings};

@@ -14,6 +14,13 @@ use crate::store::Store;
 thread_local! {
     /// Whether every engine but the original gives wrong results.
     static ENGINES_ARE_BROKEN: Cell<bool> = const { Cell::new(false) };
+    /// Whether there are no buffers.
+    static IS_STARVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Asked before a buffer is taken.
+pub(crate) fn is_starved() -> bool {
+    IS_STARVED.get()
 }
 
 /// Stands between an engine and the stream.
@@ -109,6 +116,7 @@ struct Step {
     len: usize,
     room: usize,
     flush: Flush,
+    is_starved: bool,
 }
 
 fn flushes() -> impl Strategies<Value = Flush> {
@@ -124,8 +132,8 @@ fn flushes() -> impl Strategies<Value = Flush> {
 fn steps() -> impl Strategies<Value = Vec<Step>> {
     let len = prop_oneof![Just(0_usize), 1_usize..300, 1_usize..20_000, 100_000_usize..300_000];
     let room = prop_oneof![7_usize..40, 4096_usize..9000, Just(1_usize << 20)];
-    let step =
-        (0_u8..4, len, room, flushes()).prop_map(|(kind, len, room, flush)| Step { kind, len, room, flush });
+    let step = (0_u8..4, len, room, flushes(), prop::bool::weighted(0.2))
+        .prop_map(|(kind, len, room, flush, is_starved)| Step { kind, len, room, flush, is_starved });
     prop::collection::vec(step, 1..8)
 }
 
@@ -175,14 +183,18 @@ proptest! {
         let (mut input, mut output) = (Vec::new(), Vec::new());
         for (salt, step) in steps.iter().enumerate() {
             let data = data(step.kind, step.len, salt);
+            IS_STARVED.set(step.is_starved);
             output.extend(owned.feed(&data, step.room, step.flush));
+            IS_STARVED.set(false);
             input.extend(data);
             if matches!(step.flush, Flush::Sync | Flush::Full) {
                 prop_assert!(output.ends_with(&[0, 0, 0xff, 0xff]) || input.is_empty() || step.len == 0);
                 prop_assert!(inflate(&output, wrapper, settings.window_bits) == input, "not all is out after a flush");
             }
         }
+        IS_STARVED.set(steps[0].is_starved);
         output.extend(owned.feed(&[], 64, Flush::Finish));
+        IS_STARVED.set(false);
         prop_assert!(inflate(&output, wrapper, settings.window_bits) == input);
         prop_assert_eq!(owned.call(&[], 9, Flush::Finish).0, Outcome::StreamEnd);
         prop_assert_eq!(owned.call(&[], 9, Flush::No).0, Outcome::StreamError);
