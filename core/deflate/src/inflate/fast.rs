@@ -5,10 +5,7 @@
 //! steps of `codes.rs` find out.
 
 #[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::{
-    _bzhi_u32, _mm_mask_storeu_epi8, _mm_maskz_loadu_epi8, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8,
-};
-use core::mem::MaybeUninit;
+use core::arch::x86_64::{_bzhi_u32, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8};
 use core::ptr::copy_nonoverlapping;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,15 +21,8 @@ const WORD: usize = 8;
 const LITTLE: usize = 4;
 /// Input that the refills of a turn can do with.
 const INPUT: usize = 3 * WORD;
-/// A copy may write this much behind the end of a match.
-const OVERRUN: usize = 32;
 /// What one turn can write: two literals and a match.
-const TURN: usize = 2 + 258;
-/// Room for that, and the overrun.
-const ROOM: usize = TURN + OVERRUN;
-/// Output between two looks at how far the overrun has come. Short enough for a place on any stack, and so long that a
-/// copy of it takes a few percent of the time that its decoding does.
-const STRETCH: usize = 1024;
+const ROOM: usize = 2 + 258;
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,42 +33,6 @@ enum End {
     Block,
     /// The next symbol is not for this loop.
     Symbol,
-    /// A stretch of output is written.
-    Stretch,
-}
-
-/// What lay in the output before a stretch was decoded into it: zlib leaves what is behind its output as it was, and some
-/// programs rely on that.
-struct Originals {
-    bytes: [MaybeUninit<u8>; STRETCH + ROOM],
-    begin: *mut u8,
-    len: usize,
-}
-
-impl Originals {
-    /// # Safety
-    ///
-    /// There must be `room` bytes at `put`.
-    #[inline(always)]
-    unsafe fn keep(&mut self, put: *mut u8, room: usize) {
-        (self.begin, self.len) = (put, room.min(self.bytes.len()));
-        // SAFETY: the caller's; the program may not have written to its memory, and nothing is known of it here either.
-        unsafe { copy_nonoverlapping(put.cast(), self.bytes.as_mut_ptr(), self.len) };
-    }
-
-    /// Undoes the overrun behind `put`.
-    ///
-    /// # Safety
-    ///
-    /// `put` must be within the stretch that was kept, whose memory is still the output's.
-    #[inline(always)]
-    unsafe fn put_back(&self, put: *mut u8) {
-        let at = put as usize - self.begin as usize;
-        // SAFETY: the caller's: `at + OVERRUN` is within what was kept, unless the room ends before.
-        unsafe {
-            copy_nonoverlapping(self.bytes.as_ptr().add(at), put.cast(), OVERRUN.min(self.len - at));
-        }
-    }
 }
 
 /// Decodes symbols from `Mode::Len` on; leaves `Mode::Len`, or `Mode::Type` at the end of the block.
@@ -112,7 +66,7 @@ pub(super) fn run(call: &mut Call) {
         let end = unsafe { run.all_avx(&mut cursor) };
         return finish(call, cursor, end);
     }
-    let end = run.all::<Whole>(&mut cursor);
+    let end = run.all::<Words>(&mut cursor);
     finish(call, cursor, end);
 }
 
@@ -271,7 +225,7 @@ impl Run {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "bmi1,bmi2,avx")]
     fn all_avx(&self, cursor: &mut Cursor) -> End {
-        self.all::<Whole>(cursor)
+        self.all::<Words>(cursor)
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -288,7 +242,7 @@ impl Run {
         // state, which have an entry for every index below the mask, and behind every link a second
         // table of the width that it names.
         let (local, end) = unsafe {
-            let (local, end) = self.stretches::<C>(local);
+            let (local, end) = self.turns::<C>(local);
             if end == End::Margin { self.careful_turns(local) } else { (local, end) }
         };
         *cursor = local;
@@ -301,40 +255,10 @@ impl Run {
     ///
     /// As for [`Self::all`]: the pointers must be a call's, and the tables complete.
     #[inline(always)]
-    unsafe fn stretches<C: Copies>(&self, mut c: Cursor) -> (Cursor, End) {
-        let mut originals =
-            Originals { bytes: [const { MaybeUninit::uninit() }; STRETCH + ROOM], begin: c.put, len: 0 };
-        loop {
-            let room = self.room_left(&c);
-            if self.input_left(&c) < INPUT || room < ROOM {
-                return (c, End::Margin);
-            }
-            // SAFETY: the caller's. There is input and room for a turn, as many turns as end at the limit write at most
-            // what is kept, and what a turn begins before the limit it ends within the room.
-            let (next, end) = unsafe {
-                if C::ARE_EXACT {
-                    self.turns::<C>(c, c.put.add(room - ROOM))
-                } else {
-                    originals.keep(c.put, room);
-                    let (next, end) = self.turns::<C>(c, c.put.add(STRETCH.min(room - ROOM)));
-                    originals.put_back(next.put);
-                    (next, end)
-                }
-            };
-            c = next;
-            if end != End::Stretch {
-                return (c, end);
-            }
+    unsafe fn turns<C: Copies>(&self, mut c: Cursor) -> (Cursor, End) {
+        if self.input_left(&c) < INPUT || self.room_left(&c) < ROOM {
+            return (c, End::Margin);
         }
-    }
-
-    /// Decodes symbols while there is input, and until the output has passed `limit`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::all`]. There must be `INPUT` bytes of input, and `ROOM` bytes behind the limit.
-    #[inline(always)]
-    unsafe fn turns<C: Copies>(&self, mut c: Cursor, limit: *mut u8) -> (Cursor, End) {
         // SAFETY: at most three refills read at most `INPUT` bytes between two checks, and what is
         // written is at most `ROOM` bytes. With 56 bits or more there are enough for two literals and
         // a look, or for a match.
@@ -372,8 +296,8 @@ impl Run {
                     }
                     c.put = c.put.add(len);
                 }
-                if self.input_left(&c) < INPUT || c.put > limit {
-                    return (c, End::Stretch);
+                if self.input_left(&c) < INPUT || self.room_left(&c) < ROOM {
+                    return (c, End::Margin);
                 }
             }
         }
@@ -508,13 +432,13 @@ unsafe fn follow(c: &mut Cursor, table: *const Entry, entry: Entry) -> Entry {
 ///
 /// # Safety
 ///
-/// `len + OVERRUN` bytes must be writable at `put`; `back` must be at most what the window has.
+/// The CPU must be able to. `len` bytes must be writable at `put`; `back` must be at most what the window has.
 #[inline(always)]
 unsafe fn copy_window<C: Copies>(window: &Window, put: *mut u8, back: usize, distance: usize, len: usize) {
     let piece = window.piece(back, len);
-    // SAFETY: the caller's; behind the piece lies enough of the window, which is apart from the output.
+    // SAFETY: the caller's; the window is apart from the output.
     unsafe {
-        if piece.len() == len && (C::ARE_EXACT || window.behind(piece) >= OVERRUN) {
+        if piece.len() == len {
             C::copy(piece.as_ptr(), put, len);
         } else {
             copy_exactly(window, put, back, distance, len);
@@ -545,69 +469,103 @@ unsafe fn copy_exactly(window: &Window, put: *mut u8, mut back: usize, distance:
     }
 }
 
-/// How matches are copied.
+/// How matches are copied. Nothing behind them is read, or written, not even to be overwritten: zlib leaves the room behind
+/// its output as it was, and a program that says it has more room than there is gets away with it.
 trait Copies {
-    /// Nothing is read behind a match, or written.
-    const ARE_EXACT: bool;
-
     /// # Safety
     ///
-    /// `len` bytes must be readable at `from` and writable at `put`, and as many as `OVERRUN` more unless copies are exact;
-    /// the two at least 16 bytes apart.
+    /// The CPU must be able to. `len` bytes, 3 or more, must be readable at `from` and writable at `put`, and the two at least
+    /// 32 bytes or `len` apart.
     unsafe fn copy(from: *const u8, put: *mut u8, len: usize);
 
     /// Writes again what lies `distance` bytes before `put`.
     ///
     /// # Safety
     ///
-    /// `distance` bytes before `put` must be readable, and `len` bytes at `put` writable, and `OVERRUN` more unless copies
-    /// are exact.
+    /// The CPU must be able to. `distance` bytes before `put` must be readable, and `len` bytes, 3 or more, at `put` writable.
     unsafe fn repeat(put: *mut u8, distance: usize, len: usize);
 }
 
-/// In whole vectors and words.
-struct Whole;
+/// In words and vectors, of which the last reaches back to end where the match does.
+struct Words;
 
-impl Copies for Whole {
-    const ARE_EXACT: bool = false;
-
+impl Copies for Words {
     #[inline(always)]
     unsafe fn copy(from: *const u8, put: *mut u8, len: usize) {
-        // SAFETY: the caller's.
-        unsafe { copy_chunks(from, put, len) };
+        // SAFETY: the caller's. Each is as wide as the match is long, or less.
+        unsafe {
+            match len {
+                0..4 => copy_ends::<2>(from, put, len),
+                4..8 => copy_ends::<4>(from, put, len),
+                8..16 => copy_ends::<8>(from, put, len),
+                16.. => copy_all::<16>(from, put, len),
+            }
+        }
     }
 
     #[inline(always)]
     unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
-        // SAFETY: the caller's. No chunk is wider than the distance, so none overlaps itself.
+        // SAFETY: the caller's. No piece is wider than the distance, so none overlaps itself.
         unsafe {
             let from = put.sub(distance).cast_const();
-            if distance >= 16 {
-                copy_chunks(from, put, len);
-            } else if distance >= WORD {
-                let mut at = 0;
-                while at < len {
-                    copy_nonoverlapping(from.add(at), put.add(at), WORD);
-                    at += WORD;
-                }
-            } else if distance == 1 {
-                put.write_bytes(*from, len);
-            } else {
-                // A word at a time, of which the first `distance` bytes are right.
-                let mut at = 0;
-                while at < len {
-                    let word = from.add(at).cast::<u64>().read_unaligned();
-                    put.add(at).cast::<u64>().write_unaligned(word);
-                    at += distance;
-                }
+            match distance {
+                32.. => Self::copy(from, put, len),
+                _ if distance >= len => Self::copy(from, put, len),
+                16.. => copy_all::<16>(from, put, len),
+                WORD.. => copy_all::<WORD>(from, put, len),
+                1 => put.write_bytes(*from, len),
+                _ => repeat_pattern(put, distance, len),
             }
         }
     }
 }
 
-/// In vectors of which only a part is stored.
-#[cfg(target_arch = "x86_64")]
-struct Masked;
+/// As [`Copies::repeat`], of fewer bytes than a word.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn repeat_pattern(put: *mut u8, distance: usize, len: usize) {
+    let mut at = 0;
+    // SAFETY: the caller's. Of each word the first `distance` bytes are right; the next begins behind them.
+    unsafe {
+        while len - at >= WORD {
+            let word = put.add(at).sub(distance).cast::<u64>().read_unaligned();
+            put.add(at).cast::<u64>().write_unaligned(word);
+            at += distance;
+        }
+        repeat_exactly(put.add(at), distance, len - at);
+    }
+}
+
+/// # Safety
+///
+/// `len` bytes, `N` or more and twice that at most, must be readable at `from` and writable at `put`, and the two as far apart.
+#[inline(always)]
+unsafe fn copy_ends<const N: usize>(from: *const u8, put: *mut u8, len: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        copy_nonoverlapping(from, put, N);
+        copy_nonoverlapping(from.add(len - N), put.add(len - N), N);
+    }
+}
+
+/// # Safety
+///
+/// `len` bytes, `N` or more, must be readable at `from`, or be written by this, and writable at `put`, at least `N` bytes apart.
+#[inline(always)]
+unsafe fn copy_all<const N: usize>(from: *const u8, put: *mut u8, len: usize) {
+    let mut at = 0;
+    // SAFETY: the caller's. What the last piece reads was written before it: it ends at least `N` bytes before the match does.
+    unsafe {
+        while len - at > N {
+            copy_nonoverlapping(from.add(at), put.add(at), N);
+            at += N;
+        }
+        copy_nonoverlapping(from.add(len - N), put.add(len - N), N);
+    }
+}
 
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
@@ -616,6 +574,10 @@ static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 pub fn refuse_masks(are_refused: bool) {
     IS_REFUSED.store(are_refused, Ordering::Relaxed);
 }
+
+/// In vectors of which only a part is stored.
+#[cfg(target_arch = "x86_64")]
+struct Masked;
 
 #[cfg(target_arch = "x86_64")]
 impl Masked {
@@ -626,53 +588,34 @@ impl Masked {
             && std::arch::is_x86_feature_detected!("bmi2")
     }
 
-    /// The last 1 to 32 bytes of a match, at least as far from what they are copied from.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must be able to. `len` bytes must be readable at `from` and writable at `put`.
-    #[target_feature(enable = "bmi2,avx512bw,avx512vl")]
+    /// The first `len` bytes, up to 32.
+    #[target_feature(enable = "bmi2")]
     #[inline]
-    unsafe fn last32(from: *const u8, put: *mut u8, len: usize) {
-        let mask = _bzhi_u32(u32::MAX, len as u32);
-        // SAFETY: the caller's: nothing is read or written where the mask is not set.
-        unsafe { _mm256_mask_storeu_epi8(put.cast(), mask, _mm256_maskz_loadu_epi8(mask, from.cast())) };
-    }
-
-    /// As [`Self::last32`], for up to 16.
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    #[target_feature(enable = "bmi2,avx512bw,avx512vl")]
-    #[inline]
-    unsafe fn last16(from: *const u8, put: *mut u8, len: usize) {
-        let mask = _bzhi_u32(0xffff, len as u32) as u16;
-        // SAFETY: the caller's, as above.
-        unsafe { _mm_mask_storeu_epi8(put.cast(), mask, _mm_maskz_loadu_epi8(mask, from.cast())) };
+    fn first(len: usize) -> u32 {
+        _bzhi_u32(u32::MAX, len as u32)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Copies for Masked {
-    const ARE_EXACT: bool = true;
-
     #[inline(always)]
     unsafe fn copy(from: *const u8, put: *mut u8, len: usize) {
         let mut at = 0;
-        // SAFETY: the caller's; whoever chose this has seen that the CPU can.
+        // SAFETY: the caller's; nothing is read or written where the mask is not set.
         unsafe {
             while len - at > 32 {
                 copy_nonoverlapping(from.add(at), put.add(at), 32);
                 at += 32;
             }
-            Self::last32(from.add(at), put.add(at), len - at);
+            let last = Self::first(len - at);
+            let bytes = _mm256_maskz_loadu_epi8(last, from.add(at).cast());
+            _mm256_mask_storeu_epi8(put.add(at).cast(), last, bytes);
         }
     }
 
     #[inline(always)]
     unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
-        // SAFETY: as above. No chunk is wider than the distance, so none overlaps itself.
+        // SAFETY: as above.
         unsafe {
             let from = put.sub(distance).cast_const();
             if distance >= 32 {
@@ -681,31 +624,15 @@ impl Copies for Masked {
             if distance == 1 {
                 return put.write_bytes(*from, len);
             }
-            let (mut at, step) = (0, distance.min(16));
-            while len - at > step {
-                Self::last16(from.add(at), put.add(at), step);
-                at += step;
+            // The same bytes again and again, as far as the match reaches.
+            let whole = Self::first(distance);
+            let bytes = _mm256_maskz_loadu_epi8(whole, from.cast());
+            let mut at = 0;
+            while len - at > distance {
+                _mm256_mask_storeu_epi8(put.add(at).cast(), whole, bytes);
+                at += distance;
             }
-            Self::last16(from.add(at), put.add(at), len - at);
-        }
-    }
-}
-
-/// # Safety
-///
-/// `len + OVERRUN` bytes must be readable at `from` and writable at `put`, at least 16 bytes apart.
-#[inline(always)]
-unsafe fn copy_chunks(from: *const u8, put: *mut u8, len: usize) {
-    // SAFETY: the caller's. Nearly all matches are done with the first two copies, so they are made
-    // before anything is asked.
-    unsafe {
-        copy_nonoverlapping(from, put, 16);
-        copy_nonoverlapping(from.add(16), put.add(16), 16);
-        let mut at = 32;
-        while at < len {
-            copy_nonoverlapping(from.add(at), put.add(at), 16);
-            copy_nonoverlapping(from.add(at + 16), put.add(at + 16), 16);
-            at += 32;
+            _mm256_mask_storeu_epi8(put.add(at).cast(), Self::first(len - at), bytes);
         }
     }
 }

@@ -55,12 +55,6 @@ impl Window {
         unsafe { core::slice::from_raw_parts(self.base.add(at), here.min(len)) }
     }
 
-    /// How many bytes of the window lie behind this piece of it.
-    #[inline]
-    pub(super) fn behind(&self, piece: &[u8]) -> usize {
-        self.base.addr() + self.size - (piece.as_ptr().addr() + piece.len())
-    }
-
     /// The contents, oldest first.
     pub(super) fn contents(&self) -> (&[u8], &[u8]) {
         if self.have == 0 {
