@@ -8,6 +8,7 @@
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,19 +56,50 @@ static void die(const char *format, ...) {
     exit(3);
 }
 
+/*
+ * A function of a library, from its table of symbols. Not by dlsym: whoever asks that for one of zlib's functions may call
+ * it around the preloaded library, which then leaves all streams alone.
+ */
+static void *function_of(const struct link_map *library, const char *name) {
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    for (const ElfW(Dyn) *entry = library->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_SYMTAB) symbols = (const void *)entry->d_un.d_ptr;
+        if (entry->d_tag == DT_STRTAB) names = (const void *)entry->d_un.d_ptr;
+    }
+    /* Nothing says how long the table is, but linkers put the names behind it. */
+    for (const ElfW(Sym) *symbol = symbols; (const char *)symbol < names; symbol++)
+        if (symbol->st_shndx != SHN_UNDEF && strcmp(names + symbol->st_name, name) == 0)
+            return (void *)(library->l_addr + symbol->st_value);
+    die("%s has no %s", library->l_name, name);
+}
+
+/* What is compared must not be the original with itself. A state of zlib's begins with the address of its stream. */
+static void check_that_streams_are_served(void) {
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (preloaded == NULL || strstr(preloaded, "libhasten_gzip") == NULL) return;
+    z_stream packing = {0}, unpacking = {0};
+    if (linked.deflateInit_(&packing, 6, ZLIB_VERSION, sizeof packing) != Z_OK) die("deflateInit");
+    if (linked.inflateInit2_(&unpacking, 15, ZLIB_VERSION, sizeof unpacking) != Z_OK) die("inflateInit2");
+    if (*(z_streamp *)packing.state == &packing || *(z_streamp *)unpacking.state == &unpacking)
+        die("the preloaded library leaves the program's streams to the original");
+    linked.deflateEnd(&packing);
+    linked.inflateEnd(&unpacking);
+}
+
 /* Tools that do not know of namespaces see one zlib on both sides: then only what is decoded is checked. */
 static void load_original(bool in_its_own_namespace) {
-    if (!in_its_own_namespace) {
-        original = linked;
-        return;
-    }
-    void *library = dlmopen(LM_ID_NEWLM, "libz.so.1", RTLD_NOW);
-    if (library == NULL) die("%s", dlerror());
-    original.name = "original";
-#define X(function)                                                                                            \
-    if ((original.function = (__typeof__(&function))dlsym(library, #function)) == NULL) die("%s", dlerror());
-    ZLIB_FUNCTIONS(X)
+    if (in_its_own_namespace) {
+        const struct link_map *library = dlmopen(LM_ID_NEWLM, "libz.so.1", RTLD_NOW);
+        if (library == NULL) die("%s", dlerror());
+        original.name = "original";
+#define X(function) original.function = (__typeof__(&function))function_of(library, #function);
+        ZLIB_FUNCTIONS(X)
 #undef X
+    } else {
+        original = linked;
+    }
+    check_that_streams_are_served();
 }
 
 /*

