@@ -158,7 +158,8 @@ impl Deflate {
         /// What a store has room for behind everything else (see `limit`) in any case.
         const LITTLE: usize = 40;
         let (mut bytes, mut out) = ([0; STEP], [0; STEP + 16]);
-        let mut left = direct.unwrap_or(self.gathered);
+        let len = direct.unwrap_or(self.gathered);
+        let mut left = len;
         while left > 0 && self.pending.1 == 0 && !io.is_full() {
             let step = left.min(if io.output.len() >= out.len() { STEP } else { LITTLE });
             let last = ending == Ending::Last && step == left;
@@ -188,7 +189,7 @@ impl Deflate {
         if ending == Ending::Flush(Flush::Full) {
             self.history = 0;
         }
-        self.finish_chunk(&Written { bytes: 0, after: self.bits, synced: false }, 1, ending, io);
+        self.finish_chunk(&Written { bytes: 0, after: self.bits, synced: false }, len, ending, io);
         ending
     }
 
