@@ -116,7 +116,10 @@ fn the_unit_is_valid_and_has_no_more_rights_than_it_needs() {
     fs::write(&copy, unit.replace("ExecStart=hasten", "ExecStart=true")).unwrap();
     let analyze = || Command::new(tools::tool("systemd-analyze", "systemd"));
     let said = tools::run(analyze().args(["verify", "--man=no"]).arg(&copy));
-    assert_eq!(String::from_utf8_lossy(&said.stderr), "");
+    // It complains of the machine's other units, too, as far as they are loaded along.
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    let of_ours: Vec<&str> = said.lines().filter(|line| line.contains("hasten-export")).collect();
+    assert!(of_ours.is_empty(), "{said}");
     // 0 is no exposure at all, 100 an ordinary service of root.
     tools::run(analyze().args(["security", "--offline=true", "--threshold=25", "--no-pager"]).arg(&copy));
     for line in ["NoNewPrivileges=yes", "ProtectSystem=strict", "DynamicUser=yes"] {
