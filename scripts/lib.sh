@@ -75,6 +75,11 @@ archive() {
     ar rcsD "$library" "${library%.a}.o"
 }
 
+# The first line of npm's errors that is a sentence.
+npm_cause() {
+    sed -nE 's/^npm (error|ERR!) *//; /^(code|errno|syscall) |^$/d; p; q'
+}
+
 # npm_install SOURCE TARGET: what SOURCE/package-lock.json pins, installed in TARGET, without running anybody's scripts.
 npm_install() {
     local source=$1 target=$2 log
@@ -86,6 +91,6 @@ npm_install() {
     mkdir -p "$target"
     cp "$source/package.json" "$source/package-lock.json" "$target/"
     log=$(cd "$target" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error 2>&1) ||
-        die "cannot install what $source/package-lock.json names (${log##*$'\n'}): check the network, or npm's configuration"
+        die "cannot install what $source/package-lock.json names ($(npm_cause <<<"$log")): check the network, or npm's configuration"
     cp "$source/package-lock.json" "$target/installed.json"
 }
