@@ -105,10 +105,18 @@ fn kill(station: &Station, number: usize, clock: Clock) {
 
 /// Waits as long as a busy machine may take. An engine that has not been used yet is disabled all the same.
 fn switch(station: &Station, verb: &str, engine: &str) {
-    if station.side == Side::Accelerated {
+    if station.side != Side::Accelerated {
+        return;
+    }
+    let command = || {
         let mut command = Command::new(product::hasten());
         command.args(["engine", verb, engine, &station.accelerated_pid().to_string(), "--wait", "30"]);
-        tools::run(&mut command);
+        command
+    };
+    // A process that has just been started, or is being replaced by another, has no library or no page for a moment.
+    let done = || command().output().is_ok_and(|output| output.status.success());
+    if !comes_true(done) {
+        tools::run(&mut command());
     }
 }
 
