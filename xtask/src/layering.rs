@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 21] = [
+const LAYERS: [(&str, &[&str]); 22] = [
     ("hasten-names", &[]),
     ("hasten-charts", &[]),
     ("hasten-crypto", &["hasten-names"]),
@@ -20,6 +20,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("hasten-openssl", &[]),
     ("hasten-probe", &["hasten-device", "hasten-names", "hasten-openssl"]),
     ("hasten-telemetry", &["hasten-names"]),
+    ("hasten-batch", &["hasten-crypto", "hasten-device", "hasten-telemetry"]),
     ("hasten-export", &["hasten-charts", "hasten-device", "hasten-names", "hasten-telemetry"]),
     ("hasten-plan", &["hasten-names", "hasten-openssl", "hasten-probe"]),
     ("hasten-v8", &["hasten-charts"]),
@@ -29,7 +30,17 @@ const LAYERS: [(&str, &[&str]); 21] = [
         &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-names", "hasten-plan", "hasten-probe"],
     ),
     ("hasten-gzip", &["hasten-deflate", "hasten-device", "hasten-hook", "hasten-telemetry"]),
-    ("hasten-tls", &["hasten-crypto", "hasten-device", "hasten-hook", "hasten-openssl", "hasten-telemetry"]),
+    (
+        "hasten-tls",
+        &[
+            "hasten-batch",
+            "hasten-crypto",
+            "hasten-device",
+            "hasten-hook",
+            "hasten-openssl",
+            "hasten-telemetry",
+        ],
+    ),
     (
         "hasten",
         &[
@@ -69,9 +80,10 @@ const LAYERS: [(&str, &[&str]); 21] = [
 ];
 
 /// Where `unsafe` may be written.
-const UNSAFE: [&str; 21] = [
+const UNSAFE: [&str; 22] = [
     "bench/src/gzip/worker/abi.rs", // calls zlib as a C program does
     "bench/src/node/wait.rs",       // wait4, which says what a process cost
+    "core/batch/src/",              // operations are known by their address
     "core/crypto/src/ecdhe.rs",     // marks a type as plain bytes for the wiping container
     "core/crypto/src/memory.rs",
     "core/crypto/src/multibuffer/",

@@ -4,6 +4,7 @@
 use std::env;
 use std::sync::OnceLock;
 
+use hasten_batch::Settings;
 use hasten_crypto::{Ifma, Overrides};
 use hasten_hook::is_disabled;
 
@@ -18,11 +19,9 @@ const NO_SHORTCUTS: &str = "HASTEN_TLS_NO_SHORTCUTS";
 
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) ifma: Option<Ifma>,
-    pub(crate) suspend_only: bool,
+    pub(crate) engine: Settings,
     pub(crate) eager: bool,
     pub(crate) shortcuts: bool,
-    pub(crate) break_even: Overrides,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
@@ -41,15 +40,17 @@ impl Config {
     fn from_environment() -> Config {
         let is_set = |name| env::var_os(name).is_some_and(|value| value == "1");
         Config {
-            ifma: Ifma::detect(),
-            suspend_only: is_set(SUSPEND_ONLY),
+            engine: Settings {
+                ifma: Ifma::detect(),
+                // A list that does not parse is ignored here, where nobody listens; `hasten run` refuses it.
+                break_even: env::var(Overrides::VARIABLE)
+                    .ok()
+                    .and_then(|list| list.parse().ok())
+                    .unwrap_or_default(),
+                bypass: is_set(SUSPEND_ONLY),
+            },
             eager: is_set(EAGER),
             shortcuts: !is_set(NO_SHORTCUTS),
-            // A list that does not parse is ignored here, where nobody listens; `hasten run` refuses it.
-            break_even: env::var(Overrides::VARIABLE)
-                .ok()
-                .and_then(|list| list.parse().ok())
-                .unwrap_or_default(),
         }
     }
 }

@@ -5,11 +5,11 @@
 use core::ffi::c_int;
 use core::ptr::null_mut;
 
+use hasten_batch::clock::now;
 use hasten_device::clock::thread_cpu_ns;
 use hasten_telemetry::{Doubt, Event, slot};
 use libc::{epoll_event, sigset_t};
 
-use crate::clock::now;
 use crate::fds::{self, Registration};
 use crate::handshake::State;
 use crate::hooks::original;
@@ -135,8 +135,8 @@ fn next_events(
     timeout: c_int,
     wait: impl Fn(c_int) -> c_int,
 ) -> c_int {
-    if runtime.device.is_busy() {
-        runtime.collect();
+    if runtime.batch.device.is_busy() {
+        runtime.batch.collect();
     }
     let resumed = report(runtime, epfd, Events::new(events, 0, max), Report::First);
     if resumed > 0 {
@@ -150,13 +150,13 @@ fn next_events(
     // A server that does not want to sleep has work of its own (HAProxy's run
     // queue), which may bring more operations just as events may.
     if ready > 0 || timeout == 0 {
-        runtime.run_overdue();
+        runtime.batch.run_overdue(runtime.turn.number.get());
         call_in_overdue(runtime);
         return ready;
     }
-    runtime.run_partial();
+    runtime.batch.run_partial();
     match report(runtime, epfd, Events::new(events, 0, max), Report::First) {
-        0 if runtime.device.is_busy() => attend(runtime, epfd, events, max, timeout, wait),
+        0 if runtime.batch.device.is_busy() => attend(runtime, epfd, events, max, timeout, wait),
         0 => before_sleep(runtime, epfd, events, max, timeout, wait),
         resumed => resumed,
     }
@@ -259,7 +259,7 @@ fn attend(
             ..0 => timeout,
             _ => c_int::try_from((now() - began) / 1_000_000).map_or(0, |passed| (timeout - passed).max(0)),
         };
-        if !runtime.device.is_busy() {
+        if !runtime.batch.device.is_busy() {
             return wait(left);
         }
         let start = thread_cpu_ns();
@@ -268,9 +268,9 @@ fn attend(
             return fresh;
         }
         if fresh == 0 {
-            runtime.device.spend(start);
+            runtime.batch.device.spend(start);
         }
-        runtime.collect();
+        runtime.batch.collect();
         let ready = report(runtime, epfd, Events::new(events, fresh, max), Report::First);
         if ready > 0 || left == 0 {
             return ready;

@@ -13,11 +13,11 @@ use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
+use hasten_batch::clock::now;
+use hasten_batch::{Request, Verdict};
 use hasten_crypto::{Curve, Group, wipe};
 use hasten_telemetry::slot;
 
-use crate::batch::{Request, Verdict};
-use crate::clock::now;
 use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::Runtime;
@@ -173,7 +173,7 @@ impl Exchange {
 
     /// An EVP_PKEY of ours with a fresh key pair from the pool.
     unsafe fn take_key_pair(&self, runtime: &Runtime, group: Group) -> Option<*mut EvpPkey> {
-        let pair = runtime.engine.key_pair(group)?;
+        let pair = runtime.batch.engine.key_pair(group)?;
         let pkey = self.take(group)?;
         let public = pair.public();
         // SAFETY: the EVP_PKEY is ours alone; the public key is `public.len()` bytes.
@@ -559,7 +559,7 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8
             // SAFETY: both keys are alive.
             let done = unsafe { derive_with_original(tag, peer.pkey, out) };
             if done {
-                runtime.engine.scalar_took(tag.group.derive(), now() - start);
+                runtime.batch.engine.scalar_took(tag.group.derive(), now() - start);
             }
             done
         }

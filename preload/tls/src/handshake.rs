@@ -17,15 +17,15 @@ use core::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32};
 
+use hasten_batch::Buffers;
+use hasten_batch::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{Buffers, Operation};
-use crate::clock::now;
 use crate::errors::Errors;
 use crate::fds;
 use crate::hooks::original;
 use crate::openssl::*;
-use crate::runtime::{Runtime, SUSPENDED, count_suspended};
+use crate::runtime::{Operation, Runtime, SUSPENDED, count_suspended};
 use crate::slice::{self, Slice};
 use crate::{start, suspension};
 
@@ -60,8 +60,8 @@ pub(crate) struct Handshake {
     early_len: Cell<usize>,
     early_data: Cell<*mut u8>,
     /// What it waits for, in `place`, or null.
-    pub(crate) operation: Cell<*mut Operation<'static>>,
-    pub(crate) place: UnsafeCell<MaybeUninit<Operation<'static>>>,
+    pub(crate) operation: Cell<*mut Operation>,
+    pub(crate) place: UnsafeCell<MaybeUninit<Operation>>,
     pub(crate) buffers: UnsafeCell<Buffers>,
     /// What libssl said while nobody listened.
     pub(crate) errors: Errors,
@@ -431,7 +431,7 @@ impl Handshake {
         const PATIENT: u32 = 16;
         self.calls.set(self.calls.get() + 1);
         if self.calls.get() > PATIENT {
-            self.runtime.run_queue_of(self);
+            self.runtime.run_operation_of(self);
         }
         self.state.get() == State::Ready
     }

@@ -3,9 +3,9 @@
 //! Preloaded into a server, it interposes on the calls between server,
 //! libssl, libcrypto and libc (`hooks.rs` is the table). A handshake that
 //! needs an expensive operation is left in the middle (`handshake.rs`,
-//! `slice.rs`), the operation waits for others of its kind (`runtime.rs`),
+//! `slice.rs`, `runtime.rs`), the operation waits for others of its kind,
 //! the event loop says when to stop waiting (`epoll.rs`), and eight are
-//! computed for little more than the price of one (`batch.rs`). Before the
+//! computed for little more than the price of one (crate `hasten-batch`). Before the
 //! thread does anything else than go round its loop, what was left goes on
 //! (`loans.rs`).
 //! What is cheaper done directly than by OpenSSL's frameworks is done
@@ -17,13 +17,10 @@
 #[cfg(all(not(test), not(panic = "abort")))]
 compile_error!("a panic must not unwind through a server's C frames: build with panic = \"abort\"");
 
-mod batch;
 mod blocking;
 mod calls;
 mod cancel;
-mod clock;
 mod config;
-mod device;
 mod digest;
 mod epoll;
 mod errors;
@@ -34,6 +31,7 @@ mod fetch;
 mod forks;
 mod handshake;
 mod hooks;
+mod host;
 mod kdf;
 mod key_schedule;
 mod keys;

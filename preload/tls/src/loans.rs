@@ -43,7 +43,7 @@ impl Runtime {
         if self.suspended.borrow().is_empty() {
             return;
         }
-        self.run_partial();
+        self.batch.run_partial();
         self.call_in_if(|_| true);
     }
 
@@ -70,7 +70,7 @@ impl Runtime {
             return unsafe { self.free_orphan(handshake) };
         }
         match handshake.state.get() {
-            State::Waiting => self.run_queue_of(handshake),
+            State::Waiting => self.run_operation_of(handshake),
             State::Ready => {}
             State::Returned if handshake.is_taken() => return self.retire(handshake),
             State::Idle | State::Running | State::Returned => return,
@@ -101,7 +101,7 @@ impl Runtime {
                 // Its number may be another connection's by now: nothing is written, not even an alert.
                 SSL_set_shutdown.get()(handshake.ssl(), SSL_SENT_SHUTDOWN);
                 handshake.cancelled.set(true);
-                (*handshake.operation.get()).verdict = crate::batch::Verdict::Cancelled;
+                (*handshake.operation.get()).cancel();
             }
             self.tickets.begin(handshake.ssl(), SSL_get_state.get()(handshake.ssl()));
             let state = self.aside(|| self.resume(handshake));

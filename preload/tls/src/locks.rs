@@ -9,11 +9,11 @@
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
+use hasten_batch::clock::now;
 use hasten_hook::{Library, Original, c_name};
 use libc::timespec;
 
 use crate::blocking;
-use crate::clock::now;
 use crate::runtime::{Runtime, SUSPENDED};
 
 type Lock = unsafe extern "C" fn(*mut c_void) -> c_int;

@@ -53,7 +53,7 @@ fn from_pool(bytes: *mut u8, len: usize) -> bool {
     let Some(runtime) = Runtime::in_handshake() else { return false };
     // SAFETY: the caller's buffer.
     let bytes = unsafe { core::slice::from_raw_parts_mut(bytes, len) };
-    let done = runtime.engine.random(bytes);
+    let done = runtime.batch.engine.random(bytes);
     slot().event_n(Event::FetchCached, u64::from(done));
     done
 }

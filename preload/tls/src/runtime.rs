@@ -1,17 +1,15 @@
 //! One runtime per thread: which handshake runs, which operations wait, and
 //! which handshakes can go on.
 //!
-//! A handshake that needs a signature or a shared secret queues an
-//! [`Operation`] and is left ([`Runtime::submit`]). Eight of a kind run at
-//! once as soon as the eighth is queued; fewer when the event loop has
-//! nothing else to do ([`Runtime::run_partial`]). Handshakes whose operation
-//! is answered are reported to the server as readable (`epoll.rs`), and go on
-//! when it calls into libssl again, or before the thread blocks (`loans.rs`).
+//! A handshake that needs a signature or a shared secret submits an
+//! [`Operation`] to the batch of its thread and is left ([`Runtime::submit`]).
+//! Eight of a kind run at once as soon as the eighth is queued; fewer when the
+//! event loop has nothing else to do. Handshakes whose operation is answered
+//! are reported to the server as readable (`epoll.rs`), and go on when it
+//! calls into libssl again, or before the thread blocks (`loans.rs`).
 //!
 //! Everything is in cells: slices re-enter, so no `&mut` may be held across
 //! a call of one.
-
-mod offload;
 
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
@@ -19,16 +17,14 @@ use core::ptr::{null, null_mut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hasten_crypto::{Algorithm, LANES};
+use hasten_batch::{Request, Verdict, Waker, device};
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{Engine, Operation, Request, Verdict};
-use crate::clock::now;
 use crate::config;
-use crate::device::{self, Device};
 use crate::exchange::Exchange;
 use crate::fds;
 use crate::handshake::{Handshake, State};
+use crate::host::OpenSsl;
 use crate::openssl::Ssl;
 use crate::ready::ReadyRing;
 use crate::sign::SigningSlot;
@@ -43,15 +39,6 @@ pub(crate) const MAX_HANDSHAKES: usize = 1024;
 
 /// Handshakes that keep the memory for their frames while they are idle.
 const KEPT: usize = 64;
-
-/// Turns of the event loop that an operation waits for company while every
-/// turn brings the server something to do. A busy nginx accepts one connection
-/// per turn, so a group of eight takes some eight turns of 150 to 300 µs; only
-/// operations of a rare kind wait this long.
-const PATIENCE: u32 = 24;
-/// The same in nanoseconds, for a server whose turns are long because it has
-/// much else to do than handshakes.
-const PATIENCE_NS: u64 = 5_000_000;
 
 /// Suspended handshakes of all threads: while there are none, nobody needs
 /// to ask whether an SSL is suspended, or to call one in.
@@ -96,8 +83,6 @@ pub(crate) struct Runtime {
     running: Cell<*const Handshake>,
     /// The SSL whose handshake function is running, in a slice or not, and how deep on the stack.
     driving: Cell<(*mut Ssl, usize)>,
-    queues: [Queue; Algorithm::COUNT],
-    waiting: Cell<u32>,
     pub(crate) ready: ReadyRing,
     /// All that are suspended.
     pub(crate) suspended: RefCell<Vec<*const Handshake>>,
@@ -116,20 +101,29 @@ pub(crate) struct Runtime {
     /// How often another thread had wanted something when this one last listened.
     pub(crate) heeded: Cell<u32>,
     pub(crate) turn: Turn,
-    pub(crate) engine: Engine,
-    pub(crate) device: Device,
+    pub(crate) batch: Batch,
     pub(crate) signing: SigningSlot,
     pub(crate) exchange: Exchange,
     pub(crate) tickets: Tickets,
 }
 
-#[derive(Default)]
-struct Queue {
-    len: Cell<usize>,
-    /// The turn, and the time, at which the first operation was queued.
-    since: Cell<u32>,
-    since_ns: Cell<u64>,
-    operations: [Cell<*mut Operation<'static>>; LANES],
+/// The operations of a thread.
+pub(crate) type Batch = hasten_batch::Batch<Owner, OpenSsl>;
+
+/// An operation in the place of the handshake that waits for it.
+pub(crate) type Operation = hasten_batch::Operation<Owner>;
+
+/// The suspended handshake that waits for an operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner(*const Handshake);
+
+impl Waker for Owner {
+    fn wake(self) {
+        // SAFETY: handshakes are never freed, and this is the thread that suspended it.
+        let handshake = unsafe { &*self.0 };
+        handshake.becomes_ready();
+        handshake.runtime.ready.push(handshake);
+    }
 }
 
 impl Runtime {
@@ -172,8 +166,6 @@ impl Runtime {
         Box::leak(Box::new(Runtime {
             running: Cell::new(null()),
             driving: Cell::new((null_mut(), 0)),
-            queues: Default::default(),
-            waiting: Cell::new(0),
             ready: ReadyRing::new(),
             suspended: RefCell::default(),
             free: Cell::new(null()),
@@ -185,8 +177,7 @@ impl Runtime {
             is_cancelling: Cell::new(false),
             heeded: Cell::new(0),
             turn: Turn::new(),
-            engine: Engine::new(),
-            device: Device::new(),
+            batch: Batch::new(&config::get().engine),
             signing: SigningSlot::default(),
             exchange: Exchange::default(),
             tickets: Tickets::default(),
@@ -280,19 +271,13 @@ impl Runtime {
         self.near.set(near.max().unwrap_or(0));
     }
 
-    /// Whether operations are queued.
-    #[inline]
-    pub(crate) fn has_waiting(&self) -> bool {
-        self.waiting.get() > 0
-    }
-
     /// Whether a batch is likely enough to be worth leaving the stack for.
     pub(crate) fn expects_company(&self) -> bool {
         let turn = &self.turn;
         turn.handshakes.get() > 1
             || turn.events.get() > 1
             || turn.previous_handshakes.get() > 1
-            || self.has_waiting()
+            || self.batch.has_waiting()
             || !self.ready.is_empty()
             || config::get().eager
     }
@@ -361,14 +346,11 @@ impl Runtime {
     /// The eighth of a kind completes its group and goes on at once.
     fn go_on_with_group(&self, handshake: &Handshake) -> State {
         while handshake.state.get() == State::Waiting {
-            let queue = self.queue_of(handshake);
-            if device::is_wished() {
-                self.offer(queue);
-            }
-            if queue.len.get() < LANES {
+            // SAFETY: a waiting handshake's operation waits in the batch.
+            if !unsafe { self.batch.run_if_complete(handshake.operation.get()) } {
                 break;
             }
-            self.run_queue(queue, handshake);
+            handshake.becomes_ready();
             slot().event(Event::Resumed);
             // SAFETY: as in `resume`.
             self.step(handshake, depth_of(handshake), || unsafe { handshake.slice.resume() });
@@ -378,7 +360,7 @@ impl Runtime {
 
     /// Whether leaving a handshake in the middle can lead to anything, and is likely enough to.
     pub(crate) fn may_leave(&self) -> bool {
-        if !self.engine.can_batch() && !self.device.is_here() {
+        if !self.batch.can_answer() {
             return false;
         }
         if !suspension::is_on() {
@@ -391,7 +373,7 @@ impl Runtime {
             slot().bypass(Reason::Shadowed);
             return false;
         }
-        self.expects_company() || self.device.takes_alone(|algorithm| self.engine.software_ns(algorithm, 1))
+        self.expects_company() || self.batch.takes_alone()
     }
 
     /// Queues an operation of the running handshake and leaves that until the
@@ -405,33 +387,22 @@ impl Runtime {
             return Verdict::Bypass(Reason::NotPolled);
         }
         // It was begun for the sake of a device that is not for this.
-        if device::is_wished() && !matches!(request, Request::Rsa(..)) && !self.expects_company() {
+        if device::is_requested() && !request.is_rsa() && !self.expects_company() {
             return Verdict::Bypass(Reason::Alone);
         }
         // SAFETY: the handshake runs and waits for nothing, so nobody else looks at these.
         let verdict = unsafe {
-            let operation = request.place(handshake, &mut *handshake.buffers.get());
-            let operation = (*handshake.place.get()).write(operation);
-            self.enqueue(handshake, operation);
+            let operation = request.place(Owner(handshake), &mut *handshake.buffers.get());
+            let operation = core::ptr::from_mut((*handshake.place.get()).write(operation));
+            handshake.operation.set(operation);
+            self.batch.submit(operation, self.turn.number.get());
+            handshake.state.set(State::Waiting);
+            slot().event(Event::Suspended);
             handshake.slice.leave();
-            (*handshake.operation.replace(null_mut())).verdict
+            (*handshake.operation.replace(null_mut())).verdict()
         };
         // SAFETY: as above; the operation has left its queue.
         unsafe { (*handshake.buffers.get()).deliver(verdict, out) }
-    }
-
-    fn enqueue(&self, handshake: &Handshake, operation: *mut Operation<'static>) {
-        handshake.operation.set(operation);
-        let queue = self.queue_of(handshake);
-        if queue.len.get() == 0 {
-            queue.since.set(self.turn.number.get());
-            queue.since_ns.set(now());
-        }
-        queue.operations[queue.len.get()].set(operation);
-        queue.len.set(queue.len.get() + 1);
-        self.waiting.set(self.waiting.get() + 1);
-        handshake.state.set(State::Waiting);
-        slot().event(Event::Suspended);
     }
 
     /// Whether the server will come back to this connection when told it is readable.
@@ -451,80 +422,23 @@ impl Runtime {
         registered && is_non_blocking(fd)
     }
 
-    fn queue_of(&self, handshake: &Handshake) -> &Queue {
-        // SAFETY: a waiting handshake's operation is in its place.
-        let algorithm = unsafe { (*handshake.operation.get()).algorithm() };
-        &self.queues[algorithm.index()]
-    }
-
-    /// Runs what a handshake waits for: its queue, or it alone if it is at a device.
-    pub(crate) fn run_queue_of(&self, handshake: &Handshake) {
-        if !self.recall(handshake.operation.get()) {
-            self.run_queue(self.queue_of(handshake), null());
-        }
-    }
-
-    /// Runs what is queued, lanes or not: nothing else will come soon.
-    pub(crate) fn run_partial(&self) {
-        self.run_queues_if(|_| true);
-    }
-
-    /// Runs what has waited for company long enough.
-    pub(crate) fn run_overdue(&self) {
-        let (turn, time) = (self.turn.number.get(), now());
-        self.run_queues_if(|queue| {
-            turn.wrapping_sub(queue.since.get()) >= PATIENCE || time - queue.since_ns.get() >= PATIENCE_NS
-        });
-    }
-
-    fn run_queues_if(&self, due: impl Fn(&Queue) -> bool) {
-        for queue in self.queues.iter().filter(|queue| queue.len.get() > 0) {
-            if due(queue) {
-                self.run_queue(queue, null());
-            }
-        }
-    }
-
-    /// Answers the operations of a queue; their handshakes are ready then, except `caller`, which goes on by itself.
-    fn run_queue(&self, queue: &Queue, caller: *const Handshake) {
-        let len = queue.len.replace(0);
-        self.waiting.set(self.waiting.get() - len as u32);
-        let mut operations: [*mut Operation<'static>; LANES] = [null_mut(); LANES];
-        for (to, from) in operations.iter_mut().zip(&queue.operations[..len]) {
-            *to = from.get();
-        }
-        // SAFETY: queued operations are in the places of suspended handshakes, and each is queued once.
-        let mut lanes = operations[..len].iter().map(|operation| unsafe { &mut **operation });
-        let lanes: [Option<&mut Operation<'static>>; LANES] = core::array::from_fn(|_| lanes.next());
-        self.engine.answer(lanes);
-        for operation in &operations[..len] {
-            // SAFETY: as above; the owner is the suspended handshake.
-            let owner = unsafe { &*(**operation).owner };
-            owner.becomes_ready();
-            if !core::ptr::eq(owner, caller) {
-                self.ready.push(owner);
-            }
-        }
+    /// Runs what a handshake waits for.
+    pub(crate) fn run_operation_of(&self, handshake: &Handshake) {
+        // SAFETY: a waiting handshake's operation waits in the batch.
+        unsafe { self.batch.run(handshake.operation.get()) }
     }
 
     /// Takes a handshake out of whatever it waits in; it must then be run to its end.
     pub(crate) fn withdraw(&self, handshake: &Handshake) {
         let operation = handshake.operation.get();
         if handshake.state.get() == State::Waiting {
-            let queue = self.queue_of(handshake);
-            let len = queue.len.get();
-            if let Some(at) = queue.operations[..len].iter().position(|queued| queued.get() == operation) {
-                queue.operations[at].set(queue.operations[len - 1].get());
-                queue.len.set(len - 1);
-                self.waiting.set(self.waiting.get() - 1);
-            } else {
-                self.device.forget(operation);
-            }
+            // SAFETY: it waits in the batch.
+            unsafe { self.batch.withdraw(operation) };
         }
         self.ready.forget(handshake);
         if !operation.is_null() {
             // SAFETY: the operation is in its handshake's place.
-            unsafe { (*operation).verdict = Verdict::Cancelled };
+            unsafe { (*operation).cancel() };
         }
     }
 
@@ -546,10 +460,7 @@ impl Runtime {
 
     /// In a forked child: what could not be called in before is the parent's.
     pub(crate) fn forget_all(&self) {
-        for queue in &self.queues {
-            queue.len.set(0);
-        }
-        self.waiting.set(0);
+        self.batch.forget_all();
         self.ready.clear();
         self.suspended.borrow_mut().clear();
         self.near.set(0);

@@ -9,18 +9,18 @@ use core::cell::Cell;
 use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 
+use hasten_batch::clock::now;
+use hasten_batch::{MAX_SIGNATURE, Request, Verdict, device};
 use hasten_crypto::{EcKey, MAX_OUTPUT, RsaKey, encoding};
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::batch::{self, MAX_SIGNATURE, Request, Verdict};
-use crate::clock::now;
 use crate::digest::{self, Digest, with_hash};
 use crate::hooks::original;
 use crate::keys::{self, Key};
 use crate::openssl::*;
 use crate::runtime::Runtime;
 use crate::shortcuts::{self, Stand};
-use crate::{config, device, random};
+use crate::{config, random};
 
 /// A signature that libssl has set up but not yet asked for. One per thread:
 /// nothing suspends a handshake between the two.
@@ -86,10 +86,10 @@ pub(crate) unsafe fn digest_sign_init(
 unsafe fn is_usable(runtime: &Runtime, pkey: *mut EvpPkey) -> bool {
     // SAFETY: the key is alive.
     match unsafe { keys::find(pkey) } {
-        Some(keys::Entry { key: Key::Rsa(_), .. }) if runtime.device.is_here() => return true,
+        Some(keys::Entry { key: Key::Rsa(_), .. }) if runtime.batch.device.is_here() => return true,
         Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
-        Some(_) if batch::is_disabled() => slot().bypass(Reason::EngineDisabled),
-        Some(_) => return config::get().ifma.is_some() || config::get().suspend_only,
+        Some(_) if hasten_batch::is_disabled() => slot().bypass(Reason::EngineDisabled),
+        Some(_) => return config::get().engine.ifma.is_some() || config::get().engine.bypass,
         None => slot().bypass(Reason::UnsupportedKey),
     }
     false
@@ -213,7 +213,7 @@ impl Signing {
             Verdict::DoneWith(written) => Ok(written),
             Verdict::Cancelled => Err(Verdict::Cancelled),
             verdict => {
-                let signature = runtime.engine.ecdsa(key, hash);
+                let signature = runtime.batch.engine.ecdsa(key, hash);
                 signature.and_then(|signature| signature.to_der(out)).ok_or(verdict)
             }
         }
@@ -243,8 +243,8 @@ impl Signing {
             _ => return Err(refuse),
         }
         let len = out.len();
-        if device::is_wished() {
-            runtime.device.will_sign(key.size().sign());
+        if device::is_requested() {
+            runtime.batch.device.will_sign(key.size().sign());
         }
         match runtime.submit(&Request::Rsa(key, padded), out) {
             Verdict::Done => Ok(len),
@@ -279,8 +279,8 @@ impl Signing {
             let start = now();
             let result = sign(self.context, out.as_mut_ptr(), len, message.as_ptr(), message.len());
             match self.key() {
-                Key::Rsa(key) => runtime.engine.scalar_took(key.size().sign(), now() - start),
-                Key::Ec(key) => runtime.engine.scalar_took(key.curve().sign(), now() - start),
+                Key::Rsa(key) => runtime.batch.engine.scalar_took(key.size().sign(), now() - start),
+                Key::Ec(key) => runtime.batch.engine.scalar_took(key.curve().sign(), now() - start),
                 Key::Refused(_) => {}
             }
             result

@@ -3,14 +3,15 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
+use hasten_batch::device;
 use hasten_hook::{Interposer, Library, Told, exec};
 use hasten_telemetry::{Doubt, EngineClass, Reason, slot};
 
 use crate::runtime::Runtime;
 use crate::suspension;
 use crate::{
-    batch, blocking, config, device, exchange, fds, forks, handshake, hooks, keys, locks, openssl, providers,
-    random, shortcuts, slice,
+    blocking, config, exchange, fds, forks, handshake, hooks, keys, locks, openssl, providers, random,
+    shortcuts, slice,
 };
 
 /// Run by the dynamic linker, before the program's own constructors.
@@ -117,8 +118,8 @@ fn prepare() -> bool {
     static PREPARED: OnceLock<()> = OnceLock::new();
     PREPARED.get_or_init(|| {
         hasten_telemetry::start();
-        if config::get().ifma.is_some() {
-            hasten_telemetry::page().register(batch::ENGINE, EngineClass::Software, "", 0);
+        if config::get().engine.ifma.is_some() {
+            hasten_telemetry::page().register(hasten_batch::ENGINE, EngineClass::Software, "", 0);
         } else {
             hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
         }

@@ -1,4 +1,4 @@
-//! RSA by a QAT device, where one is wished: what a thread has to do with it.
+//! RSA by a QAT device, where one is requested: what a thread has to do with it.
 //!
 //! The device is a place where operations may wait instead of in a queue. It gets copies of what it works with, so that an
 //! operation can be taken back at any time, and its answer is checked before anybody sees it. Whatever it does not do is done
@@ -25,26 +25,27 @@ use hasten_telemetry::{BreakerState, EngineClass, EngineWork, Event, slot};
 use self::cost::Costs;
 use self::flights::{Flights, MOST};
 use self::settings::Settings;
-use crate::batch::{Operation, Work};
+use crate::operation::{Operation, Work};
+use crate::queue::Waiting;
 
 /// Its row on the counter page.
 const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Qat;
 
 /// Without this there is no device, and nobody looks any further.
-static IS_WISHED: AtomicBool = AtomicBool::new(false);
+static IS_REQUESTED: AtomicBool = AtomicBool::new(false);
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 /// Reads the environment.
-pub(crate) fn init() {
+pub fn init() {
     if let Some(settings) = Settings::of(|name| env::var(name).ok()) {
         let _ = SETTINGS.set(settings);
-        IS_WISHED.store(true, Relaxed);
+        IS_REQUESTED.store(true, Relaxed);
     }
 }
 
 #[inline]
-pub(crate) fn is_wished() -> bool {
-    IS_WISHED.load(Relaxed)
+pub fn is_requested() -> bool {
+    IS_REQUESTED.load(Relaxed)
 }
 
 /// What the threads of a process share.
@@ -53,8 +54,8 @@ struct Found {
     plan: Plan,
     breaker: Arc<Breaker>,
     costs: Costs,
-    /// How many openings of the breaker were told.
-    told: AtomicU32,
+    /// How many openings of the breaker were reported.
+    reported: AtomicU32,
 }
 
 static FOUND: OnceLock<Option<Found>> = OnceLock::new();
@@ -100,14 +101,14 @@ fn find(settings: &Settings) -> Option<Found> {
         },
         breaker: Arc::new(Breaker::new(breaker, u64::from(std::process::id()))),
         costs: Costs::new(),
-        told: AtomicU32::new(0),
+        reported: AtomicU32::new(0),
     })
 }
 
 /// A thread's session with the device.
-pub(crate) struct Device {
+pub struct Device<W> {
     crypto: RefCell<Option<Crypto>>,
-    flights: Flights,
+    flights: Flights<W>,
     /// CPU time that went into the device since its last answer.
     spent_ns: Cell<u64>,
     /// What this server signs with.
@@ -115,34 +116,34 @@ pub(crate) struct Device {
 }
 
 /// Operations that are not at the device any more.
-pub(crate) struct Ended {
+pub(crate) struct Ended<W> {
     /// Their answers are in place, and not yet checked.
-    pub(crate) answered: List,
+    pub(crate) answered: List<W>,
     /// They are to be done in software.
-    pub(crate) failed: List,
+    pub(crate) failed: List<W>,
     /// How many were at the device.
     pub(crate) depth: usize,
 }
 
-pub(crate) struct List {
-    operations: [*mut Operation<'static>; MOST],
+pub(crate) struct List<W> {
+    operations: [Waiting<W>; MOST],
     len: usize,
 }
 
-impl List {
+impl<W> List<W> {
     pub(crate) const EMPTY: Self = Self { operations: [core::ptr::null_mut(); MOST], len: 0 };
 
-    pub(crate) fn push(&mut self, operation: *mut Operation<'static>) {
+    pub(crate) fn push(&mut self, operation: Waiting<W>) {
         self.operations[self.len] = operation;
         self.len += 1;
     }
 
-    pub(crate) fn operations(&self) -> &[*mut Operation<'static>] {
+    pub(crate) fn operations(&self) -> &[Waiting<W>] {
         &self.operations[..self.len]
     }
 }
 
-impl Device {
+impl<W> Device<W> {
     pub(crate) fn new() -> Self {
         Self {
             crypto: RefCell::new(None),
@@ -154,18 +155,18 @@ impl Device {
 
     /// Whether operations are at the device.
     #[inline]
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.flights.count() > 0
     }
 
     /// Whether there is a device that may be asked, by the settings and by hand.
-    pub(crate) fn is_here(&self) -> bool {
-        is_wished() && found().is_some_and(is_in_service)
+    pub fn is_here(&self) -> bool {
+        is_requested() && found().is_some_and(is_in_service)
     }
 
-    /// Whether a signature that comes alone is worth leaving the stack for; `software_ns` is what it costs otherwise.
-    pub(crate) fn takes_alone(&self, software_ns: impl Fn(Algorithm) -> u64) -> bool {
-        let (true, Some(algorithm)) = (is_wished(), self.signs.get()) else { return false };
+    /// Whether a signature that comes alone is worth waiting for; `software_ns` is what it costs otherwise.
+    pub fn takes_alone(&self, software_ns: impl Fn(Algorithm) -> u64) -> bool {
+        let (true, Some(algorithm)) = (is_requested(), self.signs.get()) else { return false };
         let Some(found) = found().filter(|found| is_in_service(found)) else { return false };
         let view = found.breaker.view();
         (view.state != BreakerState::Open || now_ns() >= view.probe_ns)
@@ -173,14 +174,14 @@ impl Device {
     }
 
     /// Remembers what this server signs with.
-    pub(crate) fn will_sign(&self, algorithm: Algorithm) {
+    pub fn will_sign(&self, algorithm: Algorithm) {
         self.signs.set(Some(algorithm));
     }
 
     /// Whether the device is the place for an operation when `queued` of its kind, itself included, wait here.
     pub(crate) fn wants(
         &self,
-        operation: &Operation<'_>,
+        operation: &Operation<W>,
         queued: usize,
         software_ns: impl Fn(usize) -> u64,
     ) -> bool {
@@ -194,8 +195,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The operation is on a suspended stack, and taken back with [`Self::forget`] before that goes on.
-    pub(crate) unsafe fn submit(&self, operation: *mut Operation<'static>) -> Result<(), Refusal> {
+    /// The operation stays where it is until it has ended or is taken back with [`Self::forget`].
+    pub(crate) unsafe fn submit(&self, operation: Waiting<W>) -> Result<(), Refusal> {
         let (Some(found), Ok(mut crypto)) = (found(), self.crypto.try_borrow_mut()) else {
             return Err(Refusal::NotNow);
         };
@@ -232,12 +233,12 @@ impl Device {
     }
 
     /// Takes an operation back; whether it was at the device.
-    pub(crate) fn forget(&self, operation: *const Operation<'_>) -> bool {
+    pub(crate) fn forget(&self, operation: Waiting<W>) -> bool {
         self.is_busy() && self.flights.forget(operation)
     }
 
     /// Looks once what has become of the operations.
-    pub(crate) fn poll(&self) -> Ended {
+    pub(crate) fn poll(&self) -> Ended<W> {
         let mut ended = Ended { answered: List::EMPTY, failed: List::EMPTY, depth: self.flights.count() };
         let (Some(found), Ok(mut crypto)) = (found(), self.crypto.try_borrow_mut()) else { return ended };
         let start = thread_cpu_ns();
@@ -255,10 +256,10 @@ impl Device {
         ended
     }
 
-    fn poll_into(&self, crypto: &mut Crypto, ended: &mut Ended) {
+    fn poll_into(&self, crypto: &mut Crypto, ended: &mut Ended<W>) {
         crypto.poll(&mut |ticket, result| {
             let Some(operation) = self.flights.end(ticket) else { return };
-            // SAFETY: it was at the device, so it is on a suspended stack; nobody else looks at it.
+            // SAFETY: it was at the device, so it is still where it was; nobody else looks at it.
             let work = unsafe { &mut (*operation).work };
             match (result, work) {
                 (Ok(result), Work::Rsa(lane)) if result.len() == lane.signature.len() => {
@@ -271,7 +272,7 @@ impl Device {
     }
 
     /// An answer was wrong. What else is at the device is not believed either.
-    pub(crate) fn blame(&self, ended: &mut Ended) {
+    pub(crate) fn blame(&self, ended: &mut Ended<W>) {
         if let Ok(mut crypto) = self.crypto.try_borrow_mut()
             && let Some(crypto) = crypto.as_mut()
         {
@@ -300,12 +301,12 @@ impl Device {
     }
 
     /// Counts CPU time from `start` on as the device's.
-    pub(crate) fn spend(&self, start: u64) {
+    pub fn spend(&self, start: u64) {
         self.spent_ns.set(self.spent_ns.get() + thread_cpu_ns().saturating_sub(start));
     }
 }
 
-/// Whether nobody has taken it out of service by hand; tells that this thread has seen it.
+/// Whether nobody has taken it out of service by hand; shows that this thread has seen it.
 fn is_in_service(found: &Found) -> bool {
     let disabled = hasten_telemetry::is_disabled(ENGINE);
     if disabled {
@@ -314,13 +315,13 @@ fn is_in_service(found: &Found) -> bool {
     !disabled
 }
 
-/// Tells whether the device is in service.
+/// Shows on the counter page whether the device is in service.
 fn report(found: &Found) {
     let view = found.breaker.view();
-    let news = view.opened.saturating_sub(found.told.fetch_max(view.opened, Relaxed));
-    if news > 0 {
-        slot().engine_ran(ENGINE, &EngineWork { opened: news.into(), ..EngineWork::default() });
-        slot().event_n(Event::BreakerOpened, news.into());
+    let unreported = view.opened.saturating_sub(found.reported.fetch_max(view.opened, Relaxed));
+    if unreported > 0 {
+        slot().engine_ran(ENGINE, &EngineWork { opened: unreported.into(), ..EngineWork::default() });
+        slot().event_n(Event::BreakerOpened, unreported.into());
     }
     let (state, probe) = match view.state {
         _ if hasten_telemetry::is_disabled(ENGINE) => (BreakerState::Disabled, 0),

@@ -1,178 +1,53 @@
-//! Queued operations and what answers them: lanes, or the advice to run the original.
+//! The multi-buffer engine of one thread: lanes, pools, and what it has learned about their cost.
 
 use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool,
-    LANES, LaneStatus, RandomPool, RsaKey, RsaLane, Scratch,
+    LANES, LaneStatus, Overrides, RandomPool, RsaLane, Scratch,
 };
 use hasten_telemetry::{BreakerState, EngineWork, Event, Reason, slot};
 
 use crate::clock::{now, time_of_day};
-use crate::config;
-use crate::digest::Sha512;
-use crate::handshake::Handshake;
-use crate::random;
-
-/// The largest RSA signature, 4096 bits.
-pub(crate) const MAX_SIGNATURE: usize = 512;
-
-/// What a handshake needs, as it asks for it.
-pub(crate) enum Request<'a> {
-    /// A key and the padded digest.
-    Rsa(&'a RsaKey, &'a [u8]),
-    /// A key and the digest.
-    Ecdsa(&'a EcKey, &'a [u8]),
-    /// Our private and the peer's public key.
-    Derive(Group, &'a [u8], &'a [u8]),
-}
-
-/// What an operation reads and writes, outside of the frames that are put away meanwhile.
-pub(crate) struct Buffers {
-    input: [u8; MAX_SIGNATURE],
-    peer: [u8; Group::MAX_PUBLIC],
-    output: [u8; MAX_SIGNATURE],
-    signature: Option<EcdsaSignature>,
-}
-
-/// An operation in the place of the handshake that waits for it.
-pub(crate) struct Operation<'a> {
-    pub(crate) work: Work<'a>,
-    pub(crate) verdict: Verdict,
-    pub(crate) owner: *const Handshake,
-}
-
-pub(crate) enum Work<'a> {
-    Rsa(RsaLane<'a>),
-    Ecdsa(Curve, EcdsaLane<'a>),
-    Derive(Group, DeriveLane<'a>),
-}
-
-impl Request<'_> {
-    fn output_len(&self) -> usize {
-        match self {
-            Request::Rsa(key, _) => key.size().bytes(),
-            Request::Ecdsa(..) => 0,
-            Request::Derive(group, ..) => group.shared_len(),
-        }
-    }
-
-    /// Moves the request out of the handshake's frames.
-    ///
-    /// # Safety
-    ///
-    /// Owner, buffers and keys stay where they are until the operation is answered; keys do because the SSL that
-    /// waits holds them.
-    pub(crate) unsafe fn place(&self, owner: &Handshake, buffers: &mut Buffers) -> Operation<'static> {
-        let output = self.output_len();
-        // SAFETY: the contract; lifetimes end here because the operation is answered before any of this goes.
-        unsafe {
-            let work = match *self {
-                Request::Rsa(key, padded) => Work::Rsa(RsaLane {
-                    key: &*core::ptr::from_ref(key),
-                    padded: keep(&mut buffers.input, padded),
-                    signature: &mut *core::ptr::from_mut(&mut buffers.output[..output]),
-                }),
-                Request::Ecdsa(key, digest) => Work::Ecdsa(
-                    key.curve(),
-                    EcdsaLane {
-                        key: &*core::ptr::from_ref(key),
-                        digest: keep(&mut buffers.input, digest),
-                        signature: &mut *core::ptr::from_mut(&mut buffers.signature),
-                    },
-                ),
-                Request::Derive(group, private, peer) => Work::Derive(
-                    group,
-                    DeriveLane {
-                        private: keep(&mut buffers.input, private),
-                        peer: keep(&mut buffers.peer, peer),
-                        shared: &mut *core::ptr::from_mut(&mut buffers.output[..output]),
-                    },
-                ),
-            };
-            Operation { work, verdict: Verdict::Cancelled, owner }
-        }
-    }
-}
-
-/// Copies bytes to where they can stay.
-unsafe fn keep(to: &mut [u8], from: &[u8]) -> &'static [u8] {
-    let kept = &mut to[..from.len()];
-    kept.copy_from_slice(from);
-    // SAFETY: the caller knows how long the place lasts.
-    unsafe { &*core::ptr::from_ref(kept) }
-}
-
-impl Buffers {
-    pub(crate) const NEW: Self = Self {
-        input: [0; MAX_SIGNATURE],
-        peer: [0; Group::MAX_PUBLIC],
-        output: [0; MAX_SIGNATURE],
-        signature: None,
-    };
-
-    /// Hands the result to who asked for it, and keeps nothing.
-    pub(crate) fn deliver(&mut self, verdict: Verdict, out: &mut [u8]) -> Verdict {
-        let verdict = match (verdict, self.signature.take()) {
-            (Verdict::Done, Some(signature)) => {
-                signature.to_der(out).map_or(Verdict::Failed, Verdict::DoneWith)
-            }
-            (Verdict::Done, None) => {
-                out.copy_from_slice(&self.output[..out.len()]);
-                Verdict::Done
-            }
-            (other, _) => other,
-        };
-        hasten_crypto::wipe(&mut self.input);
-        hasten_crypto::wipe(&mut self.output);
-        verdict
-    }
-}
-
-/// How an operation was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The result is in its buffer.
-    Done,
-    /// So many bytes of it.
-    DoneWith(usize),
-    /// Run the original function.
-    Bypass(Reason),
-    /// The engine has no result it would release: run the original function.
-    Failed,
-    /// The connection is being torn down: fail without doing the work.
-    Cancelled,
-}
-
-impl Operation<'_> {
-    pub(crate) fn algorithm(&self) -> Algorithm {
-        match &self.work {
-            Work::Rsa(lane) => lane.key.size().sign(),
-            Work::Ecdsa(curve, _) => curve.sign(),
-            Work::Derive(group, _) => group.derive(),
-        }
-    }
-}
+use crate::host::Host;
+use crate::operation::{Operation, Verdict, Work};
 
 /// Its row on the counter page.
-pub(crate) const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Multibuffer;
+pub const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Multibuffer;
 
 /// Whether an operator has taken the engine out of service; tells that this thread has seen it.
-pub(crate) fn is_disabled() -> bool {
+#[must_use]
+pub fn is_disabled() -> bool {
     let disabled = hasten_telemetry::is_disabled(ENGINE);
     let state = if disabled { BreakerState::Disabled } else { BreakerState::Closed };
     slot().engine_state(ENGINE, state, None, 0);
     disabled
 }
 
-/// The engine of one thread: scratch memory, pools, and the break-even table.
-pub(crate) struct Engine {
+/// How an engine is to work.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The proof that the CPU has what lanes need.
+    pub ifma: Option<Ifma>,
+    pub break_even: Overrides,
+    /// Gather operations, but answer each with the advice to run the original: for tests of what waits.
+    pub bypass: bool,
+}
+
+/// Scratch memory, pools, and the break-even table.
+pub struct Engine<H> {
     ifma: Option<Ifma>,
+    bypass: bool,
     break_even: RefCell<BreakEven>,
     parts: RefCell<Option<Parts>>,
     random: RefCell<Option<RandomPool>>,
     published: Cell<u32>,
+    host: PhantomData<H>,
 }
+
+/// An operation's place in a group of up to eight.
+pub(crate) type Group8<'a, W> = [Option<&'a mut Operation<W>>; LANES];
 
 /// What exists only where the CPU can use it.
 struct Parts {
@@ -180,40 +55,42 @@ struct Parts {
     keys: [Option<KeyPool>; Group::COUNT],
 }
 
-impl Engine {
-    pub(crate) fn new() -> Self {
-        let ifma = config::get().ifma;
+impl<H: Host> Engine<H> {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let ifma = settings.ifma;
         let parts =
             ifma.map(|ifma| Parts { scratch: Scratch::new(ifma), keys: Group::ALL.map(KeyPool::new) });
         Self {
             ifma,
-            break_even: RefCell::new(BreakEven::new(config::get().break_even)),
+            bypass: settings.bypass,
+            break_even: RefCell::new(BreakEven::new(settings.break_even)),
             parts: RefCell::new(parts),
             random: RefCell::new(RandomPool::new()),
             published: Cell::new(0),
+            host: PhantomData,
         }
     }
 
-    /// Whether leaving a handshake's stack can lead to anything.
-    pub(crate) fn can_batch(&self) -> bool {
-        (self.ifma.is_some() || config::get().suspend_only) && !is_disabled()
+    /// Whether waiting for others can lead to anything.
+    pub fn can_batch(&self) -> bool {
+        (self.ifma.is_some() || self.bypass) && !is_disabled()
     }
 
     /// The group size from which on lanes beat the original.
-    pub(crate) fn break_even(&self, algorithm: Algorithm) -> usize {
+    pub fn break_even(&self, algorithm: Algorithm) -> usize {
         self.break_even.borrow().lanes(algorithm)
     }
 
     /// Learns what the original function costs.
-    pub(crate) fn scalar_took(&self, algorithm: Algorithm, nanoseconds: u64) {
+    pub fn scalar_took(&self, algorithm: Algorithm, nanoseconds: u64) {
         slot().scalar(algorithm, 1);
         self.break_even.borrow_mut().scalar_sample(algorithm, nanoseconds);
         self.publish(algorithm);
     }
 
-    /// Answers a group: through lanes if there are enough, otherwise by
+    /// Answers operations of one kind: through lanes if there are enough, otherwise by
     /// sending each to its original.
-    pub(crate) fn answer(&self, mut group: [Option<&mut Operation<'_>>; LANES]) {
+    pub(crate) fn answer<W>(&self, mut group: Group8<'_, W>) {
         let len = group.iter().flatten().count();
         let Some(algorithm) = group[0].as_ref().map(|operation| operation.algorithm()) else { return };
         if is_disabled() {
@@ -221,7 +98,7 @@ impl Engine {
             group.iter_mut().flatten().for_each(|operation| operation.verdict = verdict);
             return;
         }
-        if len < self.break_even(algorithm) || self.ifma.is_none() || config::get().suspend_only {
+        if len < self.break_even(algorithm) || self.ifma.is_none() || self.bypass {
             let reason = if len == 1 { Reason::Alone } else { Reason::BelowBreakEven };
             group.iter_mut().flatten().for_each(|operation| operation.verdict = Verdict::Bypass(reason));
             return;
@@ -239,7 +116,7 @@ impl Engine {
     }
 
     /// What an operation costs when so many run at once.
-    pub(crate) fn software_ns(&self, algorithm: Algorithm, depth: usize) -> u64 {
+    pub fn software_ns(&self, algorithm: Algorithm, depth: usize) -> u64 {
         let table = self.break_even.borrow();
         let alone = table.scalar_ns(algorithm);
         let depth = depth.clamp(1, LANES);
@@ -251,7 +128,7 @@ impl Engine {
 
     /// Checks signatures that somebody else has made, and gives each operation its verdict; returns how many are good.
     /// Those that are not are wiped.
-    pub(crate) fn check(&self, group: &mut [Option<&mut Operation<'_>>; LANES]) -> usize {
+    pub(crate) fn check<W>(&self, group: &mut Group8<'_, W>) -> usize {
         let len = group.iter().flatten().count();
         let mut lanes = group.iter_mut().flatten().filter_map(|operation| match &mut operation.work {
             Work::Rsa(lane) => Some(reborrow_rsa(lane)),
@@ -285,7 +162,7 @@ impl Engine {
         })
     }
 
-    fn run_lanes(&self, group: &mut [Option<&mut Operation<'_>>; LANES]) -> LaneStatus {
+    fn run_lanes<W>(&self, group: &mut Group8<'_, W>) -> LaneStatus {
         let mut parts = self.parts.borrow_mut();
         let (Some(ifma), Some(parts)) = (self.ifma, parts.as_mut()) else {
             return LaneStatus::NONE;
@@ -309,7 +186,7 @@ impl Engine {
                     _ => unreachable!("a queue holds one algorithm"),
                 });
                 let mut all = core::iter::once(reborrow_ecdsa(first)).chain(rest);
-                with_lanes(len, || all.next(), |lanes| sign(ifma, scratch, curve, lanes))
+                with_lanes(len, || all.next(), |lanes| sign::<H>(ifma, scratch, curve, lanes))
             }
             Some(Work::Derive(which, first)) => {
                 let which = *which;
@@ -355,7 +232,7 @@ impl Engine {
     }
 
     /// An ephemeral key pair, made eight at a time and used once.
-    pub(crate) fn key_pair(&self, group: Group) -> Option<KeyPair> {
+    pub fn key_pair(&self, group: Group) -> Option<KeyPair> {
         if is_disabled() {
             slot().bypass(Reason::EngineDisabled);
             return None;
@@ -372,14 +249,14 @@ impl Engine {
         let time = time_of_day();
         if pool.available(time) == 0 {
             let start = now();
-            let made = pool.refill(time, ifma, &mut parts.scratch, &mut random::private);
+            let made = pool.refill(time, ifma, &mut parts.scratch, &mut H::private_random);
             self.account_pool(group.keygen(), made, now() - start);
         }
         pool.take(time)
     }
 
     /// Signs at once: a single lane, where that is cheaper than the original.
-    pub(crate) fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
+    pub fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
         let algorithm = key.curve().sign();
         if is_disabled() || self.break_even(algorithm) > 1 {
             return None;
@@ -389,17 +266,17 @@ impl Engine {
         let mut signature = None;
         let start = now();
         let mut lanes = [EcdsaLane { key, digest, signature: &mut signature }];
-        let status = sign(ifma, &mut parts.scratch, key.curve(), &mut lanes);
+        let status = sign::<H>(ifma, &mut parts.scratch, key.curve(), &mut lanes);
         self.account(algorithm, 1, status.count(), now() - start);
         signature
     }
 
     /// Random bytes that the peer will see.
-    pub(crate) fn random(&self, bytes: &mut [u8]) -> bool {
+    pub fn random(&self, bytes: &mut [u8]) -> bool {
         self.random
             .borrow_mut()
             .as_mut()
-            .is_some_and(|pool| pool.fill(time_of_day(), bytes, &mut random::public))
+            .is_some_and(|pool| pool.fill(time_of_day(), bytes, &mut H::public_random))
     }
 
     fn account_pool(&self, algorithm: Algorithm, made: usize, took: u64) {
@@ -411,8 +288,8 @@ impl Engine {
 }
 
 /// Each signature has a nonce of its key, its message and fresh randomness.
-fn sign(ifma: Ifma, scratch: &mut Scratch, curve: Curve, lanes: &mut [EcdsaLane<'_>]) -> LaneStatus {
-    hasten_crypto::ecdsa_sign::<Sha512>(ifma, scratch, curve, lanes, &mut random::private)
+fn sign<H: Host>(ifma: Ifma, scratch: &mut Scratch, curve: Curve, lanes: &mut [EcdsaLane<'_>]) -> LaneStatus {
+    hasten_crypto::ecdsa_sign::<H::Sha512>(ifma, scratch, curve, lanes, &mut H::private_random)
 }
 
 fn reborrow_ecdsa<'b>(lane: &'b mut EcdsaLane<'_>) -> EcdsaLane<'b> {

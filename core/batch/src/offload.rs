@@ -10,33 +10,32 @@ use hasten_device::Refusal;
 use hasten_device::clock::thread_cpu_ns;
 use hasten_telemetry::{Event, Reason, slot};
 
-use super::{Queue, Runtime};
-use crate::batch::{Operation, Verdict, Work};
+use crate::batch::Batch;
 use crate::device::{Ended, List};
+use crate::engine::Group8;
+use crate::host::Host;
+use crate::operation::{Verdict, Waker, Work};
+use crate::queue::{Queue, Waiting};
 
-impl Runtime {
+impl<W: Waker, H: Host> Batch<W, H> {
     /// Hands what is queued to the device if that is there and the cheaper one.
     #[cold]
-    pub(super) fn offer(&self, queue: &Queue) {
-        let (device, len) = (&self.device, queue.len.get());
-        let first = queue.operations[0].get();
-        // SAFETY: queued operations are in the places of suspended handshakes.
-        let algorithm = unsafe { (*first).algorithm() };
-        // SAFETY: as above.
-        if !device.wants(unsafe { &*first }, len, |depth| self.engine.software_ns(algorithm, depth)) {
+    pub(crate) fn offer(&self, queue: &Queue<W>) {
+        let (device, len) = (&self.device, queue.len());
+        let Some(first) = queue.operations().next() else { return };
+        // SAFETY: queued operations are where they were submitted.
+        let first = unsafe { &*first };
+        let algorithm = first.algorithm();
+        if !device.wants(first, len, |depth| self.engine.software_ns(algorithm, depth)) {
             return;
         }
         if !device.is_busy() {
             device.go_on();
         }
-        for at in (0..len).rev() {
-            let operation = queue.operations[at].get();
+        for operation in queue.operations().rev() {
             // SAFETY: as above; `withdraw` and `recall` take it back.
             match unsafe { device.submit(operation) } {
-                Ok(()) => {
-                    queue.len.set(at);
-                    self.waiting.set(self.waiting.get() - 1);
-                }
+                Ok(()) => self.take_latest(queue),
                 // What it had before has gone with it.
                 Err(Refusal::Fault(_)) if device.is_busy() => return self.collect(),
                 Err(_) => return,
@@ -46,14 +45,14 @@ impl Runtime {
 
     /// Looks for answers of the device.
     #[cold]
-    pub(crate) fn collect(&self) {
+    pub fn collect(&self) {
         let mut ended = self.device.poll();
         let wrong = self.check(&ended);
         if wrong {
             self.device.blame(&mut ended);
         }
         for &operation in ended.answered.operations() {
-            // SAFETY: operations that have ended are in the places of suspended handshakes.
+            // SAFETY: operations that have ended are where they were submitted.
             if unsafe { (*operation).verdict } == Verdict::Done {
                 self.wake(operation);
             } else {
@@ -66,8 +65,8 @@ impl Runtime {
         }
     }
 
-    /// Takes an operation back from the device; whether it was there. It is to be done in software.
-    pub(super) fn recall(&self, operation: *mut Operation<'static>) -> bool {
+    /// Takes an operation back from the device; whether it was there. It is done in software then.
+    pub(crate) fn recall(&self, operation: Waiting<W>) -> bool {
         let was_there = self.device.forget(operation);
         if was_there {
             let mut list = List::EMPTY;
@@ -78,7 +77,7 @@ impl Runtime {
     }
 
     /// Gives every answer its verdict: done, or failed. Returns whether one was wrong.
-    fn check(&self, ended: &Ended) -> bool {
+    fn check(&self, ended: &Ended<W>) -> bool {
         let mut wrong = 0;
         for size in RsaSize::ALL {
             let algorithm = size.sign();
@@ -101,7 +100,7 @@ impl Runtime {
     }
 
     /// Does in software what the device has not done.
-    fn redo(&self, failed: &List) {
+    fn redo(&self, failed: &List<W>) {
         for size in RsaSize::ALL {
             in_groups(failed, size.sign(), |group| {
                 let mut operations = [null_mut(); LANES];
@@ -120,26 +119,16 @@ impl Runtime {
             });
         }
     }
-
-    /// Its handshake can go on.
-    fn wake(&self, operation: *mut Operation<'static>) {
-        // SAFETY: the owner is the suspended handshake in whose place the operation is.
-        let owner = unsafe { &*(*operation).owner };
-        owner.becomes_ready();
-        self.ready.push(owner);
-    }
 }
 
-type Group<'a> = [Option<&'a mut Operation<'static>>; LANES];
-
 /// Visits the operations of one kind, eight at a time.
-fn in_groups(list: &List, algorithm: Algorithm, mut visit: impl FnMut(&mut Group<'_>)) {
-    // SAFETY: operations that have ended are in the places of suspended handshakes, each is in the list once, and nobody else looks at them.
+fn in_groups<W>(list: &List<W>, algorithm: Algorithm, mut visit: impl FnMut(&mut Group8<'_, W>)) {
+    // SAFETY: operations that have ended are where they were submitted, each is in the list once, and nobody else looks at them.
     let all = list.operations().iter().map(|&operation| unsafe { &mut *operation });
     let mut all =
         all.filter(|operation| matches!(operation.work, Work::Rsa(_)) && operation.algorithm() == algorithm);
     loop {
-        let mut group: Group<'_> = core::array::from_fn(|_| all.next());
+        let mut group: Group8<'_, W> = core::array::from_fn(|_| all.next());
         if group[0].is_none() {
             return;
         }

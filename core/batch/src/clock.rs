@@ -2,7 +2,8 @@
 
 /// Nanoseconds on the monotonic clock; a read of the vDSO, no system call.
 #[inline]
-pub(crate) fn now() -> u64 {
+#[must_use]
+pub fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to a local variable; CLOCK_MONOTONIC always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
@@ -12,7 +13,8 @@ pub(crate) fn now() -> u64 {
 /// Nanoseconds of the time of day, to a few milliseconds. Unlike the monotonic clock, it also counts while a process lies on
 /// a disk.
 #[inline]
-pub(crate) fn time_of_day() -> u64 {
+#[must_use]
+pub fn time_of_day() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to a local variable; CLOCK_REALTIME_COARSE exists since Linux 2.6.32.
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut time) };

@@ -3,25 +3,25 @@
 use core::cell::Cell;
 use core::ptr::null_mut;
 
-use crate::batch::Operation;
+use crate::queue::Waiting;
 
 /// At the device at once, for one thread.
 pub(crate) const MOST: usize = 64;
 
 /// The device has copies of what it works with, so an operation can be taken back at any time: its ticket means nothing from
 /// then on, whether or not an answer comes.
-pub(crate) struct Flights {
-    entries: [Entry; MOST],
+pub(crate) struct Flights<W> {
+    entries: [Entry<W>; MOST],
     count: Cell<usize>,
 }
 
-struct Entry {
-    operation: Cell<*mut Operation<'static>>,
+struct Entry<W> {
+    operation: Cell<Waiting<W>>,
     /// Which of those that had this place.
     generation: Cell<u32>,
 }
 
-impl Flights {
+impl<W> Flights<W> {
     pub(crate) fn new() -> Self {
         let entry = || Entry { operation: Cell::new(null_mut()), generation: Cell::new(0) };
         Self { entries: core::array::from_fn(|_| entry()), count: Cell::new(0) }
@@ -33,7 +33,7 @@ impl Flights {
     }
 
     /// Notes an operation; `None` if there are too many.
-    pub(crate) fn begin(&self, operation: *mut Operation<'static>) -> Option<u64> {
+    pub(crate) fn begin(&self, operation: Waiting<W>) -> Option<u64> {
         let at = self.entries.iter().position(|entry| entry.operation.get().is_null())?;
         let entry = &self.entries[at];
         entry.operation.set(operation);
@@ -43,7 +43,7 @@ impl Flights {
     }
 
     /// The operation with this ticket, which is not at the device any more.
-    pub(crate) fn end(&self, ticket: u64) -> Option<*mut Operation<'static>> {
+    pub(crate) fn end(&self, ticket: u64) -> Option<Waiting<W>> {
         let entry = self.entries.get((ticket & 0xff) as usize)?;
         if u64::from(entry.generation.get()) != ticket >> 8 {
             return None;
@@ -52,17 +52,17 @@ impl Flights {
     }
 
     /// Takes an operation back; whether it was there.
-    pub(crate) fn forget(&self, operation: *const Operation<'_>) -> bool {
-        let is_it = |entry: &&Entry| core::ptr::addr_eq(entry.operation.get(), operation);
+    pub(crate) fn forget(&self, operation: Waiting<W>) -> bool {
+        let is_it = |entry: &&Entry<W>| entry.operation.get() == operation;
         !operation.is_null() && self.entries.iter().find(is_it).and_then(|entry| self.take(entry)).is_some()
     }
 
     /// Takes any of them back.
-    pub(crate) fn pop(&self) -> Option<*mut Operation<'static>> {
+    pub(crate) fn pop(&self) -> Option<Waiting<W>> {
         self.entries.iter().find_map(|entry| self.take(entry))
     }
 
-    fn take(&self, entry: &Entry) -> Option<*mut Operation<'static>> {
+    fn take(&self, entry: &Entry<W>) -> Option<Waiting<W>> {
         let operation = entry.operation.replace(null_mut());
         if operation.is_null() {
             return None;
@@ -76,7 +76,7 @@ impl Flights {
 mod tests {
     use super::*;
 
-    fn operation(number: usize) -> *mut Operation<'static> {
+    fn operation(number: usize) -> Waiting<()> {
         core::ptr::without_provenance_mut(number * 16)
     }
 

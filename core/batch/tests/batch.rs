@@ -1,0 +1,336 @@
+//! A batch with owners that are no handshakes: who waits, who is answered and told, and with what.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::mem::MaybeUninit;
+
+use hasten_batch::{Batch, Buffers, Host, Operation, Request, Settings, Verdict, Waker};
+use hasten_crypto::{Curve, EcKey, Group, Hash, Ifma, LANES};
+use hasten_telemetry::Reason;
+use openssl::ec::{EcGroup, EcKey as HostKey};
+use openssl::ecdsa::EcdsaSig;
+use openssl::nid::Nid;
+use openssl::pkey::Private;
+use openssl::sha;
+
+#[derive(Clone)]
+struct Sha512(sha::Sha512);
+
+impl Hash for Sha512 {
+    const OUTPUT: usize = 64;
+    const BLOCK: usize = 128;
+
+    fn new() -> Self {
+        Self(sha::Sha512::new())
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(self, out: &mut [u8]) {
+        out.copy_from_slice(&self.0.finish());
+    }
+}
+
+struct OpenSsl;
+
+impl Host for OpenSsl {
+    type Sha512 = Sha512;
+
+    fn private_random(bytes: &mut [u8]) -> bool {
+        openssl::rand::rand_bytes(bytes).is_ok()
+    }
+
+    fn public_random(bytes: &mut [u8]) -> bool {
+        openssl::rand::rand_bytes(bytes).is_ok()
+    }
+}
+
+/// A connection that waits for one operation at a time.
+struct Owner {
+    buffers: UnsafeCell<Buffers>,
+    place: UnsafeCell<MaybeUninit<Operation<Told>>>,
+    told: Cell<u32>,
+    /// What it does when it is told.
+    then: RefCell<Option<Box<dyn FnOnce()>>>,
+}
+
+#[derive(Clone, Copy)]
+struct Told(*const Owner);
+
+impl Waker for Told {
+    fn wake(self) {
+        // SAFETY: owners outlive the batch's interest in them.
+        let owner = unsafe { &*self.0 };
+        owner.told.set(owner.told.get() + 1);
+        let then = owner.then.borrow_mut().take();
+        if let Some(then) = then {
+            then();
+        }
+    }
+}
+
+type Operations = Batch<Told, OpenSsl>;
+
+impl Owner {
+    fn new() -> Self {
+        Self {
+            buffers: UnsafeCell::new(Buffers::NEW),
+            place: UnsafeCell::new(MaybeUninit::uninit()),
+            told: Cell::new(0),
+            then: RefCell::new(None),
+        }
+    }
+
+    fn submit(&self, batch: &Operations, request: &Request<'_>, turn: u32) {
+        // SAFETY: owners and keys stay where they are, and an owner submits again only after it was answered.
+        unsafe {
+            let operation = request.place(Told(self), &mut *self.buffers.get());
+            let operation: *mut _ = (*self.place.get()).write(operation);
+            batch.submit(operation, turn);
+        }
+    }
+
+    fn operation(&self) -> *mut Operation<Told> {
+        self.place.get().cast()
+    }
+
+    /// Whether its group is complete and answered.
+    fn completes(&self, batch: &Operations) -> bool {
+        // SAFETY: it waits.
+        unsafe { batch.run_if_complete(self.operation()) }
+    }
+
+    fn withdraw(&self, batch: &Operations) {
+        // SAFETY: it waits.
+        unsafe { batch.withdraw(self.operation()) }
+    }
+
+    fn result(&self, out: &mut [u8]) -> Verdict {
+        // SAFETY: the operation was written, and is answered.
+        unsafe {
+            let verdict = (*self.operation()).verdict();
+            (*self.buffers.get()).deliver(verdict, out)
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.result(&mut [])
+    }
+}
+
+fn owners(count: usize) -> Vec<Owner> {
+    (0..count).map(|_| Owner::new()).collect()
+}
+
+fn told(owners: &[Owner]) -> Vec<u32> {
+    owners.iter().map(|owner| owner.told.get()).collect()
+}
+
+/// A batch with lanes from `break_even` on, or `None` after saying why the test is skipped.
+fn with_lanes(break_even: usize) -> Option<Operations> {
+    let ifma = Ifma::detect();
+    if ifma.is_none() {
+        eprintln!("skipped: this CPU has no AVX-512 IFMA, or {} is set", Ifma::DISABLE);
+    }
+    let overrides = format!("p-256-sign:{break_even},p-384-sign:{break_even},x25519-derive:{break_even}");
+    Some(Batch::new(&Settings { ifma: Some(ifma?), break_even: overrides.parse().unwrap(), bypass: false }))
+}
+
+/// Whatever is asked, the advice is to run the original.
+fn without_lanes() -> Operations {
+    Batch::new(&Settings { ifma: None, break_even: Default::default(), bypass: true })
+}
+
+fn key(curve: Curve) -> (HostKey<Private>, EcKey) {
+    let nid = if curve == Curve::P256 { Nid::X9_62_PRIME256V1 } else { Nid::SECP384R1 };
+    let host = HostKey::generate(&EcGroup::from_curve_name(nid).unwrap()).unwrap();
+    let mut scalar = host.private_key().to_vec();
+    scalar.reverse();
+    let key = EcKey::new(curve, &scalar).unwrap();
+    (host, key)
+}
+
+fn digest(number: usize) -> [u8; 32] {
+    sha::sha256(&number.to_le_bytes())
+}
+
+fn is_signed(owner: &Owner, host: &HostKey<Private>, digest: &[u8]) -> bool {
+    let mut der = [0; 128];
+    let Verdict::DoneWith(len) = owner.result(&mut der) else { return false };
+    EcdsaSig::from_der(&der[..len]).unwrap().verify(digest, host).unwrap()
+}
+
+#[test]
+fn the_eighth_completes_the_group() {
+    let Some(batch) = with_lanes(2) else { return };
+    let (host, key) = key(Curve::P256);
+    let owners = owners(LANES);
+    for (number, owner) in owners.iter().enumerate() {
+        owner.submit(&batch, &Request::Ecdsa(&key, &digest(number)), 0);
+        assert_eq!(owner.completes(&batch), number == LANES - 1);
+    }
+    assert!(!batch.has_waiting());
+    assert_eq!(told(&owners), [1, 1, 1, 1, 1, 1, 1, 0], "the caller goes on by itself");
+    for (number, owner) in owners.iter().enumerate() {
+        assert!(is_signed(owner, &host, &digest(number)), "{number}");
+        assert_eq!(owner.verdict(), Verdict::Done, "the signature was handed over and is gone");
+    }
+}
+
+#[test]
+fn each_kind_waits_for_its_own() {
+    let Some(batch) = with_lanes(2) else { return };
+    let (host, small) = key(Curve::P256);
+    let (other_host, large) = key(Curve::P384);
+    let owners = owners(5);
+    for (number, owner) in owners.iter().enumerate() {
+        let key = if number < 3 { &small } else { &large };
+        owner.submit(&batch, &Request::Ecdsa(key, &digest(number)), 0);
+    }
+    // SAFETY: it waits.
+    unsafe { batch.run(owners[1].operation()) };
+    assert_eq!(told(&owners), [1, 1, 1, 0, 0]);
+    assert!(batch.has_waiting());
+    batch.run_partial();
+    assert_eq!(told(&owners), [1; 5]);
+    for (number, owner) in owners.iter().enumerate() {
+        let host = if number < 3 { &host } else { &other_host };
+        assert!(is_signed(owner, host, &digest(number)), "{number}");
+    }
+}
+
+#[test]
+fn too_few_are_sent_to_the_original() {
+    let Some(batch) = with_lanes(3) else { return };
+    let (_, key) = key(Curve::P256);
+    for (count, reason) in [(1, Reason::Alone), (2, Reason::BelowBreakEven)] {
+        let owners = owners(count);
+        owners.iter().for_each(|owner| owner.submit(&batch, &Request::Ecdsa(&key, &digest(0)), 0));
+        batch.run_partial();
+        for owner in &owners {
+            assert_eq!((owner.told.get(), owner.verdict()), (1, Verdict::Bypass(reason)));
+        }
+    }
+}
+
+#[test]
+fn both_sides_derive_the_same_secret() {
+    let Some(batch) = with_lanes(2) else { return };
+    let pairs: Vec<_> =
+        (0..4).map(|_| batch.engine.key_pair(Group::X25519).expect("eight at a time")).collect();
+    let owners = owners(4);
+    for (at, owner) in owners.iter().enumerate() {
+        let (own, peer) = (&pairs[at], &pairs[at ^ 1]);
+        owner.submit(&batch, &Request::Derive(Group::X25519, own.private(), peer.public()), 0);
+    }
+    batch.run_partial();
+    let secrets = owners.iter().map(|owner| {
+        let mut secret = [0; 32];
+        assert_eq!(owner.result(&mut secret), Verdict::Done);
+        secret
+    });
+    let secrets: Vec<_> = secrets.collect();
+    assert_eq!((secrets[0], secrets[2]), (secrets[1], secrets[3]));
+    assert_ne!(secrets[0], secrets[2]);
+}
+
+#[test]
+fn a_bad_point_fails_alone() {
+    let Some(batch) = with_lanes(2) else { return };
+    let good = batch.engine.key_pair(Group::X25519).unwrap();
+    let owners = owners(3);
+    for (at, owner) in owners.iter().enumerate() {
+        // Of small order: the secret would be zero.
+        let peer = if at == 1 { &[0; 32] } else { good.public() };
+        owner.submit(&batch, &Request::Derive(Group::X25519, good.private(), peer), 0);
+    }
+    batch.run_partial();
+    let verdicts: Vec<_> = owners.iter().map(|owner| owner.result(&mut [0; 32])).collect();
+    assert_eq!(verdicts, [Verdict::Done, Verdict::Failed, Verdict::Done]);
+}
+
+#[test]
+fn what_waits_is_answered_after_24_turns() {
+    let batch = without_lanes();
+    let (_, key) = key(Curve::P256);
+    let owners = owners(2);
+    owners[0].submit(&batch, &Request::Ecdsa(&key, &digest(0)), u32::MAX);
+    owners[1].submit(&batch, &Request::Ecdsa(&key, &digest(1)), 22);
+    batch.run_overdue(u32::MAX);
+    batch.run_overdue(23);
+    assert_eq!(told(&owners), [1, 1], "the first of a queue takes the others along");
+}
+
+#[test]
+fn one_that_was_told_may_ask_again_at_once() {
+    let batch = Box::leak(Box::new(without_lanes()));
+    let key: &'static EcKey = Box::leak(Box::new(key(Curve::P256).1));
+    let owner: &'static Owner = Box::leak(Box::new(Owner::new()));
+    *owner.then.borrow_mut() = Some(Box::new(|| owner.submit(batch, &Request::Ecdsa(key, &digest(1)), 0)));
+    owner.submit(batch, &Request::Ecdsa(key, &digest(0)), 0);
+    batch.run_partial();
+    assert!(batch.has_waiting() && owner.told.get() == 1);
+    batch.run_partial();
+    assert!(!batch.has_waiting() && owner.told.get() == 2);
+}
+
+#[test]
+fn without_lanes_nothing_waits_for_them() {
+    let settings = Settings { ifma: None, break_even: Default::default(), bypass: false };
+    let batch: Operations = Batch::new(&settings);
+    assert!(!batch.can_answer() && !batch.takes_alone());
+    assert!(batch.engine.key_pair(Group::P256).is_none());
+    let (_, key) = key(Curve::P384);
+    assert!(batch.engine.ecdsa(&key, &digest(0)).is_none());
+}
+
+/// Any order of events: whoever waits is told once, with a verdict, and whoever was taken back is not told.
+#[test]
+fn nobody_is_forgotten_or_told_twice() {
+    let batch = without_lanes();
+    let keys = [key(Curve::P256).1, key(Curve::P384).1];
+    let owners = owners(12);
+    let mut expected = vec![0; owners.len()];
+    let mut waits = vec![false; owners.len()];
+    let mut state = 1_u32;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % below
+    };
+    for turn in 0..50_000 {
+        let (at, step) = (random(owners.len()), random(10));
+        let owner = &owners[at];
+        let kind = at % 2;
+        match step {
+            0..=5 if !waits[at] => {
+                owner.submit(&batch, &Request::Ecdsa(&keys[kind], &digest(at)), turn);
+                waits[at] = true;
+                if owner.completes(&batch) {
+                    waits[at] = false;
+                    assert!(matches!(owner.verdict(), Verdict::Bypass(_)));
+                }
+            }
+            6 if waits[at] => {
+                owner.withdraw(&batch);
+                waits[at] = false;
+            }
+            // SAFETY: it waits.
+            7 if waits[at] => unsafe { batch.run(owner.operation()) },
+            8 => batch.run_partial(),
+            9 => batch.run_overdue(turn),
+            _ => {}
+        }
+        for (at, owner) in owners.iter().enumerate() {
+            if owner.told.get() > expected[at] {
+                expected[at] += 1;
+                assert!(waits[at], "told without having asked");
+                waits[at] = false;
+                assert!(matches!(owner.verdict(), Verdict::Bypass(_)));
+            }
+            assert_eq!(owner.told.get(), expected[at]);
+        }
+        assert_eq!(batch.has_waiting(), waits.contains(&true));
+    }
+    assert!(expected.iter().all(|&times| times > 100));
+}

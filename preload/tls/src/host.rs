@@ -1,0 +1,19 @@
+//! What a batch takes from OpenSSL.
+
+use hasten_batch::Host;
+
+use crate::{digest, random};
+
+pub(crate) struct OpenSsl;
+
+impl Host for OpenSsl {
+    type Sha512 = digest::Sha512;
+
+    fn private_random(bytes: &mut [u8]) -> bool {
+        random::private(bytes)
+    }
+
+    fn public_random(bytes: &mut [u8]) -> bool {
+        random::public(bytes)
+    }
+}
