@@ -414,6 +414,39 @@ static void print_outcomes(void) {
     }
 }
 
+static void copy_line(int directory, const char *thread, const char *file) {
+    char name[300], text[300];
+    snprintf(name, sizeof(name), "%s/%s", thread, file);
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[length > 0 ? length : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    fprintf(stderr, " %s", text);
+    close(fd);
+}
+
+/* A schedule that hangs once in ten thousand must say where when it does: each thread's system call and times. */
+static void tell_where_it_hangs(void) {
+    DIR *threads = opendir("/proc/self/task");
+    struct dirent *entry;
+    for (int i = 0; i < all_connections(&plan); i++) {
+        const struct outcome *o = &shared->outcomes[i];
+        const struct connection *c = &connections[i];
+        if (o->welcomed && o->verdict == PENDING)
+            fprintf(stderr, "%d: loop %d, stage %d, waits %d, registered %d, queued %d\n", i, c->loop != NULL ? c->loop->number : -1,
+                    c->stage, c->waits, c->registered, c->queued);
+    }
+    for (int i = 0; i < plan.threads; i++) fprintf(stderr, "loop %d: %d turns\n", i, loops[i].turns);
+    while ((entry = readdir(threads)) != NULL) {
+        if (entry->d_name[0] == '.') continue;
+        fprintf(stderr, "thread %s:", entry->d_name);
+        copy_line(dirfd(threads), entry->d_name, "syscall");
+        copy_line(dirfd(threads), entry->d_name, "schedstat");
+        fputc('\n', stderr);
+    }
+    closedir(threads);
+}
+
 static void print_rest(bool complete, int kept) {
     printf("descriptors that a round leaves: %d\n", complete ? kept : -1);
     printf("SSL objects left: %d, threads left: %d\n", complete ? living : -1, running);
@@ -446,6 +479,7 @@ static void *control(void *argument) {
         complete = play_round(rounds, round);
         kept = descriptors() - kept;
     }
+    if (!complete) tell_where_it_hangs();
     over = true;
     for (int i = 0; i < plan.threads; i++) wake(&loops[i]);
     for (int i = 0; i < 3000 && running > 0; i++) {

@@ -110,7 +110,7 @@ impl Loops {
             outcome.output.len(),
             expected.output.len(),
             differing.take(6).map(|line| format!("\n  {line}")).collect::<String>(),
-            outcome.errors.lines().take(6).map(|line| format!("  {line}\n")).collect::<String>(),
+            outcome.errors.lines().take(30).map(|line| format!("  {line}\n")).collect::<String>(),
             product::library().display(),
             variables.join(" "),
         )
