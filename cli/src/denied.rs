@@ -4,6 +4,9 @@
 pub(crate) const CURE: &str =
     "run it with sudo; if you are root, leave the container or give it CAP_SYS_PTRACE";
 
+/// The same for those who are root already.
+pub(crate) const ROOT: &str = "if you are root, leave the container or give it CAP_SYS_PTRACE";
+
 /// `/proc`, in which processes are found, is not there: in a change root, as a rule.
 pub(crate) const NO_PROC: &str = "/proc is not mounted, and processes are found there";
 

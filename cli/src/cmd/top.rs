@@ -64,6 +64,11 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
     Ok(top(args)?)
 }
 
+const START: &str = "start a server with `hasten run -- nginx`";
+
+/// Somebody has just started an application accelerated, and is told that nothing is.
+const NODE: &str = "Node.js programs have no counters: `hasten gc record --list` shows them";
+
 #[derive(Debug, thiserror::Error)]
 enum TopError {
     #[error("no accelerated process was found{}{}", standby(*.standing_by), denied::note(*.denied))]
@@ -85,16 +90,11 @@ enum TopError {
 impl TopError {
     fn fix(&self) -> String {
         match self {
-            Self::NoneFound { denied: 0, standing_by: 0 } => {
-                "start a server with `hasten run -- nginx`".to_owned()
-            }
+            Self::NoneFound { denied: 0, standing_by: 0 } => format!("{START}; {NODE}"),
             Self::NoneFound { denied: 0, .. } => {
-                "look again when there was work for it, or start a server with `hasten run -- nginx`"
-                    .to_owned()
+                format!("look again when there was work for it, or {START}; {NODE}")
             }
-            Self::NoneFound { .. } => {
-                "run `sudo hasten top`, or start a server with `hasten run -- nginx`".to_owned()
-            }
+            Self::NoneFound { .. } => format!("run `sudo hasten top` ({}), or {START}; {NODE}", denied::ROOT),
             Self::NoProc => denied::MOUNT_PROC.to_owned(),
             Self::Process(error) => error.fix(),
             Self::NoTerminal | Self::DumbTerminal => {
