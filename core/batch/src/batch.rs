@@ -18,7 +18,7 @@ use crate::queue::{Queue, Queues, Waiting};
 /// Nothing is answered by itself: there is no thread and no timer. Whoever drives the connections says when nothing else
 /// will come soon ([`run_partial`](Self::run_partial), [`run_overdue`](Self::run_overdue)).
 pub struct Batch<W, H> {
-    queues: Queues<W>,
+    pub(crate) queues: Queues<W>,
     pub engine: Engine<H>,
     pub device: Device<W>,
 }
@@ -144,9 +144,5 @@ impl<W: Waker, H: Host> Batch<W, H> {
         // SAFETY: it was answered just now, and its owner has not been told.
         let waker = unsafe { (*operation).waker };
         waker.wake();
-    }
-
-    pub(crate) fn take_latest(&self, queue: &Queue<W>) {
-        self.queues.pop(queue);
     }
 }

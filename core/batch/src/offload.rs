@@ -35,7 +35,7 @@ impl<W: Waker, H: Host> Batch<W, H> {
         for operation in queue.operations().rev() {
             // SAFETY: as above; `withdraw` and `recall` take it back.
             match unsafe { device.submit(operation) } {
-                Ok(()) => self.take_latest(queue),
+                Ok(()) => self.queues.pop(queue),
                 // What it had before has gone with it.
                 Err(Refusal::Fault(_)) if device.is_busy() => return self.collect(),
                 Err(_) => return,
