@@ -79,14 +79,19 @@ impl Runtime {
         if self.is_inside() && handshake.slice.is_covered() {
             return;
         }
+        // Asks the kernel by a function that another preloaded library may have wrapped, and may block in: that calls in, too.
+        let is_connected = handshake.is_connected();
+        if !handshake.has_frames() {
+            return;
+        }
         self.ready.forget(handshake);
         slot().event(Event::Resumed);
         slot().event(Event::CalledIn);
         // SAFETY: the SSL of this handshake is alive, and this is its thread.
-        unsafe { self.run_on(handshake) }
+        unsafe { self.run_on(handshake, is_connected) }
     }
 
-    unsafe fn run_on(&self, handshake: &Handshake) {
+    unsafe fn run_on(&self, handshake: &Handshake, is_connected: bool) {
         // SAFETY: as the contract of `call_in`; errno is this thread's.
         unsafe {
             let errno = *libc::__errno_location();
@@ -97,7 +102,7 @@ impl Runtime {
             let before = crate::errors::Errors::default();
             before.take();
             let outer = self.is_calling_in.replace(true);
-            if !handshake.is_connected() {
+            if !is_connected {
                 // Its number may be another connection's by now: nothing is written, not even an alert.
                 SSL_set_shutdown.get()(handshake.ssl(), SSL_SENT_SHUTDOWN);
                 handshake.cancelled.set(true);

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hasten_tests::program::{EAGER, EVERY_BATCH, SUSPEND_ONLY, Variables};
+use hasten_tests::product;
+use hasten_tests::program::{EAGER, EVERY_BATCH, Program, SUSPEND_ONLY, Variables};
 
 use crate::loops::{Played, Series, Terms, loops};
 
@@ -16,6 +17,7 @@ use crate::loops::{Played, Series, Terms, loops};
 const AT_A_TIME: usize = 8;
 /// In `make test`: as many connections in a round as there are clients at a time.
 const SEEDS: Range<u64> = 0..2000;
+const DELAYED_SEEDS: Range<u64> = 5000..5300;
 const FEW: Terms = Terms { connections: 8, habits: "" };
 /// In `make zoo` each client comes back several times in a round, and each schedule has a process from its start.
 const MANY: Terms = Terms { connections: 40, habits: "" };
@@ -189,6 +191,27 @@ fn random_event_loops() {
     assert_covered(&judged);
 }
 
+/// Another preloaded library makes calls take longer, so that what can happen between two calls of a thread happens often;
+/// or it blocks in them, where the library that is tried has called it itself.
+fn judge_delayed(seed: u64, terms: Terms) -> Judged {
+    let delays = Program::with_flags("delays", &["-O1", "-shared", "-fPIC"]);
+    let both = format!("{} {}", product::library().display(), delays.path().display());
+    let longest = ["300", "3000", "15000"][seed as usize % 3];
+    let mut variables = VARIANTS[variant_of(seed)].to_vec();
+    variables.extend([("LD_PRELOAD", both.as_str()), ("DELAYS_US", longest)]);
+    if seed.is_multiple_of(5) {
+        variables.push(("DELAYS_BY_LIBRARY", "1"));
+    }
+    judge_alone(seed, terms, &variables)
+}
+
+#[test]
+fn random_event_loops_with_delays() {
+    let judged = play(DELAYED_SEEDS, None, || |seed| judge_delayed(seed, FEW));
+    assert_same(&judged);
+    assert_suspended(&judged);
+}
+
 #[test]
 #[ignore = "takes as long as one wants: `make zoo` runs it"]
 fn random_event_loops_for_long() {
@@ -196,8 +219,12 @@ fn random_event_loops_for_long() {
     let seconds = setting("ZOO_SECONDS").unwrap_or(3600);
     let first = setting("ZOO_SEED").unwrap_or(100_000);
     let until = Instant::now() + Duration::from_secs(seconds);
-    let judged =
-        play(first..u64::MAX, Some(until), || |seed| judge_alone(seed, MANY, VARIANTS[variant_of(seed)]));
+    let judged = play(first..u64::MAX, Some(until), || {
+        |seed| match seed / 8 % 2 {
+            0 => judge_alone(seed, MANY, VARIANTS[variant_of(seed)]),
+            _ => judge_delayed(seed, MANY),
+        }
+    });
     assert_same(&judged);
     assert_suspended(&judged);
 }
