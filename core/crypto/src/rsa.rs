@@ -1,6 +1,7 @@
 //! RSA private keys in the layout of the engine.
 
 mod check;
+mod consistency;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -76,9 +77,7 @@ pub struct RsaKey {
 }
 
 impl RsaKey {
-    /// Takes a key apart from its host.
-    ///
-    /// A key that passes may still be wrong in `dp`, `dq` or `qinv`; its signatures fail verification then.
+    /// Takes a key apart from its host, if its numbers belong together.
     pub fn new(parts: &RsaParts<'_>) -> Result<Box<Self>, UnsupportedKey> {
         let mut exponent = [0; 1];
         if from_le(parts.e, &mut exponent).is_none() || exponent != EXPONENT {
@@ -123,7 +122,7 @@ impl RsaKey {
         RsaNumbers { bytes, half }
     }
 
-    /// What costs little to check: the primes have half the bits each, they make the modulus, and the rest is reduced.
+    /// The primes have half the bits each and make the modulus; the rest is reduced, and undoes what it is there to undo.
     fn is_consistent(&self) -> bool {
         let half = self.size.bits() / 2;
         let mut product = [0; MODULUS_LIMBS];
@@ -136,7 +135,16 @@ impl RsaKey {
             && less_than(&self.dq, &self.q) != 0
             && less_than(&self.qinv, &self.p) != 0;
         wipe_limbs(&mut product);
-        consistent
+        consistent && self.is_private()
+    }
+
+    fn is_private(&self) -> bool {
+        let limbs = self.size.bits() / 128;
+        let [p, q, dp, dq, qinv] =
+            [&self.p, &self.q, &self.dp, &self.dq, &self.qinv].map(|number| &number[..limbs]);
+        consistency::is_private_exponent(dp, p)
+            && consistency::is_private_exponent(dq, q)
+            && consistency::are_inverses(q, qinv, p)
     }
 }
 

@@ -128,17 +128,9 @@ fn wycheproof_private_operations() {
 fn a_spoiled_key_never_releases_a_signature() {
     let Some((ifma, mut scratch)) = engine() else { return };
     let (host, good) = rsa_key(RsaSize::Rsa2048);
-    let spoil: [fn(&mut RsaNumbers); 3] =
-        [|key| key.dp[5] ^= 1, |key| key.dq[100] ^= 0x40, |key| key.qinv[0] ^= 1];
-    let spoiled: Vec<_> = spoil
-        .iter()
-        .map(|spoil| {
-            let mut numbers = RsaNumbers::of(&host);
-            spoil(&mut numbers);
-            RsaKey::new(&numbers.parts()).expect("cheap checks do not see it")
-        })
-        .collect();
-    let keys = [&good, &spoiled[0], &good, &spoiled[1], &spoiled[2], &good];
+    let spoiled =
+        RsaKey::new(&RsaNumbers::spoiled(&host).parts()).expect("nobody asks whether primes are prime");
+    let keys = [&good, &spoiled, &good, &spoiled, &spoiled, &good];
     let inputs: Vec<_> = keys.iter().map(|&key| (&**key, some_padded(RsaSize::Rsa2048, 3))).collect();
     let released: Vec<_> = run(ifma, &mut scratch, &inputs).iter().map(Option::is_some).collect();
     assert_eq!(released, [true, false, true, false, false, true]);
@@ -279,6 +271,26 @@ fn devices_get_the_numbers_with_the_highest_byte_first() {
             .map(|number| number.unwrap().to_vec_padded(size.bytes() as i32 / 2).unwrap());
         assert_eq!(key.numbers().all(), expected.each_ref().map(Vec::as_slice));
         assert_eq!(format!("{:?}", key.numbers()), "RsaNumbers { .. }");
+    }
+}
+
+#[test]
+fn numbers_that_do_not_belong_together_are_no_key() {
+    let spoil: [fn(&mut RsaNumbers); 6] = [
+        |key| key.dp[5] ^= 1,
+        |key| key.dq[100] ^= 0x40,
+        |key| key.qinv[0] ^= 1,
+        |key| key.qinv.fill(0),
+        |key| std::mem::swap(&mut key.dp, &mut key.dq),
+        |key| std::mem::swap(&mut key.p, &mut key.q),
+    ];
+    for size in RsaSize::ALL {
+        let (host, _) = rsa_key(size);
+        for (turn, spoil) in spoil.iter().enumerate() {
+            let mut numbers = RsaNumbers::of(&host);
+            spoil(&mut numbers);
+            assert_eq!(RsaKey::new(&numbers.parts()).err(), Some(UnsupportedKey::Primes), "{size:?}, {turn}");
+        }
     }
 }
 

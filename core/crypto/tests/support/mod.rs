@@ -58,6 +58,26 @@ impl RsaNumbers {
         }
     }
 
+    /// The same with a product of two primes in the place of one: no power of it leads back.
+    pub(crate) fn spoiled(key: &Rsa<Private>) -> Self {
+        let mut context = BigNumContext::new().unwrap();
+        let q = key.q().unwrap();
+        let one = BigNum::from_u32(1).unwrap();
+        let [mut p, mut n, mut inverse, mut exponent] = std::array::from_fn(|_| BigNum::new().unwrap());
+        while n.num_bits() != key.n().num_bits()
+            || exponent.mod_inverse(key.e(), &(&p - &one), &mut context).is_err()
+        {
+            let [mut one, mut other] = std::array::from_fn(|_| BigNum::new().unwrap());
+            one.generate_prime(q.num_bits() / 2, false, None, None).unwrap();
+            other.generate_prime(q.num_bits() / 2, false, None, None).unwrap();
+            p = &one * &other;
+            n = &p * q;
+        }
+        inverse.mod_inverse(q, &p, &mut context).unwrap();
+        let [n, p, dp, qinv] = [&n, &p, &exponent, &inverse].map(|number| little_endian(number));
+        Self { n, p, dp, qinv, ..Self::of(key) }
+    }
+
     pub(crate) fn parts(&self) -> RsaParts<'_> {
         RsaParts {
             n: &self.n,
