@@ -8,19 +8,20 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 22] = [
+const LAYERS: [(&str, &[&str]); 23] = [
     ("hasten-names", &[]),
     ("hasten-charts", &[]),
-    ("hasten-crypto", &["hasten-names"]),
-    ("hasten-device", &["hasten-names"]),
-    ("hasten-deflate", &["hasten-device", "hasten-names"]),
+    ("hasten-guard", &["hasten-names"]),
+    ("hasten-crypto", &["hasten-guard", "hasten-names"]),
+    ("hasten-device", &["hasten-guard", "hasten-names"]),
+    ("hasten-deflate", &["hasten-device", "hasten-guard", "hasten-names"]),
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
     ("hasten-openssl", &[]),
     ("hasten-probe", &["hasten-device", "hasten-names", "hasten-openssl"]),
     ("hasten-telemetry", &["hasten-names"]),
-    ("hasten-batch", &["hasten-crypto", "hasten-device", "hasten-telemetry"]),
+    ("hasten-batch", &["hasten-crypto", "hasten-device", "hasten-guard", "hasten-telemetry"]),
     ("hasten-export", &["hasten-charts", "hasten-device", "hasten-names", "hasten-telemetry"]),
     ("hasten-plan", &["hasten-names", "hasten-openssl", "hasten-probe"]),
     ("hasten-v8", &["hasten-charts"]),
@@ -36,6 +37,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
             "hasten-batch",
             "hasten-crypto",
             "hasten-device",
+            "hasten-guard",
             "hasten-hook",
             "hasten-openssl",
             "hasten-telemetry",
@@ -96,7 +98,7 @@ const UNSAFE: [&str; 22] = [
     "core/deflate/src/stack.rs", // asks a thread where its stack ends
     "core/deflate/src/store.rs",
     "core/deflate/src/verify.rs",
-    "core/device/src/clock.rs",
+    "core/guard/src/clock.rs",
     "core/device/src/engines/", // the C interfaces of devices' libraries
     "core/device/src/library.rs",
     "core/device/src/worker.rs", // signals are blocked on its thread

@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use hasten_crypto::Algorithm;
-use hasten_device::breaker::{Breaker, Settings as BreakerSettings};
-use hasten_device::clock::{now_ns, thread_cpu_ns};
 use hasten_device::discovery::{Discovery, Service};
 use hasten_device::engines::crypto::{Operation as Asked, RsaKey};
 use hasten_device::engines::qat::{Crypto, Plan};
 use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root, watch};
-use hasten_telemetry::{BreakerState, EngineClass, EngineWork, Event, slot};
+use hasten_guard::breaker::{Breaker, Settings as BreakerSettings};
+use hasten_guard::clock::{boot_ns, thread_cpu_ns};
+use hasten_telemetry::{EngineClass, EngineWork, Event, slot};
 
 use self::cost::Costs;
 use self::flights::{Flights, MOST};
@@ -168,8 +168,7 @@ impl<W> Device<W> {
     pub fn takes_alone(&self, software_ns: impl Fn(Algorithm) -> u64) -> bool {
         let (true, Some(algorithm)) = (is_requested(), self.signs.get()) else { return false };
         let Some(found) = found().filter(|found| is_in_service(found)) else { return false };
-        let view = found.breaker.view();
-        (view.state != BreakerState::Open || now_ns() >= view.probe_ns)
+        found.breaker.admits(boot_ns())
             && (found.forced || found.costs.is_cheaper(algorithm, 1, software_ns(algorithm)))
     }
 
@@ -323,10 +322,6 @@ fn report(found: &Found) {
         slot().engine_ran(ENGINE, &EngineWork { opened: unreported.into(), ..EngineWork::default() });
         slot().event_n(Event::BreakerOpened, unreported.into());
     }
-    let (state, probe) = match view.state {
-        _ if hasten_telemetry::is_disabled(ENGINE) => (BreakerState::Disabled, 0),
-        BreakerState::Open => (BreakerState::Open, view.probe_ns),
-        state => (state, 0),
-    };
+    let (state, probe) = view.shown(hasten_telemetry::is_disabled(ENGINE));
     slot().engine_state(ENGINE, state, view.fault, probe);
 }

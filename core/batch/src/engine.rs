@@ -2,28 +2,19 @@
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool,
     LANES, LaneStatus, Overrides, RandomPool, RsaLane, Scratch,
 };
-use hasten_telemetry::{BreakerState, EngineWork, Event, Reason, slot};
+use hasten_guard::breaker::Permit;
+use hasten_telemetry::{EngineWork, Event, Reason, slot};
 
-use crate::clock::{now, time_of_day};
 use crate::host::Host;
+use crate::lanes::{ENGINE, Lanes};
 use crate::operation::{Operation, Verdict, Work};
-
-/// Its row on the counter page.
-pub const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Multibuffer;
-
-/// Whether an operator has taken the engine out of service; tells that this thread has seen it.
-#[must_use]
-pub fn is_disabled() -> bool {
-    let disabled = hasten_telemetry::is_disabled(ENGINE);
-    let state = if disabled { BreakerState::Disabled } else { BreakerState::Closed };
-    slot().engine_state(ENGINE, state, None, 0);
-    disabled
-}
+use hasten_guard::clock::{now, time_of_day};
 
 /// How an engine is to work.
 #[derive(Clone, Debug)]
@@ -33,12 +24,15 @@ pub struct Settings {
     pub break_even: Overrides,
     /// Gather operations, but answer each with the advice to run the original: for tests of what waits.
     pub bypass: bool,
+    /// What the threads of a process share.
+    pub lanes: Arc<Lanes>,
 }
 
 /// Scratch memory, pools, and the break-even table.
 pub struct Engine<H> {
     ifma: Option<Ifma>,
     bypass: bool,
+    lanes: Arc<Lanes>,
     break_even: RefCell<BreakEven>,
     parts: RefCell<Option<Parts>>,
     random: RefCell<Option<RandomPool>>,
@@ -63,6 +57,7 @@ impl<H: Host> Engine<H> {
         Self {
             ifma,
             bypass: settings.bypass,
+            lanes: Arc::clone(&settings.lanes),
             break_even: RefCell::new(BreakEven::new(settings.break_even)),
             parts: RefCell::new(parts),
             random: RefCell::new(RandomPool::new()),
@@ -73,7 +68,12 @@ impl<H: Host> Engine<H> {
 
     /// Whether waiting for others can lead to anything.
     pub fn can_batch(&self) -> bool {
-        (self.ifma.is_some() || self.bypass) && !is_disabled()
+        (self.ifma.is_some() || self.bypass) && self.refusal().is_none()
+    }
+
+    /// Why lanes are out of service, if they are.
+    pub fn refusal(&self) -> Option<Reason> {
+        self.lanes.refusal()
     }
 
     /// The group size from which on lanes beat the original.
@@ -93,16 +93,13 @@ impl<H: Host> Engine<H> {
     pub(crate) fn answer<W>(&self, mut group: Group8<'_, W>) {
         let len = group.iter().flatten().count();
         let Some(algorithm) = group[0].as_ref().map(|operation| operation.algorithm()) else { return };
-        if is_disabled() {
-            let verdict = Verdict::Bypass(Reason::EngineDisabled);
-            group.iter_mut().flatten().for_each(|operation| operation.verdict = verdict);
-            return;
-        }
-        if len < self.break_even(algorithm) || self.ifma.is_none() || self.bypass {
-            let reason = if len == 1 { Reason::Alone } else { Reason::BelowBreakEven };
-            group.iter_mut().flatten().for_each(|operation| operation.verdict = Verdict::Bypass(reason));
-            return;
-        }
+        let permit = match self.admit(algorithm, len) {
+            Ok(permit) => permit,
+            Err(reason) => {
+                let verdict = Verdict::Bypass(reason);
+                return group.iter_mut().flatten().for_each(|operation| operation.verdict = verdict);
+            }
+        };
         let start = now();
         let done = self.run_lanes(&mut group);
         let took = now() - start;
@@ -113,6 +110,18 @@ impl<H: Host> Engine<H> {
         }
         slot().event(Event::TurnsBatched);
         self.account(algorithm, len, done.count(), took);
+        self.lanes.report(permit, done.all_ok(len));
+    }
+
+    /// Whether so many of a kind go through lanes now.
+    fn admit(&self, algorithm: Algorithm, len: usize) -> Result<Option<Permit>, Reason> {
+        let pays = self.ifma.is_some() && !self.bypass && len >= self.break_even(algorithm);
+        match self.refusal() {
+            Some(reason) => Err(reason),
+            None if pays => self.lanes.admit(algorithm),
+            None if len == 1 => Err(Reason::Alone),
+            None => Err(Reason::BelowBreakEven),
+        }
     }
 
     /// What an operation costs when so many run at once.
@@ -233,8 +242,8 @@ impl<H: Host> Engine<H> {
 
     /// An ephemeral key pair, made eight at a time and used once.
     pub fn key_pair(&self, group: Group) -> Option<KeyPair> {
-        if is_disabled() {
-            slot().bypass(Reason::EngineDisabled);
+        if let Some(reason) = self.lanes.refusal_without_proof() {
+            slot().bypass(reason);
             return None;
         }
         let pair = self.pooled_key_pair(group);
@@ -258,16 +267,15 @@ impl<H: Host> Engine<H> {
     /// Signs at once: a single lane, where that is cheaper than the original.
     pub fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
         let algorithm = key.curve().sign();
-        if is_disabled() || self.break_even(algorithm) > 1 {
-            return None;
-        }
         let mut parts = self.parts.borrow_mut();
         let (ifma, parts) = (self.ifma?, parts.as_mut()?);
+        let permit = self.admit(algorithm, 1).ok()?;
         let mut signature = None;
         let start = now();
         let mut lanes = [EcdsaLane { key, digest, signature: &mut signature }];
         let status = sign::<H>(ifma, &mut parts.scratch, key.curve(), &mut lanes);
         self.account(algorithm, 1, status.count(), now() - start);
+        self.lanes.report(permit, status.all_ok(1));
         signature
     }
 

@@ -10,15 +10,16 @@
 //! needs of the program around it is a [`Host`].
 
 mod batch;
-pub mod clock;
 pub mod device;
 mod engine;
 mod host;
+mod lanes;
 mod offload;
 mod operation;
 mod queue;
 
 pub use batch::Batch;
-pub use engine::{ENGINE, Engine, Settings, is_disabled};
+pub use engine::{Engine, Settings};
 pub use host::Host;
+pub use lanes::{ENGINE, Lanes};
 pub use operation::{Buffers, MAX_SIGNATURE, Operation, Request, Verdict, Waker};

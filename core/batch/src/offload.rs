@@ -7,7 +7,7 @@ use core::ptr::null_mut;
 
 use hasten_crypto::{Algorithm, LANES, RsaSize};
 use hasten_device::Refusal;
-use hasten_device::clock::thread_cpu_ns;
+use hasten_guard::clock::thread_cpu_ns;
 use hasten_telemetry::{Event, Reason, slot};
 
 use crate::batch::Batch;

@@ -5,8 +5,8 @@ use core::ptr::null_mut;
 
 use hasten_crypto::{Algorithm, LANES};
 
-use crate::clock::now;
 use crate::operation::Operation;
+use hasten_guard::clock::now;
 
 /// Turns of the event loop that an operation waits for company while every
 /// turn brings the server something to do. A busy nginx accepts one connection

@@ -1,165 +1,14 @@
 //! A batch with owners that are no handshakes: who waits, who is answered and told, and with what.
 
-use std::cell::{Cell, RefCell, UnsafeCell};
-use std::mem::MaybeUninit;
+mod support;
 
-use hasten_batch::{Batch, Buffers, Host, Operation, Request, Settings, Verdict, Waker};
-use hasten_crypto::{Curve, EcKey, Group, Hash, Ifma, LANES};
+use std::sync::Arc;
+
+use hasten_batch::{Batch, Request, Settings, Verdict};
+use hasten_crypto::{Curve, EcKey, Group, LANES};
 use hasten_telemetry::Reason;
-use openssl::ec::{EcGroup, EcKey as HostKey};
-use openssl::ecdsa::EcdsaSig;
-use openssl::nid::Nid;
-use openssl::pkey::Private;
-use openssl::sha;
 
-#[derive(Clone)]
-struct Sha512(sha::Sha512);
-
-impl Hash for Sha512 {
-    const OUTPUT: usize = 64;
-    const BLOCK: usize = 128;
-
-    fn new() -> Self {
-        Self(sha::Sha512::new())
-    }
-
-    fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn finish(self, out: &mut [u8]) {
-        out.copy_from_slice(&self.0.finish());
-    }
-}
-
-struct OpenSsl;
-
-impl Host for OpenSsl {
-    type Sha512 = Sha512;
-
-    fn private_random(bytes: &mut [u8]) -> bool {
-        openssl::rand::rand_bytes(bytes).is_ok()
-    }
-
-    fn public_random(bytes: &mut [u8]) -> bool {
-        openssl::rand::rand_bytes(bytes).is_ok()
-    }
-}
-
-/// A connection that waits for one operation at a time.
-struct Owner {
-    buffers: UnsafeCell<Buffers>,
-    place: UnsafeCell<MaybeUninit<Operation<Told>>>,
-    told: Cell<u32>,
-    /// What it does when it is told.
-    then: RefCell<Option<Box<dyn FnOnce()>>>,
-}
-
-#[derive(Clone, Copy)]
-struct Told(*const Owner);
-
-impl Waker for Told {
-    fn wake(self) {
-        // SAFETY: owners outlive the batch's interest in them.
-        let owner = unsafe { &*self.0 };
-        owner.told.set(owner.told.get() + 1);
-        let then = owner.then.borrow_mut().take();
-        if let Some(then) = then {
-            then();
-        }
-    }
-}
-
-type Operations = Batch<Told, OpenSsl>;
-
-impl Owner {
-    fn new() -> Self {
-        Self {
-            buffers: UnsafeCell::new(Buffers::NEW),
-            place: UnsafeCell::new(MaybeUninit::uninit()),
-            told: Cell::new(0),
-            then: RefCell::new(None),
-        }
-    }
-
-    fn submit(&self, batch: &Operations, request: &Request<'_>, turn: u32) {
-        // SAFETY: owners and keys stay where they are, and an owner submits again only after it was answered.
-        unsafe {
-            let operation = request.place(Told(self), &mut *self.buffers.get());
-            let operation: *mut _ = (*self.place.get()).write(operation);
-            batch.submit(operation, turn);
-        }
-    }
-
-    fn operation(&self) -> *mut Operation<Told> {
-        self.place.get().cast()
-    }
-
-    /// Whether its group is complete and answered.
-    fn completes(&self, batch: &Operations) -> bool {
-        // SAFETY: it waits.
-        unsafe { batch.run_if_complete(self.operation()) }
-    }
-
-    fn withdraw(&self, batch: &Operations) {
-        // SAFETY: it waits.
-        unsafe { batch.withdraw(self.operation()) }
-    }
-
-    fn result(&self, out: &mut [u8]) -> Verdict {
-        // SAFETY: the operation was written, and is answered.
-        unsafe {
-            let verdict = (*self.operation()).verdict();
-            (*self.buffers.get()).deliver(verdict, out)
-        }
-    }
-
-    fn verdict(&self) -> Verdict {
-        self.result(&mut [])
-    }
-}
-
-fn owners(count: usize) -> Vec<Owner> {
-    (0..count).map(|_| Owner::new()).collect()
-}
-
-fn told(owners: &[Owner]) -> Vec<u32> {
-    owners.iter().map(|owner| owner.told.get()).collect()
-}
-
-/// A batch with lanes from `break_even` on, or `None` after saying why the test is skipped.
-fn with_lanes(break_even: usize) -> Option<Operations> {
-    let ifma = Ifma::detect();
-    if ifma.is_none() {
-        eprintln!("skipped: this CPU has no AVX-512 IFMA, or {} is set", Ifma::DISABLE);
-    }
-    let overrides = format!("p-256-sign:{break_even},p-384-sign:{break_even},x25519-derive:{break_even}");
-    Some(Batch::new(&Settings { ifma: Some(ifma?), break_even: overrides.parse().unwrap(), bypass: false }))
-}
-
-/// Whatever is asked, the advice is to run the original.
-fn without_lanes() -> Operations {
-    Batch::new(&Settings { ifma: None, break_even: Default::default(), bypass: true })
-}
-
-fn key(curve: Curve) -> (HostKey<Private>, EcKey) {
-    let nid = if curve == Curve::P256 { Nid::X9_62_PRIME256V1 } else { Nid::SECP384R1 };
-    let host = HostKey::generate(&EcGroup::from_curve_name(nid).unwrap()).unwrap();
-    let mut scalar = host.private_key().to_vec();
-    scalar.reverse();
-    let key = EcKey::new(curve, &scalar).unwrap();
-    (host, key)
-}
-
-fn digest(number: usize) -> [u8; 32] {
-    sha::sha256(&number.to_le_bytes())
-}
-
-fn is_signed(owner: &Owner, host: &HostKey<Private>, digest: &[u8]) -> bool {
-    let mut der = [0; 128];
-    let Verdict::DoneWith(len) = owner.result(&mut der) else { return false };
-    EcdsaSig::from_der(&der[..len]).unwrap().verify(digest, host).unwrap()
-}
+use support::{Operations, Owner, digest, is_signed, key, owners, told, with_lanes, without_lanes};
 
 #[test]
 fn the_eighth_completes_the_group() {
@@ -277,7 +126,8 @@ fn one_that_was_told_may_ask_again_at_once() {
 
 #[test]
 fn without_lanes_nothing_waits_for_them() {
-    let settings = Settings { ifma: None, break_even: Default::default(), bypass: false };
+    let settings =
+        Settings { ifma: None, break_even: Default::default(), bypass: false, lanes: Arc::default() };
     let batch: Operations = Batch::new(&settings);
     assert!(!batch.can_answer() && !batch.takes_alone());
     assert!(batch.engine.key_pair(Group::P256).is_none());

@@ -2,6 +2,7 @@
 
 mod overrides;
 
+use hasten_guard::cost::Estimate;
 use hasten_names::{Algorithm, LANES};
 
 pub use self::overrides::{Overrides, OverridesError};
@@ -47,11 +48,11 @@ impl BreakEven {
     }
 
     pub fn scalar_ns(&self, algorithm: Algorithm) -> u64 {
-        self.costs[algorithm.index()].scalar.ns
+        self.costs[algorithm.index()].scalar.ns()
     }
 
     pub fn batch_ns(&self, algorithm: Algorithm) -> u64 {
-        self.costs[algorithm.index()].batch.ns
+        self.costs[algorithm.index()].batch.ns()
     }
 
     /// CPU time that a batch with `lanes` operations in it saved; zero if it cost more.
@@ -109,52 +110,8 @@ impl Cost {
 
     /// The smallest n with n * scalar > batch.
     fn lanes(&self) -> usize {
-        let whole = self.batch.ns / self.scalar.ns;
+        let whole = self.batch.ns() / self.scalar.ns();
         usize::try_from(whole).map_or(BreakEven::NEVER, |whole| (whole + 1).min(BreakEven::NEVER))
-    }
-}
-
-/// An exponentially weighted mean that a task switch in the middle of a sample does not move.
-#[derive(Clone, Copy, Debug)]
-struct Estimate {
-    /// Never zero.
-    ns: u64,
-    samples: u32,
-    outliers: u32,
-    least_outlier: u64,
-}
-
-impl Estimate {
-    /// A settled mean covers about this many samples.
-    const WINDOW: u32 = 16;
-    /// A sample this many times the mean was interrupted,
-    const OUTLIER: u64 = 2;
-    /// unless so many come in a row: then the operation has become dearer, and the cheapest of them is the new mean.
-    const PERSISTENT: u32 = 16;
-
-    const fn new(ns: u64) -> Self {
-        Self { ns, samples: 1, outliers: 0, least_outlier: u64::MAX }
-    }
-
-    fn sample(&mut self, ns: u64) {
-        if ns > self.ns.saturating_mul(Self::OUTLIER) {
-            self.outlier(ns);
-            return;
-        }
-        self.outliers = 0;
-        self.least_outlier = u64::MAX;
-        // The first samples weigh more, so that a shipped figure for another machine is soon forgotten.
-        self.samples = (self.samples + 1).min(Self::WINDOW);
-        let weight = u64::from(self.samples);
-        self.ns = (self.ns - self.ns / weight).saturating_add(ns / weight).max(1);
-    }
-
-    fn outlier(&mut self, ns: u64) {
-        self.outliers += 1;
-        self.least_outlier = self.least_outlier.min(ns);
-        if self.outliers >= Self::PERSISTENT {
-            *self = Self::new(self.least_outlier);
-        }
     }
 }
 

@@ -2,12 +2,12 @@
 //! after a few results that were right: a flipped bit is no reason to do without it for months. While it is tried its
 //! results are verified, whether or not the process verifies the others.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hasten_device::breaker::{Breaker, Permit, Settings, View};
-use hasten_device::{BreakerState, Fault};
+use hasten_guard::Fault;
+use hasten_guard::breaker::{Breaker, Permit, Settings, View};
+use hasten_guard::clock::boot_ns;
 
 use crate::engine::EngineKind;
 
@@ -33,19 +33,16 @@ impl Guard {
 
 static HAS_OPENED: AtomicBool = AtomicBool::new(false);
 
-/// Nanoseconds since this process first asked: the clock of all breakers.
-pub fn now_ns() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let elapsed = START.get_or_init(Instant::now).elapsed() + skipped();
-    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+fn now_ns() -> u64 {
+    boot_ns() + skipped().as_nanos() as u64
 }
 
 /// Whether an engine may be asked now. A probe that comes to nothing, because the engine was not for this chunk after
 /// all, is not reported and makes room for the next after a while.
 pub fn admit(kind: EngineKind) -> Option<Permit> {
     // Closed breakers do not look at the time, and nearly always all are.
-    let now_ns = if !has_opened() || is_closed(kind) { 0 } else { now_ns() };
-    guard(kind).breaker.admit(now_ns)
+    let breaker = &guard(kind).breaker;
+    breaker.admit(if breaker.is_closed() { 0 } else { now_ns() })
 }
 
 /// Whether any breaker of this process ever opened.
@@ -72,13 +69,13 @@ pub fn failed(kind: EngineKind, permit: Permit) -> u64 {
     opened.saturating_sub(told.fetch_max(opened, Ordering::Relaxed)).into()
 }
 
-/// For those who look on; times are of [`now_ns`].
+/// For those who look on.
 pub fn view(kind: EngineKind) -> View {
     guard(kind).breaker.view()
 }
 
 pub fn is_closed(kind: EngineKind) -> bool {
-    view(kind).state == BreakerState::Closed
+    guard(kind).breaker.is_closed()
 }
 
 #[cfg(not(test))]

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hasten_device::breaker::{Breaker, Settings as BreakerSettings, View};
 use hasten_device::discovery::Discovery;
 use hasten_device::engines::deflate::{Deflate, DeflateDevice, Plan};
 use hasten_device::engines::qatzip::QatZip;
 use hasten_device::engines::qpl::Qpl;
 use hasten_device::{DeviceKind, Fault, Limits, Refusal, Root, worker};
+use hasten_guard::breaker::{Breaker, Settings as BreakerSettings, View};
 use hasten_names::Engine;
 
 use self::cost::Costs;
@@ -25,7 +25,7 @@ use crate::engine::{Bits, Chunk, Settings, Strategy, Written};
 use crate::pool::Pool;
 use crate::stream::{Tally, Work};
 use crate::{stored, verify};
-pub(crate) use hasten_device::clock::thread_cpu_ns as cpu_ns;
+pub(crate) use hasten_guard::clock::thread_cpu_ns as cpu_ns;
 
 /// In the order in which they are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@
 
 use std::hint::black_box;
 
-use hasten_device::clock::thread_cpu_ns;
+use hasten_guard::clock::thread_cpu_ns;
 
 const SIZES: [usize; 4] = [64 << 10, 256 << 10, 1 << 20, 16 << 20];
 const SPREAD: usize = 256 << 20;

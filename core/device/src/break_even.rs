@@ -3,13 +3,10 @@
 //! Sizes are told apart by their binary logarithm. Where one side has not been measured yet, it is tried; afterwards the
 //! cheaper one is chosen, and once in a while the other, so that a device that has become slower (or faster) is noticed.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hasten_guard::cost::{Mean, Retry};
 
 /// Sizes up to 2 GiB; queue depths, too.
 const CLASSES: usize = 32;
-
-/// One question in so many goes to the side that was dearer.
-const ANEW: u32 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -25,28 +22,18 @@ pub struct BreakEven {
 
 #[derive(Debug)]
 struct Class {
-    /// Means that forget; 0 is unknown.
-    cost: [AtomicU64; 2],
-    asked: AtomicU32,
+    cost: [Mean; 2],
+    retry: Retry,
 }
 
 impl BreakEven {
     pub const fn new() -> Self {
-        Self {
-            classes: [const { Class { cost: [const { AtomicU64::new(0) }; 2], asked: AtomicU32::new(0) } };
-                CLASSES],
-        }
+        Self { classes: [const { Class { cost: [const { Mean::new() }; 2], retry: Retry::new() } }; CLASSES] }
     }
 
     /// What `amount` took on one side.
     pub fn record(&self, side: Side, amount: usize, ns: u64) {
-        let cost = &self.class(amount).cost[side as usize];
-        let ns = ns.clamp(1, u64::MAX / 16);
-        let mean = match cost.load(Ordering::Relaxed) {
-            0 => ns,
-            mean => (mean * 7 + ns).div_ceil(8),
-        };
-        cost.store(mean, Ordering::Relaxed);
+        self.class(amount).cost[side as usize].sample(ns);
     }
 
     /// Where `amount` should go now.
@@ -56,8 +43,11 @@ impl BreakEven {
             (0, _) => Side::Software,
             (_, 0) => Side::Device,
             (software, device) => {
-                let is_anew = class.asked.fetch_add(1, Ordering::Relaxed) % ANEW == ANEW - 1;
-                if (device < software) != is_anew { Side::Device } else { Side::Software }
+                if (device < software) != class.retry.is_due() {
+                    Side::Device
+                } else {
+                    Side::Software
+                }
             }
         }
     }
@@ -86,7 +76,7 @@ impl Default for BreakEven {
 
 impl Class {
     fn cost(&self, side: Side) -> u64 {
-        self.cost[side as usize].load(Ordering::Relaxed)
+        self.cost[side as usize].ns()
     }
 }
 

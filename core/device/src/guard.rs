@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Fault;
-use crate::breaker::{Breaker, Permit, View};
-use crate::clock::now_ns;
 use crate::discovery::DeviceKind;
 use crate::root::Root;
 use crate::watch::{LOOK, Watch, tell};
 use crate::worker::{Serve, Worker};
+use hasten_guard::breaker::{Breaker, Permit, View};
+use hasten_guard::clock::boot_ns;
 
 /// Why an operation was not done. In any case the caller does it in software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl<E: Engine> Guard<E> {
 
     /// Asks to be let through. Whatever the answer, start and probes go on.
     pub fn admit(&mut self) -> Result<Permit, Refusal> {
-        let now = now_ns();
+        let now = boot_ns();
         if self.worker.as_ref().is_some_and(|worker| !worker.is_here()) {
             self.give_up();
         }
@@ -135,19 +135,19 @@ impl<E: Engine> Guard<E> {
 
     /// Reports that a reply was good.
     pub fn succeeded(&self, permit: Permit) {
-        self.breaker.succeeded(permit, now_ns());
+        self.breaker.succeeded(permit, boot_ns());
     }
 
     /// Reports that it was not. The session ends; the next one begins with the question.
     pub fn fail(&mut self, permit: Permit, fault: Fault) -> Fault {
-        self.breaker.failed(permit, fault, now_ns());
+        self.breaker.failed(permit, fault, boot_ns());
         self.give_up();
         fault
     }
 
     /// Ends the session for a reason that was found later, as when a check of the output fails.
     pub fn blame(&mut self, fault: Fault) {
-        self.breaker.trip(fault, now_ns());
+        self.breaker.trip(fault, boot_ns());
         self.give_up();
     }
 
@@ -243,7 +243,7 @@ impl<E: Engine> Serve for Server<E> {
         match self.watch.look() {
             Ok(()) => true,
             Err(fault) => {
-                self.breaker.trip(fault, now_ns());
+                self.breaker.trip(fault, boot_ns());
                 tell();
                 false
             }

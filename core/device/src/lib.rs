@@ -1,19 +1,16 @@
 //! Accelerator devices: what is there, whether it can be used, and engines that may fail at any time.
 //!
 //! A device is never trusted. Every call of its library is bounded in time, every engine answers a question with a known
-//! answer before it is asked a real one, and a [`breaker::Breaker`] in front of it decides whether it is asked at all. What
+//! answer before it is asked a real one, and a [`hasten_guard::Breaker`] in front of it decides whether it is asked at all. What
 //! a device does not do, the caller does in software: a [`Fault`] is never more than a reason for that.
 //!
-//! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc and the names
+//! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc, names and guards
 //! alone, never panics, never logs, and allocates when a device is opened, not when it is used.
 
 #![deny(unsafe_code)]
 
 pub mod answers;
 pub mod break_even;
-pub mod breaker;
-#[allow(unsafe_code)]
-pub mod clock;
 pub mod discovery;
 #[allow(unsafe_code)]
 pub mod engines;
@@ -29,10 +26,8 @@ pub mod watch;
 #[allow(unsafe_code)]
 pub mod worker;
 
-/// The vocabulary of breakers.
-pub use hasten_names::{BreakerState, Fault};
+pub use hasten_guard::{Breaker, BreakerState, Fault};
 
-pub use breaker::Breaker;
 pub use discovery::{Device, DeviceKind};
 pub use guard::{Limits, Refusal};
 pub use library::{Library, LibraryError};

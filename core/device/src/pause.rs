@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clock::now_ns;
+use hasten_guard::clock::boot_ns;
 
 const LOOKS: u32 = 32;
 const SHORTEST: Duration = Duration::from_micros(10);
@@ -16,7 +16,7 @@ pub(crate) struct Pause {
 
 impl Pause {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self { until_ns: now_ns().saturating_add(limit.as_nanos() as u64), looks: 0, sleep: SHORTEST }
+        Self { until_ns: boot_ns().saturating_add(limit.as_nanos() as u64), looks: 0, sleep: SHORTEST }
     }
 
     /// Waits a little. `false` when the time is over.
@@ -26,7 +26,7 @@ impl Pause {
             std::hint::spin_loop();
             return true;
         }
-        if now_ns() >= self.until_ns {
+        if boot_ns() >= self.until_ns {
             return false;
         }
         std::thread::sleep(self.sleep);

@@ -7,8 +7,6 @@ use hasten_names::Engine;
 
 use crate::BreakerState;
 use crate::answers;
-use crate::breaker::{Breaker, Settings, View};
-use crate::clock::now_ns;
 use crate::discovery::{DeviceKind, Discovery};
 use crate::engines::crypto::Operation;
 use crate::engines::deflate::{Deflate, DeflateDevice, Inflate, Plan};
@@ -20,6 +18,8 @@ use crate::engines::qpl::{self, Qpl};
 use crate::guard::{Limits, Refusal};
 use crate::library::{Library, LibraryError};
 use crate::root::Root;
+use hasten_guard::breaker::{Breaker, Settings, View};
+use hasten_guard::clock::boot_ns;
 
 /// What was found out about one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ fn breaker() -> Arc<Breaker> {
 
 /// Waits until the question has been answered.
 fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
-    let deadline = now_ns() + LIMITS.start.as_nanos() as u64;
+    let deadline = boot_ns() + LIMITS.start.as_nanos() as u64;
     loop {
         let (ready, view) = is_ready();
         if ready {
@@ -99,7 +99,7 @@ fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
         if let (BreakerState::Open, Some(fault)) = (view.state, view.fault) {
             return Err(format!("the known answer was not given: {fault}"));
         }
-        if now_ns() > deadline {
+        if boot_ns() > deadline {
             return Err("it did not start in time".to_owned());
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -179,7 +179,7 @@ fn hand_out() -> Result<String, String> {
     let (mut sender, mut receivers) = dlb::hand_out(None, 2, breaker(), LIMITS);
     started(|| (sender.is_ready(), sender.view()))?;
     let mut seen = std::collections::BTreeSet::new();
-    let deadline = now_ns() + LIMITS.start.as_nanos() as u64;
+    let deadline = boot_ns() + LIMITS.start.as_nanos() as u64;
     let mut next = 0;
     while (seen.len() as u64) < MESSAGES {
         if next < MESSAGES && sender.send(next).is_ok() {
@@ -190,7 +190,7 @@ fn hand_out() -> Result<String, String> {
                 return Err(format!("message {message} came twice, or out of nowhere"));
             }
         }
-        if now_ns() > deadline {
+        if boot_ns() > deadline {
             return Err(format!("{} of {MESSAGES} messages arrived", seen.len()));
         }
     }

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::{BreakerState, Fault};
+use hasten_names::{BreakerState, Fault};
 
 /// How long it stays open, and what closes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,17 @@ pub struct View {
     pub opened: u32,
 }
 
+impl View {
+    /// State and time of the next attempt as the counter page has them. `is_disabled`: an operator has said so there.
+    pub const fn shown(&self, is_disabled: bool) -> (BreakerState, u64) {
+        match self.state {
+            _ if is_disabled => (BreakerState::Disabled, 0),
+            BreakerState::Open => (BreakerState::Open, self.probe_ns),
+            state => (state, 0),
+        }
+    }
+}
+
 /// One engine's breaker. All times are nanoseconds of one clock that does not go back.
 #[derive(Debug)]
 pub struct Breaker {
@@ -91,6 +102,19 @@ impl Breaker {
         }
     }
 
+    /// Whether everything is let through: the usual state, which is seen without a look at the time.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.word.load(Ordering::Acquire) & Word::STATE == BreakerState::Closed.index() as u64
+            && !self.disabled.load(Ordering::Relaxed)
+    }
+
+    /// Whether [`admit`](Self::admit) would let through what came now. Takes no permit.
+    pub fn admits(&self, now_ns: u64) -> bool {
+        let now = Word::decode(self.word.load(Ordering::Acquire));
+        !self.disabled.load(Ordering::Relaxed) && !now.is_waiting(now_ns)
+    }
+
     /// Whether the engine may be asked now.
     pub fn admit(&self, now_ns: u64) -> Option<Permit> {
         if self.disabled.load(Ordering::Relaxed) {
@@ -104,9 +128,7 @@ impl Breaker {
         if now.state == BreakerState::Closed {
             return Some(Permit { probe: None });
         }
-        // Open until its time, and half open while a probe is out.
-        let is_waiting = now.state == BreakerState::Open || now.probing;
-        if is_waiting && milliseconds(now_ns) < now.until_ms {
+        if now.is_waiting(now_ns) {
             return None;
         }
         let next = Word {
@@ -246,12 +268,19 @@ impl Word {
         probe: 0,
         until_ms: 0,
     };
+    const STATE: u64 = 3;
     const GOOD: u8 = 31;
     const STEP: u8 = 31;
     const PROBE: u8 = 63;
     const FAULT: u8 = 31;
     /// 34 years.
     const LATEST: u64 = (1 << 40) - 1;
+
+    /// Open until its time, and half open while a probe is out.
+    const fn is_waiting(self, now_ns: u64) -> bool {
+        let waits = matches!(self.state, BreakerState::Open) || self.probing;
+        waits && milliseconds(now_ns) < self.until_ms
+    }
 
     fn encode(self) -> u64 {
         self.state.index() as u64
@@ -265,7 +294,7 @@ impl Word {
 
     fn decode(word: u64) -> Self {
         Self {
-            state: BreakerState::ALL[(word & 3) as usize],
+            state: BreakerState::ALL[(word & Self::STATE) as usize],
             probing: word >> 2 & 1 == 1,
             good: (word >> 3) as u8 & Self::GOOD,
             step: (word >> 8) as u8 & Self::STEP,

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hasten_device::breaker::{Breaker, Permit, Settings};
-use hasten_device::{BreakerState, Fault};
+use hasten_guard::breaker::{Breaker, Permit, Settings};
+use hasten_guard::{BreakerState, Fault};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;

@@ -1,7 +1,6 @@
 //! The engines as operators see them: what they did and whether they are in service, on the counter page, and the switches
 //! on the page beside it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hasten_deflate::devices::{self, Active, DeviceEngine};
@@ -24,7 +23,6 @@ pub(crate) fn register() {
             page.register(engine, EngineClass::Software, "", 0);
         }
     }
-    boot_ns();
     select::consult(is_disabled);
     devices::consult(|device| hasten_telemetry::is_disabled(device.name()));
     watch::when_opened(tell_of_devices);
@@ -53,11 +51,7 @@ pub(crate) fn report(slot: &Slot) {
             continue;
         }
         let view = breaker::view(kind);
-        let (state, probe) = match view.state {
-            _ if hasten_telemetry::is_disabled(engine) => (BreakerState::Disabled, 0),
-            BreakerState::Open => (BreakerState::Open, boot_ns() + view.probe_ns),
-            state => (state, 0),
-        };
+        let (state, probe) = view.shown(hasten_telemetry::is_disabled(engine));
         slot.engine_state(engine, state, view.fault, probe);
     }
     for active in devices::active() {
@@ -69,11 +63,7 @@ fn report_device(slot: &Slot, active: &Active) {
     let engine = active.engine.name();
     make_known(active, engine);
     let view = active.view();
-    let (state, probe) = match view.state {
-        _ if hasten_telemetry::is_disabled(engine) => (BreakerState::Disabled, 0),
-        BreakerState::Open => (BreakerState::Open, view.probe_ns),
-        state => (state, 0),
-    };
+    let (state, probe) = view.shown(hasten_telemetry::is_disabled(engine));
     slot.engine_state(engine, state, view.fault, probe);
 }
 
@@ -113,13 +103,4 @@ fn add(slot: &Slot, engine: Engine, work: &Work) {
             opened: work.opened,
         },
     );
-}
-
-/// When the breakers' clock began, on the page's.
-fn boot_ns() -> u64 {
-    static BOOT: OnceLock<u64> = OnceLock::new();
-    *BOOT.get_or_init(|| {
-        let boot = u64::try_from(hasten_telemetry::boottime().as_nanos()).unwrap_or(u64::MAX);
-        boot.saturating_sub(breaker::now_ns())
-    })
 }

@@ -2,7 +2,7 @@
 //! turns hasten.toml into these variables, and a bare LD_PRELOAD needs none.
 
 use std::env;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hasten_batch::Settings;
 use hasten_crypto::{Ifma, Overrides};
@@ -48,6 +48,7 @@ impl Config {
                     .and_then(|list| list.parse().ok())
                     .unwrap_or_default(),
                 bypass: is_set(SUSPEND_ONLY),
+                lanes: Arc::default(),
             },
             eager: is_set(EAGER),
             shortcuts: !is_set(NO_SHORTCUTS),

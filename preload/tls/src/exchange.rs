@@ -13,9 +13,9 @@ use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use hasten_batch::clock::now;
 use hasten_batch::{Request, Verdict};
 use hasten_crypto::{Curve, Group, wipe};
+use hasten_guard::clock::now;
 use hasten_telemetry::slot;
 
 use crate::hooks::original;

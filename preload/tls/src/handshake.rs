@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32};
 
 use hasten_batch::Buffers;
-use hasten_batch::clock::now;
+use hasten_guard::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
 use crate::errors::Errors;

@@ -9,7 +9,7 @@
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
-use hasten_batch::clock::now;
+use hasten_guard::clock::now;
 use hasten_hook::{Library, Original, c_name};
 use libc::timespec;
 

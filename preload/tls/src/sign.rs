@@ -9,9 +9,9 @@ use core::cell::Cell;
 use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 
-use hasten_batch::clock::now;
 use hasten_batch::{MAX_SIGNATURE, Request, Verdict, device};
 use hasten_crypto::{EcKey, MAX_OUTPUT, RsaKey, encoding};
+use hasten_guard::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
 use crate::digest::{self, Digest, with_hash};
@@ -88,8 +88,10 @@ unsafe fn is_usable(runtime: &Runtime, pkey: *mut EvpPkey) -> bool {
     match unsafe { keys::find(pkey) } {
         Some(keys::Entry { key: Key::Rsa(_), .. }) if runtime.batch.device.is_here() => return true,
         Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
-        Some(_) if hasten_batch::is_disabled() => slot().bypass(Reason::EngineDisabled),
-        Some(_) => return config::get().engine.ifma.is_some() || config::get().engine.bypass,
+        Some(_) => match runtime.batch.engine.refusal() {
+            Some(reason) => slot().bypass(reason),
+            None => return config::get().engine.ifma.is_some() || config::get().engine.bypass,
+        },
         None => slot().bypass(Reason::UnsupportedKey),
     }
     false

@@ -1,36 +1,29 @@
 //! What an operation costs the calling thread when a device does it, by how many are under way at once.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-
 use hasten_crypto::{Algorithm, LANES, RsaSize};
+use hasten_guard::cost::{Mean, Retry};
 
-/// Of so many operations that software is cheaper for, one goes to the device all the same: its cost may have changed.
-const RETRY: u32 = 64;
-
-/// Averages of CPU nanoseconds for one operation of each size, with one to eight of them under way; 0 is not known.
+/// For one operation of each size, with one to eight of them under way.
 #[derive(Debug)]
 pub(super) struct Costs {
-    learned: [[AtomicU64; LANES]; RsaSize::ALL.len()],
+    learned: [[Mean; LANES]; RsaSize::ALL.len()],
     /// What the question with the known answer cost, as long as nothing better is known.
-    asked: AtomicU64,
-    refused: AtomicU32,
+    asked: Mean,
+    retry: Retry,
 }
 
 impl Costs {
     pub(super) const fn new() -> Self {
         Self {
-            learned: [const { [const { AtomicU64::new(0) }; LANES] }; RsaSize::ALL.len()],
-            asked: AtomicU64::new(0),
-            refused: AtomicU32::new(0),
+            learned: [const { [const { Mean::new() }; LANES] }; RsaSize::ALL.len()],
+            asked: Mean::new(),
+            retry: Retry::new(),
         }
     }
 
     /// Whether the device is the cheaper one at this depth, as far as is known. What is not known is tried.
     pub(super) fn pays(&self, algorithm: Algorithm, depth: usize, software_ns: u64) -> bool {
-        if self.is_cheaper(algorithm, depth, software_ns) {
-            return true;
-        }
-        self.refused.fetch_add(1, Relaxed) % RETRY == RETRY - 1
+        self.is_cheaper(algorithm, depth, software_ns) || self.retry.is_due()
     }
 
     /// The same without an attempt now and then.
@@ -39,25 +32,19 @@ impl Costs {
     }
 
     pub(super) fn of(&self, algorithm: Algorithm, depth: usize) -> u64 {
-        match self.cell(algorithm, depth).load(Relaxed) {
-            0 => self.asked.load(Relaxed),
-            learned => learned,
-        }
+        let learned = self.mean(algorithm, depth);
+        if learned.is_known() { learned.ns() } else { self.asked.ns() }
     }
 
     pub(super) fn took(&self, algorithm: Algorithm, depth: usize, cpu_ns: u64) {
-        let cell = self.cell(algorithm, depth);
-        let before = cell.load(Relaxed);
-        // The latest counts an eighth: a race loses one of many samples.
-        let now = if before == 0 { cpu_ns } else { before - before / 8 + cpu_ns / 8 };
-        cell.store(now.max(1), Relaxed);
+        self.mean(algorithm, depth).sample(cpu_ns);
     }
 
     pub(super) fn question_took(&self, cpu_ns: u64) {
-        self.asked.store(cpu_ns, Relaxed);
+        self.asked.set(cpu_ns);
     }
 
-    fn cell(&self, algorithm: Algorithm, depth: usize) -> &AtomicU64 {
+    fn mean(&self, algorithm: Algorithm, depth: usize) -> &Mean {
         let size = RsaSize::ALL.iter().position(|size| size.sign() == algorithm).unwrap_or_default();
         &self.learned[size][depth.clamp(1, LANES) - 1]
     }
@@ -90,14 +77,14 @@ mod tests {
     fn a_device_that_has_become_cheaper_is_found_out() {
         let costs = Costs::new();
         costs.took(RSA, 1, 900_000);
-        let tries = (0..RETRY * 60).filter(|_| {
+        let tries = (0..Retry::EVERY * 60).filter(|_| {
             let pays = costs.pays(RSA, 1, 235_000);
             if pays {
                 costs.took(RSA, 1, 20_000);
             }
             pays
         });
-        assert!(tries.count() as u32 > RETRY * 10);
+        assert!(tries.count() as u32 > Retry::EVERY * 10);
         (0..40).for_each(|_| costs.took(RSA, 1, 900_000));
         assert!(!costs.is_cheaper(RSA, 1, 235_000));
     }

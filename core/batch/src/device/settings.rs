@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hasten_device::Limits;
-use hasten_device::breaker::Settings as BreakerSettings;
 use hasten_device::settings::{self, Wish};
+use hasten_guard::breaker::Settings as BreakerSettings;
 
 use super::ENGINE;
 

@@ -1,6 +1,6 @@
 //! What a stream costs by a device and by software, learned while the process runs.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hasten_guard::cost::{Mean, Retry};
 
 /// Sizes from 1 KiB to 512 KiB, by powers of two.
 const SIZES: usize = 10;
@@ -8,60 +8,47 @@ const SIZES: usize = 10;
 /// zlib's levels.
 const LEVELS: usize = 10;
 
-/// Of so many inputs that software is cheaper for, one is sent to the device all the same: its cost may have changed.
-const RETRY: u32 = 64;
-
-/// Averages of CPU nanoseconds for one input; 0 is not known.
+/// For one input.
 #[derive(Debug)]
 pub(super) struct Costs {
-    device: [AtomicU64; SIZES],
-    software: [[AtomicU64; SIZES]; LEVELS],
-    refused: [AtomicU32; SIZES],
+    device: [Mean; SIZES],
+    software: [[Mean; SIZES]; LEVELS],
+    retry: [Retry; SIZES],
 }
 
 impl Costs {
     pub(super) const fn new() -> Self {
         Self {
-            device: [const { AtomicU64::new(0) }; SIZES],
-            software: [const { [const { AtomicU64::new(0) }; SIZES] }; LEVELS],
-            refused: [const { AtomicU32::new(0) }; SIZES],
+            device: [const { Mean::new() }; SIZES],
+            software: [const { [const { Mean::new() }; SIZES] }; LEVELS],
+            retry: [const { Retry::new() }; SIZES],
         }
     }
 
     /// Whether the device is the cheaper one, as far as is known. What is not known is tried.
     pub(super) fn pays(&self, level: u8, length: usize) -> bool {
-        let size = size(length);
-        let device = self.device[size].load(Ordering::Relaxed);
-        let software = self.software[usize::from(level.min(9))][size].load(Ordering::Relaxed);
+        let software = self.of_software(level, length);
         // Software first: it has no start to wait for.
-        if software == 0 {
-            return false;
-        }
-        if device < software {
-            return true;
-        }
-        self.refused[size].fetch_add(1, Ordering::Relaxed) % RETRY == RETRY - 1
+        software.is_known()
+            && (self.device[size(length)].ns() < software.ns() || self.retry[size(length)].is_due())
     }
 
     /// What the device's time is below software's for such an input; 0 while that is not known.
     pub(super) fn saved(&self, level: u8, length: usize, cpu_ns: u64) -> u64 {
-        self.software[usize::from(level.min(9))][size(length)].load(Ordering::Relaxed).saturating_sub(cpu_ns)
+        self.of_software(level, length).ns().saturating_sub(cpu_ns)
     }
 
     pub(super) fn device(&self, length: usize, cpu_ns: u64) {
-        learn(&self.device[size(length)], cpu_ns);
+        self.device[size(length)].sample(cpu_ns);
     }
 
     pub(super) fn software(&self, level: u8, length: usize, cpu_ns: u64) {
-        learn(&self.software[usize::from(level.min(9))][size(length)], cpu_ns);
+        self.of_software(level, length).sample(cpu_ns);
     }
-}
 
-/// The latest counts an eighth: a race loses one of many samples.
-fn learn(average: &AtomicU64, cpu_ns: u64) {
-    let before = average.load(Ordering::Relaxed);
-    let now = if before == 0 { cpu_ns } else { before - before / 8 + cpu_ns / 8 };
-    average.store(now.max(1), Ordering::Relaxed);
+    fn of_software(&self, level: u8, length: usize) -> &Mean {
+        &self.software[usize::from(level.min(9))][size(length)]
+    }
 }
 
 fn size(length: usize) -> usize {
@@ -92,14 +79,14 @@ mod tests {
         let costs = Costs::new();
         costs.software(6, 2000, 40_000);
         costs.device(2000, 90_000);
-        let tries = (0..RETRY * 40).filter(|_| {
+        let tries = (0..Retry::EVERY * 40).filter(|_| {
             let pays = costs.pays(6, 2000);
             if pays {
                 costs.device(2000, 10_000);
             }
             pays
         });
-        assert!(tries.count() as u32 > RETRY * 10);
+        assert!(tries.count() as u32 > Retry::EVERY * 10);
         costs.device(2000, 900_000);
         assert!(!costs.pays(6, 2000));
     }

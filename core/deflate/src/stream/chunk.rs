@@ -1,7 +1,7 @@
 //! Compressing: what makes up a chunk, who compresses it, and what follows it.
 
 use super::{Deflate, Ending, Flush, Io, Status, Tally};
-use hasten_device::breaker::Permit;
+use hasten_guard::breaker::Permit;
 
 use crate::engine::{self, Chunk, EngineKind, Settings, Written};
 use crate::pool::{self, Scratch};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::{Failure, Folder};
 use crate::Fault;
 use crate::answers;
-use crate::breaker::{Breaker, View};
 use crate::discovery::DeviceKind;
 use crate::guard::{Engine, Guard, Limits, Refusal};
 use crate::root::Root;
 use crate::worker::Serve;
+use hasten_guard::breaker::{Breaker, View};
 
 /// Compresses and decompresses whole raw deflate streams.
 pub trait DeflateDevice: Sized + 'static {

@@ -9,12 +9,12 @@ use super::job::{Dialect, Functions, Job};
 use super::{Failure, Folder};
 use crate::Fault;
 use crate::break_even::{BreakEven, Side};
-use crate::breaker::{Breaker, View};
-use crate::clock::now_ns;
 use crate::discovery::DeviceKind;
 use crate::guard::{Engine, Guard, Limits, Refusal};
 use crate::library::{Known, Library, LibraryError};
 use crate::worker::Serve;
+use hasten_guard::breaker::{Breaker, View};
+use hasten_guard::clock::boot_ns;
 
 pub const LIBRARY: Known = Known {
     names: &["libdml.so.1", "libdml.so"],
@@ -156,13 +156,13 @@ impl Copier {
             Ok(permit) => permit,
             Err(refusal) => return Err((refusal, Some(target))),
         };
-        let start = now_ns();
+        let start = boot_ns();
         let reply = self.guard.call(permit, (Arc::clone(source), target));
         let (outcome, target) = reply.map_err(|fault| (Refusal::Fault(fault), None))?;
         match (outcome, target) {
             (Ok(()), Some(target)) if self.is_copy(source, &target) => {
                 self.guard.succeeded(permit);
-                self.costs.record(Side::Device, target.len(), now_ns().saturating_sub(start));
+                self.costs.record(Side::Device, target.len(), boot_ns().saturating_sub(start));
                 Ok(target)
             }
             (Ok(()), target) => Err((Refusal::Fault(self.guard.fail(permit, Fault::BadOutput)), target)),

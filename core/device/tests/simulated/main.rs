@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hasten_device::Limits;
-use hasten_device::breaker::{Breaker, Settings};
+use hasten_guard::breaker::{Breaker, Settings};
 
 use crate::control::Injected;
 

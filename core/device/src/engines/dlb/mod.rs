@@ -17,10 +17,10 @@ pub use self::session::look;
 use self::table::Table;
 use super::Folder;
 use crate::Fault;
-use crate::breaker::{Breaker, Permit, View};
-use crate::clock::now_ns;
 use crate::guard::{Limits, Refusal};
 use crate::worker::{Serve, Worker};
+use hasten_guard::breaker::{Breaker, Permit, View};
+use hasten_guard::clock::boot_ns;
 
 /// The sending side, and what starts and stops sessions.
 pub struct Sender {
@@ -81,7 +81,7 @@ impl Sender {
     pub fn send(&mut self, message: u64) -> Result<(), Refusal> {
         let permit = self.admit()?;
         let Some(session) = &self.session else { return Err(Refusal::NotNow) };
-        let Some(place) = self.shared.table.put(message, now_ns()) else { return Err(Refusal::NotNow) };
+        let Some(place) = self.shared.table.put(message, boot_ns()) else { return Err(Refusal::NotNow) };
         let Err(fault) = session.send(place) else { return Ok(()) };
         if self.shared.table.take(place).is_none() {
             // It said that it failed, and has delivered it all the same.
@@ -98,7 +98,7 @@ impl Sender {
     /// Takes back what is late or lost; each goes to `lost`, to be handed out in software. Call it once a turn.
     pub fn check(&mut self, lost: &mut dyn FnMut(u64)) {
         self.settle();
-        let now = now_ns();
+        let now = boot_ns();
         let late = self
             .shared
             .table
@@ -129,7 +129,7 @@ impl Sender {
         if self.starting.is_some() {
             return Err(Refusal::NotNow);
         }
-        let now = now_ns();
+        let now = boot_ns();
         let permit = self.breaker.admit(now).ok_or(Refusal::NotNow)?;
         if self.session.is_some() {
             if permit.is_probe() {
@@ -154,7 +154,7 @@ impl Sender {
 
     fn settle(&mut self) {
         let Some(Starting { worker, permit, since_ns }) = &mut self.starting else { return };
-        let (permit, now) = (*permit, now_ns());
+        let (permit, now) = (*permit, boot_ns());
         let outcome = match worker.ready() {
             None if now.saturating_sub(*since_ns) > self.limits.start.as_nanos() as u64 => {
                 Err(Fault::TimedOut)
@@ -181,7 +181,7 @@ impl Sender {
     }
 
     fn fail(&mut self, permit: Permit, fault: Fault) {
-        self.breaker.failed(permit, fault, now_ns());
+        self.breaker.failed(permit, fault, boot_ns());
         self.close();
     }
 

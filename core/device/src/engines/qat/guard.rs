@@ -12,11 +12,11 @@ use super::super::{Failure, Folder};
 use super::lookout::Lookout;
 use super::session::{Qat, is_known};
 use crate::Fault;
-use crate::breaker::{Breaker, Permit, View};
-use crate::clock::now_ns;
 use crate::guard::{Limits, Refusal};
 use crate::root::Root;
 use crate::worker::{Serve, Worker};
+use hasten_guard::breaker::{Breaker, Permit, View};
+use hasten_guard::clock::boot_ns;
 
 /// The ticket of the question. Callers use smaller ones.
 const QUESTION: u64 = u64::MAX;
@@ -110,7 +110,7 @@ impl Crypto {
             fault = fault.or(polled.err());
             if let (Some(answer), Some((permit, _))) = (answer, self.probe.take_if(|_| answer.is_some())) {
                 match answer {
-                    Ok(()) => self.breaker.succeeded(permit, now_ns()),
+                    Ok(()) => self.breaker.succeeded(permit, boot_ns()),
                     Err(wrong) => self.fail(permit, wrong),
                 }
             }
@@ -136,7 +136,7 @@ impl Crypto {
 
     /// The caller has found a result wrong.
     pub fn blame(&mut self, fault: Fault) {
-        self.breaker.trip(fault, now_ns());
+        self.breaker.trip(fault, boot_ns());
         self.close(fault);
     }
 
@@ -165,7 +165,7 @@ impl Crypto {
         if matches!(self.session, Session::Starting { .. }) {
             return Err(Refusal::NotNow);
         }
-        let now = now_ns();
+        let now = boot_ns();
         let permit = self.breaker.admit(now).ok_or(Refusal::NotNow)?;
         match &mut self.session {
             Session::Open(_) if !permit.is_probe() => return Ok(permit),
@@ -197,7 +197,7 @@ impl Crypto {
     /// Looks at a session that is starting, and takes it over.
     fn settle(&mut self) {
         let Session::Starting { worker, permit, since_ns } = &mut self.session else { return };
-        let (permit, now) = (*permit, now_ns());
+        let (permit, now) = (*permit, boot_ns());
         let outcome = match worker.ready() {
             None if now.saturating_sub(*since_ns) > self.plan.limits.start.as_nanos() as u64 => {
                 Err(Fault::TimedOut)
@@ -236,7 +236,7 @@ impl Crypto {
     }
 
     fn fail(&mut self, permit: Permit, fault: Fault) {
-        self.breaker.failed(permit, fault, now_ns());
+        self.breaker.failed(permit, fault, boot_ns());
         self.close(fault);
     }
 

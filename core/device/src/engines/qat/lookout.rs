@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::Fault;
-use crate::breaker::Breaker;
-use crate::clock::now_ns;
 use crate::discovery::DeviceKind;
 use crate::root::Root;
 use crate::watch::{LOOK, Watch, tell};
 use crate::worker::{Serve, Worker};
+use hasten_guard::breaker::Breaker;
+use hasten_guard::clock::boot_ns;
 
 /// What the sessions that share a breaker know of their devices.
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl Serve for Watchman {
 
     fn look(&mut self) -> bool {
         if let Err(fault) = self.watch.look() {
-            self.breaker.trip(fault, now_ns());
+            self.breaker.trip(fault, boot_ns());
             self.seen.fault.store(fault.number().into(), Ordering::Relaxed);
             // After the breaker: whoever closes a session for it makes no other.
             self.seen.losses.fetch_add(1, Ordering::Release);

@@ -13,12 +13,12 @@ use super::slot::{ROOM, Slot, multiply_done, rsa_done};
 use super::{NOT_MULTIPLIED, curves};
 use crate::Fault;
 use crate::answers;
-use crate::clock::{now_ns, thread_cpu_ns};
 use crate::discovery::DeviceKind;
 use crate::health::heartbeat_of;
 use crate::library::{Library, LibraryError};
 use crate::pause::Pause;
 use crate::root::Root;
+use hasten_guard::clock::{boot_ns, thread_cpu_ns};
 
 /// Operations under way at once. Rings hold at least 64.
 const SLOTS: usize = 64;
@@ -261,7 +261,7 @@ impl CryptoDevice for Qat {
             self.slots[at].release();
             return Err(Failure::Declined);
         }
-        self.slots[at].begin(ticket, now_ns());
+        self.slots[at].begin(ticket, boot_ns());
         let status = self.hand_over(at, operation);
         if status == abi::SUCCESS {
             return Ok(());
@@ -280,7 +280,7 @@ impl CryptoDevice for Qat {
             return Err(fault(status));
         }
         let mut late = false;
-        let now = now_ns();
+        let now = boot_ns();
         for at in 0..self.slots.len() {
             let slot = &mut self.slots[at];
             let Some(status) = slot.outcome() else {

@@ -1,0 +1,17 @@
+//! Whether something that may fail, or cost more than it saves, is asked at all.
+//!
+//! [`breaker`] keeps away from what has failed until it is worth another attempt, [`cost`] learns what each of two ways
+//! takes, [`clock`] reads the clocks that both need. Nothing here knows what it guards: devices, engines of software and
+//! lanes are told apart by those who ask. No lock is taken, nothing is allocated, and time is an argument.
+
+#![deny(unsafe_code)]
+
+pub mod breaker;
+#[allow(unsafe_code)]
+pub mod clock;
+pub mod cost;
+
+/// The vocabulary of breakers.
+pub use hasten_names::{BreakerState, Fault};
+
+pub use breaker::Breaker;
