@@ -39,16 +39,14 @@ pub(crate) unsafe fn control(
     }
     // Another thread may have the event, and go on with the handshake, before the call is back.
     let before = (op == libc::EPOLL_CTL_ADD).then(|| fds::learn_new_socket(fd));
-    if op != libc::EPOLL_CTL_DEL {
-        fds::changing(fd);
-    }
+    let change = fds::changing(fd);
     // SAFETY: the server's call.
     let result = unsafe { original(epfd, op, fd, event) };
     if result != 0 {
         if let Some(before) = before {
             fds::restore_socket(fd, before);
         }
-        if op != libc::EPOLL_CTL_DEL && fds::unchanged(fd) {
+        if change.failed() {
             rearm(fd);
         }
         return result;
@@ -56,8 +54,7 @@ pub(crate) unsafe fn control(
     // The kernel does not look at the event when it deletes, and has read it otherwise.
     let event = if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
     // SAFETY: null, or valid because the kernel could read it.
-    let is_untold = fds::controlled(epfd, op, fd, unsafe { event.as_ref().copied() });
-    if is_untold {
+    if change.succeeded(epfd, op, unsafe { event.as_ref().copied() }) {
         rearm(fd);
     }
     let is_one_shot = fds::registration(fd).is_some_and(|registration| registration.one_shot());
@@ -227,17 +224,18 @@ fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: 
 
 /// Makes the kernel tell an edge again, for a connection on which something may lie unread.
 pub(crate) fn rearm(fd: c_int) {
-    let Some(registration) = fds::to_rearm(fd).filter(Registration::edge_triggered) else { return };
-    // One that reports once is armed by its server alone.
-    if !registration.one_shot() && fds::is_same_socket(fd) {
-        let mut event = epoll_event { events: registration.events, u64: registration.cookie };
-        // SAFETY: what the server has registered, once more; errno is this thread's.
-        unsafe {
-            let errno = *libc::__errno_location();
-            original::epoll_ctl.get()(registration.epfd, libc::EPOLL_CTL_MOD, fd, &raw mut event);
-            *libc::__errno_location() = errno;
+    fds::rearm(fd, |registration| {
+        // One that reports once is armed by its server alone.
+        if registration.edge_triggered() && !registration.one_shot() && fds::is_same_socket(fd) {
+            let mut event = epoll_event { events: registration.events, u64: registration.cookie };
+            // SAFETY: what the server has registered, once more; errno is this thread's.
+            unsafe {
+                let errno = *libc::__errno_location();
+                original::epoll_ctl.get()(registration.epfd, libc::EPOLL_CTL_MOD, fd, &raw mut event);
+                *libc::__errno_location() = errno;
+            }
         }
-    }
+    });
 }
 
 /// Waits for a device and for the network, whichever comes first. The kernel
@@ -339,7 +337,7 @@ fn report(runtime: &Runtime, epfd: c_int, mut events: Events, which: Report) -> 
         }
         // One that reports once is called in: only the kernel disarms it.
         let may_report = |known: &Registration| !known.one_shot() || handshake.is_owed();
-        let Some(registration) = fds::registration(handshake.fd.get()).filter(may_report) else {
+        let Some(registration) = fds::settled_registration(handshake.fd.get()).filter(may_report) else {
             return true;
         };
         let wanted = match registration.events & (libc::EPOLLIN | libc::EPOLLOUT) as u32 {

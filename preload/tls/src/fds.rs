@@ -2,8 +2,8 @@
 //! registered with which epoll instance, for what, with which cookie?
 //!
 //! The kernel keeps all this but does not tell, and a resumed handshake
-//! must be reported under the server's own cookie. One lock-free entry per
-//! descriptor, 56 bytes each.
+//! must be reported under the server's own cookie. One entry per
+//! descriptor, 80 bytes each.
 //!
 //! A descriptor can be closed, and its number used again, in ways that are
 //! not seen (io_uring, close_range, a system call made by hand). So a
@@ -11,12 +11,18 @@
 //! kernel tells by a number that it never gives twice. And a vfork child,
 //! which closes descriptors of its own while it has our memory, is not heard.
 //!
+//! A connection may go from thread to thread while the `epoll_ctl` that began
+//! its journey has not come back to where it is noted. So calls are numbered
+//! when they begin, and what is noted is that of the one that began last; one
+//! that is late has nothing to say any more, least of all of the next
+//! connection that has the number.
+//!
 //! What the kernel has said of a socket holds for a moment: until a thread of
 //! this process waits, or uses a function that may change it.
 
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{c_int, epoll_event};
 
 /// Descriptors above this are left alone (and counted as not polled).
@@ -45,10 +51,15 @@ fn moment() -> u64 {
 
 #[derive(Debug)]
 struct Entry {
-    /// ACCEPTED | CHANGING | SUSPENDED | UNTOLD | SHAKING | (epfd + 1) << 32 | events
+    /// ACCEPTED | SUSPENDED | UNTOLD | SHAKING | calls under way << 56 | (epfd + 1) << 32 | events
     state: AtomicU64,
     /// epoll_event.data
     cookie: AtomicU64,
+    /// Calls of epoll_ctl for it that have begun, and connections that have; and the latest of them that is noted.
+    begun: AtomicU64,
+    noted: AtomicU64,
+    /// The thread that reads or writes what belongs together: registration, cookie, and the two above.
+    holder: AtomicUsize,
     /// Of an epoll instance: the one thread that waits on it, or SHARED.
     waiter: AtomicU64,
     /// Counts the connections that had this number.
@@ -66,18 +77,20 @@ struct Entry {
 const SHARED: u64 = u64::MAX;
 
 const ACCEPTED: u64 = 1 << 63;
-/// A thread is in a call of epoll_ctl for it: what is registered may be new already, and bring events to other threads.
-const CHANGING: u64 = 1 << 62;
 /// A handshake on it is suspended.
-const SUSPENDED: u64 = 1 << 61;
+const SUSPENDED: u64 = 1 << 62;
 /// An edge has to be told again, which could not be done while it was changing, or before it was registered.
-const UNTOLD: u64 = 1 << 60;
+const UNTOLD: u64 = 1 << 61;
 /// A handshake on it waits for its client, in a program that is watched.
-const SHAKING: u64 = 1 << 59;
+const SHAKING: u64 = 1 << 60;
+/// Threads in a call of epoll_ctl for it: what is registered may be new already, and bring events to other threads.
+const ONE_CHANGING: u64 = 1 << 56;
+const CHANGING: u64 = 15 * ONE_CHANGING;
 /// What is true of the descriptor with whichever epoll instance.
-const KEPT: u64 = ACCEPTED | SUSPENDED | SHAKING;
+const KEPT: u64 = ACCEPTED | SUSPENDED | SHAKING | CHANGING;
 const EPFD_SHIFT: u32 = 32;
 const EPFD_MASK: u64 = (1 << 24) - 1;
+const REGISTERED: u64 = EPFD_MASK << EPFD_SHIFT | u32::MAX as u64;
 
 /// How a descriptor is registered with an epoll instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +125,7 @@ pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
         entry.non_blocking.store(if non_blocking { moment() } else { 0 }, Relaxed);
         entry.socket.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
-        entry.state.store(ACCEPTED, Relaxed);
+        entry.hold().begin_anew(ACCEPTED);
     }
 }
 
@@ -124,7 +137,7 @@ pub(crate) fn closed(fd: c_int) {
         return;
     }
     if entry.state.load(Relaxed) != 0 {
-        entry.state.store(0, Relaxed);
+        entry.hold().begin_anew(0);
         entry.non_blocking.store(0, Relaxed);
         entry.generation.fetch_add(1, Relaxed);
     }
@@ -155,55 +168,105 @@ pub(crate) fn is_shared(epfd: c_int) -> bool {
     entry(epfd).is_none_or(|entry| matches!(entry.waiter.load(Relaxed), 0 | SHARED))
 }
 
-/// Before an `epoll_ctl` that adds or changes.
-pub(crate) fn changing(fd: c_int) {
-    if let Some(entry) = made(fd) {
-        entry.state.fetch_or(CHANGING, AcqRel);
+/// A call of `epoll_ctl`, from before it until its outcome is noted.
+#[derive(Debug)]
+#[must_use = "the descriptor is changing until the call is noted"]
+pub(crate) struct Change {
+    fd: c_int,
+    /// 0: there is no entry.
+    number: u64,
+    /// More threads change it than are counted.
+    is_counted: bool,
+}
+
+/// Before an `epoll_ctl`.
+pub(crate) fn changing(fd: c_int) -> Change {
+    let Some(entry) = made(fd) else { return Change { fd, number: 0, is_counted: false } };
+    let _held = entry.hold();
+    let is_counted = entry.state.load(Relaxed) & CHANGING != CHANGING;
+    if is_counted {
+        entry.state.fetch_add(ONE_CHANGING, Relaxed);
+    }
+    Change { fd, number: entry.begun.fetch_add(1, Relaxed) + 1, is_counted }
+}
+
+impl Change {
+    /// It has failed. Whether an edge is to be told again.
+    #[cold]
+    pub(crate) fn failed(self) -> bool {
+        self.noted(None)
+    }
+
+    /// It was successful. Whether an edge is to be told again.
+    pub(crate) fn succeeded(self, epfd: c_int, operation: c_int, event: Option<epoll_event>) -> bool {
+        let registered = match event {
+            Some(event) if operation != libc::EPOLL_CTL_DEL => {
+                let epfd = Some(epfd as u64 + 1).filter(|epfd| *epfd <= EPFD_MASK).unwrap_or(0);
+                (epfd << EPFD_SHIFT | u64::from(event.events), event.u64)
+            }
+            _ => (0, 0),
+        };
+        self.noted(Some(registered))
+    }
+
+    /// With what is registered now, and its cookie.
+    fn noted(self, registered: Option<(u64, u64)>) -> bool {
+        let Some(entry) = entry(self.fd).filter(|_| self.number != 0) else { return false };
+        let _held = entry.hold();
+        let latest = registered.filter(|_| self.number > entry.noted.load(Relaxed));
+        if let Some((_, cookie)) = latest {
+            entry.noted.store(self.number, Relaxed);
+            entry.cookie.store(cookie, Relaxed);
+        }
+        let after = |state: u64| {
+            let state = latest.map_or(state, |(registered, _)| match registered & REGISTERED {
+                0 => state & KEPT,
+                registered => state & (KEPT | UNTOLD) | registered,
+            });
+            if self.is_counted && state & CHANGING != 0 { state - ONE_CHANGING } else { state }
+        };
+        // Whether a handshake is suspended changes on other threads.
+        let is_due = |state: u64| state & UNTOLD != 0 && !is_unsettled(state);
+        let tell = |state: u64| {
+            let state = after(state);
+            Some(if is_due(state) { state & !UNTOLD } else { state })
+        };
+        let before = entry.state.fetch_update(AcqRel, Relaxed, tell).unwrap_or(0);
+        is_due(after(before))
     }
 }
 
-/// It has failed. Whether an edge is to be told again.
-#[cold]
-pub(crate) fn unchanged(fd: c_int) -> bool {
-    entry(fd).is_some_and(|entry| entry.state.fetch_and(!(CHANGING | UNTOLD), AcqRel) & UNTOLD != 0)
+/// Whether a call is under way, or there is no registration.
+const fn is_unsettled(state: u64) -> bool {
+    state & CHANGING != 0 || state >> EPFD_SHIFT & EPFD_MASK == 0
 }
 
-/// A successful `epoll_ctl`. Whether an edge is to be told again.
-pub(crate) fn controlled(epfd: c_int, operation: c_int, fd: c_int, event: Option<epoll_event>) -> bool {
-    let Some(entry) = made(fd) else { return false };
-    let registered = match event {
-        Some(event) if operation != libc::EPOLL_CTL_DEL => {
-            entry.cookie.store(event.u64, Relaxed);
-            let epfd = Some(epfd as u64 + 1).filter(|epfd| *epfd <= EPFD_MASK).unwrap_or(0);
-            epfd << EPFD_SHIFT | u64::from(event.events)
-        }
-        _ => 0,
-    };
-    // Whether a handshake is suspended changes on other threads.
-    let with = |state: u64| Some(state & KEPT | registered & !KEPT);
-    let before = entry.state.fetch_update(AcqRel, Relaxed, with).unwrap_or(0);
-    registered != 0 && before & UNTOLD != 0
-}
-
-/// The registration of a descriptor for which an edge is to be told again; none if whoever registers it does that.
-pub(crate) fn to_rearm(fd: c_int) -> Option<Registration> {
-    let is_unsettled = |state: u64| state & CHANGING != 0 || state >> EPFD_SHIFT & EPFD_MASK == 0;
+/// Has an edge told again by the kernel, with the registration of the descriptor. If that is not settled, whoever settles it
+/// does so. No other call for this descriptor is under way meanwhile, and it is not closed: `tell` must be short.
+pub(crate) fn rearm(fd: c_int, tell: impl FnOnce(Registration)) {
+    let Some(entry) = entry(fd) else { return };
+    let _held = entry.hold();
     let note = |state: u64| is_unsettled(state).then_some(state | UNTOLD);
-    entry(fd)?.state.fetch_update(AcqRel, Relaxed, note).is_err().then(|| registration(fd))?
+    if entry.state.fetch_update(AcqRel, Relaxed, note).is_err()
+        && let Some(registration) = entry.registration()
+    {
+        tell(registration);
+    }
 }
 
-/// Learns which socket is to be registered; returns the one that was known.
-pub(crate) fn learn_new_socket(fd: c_int) -> u64 {
-    made(fd).map_or(0, |entry| {
+/// Learns which socket is to be registered; returns the one that was known, and this one.
+pub(crate) fn learn_new_socket(fd: c_int) -> (u64, u64) {
+    made(fd).map_or((0, 0), |entry| {
+        let now = socket(fd);
         entry.same.store(moment(), Relaxed);
-        entry.socket.swap(socket(fd), Relaxed)
+        (entry.socket.swap(now, Relaxed), now)
     })
 }
 
 /// It was not registered.
-pub(crate) fn restore_socket(fd: c_int, before: u64) {
-    if let Some(entry) = entry(fd) {
-        entry.socket.store(before, Relaxed);
+pub(crate) fn restore_socket(fd: c_int, (before, now): (u64, u64)) {
+    let Some(entry) = entry(fd) else { return };
+    if entry.socket.compare_exchange(now, before, Relaxed, Relaxed).is_ok() {
         // Asked of another socket, perhaps.
         entry.same.store(0, Relaxed);
     }
@@ -305,16 +368,22 @@ pub(crate) fn generation(fd: c_int) -> u64 {
     entry(fd).map_or(0, |entry| entry.generation.load(Relaxed))
 }
 
-/// The current registration, if any.
+/// The latest registration that is noted, if any.
 pub(crate) fn registration(fd: c_int) -> Option<Registration> {
-    let entry = entry(fd)?;
-    let state = entry.state.load(Relaxed);
-    let epfd = state >> EPFD_SHIFT & EPFD_MASK;
-    (epfd != 0).then(|| Registration {
-        epfd: epfd as c_int - 1,
-        events: state as u32,
-        cookie: entry.cookie.load(Relaxed),
-    })
+    let entry = entry(fd).filter(|entry| entry.state.load(Relaxed) & REGISTERED != 0)?;
+    let _held = entry.hold();
+    entry.registration()
+}
+
+/// The same, if no call is under way that may have changed it.
+pub(crate) fn settled_registration(fd: c_int) -> Option<Registration> {
+    let entry = entry(fd).filter(|entry| !is_unsettled(entry.state.load(Relaxed)))?;
+    let _held = entry.hold();
+    entry.registration().filter(|_| !is_unsettled(entry.state.load(Relaxed)))
+}
+
+pub(crate) fn is_registered(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.state.load(Relaxed) >> EPFD_SHIFT & EPFD_MASK != 0)
 }
 
 /// Whether the descriptor came from `accept` in this process.
@@ -339,6 +408,83 @@ pub(crate) fn is_non_blocking(fd: c_int) -> bool {
 /// As `is_non_blocking`, once in a moment. Only while handshakes are suspended.
 pub(crate) fn is_still_non_blocking(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.non_blocking.load(Relaxed) == moment()) || is_non_blocking(fd)
+}
+
+thread_local! {
+    /// Its address tells one thread from another.
+    static THREAD: u8 = const { 0 };
+}
+
+/// An entry whose registration nobody else reads or writes.
+struct Held<'a> {
+    entry: &'a Entry,
+    is_own: bool,
+}
+
+impl Entry {
+    /// Waits for other threads, which have it for some instructions, or for a call that tells an edge again.
+    ///
+    /// This thread may have it itself, further up: it is in a signal handler, or in a function that another library has
+    /// wrapped. And a thread can end in the middle of anything. Then it goes on without.
+    fn hold(&self) -> Held<'_> {
+        /// In a turn of the scheduler each, where it is busy.
+        const PATIENCE: u32 = 10_000;
+        let thread = THREAD.with(|thread| core::ptr::from_ref(thread) as usize);
+        for turn in 0..PATIENCE {
+            match self.holder.compare_exchange(0, thread, Acquire, Relaxed) {
+                Ok(_) => return Held { entry: self, is_own: true },
+                Err(other) if other == thread => break,
+                Err(_) if turn < 100 || is_silent() => core::hint::spin_loop(),
+                // SAFETY: no argument.
+                Err(_) => _ = unsafe { libc::sched_yield() },
+            }
+        }
+        Held { entry: self, is_own: false }
+    }
+
+    fn registration(&self) -> Option<Registration> {
+        let state = self.state.load(Relaxed);
+        let epfd = state >> EPFD_SHIFT & EPFD_MASK;
+        (epfd != 0).then(|| Registration {
+            epfd: epfd as c_int - 1,
+            events: state as u32,
+            cookie: self.cookie.load(Relaxed),
+        })
+    }
+}
+
+impl Held<'_> {
+    /// Another connection, or none: what calls that are under way have to note is void.
+    fn begin_anew(self, state: u64) {
+        let number = self.entry.begun.fetch_add(1, Relaxed) + 1;
+        self.entry.noted.store(number, Relaxed);
+        let keep = |before: u64| Some(before & CHANGING | state);
+        let _ = self.entry.state.fetch_update(AcqRel, Relaxed, keep);
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if self.is_own {
+            self.entry.holder.store(0, Release);
+        }
+    }
+}
+
+/// In a forked child, where other threads do not come back.
+pub(crate) fn forget_other_threads() {
+    for chunk in CHUNKS.iter().map(|chunk| chunk.load(Acquire)).filter(|chunk| !chunk.is_null()) {
+        // SAFETY: as `entry`.
+        for entry in (0..CHUNK).map(|at| unsafe { &*chunk.add(at) }) {
+            // Most have nothing of the kind: do not dirty their pages.
+            if entry.holder.load(Relaxed) != 0 {
+                entry.holder.store(0, Relaxed);
+            }
+            if entry.state.load(Relaxed) & CHANGING != 0 {
+                entry.state.fetch_and(!CHANGING, Relaxed);
+            }
+        }
+    }
 }
 
 /// What is known of a descriptor, if anything is.
@@ -385,8 +531,18 @@ mod tests {
 
     fn add(epfd: c_int, fd: c_int, cookie: u64) {
         learn_new_socket(fd);
-        let event = epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: cookie };
-        controlled(epfd, libc::EPOLL_CTL_ADD, fd, Some(event));
+        changing(fd).succeeded(epfd, libc::EPOLL_CTL_ADD, Some(edge(cookie)));
+    }
+
+    fn edge(cookie: u64) -> epoll_event {
+        epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: cookie }
+    }
+
+    /// With which cookie an edge is told again, if it is.
+    fn told(fd: c_int) -> Option<u64> {
+        let mut told = None;
+        rearm(fd, |registration| told = Some(registration.cookie));
+        told
     }
 
     // One test: the table is one per process.
@@ -402,7 +558,7 @@ mod tests {
         let r = registration(9).unwrap();
         assert_eq!((r.epfd, r.cookie, r.edge_triggered(), r.one_shot()), (0, u64::MAX, true, false));
 
-        controlled(0, libc::EPOLL_CTL_DEL, 9, None);
+        changing(9).succeeded(0, libc::EPOLL_CTL_DEL, None);
         assert_eq!(registration(9), None);
         assert!(is_accepted(9), "leaving epoll does not end the connection");
 
@@ -427,9 +583,15 @@ mod tests {
         next_moment();
         assert!(!is_still_same_socket(one) && !is_same_socket(one), "replaced without a word");
 
-        learn_new_socket(one);
-        restore_socket(one, 1);
+        let (_, now) = learn_new_socket(one);
+        restore_socket(one, (1, now));
         assert!(!is_still_same_socket(one), "what was learned is not what was known before");
+        let late = learn_new_socket(one);
+        learn_new_socket(one);
+        accepted(one, false);
+        assert!(learn_socket(one));
+        restore_socket(one, (1, late.1 + 1));
+        assert!(is_same_socket(one), "it is another's by now");
 
         // SAFETY: it is open.
         let set = |flags: c_int| assert_eq!(unsafe { libc::fcntl(other, libc::F_SETFL, flags) }, 0);
@@ -446,19 +608,54 @@ mod tests {
         assert!(!is_still_non_blocking(other), "the next one of this number");
 
         // An event may come, and a handshake go on, while epoll_ctl is under way.
+        let (modify, delete) = (libc::EPOLL_CTL_MOD, libc::EPOLL_CTL_DEL);
         add(5, 9, 1);
-        assert_eq!(to_rearm(9).map(|known| known.cookie), Some(1));
-        changing(9);
-        assert_eq!(to_rearm(9), None, "what is registered may be another by now");
-        let event = epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: 2 };
-        assert!(controlled(5, libc::EPOLL_CTL_MOD, 9, Some(event)), "it is up to whoever registers");
-        assert_eq!(to_rearm(9).map(|known| known.cookie), Some(2));
-        changing(9);
-        assert!(!unchanged(9));
-        controlled(5, libc::EPOLL_CTL_DEL, 9, None);
-        assert_eq!(to_rearm(9), None);
-        changing(9);
-        assert!(controlled(6, libc::EPOLL_CTL_ADD, 9, Some(event)));
+        assert_eq!(told(9), Some(1));
+        let change = changing(9);
+        assert_eq!(
+            (told(9), settled_registration(9)),
+            (None, None),
+            "what is registered may be another by now"
+        );
+        assert!(change.succeeded(5, modify, Some(edge(2))), "it is up to whoever registers");
+        assert_eq!(told(9), Some(2));
+        assert!(!changing(9).failed());
+        let change = changing(9);
+        assert_eq!(told(9), None);
+        assert!(change.failed(), "what was registered still is");
+        assert!(!changing(9).succeeded(5, delete, None));
+        assert_eq!(told(9), None);
+        assert!(changing(9).succeeded(6, libc::EPOLL_CTL_ADD, Some(edge(2))));
+
+        // A connection is moved by the thread that has got its first event, before the call that added it is back.
+        let late = changing(9);
+        assert!(!changing(9).succeeded(6, delete, None));
+        assert!(!changing(9).succeeded(7, libc::EPOLL_CTL_ADD, Some(edge(3))));
+        assert_eq!(told(9), None, "as long as one is under way");
+        assert!(late.succeeded(6, modify, Some(edge(2))), "the last one tells, whichever it is");
+        assert_eq!(told(9), Some(3));
+        assert_eq!(settled_registration(9).unwrap().epfd, 7);
+
+        // Or it comes to its end, and the next one has its number.
+        let late = changing(9);
+        closed(9);
+        accepted(9, true);
+        assert!(!changing(9).succeeded(8, libc::EPOLL_CTL_ADD, Some(edge(4))));
+        assert!(!late.succeeded(7, modify, Some(edge(3))));
+        assert_eq!((told(9), registration(9).unwrap().epfd), (Some(4), 8));
+
+        // More threads than are counted, and what a child finds that has one.
+        let changes: Vec<_> = (0..20).map(|_| changing(9)).collect();
+        assert_eq!(told(9), None);
+        let due = changes.into_iter().map(|change| change.succeeded(8, modify, Some(edge(5))));
+        assert_eq!(due.filter(|due| *due).count(), 1);
+        let _lost = changing(9);
+        let held = entry(9).unwrap().hold();
+        assert!(held.is_own && !entry(9).unwrap().hold().is_own, "it does not wait for itself");
+        forget_other_threads();
+        assert!(entry(9).unwrap().hold().is_own);
+        assert_eq!(told(9), Some(5));
+        drop(held);
 
         waited_on(5);
         assert!(!is_shared(5));

@@ -650,7 +650,7 @@ pub(crate) fn reserve_ex_data() -> bool {
 unsafe fn descriptor(ssl: *mut Ssl) -> c_int {
     // SAFETY: as `drive`.
     let fd = unsafe { SSL_get_rfd.get()(ssl) };
-    let known = fd >= 0 && (fds::registration(fd).is_some() || fds::is_accepted(fd));
+    let known = fd >= 0 && (fds::is_registered(fd) || fds::is_accepted(fd));
     if known { fd } else { -1 }
 }
 
@@ -664,7 +664,7 @@ impl Runtime {
         // SAFETY: as `drive`.
         let fd = unsafe { descriptor(ssl) };
         let fd = if fd >= 0 { fd } else { self.turn.last_read.get() };
-        if fd >= 0 && fds::registration(fd).is_none() {
+        if fd >= 0 && !fds::is_registered(fd) {
             self.turn.expected_registration.set(fd);
         }
     }

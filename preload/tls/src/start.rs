@@ -72,6 +72,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     forks::release();
     fds::note_process();
+    fds::forget_other_threads();
     GENERATION.fetch_add(1, Relaxed);
     if let Some(runtime) = Runtime::existing() {
         runtime.forget_all();

@@ -8,19 +8,67 @@ use libc::{
     EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EPOLLET, EPOLLIN, EPOLLONESHOT, EPOLLOUT, epoll_event,
 };
 
-use crate::fds::{self, Registration};
+use crate::fds::{self, Change, Registration};
 
 /// Numbers that no open file has, so that nothing is asked of the kernel but "bad descriptor".
 const FIRST: i32 = 900_000;
 const COUNT: i32 = 6;
 
-#[derive(Clone, Default)]
+/// Calls of epoll_ctl that may be under way at once.
+const MOST: usize = 8;
+
+#[derive(Default)]
 struct Descriptor {
     is_accepted: bool,
     registration: Option<(i32, u32, u64)>,
     is_waited_on: bool,
     /// Counts its lives, as far as somebody has seen them.
     life: u64,
+    /// Counts what has begun: calls and connections. The latest that is noted.
+    begun: u64,
+    noted: u64,
+    under_way: Vec<Call>,
+}
+
+/// A call of epoll_ctl that is under way.
+struct Call {
+    change: Change,
+    number: u64,
+    epfd: i32,
+    operation: i32,
+    event: Option<(u32, u64)>,
+}
+
+impl Descriptor {
+    fn begin_anew(&mut self, is_accepted: bool, is_new: bool) {
+        self.begun += 1;
+        let (begun, under_way) = (self.begun, std::mem::take(&mut self.under_way));
+        let life = self.life + u64::from(is_new);
+        *self = Self { is_accepted, life, begun, noted: begun, under_way, ..Self::default() };
+    }
+
+    fn begin(&mut self, fd: i32, epfd: i32, operation: i32, event: Option<(u32, u64)>) {
+        self.begun += 1;
+        let (change, number) = (fds::changing(fd), self.begun);
+        self.under_way.push(Call { change, number, epfd, operation, event });
+    }
+
+    fn end(&mut self, which: usize, is_good: bool) {
+        if self.under_way.is_empty() {
+            return;
+        }
+        let Call { change, number, epfd, operation, event } =
+            self.under_way.remove(which % self.under_way.len());
+        if !is_good {
+            change.failed();
+            return;
+        }
+        change.succeeded(epfd, operation, event.map(|(events, u64)| epoll_event { events, u64 }));
+        if number > self.noted {
+            self.noted = number;
+            self.registration = event.map(|(events, cookie)| (epfd, events, cookie));
+        }
+    }
 }
 
 /// Three bytes are a call; after each the library and the model must agree on everything.
@@ -42,6 +90,10 @@ pub(crate) fn check(data: &[u8]) {
             assert_eq!(*known, fds::generation(*fd));
         }
     }
+    // The table is that of the process, and outlives the model.
+    for descriptor in model.values_mut() {
+        (0..MOST).for_each(|_| descriptor.end(0, false));
+    }
     for fd in FIRST..FIRST + COUNT {
         let mut generations: Vec<_> =
             lives.iter().filter(|((of, _), _)| *of == fd).map(|(_, life)| life).collect();
@@ -53,37 +105,44 @@ pub(crate) fn check(data: &[u8]) {
 }
 
 fn act(descriptor: &mut Descriptor, operation: u8, fd: i32, argument: u8) {
-    let is_unknown = !descriptor.is_accepted && descriptor.registration.is_none();
-    match operation % 5 {
+    let is_unknown = !descriptor.is_accepted
+        && descriptor.registration.is_none()
+        && descriptor.under_way.is_empty()
+        && !descriptor.is_waited_on;
+    let was_noted =
+        descriptor.is_accepted || descriptor.registration.is_some() || !descriptor.under_way.is_empty();
+    match operation % 6 {
         0 => {
             fds::accepted(fd, false);
-            *descriptor =
-                Descriptor { is_accepted: true, life: descriptor.life + 1, ..Descriptor::default() };
+            descriptor.begin_anew(true, true);
         }
         1 => {
             fds::closed(fd);
             // The end of what nobody knew of is not seen.
-            let life = descriptor.life + u64::from(!is_unknown);
-            *descriptor = Descriptor { life, ..Descriptor::default() };
+            if !is_unknown {
+                descriptor.begin_anew(false, was_noted);
+            }
         }
         2 => {
             fds::waited_on(fd);
             descriptor.is_waited_on = true;
         }
-        3 => {
+        3 if descriptor.under_way.len() < MOST => {
             let flags = [EPOLLIN, EPOLLOUT, EPOLLET, EPOLLONESHOT];
             let chosen = flags.iter().enumerate().filter(|(bit, _)| argument >> bit & 1 == 1);
             let events = chosen.fold(0, |events, (_, flag)| events | *flag as u32);
             let (epfd, cookie) =
                 (i32::from(argument) << 8, u64::from(argument).wrapping_mul(0x0101_0101_0101_0101));
             let operation = if argument.is_multiple_of(2) { EPOLL_CTL_ADD } else { EPOLL_CTL_MOD };
-            fds::controlled(epfd, operation, fd, Some(epoll_event { events, u64: cookie }));
-            descriptor.registration = Some((epfd, events, cookie));
+            descriptor.begin(fd, epfd, operation, Some((events, cookie)));
         }
-        _ => {
-            fds::controlled(1, EPOLL_CTL_DEL, fd, None);
-            descriptor.registration = None;
-        }
+        4 if descriptor.under_way.len() < MOST => descriptor.begin(fd, 1, EPOLL_CTL_DEL, None),
+        _ => {}
+    }
+    // Many calls are back at once, some are late, and some fail.
+    let (is_back, is_good) = (argument & 0x30 != 0x30, argument & 0xc0 != 0xc0);
+    if is_back || operation % 6 == 5 {
+        descriptor.end(usize::from(operation / 6), is_good);
     }
 }
 
@@ -94,6 +153,14 @@ fn agree(fd: i32, descriptor: &Descriptor) {
     let expected =
         descriptor.registration.map(|(epfd, events, cookie)| Registration { epfd, events, cookie });
     assert_eq!(fds::registration(fd), expected);
+    assert_eq!(fds::settled_registration(fd), expected.filter(|_| descriptor.under_way.is_empty()));
+    assert_eq!(fds::is_registered(fd), expected.is_some());
+    // What cannot be told now would be remembered.
+    if let Some(registration) = fds::settled_registration(fd) {
+        let mut told = None;
+        fds::rearm(fd, |registration| told = Some(registration));
+        assert_eq!(told, Some(registration));
+    }
     if let Some(registration) = expected {
         assert_eq!(registration.edge_triggered(), registration.events & EPOLLET as u32 != 0);
         assert_eq!(registration.one_shot(), registration.events & EPOLLONESHOT as u32 != 0);
