@@ -5,7 +5,7 @@
 
 mod servers;
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,19 +34,56 @@ pub struct TlsCase {
     pub cert: KeyKind,
     #[serde(serialize_with = "name")]
     pub protocol: Protocol,
+    /// Whether the server sends session tickets, as it does by default in TLS 1.3; these clients want none in TLS 1.2.
+    #[serde(serialize_with = "name")]
+    pub tickets: Tickets,
     pub concurrency: usize,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tickets {
+    On,
+    Off,
+}
+
+impl Display for Tickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::On => "on",
+            Self::Off => "off",
+        })
+    }
+}
+
+impl Tickets {
+    /// What each server is told to send none.
+    const fn server_lines(self, server: ServerKind) -> &'static str {
+        match (self, server) {
+            (Self::On, _) => "",
+            (Self::Off, ServerKind::Nginx) => "ssl_session_tickets off;",
+            (Self::Off, ServerKind::Haproxy) => "no-tls-tickets",
+        }
+    }
+}
+
 impl Case for TlsCase {
-    const COLUMNS: &'static [&'static str] = &["server", "certificate", "protocol", "conn."];
+    const COLUMNS: &'static [&'static str] = &["server", "certificate", "protocol", "tickets", "conn."];
 
     fn cells(&self) -> Vec<String> {
-        let Self { server, cert, protocol, concurrency } = self;
-        vec![server.to_string(), cert.to_string(), protocol.to_string(), concurrency.to_string()]
+        let Self { server, cert, protocol, tickets, concurrency } = self;
+        vec![
+            server.to_string(),
+            cert.to_string(),
+            protocol.to_string(),
+            tickets.to_string(),
+            concurrency.to_string(),
+        ]
     }
 
     fn title(&self) -> String {
-        format!("{} conn.", self.cells().join(" · "))
+        let Self { server, cert, protocol, tickets, concurrency } = self;
+        let tickets = if *tickets == Tickets::On { "" } else { " · no tickets" };
+        format!("{server} · {cert} · {protocol}{tickets} · {concurrency} conn.")
     }
 }
 
@@ -60,6 +97,8 @@ pub struct Matrix {
     pub servers: Vec<ServerKind>,
     pub certs: Vec<KeyKind>,
     pub protocols: Vec<Protocol>,
+    /// Of TLS 1.3.
+    pub tickets: Vec<Tickets>,
     pub concurrencies: Vec<usize>,
 }
 
@@ -70,6 +109,7 @@ impl Matrix {
         Self {
             servers: vec![ServerKind::Nginx],
             protocols: vec![Protocol::Tls13],
+            tickets: vec![Tickets::On],
             concurrencies: vec![1, 256],
             ..Self::full()
         }
@@ -81,6 +121,7 @@ impl Matrix {
             servers: ServerKind::ALL.to_vec(),
             certs: vec![KeyKind::Rsa2048, KeyKind::P256, KeyKind::P384],
             protocols: vec![Protocol::Tls13, Protocol::Tls12],
+            tickets: vec![Tickets::On, Tickets::Off],
             concurrencies: vec![1, 16, 256],
         }
     }
@@ -91,14 +132,23 @@ impl Matrix {
         let mut cases = Vec::new();
         for &server in &self.servers {
             for &cert in &self.certs {
-                for &protocol in &self.protocols {
+                for (protocol, tickets) in self.kinds() {
                     for &concurrency in &self.concurrencies {
-                        cases.push(TlsCase { server, cert, protocol, concurrency });
+                        cases.push(TlsCase { server, cert, protocol, tickets, concurrency });
                     }
                 }
             }
         }
         cases
+    }
+
+    /// What a server with tickets can show of both protocols comes first.
+    fn kinds(&self) -> impl Iterator<Item = (Protocol, Tickets)> {
+        let default = self.protocols.iter().map(|&protocol| (protocol, Tickets::On));
+        let default = default
+            .filter(|(protocol, tickets)| *protocol == Protocol::Tls12 || self.tickets.contains(tickets));
+        let without = self.protocols.contains(&Protocol::Tls13) && self.tickets.contains(&Tickets::Off);
+        default.chain(without.then_some((Protocol::Tls13, Tickets::Off)))
     }
 }
 
@@ -142,7 +192,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCas
                 new
             }
         };
-        progress.row(&case.cells().join(" "));
+        progress.row(&case.title());
         let Some(row) = current.row(case, &options.pace, &progress, &stopped)? else { break };
         progress.finish_row(&row);
         report.rows.push(row);
@@ -160,7 +210,8 @@ fn add_once(warnings: &mut Vec<Warning>, warning: Option<Warning>) {
 }
 
 fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {
-    let method = "Full handshakes without resumption, X25519, one HTTP/1.1 request on each connection, closed loop \
+    let method = "Full handshakes without resumption, X25519, one HTTP/1.1 request on each connection, which follows \
+                  the client's Finished in a flight of its own; closed loop \
                   with a fixed number of connections. Stock and accelerated server run side by side with one worker \
                   on one CPU; rounds alternate A B B A. CPU is the scheduler's time of all server processes, kernel \
                   included, divided by operations that were right in every respect. The interval is a BCa bootstrap \
@@ -205,7 +256,8 @@ mod tests {
     #[test]
     fn full_is_every_combination() {
         let cases = Matrix::full().cases();
-        assert_eq!(cases.len(), 2 * 3 * 2 * 3);
+        assert_eq!(cases.len(), 2 * 3 * 3 * 3);
+        assert!(cases.iter().all(|case| case.protocol == Protocol::Tls13 || case.tickets == Tickets::On));
     }
 
     #[test]
@@ -214,12 +266,14 @@ mod tests {
             server: ServerKind::Haproxy,
             cert: KeyKind::Rsa2048,
             protocol: Protocol::Tls12,
+            tickets: Tickets::On,
             concurrency: 256,
         };
         assert_eq!(
             serde_json::to_value(case).unwrap(),
             serde_json::json!({
-                "server": "haproxy", "cert": "rsa-2048", "protocol": "tls1.2", "concurrency": 256
+                "server": "haproxy", "cert": "rsa-2048", "protocol": "tls1.2", "tickets": "on",
+                "concurrency": 256
             })
         );
     }

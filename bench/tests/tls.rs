@@ -10,11 +10,11 @@ use std::time::Duration;
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::drive::Protocol;
 use hasten_bench::server::ServerKind;
-use hasten_bench::tls::{self, BenchError, Matrix, Options, Pace};
+use hasten_bench::tls::{self, BenchError, Matrix, Options, Pace, Tickets};
 use hasten_evidence::stop::StopRule;
 use hasten_evidence::verdict::Verdict;
 use hasten_evidence::warning::Warning;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// `hasten run --quiet -- COMMAND…` without any acceleration.
 const TRANSPARENT: &str = "#!/bin/sh\nshift 3\nexec \"$@\"\n";
@@ -32,6 +32,7 @@ fn options(dir: &Path, script: &str, concurrencies: &[usize]) -> Options {
             servers: vec![ServerKind::Nginx],
             certs: vec![KeyKind::P256],
             protocols: vec![Protocol::Tls13],
+            tickets: vec![Tickets::On],
             concurrencies: concurrencies.to_vec(),
         },
         pace: Pace {
@@ -53,21 +54,22 @@ fn saved_json(dir: &Path) -> Value {
 #[test]
 fn the_data_has_the_documented_form() {
     let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), TRANSPARENT, &[1, 8]);
+    let mut options = options(dir.path(), TRANSPARENT, &[1, 8]);
+    options.matrix.tickets.push(Tickets::Off);
     let (report, saved) = tls::run(&options, &AtomicBool::new(false)).unwrap();
     assert!(report.complete);
-    assert!(fs::read_to_string(&saved.html).unwrap().contains("2 cases"));
+    assert!(fs::read_to_string(&saved.html).unwrap().contains("4 cases"));
 
     let json = saved_json(dir.path());
     assert_eq!(json["workload"], "tls");
     assert!(json["host"]["cpu"].is_string() && json["host"]["nginx"].is_string());
     let rows = json["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 2);
-    for (row, concurrency) in rows.iter().zip([1, 8]) {
+    assert_eq!(rows.len(), 4);
+    for (row, (tickets, concurrency)) in rows.iter().zip([("on", 1), ("on", 8), ("off", 1), ("off", 8)]) {
         assert_eq!(row["server"], "nginx");
         assert_eq!(row["cert"], "p-256");
         assert_eq!(row["protocol"], "tls1.3");
-        assert_eq!(row["concurrency"], concurrency);
+        assert_eq!((&row["tickets"], &row["concurrency"]), (&json!(tickets), &json!(concurrency)));
         for side in ["stock", "hasten"] {
             for field in ["server_cpu_us_per_op", "ops_per_s", "p50_us", "p99_us", "p999_us"] {
                 assert!(row[side][field].as_f64().unwrap() > 0.0, "{side} {field}: {}", row[side]);

@@ -26,10 +26,20 @@ pub(super) enum Progress {
     Done,
 }
 
+/// The request follows the client's Finished in a flight of its own, as that of curl or a browser does: they hear first that
+/// they are connected. The server wakes once more for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Request {
+    BeforeFinished,
+    Due,
+    Sent,
+}
+
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: TcpStream,
     tls: ClientConnection,
+    request: Request,
     started: Instant,
     response: Response,
     /// From connect to the last byte of the answer, once that has arrived.
@@ -37,14 +47,25 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Starts to connect; the request goes out in the same flight as the client's Finished.
+    /// Starts to connect.
     pub(super) fn open(address: SocketAddr, tls: &ClientTls, response: Response) -> Result<Self, Failure> {
         let started = Instant::now();
-        let mut tls = tls.connection()?;
+        let tls = tls.connection()?;
         let socket = connect_socket(address).map_err(Failure::Connect)?;
-        // Never fails before the handshake: rustls keeps the bytes.
-        tls.writer().write_all(REQUEST).map_err(Failure::Broken)?;
-        Ok(Self { socket, tls, started, response, latency: None })
+        Ok(Self { socket, tls, request: Request::BeforeFinished, started, response, latency: None })
+    }
+
+    /// Whether the request is to be sent, in the next turn of the event loop.
+    pub(super) fn is_due(&self) -> bool {
+        self.request == Request::Due
+    }
+
+    pub(super) fn send_request(&mut self) -> Result<Progress, Failure> {
+        if self.is_due() {
+            self.request = Request::Sent;
+            self.tls.writer().write_all(REQUEST).map_err(Failure::Broken)?;
+        }
+        self.write()
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
@@ -99,6 +120,9 @@ impl Connection {
             // Tell the server why, as a real client does.
             let _ = self.tls.write_tls(&mut self.socket);
             return Err(error.into());
+        }
+        if self.request == Request::BeforeFinished && !self.tls.is_handshaking() {
+            self.request = Request::Due;
         }
         self.take_plaintext(expected)?;
         if received == 0 {

@@ -25,6 +25,8 @@ pub(super) struct EventLoop<'a> {
     tls: ClientTls,
     epoll: OwnedFd,
     slots: Vec<Option<Slot>>,
+    /// Those that send their requests in the next turn.
+    due: Vec<usize>,
     outcome: Outcome,
 }
 
@@ -49,6 +51,7 @@ impl<'a> EventLoop<'a> {
             tls: tls.clone(),
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             slots: (0..connections).map(|_| None).collect(),
+            due: Vec::with_capacity(connections),
             outcome: Outcome::default(),
         })
     }
@@ -74,19 +77,33 @@ impl<'a> EventLoop<'a> {
                 next_sweep = now + SWEEP;
                 self.sweep(now, more)?;
             }
-            wait(&self.epoll, &mut events)?;
+            let due = std::mem::take(&mut self.due);
+            wait(&self.epoll, &mut events, if due.is_empty() { SWEEP } else { Duration::ZERO })?;
             let more = Instant::now() < end;
+            for index in due {
+                self.advance(index, more, Connection::send_request)?;
+            }
+            let body = self.target.body.as_deref();
             for event in events.drain(..) {
-                self.handle(event.data.u64() as usize, more)?;
+                self.advance(event.data.u64() as usize, more, |connection| connection.advance(body))?;
             }
         }
         self.outcome.driver_cpu = cpu::of_this_thread().saturating_sub(cpu_before);
         Ok(self.outcome)
     }
 
-    fn handle(&mut self, index: usize, more: bool) -> io::Result<()> {
+    fn advance(
+        &mut self,
+        index: usize,
+        more: bool,
+        step: impl FnOnce(&mut Connection) -> Result<Progress, Failure>,
+    ) -> io::Result<()> {
         let Some(slot) = self.slots[index].as_mut() else { return Ok(()) };
-        match slot.connection.advance(self.target.body.as_deref()) {
+        let progress = step(&mut slot.connection);
+        if slot.connection.is_due() {
+            self.due.push(index);
+        }
+        match progress {
             Ok(Progress::Done) => {
                 let response = self.finish(index, None);
                 if more { self.open(index, response) } else { Ok(()) }
@@ -153,9 +170,9 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-/// Waits for events, or until it is time to sweep.
-pub(super) fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-    let timeout = Timespec::try_from(SWEEP).expect("a short duration");
+/// Waits for events, for no longer than `most`.
+pub(super) fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, most: Duration) -> io::Result<()> {
+    let timeout = Timespec::try_from(most).expect("a short duration");
     match epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),

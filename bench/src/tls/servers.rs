@@ -31,7 +31,9 @@ impl Servers {
         hasten: &Path,
         placement: &Placement,
     ) -> Result<Self, BenchError> {
-        let spec = ServerSpec::new(case.server, certificate).cpu(placement.server);
+        let spec = ServerSpec::new(case.server, certificate)
+            .cpu(placement.server)
+            .server_lines(case.tickets.server_lines(case.server));
         let accelerated = spec.clone().launcher(Launcher::Hasten { exe: hasten.to_owned() });
         Ok(Self {
             case,
@@ -43,7 +45,8 @@ impl Servers {
 
     /// The same servers for `case`, if they suit it and are still alive.
     pub(super) fn reuse(mut self, case: TlsCase) -> Option<Self> {
-        let suits = (case.server, case.cert) == (self.case.server, self.case.cert);
+        let suits =
+            (case.server, case.cert, case.tickets) == (self.case.server, self.case.cert, self.case.tickets);
         (suits && self.stock.is_alive() && self.hasten.is_alive()).then_some(self)
     }
 

@@ -2,7 +2,7 @@ use super::*;
 
 fn row(concurrency: u32, verdict: &str) -> String {
     format!(
-        r#"{{"server": "nginx", "cert": "rsa-2048", "protocol": "tls1.3", "concurrency": {concurrency},
+        r#"{{"server": "nginx", "cert": "rsa-2048", "protocol": "tls1.3", "tickets": "on", "concurrency": {concurrency},
             "stock": {{"server_cpu_us_per_op": 570.4, "ops_per_s": 1750, "p50_us": 900, "p99_us": 2000, "failures": 0}},
             "hasten": {{"server_cpu_us_per_op": 260.0, "ops_per_s": 3800, "p50_us": 500, "p99_us": 1500, "failures": 0}},
             "cpu_ratio": {{"value": 2.194, "low": 2.15, "high": 2.24}}, "verdict": "{verdict}"}}"#
@@ -44,7 +44,7 @@ fn a_kept_report_fills_its_table() {
     let results = load_all("tls", directory.path()).unwrap();
     let everything = join(&results, tls::everything);
     assert!(everything.contains("nginx 1.22.1 with OpenSSL 3.0.15; 2026-01-02."), "{everything}");
-    assert_eq!(everything.matches("\n| nginx | RSA-2048 | TLS 1.3 |").count(), 2);
+    assert_eq!(everything.matches("\n| nginx | RSA-2048 | TLS 1.3 | on |").count(), 2);
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub(super) struct Row {
     server: String,
     cert: String,
     protocol: String,
+    #[serde(default = "on")]
+    tickets: String,
     concurrency: u32,
     pub(super) stock: Side,
     pub(super) hasten: Side,
@@ -38,22 +40,28 @@ impl Row {
     }
 }
 
+/// Reports of before there was a choice.
+fn on() -> String {
+    "on".to_owned()
+}
+
 /// Every row of the report.
 pub(super) fn everything(results: &Results<Row>) -> String {
     let mut text = format!(
         "{}. Stock → hasten; the interval holds the ratio in 95 of 100 repetitions.\n\n\
-         | server | certificate | protocol | conn. | CPU µs | stock ÷ hasten | handshakes/s | p50 ms | p99 ms | verdict |\n\
-         |---|---|---|---:|---:|---:|---:|---:|---:|---|\n",
+         | server | certificate | protocol | tickets | conn. | CPU µs | stock ÷ hasten | handshakes/s | p50 ms | p99 ms | verdict |\n\
+         |---|---|---|---|---:|---:|---:|---:|---:|---:|---|\n",
         results.circumstances()
     );
     for row in &results.rows {
         let (stock, hasten) = (&row.stock, &row.hasten);
         let ms = |us: u64| us as f64 / 1000.0;
         text += &format!(
-            "| {} | {} | {} | {} | {:.0} → {:.0} | {:.2} [{:.2}, {:.2}] | {:.0} → {:.0} | {:.2} → {:.2} | {:.2} → {:.2} | {} |\n",
+            "| {} | {} | {} | {} | {} | {:.0} → {:.0} | {:.2} [{:.2}, {:.2}] | {:.0} → {:.0} | {:.2} → {:.2} | {:.2} → {:.2} | {} |\n",
             row.server,
             row.cert.to_uppercase(),
             row.protocol.replace("tls", "TLS "),
+            row.tickets,
             row.concurrency,
             stock.server_cpu_us_per_op,
             hasten.server_cpu_us_per_op,

@@ -74,7 +74,7 @@ impl<'a> EventLoop<'a> {
                 next_sweep = now + SWEEP;
                 self.sweep(now, more)?;
             }
-            wait(&self.epoll, &mut events)?;
+            wait(&self.epoll, &mut events, SWEEP)?;
             let more = Instant::now() < end;
             for event in events.drain(..) {
                 self.handle(event.data.u64() as usize, more)?;

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::drive::Protocol;
 use hasten_bench::server::ServerKind;
-use hasten_bench::tls::{self, Matrix, Options, Pace, TlsCase};
+use hasten_bench::tls::{self, Matrix, Options, Pace, Tickets, TlsCase};
 use hasten_evidence::report::{Report, Saved};
 
 use hasten_plan::{Plan, Side, Surroundings};
@@ -59,6 +59,10 @@ pub(super) struct TlsArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol_parser())]
     protocol: Option<Vec<Protocol>>,
 
+    /// In TLS 1.3, only servers with or without session tickets
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = tickets_parser())]
+    tickets: Option<Vec<Tickets>>,
+
     /// Only these numbers of connections
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = connections)]
     concurrency: Option<Vec<usize>>,
@@ -90,6 +94,7 @@ impl TlsArgs {
             server: None,
             cert: None,
             protocol: None,
+            tickets: None,
             concurrency: None,
         }
     }
@@ -107,6 +112,7 @@ impl TlsArgs {
             servers: accelerated(servers)?,
             certs: self.cert.clone().unwrap_or(preset.certs),
             protocols: self.protocol.clone().unwrap_or(preset.protocols),
+            tickets: self.tickets.clone().unwrap_or(preset.tickets),
             concurrencies: self.concurrency.clone().unwrap_or(preset.concurrencies),
         })
     }
@@ -120,6 +126,7 @@ impl TlsArgs {
         line + &list("server", texts(self.server.as_deref()))
             + &list("cert", texts(self.cert.as_deref()))
             + &list("protocol", texts(self.protocol.as_deref()))
+            + &list("tickets", texts(self.tickets.as_deref()))
             + &list("concurrency", texts(self.concurrency.as_deref()))
     }
 }
@@ -184,6 +191,10 @@ fn cert_parser() -> impl TypedValueParser<Value = KeyKind> {
 
 fn protocol_parser() -> impl TypedValueParser<Value = Protocol> {
     PossibleValuesParser::new(["tls1.3", "tls1.2"]).try_map(|name| name.parse())
+}
+
+fn tickets_parser() -> impl TypedValueParser<Value = Tickets> {
+    PossibleValuesParser::new(["on", "off"]).map(|name| if name == "on" { Tickets::On } else { Tickets::Off })
 }
 
 /// More than that needs more ports and descriptors than a loopback pair has.
