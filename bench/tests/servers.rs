@@ -99,7 +99,7 @@ fn a_killed_server_is_a_failure_and_not_an_endless_wait() {
     let outcome = outcome.unwrap();
     assert!(outcome.ops > 0);
     assert!(outcome.failures.count(FailureKind::Connect) > 0, "{}", outcome.failures);
-    assert!(outcome.elapsed < Duration::from_secs(5));
+    assert_eq!(outcome.failures.count(FailureKind::Timeout), 0, "{}", outcome.failures);
 }
 
 #[test]

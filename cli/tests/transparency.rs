@@ -193,15 +193,16 @@ fn input_is_not_read_ahead() {
 fn it_costs_little() {
     let place = Place::new();
     let time = |arguments: &[&str]| {
-        let mut best = Duration::MAX;
-        for _ in 0..5 {
-            let start = Instant::now();
-            assert!(place.hasten(arguments).output().unwrap().status.success());
-            best = best.min(start.elapsed());
-        }
-        best
+        let start = Instant::now();
+        assert!(place.hasten(arguments).output().unwrap().status.success());
+        start.elapsed()
     };
-    let overhead = time(&["run", "-q", "--", "true"]);
-    // Unoptimised builds included; a release build takes a tenth.
-    assert!(overhead < Duration::from_millis(500), "{overhead:?}");
+    // In turn, as a busy machine makes both slower, and the best of each, as it does so now and then.
+    let [mut run, mut nothing] = [Duration::MAX; 2];
+    for _ in 0..10 {
+        run = run.min(time(&["run", "-q", "--", "true"]));
+        nothing = nothing.min(time(&["--version"]));
+    }
+    // Some two to four times, unoptimised builds included.
+    assert!(run < 20 * nothing, "{run:?} against {nothing:?}");
 }

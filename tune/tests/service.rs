@@ -209,9 +209,10 @@ fn what_children_have_used_counts_after_their_end() {
     let before = service.cpu_times();
     drop(TcpStream::connect(fixture.address).unwrap());
     let used = || service.cpu_times().since(&before);
-    wait_until("the child's time is there", || used() >= Duration::from_millis(280));
-    // Alive or not, it counts once.
-    assert!(used() < Duration::from_secs(5), "{:?}", used());
+    let burned = Duration::from_millis(280);
+    wait_until("the child's time is there", || used() >= burned);
+    // Alive or not, it counts once: CPU time, of which a busy machine makes no more.
+    assert!(used() < 2 * burned, "{:?}", used());
 }
 
 #[test]
