@@ -1,4 +1,4 @@
-//! Ctrl-C as a wish that is noticed between two rounds: servers are stopped, finished rows are kept.
+//! Ctrl-C as a request that is noticed between two rounds: servers are stopped, finished rows are kept.
 
 use std::io;
 use std::sync::Arc;

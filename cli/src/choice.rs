@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{Args, Parser};
 use hasten_plan::Config;
-use hasten_plan::config::Wish;
+use hasten_plan::config::Request;
 
 use crate::args::AcceleratorName;
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ impl Choice {
             |names: &[String]| names.iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
         let file = self.config.as_deref().filter(|file| !file.is_empty());
         let mut config = Config::load(file.map(Path::new))?;
-        config.prefer(Wish {
+        config.prefer(Request {
             only_source: "--only".into(),
             without_source: "--without".into(),
             only: self.only.as_deref().map(given).filter(|names| !names.is_empty()),

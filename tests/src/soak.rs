@@ -111,7 +111,7 @@ impl Soak {
         .collect()
     }
 
-    /// Says how it goes, and hands on the wish to stop.
+    /// Says how it goes, and hands on the request to stop.
     fn watch(&self, schedule: &Schedule, clock: Clock, stop: &AtomicBool, leave: &AtomicBool) {
         let mut next = PROGRESS_EVERY;
         while !leave.load(Relaxed) {

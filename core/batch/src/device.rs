@@ -97,7 +97,7 @@ fn find(settings: &Settings) -> Option<Found> {
             folder: settings.libraries.clone(),
             root: Root::new(&settings.root),
             limits,
-            lookout: Arc::default(),
+            monitor: Arc::default(),
         },
         breaker: Arc::new(Breaker::new(breaker, u64::from(std::process::id()))),
         costs: Costs::new(),

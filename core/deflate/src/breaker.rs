@@ -14,15 +14,15 @@ use crate::engine::EngineKind;
 /// More good results than a device needs: nothing tells that software has been reset.
 const SETTINGS: Settings = Settings { good: 8, ..Settings::DEFAULT };
 
-/// An engine's breaker, and how many of its openings were told.
+/// An engine's breaker, and how many of its openings were reported.
 struct Guard {
     breaker: Breaker,
-    told: AtomicU32,
+    reported: AtomicU32,
 }
 
 impl Guard {
     const fn new(seed: u64) -> Self {
-        Self { breaker: Breaker::new(SETTINGS, seed), told: AtomicU32::new(0) }
+        Self { breaker: Breaker::new(SETTINGS, seed), reported: AtomicU32::new(0) }
     }
 
     /// By [`EngineKind`]. The original's is never told of a fault: there is nobody behind it.
@@ -63,10 +63,10 @@ pub fn failed(kind: EngineKind, permit: Permit) -> u64 {
         return 0;
     }
     HAS_OPENED.store(true, Ordering::Relaxed);
-    let Guard { breaker, told } = guard(kind);
+    let Guard { breaker, reported } = guard(kind);
     breaker.failed(permit, Fault::BadOutput, now_ns());
     let opened = breaker.view().opened;
-    opened.saturating_sub(told.fetch_max(opened, Ordering::Relaxed)).into()
+    opened.saturating_sub(reported.fetch_max(opened, Ordering::Relaxed)).into()
 }
 
 /// For those who look on.

@@ -70,7 +70,7 @@ impl DeviceEngine {
 
 /// Which devices are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Request {
     Off,
     /// Those that are found and pay.
     Auto,
@@ -81,7 +81,7 @@ pub enum Wish {
 /// What the process was told about devices.
 #[derive(Clone, Debug)]
 pub struct Config {
-    pub wish: Wish,
+    pub request: Request,
     /// How long one operation may take.
     pub timeout: Duration,
     /// From a fault to the first attempt to use the device again, and the longest that this may become.
@@ -95,7 +95,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            wish: Wish::Off,
+            request: Request::Off,
             timeout: Limits::DEFLATE.operation,
             retry: (BreakerSettings::DEFAULT.first, BreakerSettings::DEFAULT.longest),
             libraries: None,
@@ -119,7 +119,7 @@ pub fn configure(config: Config) {
 
 /// Whether devices have been named that are asked whatever software could do.
 pub fn is_asked_for() -> bool {
-    CONFIG.get().is_some_and(|config| matches!(&config.wish, Wish::Only(named) if !named.is_empty()))
+    CONFIG.get().is_some_and(|config| matches!(&config.request, Request::Only(named) if !named.is_empty()))
 }
 
 /// Says of an engine whether somebody has switched it off.
@@ -140,8 +140,8 @@ pub struct Active {
     pub devices: String,
     pub timeout: Duration,
     breaker: Arc<Breaker>,
-    /// How many openings of the breaker were told.
-    told: AtomicU32,
+    /// How many openings of the breaker were reported.
+    reported: AtomicU32,
     costs: Costs,
     /// Whether it is asked without regard to its cost.
     forced: bool,
@@ -161,9 +161,9 @@ impl Active {
     }
 
     /// Openings of the breaker that nobody was told of yet.
-    pub fn news(&self) -> u64 {
+    pub fn unreported(&self) -> u64 {
         let opened = self.breaker.view().opened;
-        opened.saturating_sub(self.told.fetch_max(opened, Ordering::Relaxed)).into()
+        opened.saturating_sub(self.reported.fetch_max(opened, Ordering::Relaxed)).into()
     }
 }
 
@@ -181,7 +181,7 @@ fn look() -> &'static [Active] {
     if let Some(active) = ACTIVE.get() {
         return active;
     }
-    let Some(config) = CONFIG.get().filter(|config| config.wish != Wish::Off) else { return &[] };
+    let Some(config) = CONFIG.get().filter(|config| config.request != Request::Off) else { return &[] };
     if LOOKING.swap(1, Ordering::Relaxed) == 0 {
         let _ = ACTIVE.set(find(config));
     }
@@ -191,11 +191,11 @@ fn look() -> &'static [Active] {
 fn find(config: &Config) -> Vec<Active> {
     let found = Discovery::read(&Root::new(&config.root));
     let active = |engine: DeviceEngine| {
-        let forced = match &config.wish {
-            Wish::Off => return None,
-            Wish::Auto => false,
-            Wish::Only(named) if named.contains(&engine) => true,
-            Wish::Only(_) => return None,
+        let forced = match &config.request {
+            Request::Off => return None,
+            Request::Auto => false,
+            Request::Only(named) if named.contains(&engine) => true,
+            Request::Only(_) => return None,
         };
         let usable = found.devices.iter().filter(|device| device.kind == engine.device() && device.is_up());
         let devices: Vec<&str> = usable.map(|device| device.address.as_str()).collect();
@@ -210,7 +210,7 @@ fn find(config: &Config) -> Vec<Active> {
             devices: devices.join(" "),
             timeout: config.timeout,
             breaker: Arc::new(Breaker::new(settings, seed)),
-            told: AtomicU32::new(0),
+            reported: AtomicU32::new(0),
             costs: Costs::new(),
             forced,
         })
@@ -239,7 +239,7 @@ pub(crate) fn compress(
         let written = run(active, config, settings, chunk, out, work);
         let spent = cpu_ns().saturating_sub(started);
         work.busy_ns += spent;
-        work.opened += active.news();
+        work.opened += active.unreported();
         let bytes = written?;
         active.costs.device(chunk.input.len(), spent);
         *verified += chunk.input.len() as u64;

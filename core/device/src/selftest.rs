@@ -139,7 +139,7 @@ fn refused(size: usize, refusal: Refusal) -> String {
 }
 
 fn crypto(root: &Root) -> Result<String, String> {
-    let plan = qat::Plan { folder: None, root: root.clone(), limits: LIMITS, lookout: Arc::default() };
+    let plan = qat::Plan { folder: None, root: root.clone(), limits: LIMITS, monitor: Arc::default() };
     let mut engine = Crypto::new(plan, breaker());
     started(|| (engine.is_ready(), engine.view()))?;
     let operation = Operation::X25519 { scalar: &answers::X25519[0], point: Some(&answers::X25519[2]) };

@@ -22,7 +22,7 @@ const MOST_RETRY: u64 = 3_600_000;
 /// What is not set, or does not parse, is `None`: nobody listens here, and `hasten run` refuses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    pub wish: Wish,
+    pub request: Request,
     pub timeout: Option<Duration>,
     pub retry: Option<(Duration, Duration)>,
     pub libraries: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct Settings {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Request {
     Off,
     Auto,
     /// Engines, by name; names that nobody knows among them.
@@ -42,10 +42,10 @@ impl Settings {
     pub fn of(value: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name| value(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         Self {
-            wish: match value(DEVICES).as_deref() {
-                None | Some("off" | "0") => Wish::Off,
-                Some("auto") => Wish::Auto,
-                Some(list) => Wish::Only(list.split(',').map(|name| name.trim().to_owned()).collect()),
+            request: match value(DEVICES).as_deref() {
+                None | Some("off" | "0") => Request::Off,
+                Some("auto") => Request::Auto,
+                Some(list) => Request::Only(list.split(',').map(|name| name.trim().to_owned()).collect()),
             },
             timeout: value(TIMEOUT).and_then(|text| milliseconds(&text, MOST_TIMEOUT)),
             retry: value(RETRY).and_then(|text| range(&text)),
@@ -55,7 +55,7 @@ impl Settings {
     }
 }
 
-impl Wish {
+impl Request {
     /// Whether an engine is asked for by its name.
     pub fn names(&self, engine: &str) -> bool {
         matches!(self, Self::Only(names) if names.iter().any(|name| name == engine))
@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_asked_if_they_are_wished() {
+    fn devices_are_asked_if_they_are_requested() {
         for off in ["", " ", "off", "0"] {
             assert_eq!(of(&[(DEVICES, off)]), of(&[]), "{off:?}");
         }
-        assert_eq!(of(&[]).wish, Wish::Off);
-        assert_eq!(of(&[(DEVICES, "auto")]).wish, Wish::Auto);
-        let some = of(&[(DEVICES, " qpl , tape")]).wish;
-        assert!(some.names("qpl") && !some.names("qat") && !Wish::Auto.names("qpl"));
+        assert_eq!(of(&[]).request, Request::Off);
+        assert_eq!(of(&[(DEVICES, "auto")]).request, Request::Auto);
+        let some = of(&[(DEVICES, " qpl , tape")]).request;
+        assert!(some.names("qpl") && !some.names("qat") && !Request::Auto.names("qpl"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use hasten_plan::config::Wish;
+use hasten_plan::config::Request;
 use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict};
 use hasten_probe::{Cpu, Environment, Program};
 
@@ -237,10 +237,10 @@ fn switches_leave_it_out() {
     assert_eq!(place.plan_with("node", "", &disabled).environment, []);
     assert!(disabled.unknown_disabled().is_empty());
     let mut config = Config::default();
-    config.prefer(Wish { without: vec!["node".into()], ..Wish::default() });
+    config.prefer(Request { without: vec!["node".into()], ..Request::default() });
     let plan = Plan::new(&Cpu::default(), &place.program("node"), &config, &place.surroundings);
     assert_eq!(node(&plan).decision, Decision::Skip);
-    config.prefer(Wish { only: Some(vec!["node".into()]), ..Wish::default() });
+    config.prefer(Request { only: Some(vec!["node".into()]), ..Request::default() });
     let plan = Plan::new(&Cpu::default(), &place.program("node"), &config, &place.surroundings);
     assert_eq!(node(&plan).decision, Decision::Apply);
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use hasten_plan::config::Wish;
+use hasten_plan::config::Request;
 use hasten_plan::{Config, Decision, Plan, Side, Surroundings, Verdict};
 use hasten_probe::host::cpu::FeatureState;
 use hasten_probe::{Cpu, Environment, Feature, Program};
@@ -115,7 +115,7 @@ fn an_inherited_library_is_taken_back_if_the_plan_leaves_it_out() {
 fn the_kill_switch_wins_over_every_wish() {
     let installed = Installed::new();
     let mut config = Config::default();
-    config.prefer(Wish { only: Some(vec!["tls".into()]), ..Wish::default() });
+    config.prefer(Request { only: Some(vec!["tls".into()]), ..Request::default() });
     for value in ["tls", "gzip, tls", "all", "1", "ALL", "GZIP,TLS", "gzip tls", "nothing\tTls\n"] {
         let surroundings = Surroundings { disable: Some(value.into()), ..installed.surroundings.clone() };
         let plan = plan(&cpu(&[]), &config, &surroundings);
@@ -131,18 +131,18 @@ fn the_kill_switch_wins_over_every_wish() {
 #[test]
 fn the_command_line_wins_over_the_file() {
     let installed = Installed::new();
-    let decide = |file: &str, wish: Wish| {
+    let decide = |file: &str, request: Request| {
         let mut config = Config::parse(file, Path::new("hasten.toml")).unwrap();
-        config.prefer(wish);
+        config.prefer(request);
         plan(&cpu(&[]), &config, &installed.surroundings).applies()
     };
-    let only = || Wish { only: Some(vec!["tls".into()]), ..Wish::default() };
-    let without = || Wish { without: vec!["tls".into()], ..Wish::default() };
-    assert!(!decide("[tls]\nenabled = false", Wish::default()));
+    let only = || Request { only: Some(vec!["tls".into()]), ..Request::default() };
+    let without = || Request { without: vec!["tls".into()], ..Request::default() };
+    assert!(!decide("[tls]\nenabled = false", Request::default()));
     assert!(decide("[tls]\nenabled = false", only()));
-    assert!(!decide("[run]\nwithout = ['tls']", Wish::default()));
+    assert!(!decide("[run]\nwithout = ['tls']", Request::default()));
     assert!(decide("[run]\nwithout = ['tls']", only()));
-    assert!(!decide("[run]\nonly = []", Wish::default()));
+    assert!(!decide("[run]\nonly = []", Request::default()));
     assert!(!decide("[run]\nonly = ['tls']", without()));
 }
 

@@ -4,7 +4,7 @@
 use std::env;
 use std::sync::OnceLock;
 
-use hasten_deflate::devices::{self, DeviceEngine, Wish};
+use hasten_deflate::devices::{self, DeviceEngine, Request};
 use hasten_deflate::engine::EngineKind;
 use hasten_deflate::select;
 use hasten_device::settings::Settings;
@@ -48,10 +48,10 @@ impl Config {
 fn device_config(settings: Settings) -> devices::Config {
     let default = devices::Config::default();
     devices::Config {
-        wish: match settings.wish {
-            hasten_device::settings::Wish::Off => Wish::Off,
-            hasten_device::settings::Wish::Auto => Wish::Auto,
-            list => Wish::Only(
+        request: match settings.request {
+            hasten_device::settings::Request::Off => Request::Off,
+            hasten_device::settings::Request::Auto => Request::Auto,
+            list => Request::Only(
                 DeviceEngine::ALL.into_iter().filter(|engine| list.names(engine.as_str())).collect(),
             ),
         },
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn devices_are_those_that_compress() {
         let of = |list: &str| device_config(Settings::of(|name| (name == DEVICES).then(|| list.to_owned())));
-        assert_eq!(of("").wish, Wish::Off);
-        assert_eq!(of("auto").wish, Wish::Auto);
-        assert_eq!(of(" qpl , qat").wish, Wish::Only(vec![DeviceEngine::Qpl]));
+        assert_eq!(of("").request, Request::Off);
+        assert_eq!(of("auto").request, Request::Auto);
+        assert_eq!(of(" qpl , qat").request, Request::Only(vec![DeviceEngine::Qpl]));
         assert_eq!(of("auto").timeout, devices::Config::default().timeout);
     }
 

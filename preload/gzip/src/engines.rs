@@ -33,7 +33,7 @@ fn tell_of_devices() {
     let slot = hasten_telemetry::slot();
     for active in devices::active() {
         report_device(slot, active);
-        let opened = active.news();
+        let opened = active.unreported();
         slot.engine_ran(active.engine.name(), &EngineWork { opened, ..EngineWork::default() });
         slot.event_n(Event::BreakerOpened, opened);
     }

@@ -49,7 +49,7 @@ struct Life {
 
 /// What is asked for, and how.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+pub struct Request {
     pub packed: bool,
     pub last: bool,
     pub slow: bool,
@@ -97,14 +97,20 @@ impl Connection {
     }
 
     /// Asks for a file; every byte of the answer is looked at.
-    pub fn get(&mut self, station: &Station, prefix: &str, file: &File, wish: Wish) -> Result<(), Loss> {
-        self.stream.get_mut().is_slow = wish.slow;
-        self.ask(prefix, file, wish).map_err(|error| self.unanswered(&error))?;
+    pub fn get(
+        &mut self,
+        station: &Station,
+        prefix: &str,
+        file: &File,
+        request: Request,
+    ) -> Result<(), Loss> {
+        self.stream.get_mut().is_slow = request.slow;
+        self.ask(prefix, file, request).map_err(|error| self.unanswered(&error))?;
         let what = format!("{prefix}{}", file.name);
         let answer = Answer::read(&mut self.stream);
         let answer = answer.map_err(|error| self.life.loss(&what, nature(&error), &error))?;
         self.life.worker = answer.header("x-worker").and_then(|worker| worker.parse().ok());
-        self.is_over = wish.last || answer.header("connection") == Some("close");
+        self.is_over = request.last || answer.header("connection") == Some("close");
         self.answered += 1;
         verify(&answer, file).map_err(|why| self.life.loss(&what, Nature::Fault, &why))?;
         super::count(&station.tally.answers, 1);
@@ -115,15 +121,15 @@ impl Connection {
 
     /// Sends a request, reads as much of its answer and goes away, one way or the other.
     pub fn leave_in_body(mut self, prefix: &str, file: &File, after: usize) -> io::Result<()> {
-        self.ask(prefix, file, Wish::default())?;
+        self.ask(prefix, file, Request::default())?;
         let mut some = vec![0; after];
         self.stream.read_exact(&mut some)
     }
 
     /// Returns when the answer begins.
-    fn ask(&mut self, prefix: &str, file: &File, wish: Wish) -> io::Result<()> {
-        let packed = if wish.packed { "Accept-Encoding: gzip\r\n" } else { "" };
-        let last = if wish.last { "Connection: close\r\n" } else { "" };
+    fn ask(&mut self, prefix: &str, file: &File, request: Request) -> io::Result<()> {
+        let packed = if request.packed { "Accept-Encoding: gzip\r\n" } else { "" };
+        let last = if request.last { "Connection: close\r\n" } else { "" };
         let name = &file.name;
         let request = format!("GET {prefix}{name} HTTP/1.1\r\nHost: soak.test\r\n{packed}{last}\r\n");
         let stream = &mut self.stream.get_mut().stream;
@@ -186,7 +192,7 @@ fn verify(answer: &Answer, file: &File) -> Result<(), String> {
     Err(format!("{} bytes instead of {}, which differ {at}", plain.len(), file.content.len()))
 }
 
-/// Bytes that are taken a little at a time if somebody wishes it.
+/// Bytes that are taken a little at a time if somebody requests it.
 struct Slow<S> {
     stream: S,
     is_slow: bool,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::version::{TLS12, TLS13};
 
-use super::connection::{Begun, Connection, Wish};
+use super::connection::{Begun, Connection, Request};
 use super::corpus::Corpus;
 use super::ledger::{Loss, Nature};
 use super::random::Random;
@@ -80,8 +80,8 @@ impl<'run> Visitor<'run> {
             if stop.load(Relaxed) {
                 break;
             }
-            let wish = Wish { packed: self.random.percent(60), ..Wish::default() };
-            match self.get(connection, wish) {
+            let request = Request { packed: self.random.percent(60), ..Request::default() };
+            match self.get(connection, request) {
                 Some(same) => connection = Some(same),
                 None => break,
             }
@@ -91,8 +91,8 @@ impl<'run> Visitor<'run> {
 
     fn one(&mut self) {
         let connection = self.open();
-        let wish = Wish { packed: self.random.percent(60), last: true, slow: false };
-        self.get(connection, wish);
+        let request = Request { packed: self.random.percent(60), last: true, slow: false };
+        self.get(connection, request);
     }
 
     /// Handshakes that are under way at the same time, as on a server with many clients. One client does so at a time:
@@ -105,10 +105,10 @@ impl<'run> Visitor<'run> {
         };
         let mut begun: Vec<_> = (0..CROWD).map_while(begin).collect();
         begun.iter_mut().for_each(Begun::say_hello);
-        let wish = Wish { packed: self.random.percent(60), last: true, slow: false };
+        let request = Request { packed: self.random.percent(60), last: true, slow: false };
         for begun in begun {
             match begun.finish(self.station) {
-                Ok(connection) => drop(self.get(Some(connection), wish)),
+                Ok(connection) => drop(self.get(Some(connection), request)),
                 Err(loss) => self.station.lose(loss),
             }
         }
@@ -116,26 +116,26 @@ impl<'run> Visitor<'run> {
 
     fn slow(&mut self) {
         let Some(mut connection) = self.open() else { return };
-        let wish = Wish { packed: self.random.percent(30), last: true, slow: true };
+        let request = Request { packed: self.random.percent(30), last: true, slow: true };
         let (prefix, file) = (*self.random.one_of(self.station.prefixes()), self.corpus.largest());
-        if let Err(loss) = connection.get(self.station, prefix, file, wish) {
+        if let Err(loss) = connection.get(self.station, prefix, file, request) {
             self.station.lose(loss);
         }
     }
 
     /// A client for HTTP: what an idle connection loses is asked for once more, on a new one.
-    fn get(&mut self, connection: Option<Connection>, wish: Wish) -> Option<Connection> {
+    fn get(&mut self, connection: Option<Connection>, request: Request) -> Option<Connection> {
         let mut connection = connection.filter(|connection| !connection.is_over()).or_else(|| self.open())?;
         let (prefix, file) =
             (*self.random.one_of(self.station.prefixes()), self.corpus.choose(&mut self.random));
-        let Err(loss) = connection.get(self.station, prefix, file, wish) else { return Some(connection) };
+        let Err(loss) = connection.get(self.station, prefix, file, request) else { return Some(connection) };
         let is_repeated = loss.nature == Nature::Unanswered;
         self.station.lose(loss);
         if !is_repeated {
             return None;
         }
         let mut connection = self.open()?;
-        match connection.get(self.station, prefix, file, wish) {
+        match connection.get(self.station, prefix, file, request) {
             Ok(()) => Some(connection),
             Err(loss) => {
                 self.station.lose(loss);

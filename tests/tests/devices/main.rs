@@ -102,10 +102,10 @@ fn a_child_leaves_alone_what_its_parent_has_of_a_device_for_compression() {
 }
 
 #[test]
-fn devices_that_are_not_wished_are_not_asked() {
-    for (wish, has_device) in [("off", true), ("qpl", true), ("auto", false)] {
+fn devices_that_are_not_requested_are_not_asked() {
+    for (request, has_device) in [("off", true), ("qpl", true), ("auto", false)] {
         let simulation = Simulation::new();
-        let mut site = with_files(simulation.site(wish));
+        let mut site = with_files(simulation.site(request));
         if !has_device {
             site = site.env("HASTEN_SYSFS_ROOT", "/nonexistent");
         }
@@ -113,7 +113,7 @@ fn devices_that_are_not_wished_are_not_asked() {
         for _ in 0..3 {
             get_all(&site);
         }
-        assert_eq!(simulation.operations(Simulated::QatZip), 0, "{wish}");
+        assert_eq!(simulation.operations(Simulated::QatZip), 0, "{request}");
         server.finish();
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hasten_device::Limits;
-use hasten_device::settings::{self, Wish};
+use hasten_device::settings::{self, Request};
 use hasten_guard::breaker::Settings as BreakerSettings;
 
 use super::ENGINE;
@@ -24,8 +24,8 @@ impl Settings {
     /// `None` if no device is to be asked.
     pub(super) fn of(value: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let settings = settings::Settings::of(value);
-        let forced = settings.wish.names(ENGINE.as_str());
-        (forced || settings.wish == Wish::Auto).then(|| Self {
+        let forced = settings.request.names(ENGINE.as_str());
+        (forced || settings.request == Request::Auto).then(|| Self {
             forced,
             timeout: settings.timeout.unwrap_or(Limits::CRYPTO.operation),
             retry: settings
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_asked_only_if_it_is_wished() {
+    fn a_device_is_asked_only_if_it_is_requested() {
         for not in ["", "off", "0", "qatzip,qpl", "tape"] {
             assert_eq!(of(&[(DEVICES, not)]), None, "{not}");
         }

@@ -22,7 +22,7 @@ fn engine(limits: Limits) -> Crypto {
 }
 
 fn engine_on(root: Root, limits: Limits) -> Crypto {
-    Crypto::new(Plan { folder: Some(libraries()), root, limits, lookout: Arc::default() }, breaker())
+    Crypto::new(Plan { folder: Some(libraries()), root, limits, monitor: Arc::default() }, breaker())
 }
 
 fn ready(limits: Limits) -> Crypto {
@@ -250,8 +250,8 @@ fn a_device_that_fails_takes_its_sessions_with_it() {
 fn every_session_learns_of_it() {
     let control = Control::of(Simulated::Qat);
     let (root, device) = machine(DeviceKind::Qat);
-    let (breaker, lookout) = (breaker(), Arc::default());
-    let plan = Plan { folder: Some(libraries()), root: Root::new(root.path()), limits: PATIENT, lookout };
+    let (breaker, monitor) = (breaker(), Arc::default());
+    let plan = Plan { folder: Some(libraries()), root: Root::new(root.path()), limits: PATIENT, monitor };
     let mut engines = [0, 1].map(|_| Crypto::new(plan.clone(), Arc::clone(&breaker)));
     for engine in &mut engines {
         wait_for("the engine is ready", || engine.is_ready());

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
-use super::{Config, NodeCache, Wish};
+use super::{Config, NodeCache, Request};
 use crate::accelerator::{self, gzip};
 use crate::suggestion;
 
@@ -21,15 +21,15 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
         message: error.message().to_owned(),
     })?;
     let mut config = Config { file: Some(path.to_owned()), ..Config::default() };
-    let mut wish = Wish {
+    let mut request = Request {
         only_source: format!("[run] only in {}", path.display()),
         without_source: format!("[run] without in {}", path.display()),
-        ..Wish::default()
+        ..Request::default()
     };
     let mut disabled = Vec::new();
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
-            "run" => reader.run(value, &mut config, &mut wish)?,
+            "run" => reader.run(value, &mut config, &mut request)?,
             "tls" => disabled.extend((!reader.tls(value, &mut config)?).then_some("tls")),
             "gzip" => disabled.extend((!reader.gzip(value, &mut config)?).then_some("gzip")),
             "devices" => reader.devices(value, &mut config.devices)?,
@@ -42,10 +42,10 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
             }
         }
     }
-    config.wishes.push(wish);
+    config.requests.push(request);
     for name in disabled {
         let without_source = format!("[{name}] enabled in {}", path.display());
-        config.prefer(Wish { without_source, without: vec![name.into()], ..Wish::default() });
+        config.prefer(Request { without_source, without: vec![name.into()], ..Request::default() });
     }
     Ok(config)
 }
@@ -56,12 +56,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn run(&self, table: &Value<'_>, config: &mut Config, wish: &mut Wish) -> Result<(), ConfigError> {
+    fn run(&self, table: &Value<'_>, config: &mut Config, request: &mut Request) -> Result<(), ConfigError> {
         for (key, value) in self.table("run", table)? {
             match key.get_ref().as_ref() {
                 "strict" => config.strict = self.boolean("strict", value)?,
-                "only" => wish.only = Some(self.accelerators("only", value)?),
-                "without" => wish.without = self.accelerators("without", value)?,
+                "only" => request.only = Some(self.accelerators("only", value)?),
+                "without" => request.without = self.accelerators("without", value)?,
                 name => {
                     let valid = ["strict", "only", "without"];
                     return Err(self.unknown(key.span(), ("key", " in [run]"), name, &valid));

@@ -37,7 +37,7 @@ pub struct Config {
     /// The options that `node.gc_advice` or the command line brings.
     pub gc_advice: Option<GcAdvice>,
     /// Who asked for which accelerators, strongest first.
-    wishes: Vec<Wish>,
+    requests: Vec<Request>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub enum NodeCache {
 
 /// One source's choice of accelerators.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct Request {
     /// How to name the source in a reason, such as `--only`.
     pub only_source: String,
     pub without_source: String,
@@ -121,37 +121,39 @@ impl Config {
         file::parse(text, path)
     }
 
-    /// Puts the command line's wishes before those of the file.
-    pub fn prefer(&mut self, wish: Wish) {
-        self.wishes.insert(0, wish);
+    /// Puts the command line's requests before those of the file.
+    pub fn prefer(&mut self, request: Request) {
+        self.requests.insert(0, request);
     }
 
     /// Whether it is `only` in the file that leaves an accelerator out: who wrote the list, or let `hasten tune` write
     /// it, need not be told at every start.
     #[must_use]
     pub fn file_leaves_out(&self, name: &str) -> bool {
-        let deciding = self.wishes.iter().position(|wish| wish.choice(name).is_some());
+        let deciding = self.requests.iter().position(|request| request.choice(name).is_some());
         // The file's is the last, if there is a file.
-        let of_file =
-            self.file.as_ref().and_then(|_| Some((self.wishes.len().checked_sub(1)?, self.wishes.last()?)));
-        of_file.is_some_and(|(last, wish)| {
+        let of_file = self
+            .file
+            .as_ref()
+            .and_then(|_| Some((self.requests.len().checked_sub(1)?, self.requests.last()?)));
+        of_file.is_some_and(|(last, request)| {
             let listed = |names: &[String]| names.iter().any(|listed| listed == name);
             deciding == Some(last)
-                && !listed(&wish.without)
-                && wish.only.as_deref().is_some_and(|only| !listed(only))
+                && !listed(&request.without)
+                && request.only.as_deref().is_some_and(|only| !listed(only))
         })
     }
 
     /// Whether somebody names an accelerator as one to apply.
     pub(crate) fn asks_for(&self, name: &str) -> bool {
-        self.wishes.iter().flat_map(|wish| wish.only.iter().flatten()).any(|listed| listed == name)
+        self.requests.iter().flat_map(|request| request.only.iter().flatten()).any(|listed| listed == name)
     }
 
     /// Whether an accelerator is wanted: the strongest source that says anything decides.
     pub(crate) fn choice(&self, name: &str) -> Reason {
-        self.wishes
+        self.requests
             .iter()
-            .find_map(|wish| wish.choice(name))
+            .find_map(|request| request.choice(name))
             .unwrap_or_else(|| Reason::favour("on by default"))
     }
 }
@@ -178,7 +180,7 @@ impl NodeCache {
     }
 }
 
-impl Wish {
+impl Request {
     fn choice(&self, name: &str) -> Option<Reason> {
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);
         if listed(&self.without) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::super::crypto::{CryptoDevice, Done, Operation};
 use super::super::{Failure, Folder};
-use super::lookout::Lookout;
+use super::monitor::Monitor;
 use super::session::{Qat, is_known};
 use crate::Fault;
 use crate::guard::{Limits, Refusal};
@@ -28,7 +28,7 @@ pub struct Plan {
     pub root: Root,
     pub limits: Limits,
     /// Sessions that share a breaker share it, too.
-    pub lookout: Arc<Lookout>,
+    pub monitor: Arc<Monitor>,
 }
 
 /// Public-key operations of one thread.
@@ -36,7 +36,7 @@ pub struct Crypto {
     breaker: Arc<Breaker>,
     plan: Plan,
     session: Session,
-    /// Of the lookout's losses, those from before the session.
+    /// Of the monitor's losses, those from before the session.
     losses: u32,
     process: u32,
     /// A probe that is under way in an open session, and which question it is.
@@ -185,8 +185,8 @@ impl Crypto {
     }
 
     fn start(&mut self) -> Result<Worker<Starter>, Fault> {
-        let Plan { folder, root, limits, lookout } = self.plan.clone();
-        self.losses = lookout.losses();
+        let Plan { folder, root, limits, monitor } = self.plan.clone();
+        self.losses = monitor.losses();
         Worker::start(hasten_names::Engine::Qat.as_str(), move || {
             let mut qat = Qat::open(&folder, &root, limits.operation)?;
             qat.known_answers()?;
@@ -217,7 +217,7 @@ impl Crypto {
             Ok(qat) => {
                 self.session = Session::Open(qat);
                 self.breaker.succeeded(permit, now);
-                self.plan.lookout.begin(&self.plan.root, &self.breaker);
+                self.plan.monitor.begin(&self.plan.root, &self.breaker);
             }
             Err(fault) => self.fail(permit, fault),
         }
@@ -225,9 +225,9 @@ impl Crypto {
 
     /// Ends a session whose devices are dead, as their drivers say: what is under way need not wait for its time-out.
     fn heed(&mut self) {
-        let Plan { lookout, .. } = &self.plan;
-        if matches!(self.session, Session::Open(_)) && lookout.losses() != self.losses {
-            let fault = lookout.fault();
+        let Plan { monitor, .. } = &self.plan;
+        if matches!(self.session, Session::Open(_)) && monitor.losses() != self.losses {
+            let fault = monitor.fault();
             match self.probe.take() {
                 Some((permit, _)) => self.fail(permit, fault),
                 None => self.close(fault),

@@ -5,13 +5,13 @@
 pub mod abi;
 mod curves;
 mod guard;
-mod lookout;
+mod monitor;
 mod session;
 mod slot;
 
 pub use self::curves::base_point;
 pub use self::guard::{Crypto, Plan};
-pub use self::lookout::Lookout;
+pub use self::monitor::Monitor;
 pub use self::session::{Qat, look};
 
 /// Not a status of the library's: it has said that the multiplication gave no point.

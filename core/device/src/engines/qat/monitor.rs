@@ -15,7 +15,7 @@ use hasten_guard::clock::boot_ns;
 
 /// What the sessions that share a breaker know of their devices.
 #[derive(Default)]
-pub struct Lookout {
+pub struct Monitor {
     seen: Arc<Seen>,
     /// Of this process is the thread; 0: there is none.
     process: AtomicU32,
@@ -30,7 +30,7 @@ struct Seen {
     fault: AtomicU32,
 }
 
-impl Lookout {
+impl Monitor {
     /// Looks that found the devices dead. One that was made after a session means that this is dead, too.
     pub(super) fn losses(&self) -> u32 {
         self.seen.losses.load(Ordering::Acquire)
@@ -60,7 +60,7 @@ impl Lookout {
     }
 }
 
-/// Lives on the thread, until the last session of its [`Lookout`] is gone.
+/// Lives on the thread, until the last session of its [`Monitor`] is gone.
 struct Watchman {
     watch: Watch,
     breaker: Arc<Breaker>,
