@@ -20,6 +20,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
+#include <openssl/param_build.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <poll.h>
@@ -96,6 +97,52 @@ static EVP_PKEY *with_a_wrong_exponent(EVP_PKEY *key) {
     return damaged;
 }
 
+static BIGNUM *new_prime(int bits) {
+    BIGNUM *prime = BN_new();
+    CHECK(BN_generate_prime_ex(prime, bits, false, NULL, NULL, NULL) == 1);
+    return prime;
+}
+
+/*
+ * A key with a product of two primes in the place of one. Its numbers belong
+ * together and its exponent is right, but what CRT makes of them is wrong: no
+ * look at them shows that, only the signature does.
+ */
+static EVP_PKEY *with_a_composite_prime(void) {
+    BIGNUM *p = BN_new(), *q = new_prime(1024), *n = BN_new(), *e = BN_new(), *d = BN_new(), *phi = BN_new();
+    BIGNUM *dp = BN_new(), *dq = BN_new(), *qinv = BN_new(), *one[3];
+    BN_CTX *scratch = BN_CTX_new();
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
+    EVP_PKEY *key = NULL;
+    CHECK(BN_set_word(e, RSA_F4));
+    do {
+        BIGNUM *r = new_prime(512), *s = new_prime(512);
+        CHECK(BN_mul(p, r, s, scratch) && BN_mul(n, p, q, scratch));
+        one[0] = r, one[1] = s, one[2] = BN_dup(q);
+        for (int i = 0; i < 3; i++) CHECK(BN_sub_word(one[i], 1));
+        CHECK(BN_mul(phi, r, s, scratch) && BN_mul(phi, phi, one[2], scratch));
+        CHECK(BN_copy(dp, p) && BN_sub_word(dp, 1));
+        for (int i = 0; i < 2; i++) BN_free(one[i]);
+        /* Where there is no inverse, others are tried. */
+    } while (BN_mod_inverse(d, e, phi, scratch) == NULL || BN_mod_inverse(dp, e, dp, scratch) == NULL);
+    CHECK(BN_mod(dq, d, one[2], scratch) && BN_mod_inverse(qinv, q, p, scratch) != NULL);
+    const BIGNUM *numbers[] = {n, e, d, p, q, dp, dq, qinv};
+    static const char *const names[] = {"n", "e", "d", "rsa-factor1", "rsa-factor2", "rsa-exponent1", "rsa-exponent2", "rsa-coefficient1"};
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    for (int i = 0; i < 8; i++) CHECK(OSSL_PARAM_BLD_push_BN(builder, names[i], numbers[i]) == 1);
+    OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
+    CHECK(EVP_PKEY_fromdata_init(context) > 0);
+    CHECK(EVP_PKEY_fromdata(context, &key, EVP_PKEY_KEYPAIR, params) > 0);
+    for (int i = 0; i < 8; i++) BN_free((BIGNUM *)numbers[i]);
+    BN_free(phi);
+    BN_free(one[2]);
+    BN_CTX_free(scratch);
+    OSSL_PARAM_free(params);
+    OSSL_PARAM_BLD_free(builder);
+    EVP_PKEY_CTX_free(context);
+    return key;
+}
+
 __attribute__((unused)) static EVP_PKEY *new_key(const char *kind) {
     if (kind[0] == '/') return key_in(kind);
     if (is(kind, "rsa-2048")) return EVP_RSA_gen(2048);
@@ -107,6 +154,7 @@ __attribute__((unused)) static EVP_PKEY *new_key(const char *kind) {
     if (is(kind, "rsa-three-primes")) return new_rsa_key(RSA_F4, 3, false);
     if (is(kind, "rsa-pss")) return new_rsa_key(RSA_F4, 2, true);
     if (is(kind, "rsa-bad-crt")) return with_a_wrong_exponent(EVP_RSA_gen(2048));
+    if (is(kind, "rsa-composite")) return with_a_composite_prime();
     if (is(kind, "secp256k1")) return EVP_EC_gen("secp256k1");
     if (is(kind, "ed448")) return EVP_PKEY_Q_keygen(NULL, NULL, "ED448");
     if (is(kind, "p-384")) return EVP_EC_gen("P-384");

@@ -1,6 +1,6 @@
 //! Event loops of every style: handshakes are suspended where the server will come back to them, and nowhere else.
 
-use hasten_telemetry::{Algorithm, Counters, Event};
+use hasten_telemetry::{Algorithm, Counters, Event, Reason};
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program, SUSPEND_ONLY};
 
 /// All in TLS 1.3, and TLS 1.2 on the way: the latter with every handshake suspended and none batched.
@@ -115,10 +115,20 @@ fn keys_that_the_engine_does_not_have() {
     }
 }
 
-/// A damaged key: the engine's result does not verify and is not released; OpenSSL's, made another way, is.
+/// A damaged key is left to OpenSSL, which signs another way.
 #[test]
 fn a_key_with_a_wrong_exponent() {
     let [eager, _] = counters("edge", "rsa-bad-crt");
+    assert_eq!((eager[Algorithm::Rsa2048Sign].batched, eager[Event::VerifyFailed]), (0, 0));
+    assert!(eager[Reason::UnsupportedKey] > 30, "{}", eager[Reason::UnsupportedKey]);
+}
+
+/// The engine's result does not verify and is not released; OpenSSL's, made another way, is. Lanes are left alone then.
+#[test]
+fn a_key_whose_signatures_do_not_verify() {
+    let [eager, _] = counters("edge", "rsa-composite");
     let rsa = eager[Algorithm::Rsa2048Sign];
-    assert!(eager[Event::VerifyFailed] > 30 && rsa.failed == rsa.batched, "{rsa:?}");
+    assert!(eager[Event::VerifyFailed] > 0 && rsa.failed == rsa.batched, "{rsa:?}");
+    assert_eq!(eager[Event::BreakerOpened], 1);
+    assert!(eager[Reason::BreakerOpen] > 0);
 }
