@@ -5,13 +5,13 @@
 use core::ptr::null_mut;
 
 use hasten_crypto::LANES;
+use hasten_guard::clock::now;
 
 use crate::device::{self, Device};
 use crate::engine::{Engine, Group8, Settings};
 use crate::host::Host;
 use crate::operation::{Operation, Waker};
 use crate::queue::{Queue, Queues, Waiting};
-use hasten_guard::clock::now;
 
 /// Gathers operations, and answers up to eight of a kind at once.
 ///

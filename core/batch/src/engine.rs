@@ -9,12 +9,12 @@ use hasten_crypto::{
     LANES, LaneStatus, Overrides, RandomPool, RsaLane, Scratch,
 };
 use hasten_guard::breaker::Permit;
+use hasten_guard::clock::{now, time_of_day};
 use hasten_telemetry::{EngineWork, Event, Reason, slot};
 
 use crate::host::Host;
 use crate::lanes::{ENGINE, Lanes};
 use crate::operation::{Operation, Verdict, Work};
-use hasten_guard::clock::{now, time_of_day};
 
 /// How an engine is to work.
 #[derive(Clone, Debug)]
@@ -116,12 +116,11 @@ impl<H: Host> Engine<H> {
     /// Whether so many of a kind go through lanes now.
     fn admit(&self, algorithm: Algorithm, len: usize) -> Result<Option<Permit>, Reason> {
         let pays = self.ifma.is_some() && !self.bypass && len >= self.break_even(algorithm);
-        match self.refusal() {
-            Some(reason) => Err(reason),
-            None if pays => self.lanes.admit(algorithm),
-            None if len == 1 => Err(Reason::Alone),
-            None => Err(Reason::BelowBreakEven),
+        if pays {
+            return self.lanes.admit(algorithm);
         }
+        let alone = if len == 1 { Reason::Alone } else { Reason::BelowBreakEven };
+        Err(self.refusal().unwrap_or(alone))
     }
 
     /// What an operation costs when so many run at once.

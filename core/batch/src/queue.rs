@@ -4,9 +4,9 @@ use core::cell::Cell;
 use core::ptr::null_mut;
 
 use hasten_crypto::{Algorithm, LANES};
+use hasten_guard::clock::now;
 
 use crate::operation::Operation;
-use hasten_guard::clock::now;
 
 /// Turns of the event loop that an operation waits for company while every
 /// turn brings the server something to do. A busy nginx accepts one connection

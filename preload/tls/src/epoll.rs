@@ -5,8 +5,7 @@
 use core::ffi::c_int;
 use core::ptr::null_mut;
 
-use hasten_guard::clock::now;
-use hasten_guard::clock::thread_cpu_ns;
+use hasten_guard::clock::{now, thread_cpu_ns};
 use hasten_telemetry::{Doubt, Event, slot};
 use libc::{epoll_event, sigset_t};
 
