@@ -8,6 +8,8 @@
  * longest delay, 3000 unless told otherwise. With DELAYS_BY_LIBRARY delays
  * are calls of the C library, in which a preloaded library sees its caller
  * block in the middle of a function that it has called itself.
+ *
+ * Whoever asks for the time takes a lock, as with libfaketime.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,11 +39,7 @@ static bool by_library;
 static __thread uint64_t state;
 
 static uint64_t next(void) {
-    struct timespec now;
-    if (state == 0) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        state = ((uint64_t)now.tv_nsec << 20 ^ (uintptr_t)&state) | 1;
-    }
+    if (state == 0) state = (__builtin_ia32_rdtsc() << 20 ^ (uintptr_t)&state) | 1;
     state ^= state << 13;
     state ^= state >> 7;
     return state ^= state << 17;
@@ -101,3 +99,14 @@ DELAYED(SOCKETPAIR, int, socketpair, (int domain, int kind, int protocol, int fd
 DELAYED(FORK, pid_t, fork, (void), ())
 DELAYED(LOCK, int, pthread_mutex_lock, (pthread_mutex_t *m), (m))
 DELAYED(UNLOCK, int, pthread_mutex_unlock, (pthread_mutex_t *m), (m))
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    static int (*original)(clockid_t, struct timespec *);
+    if (original == NULL) original = dlsym(RTLD_NEXT, "clock_gettime");
+    /* One that is not delayed: who asks for the time while he has it would wait for himself. */
+    pthread_rwlock_wrlock(&lock);
+    int result = original(clock, time);
+    pthread_rwlock_unlock(&lock);
+    return result;
+}

@@ -126,10 +126,23 @@ unsafe fn take_or_call_in(original: Lock, timed: TimedLock, expired: c_int, lock
 }
 
 /// The time of day, by which these functions wait, and a little.
+///
+/// It is the kernel's that counts. Another preloaded library may have another idea of it, and takes a lock to tell that:
+/// asked here, it would ask for ever.
 fn after(pause_ns: i64) -> timespec {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes the variable.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    // SAFETY: a system call that writes the variable, and changes no other register than these.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_clock_gettime => _,
+            in("rdi") i64::from(libc::CLOCK_REALTIME),
+            in("rsi") &raw mut time,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
     let ns = time.tv_nsec + pause_ns;
     timespec { tv_sec: time.tv_sec + ns / SECOND_NS, tv_nsec: ns % SECOND_NS }
 }
