@@ -5,6 +5,8 @@
 
 #[path = "../../preload/tls/src/fds.rs"]
 mod fds;
+#[path = "../../preload/tls/src/kernel.rs"]
+mod kernel;
 #[path = "../../preload/tls/tests/model/descriptors.rs"]
 mod model;
 

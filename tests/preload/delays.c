@@ -9,7 +9,9 @@
  * are calls of the C library, in which a preloaded library sees its caller
  * block in the middle of a function that it has called itself.
  *
- * Whoever asks for the time takes a lock, as with libfaketime.
+ * Whoever asks for the time takes a lock, as with libfaketime; here it is one
+ * that is delayed, and kept for a while: who asks for the time in there waits
+ * for ever.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -101,12 +103,12 @@ DELAYED(LOCK, int, pthread_mutex_lock, (pthread_mutex_t *m), (m))
 DELAYED(UNLOCK, int, pthread_mutex_unlock, (pthread_mutex_t *m), (m))
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
-    static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static int (*original)(clockid_t, struct timespec *);
     if (original == NULL) original = dlsym(RTLD_NEXT, "clock_gettime");
-    /* One that is not delayed: who asks for the time while he has it would wait for himself. */
-    pthread_rwlock_wrlock(&lock);
+    pthread_mutex_lock(&lock);
     int result = original(clock, time);
-    pthread_rwlock_unlock(&lock);
+    delay(LOCK, AFTER);
+    pthread_mutex_unlock(&lock);
     return result;
 }

@@ -1,7 +1,8 @@
 //! How long engines are at work.
 
 use std::cell::Cell;
-use std::time::Instant;
+
+use hasten_guard::clock::now;
 
 use crate::pages;
 
@@ -14,7 +15,7 @@ const EVERY: u8 = 16;
 /// Runs while an engine does.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    started: Option<Instant>,
+    started: Option<u64>,
     weight: u64,
 }
 
@@ -29,16 +30,16 @@ impl Watch {
             return Self { started: None, weight: 1 };
         }
         if length >= SHORT {
-            return Self { started: Some(Instant::now()), weight: 1 };
+            return Self { started: Some(now()), weight: 1 };
         }
         let count = SHORT_ONES.get();
         SHORT_ONES.set((count + 1) % EVERY);
-        Self { started: (count == 0).then(Instant::now), weight: EVERY.into() }
+        Self { started: (count == 0).then(now), weight: EVERY.into() }
     }
 
     pub(crate) fn ns(&self) -> u64 {
-        let elapsed = self.started.map(|started| started.elapsed().as_nanos()).unwrap_or_default();
-        u64::try_from(elapsed).unwrap_or(u64::MAX).saturating_mul(self.weight)
+        let elapsed = self.started.map(|started| now() - started).unwrap_or_default();
+        elapsed.saturating_mul(self.weight)
     }
 }
 
@@ -51,7 +52,7 @@ mod tests {
         let timed = (0..EVERY).filter(|_| Watch::start(SHORT - 1).started.is_some()).count();
         assert_eq!(timed, 1);
         assert!((0..EVERY).all(|_| Watch::start(SHORT).started.is_some()));
-        let watch = Watch { started: Some(Instant::now()), weight: 16 };
+        let watch = Watch { started: Some(now()), weight: 16 };
         while watch.ns() == 0 {}
         assert_eq!(watch.ns() % 16, 0);
         assert_eq!(Watch { started: None, weight: 16 }.ns(), 0);

@@ -1,32 +1,36 @@
 //! The clocks of breakers, time limits, costs and pools, all in nanoseconds. None but [`thread_cpu_ns`] is a system call.
+//!
+//! The kernel is asked, not the C library: another preloaded library may have wrapped that, with another idea of the time,
+//! and with a lock that its caller may hold at this moment.
+
+use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 /// `CLOCK_BOOTTIME`, as on the counter page: it does not go back, and counts while the machine sleeps.
 pub fn boot_ns() -> u64 {
-    read(libc::CLOCK_BOOTTIME)
+    read(DynamicClockId::Boottime)
 }
 
 /// `CLOCK_MONOTONIC`, for durations of a few microseconds.
 #[inline]
 pub fn now() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    read(DynamicClockId::Known(ClockId::Monotonic))
 }
 
 /// CPU time of this thread.
 pub fn thread_cpu_ns() -> u64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
+    read(DynamicClockId::Known(ClockId::ThreadCPUTime))
 }
 
 /// The time of day, to a few milliseconds. Unlike the monotonic clock, it also counts while a process lies on a disk.
 #[inline]
 pub fn time_of_day() -> u64 {
-    read(libc::CLOCK_REALTIME_COARSE)
+    read(DynamicClockId::Known(ClockId::RealtimeCoarse))
 }
 
+/// Zero where the kernel does not have the clock; all of these exist since Linux 2.6.39.
 #[inline]
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable and of the right type; all of these clocks exist since Linux 2.6.39.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
+fn read(clock: DynamicClockId<'_>) -> u64 {
+    let Ok(time) = clock_gettime_dynamic(clock) else { return 0 };
     (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 

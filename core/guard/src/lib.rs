@@ -4,10 +4,9 @@
 //! takes, [`clock`] reads the clocks that both need. Nothing here knows what it guards: devices, engines of software and
 //! lanes are told apart by those who ask. No lock is taken, nothing is allocated, and time is an argument.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod breaker;
-#[allow(unsafe_code)]
 pub mod clock;
 pub mod cost;
 

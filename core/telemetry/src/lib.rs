@@ -13,7 +13,6 @@
 //! A second page beside it goes the other way: [`is_disabled`] is what an
 //! operator asked of an engine through [`Control`].
 
-mod clock;
 mod control;
 mod layout;
 mod memory;

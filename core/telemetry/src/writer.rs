@@ -1,13 +1,13 @@
 //! The writer's side: allocation-free, lock-free, and silent about its own
 //! failures, because it runs inside other people's servers.
 
-use crate::clock::now_ns;
 use crate::control;
 use crate::layout::{HEADER_SIZE, Header, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
 use crate::memory::{Mapped, map_mark, map_new};
 use crate::{
     Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, LANES, MAGIC, Reason, Suspension,
 };
+use hasten_guard::clock::{boot_ns, time_of_day};
 use std::cell::Cell;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::{
@@ -206,8 +206,8 @@ impl Page {
         header.slot_count.store(SLOT_COUNT as u32, Relaxed);
         header.creator_pid.store((current_writer() >> 32) as u32, Relaxed);
         header.lanes.store(LANES as u32, Relaxed);
-        header.started_realtime_ns.store(now_ns(libc::CLOCK_REALTIME), Relaxed);
-        header.started_boottime_ns.store(now_ns(libc::CLOCK_BOOTTIME), Relaxed);
+        header.started_realtime_ns.store(time_of_day(), Relaxed);
+        header.started_boottime_ns.store(boot_ns(), Relaxed);
         header.algorithm_count.store(Algorithm::COUNT as u32, Relaxed);
         header.reason_count.store(Reason::COUNT as u32, Relaxed);
         header.event_count.store(Event::COUNT as u32, Relaxed);
@@ -365,7 +365,7 @@ impl Slot {
 
 /// Time since boot, or as good as none once the program may have taken its clocks away.
 fn moment() -> u64 {
-    if SEALED.load(Relaxed) { 1 } else { now_ns(libc::CLOCK_BOOTTIME) }
+    if SEALED.load(Relaxed) { 1 } else { boot_ns() }
 }
 
 #[inline]

@@ -4,19 +4,18 @@
 //! is suspended has been called in (`loans.rs`). Locks are in `locks.rs`, waits
 //! that report connections in `epoll.rs` and `loans.rs`.
 
-use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
-use core::mem::MaybeUninit;
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32};
 
 use hasten_hook::{By, Hook, Library, before};
-use libc::{FILE, pollfd, socklen_t};
+use libc::{FILE, socklen_t};
+use rustix::event::PollFlags;
 
-use crate::hooks::original;
 use crate::openssl::Ssl;
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::{fdcalls, fds, loans, slice};
+use crate::{fdcalls, fds, kernel, loans, slice};
 
 pub(crate) use self::table::{BLOCKING, LOOKING, ONCE, TOUCHING};
 
@@ -30,9 +29,7 @@ pub(crate) extern "C" fn before_blocking() {
 
 /// A call that blocks if its descriptor does.
 pub(crate) extern "C" fn before_connecting(fd: c_int) {
-    // SAFETY: reads flags.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
+    if kernel::is_non_blocking(fd) == Some(false) {
         before_blocking();
     }
 }
@@ -48,7 +45,7 @@ fn before_stream(stream: *mut FILE) {
         let errno = *libc::__errno_location();
         let fd = libc::fileno(stream);
         // A stream in memory has no descriptor.
-        if is_locked(stream) || (fd >= 0 && !is_file(fd)) {
+        if is_locked(stream) || (fd >= 0 && !kernel::is_file(fd)) {
             before_blocking();
         }
         *libc::__errno_location() = errno;
@@ -236,15 +233,8 @@ fn open_at(directory: c_int, path: *const c_char, flags: c_int) {
     {
         return;
     }
-    let mut file = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the program's path; the kernel writes what it succeeds for; errno is this thread's.
-    let is_fifo = unsafe {
-        let errno = *libc::__errno_location();
-        let known = libc::syscall(libc::SYS_newfstatat, directory, path, file.as_mut_ptr(), 0) == 0;
-        *libc::__errno_location() = errno;
-        known && file.assume_init().st_mode & libc::S_IFMT == libc::S_IFIFO
-    };
-    if is_fifo {
+    // SAFETY: the program's path.
+    if kernel::is_fifo(directory, unsafe { CStr::from_ptr(path) }) {
         before_blocking();
     }
 }
@@ -344,15 +334,7 @@ pub(crate) fn before_lingering(fd: c_int) {
     if !LINGERS.load(Relaxed) || !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
-    let mut set = libc::linger { l_onoff: 0, l_linger: 0 };
-    let mut len = size_of::<libc::linger>() as socklen_t;
-    // SAFETY: writes the two variables; errno is this thread's.
-    unsafe {
-        let errno = *libc::__errno_location();
-        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_LINGER, (&raw mut set).cast(), &raw mut len);
-        *libc::__errno_location() = errno;
-    }
-    if set.l_onoff != 0 && set.l_linger != 0 {
+    if kernel::lingers(fd) {
         before_blocking();
     }
 }
@@ -398,15 +380,9 @@ pub(crate) extern "C" fn before_reading(fd: c_int) {
     if !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
-    if !fds::is_still_non_blocking(fd) && !is_ready(fd, libc::POLLIN) {
+    if !fds::is_still_non_blocking(fd) && !kernel::is_ready(fd, PollFlags::IN) {
         before_blocking();
     }
-}
-
-fn is_ready(fd: c_int, event: libc::c_short) -> bool {
-    let mut ready = pollfd { fd, events: event, revents: 0 };
-    // SAFETY: one descriptor in a local variable; asks without waiting.
-    unsafe { original::poll.get()(&raw mut ready, 1, 0) != 0 }
 }
 
 /// What a pipe or a socket takes that can be written at all.
@@ -425,19 +401,7 @@ fn before_output(fd: c_int, len: usize) {
 fn blocks_output(fd: c_int, len: usize) -> bool {
     fd >= 0
         && !fds::is_still_non_blocking(fd)
-        && (!is_ready(fd, libc::POLLOUT) || (len > ATOMIC && !is_file(fd)))
-}
-
-/// Whether it is neither a pipe nor a socket nor a terminal.
-fn is_file(fd: c_int) -> bool {
-    let mut file = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the kernel writes what it succeeds for; errno is this thread's.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let known = libc::fstat(fd, file.as_mut_ptr()) == 0;
-        *libc::__errno_location() = errno;
-        known && matches!(file.assume_init().st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK)
-    }
+        && (!kernel::is_ready(fd, PollFlags::OUT) || (len > ATOMIC && !kernel::is_file(fd)))
 }
 
 extern "C" fn before_writing(fd: c_int, _: *const c_void, len: usize) {

@@ -24,6 +24,9 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{c_int, epoll_event};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+use crate::kernel;
 
 /// Descriptors above this are left alone (and counted as not polled).
 const CAPACITY: usize = 1 << 20;
@@ -149,8 +152,7 @@ pub(crate) fn closed(fd: c_int) {
 /// This thread waits on an epoll instance.
 pub(crate) fn waited_on(epfd: c_int) {
     let Some(entry) = made(epfd).filter(|_| !is_silent()) else { return };
-    // SAFETY: gettid has no argument and cannot fail.
-    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
+    let thread = kernel::thread().into();
     if let Err(other) = entry.waiter.compare_exchange(0, thread, Relaxed, Relaxed)
         && other != thread
     {
@@ -274,15 +276,7 @@ pub(crate) fn restore_socket(fd: c_int, (before, now): (u64, u64)) {
 
 /// The kernel's number of the socket behind a descriptor, which no other ever has; 0 if it is no socket.
 fn socket(fd: c_int) -> u64 {
-    if is_silent() {
-        return 0;
-    }
-    let (mut number, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
-    // SAFETY: writes to local variables, of the size given.
-    unsafe {
-        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_COOKIE, (&raw mut number).cast(), &raw mut size)
-    };
-    number
+    if is_silent() { 0 } else { kernel::socket(fd) }
 }
 
 /// Learns which socket it is, if it is to be registered later; whether it has one.
@@ -395,9 +389,7 @@ pub(crate) fn is_accepted(fd: c_int) -> bool {
 /// that, without a word.
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {
     let moment = moment();
-    // SAFETY: F_GETFL only reads flags.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    let is_so = flags >= 0 && flags & libc::O_NONBLOCK != 0;
+    let is_so = kernel::is_non_blocking(fd) == Some(true);
     // The end of others is not always seen.
     if let Some(entry) = entry(fd).filter(|entry| is_so && entry.state.load(Relaxed) != 0) {
         entry.non_blocking.store(moment, Relaxed);
@@ -435,8 +427,7 @@ impl Entry {
                 Ok(_) => return Held { entry: self, is_own: true },
                 Err(other) if other == thread => break,
                 Err(_) if turn < 100 || is_silent() => core::hint::spin_loop(),
-                // SAFETY: no argument.
-                Err(_) => _ = unsafe { libc::sched_yield() },
+                Err(_) => kernel::step_back(),
             }
         }
         Held { entry: self, is_own: false }
@@ -508,19 +499,13 @@ fn make(fd: c_int) -> Option<&'static Entry> {
     if is_silent() {
         return None;
     }
-    let (size, access) = (CHUNK * size_of::<Entry>(), libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: a fresh zeroed mapping; zero is a valid Entry; errno is this thread's.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let chunk = libc::mmap(null_mut(), size, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
-        *libc::__errno_location() = errno;
-        if chunk == libc::MAP_FAILED {
-            return None;
-        }
-        if place.compare_exchange(null_mut(), chunk.cast(), AcqRel, Relaxed).is_err() {
-            // Another thread was faster.
-            libc::munmap(chunk, size);
-        }
+    let (size, access) = (CHUNK * size_of::<Entry>(), ProtFlags::READ | ProtFlags::WRITE);
+    // SAFETY: a fresh zeroed mapping, wherever there is room; zero is a valid Entry.
+    let chunk = unsafe { mmap_anonymous(null_mut(), size, access, MapFlags::PRIVATE) }.ok()?;
+    if place.compare_exchange(null_mut(), chunk.cast(), AcqRel, Relaxed).is_err() {
+        // Another thread was faster.
+        // SAFETY: nobody has seen this one.
+        let _ = unsafe { munmap(chunk, size) };
     }
     entry(fd)
 }

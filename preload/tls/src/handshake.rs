@@ -22,11 +22,11 @@ use hasten_guard::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
 use crate::errors::Errors;
-use crate::fds;
 use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::{Operation, Runtime, SUSPENDED, count_suspended};
 use crate::slice::{self, Slice};
+use crate::{fds, kernel};
 use crate::{start, suspension};
 
 pub(crate) type HandshakeFn = unsafe extern "C" fn(*mut Ssl) -> c_int;
@@ -346,7 +346,7 @@ impl Handshake {
     /// frames of the server lie in their place, and another thread may look at them.
     pub(crate) fn is_out_of_reach(&self) -> bool {
         self.has_frames()
-            && (!self.is_on_its_stack() || (self.slice.is_covered() && !slice::is_only_thread()))
+            && (!self.is_on_its_stack() || (self.slice.is_covered() && !kernel::has_one_thread()))
     }
 
     fn is_on_its_stack(&self) -> bool {

@@ -33,6 +33,7 @@ mod handshake;
 mod hooks;
 mod host;
 mod kdf;
+mod kernel;
 mod key_schedule;
 mod keys;
 mod loans;

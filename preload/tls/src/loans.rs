@@ -13,6 +13,7 @@
 use core::ffi::c_int;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicU32;
+use core::time::Duration;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use hasten_telemetry::{Doubt, Event, Reason, slot};
@@ -23,7 +24,7 @@ use crate::hooks::original;
 use crate::openssl::*;
 use crate::runtime::{Runtime, SUSPENDED};
 use crate::suspension;
-use crate::{epoll, fds, slice};
+use crate::{epoll, fds, kernel, slice};
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
@@ -34,8 +35,8 @@ const PTHREAD_CANCEL_DISABLE: c_int = 1;
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
 /// How long a thread waits for another to call a handshake in.
-const PATIENCE_NS: i64 = 50_000_000;
-const LOOK_EVERY_NS: i64 = 100_000;
+const PATIENCE: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_micros(100);
 
 impl Runtime {
     /// Calls in every handshake of this thread.
@@ -79,11 +80,7 @@ impl Runtime {
         if self.is_inside() && handshake.slice.is_covered() {
             return;
         }
-        // Asks the kernel by a function that another preloaded library may have wrapped, and may block in: that calls in, too.
         let is_connected = handshake.is_connected();
-        if !handshake.has_frames() {
-            return;
-        }
         self.ready.forget(handshake);
         slot().event(Event::Resumed);
         slot().event(Event::CalledIn);
@@ -182,16 +179,14 @@ impl Handshake {
 
 /// Asks every thread to call in what it has, and waits a little for that; whether it has happened.
 fn ask_others(is_done: impl Fn() -> bool) -> bool {
-    let mut waited = 0;
+    let mut waited = Duration::ZERO;
     while !is_done() {
-        if waited >= PATIENCE_NS {
+        if waited >= PATIENCE {
             return false;
         }
         WANTED.fetch_add(1, SeqCst);
-        let pause = timespec { tv_sec: 0, tv_nsec: LOOK_EVERY_NS };
-        // SAFETY: a valid duration; what is left of it does not matter.
-        unsafe { libc::nanosleep(&raw const pause, null_mut()) };
-        waited += LOOK_EVERY_NS;
+        kernel::sleep(LOOK_EVERY);
+        waited += LOOK_EVERY;
     }
     true
 }

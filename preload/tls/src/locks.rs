@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use hasten_guard::clock::now;
 use hasten_hook::{Library, Original, c_name};
 use libc::timespec;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::blocking;
 use crate::runtime::{Runtime, SUSPENDED};
@@ -130,19 +131,7 @@ unsafe fn take_or_call_in(original: Lock, timed: TimedLock, expired: c_int, lock
 /// It is the kernel's that counts. Another preloaded library may have another idea of it, and takes a lock to tell that:
 /// asked here, it would ask for ever.
 fn after(pause_ns: i64) -> timespec {
-    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a system call that writes the variable, and changes no other register than these.
-    unsafe {
-        core::arch::asm!(
-            "syscall",
-            inlateout("rax") libc::SYS_clock_gettime => _,
-            in("rdi") i64::from(libc::CLOCK_REALTIME),
-            in("rsi") &raw mut time,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack),
-        );
-    }
+    let time = clock_gettime(ClockId::Realtime);
     let ns = time.tv_nsec + pause_ns;
     timespec { tv_sec: time.tv_sec + ns / SECOND_NS, tv_nsec: ns % SECOND_NS }
 }

@@ -26,7 +26,7 @@
 use core::arch::naked_asm;
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_int, c_void};
-use core::mem::{MaybeUninit, offset_of};
+use core::mem::offset_of;
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -248,20 +248,6 @@ pub(crate) fn is_in_signal_handler(stack: &Range<usize>) -> bool {
         // SAFETY: code of the C library, which is never unloaded.
         is_frame && unsafe { *(code as *const [u8; 9]) } == RETURN
     })
-}
-
-/// Whether nobody else can look at this stack. Asks the kernel, which has one link more than two for each thread.
-#[cold]
-pub(crate) fn is_only_thread() -> bool {
-    let mut threads = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: a C string; stat(2) writes what it succeeds for; errno is this thread's. The function of that name is
-    // younger than the floor.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let known = libc::syscall(libc::SYS_stat, c"/proc/self/task".as_ptr(), threads.as_mut_ptr()) == 0;
-        *libc::__errno_location() = errno;
-        known && threads.assume_init().st_nlink == 3
-    }
 }
 
 /// The CPU keeps a second stack of return addresses, which cannot be copied.
@@ -506,11 +492,6 @@ mod tests {
         assert_eq!(gap_of(1 << 20), 64 << 10);
         assert_eq!(gap_of(8 << 20), LARGEST_GAP);
         assert_eq!(gap_of(1 << 40), LARGEST_GAP);
-    }
-
-    #[test]
-    fn the_kernel_knows_of_other_threads() {
-        assert!(!is_only_thread(), "tests run in threads");
     }
 
     fn walk(steps: u32) -> Box<Walk> {

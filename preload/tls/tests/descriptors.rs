@@ -4,6 +4,8 @@
 
 #[path = "../src/fds.rs"]
 mod fds;
+#[path = "../src/kernel.rs"]
+mod kernel;
 #[path = "model/descriptors.rs"]
 mod model;
 

@@ -1,11 +1,12 @@
 //! The engines of a page, and what its processes say about them.
 
 use super::Snapshot;
-use crate::clock::now_ns;
 use crate::{BreakerState, Engine, EngineClass, Fault};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use hasten_guard::clock::boot_ns;
 
 /// An engine that the processes of a page have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct EngineReport {
 
 /// Time since boot, suspend included: the clock of a page's times.
 pub fn boottime() -> Duration {
-    Duration::from_nanos(now_ns(libc::CLOCK_BOOTTIME))
+    Duration::from_nanos(boot_ns())
 }
 
 impl EngineReport {
