@@ -8,6 +8,8 @@ use std::marker::PhantomData;
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
 /// Overwrites `bytes` with zeros, even if nothing reads them afterwards.
 pub fn wipe(bytes: &mut [u8]) {
     bytes.fill(0);
@@ -102,20 +104,17 @@ impl<T: Plain, const N: usize> SecretStack<T, N> {
 
     /// `None` if the kernel refuses such pages (before Linux 4.14, or out of memory).
     pub(crate) fn new() -> Option<Self> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new anonymous mapping at an address the kernel chooses touches no memory of ours.
-        let address = unsafe { libc::mmap(ptr::null_mut(), Self::BYTES, protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return None;
-        }
+        let address =
+            unsafe { mmap_anonymous(ptr::null_mut(), Self::BYTES, protection, MapFlags::PRIVATE) }.ok()?;
         // Page alignment is enough for any T here, and zeroed pages are an empty stack.
         let stack = Self { region: NonNull::new(address.cast())?, since: 0, owned: PhantomData };
         let advised = |advice| {
             // SAFETY: the range is the mapping just made.
-            unsafe { libc::madvise(address, Self::BYTES, advice) == 0 }
+            unsafe { madvise(address, Self::BYTES, advice) }.is_ok()
         };
-        (advised(libc::MADV_WIPEONFORK) && advised(libc::MADV_DONTDUMP)).then_some(stack)
+        (advised(Advice::LinuxWipeOnFork) && advised(Advice::LinuxDontDump)).then_some(stack)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -178,7 +177,7 @@ impl<T: Plain, const N: usize> Drop for SecretStack<T, N> {
     fn drop(&mut self) {
         self.clear();
         // SAFETY: the range is the mapping made in `new`, and no reference to it outlives self.
-        unsafe { libc::munmap(self.region.as_ptr().cast(), Self::BYTES) };
+        let _ = unsafe { munmap(self.region.as_ptr().cast(), Self::BYTES) };
     }
 }
 

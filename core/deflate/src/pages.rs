@@ -8,6 +8,8 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
 /// Whether the program has forbidden itself system calls of which it knows nothing.
 static IS_SEALED: AtomicBool = AtomicBool::new(false);
 
@@ -29,12 +31,9 @@ pub(crate) fn take(length: usize) -> Option<NonNull<u8>> {
         return None;
     }
     let length = length.checked_add(HEAD)?;
-    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: fresh memory at an address that the kernel chooses.
-    let start = unsafe { libc::mmap(null_mut(), length, access, flags, -1, 0) };
-    if start == libc::MAP_FAILED {
-        return None;
-    }
+    let start = unsafe { mmap_anonymous(null_mut(), length, access, MapFlags::PRIVATE) }.ok()?;
     // SAFETY: the mapping begins with a page of ours, so it has room for the head, and alignment for its number.
     unsafe {
         start.cast::<usize>().write(length);
@@ -54,7 +53,7 @@ pub(crate) unsafe fn give_back(piece: NonNull<u8>) {
     // SAFETY: the head is in front of the piece, and the mapping is as long as it says.
     unsafe {
         let start = piece.as_ptr().sub(HEAD);
-        libc::munmap(start.cast(), start.cast::<usize>().read());
+        let _ = munmap(start.cast(), start.cast::<usize>().read());
     }
 }
 

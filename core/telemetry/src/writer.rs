@@ -3,11 +3,14 @@
 
 use crate::control;
 use crate::layout::{HEADER_SIZE, Header, Page, SLOT_COUNT, SLOT_SIZE, Slot, VERSION};
-use crate::memory::{Mapped, map_mark, map_new};
+use crate::memory::{self, Mapped, map_mark, map_new};
 use crate::{
     Algorithm, BreakerState, Doubt, Engine, EngineClass, Event, Fault, LANES, MAGIC, Reason, Suspension,
 };
 use hasten_guard::clock::{boot_ns, time_of_day};
+use rustix::fs::{CWD, readlinkat_raw};
+use rustix::io::Errno;
+use rustix::process::Pid;
 use std::cell::Cell;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::{
@@ -19,8 +22,7 @@ use std::sync::atomic::{
 /// change nothing. There is no page yet: what is counted or described before
 /// [`start`] stays in this process, and only the description goes onto the page.
 pub fn init(accelerator: &str) {
-    // SAFETY: no argument, cannot fail.
-    let pid = unsafe { libc::getpid() } as u32;
+    let pid = process();
     if PROCESS.compare_exchange(0, pid, Relaxed, Relaxed).is_ok() {
         PRIVATE.header.accelerator.store(accelerator.as_bytes());
         // SAFETY: the handlers only touch atomics and make system calls.
@@ -63,8 +65,7 @@ pub fn slot() -> &'static Slot {
 /// does not know of; after its `fork` this has been done already.
 pub fn after_fork_child() {
     SLOT.set(None);
-    // SAFETY: no argument, cannot fail.
-    PROCESS.store(unsafe { libc::getpid() } as u32, Relaxed);
+    PROCESS.store(process(), Relaxed);
 }
 
 /// Null before [`start`]; then for good the shared page, or [`PRIVATE`] where there can be none.
@@ -111,8 +112,7 @@ fn spare() -> &'static Slot {
 /// harm: of several threads that begin at once, the first to be ready wins.
 #[cold]
 fn begin() {
-    // SAFETY: no argument, cannot fail.
-    if PROCESS.load(Relaxed) != unsafe { libc::getpid() } as u32 {
+    if PROCESS.load(Relaxed) != process() {
         // A child of vfork: the memory is its parent's, and its descriptors end with it.
         return;
     }
@@ -152,17 +152,11 @@ fn is_listening() -> bool {
     const ROW: u32 = 8;
     let mut free = 0;
     for fd in 0..1024 {
-        let (mut value, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
-        // SAFETY: both are places for the answer, of the length that is given; errno is always readable.
-        let (answer, error) = unsafe {
-            let value = (&raw mut value).cast();
-            let answer = libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN, value, &mut length);
-            (answer, *libc::__errno_location())
-        };
-        if answer == 0 && value != 0 {
-            return true;
+        match memory::is_listening(fd) {
+            Ok(true) => return true,
+            Err(Errno::BADF) => free += 1,
+            _ => free = 0,
         }
-        free = if answer != 0 && error == libc::EBADF { free + 1 } else { 0 };
         if free == ROW {
             break;
         }
@@ -377,9 +371,15 @@ fn add(counter: &AtomicU64, n: u64) {
 
 /// `pid << 32 | tid`, never 0.
 fn current_writer() -> u64 {
-    // SAFETY: both calls have no argument and cannot fail.
-    let (pid, tid) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
-    u64::from(pid as u32) << 32 | u64::from(tid as u32)
+    u64::from(process()) << 32 | u64::from(number(rustix::thread::gettid()))
+}
+
+fn process() -> u32 {
+    number(rustix::process::getpid())
+}
+
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
 }
 
 /// True when the writer's thread no longer exists. Wrong answers (another PID
@@ -408,9 +408,7 @@ fn errno_neutral<T>(work: impl FnOnce() -> T) -> T {
 
 /// Last component of the executable's path, or nothing where /proc is missing.
 fn program_name(path: &mut [u8]) -> &[u8] {
-    // SAFETY: the path is a NUL-terminated constant and the kernel writes at
-    // most `path.len()` bytes.
-    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
-    let path = &path[..usize::try_from(length).unwrap_or(0)];
+    let length = readlinkat_raw(CWD, c"/proc/self/exe", &mut *path).unwrap_or(0);
+    let path = &path[..length];
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
