@@ -38,7 +38,7 @@ impl Watch {
     }
 
     pub(crate) fn ns(&self) -> u64 {
-        let elapsed = self.started.map(|started| now() - started).unwrap_or_default();
+        let elapsed = self.started.map(|started| now().saturating_sub(started)).unwrap_or_default();
         elapsed.saturating_mul(self.weight)
     }
 }
