@@ -35,6 +35,7 @@ needs() {
 		test  program curl            curl
 		test  program h2load          nghttp2-client
 		test  program softhsm2-util   softhsm2
+		test  file    /usr/lib/x86_64-linux-gnu/libsocket_wrapper.so libsocket-wrapper
 		test  file    /usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so libengine-pkcs11-openssl
 		test  program valgrind        valgrind
 		test  program go              golang-go

@@ -139,7 +139,18 @@ impl Cage {
         builder.only(if is_old { &TLS12 } else { &TLS13 }).build()
     }
 
+    /// A server that answers.
     pub(crate) fn start(&self, animal: &Animal, side: Side) -> Caged {
+        let mut caged = self.launch(animal, side);
+        let scout = self.client(false);
+        wait::until(animal.name, || {
+            caged.lives(&self.pki) && matches!(visit(animal, &caged, &scout, 0), Visit::Answered(_))
+        });
+        caged
+    }
+
+    /// A server that may not have come to listen yet.
+    pub(crate) fn launch(&self, animal: &Animal, side: Side) -> Caged {
         let address = free_address();
         let fill = |text: &str| self.fill(text, address);
         for (name, text) in animal.files {
@@ -158,12 +169,7 @@ impl Cage {
         let log = fs::File::create(self.pki.dir().join("log")).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let mut caged = Caged { child, address };
-        let scout = self.client(false);
-        wait::until(animal.name, || {
-            caged.lives(&self.pki) && matches!(visit(animal, &caged, &scout, 0), Visit::Answered(_))
-        });
-        caged
+        Caged { child, address }
     }
 
     pub(crate) fn fill(&self, text: &str, address: SocketAddr) -> String {
@@ -207,7 +213,7 @@ impl Caged {
     }
 
     /// Nothing where the server has left the library alone, or put it into a child that has ended.
-    fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         let mut total = Counters::default();
         for page in hasten_telemetry::pages_of(self.child.id()).unwrap_or_default() {
             if let Ok(page) = page.read() {

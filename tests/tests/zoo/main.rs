@@ -21,3 +21,4 @@ mod providers;
 mod proxies;
 mod schedules;
 mod tongues;
+mod wrapped;
