@@ -36,15 +36,20 @@ function difference(found: number[], expected: number[]): number {
 }
 
 onEach('as many collections and as long as V8 traces', async (release, t) => {
-  // Nobody shall doubt which collections belong to the recording.
+  // The program is quiet behind the recording's begin and before its end, so nobody doubts which collections belong to it.
   const { lines, output } = await run(release, t, work(500, 1000), ['--trace-gc']);
-  const begin = lines[0]?.['at_ms'] as number;
-  const expected = traced(output).filter(({ at }) => at > begin);
-  const found = lines.filter(isCollection);
   const last = lines.at(-1);
+  const begin = lines[0]?.['at_ms'] as number;
+  const end = (last?.['at_ms'] as number) - 500;
+  const all = traced(output).filter(({ at }) => at > begin);
+  const expected = all.filter(({ at }) => at < end);
+  const collections = lines.filter(isCollection);
+  const found = collections.filter((line) => line['at_ms'] < end);
   assert.ok(expected.length > 10, output);
-  // One that happens while the program ends is counted, but no event tells of it.
-  assert.equal(found.length + last?.['dropped'], expected.length, output);
+  assert.equal(found.length, expected.length, output);
+  // One that happens while the program ends is counted, but no event tells of it; V8 may make another when nobody can count any more.
+  const heard = collections.length + last?.['dropped'];
+  assert.ok(heard >= expected.length && heard <= all.length, `${heard} of ${all.length}\n${output}`);
   assert.equal(last?.['events'], lines.length - 2);
   const off = difference(found.map((line) => line['pause_ms']), expected.map(({ pause }) => pause));
   assert.ok(off <= 0.1, `half of the pauses differ by ${off} or more`);
