@@ -3,9 +3,9 @@
 #![no_main]
 #![allow(dead_code, reason = "a module of the library, of which a part is used here")]
 
-#[path = "../../preload/tls/src/fds.rs"]
+#[path = "../../preload/tls/src/event_loop/fds.rs"]
 mod fds;
-#[path = "../../preload/tls/src/kernel.rs"]
+#[path = "../../preload/tls/src/event_loop/kernel.rs"]
 mod kernel;
 #[path = "../../preload/tls/tests/model/descriptors.rs"]
 mod model;

@@ -30,7 +30,7 @@ As long as what a preload library is for is not loaded, it stands by, in the slo
 tell it when to look again. With `HASTEN_DISABLE` it is in none.
 
 While handshakes are put aside, they run on before their thread calls a function of libc in which it could block, or from which
-it would not return. `preload/tls/src/blocking.rs` lists those functions; the original runs behind, with the caller's arguments.
+it would not return. `preload/tls/src/event_loop/blocking.rs` lists those functions; the original runs behind, with the caller's arguments.
 
 *Required*: without it the acceleration stays off. *Optional*: without it less is accelerated.
 ";

@@ -81,6 +81,20 @@ const LAYERS: [(&str, &[&str]); 23] = [
     ("xtask", &["hasten-evidence", "hasten-plan"]),
 ];
 
+/// Which modules of their crate these files may name; the first line that fits a file counts. What is not listed may name any.
+const MODULES: [(&str, &[&str]); 7] = [
+    // A slice runs any function: the coroutine knows neither what nor why.
+    ("preload/tls/src/handshake/slice.rs", &[]),
+    ("preload/tls/src/handshake/", &["config", "handshake", "hooks", "openssl", "runtime"]),
+    // What OpenSSL does is done in its place whether a handshake can be left or not, and whatever the server's event loop is.
+    ("preload/tls/src/openssl/", &["config", "hooks", "runtime", "start"]),
+    // What is known of descriptors comes from calls and from the kernel.
+    ("preload/tls/src/event_loop/fds.rs", &[]),
+    ("preload/tls/src/event_loop/kernel.rs", &[]),
+    ("preload/tls/src/event_loop/", &["handshake", "hooks", "openssl", "runtime"]),
+    ("preload/tls/src/host.rs", &["openssl"]),
+];
+
 /// Where `unsafe` may be written.
 const UNSAFE: [&str; 21] = [
     "bench/src/gzip/worker/abi.rs", // calls zlib as a C program does
@@ -119,6 +133,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
         broken.extend(dependencies(workspace, package));
         broken.extend(unsafe_code(workspace, package)?);
         broken.extend(servers(workspace, package)?);
+        broken.extend(modules(workspace, package)?);
     }
     if broken.is_empty() { Ok(()) } else { Err(Error::Rules(broken)) }
 }
@@ -137,6 +152,63 @@ fn dependencies(workspace: &Workspace, package: &Package) -> Vec<String> {
             format!("{} must not depend on {name}: docs/architecture.md says which way", package.name)
         })
         .collect()
+}
+
+/// Only the modules that [`MODULES`] says.
+fn modules(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
+    let mut broken = Vec::new();
+    for file in rust_files(&package.directory().join("src"))? {
+        let name = workspace.relative(&file).to_string_lossy();
+        let Some((_, allowed)) = MODULES.iter().find(|(prefix, _)| name.starts_with(prefix)) else {
+            continue;
+        };
+        let code = Source::product(&read(&file)?).code;
+        broken.extend(modules_named(&code).filter(|(_, module)| !allowed.contains(module)).map(
+            |(line, module)| {
+                format!("{name}:{line}: must not name `{module}`: docs/architecture.md says why")
+            },
+        ));
+    }
+    Ok(broken)
+}
+
+/// The modules at the root of the crate that code names, each with its line.
+fn modules_named(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    const ROOT: &str = "crate::";
+    code.match_indices(ROOT).flat_map(move |(at, _)| {
+        let line = code[..at].matches('\n').count() + 1;
+        let path = &code[at + ROOT.len()..];
+        let paths: Vec<_> = match path.strip_prefix('{') {
+            Some(list) => split_list(list),
+            None => vec![path],
+        };
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        paths.into_iter().map(move |path| {
+            let path = path.trim_start();
+            (line, path.split(|c| !is_word(c)).next().unwrap_or(path))
+        })
+    })
+}
+
+/// What stands between commas up to the brace that closes the list, lists in it apart.
+fn split_list(list: &str) -> Vec<&str> {
+    let (mut depth, mut begin, mut parts) = (0, 0, Vec::new());
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            '}' | ',' if depth == 0 => {
+                parts.push(&list[begin..at]);
+                begin = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts
 }
 
 /// `unsafe` only where it is allowed, and crates without any say so to the compiler.
@@ -229,6 +301,18 @@ mod tests {
                 assert!(below, "{name} may depend on {dependency}, which does not stand before it");
             }
         }
+    }
+
+    #[test]
+    fn modules_are_found_however_they_are_named() {
+        let found = |text: &str| modules_named(text).map(|(_, module)| module.to_owned()).collect::<Vec<_>>();
+        assert_eq!(found("use crate::fds;\npub(crate) fn f() { crate::turn::waits(); }"), ["fds", "turn"]);
+        assert_eq!(
+            found("use crate::{\n    config, openssl::{self, Ssl}, hooks::{a, b},\n};"),
+            ["config", "openssl", "hooks"]
+        );
+        assert_eq!(modules_named("\n\ncrate::runtime::Runtime").collect::<Vec<_>>(), [(3, "runtime")]);
+        assert_eq!(found("use super::kernel; use std::io;"), [""; 0]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use crate::keys::{Count, WRITER};
+use crate::openssl::keys::{Count, WRITER};
 use crate::runtime::{ENDED, Ended};
 
 type Held = (Option<MutexGuard<'static, Ended>>, Option<MutexGuard<'static, Count>>);

@@ -7,8 +7,14 @@
 //! state machine is in the middle of a step: reads and writes answer "want
 //! read", and `SSL_free` first lets the handshake fail.
 //!
-//! A suspended handshake is a loan: `loans.rs` calls it in before its thread
+//! A suspended handshake is a loan: `event_loop/loans.rs` calls it in before its thread
 //! blocks anywhere, so nobody ever waits for one.
+
+pub(crate) mod calls;
+pub(crate) mod cancel;
+pub(crate) mod ready;
+pub(crate) mod slice;
+pub(crate) mod suspension;
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
@@ -21,13 +27,13 @@ use hasten_batch::Buffers;
 use hasten_guard::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::errors::Errors;
+use self::slice::Slice;
+use crate::event_loop::{fds, kernel};
 use crate::hooks::original;
+use crate::openssl::errors::Errors;
 use crate::openssl::*;
 use crate::runtime::{Operation, Runtime, SUSPENDED, count_suspended};
-use crate::slice::{self, Slice};
-use crate::{fds, kernel};
-use crate::{start, suspension};
+use crate::start;
 
 pub(crate) type HandshakeFn = unsafe extern "C" fn(*mut Ssl) -> c_int;
 pub(crate) type EarlyDataFn = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;

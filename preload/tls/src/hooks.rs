@@ -8,11 +8,10 @@ use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use hasten_hook::exec;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, sockaddr, socklen_t, timespec, timeval};
 
+use crate::event_loop::{blocking, epoll, fdcalls, loans, locks};
+use crate::handshake::{self, calls, cancel, suspension};
 use crate::openssl::*;
-use crate::{
-    blocking, calls, cancel, epoll, exchange, fdcalls, fetch, handshake, kdf, loans, locks, random,
-    shortcuts, sign, suspension, tickets,
-};
+use crate::openssl::{exchange, fetch, kdf, random, shortcuts, sign, tickets};
 
 hasten_hook::slots! {
     table HOOKS;

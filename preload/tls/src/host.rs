@@ -2,7 +2,7 @@
 
 use hasten_batch::Host;
 
-use crate::{digest, random};
+use crate::openssl::{digest, random};
 
 pub(crate) struct OpenSsl;
 

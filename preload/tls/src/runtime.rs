@@ -5,8 +5,8 @@
 //! [`Operation`] to the batch of its thread and is left ([`Runtime::submit`]).
 //! Eight of a kind run at once as soon as the eighth is queued; fewer when the
 //! event loop has nothing else to do. Handshakes whose operation is answered
-//! are reported to the server as readable (`epoll.rs`), and go on when it
-//! calls into libssl again, or before the thread blocks (`loans.rs`).
+//! are reported to the server as readable (`event_loop/epoll.rs`), and go on when it
+//! calls into libssl again, or before the thread blocks (`event_loop/loans.rs`).
 //!
 //! Everything is in cells: slices re-enter, so no `&mut` may be held across
 //! a call of one.
@@ -21,17 +21,15 @@ use hasten_batch::{Request, Verdict, Waker, device};
 use hasten_telemetry::{Event, Reason, slot};
 
 use crate::config;
-use crate::exchange::Exchange;
-use crate::fds;
-use crate::handshake::{Handshake, State};
+use crate::event_loop::fds;
+use crate::event_loop::turn::Turn;
+use crate::handshake::ready::ReadyRing;
+use crate::handshake::{Handshake, State, slice, suspension};
 use crate::host::OpenSsl;
 use crate::openssl::Ssl;
-use crate::ready::ReadyRing;
-use crate::sign::SigningSlot;
-use crate::slice;
-use crate::suspension;
-use crate::tickets::Tickets;
-use crate::turn::Turn;
+use crate::openssl::exchange::Exchange;
+use crate::openssl::sign::SigningSlot;
+use crate::openssl::tickets::Tickets;
 
 /// Handshakes a thread may have suspended at once, at two or three kilobytes
 /// of frames each; beyond, operations run at once.

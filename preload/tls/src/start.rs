@@ -7,12 +7,11 @@ use hasten_batch::device;
 use hasten_hook::{Interposer, Library, Told, exec};
 use hasten_telemetry::{Doubt, EngineClass, Reason, slot};
 
+use crate::event_loop::{blocking, fds, locks};
+use crate::handshake::{slice, suspension};
+use crate::openssl::{exchange, keys, providers, random, shortcuts};
 use crate::runtime::Runtime;
-use crate::suspension;
-use crate::{
-    blocking, config, exchange, fds, forks, handshake, hooks, keys, locks, openssl, providers, random,
-    shortcuts, slice,
-};
+use crate::{config, forks, handshake, hooks, openssl};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]

@@ -2,9 +2,9 @@
 
 #![allow(dead_code, reason = "a module of the library, of which a part is used here")]
 
-#[path = "../src/fds.rs"]
+#[path = "../src/event_loop/fds.rs"]
 mod fds;
-#[path = "../src/kernel.rs"]
+#[path = "../src/event_loop/kernel.rs"]
 mod kernel;
 #[path = "model/descriptors.rs"]
 mod model;

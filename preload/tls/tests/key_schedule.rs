@@ -2,14 +2,14 @@
 
 #![allow(dead_code, unused_imports, reason = "modules of the library, of which a part is used here")]
 
-#[path = "../src/digest.rs"]
+#[path = "../src/openssl/abi.rs"]
+mod abi;
+#[path = "../src/openssl/digest.rs"]
 mod digest;
-#[path = "../src/key_schedule.rs"]
+#[path = "../src/openssl/key_schedule.rs"]
 mod key_schedule;
 #[path = "model/key_schedule.rs"]
 mod model;
-#[path = "../src/openssl.rs"]
-mod openssl;
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -13,9 +13,10 @@ use hasten_hook::{By, Hook, Library, before};
 use libc::{FILE, socklen_t};
 use rustix::event::PollFlags;
 
+use super::{fdcalls, fds, kernel, loans};
+use crate::handshake::slice;
 use crate::openssl::Ssl;
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::{fdcalls, fds, kernel, loans, slice};
 
 pub(crate) use self::table::{BLOCKING, LOOKING, ONCE, TOUCHING};
 

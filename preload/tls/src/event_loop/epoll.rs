@@ -9,13 +9,12 @@ use hasten_guard::clock::{now, thread_cpu_ns};
 use hasten_telemetry::{Doubt, Event, slot};
 use libc::{epoll_event, sigset_t};
 
-use crate::fds::{self, Registration};
-use crate::handshake::State;
+use super::fds::{self, Registration};
+use super::loans;
+use super::turn::waits;
+use crate::handshake::{State, suspension};
 use crate::hooks::original;
-use crate::loans;
 use crate::runtime::Runtime;
-use crate::suspension;
-use crate::turn::waits;
 
 type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
 type Wait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;

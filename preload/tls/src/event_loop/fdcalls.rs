@@ -7,9 +7,9 @@ use libc::{sockaddr, socklen_t};
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::{blocking, fds, loans};
+use crate::handshake::suspension;
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::suspension;
-use crate::{blocking, fds, loans};
 
 type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
 type Accept = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;

@@ -26,7 +26,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsiz
 use libc::{c_int, epoll_event};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use crate::kernel;
+use super::kernel;
 
 /// Descriptors above this are left alone (and counted as not polled).
 const CAPACITY: usize = 1 << 20;

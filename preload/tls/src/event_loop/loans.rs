@@ -19,12 +19,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use hasten_telemetry::{Doubt, Event, Reason, slot};
 use libc::{fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
-use crate::handshake::{Handshake, State};
+use super::{epoll, fds, kernel};
+use crate::handshake::{Handshake, State, slice, suspension};
 use crate::hooks::original;
+use crate::openssl::errors::Errors;
 use crate::openssl::*;
-use crate::runtime::{Runtime, SUSPENDED};
-use crate::suspension;
-use crate::{epoll, fds, kernel, slice};
+use crate::runtime::{Runtime, SUSPENDED, count_suspended};
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
@@ -96,7 +96,7 @@ impl Runtime {
             // where it would have ended.
             let mut cancellable = 0;
             pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut cancellable);
-            let before = crate::errors::Errors::default();
+            let before = Errors::default();
             before.take();
             let outer = self.is_calling_in.replace(true);
             if !is_connected {
@@ -139,7 +139,7 @@ impl Runtime {
     /// Another thread has taken the result, and perhaps freed the SSL.
     fn retire(&self, handshake: &Handshake) {
         self.ready.forget(handshake);
-        crate::runtime::count_suspended(handshake, false);
+        count_suspended(handshake, false);
         self.release(handshake);
     }
 

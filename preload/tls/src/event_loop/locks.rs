@@ -14,7 +14,7 @@ use hasten_hook::{Library, Original, c_name};
 use libc::timespec;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::blocking;
+use super::blocking;
 use crate::runtime::{Runtime, SUSPENDED};
 
 type Lock = unsafe extern "C" fn(*mut c_void) -> c_int;

@@ -11,8 +11,9 @@
 use core::cell::Cell;
 use core::ffi::c_int;
 
+use super::fds;
+use crate::handshake::suspension;
 use crate::openssl::Ssl;
-use crate::{fds, suspension};
 
 thread_local! {
     /// The epoll instance in which this thread last really waited, and did not just ask.

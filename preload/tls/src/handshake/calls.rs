@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use hasten_telemetry::Doubt;
 
+use super::suspension;
 use crate::handshake::{Call, HandshakeFn, drive, set_would_block, share, suspended};
 use crate::openssl::*;
 use crate::runtime::Runtime;
-use crate::suspension;
 
 pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
     // SAFETY: the server's call. A handshake of another thread cannot be ended from here, so that calls it

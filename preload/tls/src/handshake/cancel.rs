@@ -11,8 +11,8 @@ use core::ffi::c_void;
 
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::errors::Errors;
 use crate::handshake::{Handshake, State};
+use crate::openssl::errors::Errors;
 use crate::openssl::*;
 use crate::runtime::Runtime;
 

@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use hasten_crypto::encoding::pkcs1::DigestKind;
 use hasten_crypto::{Hash, wipe};
 
-use crate::openssl::*;
+use super::abi::*;
 
 /// A digest that TLS signs with or derives keys with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,27 +19,29 @@ pub(crate) enum Digest {
 }
 
 /// Runs generic code with the hash type of a [`Digest`].
+///
+/// Its users are the neighbours of this module.
 macro_rules! with_hash {
     ($digest:expr, $H:ident => $body:expr) => {
         match $digest {
-            $crate::digest::Digest::Sha1 => {
-                type $H = $crate::digest::Sha1;
+            super::digest::Digest::Sha1 => {
+                type $H = super::digest::Sha1;
                 $body
             }
-            $crate::digest::Digest::Sha224 => {
-                type $H = $crate::digest::Sha224;
+            super::digest::Digest::Sha224 => {
+                type $H = super::digest::Sha224;
                 $body
             }
-            $crate::digest::Digest::Sha256 => {
-                type $H = $crate::digest::Sha256;
+            super::digest::Digest::Sha256 => {
+                type $H = super::digest::Sha256;
                 $body
             }
-            $crate::digest::Digest::Sha384 => {
-                type $H = $crate::digest::Sha384;
+            super::digest::Digest::Sha384 => {
+                type $H = super::digest::Sha384;
                 $body
             }
-            $crate::digest::Digest::Sha512 => {
-                type $H = $crate::digest::Sha512;
+            super::digest::Digest::Sha512 => {
+                type $H = super::digest::Sha512;
                 $body
             }
         }

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_ulong};
 use core::ptr::null;
 use std::ffi::CString;
 
-use crate::openssl::*;
+use super::abi::*;
 
 /// Errors in the order in which they were raised.
 #[derive(Default)]

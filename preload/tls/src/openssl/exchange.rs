@@ -18,10 +18,10 @@ use hasten_crypto::{Curve, Group, wipe};
 use hasten_guard::clock::now;
 use hasten_telemetry::slot;
 
+use super::abi::*;
+use super::shortcuts::{self, Stand, is_stand_in};
 use crate::hooks::original;
-use crate::openssl::*;
 use crate::runtime::Runtime;
-use crate::shortcuts::{self, Stand, is_stand_in};
 
 /// EVP_PKEYs a thread keeps for each group, at some 700 bytes each. libssl
 /// holds two per connection for its life, so many come and go at once.

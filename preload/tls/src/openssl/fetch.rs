@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use hasten_hook::Original;
 use hasten_telemetry::{Event, slot};
 
-use crate::openssl::*;
+use super::abi::*;
+use super::shortcuts;
 use crate::runtime::Runtime;
-use crate::shortcuts;
 
 /// An algorithm and, once fetched, a reference to it that is kept for ever.
 pub(crate) struct Cached<T: 'static> {

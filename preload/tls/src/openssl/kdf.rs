@@ -9,10 +9,10 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use hasten_crypto::kdf;
 use hasten_telemetry::{Event, slot};
 
-use crate::digest::{Digest, with_hash};
-use crate::openssl::*;
+use super::abi::*;
+use super::digest::{Digest, with_hash};
+use super::{fetch, key_schedule, shortcuts};
 use crate::runtime::Runtime;
-use crate::{fetch, key_schedule, shortcuts};
 
 type DeriveFn = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
 

@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_int};
 
 use hasten_crypto::{Hash, MAX_OUTPUT, kdf, wipe};
 
-use crate::digest::{Digest, with_hash};
-use crate::openssl::Param;
+use super::abi::Param;
+use super::digest::{Digest, with_hash};
 
 const EXTRACT_ONLY: c_int = 1;
 const EXPAND_ONLY: c_int = 2;

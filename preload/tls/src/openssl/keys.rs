@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use hasten_crypto::{Curve, EcKey, RsaKey, RsaParts, wipe};
 use hasten_telemetry::Reason;
 
-use crate::digest::Digest;
-use crate::openssl::*;
+use super::abi::*;
+use super::digest::Digest;
 
 /// Certificates a process can have accelerated; the table is then a quarter full.
 const MAX_KEYS: usize = 16 << 10;

@@ -6,7 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
-use crate::openssl::*;
+use super::abi::*;
 
 type Fetch = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
 type Provided = unsafe extern "C" fn(*const c_void) -> *const Provider;

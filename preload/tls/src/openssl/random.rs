@@ -5,9 +5,10 @@ use core::ffi::{c_int, c_uint, c_void};
 use hasten_hook::{Library, Original};
 use hasten_telemetry::{Event, slot};
 
-use crate::openssl::{LibCtx, RAND_priv_bytes};
+use super::abi::{LibCtx, RAND_priv_bytes};
+use super::shortcuts;
+use crate::hooks;
 use crate::runtime::Runtime;
-use crate::{hooks, shortcuts};
 
 type Method = unsafe extern "C" fn() -> *const c_void;
 

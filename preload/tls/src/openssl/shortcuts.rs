@@ -12,9 +12,10 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
+use super::abi::*;
+use super::digest;
+use crate::config;
 use crate::hooks::original;
-use crate::openssl::*;
-use crate::{config, digest};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static STAND_INS: [AtomicPtr<EvpPkeyCtx>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
@@ -80,7 +81,7 @@ pub(crate) unsafe fn context_free(original: unsafe extern "C" fn(*mut EvpPkeyCtx
     let ours =
         [Stand::Sign, Stand::Generate, Stand::Derive].into_iter().any(|stand| is_stand_in(context, stand));
     if ours {
-        crate::exchange::context_freed(context);
+        super::exchange::context_freed(context);
     } else {
         // SAFETY: the caller's own context.
         unsafe { original(context) }

@@ -14,13 +14,14 @@ use hasten_crypto::{EcKey, MAX_OUTPUT, RsaKey, encoding};
 use hasten_guard::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::digest::{self, Digest, with_hash};
+use super::abi::*;
+use super::digest::{self, Digest, with_hash};
+use super::keys::{self, Key};
+use super::random;
+use super::shortcuts::{self, Stand};
+use crate::config;
 use crate::hooks::original;
-use crate::keys::{self, Key};
-use crate::openssl::*;
 use crate::runtime::Runtime;
-use crate::shortcuts::{self, Stand};
-use crate::{config, random};
 
 /// A signature that libssl has set up but not yet asked for. One per thread:
 /// nothing suspends a handshake between the two.

@@ -12,10 +12,10 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_long, c_void};
 use core::ptr::null_mut;
 
+use super::abi::*;
+use super::shortcuts;
 use crate::hooks::original;
-use crate::openssl::*;
 use crate::runtime::Runtime;
-use crate::shortcuts;
 
 /// The tickets that this call of the server is sending.
 pub(crate) struct Tickets {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use hasten_hook::{Library, Original};
 
+use crate::abi::Param;
 use crate::key_schedule;
-use crate::openssl::Param;
 
 /// The parameters that libssl gives, in its order; the input says what becomes of each.
 const TLS13: [Template; 6] = [

@@ -1,0 +1,19 @@
+//! OpenSSL's side: its interface, and what is done in its place.
+//!
+//! Nothing here knows that a handshake can be left in the middle, or what an event loop is.
+
+mod abi;
+pub(crate) mod digest;
+pub(crate) mod errors;
+pub(crate) mod exchange;
+pub(crate) mod fetch;
+pub(crate) mod kdf;
+pub(crate) mod key_schedule;
+pub(crate) mod keys;
+pub(crate) mod providers;
+pub(crate) mod random;
+pub(crate) mod shortcuts;
+pub(crate) mod sign;
+pub(crate) mod tickets;
+
+pub(crate) use abi::*;
