@@ -85,6 +85,7 @@ needs() {
 		zoo   file    /usr/lib/squid/security_file_certgen squid-openssl
 		zoo   program pgbouncer       pgbouncer
 		zoo   program turnserver      coturn
+		zoo   file    /usr/lib/uwsgi/plugins/http_plugin.so uwsgi-core
 		zoo   program nsd             nsd
 		zoo   program znc             znc
 		zoo   program proftpd         proftpd-core

@@ -86,6 +86,22 @@ pub(crate) const PGBOUNCER: Animal = Animal {
     ..POSTGRESQL
 };
 
+/// Its router for HTTPS: epoll, and handshakes that `SSL_read` does alone.
+const UWSGI: Animal = Animal {
+    name: "uwsgi",
+    program: "uwsgi-core",
+    package: "uwsgi-core",
+    arguments: &[
+        "--plugins=http",
+        "--https=127.0.0.1:{port},{chain},{key}",
+        "--http-to=127.0.0.1:{back}",
+        "--http-processes=1",
+        "--master",
+        "--die-on-term",
+    ],
+    ..NOTHING
+};
+
 pub(crate) const UNPRIVILEGED: (&str, &str) = ("unprivileged.sh", include_str!("../../zoo/unprivileged.sh"));
 
 zoo! {
@@ -99,4 +115,6 @@ zoo! {
     squid => SQUID;
     #[ignore = "a part of `make zoo`"]
     pgbouncer => PGBOUNCER;
+    #[ignore = "a part of `make zoo`"]
+    uwsgi => UWSGI;
 }
