@@ -58,7 +58,7 @@ pub(crate) fn has_one_thread() -> bool {
 pub(crate) fn is_ready(fd: c_int, event: PollFlags) -> bool {
     let Some(fd) = borrowed(fd) else { return false };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // Who cannot ask goes on as if it were so.
+    // An error counts as ready: the caller then makes its call and gets the error itself.
     poll(&mut [PollFd::from_borrowed_fd(fd, event)], Some(&now)) != Ok(0)
 }
 

@@ -128,8 +128,8 @@ unsafe fn take_or_call_in(original: Lock, timed: TimedLock, expired: c_int, lock
 
 /// The time of day, by which these functions wait, and a little.
 ///
-/// It is the kernel's that counts. Another preloaded library may have another idea of it, and takes a lock to tell that:
-/// asked here, it would ask for ever.
+/// The kernel decides by its own clock. A preloaded library that wraps `clock_gettime` may report another time, and may take
+/// a lock to do so, which would lead back here without end.
 fn after(pause_ns: i64) -> timespec {
     let time = clock_gettime(ClockId::Realtime);
     let ns = time.tv_nsec + pause_ns;
