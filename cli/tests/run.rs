@@ -148,7 +148,7 @@ fn dry_run_shows_every_reason_and_starts_nothing() {
     the same by hand:
     "#);
     // Nothing else, so that it can be piped.
-    insta::assert_snapshot!(place.stdout(&assert), @r"LD_PRELOAD=[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so NODE_OPTIONS='--require [PLACE]/node/register.js' ./server 7 'two words' 'it'\''s'");
+    insta::assert_snapshot!(place.stdout(&assert), @r#"LD_PRELOAD=[PLACE]/libhasten_tls.so:[PLACE]/libhasten_gzip.so NODE_OPTIONS='--require [PLACE]/node/register.js' ./server 7 'two words' "it's""#);
 }
 
 #[test]

@@ -287,10 +287,5 @@ fn by_hand(plan: &Plan, command: &[OsString]) -> String {
 /// For a POSIX shell.
 fn quote(word: &OsStr) -> String {
     let word = word.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    shlex::try_quote(&word).expect("no argument has a NUL").into_owned()
 }
