@@ -43,10 +43,7 @@ fn undo(journal: &Path, system: &System) -> Vec<Replayed> {
     let failed =
         |error: io::Error| vec![Replayed::Failed { journal: journal.to_owned(), why: error.to_string() }];
     // Held until the end: another hasten that starts now leaves it to this one.
-    let Ok(lock) = File::open(journal) else { return Vec::new() };
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Vec::new();
-    }
+    let Some(_lock) = Lock::of(journal) else { return Vec::new() };
     let content = match file::read(journal) {
         Ok(content) => content,
         // Another one was faster.
@@ -69,6 +66,24 @@ fn undo(journal: &Path, system: &System) -> Vec<Replayed> {
         }
     }
     remove(journal, replayed)
+}
+
+/// A journal that nobody else replays meanwhile.
+struct Lock(File);
+
+impl Lock {
+    fn of(journal: &Path) -> Option<Self> {
+        let file = File::open(journal).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(Self(file))
+    }
+}
+
+impl Drop for Lock {
+    /// Closing it would not do: a child that another thread has just forked has the file open, too, until it executes its program.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 /// What comes before it in the journal waits for the next try: changes are undone in reverse order or not at all.
