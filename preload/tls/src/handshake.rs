@@ -21,7 +21,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32};
 
 use hasten_batch::Buffers;
 use hasten_guard::clock::now;
@@ -31,6 +31,7 @@ use self::slice::Slice;
 use crate::event_loop::{fds, kernel};
 use crate::hooks::original;
 use crate::openssl::errors::Errors;
+use crate::openssl::ex_data::ExIndex;
 use crate::openssl::*;
 use crate::runtime::{Operation, Runtime, SUSPENDED, count_suspended};
 use crate::start;
@@ -592,7 +593,7 @@ pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     if SUSPENDED.load(Relaxed) == 0 || ssl.is_null() {
         return None;
     }
-    let index = EX_INDEX.load(Relaxed);
+    let index = EX_INDEX.get();
     if index < 0 {
         return None;
     }
@@ -613,14 +614,14 @@ const SHARED: *mut Handshake = core::ptr::without_provenance_mut(1);
 /// Whether another reference to the SSL was taken.
 unsafe fn is_shared(ssl: *const Ssl) -> bool {
     // SAFETY: as `suspended`.
-    unsafe { SSL_get_ex_data.get()(ssl, EX_INDEX.load(Relaxed)) == SHARED.cast() }
+    unsafe { SSL_get_ex_data.get()(ssl, EX_INDEX.get()) == SHARED.cast() }
 }
 
 /// Notes that an SSL gets another owner.
 pub(crate) unsafe fn share(ssl: *mut Ssl) {
     // SAFETY: as `suspended`.
     unsafe {
-        if EX_INDEX.load(Relaxed) < 0 {
+        if EX_INDEX.get() < 0 {
             return;
         }
         match suspended(ssl) {
@@ -630,26 +631,17 @@ pub(crate) unsafe fn share(ssl: *mut Ssl) {
     }
 }
 
-static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
+static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_SSL);
 
 /// Remembers, or forgets, the suspended handshake of an SSL.
 pub(crate) unsafe fn attach(ssl: *mut Ssl, handshake: *mut Handshake) -> bool {
     // SAFETY: the index is registered for SSLs without callbacks.
-    unsafe { SSL_set_ex_data.get()(ssl, EX_INDEX.load(Relaxed), handshake.cast()) == 1 }
+    unsafe { SSL_set_ex_data.get()(ssl, EX_INDEX.get(), handshake.cast()) == 1 }
 }
 
 /// Reserves the slot in which an SSL carries its suspended handshake.
 pub(crate) fn reserve_ex_data() -> bool {
-    use core::ptr::null;
-    if EX_INDEX.load(Relaxed) >= 0 {
-        return true;
-    }
-    // SAFETY: nothing is to be freed; libcrypto serialises this call.
-    let index =
-        unsafe { CRYPTO_get_ex_new_index.get()(EX_INDEX_SSL, 0, null_mut(), null(), Some(not_copied), None) };
-    // Two threads may both get here: one index is then unused.
-    let _ = EX_INDEX.compare_exchange(-1, index, Relaxed, Relaxed);
-    EX_INDEX.load(Relaxed) >= 0
+    EX_INDEX.reserve(None)
 }
 
 /// The connection's descriptor, if the SSL reads from one directly.

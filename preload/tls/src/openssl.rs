@@ -5,6 +5,7 @@
 mod abi;
 pub(crate) mod digest;
 pub(crate) mod errors;
+pub(crate) mod ex_data;
 pub(crate) mod exchange;
 pub(crate) mod fetch;
 pub(crate) mod kdf;

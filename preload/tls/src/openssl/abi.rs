@@ -104,21 +104,6 @@ pub(crate) type ExFree =
 pub(crate) type ExDup =
     unsafe extern "C" fn(*mut ExData, *const ExData, *mut *mut c_void, c_int, c_long, *mut c_void) -> c_int;
 
-/// A copy of an object does not share what is attached to it: without this
-/// libcrypto would copy the pointer, and free it twice.
-pub(crate) unsafe extern "C" fn not_copied(
-    _: *mut ExData,
-    _: *const ExData,
-    attached: *mut *mut c_void,
-    _: c_int,
-    _: c_long,
-    _: *mut c_void,
-) -> c_int {
-    // SAFETY: libcrypto's variable, which it will attach to the copy.
-    unsafe { attached.write(core::ptr::null_mut()) };
-    1
-}
-
 /// What SSL_CTX_set_info_callback takes.
 pub(crate) type InfoFn = unsafe extern "C" fn(*const Ssl, c_int, c_int);
 

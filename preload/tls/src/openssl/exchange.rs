@@ -11,7 +11,6 @@
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use hasten_batch::{Request, Verdict};
 use hasten_crypto::{Curve, Group, wipe};
@@ -19,6 +18,7 @@ use hasten_guard::clock::now;
 use hasten_telemetry::slot;
 
 use super::abi::*;
+use super::ex_data::ExIndex;
 use super::shortcuts::{self, Stand, is_stand_in};
 use crate::hooks::original;
 use crate::runtime::Runtime;
@@ -27,7 +27,7 @@ use crate::runtime::Runtime;
 /// holds two per connection for its life, so many come and go at once.
 const STOCK: usize = 512;
 
-static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
+static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 
 /// What an EVP_PKEY of ours carries in its ex_data.
 struct Tag {
@@ -74,21 +74,7 @@ enum Generate {
 }
 
 pub(crate) fn init() -> bool {
-    if EX_INDEX.load(Relaxed) < 0 {
-        // SAFETY: no new callback; `forget` has the prototype of CRYPTO_EX_free.
-        let index = unsafe {
-            CRYPTO_get_ex_new_index.get()(
-                EX_INDEX_EVP_PKEY,
-                0,
-                null_mut(),
-                null(),
-                Some(not_copied),
-                Some(forget),
-            )
-        };
-        let _ = EX_INDEX.compare_exchange(-1, index, Relaxed, Relaxed);
-    }
-    EX_INDEX.load(Relaxed) >= 0
+    EX_INDEX.reserve(Some(forget))
 }
 
 unsafe extern "C" fn forget(
@@ -108,7 +94,7 @@ unsafe extern "C" fn forget(
 
 impl Tag {
     unsafe fn of<'a>(pkey: *const EvpPkey) -> Option<&'a Tag> {
-        let index = EX_INDEX.load(Relaxed);
+        let index = EX_INDEX.get();
         if pkey.is_null() || index < 0 {
             return None;
         }
@@ -215,7 +201,7 @@ unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
             private: Cell::new([0; Group::MAX_PRIVATE]),
             has_private: Cell::new(false),
         }));
-        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.load(Relaxed), tag.cast()) != 1 {
+        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), tag.cast()) != 1 {
             drop(Box::from_raw(tag));
             original::EVP_PKEY_free.get()(pkey);
             return None;

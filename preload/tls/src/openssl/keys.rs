@@ -6,15 +6,16 @@
 //! without locks, because every handshake of every thread looks here.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
-use core::ptr::{null, null_mut};
+use core::ptr::null_mut;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use hasten_crypto::{Curve, EcKey, RsaKey, RsaParts, wipe};
 use hasten_telemetry::Reason;
 
 use super::abi::*;
 use super::digest::Digest;
+use super::ex_data::ExIndex;
 
 /// Certificates a process can have accelerated; the table is then a quarter full.
 const MAX_KEYS: usize = 16 << 10;
@@ -49,7 +50,7 @@ impl Entry {
 static TABLE: [Slot; SLOTS] =
     [const { Slot { pkey: AtomicPtr::new(null_mut()), entry: AtomicPtr::new(null_mut()) } }; SLOTS];
 pub(crate) static WRITER: Mutex<Count> = Mutex::new(0);
-static EX_INDEX: AtomicI32 = AtomicI32::new(-1);
+static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 
 /// How many keys there are.
 pub(crate) type Count = usize;
@@ -64,22 +65,7 @@ const REMOVED: *mut EvpPkey = core::ptr::without_provenance_mut(1);
 
 /// Registers for the end of keys; false if libcrypto has no room.
 pub(crate) fn init() -> bool {
-    if EX_INDEX.load(Ordering::Relaxed) >= 0 {
-        return true;
-    }
-    // SAFETY: no new callback; `forget` has the prototype of CRYPTO_EX_free.
-    let index = unsafe {
-        CRYPTO_get_ex_new_index.get()(
-            EX_INDEX_EVP_PKEY,
-            0,
-            null_mut(),
-            null(),
-            Some(not_copied),
-            Some(forget),
-        )
-    };
-    let _ = EX_INDEX.compare_exchange(-1, index, Ordering::Relaxed, Ordering::Relaxed);
-    index >= 0
+    EX_INDEX.reserve(Some(forget))
 }
 
 /// What is known of an EVP_PKEY; it is read out at the first call.
@@ -89,7 +75,7 @@ pub(crate) fn init() -> bool {
 /// The EVP_PKEY is alive and stays so while the result is used: an SSL that
 /// signs with it holds a reference.
 pub(crate) unsafe fn find<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
-    if pkey.is_null() || EX_INDEX.load(Ordering::Relaxed) < 0 {
+    if pkey.is_null() || EX_INDEX.get() < 0 {
         return None;
     }
     for slot in probe(pkey) {
@@ -152,7 +138,7 @@ unsafe fn insert<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
     // SAFETY: the caller keeps the EVP_PKEY alive; the ex_data index is ours.
     unsafe {
         let entry = Box::into_raw(Box::new(Entry { key: read(pkey), signs_with: AtomicU32::new(0) }));
-        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.load(Ordering::Relaxed), entry.cast()) != 1 {
+        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), entry.cast()) != 1 {
             drop(Box::from_raw(entry));
             return None;
         }
