@@ -135,6 +135,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
         broken.extend(servers(workspace, package)?);
         broken.extend(modules(workspace, package)?);
     }
+    broken.extend(lines_about_nothing(workspace));
     if broken.is_empty() { Ok(()) } else { Err(Error::Rules(broken)) }
 }
 
@@ -163,6 +164,9 @@ fn modules(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Erro
             continue;
         };
         let code = Source::product(&read(&file)?).code;
+        if code.contains("super::super::") {
+            broken.push(format!("{name}: name modules from `crate::` on, not by `super::super::`"));
+        }
         broken.extend(modules_named(&code).filter(|(_, module)| !allowed.contains(module)).map(
             |(line, module)| {
                 format!("{name}:{line}: must not name `{module}`: docs/architecture.md says why")
@@ -170,6 +174,12 @@ fn modules(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Erro
         ));
     }
     Ok(broken)
+}
+
+/// A line of [`MODULES`] whose files have moved would check nothing.
+fn lines_about_nothing(workspace: &Workspace) -> impl Iterator<Item = String> {
+    let gone = MODULES.iter().map(|(path, _)| *path).filter(|path| !workspace.root.join(path).exists());
+    gone.map(|path| format!("xtask/src/layering.rs: there is no {path}"))
 }
 
 /// The modules at the root of the crate that code names, each with its line.

@@ -1,6 +1,7 @@
 //! OpenSSL's side: its interface, and what is done in its place.
 //!
-//! Nothing here knows that a handshake can be left in the middle, or what an event loop is.
+//! What can be batched goes to the thread's `Runtime`, which may leave the handshake until the result is there. Nothing here
+//! names that handshake, or an event loop.
 
 mod abi;
 pub(crate) mod digest;

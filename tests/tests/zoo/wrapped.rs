@@ -45,7 +45,7 @@ fn visits(cage: &Cage, animal: &Animal, side: Side, preload: &str) -> (String, u
     clients.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("zoo/wrapped.py"));
     clients.args([usize::from(caged.address.port()), THREADS, VISITS].map(|number| number.to_string()));
     without_library(&mut clients);
-    // The clients have another address than the server, or its port might be taken for one of theirs.
+    // Interface 10: on the server's own, the wrapper could give a client the server's port.
     clients
         .env("SOCKET_WRAPPER_DIR", network)
         .env("SOCKET_WRAPPER_DEFAULT_IFACE", "10")
