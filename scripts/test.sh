@@ -47,6 +47,8 @@ check "Release build" cargo build --release --locked --package hasten --package 
 check "Shim" scripts/shim.sh "${CARGO_TARGET_DIR:-target}"
 check "Node.js plugin" plugin
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
+check "Lints of engines outside the default build" \
+    cargo clippy --locked --package hasten-device --features unused-engines --all-targets -- --deny warnings
 check "Fuzz targets" cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -- \
     --deny warnings
 check "Licences, bans and sources" cargo deny --locked check --hide-inclusion-graph licenses bans sources
@@ -59,6 +61,8 @@ if [[ ${1:-} != --no-tests ]]; then
     scripts/wheels.sh
     scripts/images.sh
     tests "Tests" cargo test --locked --workspace --no-fail-fast
+    tests "Tests of engines outside the default build" \
+        cargo test --locked --package hasten-device --features unused-engines --test simulated -- copies hand_out memory selftest
     tests "Tests of the Node.js plugin" scripts/node-test.sh
     [[ ${1:-} != --soak ]] || tests "Endurance, $2 minutes" scripts/soak.sh "$2"
 fi

@@ -30,7 +30,7 @@ The exit code is 1 when an engine failed. One that is not here has not failed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, long_about = "\
 Gives each engine work whose results are known, or can be checked by another: RSA, elliptic curves and X25519 in \
-batches; compression at several levels and sizes. With --devices the libraries of QAT, IAA, DSA and DLB are opened and \
+batches; compression at several levels and sizes. With --devices the libraries of QAT and IAA are opened and \
 their devices used for a moment, as this user; `hasten check` says what a device lacks that is not here. \
 HASTEN_DEVICE_LIBRARIES names a folder with the libraries. Nothing is changed.")]
 pub(crate) struct SelftestArgs {
@@ -75,7 +75,7 @@ enum Verdict {
 pub(crate) fn run(args: &SelftestArgs) -> Result<ExitCode, Failure> {
     let mut engines = software::run();
     if args.devices {
-        let reports = selftest::run(&Root::from_environment(), hasten_deflate::verify::unpack);
+        let reports = selftest::run(&Root::from_environment(), hasten_deflate::verify::unpack, &None);
         engines.extend(reports.into_iter().map(Row::from));
     }
     let failed = engines.iter().any(|row| row.result == Verdict::Failed);
@@ -132,7 +132,7 @@ impl Results {
         }
         let mut text = format!("{}\n", table.trim_fmt());
         if !devices {
-            text += "\nTry `hasten selftest --devices` for QAT, IAA, DSA and DLB.\n";
+            text += "\nTry `hasten selftest --devices` for QAT and IAA.\n";
         } else if self.engines.iter().any(|row| row.result == Verdict::NotHere) {
             let folder = library::FOLDER;
             text += &format!(

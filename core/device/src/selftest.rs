@@ -1,5 +1,8 @@
 //! Every device engine is asked what is known, and made to work for a moment, checked by software.
 
+#[cfg(feature = "unused-engines")]
+mod unused;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +11,14 @@ use hasten_names::Engine;
 use crate::BreakerState;
 use crate::answers;
 use crate::discovery::{DeviceKind, Discovery};
+use crate::engines::Folder;
 use crate::engines::crypto::Operation;
 use crate::engines::deflate::{Deflate, DeflateDevice, Inflate, Plan};
-use crate::engines::dlb::{self, Receiver};
-use crate::engines::dml::{self, Copier};
 use crate::engines::qat::{self, Crypto};
 use crate::engines::qatzip::{self, QatZip};
 use crate::engines::qpl::{self, Qpl};
+#[cfg(feature = "unused-engines")]
+use crate::engines::{dlb, dml};
 use crate::guard::{Limits, Refusal};
 use crate::library::{Library, LibraryError};
 use crate::root::Root;
@@ -49,8 +53,8 @@ const LIMITS: Limits = Limits { operation: Duration::from_secs(5), start: Durati
 
 const LARGEST: usize = 1 << 20;
 
-/// All five engines, on the devices that are found below `root`.
-pub fn run(root: &Root, inflate: Inflate) -> Vec<Report> {
+/// All engines of this build, with the devices below `root` and the libraries in `folder`.
+pub fn run(root: &Root, inflate: Inflate, folder: &Folder) -> Vec<Report> {
     let found = Discovery::read(root);
     let report = |engine: Engine,
                   kind,
@@ -75,12 +79,15 @@ pub fn run(root: &Root, inflate: Inflate) -> Vec<Report> {
             outcome,
         }
     };
+    let plan = || Plan { folder: folder.clone(), root: root.clone(), inflate };
     vec![
-        report(Engine::Qat, DeviceKind::Qat, qat::look(&None), &|| crypto(root)),
-        report(Engine::Qatzip, DeviceKind::Qat, qatzip::look(&None), &|| deflate::<QatZip>(root, inflate)),
-        report(Engine::Qpl, DeviceKind::Iaa, qpl::look(&None), &|| deflate::<Qpl>(root, inflate)),
-        report(Engine::Dml, DeviceKind::Dsa, dml::look(&None), &copies),
-        report(Engine::Dlb, DeviceKind::Dlb, dlb::look(&None), &hand_out),
+        report(Engine::Qat, DeviceKind::Qat, qat::look(folder), &|| crypto(root, folder)),
+        report(Engine::Qatzip, DeviceKind::Qat, qatzip::look(folder), &|| deflate::<QatZip>(plan())),
+        report(Engine::Qpl, DeviceKind::Iaa, qpl::look(folder), &|| deflate::<Qpl>(plan())),
+        #[cfg(feature = "unused-engines")]
+        report(Engine::Dml, DeviceKind::Dsa, dml::look(folder), &|| unused::copies(folder)),
+        #[cfg(feature = "unused-engines")]
+        report(Engine::Dlb, DeviceKind::Dlb, dlb::look(folder), &|| unused::hand_out(folder)),
     ]
 }
 
@@ -106,9 +113,9 @@ fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
     }
 }
 
-fn deflate<D: DeflateDevice>(root: &Root, inflate: Inflate) -> Result<String, String> {
-    let mut engine =
-        Deflate::<D>::new(Plan { folder: None, root: root.clone(), inflate }, breaker(), LIMITS, LARGEST);
+fn deflate<D: DeflateDevice>(plan: Plan) -> Result<String, String> {
+    let inflate = plan.inflate;
+    let mut engine = Deflate::<D>::new(plan, breaker(), LIMITS, LARGEST);
     started(|| (engine.is_ready(), engine.view()))?;
     let text: Vec<u8> = answers::text().repeat(64);
     let (mut packed, mut unpacked) = (vec![0; LARGEST], vec![0; LARGEST]);
@@ -138,8 +145,9 @@ fn refused(size: usize, refusal: Refusal) -> String {
     }
 }
 
-fn crypto(root: &Root) -> Result<String, String> {
-    let plan = qat::Plan { folder: None, root: root.clone(), limits: LIMITS, monitor: Arc::default() };
+fn crypto(root: &Root, folder: &Folder) -> Result<String, String> {
+    let plan =
+        qat::Plan { folder: folder.clone(), root: root.clone(), limits: LIMITS, monitor: Arc::default() };
     let mut engine = Crypto::new(plan, breaker());
     started(|| (engine.is_ready(), engine.view()))?;
     let operation = Operation::X25519 { scalar: &answers::X25519[0], point: Some(&answers::X25519[2]) };
@@ -160,39 +168,4 @@ fn crypto(root: &Root) -> Result<String, String> {
         Some(bad) => Err(bad),
         None => Ok(format!("RSA-2048, P-256, P-384, X25519, and {good} operations at once")),
     }
-}
-
-fn copies() -> Result<String, String> {
-    let mut engine = Copier::new(None, breaker(), LIMITS);
-    (engine.verify, engine.always) = (true, true);
-    started(|| (engine.is_ready(), engine.view()))?;
-    let sizes = [dml::SMALLEST, 100_000, 1 << 20, 4 << 20];
-    for size in sizes {
-        let source: Arc<[u8]> = answers::text().into_iter().cycle().take(size).collect();
-        engine.copy(&source, vec![0; size]).map_err(|(refusal, _)| refused(size, refusal))?;
-    }
-    Ok(format!("{} copies of 64 KiB to 4 MiB", sizes.len() + 1))
-}
-
-fn hand_out() -> Result<String, String> {
-    const MESSAGES: u64 = 200;
-    let (mut sender, mut receivers) = dlb::hand_out(None, 2, breaker(), LIMITS);
-    started(|| (sender.is_ready(), sender.view()))?;
-    let mut seen = std::collections::BTreeSet::new();
-    let deadline = boot_ns() + LIMITS.start.as_nanos() as u64;
-    let mut next = 0;
-    while (seen.len() as u64) < MESSAGES {
-        if next < MESSAGES && sender.send(next).is_ok() {
-            next += 1;
-        }
-        for message in receivers.iter_mut().filter_map(Receiver::receive) {
-            if message >= MESSAGES || !seen.insert(message) {
-                return Err(format!("message {message} came twice, or out of nowhere"));
-            }
-        }
-        if boot_ns() > deadline {
-            return Err(format!("{} of {MESSAGES} messages arrived", seen.len()));
-        }
-    }
-    Ok(format!("{MESSAGES} messages to 2 receivers, each once"))
 }

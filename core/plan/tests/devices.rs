@@ -331,7 +331,7 @@ fn a_dlb_needs_its_driver_its_file_and_permission() {
     assert_eq!(of(&usable, "dlb").0, State::Available);
     // Nobody is to believe that anything is gained by it.
     let summary = usable.iter().find(|finding| finding.id == "device.dlb").unwrap();
-    assert_eq!(summary.detail, "1 device; hasten tests it, and hands it no work of programs");
+    assert_eq!(summary.detail, "1 device; hasten does not use it");
 }
 
 #[test]

@@ -90,6 +90,7 @@ impl<J> Job<J> {
     }
 
     /// Whether it was submitted, and has not ended.
+    #[cfg(feature = "unused-engines")]
     pub(super) fn is_in_flight(&self) -> bool {
         self.in_flight
     }

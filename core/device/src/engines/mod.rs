@@ -2,7 +2,9 @@
 
 pub mod crypto;
 pub mod deflate;
+#[cfg(feature = "unused-engines")]
 pub mod dlb;
+#[cfg(feature = "unused-engines")]
 pub mod dml;
 mod job;
 pub mod qat;

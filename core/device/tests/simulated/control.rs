@@ -20,8 +20,10 @@ const ENGINES: u64 = 5;
 pub(crate) enum Simulated {
     QatZip = 0,
     Qpl = 1,
+    #[cfg(feature = "unused-engines")]
     Dml = 2,
     Qat = 3,
+    #[cfg(feature = "unused-engines")]
     Dlb = 4,
 }
 

@@ -16,7 +16,7 @@ use crate::{PATIENT, SHORT, breaker, limits, wait_for};
 
 const LARGEST: usize = 1 << 16;
 
-fn inflate(packed: &[u8], out: &mut [u8]) -> Option<usize> {
+pub(crate) fn inflate(packed: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut unpacked = Vec::new();
     let reader = flate2::read::DeflateDecoder::new(packed);
     reader.take(out.len() as u64 + 1).read_to_end(&mut unpacked).ok()?;

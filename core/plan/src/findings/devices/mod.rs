@@ -82,7 +82,7 @@ fn why(kind: DeviceKind) -> &'static str {
 fn use_of(kind: DeviceKind) -> &'static str {
     match kind {
         DeviceKind::Qat | DeviceKind::Iaa => "",
-        DeviceKind::Dsa | DeviceKind::Dlb => "; hasten tests it, and hands it no work of programs",
+        DeviceKind::Dsa | DeviceKind::Dlb => "; hasten does not use it",
     }
 }
 
