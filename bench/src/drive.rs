@@ -5,12 +5,14 @@
 //! stopped. It gives up nothing that could hide a fault of the server: every signature must verify, every answer
 //! must be complete and exact.
 
+mod answer;
 mod client;
-mod connection;
+mod connect;
 mod event_loop;
 mod failure;
+mod handshake;
+mod handshakes;
 pub mod requests;
-mod response;
 mod threads;
 mod verifier;
 
@@ -25,7 +27,8 @@ pub use self::client::{Cipher, Group, Protocol};
 pub use self::failure::{FailureKind, Failures};
 
 use self::client::ClientTls;
-use self::event_loop::EventLoop;
+use self::event_loop::{Drive, EventLoop};
+use self::handshakes::Handshakes;
 
 /// Which server, and what a correct answer is.
 #[derive(Clone, Debug)]
@@ -121,6 +124,12 @@ impl Outcome {
         self.content += other.content;
         self.driver_cpu += other.driver_cpu;
     }
+
+    /// Counts an operation that was right.
+    fn book(&mut self, latency: Duration) {
+        self.ops += 1;
+        self.latency.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
+    }
 }
 
 /// Drives `target` until the time is up and every operation that was started has ended.
@@ -138,9 +147,16 @@ pub fn run(target: &Target, load: &Load) -> io::Result<Outcome> {
 }
 
 /// Splits the connections among the threads.
-fn event_loops<'a>(target: &'a Target, load: &'a Load, tls: &ClientTls) -> io::Result<Vec<EventLoop<'a>>> {
+fn event_loops<'a>(
+    target: &'a Target,
+    load: &Load,
+    tls: &ClientTls,
+) -> io::Result<Vec<EventLoop<Handshakes<'a>>>> {
     let shares = threads::shares(load.concurrency, load.threads);
-    let event_loop = |(index, connections)| EventLoop::new(target, load, tls, index, connections);
+    let event_loop = |(thread, connections)| {
+        let drive = Drive::new(load.duration, load.timeout, &load.cpus, thread);
+        EventLoop::new(Handshakes::new(target, tls), drive, connections)
+    };
     shares.enumerate().map(event_loop).collect()
 }
 

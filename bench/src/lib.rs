@@ -16,6 +16,7 @@ mod duel;
 mod error;
 pub mod gzip;
 pub mod host;
+pub mod http;
 pub mod interrupt;
 mod keeper;
 pub mod node;

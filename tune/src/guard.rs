@@ -12,8 +12,10 @@ use std::time::Duration;
 
 pub use self::log::{KnownErrors, log_errors};
 
+use hasten_bench::http::Response;
+
 use self::expectation::Expectation;
-use crate::http::{Answer, Client};
+use crate::http::Client;
 use crate::load::Target;
 use crate::measure::Disqualified;
 
@@ -140,7 +142,7 @@ fn client(target: &Target, accept: Option<&str>) -> Result<Client, String> {
     Client::new(&target.url, &headers, TIMEOUT).map_err(|error| error.to_string())
 }
 
-fn fetch(target: &Target, accept: Option<&str>, count: usize) -> Result<Vec<Answer>, String> {
+fn fetch(target: &Target, accept: Option<&str>, count: usize) -> Result<Vec<Response>, String> {
     let mut client = client(target, accept)?;
     (0..count).map(|_| client.fetch().map_err(|error| error.to_string())).collect()
 }

@@ -1,6 +1,5 @@
 //! A small HTTP/1.1 client for loopback: one connection that stays open, any status, complete answers only.
 
-mod answer;
 mod tls;
 mod url;
 
@@ -9,13 +8,14 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hasten_bench::http::{Limits, Response};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-pub(crate) use self::answer::Answer;
 pub(crate) use self::url::Url;
 
-use self::answer::Parser;
+/// An endless head or body must not eat our memory.
+const LIMITS: Limits = Limits { head: 256 << 10, body: 256 << 20 };
 
 /// Sends the same request again and again.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Client {
     }
 
     /// The answer to one more request.
-    pub(crate) fn fetch(&mut self) -> io::Result<Answer> {
+    pub(crate) fn fetch(&mut self) -> io::Result<Response> {
         if let Some(stream) = self.stream.take() {
             match self.exchange(stream) {
                 // Between two requests a server may close whatever connection it likes.
@@ -71,30 +71,33 @@ impl Client {
         self.exchange(stream)
     }
 
-    fn exchange(&mut self, mut stream: Stream) -> io::Result<Answer> {
+    fn exchange(&mut self, mut stream: Stream) -> io::Result<Response> {
         stream.write_all(&self.request)?;
         stream.flush()?;
-        let mut parser = Parser::default();
+        let mut response = Response::new(LIMITS);
         loop {
             let count = match stream.read(&mut self.buffer) {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // A server that ends the connection without TLS's goodbye; whether the answer is complete, the
-                // parser knows.
+                // A server that ends the connection without TLS's goodbye; whether the answer is complete, is seen.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
-                Err(error) if parser.is_empty() => return Err(error),
+                Err(error) if response.is_empty() => return Err(error),
                 Err(error) => return Err(io::Error::other(format!("in the middle of an answer: {error}"))),
             };
             self.received += count as u64;
-            let ended = if count == 0 { parser.end()? } else { parser.push(&self.buffer[..count])? };
-            if ended {
-                if parser.keeps_alive() && count > 0 {
+            let taken = response.push(&self.buffer[..count])?;
+            if count == 0 {
+                end(&mut response)?;
+            }
+            if response.is_complete() {
+                // What came too much belongs to no request.
+                if response.keeps_alive() && taken == count {
                     self.stream = Some(stream);
                 }
-                return Ok(parser.answer());
+                return Ok(response);
             }
         }
     }
@@ -144,6 +147,11 @@ impl Write for Stream {
             Self::Tls(stream) => stream.flush(),
         }
     }
+}
+
+/// A connection that ends before it says anything was closed between two requests.
+fn end(response: &mut Response) -> io::Result<()> {
+    if response.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(response.end()?) }
 }
 
 fn is_closed(error: &io::Error) -> bool {
@@ -211,7 +219,7 @@ mod tests {
         let bytes: usize = answers.iter().map(|(answer, _)| answer.len()).sum();
         let (url, server) = serve(answers);
         let mut client = Client::new(&url, &[], Duration::from_secs(60)).unwrap();
-        let mut fetch = || client.fetch().map(|answer| (answer.status, answer.body));
+        let mut fetch = || client.fetch().map(|answer| (answer.status(), answer.body().to_vec()));
         assert_eq!(fetch().unwrap(), (200, b"ok".to_vec()));
         assert_eq!(fetch().unwrap(), (404, b"no".to_vec()));
         assert_eq!(fetch().unwrap(), (204, Vec::new()));

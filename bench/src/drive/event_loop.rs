@@ -1,54 +1,106 @@
 //! One thread of the driver: its connections, and epoll as the only thing it waits for.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use super::client::ClientTls;
-use super::connection::{Connection, Progress};
+use super::Outcome;
 use super::failure::Failure;
-use super::response::Response;
-use super::{Load, Outcome, Target};
 use crate::affinity::Pinned;
 use crate::cpu;
 
 /// How often operations are checked against their time limit.
-pub(super) const SWEEP: Duration = Duration::from_millis(100);
+const SWEEP: Duration = Duration::from_millis(100);
 
-pub(super) struct EventLoop<'a> {
-    target: &'a Target,
-    load: &'a Load,
-    cpu: Option<usize>,
-    tls: ClientTls,
+/// How an operation that goes on wants to be called again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// When the socket is readable.
+    Read,
+    /// When it is readable or writable: the kernel did not take everything.
+    ReadOrWrite,
+    /// Never: the connection is over.
+    Done,
+}
+
+/// What a thread does on its connections.
+pub(super) trait Exchange {
+    type Connection: Connection;
+
+    /// Starts to connect.
+    fn open(&mut self) -> Result<(Self::Connection, Progress), Failure>;
+
+    /// Goes on where the socket is ready. `more` says whether a connection may begin another operation.
+    fn advance(
+        &mut self,
+        connection: &mut Self::Connection,
+        more: bool,
+        outcome: &mut Outcome,
+    ) -> Result<Progress, Failure>;
+
+    /// Does what was due in the next turn of the loop.
+    fn resume(&mut self, _connection: &mut Self::Connection) -> Result<Progress, Failure> {
+        Ok(Progress::Read)
+    }
+
+    /// Takes back what the next connection may use again.
+    fn close(&mut self, _connection: Self::Connection) {}
+}
+
+pub(super) trait Connection {
+    fn socket(&self) -> BorrowedFd<'_>;
+
+    /// When its operation began.
+    fn started(&self) -> Instant;
+
+    /// What its operation waits for, for people.
+    fn stage(&self) -> &'static str;
+
+    /// Whether it is to be resumed in the next turn of the loop.
+    fn is_due(&self) -> bool {
+        false
+    }
+}
+
+/// How long a thread drives, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drive {
+    pub(super) duration: Duration,
+    pub(super) timeout: Duration,
+    pub(super) cpu: Option<usize>,
+}
+
+impl Drive {
+    /// Threads use the CPUs in turn.
+    pub(super) fn new(duration: Duration, timeout: Duration, cpus: &[usize], thread: usize) -> Self {
+        Self { duration, timeout, cpu: cpus.get(thread % cpus.len().max(1)).copied() }
+    }
+}
+
+pub(super) struct EventLoop<X: Exchange> {
+    exchange: X,
+    drive: Drive,
     epoll: OwnedFd,
-    slots: Vec<Option<Slot>>,
-    /// Those that send their requests in the next turn.
+    slots: Vec<Option<Slot<X::Connection>>>,
+    /// Those that are resumed in the next turn.
     due: Vec<usize>,
     outcome: Outcome,
 }
 
 /// A connection and what epoll was told about it.
-struct Slot {
-    connection: Connection,
+struct Slot<C> {
+    connection: C,
     watched: Progress,
 }
 
-impl<'a> EventLoop<'a> {
-    pub(super) fn new(
-        target: &'a Target,
-        load: &'a Load,
-        tls: &ClientTls,
-        index: usize,
-        connections: usize,
-    ) -> io::Result<Self> {
+impl<X: Exchange> EventLoop<X> {
+    pub(super) fn new(exchange: X, drive: Drive, connections: usize) -> io::Result<Self> {
         Ok(Self {
-            target,
-            load,
-            cpu: load.cpus.get(index % load.cpus.len().max(1)).copied(),
-            tls: tls.clone(),
+            exchange,
+            drive,
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             slots: (0..connections).map(|_| None).collect(),
             due: Vec::with_capacity(connections),
@@ -58,12 +110,12 @@ impl<'a> EventLoop<'a> {
 
     /// Keeps every slot busy until the time is up, then lets what was started end.
     pub(super) fn run(mut self) -> io::Result<Outcome> {
-        let _pinned = self.cpu.map(Pinned::to).transpose()?;
+        let _pinned = self.drive.cpu.map(Pinned::to).transpose()?;
         let cpu_before = cpu::of_this_thread();
         let started = Instant::now();
-        let end = started + self.load.duration;
+        let end = started + self.drive.duration;
         for index in 0..self.slots.len() {
-            self.open(index, Response::default())?;
+            self.open(index)?;
         }
         let mut events = Vec::with_capacity(256);
         let mut next_sweep = started + SWEEP;
@@ -77,48 +129,58 @@ impl<'a> EventLoop<'a> {
                 next_sweep = now + SWEEP;
                 self.sweep(now, more)?;
             }
-            let due = std::mem::take(&mut self.due);
-            wait(&self.epoll, &mut events, if due.is_empty() { SWEEP } else { Duration::ZERO })?;
-            let more = Instant::now() < end;
-            for index in due {
-                self.advance(index, more, Connection::send_request)?;
-            }
-            let body = self.target.body.as_deref();
-            for event in events.drain(..) {
-                self.advance(event.data.u64() as usize, more, |connection| connection.advance(body))?;
-            }
+            self.turn(end, &mut events)?;
         }
         self.outcome.driver_cpu = cpu::of_this_thread().saturating_sub(cpu_before);
         Ok(self.outcome)
     }
 
-    fn advance(
-        &mut self,
-        index: usize,
-        more: bool,
-        step: impl FnOnce(&mut Connection) -> Result<Progress, Failure>,
-    ) -> io::Result<()> {
-        let Some(slot) = self.slots[index].as_mut() else { return Ok(()) };
-        let progress = step(&mut slot.connection);
-        if slot.connection.is_due() {
-            self.due.push(index);
+    fn turn(&mut self, end: Instant, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        let due = std::mem::take(&mut self.due);
+        wait(&self.epoll, events, if due.is_empty() { SWEEP } else { Duration::ZERO })?;
+        let more = Instant::now() < end;
+        for index in due {
+            if let Some(slot) = self.slots[index].as_mut() {
+                let progress = self.exchange.resume(&mut slot.connection);
+                self.follow(index, progress, more)?;
+            }
         }
+        for event in events.drain(..) {
+            let index = event.data.u64() as usize;
+            if let Some(slot) = self.slots[index].as_mut() {
+                let progress = self.exchange.advance(&mut slot.connection, more, &mut self.outcome);
+                self.follow(index, progress, more)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what an operation wants next.
+    fn follow(&mut self, index: usize, progress: Result<Progress, Failure>, more: bool) -> io::Result<()> {
         match progress {
             Ok(Progress::Done) => {
-                let response = self.finish(index, None);
-                if more { self.open(index, response) } else { Ok(()) }
+                self.close(index);
+                if more { self.open(index) } else { Ok(()) }
             }
-            Ok(progress) if progress == slot.watched => Ok(()),
-            Ok(progress) => {
-                slot.watched = progress;
-                let data = EventData::new_u64(index as u64);
-                Ok(epoll::modify(&self.epoll, slot.connection.socket(), data, interest(progress))?)
-            }
+            Ok(progress) => self.watch(index, progress),
             Err(failure) => {
-                self.finish(index, Some(failure));
+                self.fail(index, &failure);
                 Ok(())
             }
         }
+    }
+
+    fn watch(&mut self, index: usize, progress: Progress) -> io::Result<()> {
+        let Some(slot) = self.slots[index].as_mut() else { return Ok(()) };
+        if slot.connection.is_due() {
+            self.due.push(index);
+        }
+        if progress == slot.watched {
+            return Ok(());
+        }
+        slot.watched = progress;
+        let data = EventData::new_u64(index as u64);
+        Ok(epoll::modify(&self.epoll, slot.connection.socket(), data, interest(progress))?)
     }
 
     /// Ends the operations that take too long and refills the slots of failed ones.
@@ -127,51 +189,45 @@ impl<'a> EventLoop<'a> {
     fn sweep(&mut self, now: Instant, more: bool) -> io::Result<()> {
         for index in 0..self.slots.len() {
             match &self.slots[index] {
-                Some(slot) if slot.connection.age(now) > self.load.timeout => {
-                    let stage = slot.connection.stage();
-                    self.finish(index, Some(Failure::Timeout(stage)));
+                Some(Slot { connection, .. })
+                    if now.saturating_duration_since(connection.started()) > self.drive.timeout =>
+                {
+                    let stage = connection.stage();
+                    self.fail(index, &Failure::Timeout(stage));
                 }
-                None if more => self.open(index, Response::default())?,
+                None if more => self.open(index)?,
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Books an operation and empties its slot.
-    fn finish(&mut self, index: usize, failure: Option<Failure>) -> Response {
-        let Some(slot) = self.slots[index].take() else { return Response::default() };
-        let (latency, response) = slot.connection.finish();
-        match (failure, latency) {
-            (None, Some(latency)) => {
-                self.outcome.ops += 1;
-                let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1);
-                self.outcome.latency.saturating_record(micros);
-            }
-            (failure, _) => self.outcome.failures.record(&failure.unwrap_or(Failure::ClosedEarly)),
-        }
-        response
-    }
-
-    fn open(&mut self, index: usize, response: Response) -> io::Result<()> {
-        let opened = Connection::open(self.target.address, &self.tls, response).and_then(|mut connection| {
-            let watched = connection.write()?;
-            Ok(Slot { connection, watched })
-        });
-        match opened {
-            Ok(slot) => {
+    fn open(&mut self, index: usize) -> io::Result<()> {
+        match self.exchange.open() {
+            Ok((connection, watched)) => {
                 let data = EventData::new_u64(index as u64);
-                epoll::add(&self.epoll, slot.connection.socket(), data, interest(slot.watched))?;
-                self.slots[index] = Some(slot);
+                epoll::add(&self.epoll, connection.socket(), data, interest(watched))?;
+                self.slots[index] = Some(Slot { connection, watched });
             }
             Err(failure) => self.outcome.failures.record(&failure),
         }
         Ok(())
     }
+
+    fn fail(&mut self, index: usize, failure: &Failure) {
+        self.outcome.failures.record(failure);
+        self.close(index);
+    }
+
+    fn close(&mut self, index: usize) {
+        if let Some(slot) = self.slots[index].take() {
+            self.exchange.close(slot.connection);
+        }
+    }
 }
 
 /// Waits for events, for no longer than `most`.
-pub(super) fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, most: Duration) -> io::Result<()> {
+fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, most: Duration) -> io::Result<()> {
     let timeout = Timespec::try_from(most).expect("a short duration");
     match epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -179,7 +235,7 @@ pub(super) fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, most: Durati
     }
 }
 
-pub(super) fn interest(progress: Progress) -> EventFlags {
+fn interest(progress: Progress) -> EventFlags {
     match progress {
         Progress::ReadOrWrite => EventFlags::IN | EventFlags::OUT,
         Progress::Read | Progress::Done => EventFlags::IN,

@@ -3,20 +3,20 @@
 //! Like the one for handshakes it gives up nothing that could hide a fault: every answer must be complete, compressed
 //! or not as asked, and exactly the expected body.
 
-mod answer;
 mod channel;
 mod content;
-mod event_loop;
+mod stream;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 pub use self::content::Content;
+pub(super) use self::content::Encoding;
 
-use self::answer::Answer;
-use self::content::Encoding;
-use self::event_loop::EventLoop;
+use self::stream::Stream;
+use super::answer::Answer;
+use super::event_loop::{Drive, EventLoop};
 use super::{Outcome, threads};
 
 /// What to ask for, and what a correct answer is.
@@ -47,8 +47,10 @@ pub struct Load {
 pub fn run(target: &Target<'_>, load: &Load) -> io::Result<Outcome> {
     let request = request(target.path, target.content.encoding(), "keep-alive");
     let shares = threads::shares(load.concurrency, load.threads);
-    let event_loop =
-        |(index, connections)| EventLoop::new(target, load, request.as_bytes(), index, connections);
+    let event_loop = |(thread, connections)| {
+        let drive = Drive::new(load.duration, load.timeout, &load.cpus, thread);
+        EventLoop::new(Stream::new(target, request.as_bytes()), drive, connections)
+    };
     let loops = shares.enumerate().map(event_loop).collect::<io::Result<Vec<_>>>()?;
     threads::run(loops, &|| {}, &EventLoop::run)
 }

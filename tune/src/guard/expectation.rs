@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use flate2::bufread::MultiGzDecoder;
+use hasten_bench::http::Response;
 
 use super::body::Shape;
-use crate::http::Answer;
 
 /// Those that say how the body is to be read, or where to go.
 const HEADERS: [&str; 5] = ["content-type", "content-encoding", "location", "cache-control", "vary"];
@@ -24,15 +24,16 @@ pub(super) struct Expectation {
 }
 
 impl Expectation {
-    pub(super) fn learn(&mut self, answer: &Answer) {
+    pub(super) fn learn(&mut self, answer: &Response) {
         let (body, decodes) = decoded(answer);
         self.decodes = decodes && (self.decodes || self.answers == 0);
         self.answers += 1;
-        if !self.statuses.contains(&answer.status) {
-            self.statuses.push(answer.status);
+        let status = answer.status();
+        if !self.statuses.contains(&status) {
+            self.statuses.push(status);
         }
         for (name, seen) in HEADERS.iter().zip(&mut self.headers) {
-            let value = answer.header(name).map(str::to_owned);
+            let value = answer.field(name).map(str::to_owned);
             if !seen.contains(&value) {
                 seen.push(value);
             }
@@ -40,12 +41,13 @@ impl Expectation {
         self.body.learn(&body);
     }
 
-    pub(super) fn check(&self, answer: &Answer) -> Result<(), String> {
-        if !self.statuses.contains(&answer.status) {
-            return Err(format!("status {}, was {}", answer.status, list(&self.statuses)));
+    pub(super) fn check(&self, answer: &Response) -> Result<(), String> {
+        let status = answer.status();
+        if !self.statuses.contains(&status) {
+            return Err(format!("status {status}, was {}", list(&self.statuses)));
         }
         for (name, seen) in HEADERS.iter().zip(&self.headers) {
-            let value = answer.header(name);
+            let value = answer.field(name);
             // One that differs from answer to answer only has to be there.
             let fits = match seen.as_slice() {
                 [only] => only.as_deref() == value,
@@ -74,14 +76,14 @@ impl Expectation {
 }
 
 /// The body as its reader has it, and whether it could be decoded; an encoding that we do not know stays as it is.
-fn decoded(answer: &Answer) -> (Vec<u8>, bool) {
-    if answer.header("content-encoding") != Some("gzip") || answer.body.is_empty() {
-        return (answer.body.clone(), true);
+fn decoded(answer: &Response) -> (Vec<u8>, bool) {
+    if answer.field("content-encoding") != Some("gzip") || answer.body().is_empty() {
+        return (answer.body().to_vec(), true);
     }
     let mut body = Vec::new();
-    match MultiGzDecoder::new(&answer.body[..]).take(MAX_BODY).read_to_end(&mut body) {
+    match MultiGzDecoder::new(answer.body()).take(MAX_BODY).read_to_end(&mut body) {
         Ok(_) => (body, true),
-        Err(_) => (answer.body.clone(), false),
+        Err(_) => (answer.body().to_vec(), false),
     }
 }
 

@@ -86,10 +86,10 @@ impl Builtin {
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
             let started = Instant::now();
             match client.fetch() {
-                Ok(answer) if (200..300).contains(&answer.status) => {
+                Ok(answer) if (200..300).contains(&answer.status()) => {
                     seen.right(started.elapsed(), client.received() - before);
                 }
-                Ok(answer) => seen.wrong(format!("status {}", answer.status)),
+                Ok(answer) => seen.wrong(format!("status {}", answer.status())),
                 Err(error) => {
                     seen.wrong(error.to_string());
                     thread::sleep(REST);

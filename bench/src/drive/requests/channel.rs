@@ -3,11 +3,12 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::answer::Answer;
 use super::content::Encoding;
-use crate::drive::connection::{Progress, connect_socket};
+use crate::drive::answer::Answer;
+use crate::drive::connect::{broken, connect};
+use crate::drive::event_loop::{Connection, Progress};
 use crate::drive::failure::Failure;
 
 #[derive(Debug)]
@@ -23,7 +24,7 @@ impl Channel {
     /// Starts to connect, for the first request.
     pub(super) fn open(address: SocketAddr, encoding: Encoding) -> Result<Self, Failure> {
         let started = Instant::now();
-        let socket = connect_socket(address).map_err(Failure::Connect)?;
+        let socket = connect(address)?;
         Ok(Self { socket, sent: 0, started, answer: Answer::new(encoding) })
     }
 
@@ -32,18 +33,6 @@ impl Channel {
         self.sent = 0;
         self.answer.clear();
         self.started = Instant::now();
-    }
-
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
-    pub(super) fn age(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.started)
-    }
-
-    pub(super) fn stage(&self) -> &'static str {
-        if self.sent == 0 { "connecting" } else { "waiting for the answer" }
     }
 
     /// Sends what is left of `request`.
@@ -82,9 +71,16 @@ impl Channel {
     }
 }
 
-fn broken(error: io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => Failure::Connect(error),
-        _ => Failure::Broken(error),
+impl Connection for Channel {
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn started(&self) -> Instant {
+        self.started
+    }
+
+    fn stage(&self) -> &'static str {
+        if self.sent == 0 { "connecting" } else { "waiting for the answer" }
     }
 }

@@ -10,7 +10,7 @@ const MAX_KNOWN: usize = 32;
 
 /// How a body comes over the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(in crate::drive) enum Encoding {
     #[default]
     Gzip,
     /// As it is.
@@ -19,7 +19,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// Its name in a request and in an answer.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(in crate::drive) fn as_str(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
             Self::Identity => "identity",

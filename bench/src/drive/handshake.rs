@@ -5,26 +5,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt::{set_socket_linger, set_tcp_nodelay};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with};
 use rustls::client::ClientConnection;
 
+use super::answer::Answer;
 use super::client::ClientTls;
+use super::connect::{broken, connect};
+use super::event_loop::{Connection, Progress};
 use super::failure::Failure;
-use super::response::Response;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-
-/// How an operation that goes on wants to be called again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// When the socket is readable.
-    Read,
-    /// When it is readable or writable: the kernel did not take everything.
-    ReadOrWrite,
-    /// Never: the operation is over.
-    Done,
-}
 
 /// The request follows the client's Finished in a flight of its own, as that of curl or a browser does: they hear first that
 /// they are connected. The server wakes once more for it.
@@ -36,28 +25,23 @@ enum Request {
 }
 
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct Handshake {
     socket: TcpStream,
     tls: ClientConnection,
     request: Request,
     started: Instant,
-    response: Response,
+    answer: Answer,
     /// From connect to the last byte of the answer, once that has arrived.
     latency: Option<Duration>,
 }
 
-impl Connection {
+impl Handshake {
     /// Starts to connect.
-    pub(super) fn open(address: SocketAddr, tls: &ClientTls, response: Response) -> Result<Self, Failure> {
+    pub(super) fn open(address: SocketAddr, tls: &ClientTls, answer: Answer) -> Result<Self, Failure> {
         let started = Instant::now();
         let tls = tls.connection()?;
-        let socket = connect_socket(address).map_err(Failure::Connect)?;
-        Ok(Self { socket, tls, request: Request::BeforeFinished, started, response, latency: None })
-    }
-
-    /// Whether the request is to be sent, in the next turn of the event loop.
-    pub(super) fn is_due(&self) -> bool {
-        self.request == Request::Due
+        let socket = connect(address)?;
+        Ok(Self { socket, tls, request: Request::BeforeFinished, started, answer, latency: None })
     }
 
     pub(super) fn send_request(&mut self) -> Result<Progress, Failure> {
@@ -68,27 +52,15 @@ impl Connection {
         self.write()
     }
 
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// From connect to the last byte of the answer, once that has arrived.
+    pub(super) fn latency(&self) -> Option<Duration> {
+        self.latency
     }
 
-    pub(super) fn age(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.started)
-    }
-
-    pub(super) fn stage(&self) -> &'static str {
-        match (self.tls.is_handshaking(), self.latency) {
-            (true, _) => "in the handshake",
-            (false, None) => "waiting for the answer",
-            (false, Some(_)) => "waiting for the server to close",
-        }
-    }
-
-    /// The latency of a finished operation and the buffer for the next one.
-    pub(super) fn finish(self) -> (Option<Duration>, Response) {
-        let mut response = self.response;
-        response.clear();
-        (self.latency, response)
+    /// The answer's memory, for the next one.
+    pub(super) fn into_answer(mut self) -> Answer {
+        self.answer.clear();
+        self.answer
     }
 
     /// Sends what is ready.
@@ -100,7 +72,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The server closed after its answer and does not want our close_notify any more.
                 Err(_) if self.latency.is_some() => return Ok(Progress::Read),
-                Err(error) => return Err(self.broken(error)),
+                Err(error) => return Err(broken(error)),
             }
         }
         Ok(Progress::Read)
@@ -114,7 +86,7 @@ impl Connection {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Progress::Read),
             // The whole answer was checked: how the server ends the connection is its own affair.
             Err(_) if self.latency.is_some() => return Ok(Progress::Done),
-            Err(error) => return Err(self.broken(error)),
+            Err(error) => return Err(broken(error)),
         };
         if let Err(error) = self.tls.process_new_packets() {
             // Tell the server why, as a real client does.
@@ -141,34 +113,35 @@ impl Connection {
                 // because the answer carries its length.
                 Err(_) => return Ok(()),
             };
-            if self.response.push(&buffer[..count])? {
-                if expected.is_some_and(|expected| expected != self.response.body()) {
+            if self.answer.push(&buffer[..count])? {
+                if expected.is_some_and(|expected| expected != self.answer.body()) {
                     return Err(Failure::Body);
                 }
                 self.latency.get_or_insert(self.started.elapsed());
             }
         }
     }
-
-    fn broken(&self, error: io::Error) -> Failure {
-        match error.kind() {
-            io::ErrorKind::ConnectionRefused => Failure::Connect(error),
-            _ => Failure::Broken(error),
-        }
-    }
 }
 
-/// A non-blocking socket on its way to `address`.
-pub(super) fn connect_socket(address: SocketAddr) -> io::Result<TcpStream> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-    set_tcp_nodelay(&socket, true)?;
-    // The server closes first, so nothing is lost by a reset, and it frees both ends at once: no TIME_WAIT, which
-    // would use up the ports within a minute.
-    set_socket_linger(&socket, Some(Duration::ZERO))?;
-    match connect(&socket, &address) {
-        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
-        Err(error) => Err(error.into()),
+impl Connection for Handshake {
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn started(&self) -> Instant {
+        self.started
+    }
+
+    fn stage(&self) -> &'static str {
+        match (self.tls.is_handshaking(), self.latency) {
+            (true, _) => "in the handshake",
+            (false, None) => "waiting for the answer",
+            (false, Some(_)) => "waiting for the server to close",
+        }
+    }
+
+    /// Whether the request is to be sent.
+    fn is_due(&self) -> bool {
+        self.request == Request::Due
     }
 }
