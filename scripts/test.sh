@@ -16,7 +16,8 @@ export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 # The same random inputs in every run, so that the same tree gets the same verdict. New ones: PROPTEST_RNG_SEED=$RANDOM.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261122}
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+times=$(mktemp)
+trap 'rm -f "$log" "$times"' EXIT
 passed=0
 failed=()
 
@@ -34,11 +35,11 @@ format() { cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml 
 tests() {
     local status=0 ok bad before=${#failed[@]}
     say "$1"
-    "${@:2}" 2>&1 </dev/null | tee "$log" || status=$?
+    "${@:2}" 2>&1 </dev/null | "${CARGO_TARGET_DIR:-target}/debug/xtask" slowest --clock "$times" | tee "$log" || status=$?
     read -r ok bad < <(awk '/^test result: / { ok += $4; bad += $6 } END { print ok + 0, bad + 0 }' "$log")
     passed=$((passed + ok))
     ((bad == 0 && status != 0)) && bad=1
-    mapfile -t -O "${#failed[@]}" failed < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/test \1/p' "$log" | head -n "$bad")
+    mapfile -t -O "${#failed[@]}" failed < <(sed -n 's/^test \(.*\) \.\.\. FAILED\( <.*>\)\?$/test \1/p' "$log" | head -n "$bad")
     while ((${#failed[@]} < before + bad)); do failed+=("the tests: see above"); done
 }
 
@@ -67,6 +68,10 @@ if [[ ${1:-} != --no-tests ]]; then
     [[ ${1:-} != --soak ]] || tests "Endurance, $2 minutes" scripts/soak.sh "$2"
 fi
 
+if [[ -s $times ]]; then
+    say "The slowest tests"
+    cargo xtask slowest "$times"
+fi
 ((${#failed[@]} == 0)) || printf 'failed: %s\n' "${failed[@]}" >&2
 echo "$passed passed, ${#failed[@]} failed"
 ((${#failed[@]} == 0))

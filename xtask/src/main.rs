@@ -8,6 +8,7 @@ mod layering;
 mod notices;
 mod profile;
 mod results;
+mod slowest;
 mod source;
 mod symbols;
 mod workspace;
@@ -44,6 +45,8 @@ enum Task {
     },
     /// Write the measured tables of the documents from docs/results
     Results(results::ResultsArgs),
+    /// Print the ten slowest tests of a run
+    Slowest(slowest::SlowestArgs),
     /// Print the licences of everything that is linked into what we ship
     Notices,
 }
@@ -65,6 +68,7 @@ fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
         Task::Symbols { bless } => symbols::run(workspace, *bless),
         Task::Hooks { check } => hooks::run(workspace, *check),
         Task::Results(args) => results::run(workspace, args),
+        Task::Slowest(args) => slowest::run(args),
         Task::Notices => notices::print(workspace),
     }
 }

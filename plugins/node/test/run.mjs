@@ -30,7 +30,7 @@ function report(event, result) {
   if (event.details.type === 'suite' || (isFile && !(result === 'FAILED' && isOwnFailure(event.details.error)))) return;
   count[result] += 1;
   const label = isFile ? path.relative(folder, event.name) : event.name;
-  console.log(`test ${label} ... ${result}`);
+  console.log(`test ${label} ... ${result} <${(event.details.duration_ms / 1000).toFixed(3)}s>`);
   if (result === 'FAILED') failures.push(`---- ${label}\n${cause?.stack ?? cause}\n`);
 }
 
