@@ -2,7 +2,7 @@
 
 mod devices;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use clap::Args;
 use hasten_plan::accelerator;
 use hasten_plan::devices::Outlook;
 use hasten_plan::process::CpuList;
-use hasten_plan::{Config, Decision, GcAdvice, Plan, Side, Surroundings, Verdict, misspelt_variable};
+use hasten_plan::{Config, Decision, GcAdvice, Launch, Plan, Side, Surroundings, Verdict, misspelt_variable};
 use hasten_probe::program::elf::Machine;
 use hasten_probe::{Environment, Probe, Program};
 
@@ -80,10 +80,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     warn_of_misspellings(&surroundings);
     warn_of_other_libraries(&surroundings, &plan);
     warn_of_no_effect(args, &plan);
+    let launch = plan.launch(&program, &args.command);
     if args.dry_run {
         let outlooks = devices::outlooks(&plan, &config, &surroundings);
         let outlooks = devices::with_libraries(outlooks, &config, &surroundings);
-        print_plan(&plan, &program, &config, &outlooks, &args.command)?;
+        print_plan(&plan, &program, &config, &outlooks, &launch)?;
     } else if !args.quiet && !is_doubtful(&program) {
         print_summary(&plan, &program, &config, &devices::outlooks(&plan, &config, &surroundings));
     }
@@ -96,10 +97,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    settle(&plan);
-    // A shell would read it as a script.
-    let file = (program.is_foreign() && program.scripts.is_empty()).then_some(program.file.as_path());
-    let error = hasten_exec::exec(file, &words(&plan, &args.command), &variables(&plan));
+    let error = execute(&launch);
     Err(match program.refusal(&error) {
         Some(refusal) => refusal.into(),
         None => Failure::exec(&args.command[0].to_string_lossy(), &error),
@@ -124,30 +122,24 @@ fn surroundings(args: &RunArgs, config: &Config) -> Surroundings {
     }
 }
 
+/// Returns only if the command could not be started.
+fn execute(launch: &Launch) -> std::io::Error {
+    settle(launch);
+    hasten_exec::exec(launch.file.as_deref(), &launch.argv, &launch.env)
+}
+
 /// Changes this process in what its command inherits. Where that fails the command runs without it.
-fn settle(plan: &Plan) {
-    let settings = &plan.settings;
-    if let Some(cpus) = &settings.cpus
+fn settle(launch: &Launch) {
+    if let Some(cpus) = &launch.cpus
         && let Err(error) = hasten_exec::keep_to_cpus(&cpus.0)
     {
         say(format!("hasten: warning: cannot keep to CPUs {cpus}: {error}"));
     }
-    if settings.no_thp
+    if launch.no_thp
         && let Err(error) = hasten_exec::forbid_huge_pages()
     {
         say(format!("hasten: warning: cannot switch off transparent huge pages: {error}"));
     }
-}
-
-/// The command with the options that only its command line may hold.
-fn words(plan: &Plan, command: &[OsString]) -> Vec<OsString> {
-    let options = plan.settings.arguments.iter().map(OsString::from);
-    command[..1].iter().cloned().chain(options).chain(command[1..].iter().cloned()).collect()
-}
-
-fn variables(plan: &Plan) -> Vec<(&str, Option<OsString>)> {
-    let own = plan.settings.variables.iter().map(|(name, value)| (name.as_str(), Some(value.clone())));
-    plan.environment.iter().map(|(name, value)| (*name, value.clone())).chain(own).collect()
 }
 
 impl RunArgs {
@@ -246,7 +238,7 @@ fn print_plan(
     program: &Program,
     config: &Config,
     outlooks: &[Outlook],
-    command: &[OsString],
+    launch: &Launch,
 ) -> Result<(), Failure> {
     say(format!("program  {}", program.executable.display()));
     for script in &program.scripts {
@@ -265,27 +257,10 @@ fn print_plan(
             say(format!("{}{line}", if at == 0 { "\n" } else { "" }));
         }
     }
-    if plan.settings.no_thp {
+    if launch.no_thp {
         say("\nno command switches off transparent huge pages for one process; hasten does it by prctl");
     }
     say("\nthe same by hand:");
     // Alone on standard output, so that it can be piped.
-    print(&format!("{}\n", by_hand(plan, command))).map_err(Failure::output)
-}
-
-/// The command line that does what the plan does, to paste into a shell.
-fn by_hand(plan: &Plan, command: &[OsString]) -> String {
-    let variables = variables(plan).into_iter().map(|(name, value)| match value {
-        Some(value) => format!("{name}={}", quote(&value)),
-        None => format!("{name}="),
-    });
-    let cpus = plan.settings.cpus.as_ref().map(|cpus| format!("taskset --cpu-list {cpus}"));
-    let words = words(plan, command);
-    variables.chain(cpus).chain(words.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
-}
-
-/// For a POSIX shell.
-fn quote(word: &OsStr) -> String {
-    let word = word.to_string_lossy();
-    shlex::try_quote(&word).expect("no argument has a NUL").into_owned()
+    print(&format!("{}\n", launch.by_hand())).map_err(Failure::output)
 }

@@ -47,7 +47,7 @@ extern "C" fn note() {
 pub fn exec(
     file: Option<&Path>,
     command: &[OsString],
-    environment: &[(&str, Option<OsString>)],
+    environment: &[(String, Option<OsString>)],
 ) -> io::Error {
     let arguments: Result<Vec<CString>, _> =
         command.iter().map(|word| CString::new(word.as_bytes())).collect();

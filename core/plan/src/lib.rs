@@ -10,6 +10,7 @@ pub mod devices;
 pub mod findings;
 pub mod gc_advice;
 pub mod hooks;
+mod launch;
 mod library;
 mod nearest;
 mod node_options;
@@ -21,6 +22,7 @@ pub mod tunings;
 
 pub use config::{Config, ConfigError};
 pub use gc_advice::{AdviceError, GcAdvice};
+pub use launch::Launch;
 pub use nearest::{nearest, suggestion};
 pub use plan::{AdvisedOption, Decision, Plan, Proof, Reason, Side, Verdict, host_verdicts};
 pub use surroundings::{Surroundings, disables, misspelt_variable};

@@ -1,0 +1,114 @@
+//! The command as it is started: everything that a plan comes to, and nothing left to decide.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use hasten_probe::Program;
+
+use crate::plan::Plan;
+use crate::process::CpuList;
+
+/// What `hasten run` executes, and what somebody who does without it pastes into a shell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The command line; the options that only a command line may hold stand behind its first word.
+    pub argv: Vec<OsString>,
+    /// Variables to set; `None` removes a variable. They are set in this order, so of two of one name the later counts.
+    pub env: Vec<(String, Option<OsString>)>,
+    /// The only CPUs that the process may use.
+    pub cpus: Option<CpuList>,
+    /// No transparent huge pages for the process and what it starts.
+    pub no_thp: bool,
+    /// What to execute where a refusal of the kernel is final: a shell would read that file as a script.
+    pub file: Option<PathBuf>,
+}
+
+impl Plan {
+    /// What the plan comes to for `command`, whose first word led to `program`.
+    #[must_use]
+    pub fn launch(&self, program: &Program, command: &[OsString]) -> Launch {
+        let settings = &self.settings;
+        Launch {
+            argv: with_options(command, &settings.arguments),
+            env: self.variables(),
+            cpus: settings.cpus.clone(),
+            no_thp: settings.no_thp,
+            file: (program.is_foreign() && program.scripts.is_empty()).then(|| program.file.clone()),
+        }
+    }
+
+    /// Those of accelerators, and behind them those of settings, which have other names.
+    fn variables(&self) -> Vec<(String, Option<OsString>)> {
+        let ours = self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let own = self.settings.variables.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+        ours.chain(own).collect()
+    }
+}
+
+impl Launch {
+    /// The line that does the same in a POSIX shell, but for huge pages, which no command switches off.
+    #[must_use]
+    pub fn by_hand(&self) -> String {
+        let variables = self.env.iter().map(|(name, value)| assignment(name, value.as_deref()));
+        let cpus = self.cpus.as_ref().map(|cpus| format!("taskset --cpu-list {cpus}"));
+        let words = self.argv.iter().map(|word| quote(word));
+        variables.chain(cpus).chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn with_options(command: &[OsString], options: &[String]) -> Vec<OsString> {
+    let (name, arguments) = command.split_at(command.len().min(1));
+    let options = options.iter().map(OsString::from);
+    name.iter().cloned().chain(options).chain(arguments.iter().cloned()).collect()
+}
+
+/// Before a command; an empty variable is taken for one that is not there.
+fn assignment(name: &str, value: Option<&OsStr>) -> String {
+    format!("{name}={}", value.map(quote).unwrap_or_default())
+}
+
+/// For a POSIX shell.
+fn quote(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    shlex::try_quote(&word).expect("no argument has a NUL").into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn options_stand_behind_the_commands_name() {
+        let options = ["--maglev".to_owned(), "--expose-gc".to_owned()];
+        assert_eq!(
+            with_options(&words("node app.js --port 1"), &options),
+            words("node --maglev --expose-gc app.js --port 1")
+        );
+        assert_eq!(with_options(&words("node app.js"), &[]), words("node app.js"));
+    }
+
+    #[test]
+    fn by_hand_it_is_one_line_that_a_shell_takes_apart_again() {
+        let launch = Launch {
+            argv: words("node it's * $HOME").into_iter().chain([OsString::new()]).collect(),
+            env: vec![
+                ("LD_PRELOAD".into(), None),
+                ("GREETING".into(), Some("good day".into())),
+                ("EMPTY".into(), Some(OsString::new())),
+            ],
+            cpus: CpuList::parse("0-2"),
+            ..Launch::default()
+        };
+        let line = launch.by_hand();
+        assert_eq!(
+            line,
+            r#"LD_PRELOAD= GREETING='good day' EMPTY='' taskset --cpu-list 0-2 node "it's" '*' '$HOME' ''"#
+        );
+        let again = shlex::split(&line).unwrap();
+        assert_eq!(again[3..], ["taskset", "--cpu-list", "0-2", "node", "it's", "*", "$HOME", ""]);
+    }
+}
