@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use hasten_plan::accelerator;
 use hasten_plan::devices::Outlook;
 use hasten_plan::process::CpuList;
-use hasten_plan::{Config, Decision, GcAdvice, Launch, Plan, Side, Surroundings, Verdict, misspelt_variable};
+use hasten_plan::{Config, Decision, GcAdvice, Launch, Plan, Side, Surroundings, Verdict};
 use hasten_probe::program::elf::Machine;
 use hasten_probe::{Environment, Probe, Program};
 
@@ -77,9 +76,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(error.into());
     }
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
-    warn_of_misspellings(&surroundings);
-    warn_of_other_libraries(&surroundings, &plan);
-    warn_of_no_effect(args, &plan);
+    for warning in &plan.warnings {
+        say(format!("hasten: warning: {warning}"));
+    }
     let launch = plan.launch(&program, &args.command);
     if args.dry_run {
         let outlooks = devices::outlooks(&plan, &config, &surroundings);
@@ -157,39 +156,6 @@ impl RunArgs {
             return Ok(None);
         };
         Ok(Some(GcAdvice::read(file, Probe::new().memory_limit_bytes())?))
-    }
-}
-
-/// Misspelt variables are warned of, not refused: they may be meant for somebody else.
-fn warn_of_misspellings(surroundings: &Surroundings) {
-    for name in surroundings.unknown_disabled() {
-        let hint = hasten_plan::nearest(&name.to_ascii_lowercase(), accelerator::names().chain(["all"]));
-        let hint = hint.map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default();
-        say(format!("hasten: warning: HASTEN_DISABLE names no accelerator `{name}`{hint}"));
-    }
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy();
-        if let Some(hint) = misspelt_variable(&name) {
-            say(format!("hasten: warning: nothing reads {name}; did you mean {hint}?"));
-        }
-    }
-}
-
-/// Whoever names a directory means the libraries that are in it.
-fn warn_of_other_libraries(surroundings: &Surroundings, plan: &Plan) {
-    if let Some(warning) = plan.libraries_elsewhere(surroundings) {
-        say(format!("hasten: warning: {warning}"));
-    }
-}
-
-/// Who asks for verification relies on it.
-fn warn_of_no_effect(args: &RunArgs, plan: &Plan) {
-    let is_off = |verdict: &Verdict| verdict.name == "gzip" && verdict.decision == Decision::Skip;
-    if args.verify && plan.accelerators.iter().any(is_off) {
-        say("hasten: warning: --verify has no effect: gzip is off");
-    }
-    if !plan.gc_advice.is_empty() && plan.gc_advice.iter().all(|advised| advised.left_out.is_some()) {
-        say("hasten: warning: the GC advice has no effect: nothing of it is set");
     }
 }
 

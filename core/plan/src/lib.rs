@@ -19,6 +19,7 @@ mod preload;
 pub mod process;
 mod surroundings;
 pub mod tunings;
+mod warning;
 
 pub use config::{Config, ConfigError};
 pub use gc_advice::{AdviceError, GcAdvice};
@@ -26,3 +27,4 @@ pub use launch::Launch;
 pub use nearest::{nearest, suggestion};
 pub use plan::{AdvisedOption, Decision, Plan, Proof, Reason, Side, Verdict, host_verdicts};
 pub use surroundings::{Surroundings, disables, misspelt_variable};
+pub use warning::Warning;

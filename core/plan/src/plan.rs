@@ -12,6 +12,7 @@ use crate::devices;
 use crate::gc_advice::Setting;
 use crate::process::{self, Settings};
 use crate::surroundings::Surroundings;
+use crate::warning::{self, Warning};
 use crate::{library, node_options, preload};
 
 /// What hasten would do to one process.
@@ -31,6 +32,9 @@ pub struct Plan {
     /// Variables to set, `LD_PRELOAD` and `NODE_OPTIONS` included; `None` removes a variable.
     #[serde(skip)]
     pub environment: Vec<(&'static str, Option<OsString>)>,
+    /// What was said or asked for in vain.
+    #[serde(skip)]
+    pub warnings: Vec<Warning>,
 }
 
 /// The answer for one accelerator.
@@ -140,7 +144,10 @@ impl Plan {
             .chain(node_options(surroundings, node_plugin.as_deref(), &gc_advice, &own))
             .chain(settings.chain(devices).map(|(name, value)| (name, Some(value))))
             .collect();
-        Self { accelerators, preload, node_plugin, gc_advice, settings: own, environment }
+        let warnings = Vec::new();
+        let plan =
+            Self { accelerators, preload, node_plugin, gc_advice, settings: own, environment, warnings };
+        Self { warnings: warning::warnings(&plan, config, surroundings), ..plan }
     }
 
     /// The answer for one accelerator.
@@ -151,12 +158,6 @@ impl Plan {
     /// Whether any accelerator is loaded, or anything else is set.
     pub fn applies(&self) -> bool {
         self.accelerators.iter().any(Verdict::is_loaded) || self.settings.applies()
-    }
-
-    /// What to tell a user who names a directory from which not everything comes that is loaded.
-    pub fn libraries_elsewhere(&self, surroundings: &Surroundings) -> Option<String> {
-        let loaded = self.accelerators.iter().filter(|verdict| verdict.is_loaded());
-        library::elsewhere(loaded.filter_map(|verdict| verdict.library.as_deref()), surroundings)
     }
 
     /// Whether it is of any use, as far as can be told: a plugin that waits for what this program is not known to

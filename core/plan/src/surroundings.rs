@@ -113,6 +113,8 @@ pub struct Surroundings {
     pub node_options: Option<OsString>,
     /// Every variable that is set to something.
     pub environment: BTreeMap<OsString, OsString>,
+    /// The name of every variable, in their order, also of one that is set to nothing.
+    pub names: Vec<OsString>,
     /// The CPUs that this process may use.
     pub cpus: Option<CpuList>,
     /// The libssl that programs of this host get, or that there is none; `None` where nobody has looked.
@@ -147,6 +149,7 @@ impl Surroundings {
             node_compile_cache: variable("NODE_COMPILE_CACHE"),
             node_options: variable("NODE_OPTIONS"),
             environment: std::env::vars_os().filter(|(_, value)| !value.is_empty()).collect(),
+            names: std::env::vars_os().map(|(name, _)| name).collect(),
             cpus: None,
             libssl: None,
             memory_limit: None,
