@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use hasten_plan::devices::Outlook;
 use hasten_plan::process::CpuList;
 use hasten_plan::{Config, Decision, GcAdvice, Launch, Plan, Side, Surroundings, Verdict};
 use hasten_probe::program::elf::Machine;
@@ -75,17 +74,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if let Some(error) = program.is_cut_off() {
         return Err(error.into());
     }
-    let plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
+    let mut plan = Plan::new(&Probe::new().cpu(), &program, &config, &surroundings);
     for warning in &plan.warnings {
         say(format!("hasten: warning: {warning}"));
     }
     let launch = plan.launch(&program, &args.command);
     if args.dry_run {
-        let outlooks = devices::outlooks(&plan, &config, &surroundings);
-        let outlooks = devices::with_libraries(outlooks, &config, &surroundings);
-        print_plan(&plan, &program, &config, &outlooks, &launch)?;
+        devices::look(&mut plan, &config, &surroundings);
+        devices::open_libraries(&mut plan, &config, &surroundings);
+        print_plan(&plan, &program, &config, &launch)?;
     } else if !args.quiet && !is_doubtful(&program) {
-        print_summary(&plan, &program, &config, &devices::outlooks(&plan, &config, &surroundings));
+        devices::look(&mut plan, &config, &surroundings);
+        print_summary(&plan, &program, &config);
     }
     if config.strict && !plan.promises() {
         return Err(Failure::new(
@@ -160,7 +160,7 @@ impl RunArgs {
 }
 
 /// A line for each accelerator, and the cure for each one that is off.
-fn print_summary(plan: &Plan, program: &Program, config: &Config, outlooks: &[Outlook]) {
+fn print_summary(plan: &Plan, program: &Program, config: &Config) {
     let mut said = Vec::new();
     let settled =
         |verdict: &Verdict| verdict.decision == Decision::Skip && config.file_leaves_out(verdict.name);
@@ -175,7 +175,7 @@ fn print_summary(plan: &Plan, program: &Program, config: &Config, outlooks: &[Ou
             }
         }
     }
-    for line in devices::summary(outlooks) {
+    for line in devices::summary(&plan.outlooks) {
         say(line);
     }
     for line in render::gc_advice(plan, config).into_iter().chain(render::settings(plan)) {
@@ -199,13 +199,7 @@ fn headline(verdict: &Verdict, program: &Program) -> String {
     }
 }
 
-fn print_plan(
-    plan: &Plan,
-    program: &Program,
-    config: &Config,
-    outlooks: &[Outlook],
-    launch: &Launch,
-) -> Result<(), Failure> {
+fn print_plan(plan: &Plan, program: &Program, config: &Config, launch: &Launch) -> Result<(), Failure> {
     say(format!("program  {}", program.executable.display()));
     for script in &program.scripts {
         say(format!("script   {}", script.display()));
@@ -215,7 +209,7 @@ fn print_plan(
     for verdict in &plan.accelerators {
         say(format!("\n{}", render::verdict(verdict)));
     }
-    for outlook in outlooks {
+    for outlook in &plan.outlooks {
         say(format!("\n{}", devices::details(outlook)));
     }
     for lines in [render::gc_advice(plan, config), render::settings(plan)] {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::accelerator::{ACCELERATORS, Accelerator, Carrier, node};
 use crate::config::Config;
-use crate::devices;
+use crate::devices::{self, Outlook};
 use crate::gc_advice::Setting;
 use crate::process::{self, Settings};
 use crate::surroundings::Surroundings;
@@ -35,6 +35,9 @@ pub struct Plan {
     /// What was said or asked for in vain.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
+    /// What becomes of each engine of a device, once [`Plan::look_at_devices`] has been told of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outlooks: Vec<Outlook>,
 }
 
 /// The answer for one accelerator.
@@ -144,10 +147,18 @@ impl Plan {
             .chain(node_options(surroundings, node_plugin.as_deref(), &gc_advice, &own))
             .chain(settings.chain(devices).map(|(name, value)| (name, Some(value))))
             .collect();
-        let warnings = Vec::new();
-        let plan =
-            Self { accelerators, preload, node_plugin, gc_advice, settings: own, environment, warnings };
-        Self { warnings: warning::warnings(&plan, config, surroundings), ..plan }
+        let mut plan = Self {
+            accelerators,
+            preload,
+            node_plugin,
+            gc_advice,
+            settings: own,
+            environment,
+            warnings: Vec::new(),
+            outlooks: Vec::new(),
+        };
+        plan.warnings = warning::warnings(&plan, config, surroundings);
+        plan
     }
 
     /// The answer for one accelerator.

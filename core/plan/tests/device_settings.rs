@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use hasten_plan::devices::{Asked, Outlook, outlooks};
+use hasten_plan::devices::{Asked, Opened, Outlook};
 use hasten_plan::{Config, ConfigError, Plan, Side, Surroundings};
 use hasten_probe::{Cpu, Environment, Probe, Program};
 
@@ -50,8 +50,9 @@ fn host() -> tempfile::TempDir {
 
 fn outlooks_of(file: &str, surroundings: &Surroundings, host: &Path) -> Vec<Outlook> {
     let config = parse(file).unwrap();
-    let plan = plan(&config, surroundings);
-    outlooks(|| Probe::with_root(host).devices(), &plan, &config, surroundings)
+    let mut plan = plan(&config, surroundings);
+    plan.look_at_devices(|| Probe::with_root(host).devices(), &config, surroundings);
+    plan.outlooks
 }
 
 fn against(outlook: &Outlook) -> Vec<&str> {
@@ -246,6 +247,26 @@ fn each_engine_is_tried_or_there_is_a_reason() {
     let named = Surroundings { devices: Some("qpl".into()), ..surroundings };
     let all = outlooks_of("", &named, host.path());
     assert_eq!(against(&all[0]), ["HASTEN_DEVICES=qpl does not name it"]);
+}
+
+#[test]
+fn only_the_libraries_of_engines_to_try_are_opened() {
+    let (_installed, surroundings) = installed();
+    let (host, config) = (host(), parse("[devices]\nuse = 'auto'").unwrap());
+    let said = |opened: Result<Opened, String>| {
+        let mut plan = plan(&config, &surroundings);
+        plan.look_at_devices(|| Probe::with_root(host.path()).devices(), &config, &surroundings);
+        plan.look_at_libraries(|engine| {
+            assert_eq!(engine, "qatzip", "there is a device for it, and an accelerator");
+            Some(opened.clone())
+        });
+        (plan.outlooks[0].is_tried(), plan.outlooks[0].reasons.last().unwrap().text.clone())
+    };
+    let opened = |is_simulated| said(Ok(Opened { name: "libqatzip.so.3", is_simulated }));
+    assert_eq!(opened(false), (true, "libqatzip.so.3 opens".into()));
+    let simulated = "libqatzip.so.3 opens, and is simulated: no device is behind it";
+    assert_eq!(opened(true), (true, simulated.into()));
+    assert_eq!(said(Err("it is not installed".into())), (false, "it is not installed".into()));
 }
 
 #[test]

@@ -5,30 +5,23 @@ use std::path::PathBuf;
 use hasten_device::engines::{qat, qatzip, qpl};
 use hasten_device::root;
 use hasten_names::Engine;
-use hasten_plan::devices::{self, Outlook};
-use hasten_plan::{Config, Plan, Reason, Side, Surroundings};
+use hasten_plan::devices::{self, Opened, Outlook};
+use hasten_plan::{Config, Plan, Side, Surroundings};
 use hasten_probe::Probe;
 
 use crate::render;
 
-/// What comes of each engine; nothing if nobody has said a word about devices.
-pub(super) fn outlooks(plan: &Plan, config: &Config, surroundings: &Surroundings) -> Vec<Outlook> {
+/// Looks for devices, if anybody has said a word about them.
+pub(super) fn look(plan: &mut Plan, config: &Config, surroundings: &Surroundings) {
     let root = std::env::var_os(root::VARIABLE).filter(|root| !root.is_empty());
     let probe = root.map_or_else(Probe::new, Probe::with_root);
-    devices::outlooks(|| probe.devices(), plan, config, surroundings)
+    plan.look_at_devices(|| probe.devices(), config, surroundings);
 }
 
-/// Adds whether the libraries can be opened. That runs code of theirs, which only somebody who wants every reason waits for.
-pub(super) fn with_libraries(
-    mut outlooks: Vec<Outlook>,
-    config: &Config,
-    surroundings: &Surroundings,
-) -> Vec<Outlook> {
+/// Opens the libraries. That runs code of theirs, which only somebody who wants every reason waits for.
+pub(super) fn open_libraries(plan: &mut Plan, config: &Config, surroundings: &Surroundings) {
     let folder = devices::libraries(config, surroundings);
-    for outlook in outlooks.iter_mut().filter(|outlook| outlook.is_tried()) {
-        outlook.reasons.extend(library(outlook.engine, &folder));
-    }
-    outlooks
+    plan.look_at_libraries(|engine| open(engine, &folder));
 }
 
 /// Every reason.
@@ -39,9 +32,9 @@ pub(super) fn details(outlook: &Outlook) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line for each engine that is tried, or that somebody has named for nothing, with the cures.
+/// A line for each engine that its user expects a word about, with the cures.
 pub(super) fn summary(outlooks: &[Outlook]) -> Vec<String> {
-    let told = outlooks.iter().filter(|outlook| outlook.is_tried() || outlook.is_named);
+    let told = outlooks.iter().filter(|outlook| outlook.concerns());
     let lines = told.flat_map(|outlook| {
         let (verb, side) =
             if outlook.is_tried() { ("is tried", Side::For) } else { ("is not tried", Side::Against) };
@@ -56,18 +49,13 @@ pub(super) fn summary(outlooks: &[Outlook]) -> Vec<String> {
     lines.collect()
 }
 
-fn library(engine: &str, folder: &Option<PathBuf>) -> Option<Reason> {
+fn open(engine: &str, folder: &Option<PathBuf>) -> Option<Result<Opened, String>> {
     let look = match Engine::from_name(engine)? {
         Engine::Qatzip => qatzip::look(folder),
         Engine::Qpl => qpl::look(folder),
         Engine::Qat => qat::look(folder),
         _ => return None,
     };
-    Some(match look {
-        Ok(library) if library.is_simulated() => {
-            Reason::favour(format!("{} opens, and is simulated: no device is behind it", library.name()))
-        }
-        Ok(library) => Reason::favour(format!("{} opens", library.name())),
-        Err(error) => Reason::against(error.to_string()),
-    })
+    let opened = look.map(|library| Opened { name: library.name(), is_simulated: library.is_simulated() });
+    Some(opened.map_err(|error| error.to_string()))
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::findings;
-use crate::plan::{Plan, Reason, Side};
+use crate::plan::{Plan, Reason, Side, Verdict};
 use crate::surroundings::Surroundings;
 
 pub use self::settings::{Asked, LIBRARIES, RETRY, SWITCH, TIMEOUT};
@@ -64,38 +64,64 @@ pub struct Outlook {
     pub is_named: bool,
 }
 
+/// A library of devices that could be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    pub name: &'static str,
+    /// Whether it only behaves as if there were a device.
+    pub is_simulated: bool,
+}
+
 impl Outlook {
     /// Whether the process will try it. Whether it then works is another matter.
     pub fn is_tried(&self) -> bool {
         self.reasons.iter().all(|reason| reason.side != Side::Against)
     }
+
+    /// Whether the user of the program expects a word about it: it is tried, or somebody has named it for nothing.
+    pub fn concerns(&self) -> bool {
+        self.is_tried() || self.is_named
+    }
 }
 
-/// What becomes of each engine; nothing if nobody has said a word about devices, which are then not looked for.
-pub fn outlooks(
-    find: impl FnOnce() -> Discovery,
-    plan: &Plan,
-    config: &Config,
-    surroundings: &Surroundings,
-) -> Vec<Outlook> {
-    let Some((asked, source)) = asked(config, surroundings) else { return Vec::new() };
-    let found = find();
-    let outlook = |engine: &Engine| {
-        let is_loaded =
-            plan.accelerators.iter().any(|verdict| verdict.name == engine.accelerator && verdict.is_loaded());
-        let carrier = (!is_loaded)
-            .then(|| Reason::against(format!("{} is off, whose work it would do", engine.accelerator)));
-        let is_named = asked.names(engine.name);
-        let choice = choice(engine, &asked, &source);
+impl Plan {
+    /// Adds what becomes of each engine; nothing if nobody has said a word about devices, which `find` then does not look for.
+    pub fn look_at_devices(
+        &mut self,
+        find: impl FnOnce() -> Discovery,
+        config: &Config,
+        surroundings: &Surroundings,
+    ) {
+        let Some((asked, source)) = asked(config, surroundings) else { return };
+        let found = find();
+        self.outlooks = ENGINES.iter().map(|engine| self.outlook(engine, &asked, &source, &found)).collect();
+    }
+
+    /// Adds whether the libraries of the engines to try open, which `open` finds out; one that does not is a reason
+    /// against its engine.
+    pub fn look_at_libraries(&mut self, open: impl Fn(&str) -> Option<Result<Opened, String>>) {
+        for outlook in self.outlooks.iter_mut().filter(|outlook| outlook.is_tried()) {
+            outlook.reasons.extend(open(outlook.engine).map(library));
+        }
+    }
+
+    fn outlook(&self, engine: &Engine, asked: &Asked, source: &str, found: &Discovery) -> Outlook {
+        let choice = choice(engine, asked, source);
         let reasons = if choice.side == Side::Against {
             vec![choice]
         } else {
-            [choice].into_iter().chain(carrier).chain(device_reasons(engine, &found)).collect()
+            [choice].into_iter().chain(self.carrier(engine)).chain(device_reasons(engine, found)).collect()
         };
         let Engine { name, accelerator, summary, .. } = *engine;
-        Outlook { engine: name, accelerator, summary, reasons, is_named }
-    };
-    ENGINES.iter().map(outlook).collect()
+        Outlook { engine: name, accelerator, summary, reasons, is_named: asked.names(name) }
+    }
+
+    /// The reason against an engine that nobody hands work to.
+    fn carrier(&self, engine: &Engine) -> Option<Reason> {
+        let is_loaded = self.verdict(engine.accelerator).is_some_and(Verdict::is_loaded);
+        (!is_loaded)
+            .then(|| Reason::against(format!("{} is off, whose work it would do", engine.accelerator)))
+    }
 }
 
 /// Who asks for this engine, if anybody does: by its name, or for whatever pays.
@@ -165,4 +191,14 @@ fn device_reasons(engine: &Engine, found: &Discovery) -> Vec<Reason> {
         .into_iter()
         .map(|(address, hindrance)| Reason::idle(format!("{address}: {}", hindrance.why)).fix(hindrance.fix));
     [standing].into_iter().chain(hindered).collect()
+}
+
+fn library(opened: Result<Opened, String>) -> Reason {
+    match opened {
+        Ok(Opened { name, is_simulated: true }) => {
+            Reason::favour(format!("{name} opens, and is simulated: no device is behind it"))
+        }
+        Ok(Opened { name, .. }) => Reason::favour(format!("{name} opens")),
+        Err(error) => Reason::against(error),
+    }
 }
