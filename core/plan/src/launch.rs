@@ -30,7 +30,7 @@ impl Plan {
         let settings = &self.settings;
         Launch {
             argv: with_options(command, &settings.arguments),
-            env: self.variables(),
+            env: self.all_variables(),
             cpus: settings.cpus.clone(),
             no_thp: settings.no_thp,
             file: (program.is_foreign() && program.scripts.is_empty()).then(|| program.file.clone()),
@@ -38,7 +38,7 @@ impl Plan {
     }
 
     /// Those of accelerators, and behind them those of settings, which have other names.
-    fn variables(&self) -> Vec<(String, Option<OsString>)> {
+    fn all_variables(&self) -> Vec<(String, Option<OsString>)> {
         let ours = self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let own = self.settings.variables.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
         ours.chain(own).collect()

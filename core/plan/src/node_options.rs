@@ -24,6 +24,16 @@ struct Word {
     start: usize,
 }
 
+/// The change to `NODE_OPTIONS`, if any.
+pub(crate) fn change(
+    present: Option<&OsStr>,
+    plugin: Option<&Path>,
+    options: &[String],
+) -> Option<(&'static str, Option<OsString>)> {
+    let value = Some(compose(present, plugin, options)).filter(|value| !value.is_empty());
+    (value.as_deref() != present).then_some(("NODE_OPTIONS", value))
+}
+
 /// `NODE_OPTIONS` with the plugin and `options` in front of what is already there.
 ///
 /// In front, because what comes later wins: the user's own options have the last word, and the user's own modules

@@ -1,7 +1,7 @@
 //! The plan itself.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hasten_probe::{Cpu, Program};
 use serde::Serialize;
@@ -129,36 +129,48 @@ impl Plan {
             .iter()
             .map(|accelerator| Verdict::of(*accelerator, cpu, Some(program), config, surroundings))
             .collect();
-        let active = || ACCELERATORS.iter().zip(&accelerators).filter(|(_, verdict)| verdict.is_loaded());
-        let carried = |carrier| {
-            let by = move |(accelerator, _): &(&&dyn Accelerator, _)| accelerator.carrier() == carrier;
-            active().filter(by).filter_map(|(_, verdict)| verdict.library.clone())
-        };
         let own = process::settle(program, config, surroundings);
-        let preload: Vec<_> = own.preload.iter().cloned().chain(carried(Carrier::LdPreload)).collect();
-        let node_plugin = carried(Carrier::NodeOptions).next();
-        let gc_advice = gc_advice(program, config, surroundings);
-        let settings = active().flat_map(|(accelerator, _)| accelerator.environment(config, surroundings));
-        // Only what is preloaded asks devices.
-        let devices =
-            if preload.is_empty() { Vec::new() } else { devices::environment(config, surroundings) };
-        let environment = ld_preload(surroundings, &preload)
-            .into_iter()
-            .chain(node_options(surroundings, node_plugin.as_deref(), &gc_advice, &own))
-            .chain(settings.chain(devices).map(|(name, value)| (name, Some(value))))
-            .collect();
+        let preload = own.preload.iter().cloned().chain(carried(&accelerators, Carrier::LdPreload)).collect();
+        let node_plugin = carried(&accelerators, Carrier::NodeOptions).next();
         let mut plan = Self {
-            accelerators,
             preload,
             node_plugin,
-            gc_advice,
+            gc_advice: gc_advice(program, config, surroundings),
             settings: own,
-            environment,
+            accelerators,
+            environment: Vec::new(),
             warnings: Vec::new(),
             outlooks: Vec::new(),
         };
+        plan.environment = plan.variables(config, surroundings);
         plan.warnings = warning::warnings(&plan, config, surroundings);
         plan
+    }
+
+    /// What carries the accelerators into the process, and what tells them how to work there.
+    fn variables(
+        &self,
+        config: &Config,
+        surroundings: &Surroundings,
+    ) -> Vec<(&'static str, Option<OsString>)> {
+        let ld_preload = preload::change(surroundings.ld_preload.as_deref(), &self.preload);
+        let plugin = self.node_plugin.as_deref();
+        let node_options =
+            node_options::change(surroundings.node_options.as_deref(), plugin, &self.node_options());
+        let settings = loaded(&self.accelerators)
+            .flat_map(|(accelerator, _)| accelerator.environment(config, surroundings));
+        // Only what is preloaded asks devices.
+        let devices =
+            if self.preload.is_empty() { Vec::new() } else { devices::environment(config, surroundings) };
+        let settings = settings.chain(devices).map(|(name, value)| (name, Some(value)));
+        ld_preload.into_iter().chain(node_options).chain(settings).collect()
+    }
+
+    /// The options for `NODE_OPTIONS`: advice that nothing speaks against, and what is configured.
+    fn node_options(&self) -> Vec<String> {
+        let advised = self.gc_advice.iter().filter(|advised| advised.left_out.is_none());
+        let advised = advised.map(|advised| &advised.setting.option);
+        advised.chain(&self.settings.node_options).cloned().collect()
     }
 
     /// The answer for one accelerator.
@@ -183,6 +195,17 @@ impl Plan {
     }
 }
 
+/// The accelerators that are loaded.
+fn loaded(verdicts: &[Verdict]) -> impl Iterator<Item = (&&dyn Accelerator, &Verdict)> {
+    ACCELERATORS.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_loaded())
+}
+
+/// Their libraries, or their plugin.
+fn carried(verdicts: &[Verdict], carrier: Carrier) -> impl Iterator<Item = PathBuf> {
+    let theirs = loaded(verdicts).filter(move |(accelerator, _)| accelerator.carrier() == carrier);
+    theirs.filter_map(|(_, verdict)| verdict.library.clone())
+}
+
 /// Each advised option, unless the user has decided the same, or nothing may be changed.
 fn gc_advice(program: &Program, config: &Config, surroundings: &Surroundings) -> Vec<AdvisedOption> {
     let Some(advice) = &config.gc_advice else { return Vec::new() };
@@ -195,31 +218,6 @@ fn gc_advice(program: &Program, config: &Config, surroundings: &Surroundings) ->
         AdvisedOption { setting: setting.clone(), left_out: left_out.or_else(|| surroundings.sets(setting)) }
     };
     advice.settings.iter().map(advised).collect()
-}
-
-/// The change to `NODE_OPTIONS`, if any.
-fn node_options(
-    surroundings: &Surroundings,
-    plugin: Option<&Path>,
-    advice: &[AdvisedOption],
-    own: &Settings,
-) -> Option<(&'static str, Option<OsString>)> {
-    let present = surroundings.node_options.as_deref();
-    let advised = advice.iter().filter(|advised| advised.left_out.is_none());
-    let advised = advised.map(|advised| advised.setting.option.clone());
-    let options: Vec<_> = advised.chain(own.node_options.iter().cloned()).collect();
-    let value = Some(node_options::compose(present, plugin, &options)).filter(|value| !value.is_empty());
-    (value.as_deref() != present).then_some(("NODE_OPTIONS", value))
-}
-
-/// The change to `LD_PRELOAD`, if any.
-fn ld_preload(
-    surroundings: &Surroundings,
-    libraries: &[PathBuf],
-) -> Option<(&'static str, Option<OsString>)> {
-    let present = surroundings.ld_preload.as_deref();
-    let value = Some(preload::compose(present, libraries)).filter(|value| !value.is_empty());
-    (value.as_deref() != present).then_some(("LD_PRELOAD", value))
 }
 
 /// What this host alone says about every accelerator, before any program is known.

@@ -22,11 +22,20 @@ pub(crate) fn cannot_carry(path: &Path) -> Option<Reason> {
     })
 }
 
+/// The change to `LD_PRELOAD`, if any.
+pub(crate) fn change(
+    present: Option<&OsStr>,
+    libraries: &[PathBuf],
+) -> Option<(&'static str, Option<OsString>)> {
+    let value = Some(compose(present, libraries)).filter(|value| !value.is_empty());
+    (value.as_deref() != present).then_some(("LD_PRELOAD", value))
+}
+
 /// `LD_PRELOAD` with `libraries` behind what is already there.
 ///
 /// Behind, because some libraries insist on being first (sanitizers do). Ours are dropped from the old value, so
 /// that `hasten run` inside `hasten run` means what the inner one says.
-pub(crate) fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsString {
+fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsString {
     let present = present.unwrap_or_default().as_bytes().split(|byte| b" :".contains(byte));
     let foreign = present.filter(|entry| !entry.is_empty() && !is_ours(entry));
     let ours = libraries.iter().map(|path| path.as_os_str().as_bytes());
