@@ -18,6 +18,7 @@ use hasten_evidence::report::{Case, Host, Report, Row, Saved, Text};
 use hasten_evidence::warning::Warning;
 
 use crate::affinity::Placement;
+use crate::baseline::Baseline;
 use crate::error::BenchError;
 use crate::host;
 use crate::progress::Progress;
@@ -37,6 +38,8 @@ pub struct Options {
     pub paces: Paces,
     /// The `hasten` command that starts the accelerated server, and workers.
     pub hasten: PathBuf,
+    /// What it is compared with.
+    pub baseline: Baseline,
     /// `libhasten_gzip.so`; without it the row of hasten compares the original with itself, and says so.
     pub library: Option<PathBuf>,
     /// Where the report goes.
@@ -135,7 +138,7 @@ fn empty_report(options: &Options, placement: &Placement) -> Report<GzipCase> {
         text: Text {
             title: "Compression".to_owned(),
             unit: "operation".to_owned(),
-            method: method.to_owned(),
+            method: method.to_owned() + &options.baseline.sentence(),
             reproduce: vec![options.command.clone()],
             next: next.map(|(command, why)| (command.to_owned(), why.to_owned())).to_vec(),
         },

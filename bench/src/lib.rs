@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 pub mod affinity;
+pub mod baseline;
 pub mod certificates;
 pub mod cpu;
 pub mod drive;

@@ -14,6 +14,7 @@ use hasten_evidence::warning::Warning;
 use serde::{Serialize, Serializer};
 
 use crate::affinity::Placement;
+use crate::baseline::Baseline;
 use crate::certificates::{Certificate, KeyKind};
 use crate::drive::Protocol;
 use crate::host;
@@ -159,6 +160,8 @@ pub struct Options {
     pub pace: Pace,
     /// The `hasten` command that starts the accelerated side.
     pub hasten: PathBuf,
+    /// What it is compared with.
+    pub baseline: Baseline,
     /// Where the report goes.
     pub out: PathBuf,
     /// The command line that repeats this run.
@@ -187,7 +190,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCas
             Some(servers) => servers,
             None => {
                 let certificate = Certificate::create(certificates.path(), case.cert)?;
-                let new = Servers::start(case, certificate, &options.hasten, &placement)?;
+                let new = Servers::start(case, certificate, options, &placement)?;
                 add_once(&mut report.warnings, new.warning());
                 new
             }
@@ -227,7 +230,7 @@ fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {
         text: Text {
             title: "TLS handshakes".to_owned(),
             unit: "handshake".to_owned(),
-            method: method.to_owned(),
+            method: method.to_owned() + &options.baseline.sentence(),
             reproduce: vec![options.command.clone()],
             next: next.map(|(command, why)| (command.to_owned(), why.to_owned())).to_vec(),
         },

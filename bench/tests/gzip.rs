@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hasten_bench::Pace;
+use hasten_bench::baseline::Baseline;
 use hasten_bench::gzip::{self, Matrix, Options, Paces};
 use hasten_evidence::stop::StopRule;
 use hasten_evidence::verdict::Verdict;
@@ -34,6 +35,7 @@ fn options(dir: &Path, script: &str, sizes: &[usize], levels: &[u8]) -> Options 
             server_levels: levels.to_vec(),
         },
         paces: Paces { library: pace, server: pace },
+        baseline: Baseline::Stock,
         hasten: launcher,
         library: None,
         out: dir.join("out"),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use hasten_bench::baseline::Baseline;
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::drive::Protocol;
 use hasten_bench::server::ServerKind;
@@ -41,6 +42,7 @@ fn options(dir: &Path, script: &str, concurrencies: &[usize]) -> Options {
             rule: StopRule { min_pairs: 4, max_pairs: 4, uncertainty: 0.0 },
             limit: Duration::from_secs(60),
         },
+        baseline: Baseline::Stock,
         hasten: launcher(dir, script),
         out: dir.join("out"),
         command: "hasten bench tls".to_owned(),

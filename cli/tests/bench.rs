@@ -73,6 +73,19 @@ fn values_outside_the_matrix_are_usage_errors() {
 }
 
 #[test]
+fn a_build_to_compare_with_that_is_not_complete_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for workload in ["tls", "gzip"] {
+        let mut command = Command::cargo_bin("hasten").unwrap();
+        let output = command.args(["bench", workload, "--against"]).arg(dir.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let message = text(&output.stderr);
+        assert!(message.contains("/hasten is not there") && message.contains("make build"), "{message}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
 fn an_unwritable_directory_is_named_with_the_cure() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");

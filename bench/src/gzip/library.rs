@@ -229,9 +229,12 @@ impl Worker {
         let spawn = |source| LibraryError::Spawn { program: options.hasten.clone(), source };
         let mut command = Command::new(&options.hasten);
         command.args(["bench", WORKER, engine.as_str()]).env_remove("LD_PRELOAD");
-        if let (Engine::Hasten, Some(library)) = (engine, &options.library) {
-            command.env("LD_PRELOAD", library);
-        }
+        let library = match engine {
+            Engine::Hasten => options.library.clone(),
+            Engine::Original => options.baseline.gzip_library(),
+            _ => None,
+        };
+        command.envs(library.map(|library| ("LD_PRELOAD", library)));
         // A group of its own: Ctrl-C at the terminal is noticed here, between two rounds.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let pinned = placement.server.map(Pinned::to).transpose().map_err(spawn)?;

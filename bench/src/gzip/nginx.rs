@@ -49,7 +49,7 @@ impl Servers {
         let launcher = Launcher::Hasten { exe: options.hasten.clone() };
         let accelerated = spec.clone().launcher(launcher).env("HASTEN_ONLY", "gzip");
         Ok(Self {
-            stock: spec.start()?,
+            stock: options.baseline.server(spec).env("HASTEN_ONLY", "gzip").start()?,
             hasten: accelerated.start()?,
             contents,
             driver_cpus: placement.driver.clone(),

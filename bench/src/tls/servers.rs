@@ -1,12 +1,11 @@
 //! Two servers of the same kind with the same certificate.
 
-use std::path::Path;
 use std::time::Duration;
 
 use hasten_evidence::report::Row;
 use hasten_evidence::warning::Warning;
 
-use super::TlsCase;
+use super::{Options, TlsCase};
 use crate::affinity::Placement;
 use crate::certificates::Certificate;
 use crate::drive::{self, Load};
@@ -28,16 +27,16 @@ impl Servers {
     pub(super) fn start(
         case: TlsCase,
         certificate: Certificate,
-        hasten: &Path,
+        options: &Options,
         placement: &Placement,
     ) -> Result<Self, BenchError> {
         let spec = ServerSpec::new(case.server, certificate)
             .cpu(placement.server)
             .server_lines(case.tickets.server_lines(case.server));
-        let accelerated = spec.clone().launcher(Launcher::Hasten { exe: hasten.to_owned() });
+        let accelerated = spec.clone().launcher(Launcher::Hasten { exe: options.hasten.clone() });
         Ok(Self {
             case,
-            stock: spec.start()?,
+            stock: options.baseline.server(spec).start()?,
             hasten: accelerated.start()?,
             driver_cpus: placement.driver.clone(),
         })

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, Subcommand};
+use hasten_bench::baseline::{Baseline, Build};
 use hasten_bench::{BenchError, interrupt};
 use hasten_evidence::report::{Case, Report, Saved, Style};
 use hasten_evidence::verdict::Verdict;
@@ -54,6 +55,32 @@ enum Workload {
     Node(node::NodeArgs),
     #[command(name = hasten_bench::gzip::WORKER, hide = true)]
     GzipWorker(gzip::WorkerArgs),
+}
+
+/// What the accelerated side is compared with.
+#[derive(Debug, Args)]
+struct Against {
+    /// Compare with another build of hasten instead of the stock program: its `hasten` and libraries are in DIR
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+}
+
+impl Against {
+    fn baseline(&self) -> Result<Baseline, Failure> {
+        let Some(directory) = &self.against else { return Ok(Baseline::Stock) };
+        Build::new(directory.clone()).map(Baseline::Build).map_err(|missing| {
+            Failure::new(
+                format!("--against {}: {missing}", directory.display()),
+                "name a directory with `hasten`, libhasten_tls.so and libhasten_gzip.so, as `make build` fills target/release",
+            )
+        })
+    }
+
+    /// As it is typed.
+    fn flag(&self) -> String {
+        let directory = self.against.as_deref();
+        directory.map(|directory| format!(" --against {}", directory.display())).unwrap_or_default()
+    }
 }
 
 /// Where the result goes, and in which form.

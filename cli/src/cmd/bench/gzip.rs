@@ -13,7 +13,7 @@ use hasten_evidence::report::{Report, Saved};
 use hasten_plan::{Config, Decision, Surroundings, host_verdicts};
 use hasten_probe::Probe;
 
-use super::{Output, finish, list, own_program, texts, watch};
+use super::{Against, Output, finish, list, own_program, texts, watch};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -43,6 +43,9 @@ pub(super) struct GzipArgs {
 
     #[command(flatten)]
     output: Output,
+
+    #[command(flatten)]
+    against: Against,
 
     /// Only the libraries, or only nginx
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ["library", "nginx"])]
@@ -86,6 +89,7 @@ pub(super) fn measure(
     interrupted: &AtomicBool,
 ) -> Result<(Report<GzipCase>, Saved), Failure> {
     let options = Options {
+        baseline: args.against.baseline()?,
         matrix: args.matrix()?,
         paces: if args.quick { Paces::quick() } else { Paces::full() },
         hasten: own_program()?,
@@ -108,6 +112,7 @@ impl GzipArgs {
         Self {
             quick: true,
             output: Output { json: false, out },
+            against: Against { against: None },
             part: None,
             engine: None,
             level: None,
@@ -119,7 +124,11 @@ impl GzipArgs {
         let preset = if self.quick { Matrix::quick() } else { Matrix::full() };
         let wants = |part: &str| self.part.as_ref().is_none_or(|parts| parts.iter().any(|one| one == part));
         let mut matrix = Matrix {
-            engines: self.engine.clone().unwrap_or(preset.engines),
+            engines: self.engine.clone().unwrap_or(if self.against.against.is_some() {
+                vec![Engine::Hasten]
+            } else {
+                preset.engines
+            }),
             library_levels: self.level.clone().unwrap_or(preset.library_levels),
             sizes: self.size.as_ref().map_or(preset.sizes, |sizes| sizes.iter().map(|size| size.1).collect()),
             server_levels: self.level.clone().unwrap_or(preset.server_levels),
@@ -148,6 +157,7 @@ impl GzipArgs {
             + &list("engine", texts(self.engine.as_deref()))
             + &list("level", texts(self.level.as_deref()))
             + &list("size", sizes)
+            + &self.against.flag()
     }
 }
 

@@ -15,7 +15,7 @@ use hasten_evidence::report::{Report, Saved};
 use hasten_plan::{Plan, Side, Surroundings};
 use hasten_probe::{Environment, Probe, Program};
 
-use super::{Output, finish, list, own_program, texts, watch};
+use super::{Against, Output, finish, list, own_program, texts, watch};
 use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::render::say;
@@ -25,6 +25,7 @@ Examples:
   hasten bench tls --quick                              nginx on TLS 1.3, about a minute
   hasten bench tls                                      everything, HAProxy too if it is installed
   hasten bench tls --cert p-256 --concurrency 1,8,64    a matrix of your own
+  hasten bench tls --against /opt/hasten-0.1            two builds of hasten
   hasten bench tls --quick --json | jq '.rows[] | {cert, concurrency, ratio: .cpu_ratio.value, verdict}'
 
 Nothing is changed on this machine: the servers run from a temporary directory on loopback ports. Use a machine at
@@ -46,6 +47,9 @@ pub(super) struct TlsArgs {
 
     #[command(flatten)]
     output: Output,
+
+    #[command(flatten)]
+    against: Against,
 
     /// Only these servers
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = server_parser())]
@@ -76,6 +80,7 @@ pub(super) fn run(args: &TlsArgs) -> Result<ExitCode, Failure> {
 
 pub(super) fn measure(args: &TlsArgs, interrupted: &AtomicBool) -> Result<(Report<TlsCase>, Saved), Failure> {
     let options = Options {
+        baseline: args.against.baseline()?,
         matrix: args.matrix()?,
         pace: if args.quick { Pace::quick() } else { Pace::full() },
         hasten: own_program()?,
@@ -91,6 +96,7 @@ impl TlsArgs {
         Self {
             quick: true,
             output: Output { json: false, out },
+            against: Against { against: None },
             server: None,
             cert: None,
             protocol: None,
@@ -128,6 +134,7 @@ impl TlsArgs {
             + &list("protocol", texts(self.protocol.as_deref()))
             + &list("tickets", texts(self.tickets.as_deref()))
             + &list("concurrency", texts(self.concurrency.as_deref()))
+            + &self.against.flag()
     }
 }
 
