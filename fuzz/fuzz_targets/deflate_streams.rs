@@ -6,10 +6,13 @@ use std::ptr::NonNull;
 
 use flate2::{Decompress, FlushDecompress};
 use hasten_deflate::engine::{Settings, Strategy};
+use hasten_deflate::engines::Engines;
 use hasten_deflate::header::Wrapper;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
 use libfuzzer_sys::fuzz_target;
+
+static ENGINES: Engines = Engines::new();
 
 /// What to do with a piece of input.
 #[derive(arbitrary::Arbitrary, Debug)]
@@ -34,7 +37,7 @@ fuzz_target!(|input: (Vec<Act>, [u8; 5])| {
     // SAFETY: `memory` outlives the stream and is not touched meanwhile.
     let store = unsafe { Store::new([(region, memory.len())]) };
     let mut stream = Stream {
-        deflate: Deflate::new(settings, Wrapper::Raw, store, choices[4] % 2 == 0),
+        deflate: Deflate::new(settings, Wrapper::Raw, store, choices[4] % 2 == 0, &ENGINES),
         plain: Vec::new(),
         packed: Vec::new(),
         inflate: Decompress::new(false),

@@ -5,6 +5,7 @@ pub mod breaker;
 pub mod checksum;
 pub mod devices;
 pub mod engine;
+pub mod engines;
 pub mod header;
 pub mod inflate;
 mod pages;

@@ -4,6 +4,7 @@
 //! at the same moment. Taking and giving are atomic exchanges: no thread ever waits, and a process forked at any point
 //! finds a usable pool; at worst it lacks what other threads had taken.
 
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
@@ -16,7 +17,7 @@ use crate::engine::libdeflate::Libdeflate;
 use crate::engine::zlib::Zlib;
 use crate::engine::{Bits, Chunk, Engine, EngineKind, Settings, Written};
 use crate::pages::{self, Page};
-use crate::{select, stack};
+use crate::stack;
 
 /// How many are kept of each kind while somebody works. Whoever comes with none left makes one, and frees one too many
 /// afterwards.
@@ -59,14 +60,13 @@ pub fn seal() {
 }
 
 /// Makes what one thread needs to compress. Whether it is there: `deflate` needs no memory to succeed, so a stream must not
-/// be opened that may lack it later.
-pub fn reserve() -> bool {
+/// be opened that may lack it later. It is made once, for those that are allowed then.
+pub fn reserve(is_allowed: impl Fn(EngineKind) -> bool) -> bool {
     // Asks the kernel, which may not be asked later either.
     stack::known();
     if IS_RESERVED.load(Ordering::Relaxed) {
         return true;
     }
-    let is_allowed = select::is_allowed;
     let is_there = (!is_allowed(EngineKind::Isal) || ISAL.reserve(1, Isal::new))
         && (!is_allowed(EngineKind::Libdeflate) || LIBDEFLATE.reserve(1, Libdeflate::complete))
         && SCRATCH.iter().all(|class| class.buffers.reserve(class.reserved, || Buffer::new(class.size)));
@@ -159,13 +159,18 @@ impl Drop for Scratch {
 }
 
 /// A few values that nobody uses at the moment. Each pointer is a page's, or null.
-#[derive(Debug)]
 pub(crate) struct Pool<T> {
     slots: [AtomicPtr<T>; SLOTS],
     /// How many are in use. In a child forked meanwhile it stays above zero, and there nothing is freed.
     lent: AtomicUsize,
     /// How many stay when all have been given back.
     kept: usize,
+}
+
+impl<T> fmt::Debug for Pool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("lent", &self.lent).finish_non_exhaustive()
+    }
 }
 
 impl<T: Send> Pool<T> {

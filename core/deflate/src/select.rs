@@ -2,43 +2,11 @@
 
 mod nature;
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use self::nature::Nature;
 use crate::engine::libdeflate::COUNTERS;
 use crate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, serves};
+use crate::engines::Engines;
 use crate::stack;
-
-/// The engines that may be used, a bit for each.
-static ALLOWED: AtomicU8 = AtomicU8::new(u8::MAX);
-
-/// Restricts the process to these engines and the original, which is always allowed.
-pub fn allow(kinds: &[EngineKind]) {
-    let bits = kinds.iter().fold(bit(EngineKind::Original), |bits, kind| bits | bit(*kind));
-    ALLOWED.store(bits, Ordering::Relaxed);
-}
-
-/// Says of an engine whether somebody has switched it off.
-type IsDisabled = fn(EngineKind) -> bool;
-
-static IS_DISABLED: OnceLock<IsDisabled> = OnceLock::new();
-
-/// Has this asked before each chunk, for each engine that may get it. It holds for the life of the process.
-pub fn consult(is_disabled: IsDisabled) {
-    IS_DISABLED.get_or_init(|| is_disabled);
-}
-
-/// Whether the process may use the engine at all.
-pub fn is_allowed(kind: EngineKind) -> bool {
-    ALLOWED.load(Ordering::Relaxed) & bit(kind) != 0
-}
-
-/// Whether any engine but the original is in service.
-pub fn has_any() -> bool {
-    let allowed = ALLOWED.load(Ordering::Relaxed);
-    EngineKind::ALL.into_iter().any(|kind| kind != EngineKind::Original && is_usable(kind, allowed))
-}
 
 /// zlib's level to zlib-rs's, by `examples/measure.rs`: its lowest levels do less than zlib's.
 const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
@@ -115,45 +83,45 @@ impl Choice {
     }
 }
 
-/// The engines for `chunk`, best first. The original always ends the list: what nobody else can do, it can.
-pub fn choose(settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice> {
-    let (settings, allowed) = (*settings, ALLOWED.load(Ordering::Relaxed));
-    let has_room = stack::has_room();
-    let serves = move |kind: &EngineKind| {
-        (has_room || *kind == EngineKind::Original)
-            && is_usable(*kind, allowed)
-            && serves(*kind, &settings, chunk)
-            && (*kind != EngineKind::Isal || !stack::is_alternate())
-    };
-    let nature = Nature::of(chunk, settings.level);
-    let length = chunk.input.len();
-    let counting = Choice {
-        kind: EngineKind::Libdeflate,
-        settings: Settings { level: COUNTERS, ..settings },
-        least: 0,
-        dense: if is_usable(EngineKind::ZlibRs, allowed) {
-            length / density(settings.level, nature)
-        } else {
-            0
-        },
-        on_trial: true,
-    };
-    let may_count = nature == Nature::Counters && length >= SHORT_FOR_COUNTERS;
-    let counting =
-        Some(counting).filter(|choice| may_count && is_ours(&settings, chunk) && serves(&choice.kind));
-    let ordinary = order(&settings, chunk, nature).into_iter().filter(serves).map(move |kind| Choice {
-        kind,
-        on_trial: false,
-        settings: translate(kind, settings, nature),
-        least: if kind == EngineKind::Isal && nature == Nature::Noise { length - length / 50 } else { 0 },
-        dense: match kind {
-            EngineKind::Isal | EngineKind::Libdeflate if is_usable(EngineKind::ZlibRs, allowed) => {
-                length / density(settings.level, nature)
-            }
-            _ => 0,
-        },
-    });
-    counting.into_iter().chain(ordinary)
+impl Engines {
+    /// Those for `chunk`, best first. The original always ends the list: what nobody else can do, it can.
+    pub fn choose(&self, settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice> {
+        let settings = *settings;
+        let has_room = stack::has_room();
+        let serves = move |kind: &EngineKind| {
+            (has_room || *kind == EngineKind::Original)
+                && self.is_usable(*kind)
+                && serves(*kind, &settings, chunk)
+                && (*kind != EngineKind::Isal || !stack::is_alternate())
+        };
+        let nature = Nature::of(chunk, settings.level);
+        let length = chunk.input.len();
+        let dense = move || {
+            let has_rival = self.is_usable(EngineKind::ZlibRs);
+            if has_rival { length / density(settings.level, nature) } else { 0 }
+        };
+        let counting = Choice {
+            kind: EngineKind::Libdeflate,
+            settings: Settings { level: COUNTERS, ..settings },
+            least: 0,
+            dense: dense(),
+            on_trial: true,
+        };
+        let may_count = nature == Nature::Counters && length >= SHORT_FOR_COUNTERS;
+        let counting =
+            Some(counting).filter(|choice| may_count && is_ours(&settings, chunk) && serves(&choice.kind));
+        let ordinary = order(&settings, chunk, nature).into_iter().filter(serves).map(move |kind| Choice {
+            kind,
+            on_trial: false,
+            settings: translate(kind, settings, nature),
+            least: if kind == EngineKind::Isal && nature == Nature::Noise { length - length / 50 } else { 0 },
+            dense: match kind {
+                EngineKind::Isal | EngineKind::Libdeflate => dense(),
+                _ => 0,
+            },
+        });
+        counting.into_iter().chain(ordinary)
+    }
 }
 
 /// Only the original's own matcher is as good at what the other strategies and tunings are for, and in a small window.
@@ -214,13 +182,4 @@ fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {
 
 const fn is_plain(settings: &Settings) -> bool {
     matches!(settings, Settings { strategy: Strategy::Default, tuning: None, .. })
-}
-
-fn is_usable(kind: EngineKind, allowed: u8) -> bool {
-    let is_disabled = || IS_DISABLED.get().is_some_and(|is_disabled| is_disabled(kind));
-    kind == EngineKind::Original || (allowed & bit(kind) != 0 && !is_disabled())
-}
-
-const fn bit(kind: EngineKind) -> u8 {
-    1 << kind as u8
 }

@@ -14,6 +14,7 @@ pub(crate) use self::tests::is_starved;
 
 use crate::devices::DeviceEngine;
 use crate::engine::{Bits, EngineKind, Settings};
+use crate::engines::Engines;
 use crate::header::{self, GzipHeader, GzipHeaderBytes, Wrapper};
 use crate::store::Store;
 
@@ -122,6 +123,15 @@ pub struct Work {
     pub opened: u64,
 }
 
+impl Work {
+    /// Counts a chunk whose result was used.
+    pub(crate) fn used(&mut self, bytes_in: usize, bytes_out: usize) {
+        self.chunks += 1;
+        self.bytes_in += bytes_in as u64;
+        self.bytes_out += bytes_out as u64;
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     /// Nothing was written, not even a header.
@@ -170,6 +180,8 @@ pub struct Deflate {
     total_in: u64,
     is_text: Option<bool>,
     verifies: bool,
+    /// Those that are asked to compress.
+    engines: &'static Engines,
 }
 
 impl Deflate {
@@ -179,7 +191,13 @@ impl Deflate {
     }
 
     /// `store` has at least [`Self::least_memory`].
-    pub fn new(settings: Settings, wrapper: Wrapper, store: Store, verifies: bool) -> Self {
+    pub fn new(
+        settings: Settings,
+        wrapper: Wrapper,
+        store: Store,
+        verifies: bool,
+        engines: &'static Engines,
+    ) -> Self {
         debug_assert!(store.len() >= Self::least_memory(&settings));
         Self {
             settings,
@@ -198,6 +216,7 @@ impl Deflate {
             total_in: 0,
             is_text: None,
             verifies,
+            engines,
         }
     }
 

@@ -1,17 +1,21 @@
-//! Who is asked, in which order. What is allowed and what is disabled holds for the process, so this is one test.
+//! Who is asked, in which order.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use hasten_deflate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, Tuning};
-use hasten_deflate::select;
+use hasten_deflate::engines::Engines;
 
 use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
 
 fn kinds(settings: &Settings, history: usize, length: usize) -> Vec<EngineKind> {
+    among(&Engines::new(), settings, history, length)
+}
+
+fn among(engines: &Engines, settings: &Settings, history: usize, length: usize) -> Vec<EngineKind> {
     let bytes: Vec<u8> = (0..history + length).map(|i| b'a' + (i % 26) as u8).collect();
     let (history, input) = bytes.split_at(history);
     let chunk = Chunk { before: Bits::NONE, history, input, last: true };
-    select::choose(settings, &chunk).map(|choice| choice.kind).collect()
+    engines.choose(settings, &chunk).map(|choice| choice.kind).collect()
 }
 
 fn level(level: u8) -> Settings {
@@ -20,6 +24,7 @@ fn level(level: u8) -> Settings {
 
 #[test]
 fn order() {
+    let engines = Engines::new();
     assert_eq!(kinds(&level(1), 0, 10_000), [Isal, Libdeflate, ZlibRs, Original]);
     assert_eq!(kinds(&level(1), 0, 1000), [Libdeflate, Isal, ZlibRs, Original]);
     for high in 2..=9 {
@@ -31,7 +36,7 @@ fn order() {
     // What zlib is so fast at, or so thorough, that there is little to gain.
     let first = |settings: &Settings, input: &[u8]| {
         let chunk = Chunk { before: Bits::NONE, history: &[], input, last: true };
-        select::choose(settings, &chunk).next().map(|choice| (choice.kind, choice.settings.level))
+        engines.choose(settings, &chunk).next().map(|choice| (choice.kind, choice.settings.level))
     };
     let holes = Chunk { before: Bits::NONE, history: &[], input: &[0; 10_000], last: true };
     assert_eq!(first(&level(1), holes.input), Some((Isal, 1)));
@@ -60,7 +65,7 @@ fn order() {
     let numbers: Vec<u8> = (0..20_000).flat_map(|i| format!("{i}\n").into_bytes()).collect();
     for high in 1..=9 {
         let chunk = Chunk { input: &numbers, ..holes };
-        let choices: Vec<_> = select::choose(&level(high), &chunk).collect();
+        let choices: Vec<_> = engines.choose(&level(high), &chunk).collect();
         let counting = (choices[0].kind, choices[0].settings.level, choices[0].on_trial);
         assert_eq!(counting, (Libdeflate, 10, true));
         assert_eq!((choices[1].kind, choices[1].settings.level), (Libdeflate, high));
@@ -86,7 +91,7 @@ fn order() {
     };
     let noise: Vec<u8> = (0..10_000).map(|_| random()).collect();
     for level in [1, 6, 9].map(level) {
-        let first = select::choose(&level, &Chunk { input: &noise, ..holes }).next();
+        let first = engines.choose(&level, &Chunk { input: &noise, ..holes }).next();
         assert_eq!(first.map(|choice| (choice.kind, choice.least)), Some((Isal, 9_800)));
     }
 
@@ -99,23 +104,30 @@ fn order() {
     // A window that libdeflate might exceed.
     assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 10_000), [Original, ZlibRs, Isal]);
     assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 4_000)[0], Libdeflate);
+}
 
+#[test]
+fn nobody_is_asked_who_is_switched_off() {
     static DISABLED: AtomicU8 = AtomicU8::new(0);
-    select::consult(|kind| DISABLED.load(Relaxed) & (1 << kind as u8) != 0);
+    let engines = Engines::new();
+    engines.consult(|kind| DISABLED.load(Relaxed) & (1 << kind as u8) != 0);
     DISABLED.store(1 << Libdeflate as u8, Relaxed);
-    assert_eq!(kinds(&level(6), 0, 10_000), [ZlibRs, Isal, Original]);
-    assert!(select::has_any());
+    assert_eq!(among(&engines, &level(6), 0, 10_000), [ZlibRs, Isal, Original]);
+    assert!(engines.has_any());
     DISABLED.store(u8::MAX, Relaxed);
-    assert_eq!(kinds(&level(6), 0, 10_000), [Original], "there is nobody behind the original");
-    assert!(!select::has_any());
-    DISABLED.store(0, Relaxed);
+    assert_eq!(among(&engines, &level(6), 0, 10_000), [Original], "there is nobody behind the original");
+    assert!(!engines.has_any());
+}
 
-    select::allow(&[Libdeflate]);
-    assert_eq!(kinds(&level(1), 0, 10_000), [Libdeflate, Original]);
-    assert!(select::is_allowed(Libdeflate) && !select::is_allowed(Isal) && select::has_any());
-    select::allow(&[]);
-    assert_eq!(kinds(&level(1), 0, 10_000), [Original]);
-    assert!(!select::has_any());
-    select::allow(&EngineKind::ALL);
-    assert_eq!(kinds(&level(1), 0, 10_000).len(), 4);
+#[test]
+fn nobody_is_asked_who_is_not_allowed() {
+    let engines = Engines::new();
+    engines.allow(&[Libdeflate]);
+    assert_eq!(among(&engines, &level(1), 0, 10_000), [Libdeflate, Original]);
+    assert!(engines.is_allowed(Libdeflate) && !engines.is_allowed(Isal) && engines.has_any());
+    engines.allow(&[]);
+    assert_eq!(among(&engines, &level(1), 0, 10_000), [Original]);
+    assert!(!engines.has_any());
+    engines.allow(&EngineKind::ALL);
+    assert_eq!(among(&engines, &level(1), 0, 10_000).len(), 4);
 }

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 
 use hasten_deflate::devices::{self, DeviceEngine, Request};
 use hasten_deflate::engine::EngineKind;
-use hasten_deflate::select;
 use hasten_device::settings::Settings;
 use hasten_hook::is_disabled;
 
@@ -36,8 +35,9 @@ pub(crate) fn init() -> bool {
 impl Config {
     fn from_environment() -> Self {
         let engines = engines(env::var(ENGINES).ok().as_deref());
-        select::allow(&engines);
-        devices::configure(device_config(Settings::of(|name| env::var(name).ok())));
+        let ours = &crate::engines::ENGINES;
+        ours.allow(&engines);
+        ours.devices.configure(device_config(Settings::of(|name| env::var(name).ok())));
         Self {
             verify: env::var_os(VERIFY).is_some_and(|value| value == "1"),
             engines: engines.iter().any(|kind| *kind != EngineKind::Original),

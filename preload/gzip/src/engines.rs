@@ -3,12 +3,15 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hasten_deflate::devices::{self, Active, DeviceEngine};
+use hasten_deflate::devices::{Active, DeviceEngine};
 use hasten_deflate::engine::EngineKind;
+use hasten_deflate::engines::Engines;
 use hasten_deflate::stream::{Tally, Work};
-use hasten_deflate::{breaker, select};
 use hasten_device::watch;
 use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Slot};
+
+/// The process's.
+pub(crate) static ENGINES: Engines = Engines::new();
 
 /// Those of software, with their rows on the page. Devices are asked before them, where there are any.
 fn engines() -> impl Iterator<Item = (EngineKind, Engine)> {
@@ -19,19 +22,19 @@ fn engines() -> impl Iterator<Item = (EngineKind, Engine)> {
 pub(crate) fn register() {
     let page = hasten_telemetry::page();
     for (kind, engine) in engines() {
-        if select::is_allowed(kind) {
+        if ENGINES.is_allowed(kind) {
             page.register(engine, EngineClass::Software, "", 0);
         }
     }
-    select::consult(is_disabled);
-    devices::consult(|device| hasten_telemetry::is_disabled(device.name()));
+    ENGINES.consult(is_disabled);
+    ENGINES.devices.consult(|device| hasten_telemetry::is_disabled(device.name()));
     watch::when_opened(tell_of_devices);
 }
 
 /// Called by a thread that looks after a device while the program asks it nothing.
 fn tell_of_devices() {
     let slot = hasten_telemetry::slot();
-    for active in devices::active() {
+    for active in ENGINES.devices.active() {
         report_device(slot, active);
         let opened = active.unreported();
         slot.engine_ran(active.engine.name(), &EngineWork { opened, ..EngineWork::default() });
@@ -46,15 +49,15 @@ fn is_disabled(kind: EngineKind) -> bool {
 /// Tells of every engine whether it is in service. While nothing changes this reads a few words.
 pub(crate) fn report(slot: &Slot) {
     for (kind, engine) in engines() {
-        if !breaker::has_opened() && !hasten_telemetry::is_disabled(engine) {
+        if !ENGINES.breakers.has_opened() && !hasten_telemetry::is_disabled(engine) {
             slot.engine_state(engine, BreakerState::Closed, None, 0);
             continue;
         }
-        let view = breaker::view(kind);
+        let view = ENGINES.breakers.view(kind);
         let (state, probe) = view.shown(hasten_telemetry::is_disabled(engine));
         slot.engine_state(engine, state, view.fault, probe);
     }
-    for active in devices::active() {
+    for active in ENGINES.devices.active() {
         report_device(slot, active);
     }
 }

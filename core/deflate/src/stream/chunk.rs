@@ -4,12 +4,13 @@ use super::{Deflate, Ending, Flush, Io, Status, Tally};
 use hasten_guard::breaker::Permit;
 
 use crate::engine::{self, Chunk, EngineKind, Settings, Written};
+use crate::engines::Engines;
 use crate::pool::{self, Scratch};
 use crate::select::Choice;
 use crate::store::Bytes;
 use crate::stored::{self, BitWriter};
 use crate::watch::Watch;
-use crate::{breaker, devices, savings, select, verify};
+use crate::{savings, select, verify};
 
 /// More than this is compressed a piece at a time: the largest whose output, or whose copy behind a window, has a place in
 /// the buffers that the process keeps.
@@ -142,7 +143,7 @@ impl Deflate {
         }
         let chunk =
             Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
-        let written = best(&self.settings, &chunk, &mut out, self.verifies, tally);
+        let written = best(self.engines, &self.settings, &chunk, &mut out, self.verifies, tally);
         Some((written, out))
     }
 
@@ -231,26 +232,34 @@ impl Deflate {
 }
 
 /// The engine's output, or stored blocks where that is smaller or no engine will do.
-fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tally: &mut Tally) -> Written {
+fn best(
+    engines: &Engines,
+    settings: &Settings,
+    chunk: &Chunk,
+    out: &mut [u8],
+    verifies: bool,
+    tally: &mut Tally,
+) -> Written {
     let len = chunk.input.len() as u64;
-    if let Some(written) = devices::compress(settings, chunk, out, tally) {
+    if let Some(written) = engines.devices.compress(settings, chunk, out, tally) {
         return written;
     }
-    let is_of_interest = devices::is_of_interest();
     let mut was_wrong = false;
-    let mut choices = select::choose(settings, chunk).peekable();
+    let mut choices = engines.choose(settings, chunk).peekable();
     while let Some(choice) = choices.next() {
         let Choice { kind, settings: engine_settings, least, dense, on_trial } = choice;
         // Who repairs what an engine did wrong is not another engine.
         if was_wrong && kind != EngineKind::Original {
             continue;
         }
-        if on_trial && !choices.peek().is_some_and(|next| is_better(&choice, next, settings, chunk, tally)) {
+        if on_trial
+            && !choices.peek().is_some_and(|next| is_better(engines, &choice, next, settings, chunk, tally))
+        {
             continue;
         }
-        let Some(permit) = breaker::admit(kind) else { continue };
+        let Some(permit) = engines.breakers.admit(kind) else { continue };
         let watch = Watch::start(chunk.input.len());
-        let cpu_ns = if is_of_interest { devices::cpu_ns() } else { 0 };
+        let started = engines.devices.now();
         let written = pool::compress(kind, &engine_settings, chunk, out);
         tally.engines[kind as usize].busy_ns += watch.ns();
         let Some(written) = written else {
@@ -265,12 +274,12 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         }
         #[cfg(test)]
         super::tests::maybe_damage(kind, &mut out[..written.bytes]);
-        if !is_right(kind, &permit, settings, chunk, out, &written, verifies, tally) {
+        if !is_right(engines, kind, &permit, settings, chunk, out, &written, verifies, tally) {
             was_wrong = true;
             continue;
         }
         let shorter = if written.bytes < dense {
-            shorter(settings, chunk, written.bytes, out, verifies, tally)
+            shorter(engines, settings, chunk, written.bytes, out, verifies, tally)
         } else {
             None
         };
@@ -278,13 +287,8 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
         if written.bytes > stored::plain_len(chunk) {
             break;
         }
-        if is_of_interest {
-            devices::software_took(settings, chunk, devices::cpu_ns().saturating_sub(cpu_ns));
-        }
-        let work = &mut tally.engines[kind as usize];
-        work.chunks += 1;
-        work.bytes_in += len;
-        work.bytes_out += written.bytes as u64;
+        engines.devices.software_took(settings, chunk, started);
+        tally.engines[kind as usize].used(chunk.input.len(), written.bytes);
         tally.saved_ns += savings::deflate_ns(kind, settings.level, chunk.input.len());
         return written;
     }
@@ -293,8 +297,15 @@ fn best(settings: &Settings, chunk: &Chunk, out: &mut [u8], verifies: bool, tall
 }
 
 /// Whether one choice makes a piece of the chunk shorter than the next. What was made of it is thrown away.
-fn is_better(choice: &Choice, next: &Choice, settings: &Settings, chunk: &Chunk, tally: &mut Tally) -> bool {
-    if !breaker::is_closed(choice.kind) {
+fn is_better(
+    engines: &Engines,
+    choice: &Choice,
+    next: &Choice,
+    settings: &Settings,
+    chunk: &Chunk,
+    tally: &mut Tally,
+) -> bool {
+    if !engines.breakers.is_closed(choice.kind) {
         return false;
     }
     let piece = Choice::piece(settings, chunk.input);
@@ -313,6 +324,7 @@ fn is_better(choice: &Choice, next: &Choice, settings: &Settings, chunk: &Chunk,
 
 /// What a rival makes of a dense chunk, in place of what is in `out`, if that is shorter.
 fn shorter(
+    engines: &Engines,
     settings: &Settings,
     chunk: &Chunk,
     than: usize,
@@ -321,7 +333,7 @@ fn shorter(
     tally: &mut Tally,
 ) -> Option<(EngineKind, Written)> {
     let (kind, rival_settings) = select::rival(settings, chunk.input.len(), than);
-    let permit = breaker::admit(kind)?;
+    let permit = engines.breakers.admit(kind)?;
     let mut rival = pool::scratch(engine::bound(chunk.input.len()))?;
     let watch = Watch::start(chunk.input.len());
     let written = pool::compress(kind, &rival_settings, chunk, &mut rival);
@@ -329,7 +341,7 @@ fn shorter(
     let written = written.filter(|written| written.bytes < than)?;
     #[cfg(test)]
     super::tests::maybe_damage(kind, &mut rival[..written.bytes]);
-    if !is_right(kind, &permit, settings, chunk, &rival, &written, verifies, tally) {
+    if !is_right(engines, kind, &permit, settings, chunk, &rival, &written, verifies, tally) {
         return None;
     }
     out[..written.bytes].copy_from_slice(&rival[..written.bytes]);
@@ -339,6 +351,7 @@ fn shorter(
 /// Whether the output stands for the input, where anybody wants to know.
 #[allow(clippy::too_many_arguments)] // what was asked, what came of it, and where it is counted
 fn is_right(
+    engines: &Engines,
     kind: EngineKind,
     permit: &Permit,
     settings: &Settings,
@@ -355,12 +368,12 @@ fn is_right(
     if !is_right {
         let work = &mut tally.engines[kind as usize];
         work.wrong += 1;
-        work.opened += breaker::failed(kind, *permit);
+        work.opened += engines.breakers.failed(kind, *permit);
         tally.mismatches += 1;
         return false;
     }
     tally.verified += chunk.input.len() as u64;
-    breaker::succeeded(kind, *permit);
+    engines.breakers.succeeded(kind, *permit);
     true
 }
 

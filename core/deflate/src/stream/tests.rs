@@ -1,13 +1,13 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Strategy as Strategies;
 
 use super::{Deflate, Flush, Io, Outcome, Tally};
-use crate::breaker;
 use crate::engine::{EngineKind, Settings, Strategy};
+use crate::engines::Engines;
 use crate::header::Wrapper;
 use crate::store::Store;
 
@@ -39,12 +39,23 @@ struct Owned {
 
 impl Owned {
     fn new(settings: Settings, wrapper: Wrapper, pieces: &[usize], verifies: bool) -> Self {
+        static ENGINES: Engines = Engines::new();
+        Self::by(&ENGINES, settings, wrapper, pieces, verifies)
+    }
+
+    fn by(
+        engines: &'static Engines,
+        settings: Settings,
+        wrapper: Wrapper,
+        pieces: &[usize],
+        verifies: bool,
+    ) -> Self {
         let mut memory: Vec<_> = pieces.iter().map(|&len| vec![0xa5; len]).collect();
         let regions: Vec<_> =
             memory.iter_mut().map(|piece| (NonNull::from(&mut piece[0]), piece.len())).collect();
         // SAFETY: the memory stays where it is, and nobody else touches it.
         let store = unsafe { Store::new(regions) };
-        Self { stream: Deflate::new(settings, wrapper, store, verifies), memory }
+        Self { stream: Deflate::new(settings, wrapper, store, verifies, engines), memory }
     }
 
     /// One call with so much room; what came out, and how much went in.
@@ -267,8 +278,8 @@ fn a_flush_that_filled_the_output_is_not_repeated() {
 }
 
 /// Compresses, verifying; what was counted.
-fn verified(settings: Settings, input: &[u8]) -> Tally {
-    let mut owned = Owned::new(settings, Wrapper::Gzip, &pieces(&settings), true);
+fn verified(engines: &'static Engines, settings: Settings, input: &[u8]) -> Tally {
+    let mut owned = Owned::by(engines, settings, Wrapper::Gzip, &pieces(&settings), true);
     let mut out = vec![0; input.len() + 10_000];
     let room = out.len();
     let mut io = Io { input, output: &mut out, header: None, complaint: None };
@@ -282,6 +293,8 @@ fn verified(settings: Settings, input: &[u8]) -> Tally {
 
 #[test]
 fn what_an_engine_does_wrong_does_not_leave_and_the_engine_comes_back_once_it_is_right() {
+    static NOW: AtomicU64 = AtomicU64::new(0);
+    static ENGINES: Engines = Engines::with_clock(|| NOW.load(Ordering::Relaxed));
     // Not so dense that another engine is asked as well.
     let digits = (1..9000_u32).map(|i| format!("{} ", i.wrapping_mul(2_654_435_761) >> 12));
     // Nor a table of numbers.
@@ -292,24 +305,24 @@ fn what_an_engine_does_wrong_does_not_leave_and_the_engine_comes_back_once_it_is
         let settings = Settings { level, ..Settings::default() };
         let of = |tally: &Tally| tally.engines[kind as usize];
         ENGINES_ARE_BROKEN.set(true);
-        let tally = verified(settings, input);
+        let tally = verified(&ENGINES, settings, input);
         assert_eq!((tally.mismatches, tally.verified), (1, 0));
         let work = of(&tally);
         assert_eq!((work.chunks, work.wrong, work.opened), (0, 1, 1));
-        assert!(!breaker::is_closed(kind));
+        assert!(!ENGINES.breakers.is_closed(kind));
         ENGINES_ARE_BROKEN.set(false);
 
-        assert_eq!(of(&verified(settings, input)), Default::default(), "it is left alone");
+        assert_eq!(of(&verified(&ENGINES, settings, input)), Default::default(), "it is left alone");
 
-        breaker::skip(Duration::from_secs(60));
+        NOW.fetch_add(60_000_000_000, Ordering::Relaxed);
         ENGINES_ARE_BROKEN.set(true);
-        let tally = verified(settings, input);
+        let tally = verified(&ENGINES, settings, input);
         assert_eq!((of(&tally).wrong, of(&tally).opened), (1, 0), "tried again, and still wrong");
         ENGINES_ARE_BROKEN.set(false);
 
-        breaker::skip(Duration::from_secs(60));
-        while !breaker::is_closed(kind) {
-            let work = of(&verified(settings, input));
+        NOW.fetch_add(60_000_000_000, Ordering::Relaxed);
+        while !ENGINES.breakers.is_closed(kind) {
+            let work = of(&verified(&ENGINES, settings, input));
             assert_eq!((work.chunks, work.wrong, work.bytes_in), (1, 0, 50_000));
         }
     }

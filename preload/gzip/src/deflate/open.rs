@@ -8,13 +8,13 @@ use hasten_deflate::engine::{Settings, Strategy};
 use hasten_deflate::header::Wrapper;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::Deflate;
-use hasten_deflate::{devices, pool, select};
 use hasten_telemetry::{Event, Reason, slot};
 
 use super::{MARK, State, end, ours};
 use crate::allocation::{self, Pattern};
+use crate::engines::{self, ENGINES};
 use crate::hooks::original;
-use crate::{config, engines, start};
+use crate::{config, start};
 
 type Init = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
 type Init2 =
@@ -103,13 +103,13 @@ fn suits(settings: &Settings) -> Option<&'static Pattern> {
         Settings { level: 0, .. } => Reason::StoredLevel,
         Settings { strategy, .. } if *strategy != Strategy::Default => Reason::UnusualStrategy,
         Settings { mem_level: ..LEAST_MEM_LEVEL, .. } => Reason::UnusualStrategy,
-        _ if !select::has_any() && !devices::is_asked_for() => {
+        _ if !ENGINES.has_any() && !ENGINES.devices.is_asked_for() => {
             engines::report(slot());
             Reason::EngineDisabled
         }
         _ if !start::is_sound() => Reason::UnknownLibrary,
         _ => match Pattern::of(settings) {
-            Some(pattern) if pattern.room(HEAD) >= Deflate::least_memory(settings) && pool::reserve() => {
+            Some(pattern) if pattern.room(HEAD) >= Deflate::least_memory(settings) && ENGINES.reserve() => {
                 hasten_telemetry::start();
                 start::make_original_known();
                 return Some(pattern);
@@ -138,8 +138,9 @@ unsafe fn open(strm: *mut ZStream, settings: Settings, wrapper: Wrapper, pattern
             pattern = pattern.merged();
         }
         strm.zfree.get_or_insert(allocation::default_free);
-        let opened =
-            settle(strm, pattern, |store| Deflate::new(settings, wrapper, store, config::get().verify));
+        let opened = settle(strm, pattern, |store| {
+            Deflate::new(settings, wrapper, store, config::get().verify, &ENGINES)
+        });
         match opened {
             Ok(state) => {
                 restart(strm, state);

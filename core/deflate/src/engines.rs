@@ -1,0 +1,88 @@
+//! Whom a process may ask to compress: the engines that are allowed, the switches of an operator, the breakers, and the
+//! devices in front of them.
+//!
+//! All of it is one value, which streams are opened with. A preload library has one in a static, where it is usable before
+//! `main`; a test has one of its own, and is no business of another's. The tables and buffers that engines work with are not
+//! part of it: memory is the process's whoever asks (`pool`).
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use hasten_guard::clock::boot_ns;
+
+use crate::breaker::{Breakers, Clock};
+use crate::devices::Devices;
+use crate::engine::EngineKind;
+use crate::pool;
+
+/// Says of an engine whether somebody has switched it off.
+type IsDisabled = fn(EngineKind) -> bool;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Engines {
+    /// A bit for each.
+    allowed: AtomicU8,
+    is_disabled: OnceLock<IsDisabled>,
+    pub breakers: Breakers,
+    pub devices: Devices,
+}
+
+impl Engines {
+    /// All in service, and no device.
+    pub const fn new() -> Self {
+        Self::with_clock(boot_ns)
+    }
+
+    /// The same with another idea of the time.
+    pub(crate) const fn with_clock(clock: Clock) -> Self {
+        Self {
+            allowed: AtomicU8::new(u8::MAX),
+            is_disabled: OnceLock::new(),
+            breakers: Breakers::new(clock),
+            devices: Devices::new(),
+        }
+    }
+
+    /// Restricts the choice to these engines and the original, which is always allowed.
+    pub fn allow(&self, kinds: &[EngineKind]) {
+        let bits = kinds.iter().fold(bit(EngineKind::Original), |bits, kind| bits | bit(*kind));
+        self.allowed.store(bits, Ordering::Relaxed);
+    }
+
+    /// Has this asked before each chunk, for each engine that may get it. The first call counts.
+    pub fn consult(&self, is_disabled: IsDisabled) {
+        self.is_disabled.get_or_init(|| is_disabled);
+    }
+
+    /// Whether the engine may be used at all.
+    pub fn is_allowed(&self, kind: EngineKind) -> bool {
+        self.allowed.load(Ordering::Relaxed) & bit(kind) != 0
+    }
+
+    /// Whether any engine but the original is in service.
+    pub fn has_any(&self) -> bool {
+        EngineKind::ALL.into_iter().any(|kind| kind != EngineKind::Original && self.is_usable(kind))
+    }
+
+    /// Makes what one thread needs to compress with those that are allowed; whether it is there ([`pool::reserve`]).
+    pub fn reserve(&self) -> bool {
+        pool::reserve(|kind| self.is_allowed(kind))
+    }
+
+    /// Whether the engine is in service.
+    pub(crate) fn is_usable(&self, kind: EngineKind) -> bool {
+        let is_disabled = || self.is_disabled.get().is_some_and(|is_disabled| is_disabled(kind));
+        kind == EngineKind::Original || (self.is_allowed(kind) && !is_disabled())
+    }
+}
+
+impl Default for Engines {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+const fn bit(kind: EngineKind) -> u8 {
+    1 << kind as u8
+}
