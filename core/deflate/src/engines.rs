@@ -5,11 +5,14 @@
 //! `main`; a test has one of its own, and is no business of another's. The tables and buffers that engines work with are not
 //! part of it: memory is the process's whoever asks (`pool`).
 
+mod job;
+
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use hasten_guard::clock::boot_ns;
 
+pub(crate) use self::job::Job;
 use crate::breaker::{Breakers, Clock};
 use crate::devices::Devices;
 use crate::engine::EngineKind;

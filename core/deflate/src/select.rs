@@ -132,11 +132,12 @@ fn is_ours(settings: &Settings, chunk: &Chunk) -> bool {
 
 /// Who may make less of a dense chunk than `written` bytes, and what to call it with. Of what is denser still zlib is done
 /// soon at the middle levels.
-pub fn rival(settings: &Settings, length: usize, written: usize) -> (EngineKind, Settings) {
+pub fn rival(settings: &Settings, length: usize, written: usize) -> Choice {
     const DENSEST: usize = 30;
     let is_quick = matches!(settings.level, 2..=7) && written < length / DENSEST;
     let kind = if is_quick { EngineKind::Original } else { EngineKind::ZlibRs };
-    (kind, translate(kind, *settings, Nature::Text))
+    let settings = translate(kind, *settings, Nature::Text);
+    Choice { kind, settings, least: 0, dense: 0, on_trial: false }
 }
 
 fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] {

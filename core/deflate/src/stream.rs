@@ -10,7 +10,7 @@ mod memory;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use self::tests::is_starved;
+pub(crate) use self::tests::{is_starved, maybe_damage};
 
 use crate::devices::DeviceEngine;
 use crate::engine::{Bits, EngineKind, Settings};

@@ -1,16 +1,11 @@
-//! Compressing: what makes up a chunk, who compresses it, and what follows it.
+//! Compressing: what makes up a chunk, and what follows it.
 
 use super::{Deflate, Ending, Flush, Io, Status, Tally};
-use hasten_guard::breaker::Permit;
-
-use crate::engine::{self, Chunk, EngineKind, Settings, Written};
-use crate::engines::Engines;
+use crate::engine::{self, Chunk, Written};
+use crate::engines::Job;
 use crate::pool::{self, Scratch};
-use crate::select::Choice;
 use crate::store::Bytes;
 use crate::stored::{self, BitWriter};
-use crate::watch::Watch;
-use crate::{savings, select, verify};
 
 /// More than this is compressed a piece at a time: the largest whose output, or whose copy behind a window, has a place in
 /// the buffers that the process keeps.
@@ -143,8 +138,14 @@ impl Deflate {
         }
         let chunk =
             Chunk { before: self.bits, history: &history, input: &input, last: ending == Ending::Last };
-        let written = best(self.engines, &self.settings, &chunk, &mut out, self.verifies, tally);
-        Some((written, out))
+        let job = Job {
+            engines: self.engines,
+            settings: &self.settings,
+            chunk: &chunk,
+            verifies: self.verifies,
+            tally,
+        };
+        Some((job.run(&mut out), out))
     }
 
     /// Where the kernel gives no memory: stored blocks, for as much as the output has room.
@@ -229,152 +230,6 @@ impl Deflate {
             _ => 0,
         };
     }
-}
-
-/// The engine's output, or stored blocks where that is smaller or no engine will do.
-fn best(
-    engines: &Engines,
-    settings: &Settings,
-    chunk: &Chunk,
-    out: &mut [u8],
-    verifies: bool,
-    tally: &mut Tally,
-) -> Written {
-    let len = chunk.input.len() as u64;
-    if let Some(written) = engines.devices.compress(settings, chunk, out, tally) {
-        return written;
-    }
-    let mut was_wrong = false;
-    let mut choices = engines.choose(settings, chunk).peekable();
-    while let Some(choice) = choices.next() {
-        let Choice { kind, settings: engine_settings, least, dense, on_trial } = choice;
-        // Who repairs what an engine did wrong is not another engine.
-        if was_wrong && kind != EngineKind::Original {
-            continue;
-        }
-        if on_trial
-            && !choices.peek().is_some_and(|next| is_better(engines, &choice, next, settings, chunk, tally))
-        {
-            continue;
-        }
-        let Some(permit) = engines.breakers.admit(kind) else { continue };
-        let watch = Watch::start(chunk.input.len());
-        let started = engines.devices.now();
-        let written = pool::compress(kind, &engine_settings, chunk, out);
-        tally.engines[kind as usize].busy_ns += watch.ns();
-        let Some(written) = written else {
-            // Where stored blocks just fit, what does not compress does not fit, whoever tries.
-            if out.len() < engine::bound(chunk.input.len()) {
-                break;
-            }
-            continue;
-        };
-        if written.bytes < least {
-            continue;
-        }
-        #[cfg(test)]
-        super::tests::maybe_damage(kind, &mut out[..written.bytes]);
-        if !is_right(engines, kind, &permit, settings, chunk, out, &written, verifies, tally) {
-            was_wrong = true;
-            continue;
-        }
-        let shorter = if written.bytes < dense {
-            shorter(engines, settings, chunk, written.bytes, out, verifies, tally)
-        } else {
-            None
-        };
-        let (kind, written) = shorter.unwrap_or((kind, written));
-        if written.bytes > stored::plain_len(chunk) {
-            break;
-        }
-        engines.devices.software_took(settings, chunk, started);
-        tally.engines[kind as usize].used(chunk.input.len(), written.bytes);
-        tally.saved_ns += savings::deflate_ns(kind, settings.level, chunk.input.len());
-        return written;
-    }
-    tally.plain += len;
-    stored::write_plain(chunk, out)
-}
-
-/// Whether one choice makes a piece of the chunk shorter than the next. What was made of it is thrown away.
-fn is_better(
-    engines: &Engines,
-    choice: &Choice,
-    next: &Choice,
-    settings: &Settings,
-    chunk: &Chunk,
-    tally: &mut Tally,
-) -> bool {
-    if !engines.breakers.is_closed(choice.kind) {
-        return false;
-    }
-    let piece = Choice::piece(settings, chunk.input);
-    let Some(mut out) = pool::scratch(engine::bound(piece.input.len())) else { return false };
-    let mut length = |choice: &Choice| {
-        let watch = Watch::start(piece.input.len());
-        let written = pool::compress(choice.kind, &choice.settings, &piece, &mut out);
-        tally.engines[choice.kind as usize].busy_ns += watch.ns();
-        written.map(|written| written.bytes)
-    };
-    match (length(choice), length(next)) {
-        (Some(bytes), Some(of_next)) => Choice::is_better(bytes, next.kind, of_next),
-        _ => false,
-    }
-}
-
-/// What a rival makes of a dense chunk, in place of what is in `out`, if that is shorter.
-fn shorter(
-    engines: &Engines,
-    settings: &Settings,
-    chunk: &Chunk,
-    than: usize,
-    out: &mut [u8],
-    verifies: bool,
-    tally: &mut Tally,
-) -> Option<(EngineKind, Written)> {
-    let (kind, rival_settings) = select::rival(settings, chunk.input.len(), than);
-    let permit = engines.breakers.admit(kind)?;
-    let mut rival = pool::scratch(engine::bound(chunk.input.len()))?;
-    let watch = Watch::start(chunk.input.len());
-    let written = pool::compress(kind, &rival_settings, chunk, &mut rival);
-    tally.engines[kind as usize].busy_ns += watch.ns();
-    let written = written.filter(|written| written.bytes < than)?;
-    #[cfg(test)]
-    super::tests::maybe_damage(kind, &mut rival[..written.bytes]);
-    if !is_right(engines, kind, &permit, settings, chunk, &rival, &written, verifies, tally) {
-        return None;
-    }
-    out[..written.bytes].copy_from_slice(&rival[..written.bytes]);
-    Some((kind, written))
-}
-
-/// Whether the output stands for the input, where anybody wants to know.
-#[allow(clippy::too_many_arguments)] // what was asked, what came of it, and where it is counted
-fn is_right(
-    engines: &Engines,
-    kind: EngineKind,
-    permit: &Permit,
-    settings: &Settings,
-    chunk: &Chunk,
-    out: &[u8],
-    written: &Written,
-    verifies: bool,
-    tally: &mut Tally,
-) -> bool {
-    if kind == EngineKind::Original || !(verifies || permit.is_probe()) {
-        return true;
-    }
-    let Some(is_right) = verify::check(settings, chunk, out, written) else { return false };
-    if !is_right {
-        let work = &mut tally.engines[kind as usize];
-        work.wrong += 1;
-        work.opened += engines.breakers.failed(kind, *permit);
-        tally.mismatches += 1;
-        return false;
-    }
-    tally.verified += chunk.input.len() as u64;
-    engines.breakers.succeeded(kind, *permit);
-    true
 }
 
 /// zlib's guess, which it makes from the literals of the first block: text has no control characters that text files

@@ -24,7 +24,7 @@ pub(crate) fn is_starved() -> bool {
 }
 
 /// Stands between an engine and the stream.
-pub(super) fn maybe_damage(kind: EngineKind, output: &mut [u8]) {
+pub(crate) fn maybe_damage(kind: EngineKind, output: &mut [u8]) {
     if kind != EngineKind::Original && ENGINES_ARE_BROKEN.get() {
         let middle = output.len() / 2;
         output[middle] ^= 0x10;

@@ -1,0 +1,168 @@
+//! One chunk on its way through the engines: a device, else those of software one after the other, else stored blocks.
+
+use hasten_guard::breaker::Permit;
+
+use super::Engines;
+use crate::engine::{self, Chunk, EngineKind, Settings, Written};
+use crate::select::{self, Choice};
+use crate::stream::Tally;
+use crate::watch::Watch;
+use crate::{pool, savings, stored, verify};
+
+/// A chunk to be compressed: how, by whom, and where it is counted.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    pub(crate) engines: &'a Engines,
+    pub(crate) settings: &'a Settings,
+    pub(crate) chunk: &'a Chunk<'a>,
+    /// Whether every result is checked before it is used.
+    pub(crate) verifies: bool,
+    pub(crate) tally: &'a mut Tally,
+}
+
+/// What an engine has made of the chunk.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    choice: Choice,
+    permit: Permit,
+    /// The thread's CPU time before, where devices are asked as well.
+    started: Option<u64>,
+    written: Written,
+}
+
+impl Job<'_> {
+    /// The shortest output that somebody makes soon. `out` has room for any engine's ([`engine::bound`]).
+    pub(crate) fn run(mut self, out: &mut [u8]) -> Written {
+        self.by_device(out).or_else(|| self.by_software(out)).unwrap_or_else(|| self.plainly(out))
+    }
+
+    fn by_device(&mut self, out: &mut [u8]) -> Option<Written> {
+        self.engines.devices.compress(self.settings, self.chunk, out, self.tally)
+    }
+
+    /// `None` where stored blocks are smaller, or no engine will do.
+    fn by_software(&mut self, out: &mut [u8]) -> Option<Written> {
+        let first = self.first_right(out)?;
+        let best = self.challenged(first, out);
+        if best.written.bytes > stored::plain_len(self.chunk) {
+            return None;
+        }
+        self.engines.devices.software_took(self.settings, self.chunk, best.started);
+        self.count(&best);
+        Some(best.written)
+    }
+
+    fn plainly(&mut self, out: &mut [u8]) -> Written {
+        self.tally.plain += self.chunk.input.len() as u64;
+        stored::write_plain(self.chunk, out)
+    }
+
+    /// Asks one candidate after the other, until one has a result that is not wrong.
+    fn first_right(&mut self, out: &mut [u8]) -> Option<Attempt> {
+        let mut choices = self.engines.choose(self.settings, self.chunk).peekable();
+        let mut was_wrong = false;
+        while let Some(choice) = choices.next() {
+            // Who repairs what an engine did wrong is not another engine.
+            if was_wrong && choice.kind != EngineKind::Original {
+                continue;
+            }
+            if choice.on_trial && !choices.peek().is_some_and(|next| self.is_better(&choice, next)) {
+                continue;
+            }
+            let Some(attempt) = self.attempt(choice, out) else { continue };
+            if self.is_right(&attempt, out) {
+                return Some(attempt);
+            }
+            was_wrong = true;
+        }
+        None
+    }
+
+    /// Whether one choice makes a piece of the chunk shorter than the next. What was made of it is thrown away.
+    fn is_better(&mut self, choice: &Choice, next: &Choice) -> bool {
+        let is_closed = self.engines.breakers.is_closed(choice.kind);
+        let lengths = if is_closed { self.on_a_piece(choice, next) } else { None };
+        lengths.is_some_and(|(bytes, of_next)| Choice::is_better(bytes, next.kind, of_next))
+    }
+
+    /// How long a piece of the chunk becomes by either.
+    fn on_a_piece(&mut self, choice: &Choice, next: &Choice) -> Option<(usize, usize)> {
+        let piece = Choice::piece(self.settings, self.chunk.input);
+        let mut out = pool::scratch(engine::bound(piece.input.len()))?;
+        let bytes = self.timed(choice, &piece, &mut out)?.bytes;
+        Some((bytes, self.timed(next, &piece, &mut out)?.bytes))
+    }
+
+    /// Asks an engine, unless its breaker is open. `None` also where the result says that another is the better one.
+    fn attempt(&mut self, choice: Choice, out: &mut [u8]) -> Option<Attempt> {
+        let permit = self.engines.breakers.admit(choice.kind)?;
+        let started = self.engines.devices.now();
+        let written = self.timed(&choice, self.chunk, out)?;
+        (written.bytes >= choice.least).then_some(Attempt { choice, permit, started, written })
+    }
+
+    /// Has an engine compress. Its time counts whatever comes of it.
+    fn timed(&mut self, choice: &Choice, chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
+        let watch = Watch::start(chunk.input.len());
+        let written = pool::compress(choice.kind, &choice.settings, chunk, out);
+        self.tally.engines[choice.kind as usize].busy_ns += watch.ns();
+        #[cfg(test)]
+        if let Some(written) = &written {
+            crate::stream::maybe_damage(choice.kind, &mut out[..written.bytes]);
+        }
+        written
+    }
+
+    /// Whether the output stands for the input, where anybody wants to know.
+    fn is_right(&mut self, attempt: &Attempt, out: &[u8]) -> bool {
+        let Attempt { choice: Choice { kind, .. }, permit, written, .. } = *attempt;
+        if kind == EngineKind::Original || !(self.verifies || permit.is_probe()) {
+            return true;
+        }
+        let is_right = verify::check(self.settings, self.chunk, out, &written);
+        match is_right {
+            Some(true) => {
+                self.tally.verified += self.chunk.input.len() as u64;
+                self.engines.breakers.succeeded(kind, permit);
+            }
+            Some(false) => self.caught(kind, permit),
+            None => {}
+        }
+        is_right == Some(true)
+    }
+
+    /// The engine's output is wrong.
+    fn caught(&mut self, kind: EngineKind, permit: Permit) {
+        let work = &mut self.tally.engines[kind as usize];
+        work.wrong += 1;
+        work.opened += self.engines.breakers.failed(kind, permit);
+        self.tally.mismatches += 1;
+    }
+
+    /// The attempt, or the shorter one of a rival if it is so dense that one may do better.
+    fn challenged(&mut self, first: Attempt, out: &mut [u8]) -> Attempt {
+        let is_dense = first.written.bytes < first.choice.dense;
+        let rival = if is_dense { self.rival(first.written.bytes, out) } else { None };
+        // What software took for the chunk is what both took.
+        rival.map_or(first, |rival| Attempt { started: first.started, ..rival })
+    }
+
+    /// What a rival makes of a dense chunk, in place of what is in `out`, if that is shorter.
+    fn rival(&mut self, than: usize, out: &mut [u8]) -> Option<Attempt> {
+        let mut other = pool::scratch(engine::bound(self.chunk.input.len()))?;
+        let choice = select::rival(self.settings, self.chunk.input.len(), than);
+        let attempt = self.attempt(choice, &mut other)?;
+        let bytes = attempt.written.bytes;
+        if bytes >= than || !self.is_right(&attempt, &other) {
+            return None;
+        }
+        out[..bytes].copy_from_slice(&other[..bytes]);
+        Some(attempt)
+    }
+
+    fn count(&mut self, used: &Attempt) {
+        let (kind, length) = (used.choice.kind, self.chunk.input.len());
+        self.tally.engines[kind as usize].used(length, used.written.bytes);
+        self.tally.saved_ns += savings::deflate_ns(kind, self.settings.level, length);
+    }
+}
