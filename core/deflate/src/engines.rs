@@ -15,11 +15,27 @@ use hasten_guard::clock::boot_ns;
 pub(crate) use self::job::Job;
 use crate::breaker::{Breakers, Clock};
 use crate::devices::Devices;
-use crate::engine::EngineKind;
-use crate::pool;
+use crate::engine::{self, Chunk, EngineKind, Settings, Written};
+use crate::pool::{self, Scratch};
 
 /// Says of an engine whether somebody has switched it off.
 type IsDisabled = fn(EngineKind) -> bool;
+
+/// What compresses, and what that takes, as a table of functions: the process's own ([`Backend::PROCESS`]), or those of a test
+/// in which an engine is wrong, memory is short or time passes at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backend {
+    /// As [`pool::compress`].
+    pub(crate) compress: fn(EngineKind, &Settings, &Chunk, &mut [u8]) -> Option<Written>,
+    /// As [`pool::scratch`].
+    pub(crate) scratch: fn(usize) -> Option<Scratch>,
+    pub(crate) clock: Clock,
+}
+
+impl Backend {
+    pub(crate) const PROCESS: Self =
+        Self { compress: pool::compress, scratch: pool::scratch, clock: boot_ns };
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -27,6 +43,7 @@ pub struct Engines {
     /// A bit for each.
     allowed: AtomicU8,
     is_disabled: OnceLock<IsDisabled>,
+    backend: Backend,
     pub breakers: Breakers,
     pub devices: Devices,
 }
@@ -34,15 +51,16 @@ pub struct Engines {
 impl Engines {
     /// All in service, and no device.
     pub const fn new() -> Self {
-        Self::with_clock(boot_ns)
+        Self::with(Backend::PROCESS)
     }
 
-    /// The same with another idea of the time.
-    pub(crate) const fn with_clock(clock: Clock) -> Self {
+    /// The same with a backend of the caller's.
+    pub(crate) const fn with(backend: Backend) -> Self {
         Self {
             allowed: AtomicU8::new(u8::MAX),
             is_disabled: OnceLock::new(),
-            breakers: Breakers::new(clock),
+            backend,
+            breakers: Breakers::new(backend.clock),
             devices: Devices::new(),
         }
     }
@@ -71,6 +89,11 @@ impl Engines {
     /// Makes what one thread needs to compress with those that are allowed; whether it is there ([`pool::reserve`]).
     pub fn reserve(&self) -> bool {
         pool::reserve(|kind| self.is_allowed(kind))
+    }
+
+    /// A buffer with room for what any engine makes of so many bytes; `None` without memory.
+    pub(crate) fn output(&self, length: usize) -> Option<Scratch> {
+        (self.backend.scratch)(engine::bound(length))
     }
 
     /// Whether the engine is in service.

@@ -77,10 +77,6 @@ pub fn reserve(is_allowed: impl Fn(EngineKind) -> bool) -> bool {
 /// A buffer of at least `length` bytes that goes back to the process when it is dropped; `None` without memory. What is in
 /// it is not defined: it may be another stream's.
 pub fn scratch(length: usize) -> Option<Scratch> {
-    #[cfg(test)]
-    if crate::stream::is_starved() {
-        return None;
-    }
     let Some(class) = SCRATCH.iter().find(|class| length <= class.size) else {
         let buffer = Page::new(Buffer::new(length)?)?;
         return Some(Scratch { buffer: ManuallyDrop::new(buffer), length, class: None });

@@ -9,8 +9,6 @@ mod control;
 mod memory;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(crate) use self::tests::{is_starved, maybe_damage};
 
 use crate::devices::DeviceEngine;
 use crate::engine::{Bits, EngineKind, Settings};

@@ -3,11 +3,11 @@
 use hasten_guard::breaker::Permit;
 
 use super::Engines;
-use crate::engine::{self, Chunk, EngineKind, Settings, Written};
+use crate::engine::{Chunk, EngineKind, Settings, Written};
 use crate::select::{self, Choice};
 use crate::stream::Tally;
 use crate::watch::Watch;
-use crate::{pool, savings, stored, verify};
+use crate::{savings, stored, verify};
 
 /// A chunk to be compressed: how, by whom, and where it is counted.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Attempt {
 }
 
 impl Job<'_> {
-    /// The shortest output that somebody makes soon. `out` has room for any engine's ([`engine::bound`]).
+    /// The shortest output that somebody makes soon. `out` has room for any engine's ([`Engines::output`]).
     pub(crate) fn run(mut self, out: &mut [u8]) -> Written {
         self.by_device(out).or_else(|| self.by_software(out)).unwrap_or_else(|| self.plainly(out))
     }
@@ -88,7 +88,7 @@ impl Job<'_> {
     /// How long a piece of the chunk becomes by either.
     fn on_a_piece(&mut self, choice: &Choice, next: &Choice) -> Option<(usize, usize)> {
         let piece = Choice::piece(self.settings, self.chunk.input);
-        let mut out = pool::scratch(engine::bound(piece.input.len()))?;
+        let mut out = self.engines.output(piece.input.len())?;
         let bytes = self.timed(choice, &piece, &mut out)?.bytes;
         Some((bytes, self.timed(next, &piece, &mut out)?.bytes))
     }
@@ -104,12 +104,8 @@ impl Job<'_> {
     /// Has an engine compress. Its time counts whatever comes of it.
     fn timed(&mut self, choice: &Choice, chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
         let watch = Watch::start(chunk.input.len());
-        let written = pool::compress(choice.kind, &choice.settings, chunk, out);
+        let written = (self.engines.backend.compress)(choice.kind, &choice.settings, chunk, out);
         self.tally.engines[choice.kind as usize].busy_ns += watch.ns();
-        #[cfg(test)]
-        if let Some(written) = &written {
-            crate::stream::maybe_damage(choice.kind, &mut out[..written.bytes]);
-        }
         written
     }
 
@@ -149,7 +145,7 @@ impl Job<'_> {
 
     /// What a rival makes of a dense chunk, in place of what is in `out`, if that is shorter.
     fn rival(&mut self, than: usize, out: &mut [u8]) -> Option<Attempt> {
-        let mut other = pool::scratch(engine::bound(self.chunk.input.len()))?;
+        let mut other = self.engines.output(self.chunk.input.len())?;
         let choice = select::rival(self.settings, self.chunk.input.len(), than);
         let attempt = self.attempt(choice, &mut other)?;
         let bytes = attempt.written.bytes;

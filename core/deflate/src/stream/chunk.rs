@@ -1,9 +1,9 @@
 //! Compressing: what makes up a chunk, and what follows it.
 
 use super::{Deflate, Ending, Flush, Io, Status, Tally};
-use crate::engine::{self, Chunk, Written};
+use crate::engine::{Chunk, Written};
 use crate::engines::Job;
-use crate::pool::{self, Scratch};
+use crate::pool::Scratch;
 use crate::store::Bytes;
 use crate::stored::{self, BitWriter};
 
@@ -132,7 +132,7 @@ impl Deflate {
             Some(len) => Bytes::Here(&io.input[..len]),
             None => self.store.get(self.history, self.gathered)?,
         };
-        let mut out = pool::scratch(engine::bound(input.len()))?;
+        let mut out = self.engines.output(input.len())?;
         if self.is_text.is_none() && self.settings.level > 0 {
             self.is_text = Some(is_text(&input, self.settings.mem_level));
         }

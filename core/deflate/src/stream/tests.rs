@@ -1,35 +1,20 @@
-use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Strategy as Strategies;
 
 use super::{Deflate, Flush, Io, Outcome, Tally};
 use crate::engine::{EngineKind, Settings, Strategy};
-use crate::engines::Engines;
+use crate::engines::{Backend, Engines};
 use crate::header::Wrapper;
+use crate::pool;
 use crate::store::Store;
 
-thread_local! {
-    /// Whether every engine but the original gives wrong results.
-    static ENGINES_ARE_BROKEN: Cell<bool> = const { Cell::new(false) };
-    /// Whether there are no buffers.
-    static IS_STARVED: Cell<bool> = const { Cell::new(false) };
-}
+static SOUND: Engines = Engines::new();
 
-/// Asked before a buffer is taken.
-pub(crate) fn is_starved() -> bool {
-    IS_STARVED.get()
-}
-
-/// Stands between an engine and the stream.
-pub(crate) fn maybe_damage(kind: EngineKind, output: &mut [u8]) {
-    if kind != EngineKind::Original && ENGINES_ARE_BROKEN.get() {
-        let middle = output.len() / 2;
-        output[middle] ^= 0x10;
-    }
-}
+/// There are no buffers.
+static STARVED: Engines = Engines::with(Backend { scratch: |_| None, ..Backend::PROCESS });
 
 /// A stream with memory of its own, in pieces that do not lie together.
 struct Owned {
@@ -39,8 +24,7 @@ struct Owned {
 
 impl Owned {
     fn new(settings: Settings, wrapper: Wrapper, pieces: &[usize], verifies: bool) -> Self {
-        static ENGINES: Engines = Engines::new();
-        Self::by(&ENGINES, settings, wrapper, pieces, verifies)
+        Self::by(&SOUND, settings, wrapper, pieces, verifies)
     }
 
     fn by(
@@ -56,6 +40,11 @@ impl Owned {
         // SAFETY: the memory stays where it is, and nobody else touches it.
         let store = unsafe { Store::new(regions) };
         Self { stream: Deflate::new(settings, wrapper, store, verifies, engines), memory }
+    }
+
+    /// Takes the buffers away, or gives them back.
+    fn starve(&mut self, is_starved: bool) {
+        self.stream.engines = if is_starved { &STARVED } else { &SOUND };
     }
 
     /// One call with so much room; what came out, and how much went in.
@@ -194,18 +183,16 @@ proptest! {
         let (mut input, mut output) = (Vec::new(), Vec::new());
         for (salt, step) in steps.iter().enumerate() {
             let data = data(step.kind, step.len, salt);
-            IS_STARVED.set(step.is_starved);
+            owned.starve(step.is_starved);
             output.extend(owned.feed(&data, step.room, step.flush));
-            IS_STARVED.set(false);
             input.extend(data);
             if matches!(step.flush, Flush::Sync | Flush::Full) {
                 prop_assert!(output.ends_with(&[0, 0, 0xff, 0xff]) || input.is_empty() || step.len == 0);
                 prop_assert!(inflate(&output, wrapper, settings.window_bits) == input, "not all is out after a flush");
             }
         }
-        IS_STARVED.set(steps[0].is_starved);
+        owned.starve(steps[0].is_starved);
         output.extend(owned.feed(&[], 64, Flush::Finish));
-        IS_STARVED.set(false);
         prop_assert!(inflate(&output, wrapper, settings.window_bits) == input);
         prop_assert_eq!(owned.call(&[], 9, Flush::Finish).0, Outcome::StreamEnd);
         prop_assert_eq!(owned.call(&[], 9, Flush::No).0, Outcome::StreamError);
@@ -294,7 +281,17 @@ fn verified(engines: &'static Engines, settings: Settings, input: &[u8]) -> Tall
 #[test]
 fn what_an_engine_does_wrong_does_not_leave_and_the_engine_comes_back_once_it_is_right() {
     static NOW: AtomicU64 = AtomicU64::new(0);
-    static ENGINES: Engines = Engines::with_clock(|| NOW.load(Ordering::Relaxed));
+    static IS_BROKEN: AtomicBool = AtomicBool::new(false);
+    static ENGINES: Engines = Engines::with(Backend {
+        compress: |kind, settings, chunk, out| {
+            let written = pool::compress(kind, settings, chunk, out)?;
+            let is_wrong = kind != EngineKind::Original && IS_BROKEN.load(Relaxed);
+            out[written.bytes / 2] ^= u8::from(is_wrong) << 4;
+            Some(written)
+        },
+        clock: || NOW.load(Relaxed),
+        ..Backend::PROCESS
+    });
     // Not so dense that another engine is asked as well.
     let digits = (1..9000_u32).map(|i| format!("{} ", i.wrapping_mul(2_654_435_761) >> 12));
     // Nor a table of numbers.
@@ -304,26 +301,43 @@ fn what_an_engine_does_wrong_does_not_leave_and_the_engine_comes_back_once_it_is
     for (level, kind) in [(1, EngineKind::Isal), (6, EngineKind::Libdeflate)] {
         let settings = Settings { level, ..Settings::default() };
         let of = |tally: &Tally| tally.engines[kind as usize];
-        ENGINES_ARE_BROKEN.set(true);
+        IS_BROKEN.store(true, Relaxed);
         let tally = verified(&ENGINES, settings, input);
         assert_eq!((tally.mismatches, tally.verified), (1, 0));
         let work = of(&tally);
         assert_eq!((work.chunks, work.wrong, work.opened), (0, 1, 1));
         assert!(!ENGINES.breakers.is_closed(kind));
-        ENGINES_ARE_BROKEN.set(false);
+        IS_BROKEN.store(false, Relaxed);
 
         assert_eq!(of(&verified(&ENGINES, settings, input)), Default::default(), "it is left alone");
 
-        NOW.fetch_add(60_000_000_000, Ordering::Relaxed);
-        ENGINES_ARE_BROKEN.set(true);
+        NOW.fetch_add(60_000_000_000, Relaxed);
+        IS_BROKEN.store(true, Relaxed);
         let tally = verified(&ENGINES, settings, input);
         assert_eq!((of(&tally).wrong, of(&tally).opened), (1, 0), "tried again, and still wrong");
-        ENGINES_ARE_BROKEN.set(false);
+        IS_BROKEN.store(false, Relaxed);
 
-        NOW.fetch_add(60_000_000_000, Ordering::Relaxed);
+        NOW.fetch_add(60_000_000_000, Relaxed);
         while !ENGINES.breakers.is_closed(kind) {
             let work = of(&verified(&ENGINES, settings, input));
             assert_eq!((work.chunks, work.wrong, work.bytes_in), (1, 0, 50_000));
         }
     }
+}
+
+#[test]
+fn what_a_rival_does_wrong_is_not_used() {
+    static ENGINES: Engines = Engines::with(Backend {
+        compress: |kind, settings, chunk, out| {
+            let written = pool::compress(kind, settings, chunk, out)?;
+            out[written.bytes / 2] ^= u8::from(kind == EngineKind::ZlibRs) << 4;
+            Some(written)
+        },
+        ..Backend::PROCESS
+    });
+    let tally = verified(&ENGINES, Settings { level: 1, ..Settings::default() }, &data(0, 50_000, 0));
+    let [isal, zlib_rs] = [EngineKind::Isal, EngineKind::ZlibRs].map(|kind| tally.engines[kind as usize]);
+    assert_eq!((isal.chunks, isal.wrong, zlib_rs.chunks, zlib_rs.wrong), (1, 0, 0, 1));
+    assert_eq!((tally.mismatches, tally.verified), (1, 50_000));
+    assert!(!ENGINES.breakers.is_closed(EngineKind::ZlibRs));
 }
