@@ -49,7 +49,7 @@ const OLD = {
 
 // What every start calls. V8 compiles a function in parentheses with its file; others it reads twice, the second time when they are called.
 const EAGER = [
-  ...['disabled', 'settings', 'folder', 'standAside', 'isForeign', 'packed', 'privileged', 'environment', 'options', 'nodeOptions', 'isPlain', 'script', 'isWorker'],
+  ...['disabled', 'settings', 'folder', 'standAside', 'isForeign', 'packed', 'privileged', 'environment', 'options', 'firstMeaning', 'words', 'isPlain', 'script', 'isWorker'],
   ...['isPatched', 'isHooked', 'mainScript', 'isModule', 'packageType', 'keyText', 'digest', 'takeNotes', 'noted'],
   ...['hide', 'start', 'startCache', 'useCache', 'goOnLater'],
 ];

@@ -70,27 +70,30 @@ function options(): Reason | null {
   // Not an option with everybody: 20.7 and later say here what was switched on, however that was done.
   if ((process as { sourceMapsEnabled?: boolean }).sourceMapsEnabled) return 'source maps';
   if ((process as { permission?: unknown }).permission !== undefined) return 'permission model';
-  for (const option of process.execArgv) {
-    const reason = isPlain(option) ? null : meaning(option);
-    if (reason) return reason;
+  const reason = firstMeaning(process.execArgv) ?? firstMeaning(words(process.env['NODE_OPTIONS']));
+  // A worker may have been given any environment, but it has the options of the process. Where Node tells of every file, this one is not read.
+  return reason ?? (isWorker() ? firstMeaning(words(initialOptions())) : null);
+}
+
+function words(text = ''): string[] {
+  return text.replaceAll('"', '').split(' ');
+}
+
+function initialOptions(): string | undefined {
+  try {
+    const initial = fs.readFileSync('/proc/self/environ', 'latin1').split('\0');
+    return initial.find((line) => line.startsWith('NODE_OPTIONS='))?.slice('NODE_OPTIONS='.length);
+  } catch {
+    return undefined;
   }
-  for (const option of nodeOptions().replaceAll('"', '').split(' ')) {
+}
+
+function firstMeaning(options: readonly string[]): Reason | null {
+  for (const option of options) {
     const reason = isPlain(option) ? null : meaning(option);
     if (reason) return reason;
   }
   return null;
-}
-
-// A worker may have been given any environment, but it has the options of the process.
-function nodeOptions(): string {
-  const given = process.env['NODE_OPTIONS'] ?? '';
-  if (!isWorker()) return given;
-  try {
-    const initial = fs.readFileSync('/proc/self/environ', 'latin1').split('\0');
-    return `${given} ${initial.find((line) => line.startsWith('NODE_OPTIONS='))?.slice('NODE_OPTIONS='.length) ?? ''}`;
-  } catch {
-    return given;
-  }
 }
 
 // Not an option, or the one that has brought us here.
