@@ -1,8 +1,11 @@
 // A program twice as it is, and then in a series of starts with the plugin: the same each time, or the plugin is wrong.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import type { TestContext } from 'node:test';
 import type { App, RunOptions } from '../support/app';
 import { withoutLoader, withoutPid } from '../support/differential';
+import { plugin } from '../support/places';
 import type { Release } from '../support/releases';
 import { OWN } from './project';
 import { Tree } from './tree';
@@ -25,6 +28,8 @@ export interface Trial {
   /** What it ends with; 0 unless told otherwise. */
   readonly code?: number;
   readonly env?: Record<string, string>;
+  /** Compared with starts that preload an empty file, of which Node itself tells. */
+  readonly preloads?: boolean;
   /** Nothing comes from the cache: the plugin stands aside, or the program has ES modules only. */
   readonly unserved?: boolean;
 }
@@ -38,8 +43,8 @@ interface Result {
 }
 
 /** Fails if a start with the plugin differs from those without; is skipped where these differ from each other. */
-export async function trial(t: TestContext, app: App, release: Release, { args, code = 0, env = {}, unserved }: Trial): Promise<void> {
-  const bench = new Bench(app, release, args, env);
+export async function trial(t: TestContext, app: App, release: Release, { args, code = 0, env = {}, preloads, unserved }: Trial): Promise<void> {
+  const bench = new Bench(app, release, args, env, preloads ? { NODE_OPTIONS: `--require ${emptyPreload()}` } : {});
   const plain = await bench.start({ plugin: false }, '');
   assert.deepEqual([plain.code, plain.signal], [code, null], `without the plugin: ${plain.stdout.slice(-2000)}${plain.stderr.slice(-2000)}`);
   if (!same(plain, await bench.start({ plugin: false }, ''))) return t.skip('it is not the same twice without the plugin');
@@ -47,9 +52,9 @@ export async function trial(t: TestContext, app: App, release: Release, { args, 
   assert.ok(unserved || app.stats().some(({ hits }) => Number(hits) > 0), 'nothing was served from the cache');
 }
 
-/** One file of a suite: false if it does not pass without the plugin, or is not the same twice. */
+/** One file of a suite: false if it does not pass without the plugin, or is not the same twice. Tests that run side by side end in any order. */
 export async function passes(app: App, release: Release, file: string): Promise<boolean> {
-  const bench = new Bench(app, release, [file], {});
+  const bench = new Bench(app, release, [file], {}, {}, sorted);
   const plain = await bench.start({ plugin: false }, '');
   if (plain.code !== 0 || !same(plain, await bench.start({ plugin: false }, ''))) return false;
   await bench.compare(plain, { eager: true, starts: 2 });
@@ -64,6 +69,8 @@ class Bench {
     private readonly release: Release,
     private readonly args: string[],
     private readonly env: Record<string, string>,
+    private readonly plain: Record<string, string> = {},
+    private readonly normal = (output: string): string => output,
   ) {
     this.before = Tree.of(app.folder);
   }
@@ -71,11 +78,12 @@ class Bench {
   /** Runs the program, and puts its folder back as it was. */
   async start(options: RunOptions, cache: string): Promise<Result> {
     const { app, before } = this;
-    const own = { HOME: app.path(OWN[0]), TMPDIR: app.path(OWN[1]), HASTEN_CACHE_DIR: `${app.cache}/${cache}`, ...this.env };
+    const plain = options.plugin === false ? this.plain : {};
+    const own = { HOME: app.path(OWN[0]), TMPDIR: app.path(OWN[1]), HASTEN_CACHE_DIR: `${app.cache}/${cache}`, ...this.env, ...plain };
     const { stdout, stderr, ...end } = await app.run(this.release, this.args, { ...options, env: own });
     const files = Object.entries(Tree.of(app.folder).since(before)).filter(([name]) => !isOwn(name));
     before.restore();
-    return { ...end, stdout: timeless(stdout), stderr: timeless(stderr), files: Object.fromEntries(files.map(([name, text]) => [name, timeless(text)])) };
+    return { ...end, stdout: this.normal(timeless(stdout)), stderr: timeless(stderr), files: Object.fromEntries(files.map(([name, text]) => [name, timeless(text)])) };
   }
 
   async compare(plain: Result, { eager, starts }: Series): Promise<void> {
@@ -84,6 +92,21 @@ class Bench {
       assert.deepEqual(await this.start({ eager }, `${eager}`), plain, what);
     }
   }
+}
+
+// The lines of a report, without the numbers of tests in it, whose order is not that of their names.
+function sorted(report: string): string {
+  const lines = report.split('\n').map((line) => line.replace(/^(\s*(?:not )?ok) \d+/, '$1'));
+  return lines.sort().join('\n');
+}
+
+// Beside the plugin, as Node looks at every folder on the way to a file; and not to be found in require.cache, like the plugin.
+function emptyPreload(): string {
+  const folder = path.join(path.dirname(plugin), 'empty');
+  fs.mkdirSync(folder, { recursive: true });
+  fs.copyFileSync(path.join(plugin, 'package.json'), path.join(folder, 'package.json'));
+  fs.writeFileSync(path.join(folder, 'register.js'), 'Object.defineProperty(require.cache, __filename, { enumerable: false });\n');
+  return path.join(folder, 'register.js');
 }
 
 function same(one: Result, other: Result): boolean {
