@@ -39,9 +39,8 @@ function startCache(set: Settings, facts: Stats.Facts): void {
   }
   const reason = standAside();
   facts.aside = reason ?? (isPatched(module) ? 'patched loader' : null);
-  // In a thread, Node tells from the start.
-  if (reason === 'sync tracing') return;
-  const main = mainScript();
+  // Whoever stands aside looks at no file, either: Node may tell of it.
+  const main = reason === null ? mainScript() : '';
   const modules = reason === null ? isModule(main) : allowsCompileCache(reason);
   if (modules && !isWorker()) startModules(set, facts);
   if (facts.aside === null) useCache(set, facts, main);
