@@ -91,6 +91,9 @@ fn parts(code: c_ulong) -> (c_int, c_int) {
     }
 }
 
+/// # Safety
+///
+/// `text` is null or a C string.
 unsafe fn text(text: *const c_char) -> CString {
     // SAFETY: null or a C string.
     if text.is_null() { CString::default() } else { unsafe { CStr::from_ptr(text) }.to_owned() }

@@ -40,6 +40,10 @@ impl ExIndex {
 
 /// A copy of an object does not share what is attached to it: without this
 /// libcrypto would copy the pointer, and free it twice.
+///
+/// # Safety
+///
+/// As for a `CRYPTO_EX_dup`: `attached` points to libcrypto's variable for what the copy will have.
 unsafe extern "C" fn not_copied(
     _: *mut ExData,
     _: *const ExData,

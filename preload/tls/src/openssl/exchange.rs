@@ -77,6 +77,10 @@ pub(crate) fn init() -> bool {
     EX_INDEX.reserve(Some(forget))
 }
 
+/// # Safety
+///
+/// As for a `CRYPTO_EX_free`: `tag` is null or the [`Tag`] that `make` attached to the EVP_PKEY, and nobody uses it any
+/// more.
 unsafe extern "C" fn forget(
     _: *mut c_void,
     tag: *mut c_void,
@@ -93,6 +97,10 @@ unsafe extern "C" fn forget(
 }
 
 impl Tag {
+    /// # Safety
+    ///
+    /// `pkey` is null or an EVP_PKEY that stays alive while the result is used. No other thread sets ex_data of it
+    /// meanwhile, or uses it at all if it is ours and has not escaped.
     unsafe fn of<'a>(pkey: *const EvpPkey) -> Option<&'a Tag> {
         let index = EX_INDEX.get();
         if pkey.is_null() || index < 0 {
@@ -138,6 +146,10 @@ impl Exchange {
 
     /// OpenSSL takes the point at infinity, which is one byte, for a key, and
     /// refuses it when it is to be derived with: so it does, with its errors.
+    ///
+    /// # Safety
+    ///
+    /// The key of `peer` and the key noted in `own` are alive.
     unsafe fn refuses(&self, peer: &Peer) -> bool {
         let mut nothing = [0; Group::MAX_PUBLIC];
         // SAFETY: the caller keeps both keys alive.
@@ -153,12 +165,11 @@ impl Exchange {
     /// An EVP_PKEY of ours without a key in it.
     fn take(&self, group: Group) -> Option<*mut EvpPkey> {
         let recycled = self.stock.borrow_mut()[group.index()].pop();
-        // SAFETY: OpenSSL's own functions in their documented order.
-        recycled.or_else(|| unsafe { make(group) })
+        recycled.or_else(|| make(group))
     }
 
     /// An EVP_PKEY of ours with a fresh key pair from the pool.
-    unsafe fn take_key_pair(&self, runtime: &Runtime, group: Group) -> Option<*mut EvpPkey> {
+    fn take_key_pair(&self, runtime: &Runtime, group: Group) -> Option<*mut EvpPkey> {
         let pair = runtime.batch.engine.key_pair(group)?;
         let pkey = self.take(group)?;
         let public = pair.public();
@@ -177,7 +188,7 @@ impl Exchange {
 }
 
 /// An EVP_PKEY with the parameters of a group, tagged as ours.
-unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
+fn make(group: Group) -> Option<*mut EvpPkey> {
     let name = group.curve().map(|_| group.openssl_name());
     // SAFETY: OpenSSL's own functions in their documented order; everything made is freed or kept.
     unsafe {
@@ -210,6 +221,10 @@ unsafe fn make(group: Group) -> Option<*mut EvpPkey> {
     }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_free`: `pkey` is null or an EVP_PKEY of which the caller gives up his reference. For one of ours
+/// that has not escaped, that reference is the only one, and no other thread uses it.
 pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pkey: *mut EvpPkey) {
     // SAFETY: the caller gives its reference up; a tagged one that never escaped was the only one.
     unsafe {
@@ -231,6 +246,10 @@ pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pke
     }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_up_ref`: `pkey` is alive. No other thread uses it meanwhile if it is one of ours that has not
+/// escaped.
 pub(crate) unsafe fn pkey_up_ref(
     original: unsafe extern "C" fn(*mut EvpPkey) -> c_int,
     pkey: *mut EvpPkey,
@@ -247,6 +266,10 @@ pub(crate) unsafe fn pkey_up_ref(
 
 type NewFromName = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut EvpPkeyCtx;
 
+/// # Safety
+///
+/// As for `EVP_PKEY_CTX_new_from_name`: `libctx` is null or a live library context, and `name` and `properties` are
+/// null or C strings. The caller is libssl, which takes a stand-in to no other functions than those hooked.
 pub(crate) unsafe fn context_from_name(
     original: NewFromName,
     libctx: *mut LibCtx,
@@ -279,6 +302,12 @@ type NewFromKey = unsafe extern "C" fn(*mut LibCtx, *mut EvpPkey, *const c_char)
 
 /// A key of ours tells what the context is for: with a private half it is to
 /// derive a secret, without one (the peer's) it is the template for ours.
+///
+/// # Safety
+///
+/// As for `EVP_PKEY_CTX_new_from_pkey`: `pkey` is null or alive, `libctx` is null or a live library context, and
+/// `properties` is null or a C string. The caller is libssl, which keeps `pkey` alive as long as the context: a
+/// stand-in holds no reference.
 pub(crate) unsafe fn context_from_key(
     original: NewFromKey,
     libctx: *mut LibCtx,
@@ -312,6 +341,10 @@ pub(crate) unsafe fn context_from_key(
 }
 
 /// Gives OpenSSL the private half of a key that is ours so far.
+///
+/// # Safety
+///
+/// `pkey` is alive, `tag` is attached to it, and nobody else uses either meanwhile.
 unsafe fn complete(pkey: *mut EvpPkey, tag: &Tag) {
     if tag.has_private.get() {
         let mut same = pkey;
@@ -335,11 +368,17 @@ pub(crate) fn context_freed(context: *mut EvpPkeyCtx) {
 
 type OnContext = unsafe extern "C" fn(*mut EvpPkeyCtx) -> c_int;
 
+/// # Safety
+///
+/// As for `EVP_PKEY_paramgen_init`: `context` is null or a live EVP_PKEY_CTX.
 pub(crate) unsafe fn paramgen_init(original: OnContext, context: *mut EvpPkeyCtx) -> c_int {
     // SAFETY: libssl's call.
     if is_stand_in(context, Stand::Generate) { 1 } else { unsafe { original(context) } }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_keygen_init`: `context` is null or a live EVP_PKEY_CTX.
 pub(crate) unsafe fn keygen_init(original: OnContext, context: *mut EvpPkeyCtx) -> c_int {
     if !is_stand_in(context, Stand::Generate) {
         // SAFETY: the caller's context.
@@ -353,6 +392,10 @@ pub(crate) unsafe fn keygen_init(original: OnContext, context: *mut EvpPkeyCtx) 
     1
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_CTX_set_group_name`: `context` is null or a live EVP_PKEY_CTX. `name` is a C string, and not null
+/// if `context` is a stand-in.
 pub(crate) unsafe fn set_group_name(
     original: unsafe extern "C" fn(*mut EvpPkeyCtx, *const c_char) -> c_int,
     context: *mut EvpPkeyCtx,
@@ -376,6 +419,10 @@ pub(crate) unsafe fn set_group_name(
 }
 
 /// The context libssl would have had, for a curve the engine does not have.
+///
+/// # Safety
+///
+/// `name` is a C string.
 unsafe fn real_context(key_pair: bool, name: *const c_char) -> Option<*mut EvpPkeyCtx> {
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
@@ -399,6 +446,10 @@ unsafe fn real_context(key_pair: bool, name: *const c_char) -> Option<*mut EvpPk
 
 type Generator = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut *mut EvpPkey) -> c_int;
 
+/// # Safety
+///
+/// As for `EVP_PKEY_paramgen`: `context` is null or a live EVP_PKEY_CTX, and `out` points to null or to a live
+/// EVP_PKEY. With a stand-in it points to null: what is there is overwritten, not freed.
 pub(crate) unsafe fn paramgen(
     original: Generator,
     context: *mut EvpPkeyCtx,
@@ -408,6 +459,9 @@ pub(crate) unsafe fn paramgen(
     unsafe { generate(original, context, out, |exchange, _, group| exchange.take(group)) }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_keygen`, with the conditions of [`paramgen`].
 pub(crate) unsafe fn keygen(original: Generator, context: *mut EvpPkeyCtx, out: *mut *mut EvpPkey) -> c_int {
     // SAFETY: libssl's call. Without a key from the pool OpenSSL makes one.
     unsafe {
@@ -417,6 +471,9 @@ pub(crate) unsafe fn keygen(original: Generator, context: *mut EvpPkeyCtx, out: 
     }
 }
 
+/// # Safety
+///
+/// As for `original`, which is `EVP_PKEY_paramgen` or `EVP_PKEY_keygen`, with the conditions of [`paramgen`].
 unsafe fn generate(
     original: Generator,
     context: *mut EvpPkeyCtx,
@@ -445,7 +502,7 @@ unsafe fn generate(
 }
 
 /// A key pair made by OpenSSL, in an EVP_PKEY that is not ours.
-unsafe fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
+fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
         let context =
@@ -460,6 +517,10 @@ unsafe fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
     }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_set1_encoded_public_key`: `pkey` is null or alive, no other thread uses it meanwhile, and `public`
+/// is valid for reads of `len` bytes.
 pub(crate) unsafe fn set_public_key(
     original: unsafe extern "C" fn(*mut EvpPkey, *const u8, usize) -> c_int,
     pkey: *mut EvpPkey,
@@ -476,11 +537,18 @@ pub(crate) unsafe fn set_public_key(
     }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_derive_init`: `context` is null or a live EVP_PKEY_CTX.
 pub(crate) unsafe fn derive_init(original: OnContext, context: *mut EvpPkeyCtx) -> c_int {
     // SAFETY: the caller's context.
     if is_stand_in(context, Stand::Derive) { 1 } else { unsafe { original(context) } }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_derive_set_peer`: `context` is null or a live EVP_PKEY_CTX, and `peer` is a live EVP_PKEY. With a
+/// stand-in, `peer` and the key that the context was made from stay alive until the secret is derived.
 pub(crate) unsafe fn derive_set_peer(
     original: unsafe extern "C" fn(*mut EvpPkeyCtx, *mut EvpPkey) -> c_int,
     context: *mut EvpPkeyCtx,
@@ -500,6 +568,11 @@ pub(crate) unsafe fn derive_set_peer(
 
 type DeriveFn = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut u8, *mut usize) -> c_int;
 
+/// # Safety
+///
+/// As for `EVP_PKEY_derive`: `context` is null or a live EVP_PKEY_CTX, `len` is valid for reads and writes, and `out`
+/// is null or valid for writes of `*len` bytes. With a stand-in, both of its keys are alive until this returns; the
+/// handshake may be left meanwhile.
 pub(crate) unsafe fn derive(
     original: DeriveFn,
     context: *mut EvpPkeyCtx,
@@ -530,6 +603,10 @@ pub(crate) unsafe fn derive(
     }
 }
 
+/// # Safety
+///
+/// The key of `peer` is alive until this returns, and nobody changes the private key of `tag`. The handshake may be
+/// left meanwhile.
 unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8]) -> bool {
     // SAFETY: the tag's bytes; nobody changes them while libssl derives with the key.
     let private = unsafe { &(&*tag.private.as_ptr())[..tag.group.private_len()] };
@@ -554,6 +631,10 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8
 
 impl Peer {
     /// Its key as it came over the wire, or uncompressed.
+    ///
+    /// # Safety
+    ///
+    /// `pkey` is an EVP_PKEY that stays alive while the result is used, with the conditions of [`Tag::of`].
     unsafe fn of(pkey: *mut EvpPkey) -> Option<Peer> {
         // SAFETY: the caller keeps the key alive.
         unsafe {
@@ -572,6 +653,10 @@ impl Peer {
 }
 
 /// What libssl asked for in the first place, with a key OpenSSL can use.
+///
+/// # Safety
+///
+/// `peer` is a live EVP_PKEY.
 unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) -> bool {
     // SAFETY: OpenSSL's own functions in their documented order; everything made is freed.
     unsafe {
@@ -592,6 +677,10 @@ unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) ->
 }
 
 /// Gives our key pair to OpenSSL.
+///
+/// # Safety
+///
+/// `out` holds null, or a live EVP_PKEY that gets the key and that nobody else uses meanwhile.
 unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     let curve = tag.group.curve().map(|_| tag.group.openssl_name());
     let (mut private, public) = (tag.private.get(), tag.public.get());

@@ -41,6 +41,10 @@ impl<T> Cached<T> {
     }
 
     /// Another reference, from the cache or by `fetch`.
+    ///
+    /// # Safety
+    ///
+    /// What `fetch` returns is null or a reference to an algorithm of the kind that `up_ref` takes.
     unsafe fn get(&self, fetch: impl FnOnce() -> *mut T) -> *mut T {
         // SAFETY: the cache's own reference keeps the algorithm alive.
         unsafe {
@@ -60,6 +64,10 @@ impl<T> Cached<T> {
 
 type Fetch<T> = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> *mut T;
 
+/// # Safety
+///
+/// As for `original`, which is `EVP_KDF_fetch` or one like it, for the kind of algorithm that is `known`: `libctx` is
+/// null or a live library context, and `name` and `properties` are null or C strings.
 unsafe fn fetch<T>(
     known: &[&Cached<T>],
     original: Fetch<T>,
@@ -83,8 +91,12 @@ unsafe fn fetch<T>(
 }
 
 macro_rules! fetches {
-    ($($function:ident: $T:ty = $known:expr;)*) => {
-        $(pub(crate) unsafe fn $function(
+    ($($original:literal $function:ident: $T:ty = $known:expr;)*) => {
+        $(
+        /// # Safety
+        ///
+        #[doc = concat!("As for `", $original, "`: `libctx` is null or a live library context, and `name` and `properties` are null or C strings.")]
+        pub(crate) unsafe fn $function(
             original: Fetch<$T>,
             libctx: *mut LibCtx,
             name: *const c_char,
@@ -97,7 +109,7 @@ macro_rules! fetches {
 }
 
 fetches! {
-    kdf: EvpKdf = &[&TLS13_KDF, &TLS1_PRF];
-    cipher: EvpCipher = &[&TICKET_CIPHER];
-    mac: EvpMac = &[&TICKET_MAC];
+    "EVP_KDF_fetch" kdf: EvpKdf = &[&TLS13_KDF, &TLS1_PRF];
+    "EVP_CIPHER_fetch" cipher: EvpCipher = &[&TICKET_CIPHER];
+    "EVP_MAC_fetch" mac: EvpMac = &[&TICKET_MAC];
 }

@@ -17,6 +17,12 @@ use crate::runtime::Runtime;
 type DeriveFn = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
 
 /// libssl passes everything as parameters and uses a context once.
+///
+/// # Safety
+///
+/// As for `EVP_KDF_derive`: `out` is null or valid for writes of `len` bytes, and `params` is null or an array as
+/// [`key_schedule::tls13`] takes it. `context` is a live EVP_KDF_CTX, and `out` overlaps nothing that `params` points
+/// to.
 pub(crate) unsafe fn derive(
     original: DeriveFn,
     context: *mut EvpKdfCtx,
@@ -62,6 +68,12 @@ type QuickMac = unsafe extern "C" fn(
     *mut usize,
 ) -> *mut u8;
 
+/// # Safety
+///
+/// As for `EVP_Q_mac`: `libctx` is null or a live library context; `name`, `properties` and `digest` are null or C
+/// strings; `params` is null or an array that ends with an end; `key` and `data` are null or valid for reads of
+/// `key_len` and `len` bytes; `out` is null or valid for writes of `size` bytes, and `out_len` is null or valid for a
+/// write. `out` overlaps neither `key` nor `data`.
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn quick_mac(
     original: QuickMac,
@@ -101,6 +113,9 @@ pub(crate) unsafe fn quick_mac(
     }
 }
 
+/// # Safety
+///
+/// `data` is null or valid for reads of `len` bytes, and stays so, unchanged, while the result is used.
 unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
     // SAFETY: the caller's data has this length; null goes with none.
     if data.is_null() || len == 0 { &[] } else { unsafe { core::slice::from_raw_parts(data, len) } }

@@ -95,6 +95,9 @@ pub(crate) unsafe fn tls1_prf(params: *const Param, out: &mut [u8]) -> Option<()
 struct Params(*const Param);
 
 impl Params {
+    /// # Safety
+    ///
+    /// The array is one as [`tls13`] takes it, and stays so while the iterator and its items are used.
     unsafe fn all<'a>(&self) -> impl Iterator<Item = &'a Param> {
         let mut at = self.0;
         core::iter::from_fn(move || {
@@ -110,11 +113,17 @@ impl Params {
         })
     }
 
+    /// # Safety
+    ///
+    /// As [`Params::all`].
     unsafe fn find<'a>(&self, key: &CStr) -> Option<&'a Param> {
         // SAFETY: keys are C strings.
         unsafe { self.all().find(|param| CStr::from_ptr(param.key) == key) }
     }
 
+    /// # Safety
+    ///
+    /// As [`Params::all`].
     unsafe fn digest(&self) -> Option<Digest> {
         // SAFETY: text ends with a null.
         unsafe {
@@ -123,6 +132,9 @@ impl Params {
         }
     }
 
+    /// # Safety
+    ///
+    /// As [`Params::all`].
     unsafe fn integer(&self, key: &CStr) -> Option<c_int> {
         // SAFETY: as `find`; an integer of this size is one.
         unsafe {
@@ -133,11 +145,19 @@ impl Params {
     }
 
     /// The outer option: whether it is as it should be. The inner one: whether it is there at all.
+    ///
+    /// # Safety
+    ///
+    /// As [`Params::all`].
     unsafe fn octets<'a>(&self, key: &CStr) -> Option<Option<&'a [u8]>> {
         // SAFETY: as `find`.
         unsafe { self.find(key).map_or(Some(None), |param| Self::bytes(param).map(Some)) }
     }
 
+    /// # Safety
+    ///
+    /// `param` is an element of such an array: the data of an octet string is null or has `data_size` bytes, which stay
+    /// unchanged while the result is used.
     unsafe fn bytes<'a>(param: &Param) -> Option<&'a [u8]> {
         if param.data_type != Param::OCTET_STRING || param.data.is_null() {
             return None;

@@ -117,6 +117,10 @@ fn vacate(mut at: usize) {
     }
 }
 
+/// # Safety
+///
+/// As [`find`], and `pkey` is not null. No other thread gets or sets ex_data of the EVP_PKEY meanwhile, unless it does
+/// so here.
 #[cold]
 unsafe fn insert<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
     let mut count = WRITER.lock().ok()?;
@@ -150,6 +154,11 @@ unsafe fn insert<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
 }
 
 /// libcrypto frees an EVP_PKEY: its secrets go with it.
+///
+/// # Safety
+///
+/// As for a `CRYPTO_EX_free`: `entry` is null or the [`Entry`] that `insert` attached to `pkey`, and nobody uses it any
+/// more.
 unsafe extern "C" fn forget(
     pkey: *mut c_void,
     entry: *mut c_void,
@@ -175,6 +184,10 @@ unsafe extern "C" fn forget(
 }
 
 /// Reads a key out, if it may be and the engine can use it.
+///
+/// # Safety
+///
+/// `pkey` is a live EVP_PKEY.
 unsafe fn read(pkey: *mut EvpPkey) -> Key {
     // SAFETY: the EVP_PKEY is alive. A number the key does not have is no error of the server's.
     unsafe {
@@ -193,6 +206,10 @@ unsafe fn read(pkey: *mut EvpPkey) -> Key {
 }
 
 /// Whether the key lives in OpenSSL's own software: not in an HSM, an engine or another provider.
+///
+/// # Safety
+///
+/// `pkey` is a live EVP_PKEY.
 unsafe fn is_plain(pkey: *mut EvpPkey) -> bool {
     // SAFETY: the EVP_PKEY is alive; names are C strings.
     unsafe {
@@ -201,6 +218,9 @@ unsafe fn is_plain(pkey: *mut EvpPkey) -> bool {
     }
 }
 
+/// # Safety
+///
+/// `pkey` is a live EVP_PKEY.
 unsafe fn read_rsa(pkey: *mut EvpPkey) -> Key {
     const NAMES: [&CStr; 7] =
         [c"n", c"e", c"rsa-factor1", c"rsa-factor2", c"rsa-exponent1", c"rsa-exponent2", c"rsa-coefficient1"];
@@ -223,6 +243,9 @@ unsafe fn read_rsa(pkey: *mut EvpPkey) -> Key {
     }
 }
 
+/// # Safety
+///
+/// `pkey` is a live EVP_PKEY.
 unsafe fn read_ec(pkey: *mut EvpPkey) -> Key {
     let mut name = [0 as c_char; 32];
     let mut len = 0;
@@ -248,6 +271,9 @@ struct Number<const N: usize>([u8; N]);
 impl<const N: usize> Number<N> {
     const ZERO: Self = Self([0; N]);
 
+    /// # Safety
+    ///
+    /// `pkey` is a live EVP_PKEY.
     unsafe fn read(&mut self, pkey: *mut EvpPkey, name: &CStr) -> bool {
         let mut number = null_mut();
         // SAFETY: the EVP_PKEY is alive; the number is ours to free, and is wiped by that.

@@ -59,6 +59,9 @@ fn from_pool(bytes: *mut u8, len: usize) -> bool {
     done
 }
 
+/// # Safety
+///
+/// As for `RAND_bytes`: `bytes` is valid for writes of `len` bytes.
 pub(crate) unsafe fn rand_bytes(
     original: unsafe extern "C" fn(*mut u8, c_int) -> c_int,
     bytes: *mut u8,
@@ -71,6 +74,9 @@ pub(crate) unsafe fn rand_bytes(
     }
 }
 
+/// # Safety
+///
+/// As for `RAND_bytes_ex`: `libctx` is null or a live library context, and `bytes` is valid for writes of `len` bytes.
 pub(crate) unsafe fn rand_bytes_ex(
     original: unsafe extern "C" fn(*mut LibCtx, *mut u8, usize, c_uint) -> c_int,
     libctx: *mut LibCtx,

@@ -77,6 +77,10 @@ pub(crate) fn is_stand_in(context: *const EvpPkeyCtx, stand: Stand) -> bool {
 }
 
 /// Stand-ins are not freed; everything else is.
+///
+/// # Safety
+///
+/// As for `EVP_PKEY_CTX_free`: `context` is null, a stand-in, or an EVP_PKEY_CTX that the caller owns and gives up.
 pub(crate) unsafe fn context_free(original: unsafe extern "C" fn(*mut EvpPkeyCtx), context: *mut EvpPkeyCtx) {
     let ours =
         [Stand::Sign, Stand::Generate, Stand::Derive].into_iter().any(|stand| is_stand_in(context, stand));
@@ -89,8 +93,12 @@ pub(crate) unsafe fn context_free(original: unsafe extern "C" fn(*mut EvpPkeyCtx
 }
 
 macro_rules! reconfigures {
-    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
-        $(pub(crate) unsafe fn $name(original: unsafe extern "C" fn($($ty),*) -> $ret, $($arg: $ty),*) -> $ret {
+    ($($(#[$contract:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
+        $(
+        /// # Safety
+        ///
+        $(#[$contract])*
+        pub(crate) unsafe fn $name(original: unsafe extern "C" fn($($ty),*) -> $ret, $($arg: $ty),*) -> $ret {
             stop();
             // SAFETY: the program's call.
             let result = unsafe { original($($arg),*) };
@@ -101,10 +109,16 @@ macro_rules! reconfigures {
 }
 
 reconfigures! {
+    /// As for `OSSL_PROVIDER_load`: `libctx` is null or a live library context, and `name` is a C string.
     provider_load(libctx: *mut LibCtx, name: *const c_char) -> *mut Provider;
+    /// As for `OSSL_PROVIDER_try_load`: `libctx` is null or a live library context, and `name` is a C string.
     provider_try_load(libctx: *mut LibCtx, name: *const c_char, retain_fallbacks: c_int) -> *mut Provider;
+    /// As for `OSSL_PROVIDER_unload`: `provider` is null or a provider that the caller has loaded and gives up.
     provider_unload(provider: *mut Provider) -> c_int;
+    /// As for `EVP_set_default_properties`: `libctx` is null or a live library context, and `properties` is null or a C string.
     set_default_properties(libctx: *mut LibCtx, properties: *const c_char) -> c_int;
+    /// As for `RAND_set_rand_method`: `method` is null or a RAND_METHOD that is never freed.
     set_random(method: *const c_void) -> c_int;
+    /// As for `EVP_default_properties_enable_fips`: `libctx` is null or a live library context.
     enable_fips(libctx: *mut LibCtx, enable: c_int) -> c_int;
 }

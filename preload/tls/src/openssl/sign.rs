@@ -54,6 +54,12 @@ type Init = unsafe extern "C" fn(
     *const Param,
 ) -> c_int;
 
+/// # Safety
+///
+/// As for `EVP_DigestSignInit_ex`: `context` is a live EVP_MD_CTX, `pctx` is null or valid for a write, `libctx` is
+/// null or a live library context, `name` and `properties` are null or C strings, `pkey` is null or alive, and `params`
+/// is null or an array that ends with an end. The caller is libssl, which keeps `pkey` and `name` until it has the
+/// signature: a note of them holds no reference.
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn digest_sign_init(
     original: Init,
@@ -84,6 +90,10 @@ pub(crate) unsafe fn digest_sign_init(
 }
 
 /// Whether an engine has the key; counts why not.
+///
+/// # Safety
+///
+/// `pkey` is null or a live EVP_PKEY.
 unsafe fn is_usable(runtime: &Runtime, pkey: *mut EvpPkey) -> bool {
     // SAFETY: the key is alive.
     match unsafe { keys::find(pkey) } {
@@ -110,6 +120,9 @@ fn on_noted(pctx: *mut EvpPkeyCtx, note: impl FnOnce(&mut Signing) -> c_int) -> 
     Some(result)
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_CTX_set_rsa_padding`: `pctx` is null or a live EVP_PKEY_CTX.
 pub(crate) unsafe fn set_rsa_padding(
     original: unsafe extern "C" fn(*mut EvpPkeyCtx, c_int) -> c_int,
     pctx: *mut EvpPkeyCtx,
@@ -123,6 +136,9 @@ pub(crate) unsafe fn set_rsa_padding(
     noted.unwrap_or_else(|| unsafe { original(pctx, padding) })
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_CTX_set_rsa_pss_saltlen`: `pctx` is null or a live EVP_PKEY_CTX.
 pub(crate) unsafe fn set_pss_salt_len(
     original: unsafe extern "C" fn(*mut EvpPkeyCtx, c_int) -> c_int,
     pctx: *mut EvpPkeyCtx,
@@ -136,6 +152,11 @@ pub(crate) unsafe fn set_pss_salt_len(
 
 type Sign = unsafe extern "C" fn(*mut EvpMdCtx, *mut u8, *mut usize, *const u8, usize) -> c_int;
 
+/// # Safety
+///
+/// As for `EVP_DigestSign`: `context` is a live EVP_MD_CTX that was initialised to sign, `len` is valid for reads and
+/// writes, `signature` is null or valid for writes of `*len` bytes, and `message` is valid for reads of `message_len`
+/// bytes. The key stays alive until this returns; the handshake may be left meanwhile.
 pub(crate) unsafe fn digest_sign(
     original: Sign,
     context: *mut EvpMdCtx,
@@ -177,12 +198,19 @@ pub(crate) unsafe fn digest_sign(
 }
 
 impl Signing {
+    /// # Safety
+    ///
+    /// The noted EVP_PKEY is alive and stays so while the result is used.
     unsafe fn key<'a>(&self) -> &'a Key {
         // SAFETY: the SSL that signs keeps the key alive; it was found when the signature was noted.
         unsafe { keys::find(self.pkey).map_or(&Key::Refused(Reason::UnsupportedKey), |entry| &entry.key) }
     }
 
     /// The longest signature the key makes, which is what libcrypto answers.
+    ///
+    /// # Safety
+    ///
+    /// The noted EVP_PKEY is alive.
     unsafe fn signature_len(&self) -> usize {
         // SAFETY: as `key`.
         match unsafe { self.key() } {
@@ -193,6 +221,9 @@ impl Signing {
         }
     }
 
+    /// # Safety
+    ///
+    /// The noted EVP_PKEY is alive until this returns. The handshake may be left meanwhile.
     unsafe fn sign(&self, runtime: &Runtime, message: &[u8], out: &mut [u8]) -> Result<usize, Verdict> {
         let hash = digest::hash(self.digest, message);
         let hash = &hash[..self.digest.len()];
@@ -256,6 +287,11 @@ impl Signing {
     }
 
     /// What libssl asked for in the first place.
+    ///
+    /// # Safety
+    ///
+    /// The noted EVP_PKEY and EVP_MD_CTX are alive, the noted name is a C string, `sign` is `EVP_DigestSign`, and `len`
+    /// is valid for writes.
     unsafe fn sign_with_original(
         &self,
         runtime: &Runtime,
@@ -291,6 +327,10 @@ impl Signing {
     }
 }
 
+/// # Safety
+///
+/// As for `EVP_PKEY_digestsign_supports_digest`: `pkey` is null or alive, `libctx` is null or a live library context,
+/// and `name` and `properties` are null or C strings.
 pub(crate) unsafe fn supports_digest(
     original: unsafe extern "C" fn(*mut EvpPkey, *mut LibCtx, *const c_char, *const c_char) -> c_int,
     pkey: *mut EvpPkey,

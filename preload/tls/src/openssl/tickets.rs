@@ -62,6 +62,10 @@ impl Tickets {
 
     /// Whether a flush of `bio` may wait for that of the next ticket. During a
     /// handshake libssl writes to a buffer in front of the server's BIO.
+    ///
+    /// # Safety
+    ///
+    /// `bio` is null or a live BIO. The SSL of the last [`Tickets::begin`] is alive if it was noted.
     unsafe fn can_wait(&self, bio: *mut Bio) -> bool {
         let ssl = self.ssl.get();
         // SAFETY: the SSL whose handshake function is running.
@@ -81,6 +85,10 @@ impl Tickets {
 
 type Control = unsafe extern "C" fn(*mut Bio, c_int, c_long, *mut c_void) -> c_long;
 
+/// # Safety
+///
+/// As for `BIO_ctrl`: `bio` is null or a live BIO, and `number` and `pointer` are what the command takes. To flush, the
+/// SSL of the last [`Tickets::begin`] of this thread is alive, too.
 pub(crate) unsafe fn bio_control(
     original: Control,
     bio: *mut Bio,
@@ -105,6 +113,10 @@ pub(crate) unsafe fn bio_control(
 
 /// libssl takes its write buffer away: what it holds back must have gone
 /// out. It has, with the last ticket; this is for a version that sends fewer.
+///
+/// # Safety
+///
+/// As for `BIO_pop`: `bio` is null or a live BIO.
 pub(crate) unsafe fn bio_pop(
     original: unsafe extern "C" fn(*mut Bio) -> *mut Bio,
     bio: *mut Bio,
@@ -128,6 +140,10 @@ fn in_the_making() -> Option<&'static Tickets> {
 
 type Encode = unsafe extern "C" fn(*mut Session, *mut *mut u8) -> c_int;
 
+/// # Safety
+///
+/// As for `i2d_SSL_SESSION`: `session` is null or alive, and `out` is null or points to null or to room for the
+/// encoding. The caller is libssl: what it gets encoded a second time is still where the first encoding was written.
 pub(crate) unsafe fn encode_session(original: Encode, session: *mut Session, out: *mut *mut u8) -> c_int {
     let Some(tickets) = in_the_making() else {
         // SAFETY: libssl's arguments.
@@ -164,6 +180,10 @@ pub(crate) unsafe fn encode_session(original: Encode, session: *mut Session, out
 
 type Decode = unsafe extern "C" fn(*mut *mut Session, *mut *const u8, c_long) -> *mut Session;
 
+/// # Safety
+///
+/// As for `d2i_SSL_SESSION`: `bytes` points to a pointer to `len` bytes, and `into` is null or points to null or to a
+/// live session. The caller is libssl, which keeps a session alive that it has just encoded.
 pub(crate) unsafe fn decode_session(
     original: Decode,
     into: *mut *mut Session,
