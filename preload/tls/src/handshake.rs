@@ -122,11 +122,19 @@ pub(crate) struct EarlyBuffer {
     read: *mut usize,
 }
 
+/// # Safety
+///
+/// As for `SSL_do_handshake` or `SSL_accept`, whichever `original` is: `ssl` is a live SSL that no other thread of the
+/// server uses meanwhile.
 pub(crate) unsafe fn do_handshake(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
     // SAFETY: the server's call, forwarded.
     unsafe { drive(ssl, Call::Handshake(original)) }
 }
 
+/// # Safety
+///
+/// As for `SSL_read_early_data`: `ssl` is a live SSL that no other thread of the server uses meanwhile, `data` is valid
+/// for writes of `len` bytes, and `read` is valid for a write.
 pub(crate) unsafe fn read_early_data(
     original: EarlyDataFn,
     ssl: *mut Ssl,
@@ -138,7 +146,12 @@ pub(crate) unsafe fn read_early_data(
     unsafe { drive(ssl, Call::EarlyData(original, EarlyBuffer { data, len, read })) }
 }
 
-/// SAFETY contract of all that follows: `ssl` is an SSL of the server that it may use on this thread.
+/// A call of one of the functions that do a handshake.
+///
+/// # Safety
+///
+/// `ssl` is a live SSL that no other thread of the server uses meanwhile. The function in `call` is the original that
+/// the server has called, and the buffer, if there is one, stays valid until this returns.
 pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
     // SAFETY: as the contract; the calls are those the server made.
     unsafe {
@@ -187,6 +200,10 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
 }
 
 /// A call for an SSL whose handshake is not suspended.
+///
+/// # Safety
+///
+/// As [`drive`]. The handshake of `ssl` is not suspended, and `runtime` is this thread's.
 unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_int {
     runtime.turn.handshakes.set(runtime.turn.handshakes.get() + 1);
     runtime.turn.called(ssl);
@@ -208,6 +225,10 @@ unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_
 }
 
 /// Counts a handshake that has ended, well or not.
+///
+/// # Safety
+///
+/// As [`drive`]. `result` is what the handshake's function has returned, and its errors are in this thread's queue.
 unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
     // SAFETY: as `drive`. A handshake that is suspended, or waits for the network, has not ended.
     unsafe {
@@ -228,6 +249,10 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
 }
 
 /// A handshake, if leaving it in the middle is possible and likely to pay.
+///
+/// # Safety
+///
+/// `ssl` is as for [`drive`].
 unsafe fn slice_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static Handshake> {
     if !runtime.may_leave() {
         return None;
@@ -248,6 +273,10 @@ unsafe fn slice_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static
 /// an SSL with several owners may be freed by one and go on with another;
 /// and callbacks that run behind the point where a handshake is left must be
 /// such that they can run wherever it is called in.
+///
+/// # Safety
+///
+/// `ssl` is as for [`drive`].
 unsafe fn unfit(ssl: *mut Ssl) -> Option<Reason> {
     // SAFETY: as `drive`.
     unsafe {
@@ -298,6 +327,11 @@ impl Handshake {
     }
 
     /// First call for this SSL since it last waited for the network.
+    ///
+    /// # Safety
+    ///
+    /// As [`drive`]. `self` is fresh from [`slice_for`], so it is this thread's, and its slice has room on the present
+    /// stack.
     unsafe fn begin(&self, ssl: *mut Ssl, call: Call) -> c_int {
         self.ssl.store(ssl, Relaxed);
         // SAFETY: as `drive`.
@@ -317,6 +351,10 @@ impl Handshake {
     }
 
     /// Another call for an SSL whose handshake is suspended.
+    ///
+    /// # Safety
+    ///
+    /// As [`drive`]. `self` is the suspended handshake of that SSL, and this is its thread, whose runtime is `runtime`.
     unsafe fn go_on(&self, runtime: &Runtime, call: Call) -> c_int {
         let waits = self.state.get() == State::Waiting && !self.is_pressed();
         // Where frames of the server lie in the way, and callbacks of it may run, it goes on from another depth.
@@ -391,6 +429,10 @@ impl Handshake {
     }
 
     /// Gives another thread than the handshake's own the result, which it has taken.
+    ///
+    /// # Safety
+    ///
+    /// As [`drive`]. `ssl` is the SSL of this handshake, and this call has taken its result ([`Handshake::take`]).
     unsafe fn hand_over(&self, ssl: *mut Ssl, call: Call) -> c_int {
         let result = self.result.get();
         // SAFETY: as `drive`. The handshake's own thread touches neither the SSL nor the result from here on.
@@ -405,12 +447,22 @@ impl Handshake {
     }
 
     /// Another thread has taken the result: the SSL is its server's again, and the rest is for the handshake's own thread.
+    ///
+    /// # Safety
+    ///
+    /// `ssl` is the live SSL of this handshake, the caller has taken the result ([`Handshake::take`]), and no other
+    /// thread of the server uses `ssl` meanwhile.
     pub(crate) unsafe fn let_go(&self, ssl: *mut Ssl) {
         // SAFETY: as `drive`.
         unsafe { attach(ssl, null_mut()) };
     }
 
     /// Reports to the server how far the handshake came.
+    ///
+    /// # Safety
+    ///
+    /// As [`drive`], for the SSL of this handshake, on the handshake's own thread. `state` is what its function has
+    /// come to, and `call` is the server's present call.
     unsafe fn settle(&self, state: State, call: Call, was_suspended: bool) -> c_int {
         if state == State::Returned {
             let result = self.result.get();
@@ -444,6 +496,11 @@ impl Handshake {
     }
 
     /// The SSL is its server's again.
+    ///
+    /// # Safety
+    ///
+    /// The SSL of this handshake is alive and refers to it, this is the handshake's own thread, and no other thread of
+    /// the server uses the SSL meanwhile.
     pub(crate) unsafe fn detach(&self) {
         let shared = if self.references.swap(0, Relaxed) > 0 { SHARED } else { null_mut() };
         if self.outcome.load(Relaxed) == NONE {
@@ -533,6 +590,10 @@ impl Handshake {
 }
 
 impl Call {
+    /// # Safety
+    ///
+    /// As for the function in the call: `ssl` is a live SSL that nobody else uses meanwhile, and the buffer, if there
+    /// is one, is valid until this returns.
     unsafe fn invoke(self, ssl: *mut Ssl) -> c_int {
         // SAFETY: the arguments the server gave, or the handshake's own buffer.
         unsafe {
@@ -557,6 +618,11 @@ impl Call {
     }
 
     /// Copies early data to the buffer of the call that gets it.
+    ///
+    /// # Safety
+    ///
+    /// The buffer, if there is one, is valid for writes of its length, and its variable for a write. The function of
+    /// `handshake` has returned, and nobody else uses the early data of that.
     unsafe fn deliver_early_data(self, handshake: &Handshake) {
         let Call::EarlyData(_, buffer) = self else { return };
         // OpenSSL asks that a call is repeated with the same arguments, so it fits.
@@ -583,11 +649,15 @@ pub(crate) fn set_would_block() {
     }
 }
 
-unsafe extern "C" fn never_called(_: *mut Ssl) -> c_int {
+extern "C" fn never_called(_: *mut Ssl) -> c_int {
     -1
 }
 
 /// The handshake of an SSL that is suspended, not running.
+///
+/// # Safety
+///
+/// `ssl` is null, or a live SSL of which no other thread of the server sets ex_data meanwhile.
 #[inline]
 pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     if SUSPENDED.load(Relaxed) == 0 || ssl.is_null() {
@@ -612,12 +682,20 @@ pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
 const SHARED: *mut Handshake = core::ptr::without_provenance_mut(1);
 
 /// Whether another reference to the SSL was taken.
+///
+/// # Safety
+///
+/// `ssl` is as for [`drive`].
 unsafe fn is_shared(ssl: *const Ssl) -> bool {
     // SAFETY: as `suspended`.
     unsafe { SSL_get_ex_data.get()(ssl, EX_INDEX.get()) == SHARED.cast() }
 }
 
 /// Notes that an SSL gets another owner.
+///
+/// # Safety
+///
+/// `ssl` is null, or a live SSL of which no other thread gets or sets ex_data meanwhile.
 pub(crate) unsafe fn share(ssl: *mut Ssl) {
     // SAFETY: as `suspended`.
     unsafe {
@@ -634,6 +712,11 @@ pub(crate) unsafe fn share(ssl: *mut Ssl) {
 static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_SSL);
 
 /// Remembers, or forgets, the suspended handshake of an SSL.
+///
+/// # Safety
+///
+/// `ssl` is a live SSL of which no other thread gets or sets ex_data meanwhile. `handshake` is null, [`SHARED`], or a
+/// handshake of that SSL.
 pub(crate) unsafe fn attach(ssl: *mut Ssl, handshake: *mut Handshake) -> bool {
     // SAFETY: the index is registered for SSLs without callbacks.
     unsafe { SSL_set_ex_data.get()(ssl, EX_INDEX.get(), handshake.cast()) == 1 }
@@ -645,6 +728,10 @@ pub(crate) fn reserve_ex_data() -> bool {
 }
 
 /// The connection's descriptor, if the SSL reads from one directly.
+///
+/// # Safety
+///
+/// `ssl` is as for [`drive`].
 unsafe fn descriptor(ssl: *mut Ssl) -> c_int {
     // SAFETY: as `drive`.
     let fd = unsafe { SSL_get_rfd.get()(ssl) };
@@ -655,6 +742,10 @@ unsafe fn descriptor(ssl: *mut Ssl) -> c_int {
 impl Runtime {
     /// Notes that a handshake now waits for the network on a descriptor that
     /// is not registered: a server that registers it next is one that does so late.
+    ///
+    /// # Safety
+    ///
+    /// `ssl` is as for [`drive`], and this is the runtime's own thread.
     unsafe fn expect_registration(&self, ssl: *mut Ssl) {
         if self.turn.registers_late.get() {
             return;

@@ -308,6 +308,9 @@ impl Runtime {
 
     /// Begins a handshake, and lets it run until it ends or waits.
     pub(crate) fn begin(&self, handshake: &Handshake) -> State {
+        /// # Safety
+        ///
+        /// `handshake` is the address of a [`Handshake`] of this thread, whose slice runs this.
         unsafe extern "C" fn body(handshake: usize) {
             // SAFETY: the handshake below, which is never freed.
             let handshake = unsafe { &*(handshake as *const Handshake) };

@@ -15,6 +15,11 @@ use crate::handshake::{Call, HandshakeFn, drive, set_would_block, share, suspend
 use crate::openssl::*;
 use crate::runtime::Runtime;
 
+/// # Safety
+///
+/// As for `SSL_free`: `ssl` is null or a live SSL of which the caller gives up his reference. No other thread of the
+/// server sets ex_data of it meanwhile, or uses it at all if its handshake is suspended; `SSL_free` itself does not ask
+/// for that while there are other references.
 pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
     // SAFETY: the server's call. A handshake of another thread cannot be ended from here, so that calls it
     // in; should it not come to that, it frees the SSL when it does.
@@ -44,6 +49,9 @@ pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ss
     }
 }
 
+/// # Safety
+///
+/// As for `SSL_clear`: `ssl` is a live SSL that no other thread of the server uses meanwhile.
 pub(crate) unsafe fn clear(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
     // SAFETY: as `free`; the SSL then starts over.
     unsafe {
@@ -74,6 +82,10 @@ fn forget(ssl: *const Ssl) {
     }
 }
 
+/// # Safety
+///
+/// As for `SSL_up_ref`: `ssl` is a live SSL. No other thread gets or sets ex_data of it meanwhile, which `SSL_up_ref`
+/// itself does not ask for.
 pub(crate) unsafe fn up_ref(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
     // SAFETY: the server's call.
     unsafe {
@@ -82,6 +94,9 @@ pub(crate) unsafe fn up_ref(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
     }
 }
 
+/// # Safety
+///
+/// As for `SSL_dup`: `ssl` is a live SSL that no other thread of the server uses meanwhile.
 pub(crate) unsafe fn duplicate(
     original: unsafe extern "C" fn(*mut Ssl) -> *mut Ssl,
     ssl: *mut Ssl,
@@ -96,6 +111,9 @@ pub(crate) unsafe fn duplicate(
     }
 }
 
+/// # Safety
+///
+/// As for `SSL_get_error`: `ssl` is a live SSL that no other thread of the server uses meanwhile.
 pub(crate) unsafe fn get_error(
     original: unsafe extern "C" fn(*const Ssl, c_int) -> c_int,
     ssl: *const Ssl,
@@ -108,6 +126,9 @@ pub(crate) unsafe fn get_error(
     }
 }
 
+/// # Safety
+///
+/// As for `SSL_want`: `ssl` is a live SSL that no other thread of the server uses meanwhile.
 pub(crate) unsafe fn want(original: unsafe extern "C" fn(*const Ssl) -> c_int, ssl: *const Ssl) -> c_int {
     // SAFETY: the server's call.
     unsafe { if suspended(ssl).is_some() { SSL_READING } else { original(ssl) } }
@@ -115,6 +136,10 @@ pub(crate) unsafe fn want(original: unsafe extern "C" fn(*const Ssl) -> c_int, s
 
 /// Lets a suspended handshake go on, as it would inside the function that is
 /// called; the result of that if the handshake is not done then.
+///
+/// # Safety
+///
+/// `ssl` is null, or as for [`drive`].
 unsafe fn finish_handshake(ssl: *mut Ssl) -> Result<(), c_int> {
     // SAFETY: the server's SSL, on the server's thread.
     let Some(handshake) = (unsafe { suspended(ssl) }) else { return Ok(()) };
@@ -137,17 +162,30 @@ type Read = unsafe extern "C" fn(*mut Ssl, *mut c_void, c_int) -> c_int;
 type Write = unsafe extern "C" fn(*mut Ssl, *const c_void, c_int) -> c_int;
 type TransferEx = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
 
+/// # Safety
+///
+/// As for `SSL_read` or `SSL_peek`, whichever `original` is: `ssl` is a live SSL that no other thread of the server
+/// uses meanwhile, and `data` is valid for writes of `len` bytes.
 pub(crate) unsafe fn read(original: Read, ssl: *mut Ssl, data: *mut c_void, len: c_int) -> c_int {
     // SAFETY: the server's call.
     unsafe { finish_handshake(ssl).map_or_else(|result| result, |()| original(ssl, data, len)) }
 }
 
+/// # Safety
+///
+/// As for `SSL_write`: `ssl` is a live SSL that no other thread of the server uses meanwhile, and `data` is valid for
+/// reads of `len` bytes.
 pub(crate) unsafe fn write(original: Write, ssl: *mut Ssl, data: *const c_void, len: c_int) -> c_int {
     // SAFETY: the server's call.
     unsafe { finish_handshake(ssl).map_or_else(|result| result, |()| original(ssl, data, len)) }
 }
 
 /// Those that count in a variable say only whether they have succeeded.
+///
+/// # Safety
+///
+/// As for `original`, which is `SSL_read_ex` or one like it: `ssl` is a live SSL that no other thread of the server
+/// uses meanwhile, `data` is valid for `len` bytes of what the function does with it, and `done` is valid for a write.
 pub(crate) unsafe fn transfer_ex(
     original: TransferEx,
     ssl: *mut Ssl,

@@ -18,6 +18,11 @@ use crate::runtime::Runtime;
 
 impl Handshake {
     /// Lets the handshake fail, so that its SSL can be freed.
+    ///
+    /// # Safety
+    ///
+    /// The handshake is suspended, this is its thread, and its frames can be put back here (not
+    /// [`Handshake::is_out_of_reach`]). Its SSL is alive, and no other thread uses that meanwhile.
     pub(crate) unsafe fn cancel_for_free(&self) {
         // SAFETY: the SSL of this handshake is alive, and this is its thread. An SSL that
         // has sent its last word sends no alert, and keeps its session in the cache.
@@ -29,6 +34,10 @@ impl Handshake {
 
     /// Lets the handshake fail, so that its SSL can be used again. What it
     /// has written already, and the alert after that, go nowhere.
+    ///
+    /// # Safety
+    ///
+    /// As [`Handshake::cancel_for_free`].
     pub(crate) unsafe fn cancel_for_clear(&self) {
         let ssl = self.ssl();
         // SAFETY: as `cancel_for_free`. Setting a BIO frees the old one, hence the reference.
@@ -43,6 +52,9 @@ impl Handshake {
         }
     }
 
+    /// # Safety
+    ///
+    /// As [`Handshake::cancel_for_free`].
     unsafe fn cancel(&self) {
         slot().event(Event::Cancelled);
         slot().bypass(Reason::Cancelled);
@@ -69,6 +81,11 @@ impl Handshake {
 }
 
 /// libssl frees a buffer, at the end of its state machine perhaps.
+///
+/// # Safety
+///
+/// As for `BUF_MEM_free`: `buffer` is null or a BUF_MEM that nobody uses any more. The caller is libssl: if it passes
+/// null while a handshake is cancelled, it does so at the end of its state machine.
 pub(crate) unsafe fn buffer_free(original: unsafe extern "C" fn(*mut c_void), buffer: *mut c_void) {
     if buffer.is_null()
         && let Some(runtime) = Runtime::existing().filter(|runtime| runtime.is_cancelling.get())

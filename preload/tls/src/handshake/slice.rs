@@ -199,6 +199,9 @@ static LIBC: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new
 
 /// Learns where a signal handler returns to.
 pub(crate) fn init() {
+    /// # Safety
+    ///
+    /// As for a callback of dl_iterate_phdr(3): `info` describes a loaded object that stays loaded during the call.
     unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
         // SAFETY: the dynamic linker passes a valid description; names are C strings.
         unsafe {
@@ -259,6 +262,11 @@ fn has_shadow_stack() -> bool {
 }
 
 /// Copies the frames of the slice away; called from below them.
+///
+/// # Safety
+///
+/// The only caller is [`leave`] of this slice: the stack pointer is below the slice's `sp`, what lies from there to
+/// `top` are its frames, and nobody else uses the slice.
 unsafe extern "C" fn save(slice: &Slice) {
     // SAFETY: the frames from `sp` to `top` are on this stack, above our own.
     unsafe {
@@ -269,6 +277,11 @@ unsafe extern "C" fn save(slice: &Slice) {
 }
 
 /// Puts the server's frames aside and the slice's in their place; called from below both.
+///
+/// # Safety
+///
+/// The only caller is [`resume`] of this slice: the stack pointer is below its `sp` and its `base`. What lies between
+/// `sp` and `top` is free stack, or frames that nobody looks at until [`uncover`] has brought them back.
 unsafe extern "C" fn restore(slice: &Slice) {
     // SAFETY: what is overwritten is free, or aside; `frames` is what `save` has copied from there.
     unsafe {
@@ -278,6 +291,10 @@ unsafe extern "C" fn restore(slice: &Slice) {
     }
 }
 
+/// # Safety
+///
+/// `base` is on the present stack and above the stack pointer, and no other thread writes to what lies between it and
+/// `top`.
 unsafe fn put_aside(slice: &Slice) {
     // SAFETY: frames of this stack.
     unsafe {
@@ -288,6 +305,11 @@ unsafe fn put_aside(slice: &Slice) {
 }
 
 /// Brings the server's frames back; called from below them.
+///
+/// # Safety
+///
+/// The only caller is [`finish`] of this slice: the stack pointer is below `base`, and nobody uses the slice's frames
+/// on the stack any more.
 unsafe extern "C" fn uncover(slice: &Slice) {
     // SAFETY: the slice's frames are not needed there any more.
     unsafe {
@@ -304,6 +326,11 @@ const _: () = assert!(offset_of!(Slice, base) == 0);
 ///
 /// A C++ exception out of a callback has to find its way: the caller's frame is 64 bytes above what the word at rbx, `base`,
 /// points to, wherever the function was resumed from.
+///
+/// # Safety
+///
+/// `top` is a multiple of 16 on the present stack. It is below all that is in use there, and there is room below it for
+/// `body`, which takes `argument`. The slice stays until `body` has returned or was left for ever.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize), argument: usize) {
     naked_asm!(
@@ -343,6 +370,10 @@ unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize)
 }
 
 /// Saves the function's state at `sp`, its frames, and goes on with the server.
+///
+/// # Safety
+///
+/// The caller runs in the slice, on the stack where that was entered or resumed last.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn leave(slice: &Slice) {
     naked_asm!(
@@ -368,12 +399,21 @@ unsafe extern "sysv64" fn leave(slice: &Slice) {
     )
 }
 
+/// # Safety
+///
+/// As [`leave`]; nothing on the frames of the slice needs to be dropped, and nobody refers to them.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn abandon(slice: &Slice) -> ! {
     naked_asm!("jmp {finish}", finish = sym finish)
 }
 
 /// Goes on with the server at `base`, whose frames are back then.
+///
+/// # Safety
+///
+/// [`enter`], [`leave`] and [`abandon`] jump to it, and nobody calls it; the slice is the one that ran. `base` is what
+/// `enter` or `resume` has saved on the present stack, and the frames that were there then are there still or have been
+/// put aside.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn finish(slice: &Slice) {
     naked_asm!(
@@ -402,6 +442,11 @@ unsafe extern "sysv64" fn finish(slice: &Slice) {
 }
 
 /// Saves the server's state at `base`, and goes on with the function at `sp`.
+///
+/// # Safety
+///
+/// The slice was left by [`leave`], and not resumed since, on the present stack. What lies there between its `sp` and
+/// its `top` is not used by other threads while it runs.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn resume(slice: &Slice) {
     naked_asm!(
@@ -449,6 +494,9 @@ mod tests {
         steps: u32,
     }
 
+    /// # Safety
+    ///
+    /// `walk` is the address of a live [`Walk`], whose slice runs this, and which nobody else uses until that is left.
     unsafe extern "C" fn body(walk: usize) {
         // SAFETY: the test keeps it alive, and only one side runs at a time.
         let walk = unsafe { &mut *(walk as *mut Walk) };

@@ -98,6 +98,9 @@ static PROGRAM_END: AtomicUsize = AtomicUsize::new(0);
 
 /// Learns which program this is, and where its code is.
 pub(crate) fn init() {
+    /// # Safety
+    ///
+    /// As for a callback of dl_iterate_phdr(3): `info` describes a loaded object that stays loaded during the call.
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
         // SAFETY: the dynamic linker passes a valid description; the program comes first.
         unsafe {
@@ -129,6 +132,10 @@ fn is_of_program(function: usize) -> bool {
 ///
 /// A callback may rely on what its program notes around its calls of libssl, so where there is one, handshakes are
 /// suspended only in programs of which it is known that theirs do not.
+///
+/// # Safety
+///
+/// `ssl` is a live SSL that no other thread uses meanwhile.
 pub(crate) unsafe fn allows_callbacks_of(ssl: *mut Ssl) -> bool {
     if HAS_FOREIGN.load(Relaxed) {
         return false;
@@ -150,6 +157,10 @@ pub(crate) unsafe fn allows_callbacks_of(ssl: *mut Ssl) -> bool {
 
 /// Whether libcrypto itself reads and writes the socket. A BIO of the program may rely on what that notes around its calls,
 /// and may want to hear "would block" itself before it waits.
+///
+/// # Safety
+///
+/// As [`allows_callbacks_of`].
 unsafe fn has_plain_bios(ssl: *mut Ssl) -> bool {
     if HAS_SOCKET_LIKE.load(Relaxed) {
         return false;
@@ -163,6 +174,10 @@ unsafe fn has_plain_bios(ssl: *mut Ssl) -> bool {
 }
 
 /// Those that libssl can be asked for.
+///
+/// # Safety
+///
+/// As [`allows_callbacks_of`].
 unsafe fn callbacks_of(ssl: *mut Ssl) -> [Option<usize>; 4] {
     // SAFETY: as `allows_callbacks_of`.
     unsafe {
@@ -188,6 +203,11 @@ fn note(function: *const c_void) {
 type SetCallback = unsafe extern "C" fn(*mut c_void, *const c_void);
 
 /// Any function that sets a callback of an object and returns nothing.
+///
+/// # Safety
+///
+/// As for `original`, which is `SSL_set_msg_callback` or one like it: `to` is a live object of its kind, and `callback`
+/// is null or a function of the type that it takes.
 pub(crate) unsafe fn set_callback(original: SetCallback, to: *mut c_void, callback: *const c_void) {
     note(callback);
     // SAFETY: the program's call.
@@ -195,6 +215,11 @@ pub(crate) unsafe fn set_callback(original: SetCallback, to: *mut c_void, callba
 }
 
 /// The same with an argument for the callback.
+///
+/// # Safety
+///
+/// As for `SSL_CTX_set_cert_verify_callback`: `to` is a live SSL_CTX, `callback` is null or a function of the type that
+/// it takes, and `argument` is what that takes.
 pub(crate) unsafe fn set_callback_with(
     original: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void),
     to: *mut c_void,
@@ -207,6 +232,11 @@ pub(crate) unsafe fn set_callback_with(
 }
 
 /// The same of a function that says whether it did.
+///
+/// # Safety
+///
+/// As for `original`, which is `SSL_set_record_padding_callback` or `SSL_CTX_set_tlsext_ticket_key_evp_cb`, with the
+/// conditions of [`set_callback`].
 pub(crate) unsafe fn try_set_callback(
     original: unsafe extern "C" fn(*mut c_void, *const c_void) -> c_int,
     to: *mut c_void,
@@ -218,6 +248,11 @@ pub(crate) unsafe fn try_set_callback(
 }
 
 /// Session tickets have two callbacks.
+///
+/// # Safety
+///
+/// As for `SSL_CTX_set_session_ticket_cb`: `context` is a live SSL_CTX, `generate` and `decrypt` are null or functions
+/// of the types that it takes, and `argument` is what those take.
 pub(crate) unsafe fn set_ticket_callbacks(
     original: unsafe extern "C" fn(*mut SslCtx, *const c_void, *const c_void, *mut c_void) -> c_int,
     context: *mut SslCtx,
@@ -236,6 +271,10 @@ const SSL_CTRL_SET_TLSEXT_TICKET_KEY_CB: c_int = 72;
 
 type CallbackControl = unsafe extern "C" fn(*mut c_void, c_int, *const c_void) -> core::ffi::c_long;
 
+/// # Safety
+///
+/// As for `SSL_callback_ctrl` or `SSL_CTX_callback_ctrl`, whichever `original` is: `to` is a live object of its kind,
+/// and `callback` is null or a function of the type that the command takes.
 pub(crate) unsafe fn callback_control(
     original: CallbackControl,
     to: *mut c_void,
@@ -260,6 +299,10 @@ type AddExtension = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
+/// # Safety
+///
+/// As for `SSL_CTX_add_custom_ext`: `context` is a live SSL_CTX, the functions are null or of the types that it takes,
+/// and what is passed with them is what those take.
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn add_extension(
     original: AddExtension,
@@ -287,6 +330,9 @@ type AddServerExtension = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
+/// # Safety
+///
+/// As for `SSL_CTX_add_server_custom_ext`, with the conditions of [`add_extension`].
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn add_server_extension(
     original: AddServerExtension,
@@ -303,6 +349,10 @@ pub(crate) unsafe fn add_server_extension(
     unsafe { original(context, kind, add, free, add_data, parse, parse_data) }
 }
 
+/// # Safety
+///
+/// As for `BIO_meth_set_read` or `BIO_meth_set_read_ex`, whichever `original` is: `method` is a live BIO_METHOD, and
+/// `function` is null or a function of the type that it takes.
 pub(crate) unsafe fn set_bio_method(
     original: unsafe extern "C" fn(*mut c_void, *const c_void) -> c_int,
     method: *mut c_void,
@@ -318,6 +368,9 @@ pub(crate) unsafe fn set_bio_method(
 /// The program has made a kind of BIO that says it is a socket.
 static HAS_SOCKET_LIKE: AtomicBool = AtomicBool::new(false);
 
+/// # Safety
+///
+/// As for `BIO_meth_new`: `name` is null or a C string.
 pub(crate) unsafe fn new_bio_method(
     original: unsafe extern "C" fn(c_int, *const c_char) -> *mut c_void,
     kind: c_int,
@@ -337,6 +390,9 @@ pub(crate) fn is_in_bio() -> bool {
     HAS_SSL_BIO.load(Relaxed)
 }
 
+/// # Safety
+///
+/// `original` is `BIO_f_ssl`, which asks nothing of its caller.
 pub(crate) unsafe fn ssl_bio_method(
     original: unsafe extern "C" fn() -> *const BioMethod,
 ) -> *const BioMethod {
@@ -345,6 +401,9 @@ pub(crate) unsafe fn ssl_bio_method(
     unsafe { original() }
 }
 
+/// # Safety
+///
+/// As for `BIO_new_ssl`: `context` is null or a live SSL_CTX.
 pub(crate) unsafe fn new_ssl_bio(
     original: unsafe extern "C" fn(*mut SslCtx, c_int) -> *mut Bio,
     context: *mut SslCtx,
@@ -356,6 +415,10 @@ pub(crate) unsafe fn new_ssl_bio(
 }
 
 /// What libssl would say of an SSL that it left waiting for the network.
+///
+/// # Safety
+///
+/// `ssl` is a live SSL that no other thread uses meanwhile.
 pub(crate) unsafe fn waits_for_reading(ssl: *mut Ssl) -> bool {
     // SAFETY: the server's SSL.
     unsafe { original::SSL_want.get()(ssl) == SSL_READING }

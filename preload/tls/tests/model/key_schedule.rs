@@ -236,6 +236,9 @@ fn openssl() -> &'static OpenSsl {
 }
 
 impl OpenSsl {
+    /// # Safety
+    ///
+    /// `params` is an array of OSSL_PARAM that ends with an end, whose elements point to as much as they say.
     unsafe fn derive(&self, name: &CStr, params: *const Param, out: &mut [u8]) -> bool {
         // SAFETY: OpenSSL's functions in their documented order; the caller's parameters.
         unsafe {
