@@ -310,6 +310,9 @@ static LINGERS: AtomicBool = AtomicBool::new(false);
 
 type SetOption = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, socklen_t) -> c_int;
 
+/// # Safety
+///
+/// As for setsockopt(2): `value` is valid for reads of `len` bytes, unless the kernel refuses the call.
 pub(crate) unsafe fn set_option(
     original: SetOption,
     fd: c_int,

@@ -20,6 +20,10 @@ type Control = unsafe extern "C" fn(c_int, c_int, c_int, *mut epoll_event) -> c_
 type Wait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
 type PWait = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
 
+/// # Safety
+///
+/// As for epoll_ctl(2): `event` is valid for reads until this returns, unless the kernel refuses the call or `op` is
+/// `EPOLL_CTL_DEL`.
 pub(crate) unsafe fn control(
     original: Control,
     epfd: c_int,
@@ -69,6 +73,9 @@ pub(crate) unsafe fn control(
     result
 }
 
+/// # Safety
+///
+/// As for epoll_wait(2): `events` is valid for writes of `max` events, if `max` is positive.
 pub(crate) unsafe fn wait(
     original: Wait,
     epfd: c_int,
@@ -80,6 +87,10 @@ pub(crate) unsafe fn wait(
     turn(epfd, events, max, timeout, |timeout| unsafe { original(epfd, events, max, timeout) })
 }
 
+/// # Safety
+///
+/// As for epoll_pwait(2): `events` is valid for writes of `max` events, if `max` is positive, and `mask` is null or
+/// valid for reads.
 pub(crate) unsafe fn pwait(
     original: PWait,
     epfd: c_int,

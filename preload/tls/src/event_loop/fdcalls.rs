@@ -16,6 +16,10 @@ type Accept = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_in
 type OnInt = unsafe extern "C" fn(c_int) -> c_int;
 type Recv = unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize;
 
+/// # Safety
+///
+/// As for accept4(2): `address` is null, or `len` is valid for reads and writes and `address` for writes of `*len`
+/// bytes.
 pub(crate) unsafe fn accept4(
     original: Accept4,
     fd: c_int,
@@ -30,6 +34,9 @@ pub(crate) unsafe fn accept4(
     connection
 }
 
+/// # Safety
+///
+/// As for accept(2), with the conditions of [`accept4`].
 pub(crate) unsafe fn accept(
     original: Accept,
     fd: c_int,
@@ -51,6 +58,9 @@ fn before_accepting(fd: c_int) {
     }
 }
 
+/// # Safety
+///
+/// As for close(2): the caller owns `fd`, and gives it up.
 pub(crate) unsafe fn close(original: OnInt, fd: c_int) -> c_int {
     loans::release_descriptor(fd);
     if SUSPENDED.load(Relaxed) > 0 {
@@ -62,6 +72,9 @@ pub(crate) unsafe fn close(original: OnInt, fd: c_int) -> c_int {
     unsafe { original(fd) }
 }
 
+/// # Safety
+///
+/// `original` is epoll_create1(2), which asks nothing of its caller.
 pub(crate) unsafe fn epoll_create1(original: OnInt, flags: c_int) -> c_int {
     // SAFETY: the program's call.
     let epfd = unsafe { original(flags) };
@@ -69,6 +82,9 @@ pub(crate) unsafe fn epoll_create1(original: OnInt, flags: c_int) -> c_int {
     epfd
 }
 
+/// # Safety
+///
+/// `original` is epoll_create(2), which asks nothing of its caller.
 pub(crate) unsafe fn epoll_create(original: OnInt, size: c_int) -> c_int {
     // SAFETY: the program's call.
     let epfd = unsafe { original(size) };
@@ -76,6 +92,9 @@ pub(crate) unsafe fn epoll_create(original: OnInt, size: c_int) -> c_int {
     epfd
 }
 
+/// # Safety
+///
+/// As for dup2(2): if `new` is open, the caller owns it and gives it up.
 pub(crate) unsafe fn dup2(
     original: unsafe extern "C" fn(c_int, c_int) -> c_int,
     old: c_int,
@@ -87,6 +106,9 @@ pub(crate) unsafe fn dup2(
     replaced(old, result)
 }
 
+/// # Safety
+///
+/// As for dup3(2): if `new` is open, the caller owns it and gives it up.
 pub(crate) unsafe fn dup3(
     original: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int,
     old: c_int,
@@ -109,6 +131,9 @@ fn replaced(old: c_int, new: c_int) -> c_int {
 
 type Read = unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize;
 
+/// # Safety
+///
+/// As for read(2): `data` is valid for writes of `len` bytes.
 pub(crate) unsafe fn read(original: Read, fd: c_int, data: *mut c_void, len: usize) -> isize {
     if SUSPENDED.load(Relaxed) > 0 && is_held_back(fd) {
         return nothing_to_read();
@@ -149,6 +174,9 @@ fn nothing_to_read() -> isize {
     -1
 }
 
+/// # Safety
+///
+/// As for recv(2): `data` is valid for writes of `len` bytes.
 pub(crate) unsafe fn recv(original: Recv, fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> isize {
     if let Some(runtime) = Runtime::in_handshake() {
         runtime.turn.last_read.set(fd);

@@ -88,6 +88,11 @@ impl Runtime {
         unsafe { self.run_on(handshake, is_connected) }
     }
 
+    /// # Safety
+    ///
+    /// The handshake is one of this thread's, and ready, so that its operation is in its place. Its SSL is alive, no
+    /// other thread of the server uses that meanwhile, and its frames can be put back here (not
+    /// [`Handshake::is_out_of_reach`]).
     unsafe fn run_on(&self, handshake: &Handshake, is_connected: bool) {
         // SAFETY: as the contract of `call_in`; errno is this thread's.
         unsafe {
@@ -124,6 +129,11 @@ impl Runtime {
     }
 
     /// The connection is as it would be without us: its server waits for the client.
+    ///
+    /// # Safety
+    ///
+    /// The handshake is one of this thread's, and its function has returned. Its SSL is alive, and no other thread of
+    /// the server uses that meanwhile.
     unsafe fn return_to_network(&self, handshake: &Handshake) {
         let fd = handshake.fd.get();
         // SAFETY: as `run_on`; the errors are those of a handshake that goes on.
@@ -143,6 +153,9 @@ impl Runtime {
         self.release(handshake);
     }
 
+    /// # Safety
+    ///
+    /// As [`Handshake::cancel_for_free`], and the last owner of the SSL has given it up.
     unsafe fn free_orphan(&self, handshake: &Handshake) {
         let ssl = handshake.ssl();
         // SAFETY: the SSL is alive until here, and nobody else has it.
@@ -273,6 +286,10 @@ impl Runtime {
 }
 
 /// Marks what is owed as readable; how many descriptors have something then.
+///
+/// # Safety
+///
+/// `list` is null or valid for reads and writes of `count` entries, which nobody else uses meanwhile.
 unsafe fn owed_to_poll(list: *mut pollfd, count: nfds_t) -> c_int {
     let Some(runtime) = before_wait() else { return 0 };
     if list.is_null() {
@@ -291,6 +308,9 @@ unsafe fn owed_to_poll(list: *mut pollfd, count: nfds_t) -> c_int {
     list.iter().filter(|entry| entry.revents != 0).count() as c_int
 }
 
+/// # Safety
+///
+/// As for poll(2), with the conditions of [`owed_to_poll`].
 pub(crate) unsafe fn poll(original: Poll, list: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     // SAFETY: the program's call.
     unsafe {
@@ -301,6 +321,9 @@ pub(crate) unsafe fn poll(original: Poll, list: *mut pollfd, count: nfds_t, time
     }
 }
 
+/// # Safety
+///
+/// As for ppoll(2): `timeout` and `mask` are null or valid for reads. The conditions of [`owed_to_poll`] hold, too.
 pub(crate) unsafe fn ppoll(
     original: PPoll,
     list: *mut pollfd,
@@ -318,6 +341,11 @@ pub(crate) unsafe fn ppoll(
 }
 
 /// poll as compilers call it that know how long the array is. One that is too short ends the program, in the original.
+///
+/// # Safety
+///
+/// As for `__poll_chk` of the C library: unless `count` entries are more than `size` bytes, the conditions of
+/// [`owed_to_poll`] hold.
 pub(crate) unsafe fn checked_poll(
     original: CheckedPoll,
     list: *mut pollfd,
@@ -335,6 +363,11 @@ pub(crate) unsafe fn checked_poll(
 }
 
 /// As `checked_poll`.
+///
+/// # Safety
+///
+/// As for `__ppoll_chk` of the C library: the conditions of [`checked_poll`] hold, and `timeout` and `mask` are null or
+/// valid for reads.
 pub(crate) unsafe fn checked_ppoll(
     original: CheckedPPoll,
     list: *mut pollfd,
@@ -357,6 +390,11 @@ fn is_within(count: nfds_t, size: usize) -> bool {
 }
 
 /// As `owed_to_poll`, for sets of descriptors.
+///
+/// # Safety
+///
+/// Each set is null, or valid for reads and writes and used by nobody else meanwhile. Unless the first is null, `count`
+/// is at most `FD_SETSIZE`: the C library's sets are no longer, and a larger number ends the program.
 unsafe fn owed_to_select(count: c_int, sets: [*mut fd_set; 3]) -> c_int {
     let Some(runtime) = before_wait() else { return 0 };
     let readable = sets[0];
@@ -378,6 +416,10 @@ unsafe fn owed_to_select(count: c_int, sets: [*mut fd_set; 3]) -> c_int {
     }
 }
 
+/// # Safety
+///
+/// As for select(2): `timeout` is null or valid for reads and writes. The conditions of [`owed_to_select`] hold, too;
+/// the kernel itself takes longer sets.
 pub(crate) unsafe fn select(
     original: Select,
     count: c_int,
@@ -395,6 +437,10 @@ pub(crate) unsafe fn select(
     }
 }
 
+/// # Safety
+///
+/// As for pselect(2): `timeout` and `mask` are null or valid for reads. The conditions of [`owed_to_select`] hold, too;
+/// the kernel itself takes longer sets.
 pub(crate) unsafe fn pselect(
     original: PSelect,
     count: c_int,

@@ -47,6 +47,10 @@ static SPIN: Original<Lock> =
     unsafe { Original::new(Library::C, c"pthread_spin_trylock") };
 
 /// Who spins does not sleep; a look at the time is cheap beside that.
+///
+/// # Safety
+///
+/// As for `pthread_spin_lock`: `lock` is an initialised spinlock, and stays so until this returns.
 pub(crate) unsafe fn spin(original: Lock, lock: *mut c_void) -> c_int {
     if SUSPENDED.load(Relaxed) > 0
         && has_suspended()
@@ -73,27 +77,44 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// What `mtx_timedlock` says when time is up; the others say ETIMEDOUT.
 const THRD_TIMEDOUT: c_int = 4;
 
+/// # Safety
+///
+/// As for `pthread_mutex_lock`: `lock` is an initialised `pthread_mutex_t`, and stays so until this returns.
 pub(crate) unsafe fn mutex(original: Lock, lock: *mut c_void) -> c_int {
     // SAFETY: the program's call.
     unsafe { take(original, &MUTEX, libc::ETIMEDOUT, lock) }
 }
 
+/// # Safety
+///
+/// As for `mtx_lock`: `lock` is an initialised `mtx_t`, and stays so until this returns.
 pub(crate) unsafe fn c_mutex(original: Lock, lock: *mut c_void) -> c_int {
     // SAFETY: the program's call.
     unsafe { take(original, &C_MUTEX, THRD_TIMEDOUT, lock) }
 }
 
+/// # Safety
+///
+/// As for `pthread_rwlock_rdlock`: `lock` is an initialised `pthread_rwlock_t`, and stays so until this returns.
 pub(crate) unsafe fn shared(original: Lock, lock: *mut c_void) -> c_int {
     // SAFETY: the program's call.
     unsafe { take(original, &SHARED, libc::ETIMEDOUT, lock) }
 }
 
+/// # Safety
+///
+/// As for `pthread_rwlock_wrlock`: `lock` is an initialised `pthread_rwlock_t`, and stays so until this returns.
 pub(crate) unsafe fn exclusive(original: Lock, lock: *mut c_void) -> c_int {
     // SAFETY: the program's call.
     unsafe { take(original, &EXCLUSIVE, libc::ETIMEDOUT, lock) }
 }
 
 /// Takes the lock. A wait with an end has every result that one without has, and one more.
+///
+/// # Safety
+///
+/// `original` and `timed` take locks of one kind, of which `lock` is an initialised one that stays so until this
+/// returns. `expired` is what `timed` returns when time is up.
 #[inline]
 unsafe fn take(original: Lock, timed: &Original<TimedLock>, expired: c_int, lock: *mut c_void) -> c_int {
     if SUSPENDED.load(Relaxed) > 0
@@ -111,6 +132,9 @@ fn has_suspended() -> bool {
     Runtime::existing().is_some_and(|runtime| runtime.has_suspended() && !runtime.is_inside())
 }
 
+/// # Safety
+///
+/// As [`take`].
 #[cold]
 unsafe fn take_or_call_in(original: Lock, timed: TimedLock, expired: c_int, lock: *mut c_void) -> c_int {
     for _ in 0..WAITS {
