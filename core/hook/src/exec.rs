@@ -74,6 +74,9 @@ pub unsafe fn execve(
     }
 }
 
+/// # Safety
+///
+/// `path` is null or a C string.
 unsafe fn is_own_executable(path: *const c_char) -> bool {
     let Some(own) = EXECUTABLE.get() else { return false };
     if path.is_null() {
@@ -94,11 +97,17 @@ unsafe fn is_own_executable(path: *const c_char) -> bool {
     }
 }
 
+/// # Safety
+///
+/// `envp` is as for [`entries`], and its entries are C strings.
 unsafe fn has_preload(envp: *const *const c_char) -> bool {
     // SAFETY: as `entries`.
     unsafe { entries(envp).any(|line| CStr::from_ptr(line).to_bytes().starts_with(b"LD_PRELOAD=")) }
 }
 
+/// # Safety
+///
+/// `envp` is an array that ends with null, and stays so while the iterator is used.
 unsafe fn entries(envp: *const *const c_char) -> impl Iterator<Item = *const c_char> {
     // SAFETY: the array ends with null and is not read beyond.
     (0..).map(move |i| unsafe { *envp.add(i) }).take_while(|line| !line.is_null())

@@ -96,6 +96,9 @@ macro_rules! is_required {
 #[macro_export]
 macro_rules! before {
     ($name:ident, $counter:ident, $before:path, $original:ident) => {
+        /// # Safety
+        ///
+        /// As the original: the caller passes what its C prototype asks for, and the original has been found.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             ::core::arch::naked_asm!(

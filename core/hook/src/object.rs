@@ -102,6 +102,10 @@ impl Object {
     }
 
     /// Reads the program headers and the dynamic section.
+    ///
+    /// # Safety
+    ///
+    /// The object is loaded and relocated, with its headers where `found` says, and stays loaded as long as `self`.
     unsafe fn read(&mut self, found: &Found) -> bool {
         // SAFETY: headers of a loaded object.
         let headers = unsafe {
@@ -122,6 +126,9 @@ impl Object {
         !dynamic.is_null() && unsafe { self.read_dynamic(dynamic) }
     }
 
+    /// # Safety
+    ///
+    /// `entry` is the beginning of the object's dynamic section, with the conditions of [`Object::read`].
     unsafe fn read_dynamic(&mut self, mut entry: *const Dynamic) -> bool {
         let (mut soname, mut sizes, mut starts, mut without_name) = (0, [0; 2], [0; 2], 0);
         // SAFETY: the section ends with a null tag; the tables it names are mapped with the object.

@@ -158,6 +158,10 @@ fn is_for(hook: &Hook, object: &Object) -> bool {
 }
 
 /// Whether a slot leads to the verified function, now or once it is bound.
+///
+/// # Safety
+///
+/// `relocation` is one of `object`, which is loaded and relocated and stays so meanwhile.
 unsafe fn leads_to(object: &Object, relocation: &Relocation, hook: &Hook) -> bool {
     let original = hook.original.load(Ordering::Relaxed);
     if original.is_null() {
@@ -200,6 +204,10 @@ pub(crate) fn loaded() -> (Vec<Found>, Generation) {
 
 /// The counters alone: the walk ends with the first object.
 pub(crate) fn generation() -> Generation {
+    /// # Safety
+    ///
+    /// As for a callback of dl_iterate_phdr(3): `info` is valid for reads. `data` points to a [`Generation`] that
+    /// nobody else uses meanwhile.
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
         // SAFETY: the linker's description, and the variable below.
         unsafe {
@@ -216,6 +224,10 @@ pub(crate) fn generation() -> Generation {
 
 /// Whether what was found is still there, with its headers where they were.
 pub(crate) fn is_loaded(found: &Found) -> bool {
+    /// # Safety
+    ///
+    /// As for a callback of dl_iterate_phdr(3): `info` is valid for reads, and its name is null or a C string. `data`
+    /// points to a [`Found`].
     unsafe extern "C" fn compare(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
         // SAFETY: the linker's description, whose name is null or a C string, and the object that is looked for.
         unsafe {
@@ -242,6 +254,10 @@ pub(crate) struct Found {
     pub(crate) name: CString,
 }
 
+/// # Safety
+///
+/// As for a callback of dl_iterate_phdr(3): `info` is valid for reads, and its name is null or a C string. `data`
+/// points to a list and a [`Generation`] that nobody else uses meanwhile.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
     // SAFETY: the linker's description is valid during the call, its name is a C string; `data` is the caller's list.
     unsafe {
