@@ -189,6 +189,9 @@ const _: () = {
     assert!(offset_of!(ng::z_stream, opaque) == offset_of!(ZStream, opaque));
 };
 
+/// # Safety
+///
+/// As for `deflateInit2_`: `stream` is valid, and its allocator is null or one as zlib.h defines it.
 unsafe extern "C" fn ng_deflate_init(
     stream: *mut ZStream,
     level: c_int,
@@ -203,16 +206,25 @@ unsafe extern "C" fn ng_deflate_init(
     unsafe { ng::zng_deflateInit2(stream.cast(), level, method, window, memory, strategy) }
 }
 
+/// # Safety
+///
+/// As for `deflate`: [`ng_deflate_init`] has initialised `stream`, whose buffers are valid for the lengths in it.
 unsafe extern "C" fn ng_deflate(stream: *mut ZStream, flush: c_int) -> c_int {
     // SAFETY: as above.
     unsafe { ng::deflate(stream.cast(), flush) }
 }
 
+/// # Safety
+///
+/// As for `deflateEnd`: [`ng_deflate_init`] has initialised `stream`, which is not used any more.
 unsafe extern "C" fn ng_deflate_end(stream: *mut ZStream) -> c_int {
     // SAFETY: as above.
     unsafe { ng::deflateEnd(stream.cast()) }
 }
 
+/// # Safety
+///
+/// As for `inflateInit2_`: `stream` is valid, and its allocator is null or one as zlib.h defines it.
 unsafe extern "C" fn ng_inflate_init(
     stream: *mut ZStream,
     window: c_int,
@@ -223,11 +235,17 @@ unsafe extern "C" fn ng_inflate_init(
     unsafe { ng::zng_inflateInit2(stream.cast(), window) }
 }
 
+/// # Safety
+///
+/// As for `inflate`: [`ng_inflate_init`] has initialised `stream`, whose buffers are valid for the lengths in it.
 unsafe extern "C" fn ng_inflate(stream: *mut ZStream, flush: c_int) -> c_int {
     // SAFETY: as above.
     unsafe { ng::inflate(stream.cast(), flush) }
 }
 
+/// # Safety
+///
+/// As for `inflateEnd`: [`ng_inflate_init`] has initialised `stream`, which is not used any more.
 unsafe extern "C" fn ng_inflate_end(stream: *mut ZStream) -> c_int {
     // SAFETY: as above.
     unsafe { ng::inflateEnd(stream.cast()) }

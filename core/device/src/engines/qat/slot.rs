@@ -176,11 +176,17 @@ unsafe fn done(tag: *mut c_void, status: Status) {
     }
 }
 
+/// # Safety
+///
+/// As [`done`]: `tag` is what the library was given with an operation that has not been answered yet.
 pub(super) unsafe extern "C" fn rsa_done(tag: *mut c_void, status: Status, _: *mut c_void, _: *mut Flat) {
     // SAFETY: the library returns the tag that it was given.
     unsafe { done(tag, status) };
 }
 
+/// # Safety
+///
+/// As [`rsa_done`].
 pub(super) unsafe extern "C" fn multiply_done(
     tag: *mut c_void,
     status: Status,
