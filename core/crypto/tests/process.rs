@@ -22,12 +22,18 @@ struct Counting;
 
 // SAFETY: every call goes to the system's allocator; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
+    /// # Safety
+    ///
+    /// As for [`GlobalAlloc::alloc`]: `layout` is not of size 0.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
+    /// # Safety
+    ///
+    /// As for [`GlobalAlloc::dealloc`]: `pointer` was allocated here with `layout`, and nobody uses it any more.
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }

@@ -16,12 +16,18 @@ thread_local! {
 
 // SAFETY: hands every request to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
+    /// # Safety
+    ///
+    /// As for [`GlobalAlloc::alloc`]: `layout` is not of size 0.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
+    /// # Safety
+    ///
+    /// As for [`GlobalAlloc::dealloc`]: `pointer` was allocated here with `layout`, and nobody uses it any more.
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block came from `alloc` above.
         unsafe { System.dealloc(block, layout) }

@@ -4,6 +4,9 @@
 //! 52 bits, so every function here returns limbs below [`TIGHT`], and its arguments need be no tighter than that. The
 //! bounds beside the code are on limbs.
 
+// The lint takes a safe function with target features for an unsafe one.
+#![allow(clippy::missing_safety_doc)]
+
 use std::arch::x86_64::*;
 use std::mem::transmute;
 

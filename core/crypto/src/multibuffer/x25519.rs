@@ -4,6 +4,9 @@
 //! subtracts as if they were below the prime. Peers whose keys lead there, low-order points among them, get a wrong
 //! secret: 12 of Wycheproof's 518 vectors. Honest keys do not, which is why its key generation is used.
 
+// The lint takes a safe function with target features for an unsafe one.
+#![allow(clippy::missing_safety_doc)]
+
 use std::arch::x86_64::{__m512i, _mm512_set1_epi64, _mm512_test_epi64_mask};
 use std::array;
 use std::mem::transmute;
