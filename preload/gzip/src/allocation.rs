@@ -219,11 +219,14 @@ fn notes_of_inflate() -> Pattern {
 }
 
 /// What a stream without an allocator of its own gets.
-pub(crate) unsafe extern "C" fn default_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+pub(crate) extern "C" fn default_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: malloc takes any size.
     unsafe { libc::malloc(items as usize * size as usize) }
 }
 
+/// # Safety
+///
+/// `address` is null or came from [`default_alloc`], and nobody uses it any more.
 pub(crate) unsafe extern "C" fn default_free(_: *mut c_void, address: *mut c_void) {
     // SAFETY: `address` came from `default_alloc`, and so from malloc.
     unsafe { libc::free(address) };
@@ -233,7 +236,7 @@ pub(crate) unsafe extern "C" fn default_free(_: *mut c_void, address: *mut c_voi
 ///
 /// Blocks of the usual size are kept when they are freed: to get one from the kernel, and to give it back, takes longer
 /// than to compress a short text.
-unsafe extern "C" fn usual_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+extern "C" fn usual_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     debug_assert!(items == 1 && is_usual(size as usize));
     let kept =
         KEPT.iter().map(|slot| slot.swap(null_mut(), Ordering::Acquire)).find(|block| !block.is_null());
@@ -241,6 +244,9 @@ unsafe extern "C" fn usual_alloc(_: *mut c_void, items: c_uint, size: c_uint) ->
     kept.unwrap_or_else(|| unsafe { libc::malloc(USUAL) })
 }
 
+/// # Safety
+///
+/// `address` is a block of [`usual_alloc`] that nobody uses any more.
 unsafe extern "C" fn usual_free(_: *mut c_void, address: *mut c_void) {
     let keep = |slot: &AtomicPtr<c_void>| {
         slot.compare_exchange(null_mut(), address, Ordering::Release, Ordering::Relaxed).is_ok()
@@ -261,6 +267,9 @@ const USUAL: usize = 272 << 10;
 /// Blocks of that size that nobody uses.
 static KEPT: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
+/// # Safety
+///
+/// `notes` points to a [`Pattern`] that nobody else uses meanwhile.
 unsafe extern "C" fn note(notes: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: `opaque` of the stream in `learn`, which is alive during the call.
     let notes = unsafe { &mut *notes.cast::<Pattern>() };
@@ -272,6 +281,9 @@ unsafe extern "C" fn note(notes: *mut c_void, items: c_uint, size: c_uint) -> *m
     unsafe { libc::calloc(items as usize, size as usize) }
 }
 
+/// # Safety
+///
+/// `address` is null or came from [`note`], and nobody uses it any more.
 unsafe extern "C" fn release(_: *mut c_void, address: *mut c_void) {
     // SAFETY: `address` came from `note`.
     unsafe { libc::free(address) }

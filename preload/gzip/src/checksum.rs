@@ -10,21 +10,33 @@ type Long = unsafe extern "C" fn(c_ulong, *const u8, usize) -> c_ulong;
 /// The sums of an Adler-32 are below this.
 const ADLER_BASE: u32 = 65521;
 
+/// # Safety
+///
+/// As for `crc32` of zlib: `bytes` is null or valid for reads of `len` bytes.
 pub(crate) unsafe fn crc32(_: Short, start: c_ulong, bytes: *const u8, len: c_uint) -> c_ulong {
     // SAFETY: the program's call.
     unsafe { crc32_of(start, bytes, len as usize) }
 }
 
+/// # Safety
+///
+/// As for `crc32_z` of zlib: `bytes` is null or valid for reads of `len` bytes.
 pub(crate) unsafe fn crc32_z(_: Long, start: c_ulong, bytes: *const u8, len: usize) -> c_ulong {
     // SAFETY: the program's call.
     unsafe { crc32_of(start, bytes, len) }
 }
 
+/// # Safety
+///
+/// As for `adler32` of zlib: `bytes` is null or valid for reads of `len` bytes.
 pub(crate) unsafe fn adler32(original: Short, start: c_ulong, bytes: *const u8, len: c_uint) -> c_ulong {
     // SAFETY: the program's call.
     unsafe { adler32_of(start, bytes, len as usize).unwrap_or_else(|| original(start, bytes, len)) }
 }
 
+/// # Safety
+///
+/// As for `adler32_z` of zlib: `bytes` is null or valid for reads of `len` bytes.
 pub(crate) unsafe fn adler32_z(original: Long, start: c_ulong, bytes: *const u8, len: usize) -> c_ulong {
     // SAFETY: the program's call.
     unsafe { adler32_of(start, bytes, len).unwrap_or_else(|| original(start, bytes, len)) }

@@ -68,6 +68,10 @@ unsafe fn ours<'a>(strm: *mut ZStream) -> Option<&'a mut State> {
     }
 }
 
+/// # Safety
+///
+/// As for `deflateEnd`, with the conditions of [`ours`]. The stream's `zfree` and `opaque` belong to the allocator that
+/// opened it.
 pub(crate) unsafe fn end(original: OfStream, strm: *mut ZStream) -> c_int {
     // SAFETY: our streams have an allocator, and its regions are used by nobody after this.
     unsafe {
@@ -83,6 +87,9 @@ pub(crate) unsafe fn end(original: OfStream, strm: *mut ZStream) -> c_int {
     }
 }
 
+/// # Safety
+///
+/// As for `deflateReset`, with the conditions of [`ours`].
 pub(crate) unsafe fn reset(original: OfStream, strm: *mut ZStream) -> c_int {
     // SAFETY: as `ours`.
     unsafe {
@@ -94,6 +101,9 @@ pub(crate) unsafe fn reset(original: OfStream, strm: *mut ZStream) -> c_int {
     }
 }
 
+/// # Safety
+///
+/// As for `deflateResetKeep`, with the conditions of [`ours`].
 pub(crate) unsafe fn reset_keep(original: OfStream, strm: *mut ZStream) -> c_int {
     // SAFETY: as `ours`.
     unsafe {
@@ -107,6 +117,10 @@ pub(crate) unsafe fn reset_keep(original: OfStream, strm: *mut ZStream) -> c_int
     }
 }
 
+/// # Safety
+///
+/// As for `deflate` of zlib, with the conditions of [`ours`]. The stream's buffers are null or valid for the lengths in
+/// it and do not overlap, and its header, if one was set, is as [`set_header`] takes it until it has been written.
 pub(crate) unsafe fn deflate(
     original: unsafe extern "C" fn(*mut ZStream, c_int) -> c_int,
     strm: *mut ZStream,
@@ -232,6 +246,9 @@ const fn bytes_of(kind: EngineKind) -> Event {
     }
 }
 
+/// # Safety
+///
+/// As for `deflateParams`, with the conditions of [`deflate`].
 pub(crate) unsafe fn params(
     original: unsafe extern "C" fn(*mut ZStream, c_int, c_int) -> c_int,
     strm: *mut ZStream,
@@ -265,6 +282,9 @@ pub(crate) unsafe fn params(
     }
 }
 
+/// # Safety
+///
+/// As for `deflateTune`, with the conditions of [`ours`].
 pub(crate) unsafe fn tune(
     original: unsafe extern "C" fn(*mut ZStream, c_int, c_int, c_int, c_int) -> c_int,
     strm: *mut ZStream,
@@ -285,6 +305,10 @@ pub(crate) unsafe fn tune(
     }
 }
 
+/// # Safety
+///
+/// As for `deflateBound`, with the conditions of [`ours`]. The header of a gzip stream, if one was set, is as
+/// [`set_header`] takes it.
 pub(crate) unsafe fn bound(
     original: unsafe extern "C" fn(*mut ZStream, c_ulong) -> c_ulong,
     strm: *mut ZStream,
@@ -310,6 +334,9 @@ pub(crate) unsafe fn bound(
     }
 }
 
+/// # Safety
+///
+/// As for `deflatePending`, with the conditions of [`ours`]. `pending` and `bits` are null or valid for writes.
 pub(crate) unsafe fn pending(
     original: unsafe extern "C" fn(*mut ZStream, *mut c_uint, *mut c_int) -> c_int,
     strm: *mut ZStream,
@@ -333,6 +360,9 @@ pub(crate) unsafe fn pending(
     }
 }
 
+/// # Safety
+///
+/// As for `deflatePrime`, with the conditions of [`ours`].
 pub(crate) unsafe fn prime(
     original: unsafe extern "C" fn(*mut ZStream, c_int, c_int) -> c_int,
     strm: *mut ZStream,
@@ -352,6 +382,10 @@ pub(crate) unsafe fn prime(
     }
 }
 
+/// # Safety
+///
+/// As for `deflateSetDictionary`, with the conditions of [`ours`]. `dictionary` is null or valid for reads of `len`
+/// bytes.
 pub(crate) unsafe fn set_dictionary(
     original: unsafe extern "C" fn(*mut ZStream, *const u8, c_uint) -> c_int,
     strm: *mut ZStream,
@@ -388,6 +422,10 @@ pub(crate) unsafe fn set_dictionary(
     }
 }
 
+/// # Safety
+///
+/// As for `deflateGetDictionary`, with the conditions of [`ours`]. `dictionary` is null or valid for writes of as many
+/// bytes as the dictionary has, at most a window, and `len` is null or valid for a write.
 pub(crate) unsafe fn get_dictionary(
     original: unsafe extern "C" fn(*mut ZStream, *mut u8, *mut c_uint) -> c_int,
     strm: *mut ZStream,
@@ -411,6 +449,10 @@ pub(crate) unsafe fn get_dictionary(
     }
 }
 
+/// # Safety
+///
+/// As for `deflateSetHeader`, with the conditions of [`ours`]. `header` is null, or valid with all that it points to,
+/// as [`gzip_header`] takes it, until the header has been written or the stream ends.
 pub(crate) unsafe fn set_header(
     original: unsafe extern "C" fn(*mut ZStream, *mut GzHeader) -> c_int,
     strm: *mut ZStream,

@@ -18,6 +18,10 @@ type WithInt = unsafe extern "C" fn(*mut ZStream, c_int) -> c_int;
 /// What a kibibyte of text costs zlib 1.2.13 above what it costs us, in nanoseconds of CPU time.
 const SAVED_NS: u64 = 800;
 
+/// # Safety
+///
+/// As for `inflate` of zlib: `strm` is null or valid, nobody else uses it meanwhile, and its `state` is null or a
+/// stream's. Its buffers are null or valid for the lengths in it, and do not overlap.
 pub(crate) unsafe fn inflate(original: WithInt, strm: *mut ZStream, flush: c_int) -> c_int {
     // SAFETY: the program's call; a stream of ours is a valid stream.
     unsafe {
@@ -61,8 +65,12 @@ unsafe fn foreign(original: WithInt, strm: *mut ZStream, flush: c_int) -> c_int 
 
 /// Functions that do nothing but find out whose the stream is.
 macro_rules! by_owner {
-    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $ours:path;)*) => {
-        $(pub(crate) unsafe fn $name(
+    ($($(#[$contract:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $ours:path;)*) => {
+        $(
+        /// # Safety
+        ///
+        $(#[$contract])*
+        pub(crate) unsafe fn $name(
             original: unsafe extern "C" fn(*mut ZStream $(, $ty)*) -> $ret,
             strm: *mut ZStream
             $(, $arg: $ty)*
@@ -74,23 +82,45 @@ macro_rules! by_owner {
 }
 
 by_owner! {
+    /// As for `inflateEnd`: `strm` is as [`inflate`] takes it, but for its buffers.
     end() -> c_int = ours::end;
+    /// As for `inflateReset`: `strm` is as [`inflate`] takes it, but for its buffers.
     reset() -> c_int = again;
+    /// As for `inflateReset2`: `strm` is as [`inflate`] takes it, but for its buffers.
     reset2(window_bits: c_int) -> c_int = again_with;
+    /// As for `inflateResetKeep`: `strm` is as [`inflate`] takes it, but for its buffers.
     reset_keep() -> c_int = ours::reset_keep;
+    /// As for `inflateSetDictionary`: `strm` is as [`inflate`] takes it, but for its buffers.
+    /// `dictionary` is null or valid for reads of `len` bytes.
     set_dictionary(dictionary: *const u8, len: c_uint) -> c_int = ours::set_dictionary;
+    /// As for `inflateGetDictionary`: `strm` is as [`inflate`] takes it, but for its buffers.
+    /// `dictionary` is null or valid for writes of the dictionary's length, at most 32 KiB, and `len` is null or valid for
+    /// a write.
     get_dictionary(dictionary: *mut u8, len: *mut c_uint) -> c_int = ours::get_dictionary;
+    /// As for `inflateGetHeader`: `strm` is as [`inflate`] takes it, but for its buffers.
+    /// `head` is null, or valid with the buffers that it names until the header is complete or the stream ends.
     get_header(head: *mut GzHeader) -> c_int = ours::get_header;
+    /// As for `inflateSync`: `strm` is as [`inflate`] takes it.
     sync() -> c_int = ours::sync;
+    /// As for `inflateSyncPoint`: `strm` is as [`inflate`] takes it, but for its buffers.
     sync_point() -> c_int = ours::sync_point;
+    /// As for `inflatePrime`: `strm` is as [`inflate`] takes it, but for its buffers.
     prime(bits: c_int, value: c_int) -> c_int = ours::prime;
+    /// As for `inflateMark`: `strm` is as [`inflate`] takes it, but for its buffers.
     mark() -> c_long = ours::mark;
+    /// As for `inflateUndermine`: `strm` is as [`inflate`] takes it, but for its buffers.
     undermine(subvert: c_int) -> c_int = ours::undermine;
+    /// As for `inflateValidate`: `strm` is as [`inflate`] takes it, but for its buffers.
     validate(check: c_int) -> c_int = ours::validate;
+    /// As for `inflateCodesUsed`: `strm` is as [`inflate`] takes it, but for its buffers.
     codes_used() -> c_ulong = ours::codes_used;
 }
 
 /// Begins another stream.
+///
+/// # Safety
+///
+/// As for `inflateReset`: `strm` is a stream that was opened here, and nobody else uses it meanwhile.
 unsafe fn again(strm: *mut ZStream) -> c_int {
     slot().event(Event::InflateStreams);
     // SAFETY: the program's call.
@@ -98,12 +128,20 @@ unsafe fn again(strm: *mut ZStream) -> c_int {
 }
 
 /// Begins another stream, with another wrapper and window.
+///
+/// # Safety
+///
+/// As for `inflateReset2`, with the conditions of [`again`].
 unsafe fn again_with(strm: *mut ZStream, window_bits: c_int) -> c_int {
     slot().event(Event::InflateStreams);
     // SAFETY: the program's call.
     unsafe { ours::reset_to(strm, window_bits) }
 }
 
+/// # Safety
+///
+/// As for `inflateCopy`: `source` is as [`inflate`] takes a stream, and `dest` is null or valid, and another stream
+/// than `source`.
 pub(crate) unsafe fn copy(
     original: unsafe extern "C" fn(*mut ZStream, *mut ZStream) -> c_int,
     dest: *mut ZStream,

@@ -150,6 +150,10 @@ impl Nested {
     }
 
     /// Writes as much of the trailer as fits.
+    ///
+    /// # Safety
+    ///
+    /// `next_out` of `strm` is valid for writes of `avail_out` bytes.
     unsafe fn end(&mut self, strm: &mut ZStream) -> c_int {
         let Some(trailer) = &mut self.trailer else { return Z_STREAM_ERROR };
         let rest = &trailer.bytes[trailer.done..trailer.len];
@@ -163,6 +167,10 @@ impl Nested {
     }
 
     /// Lets the original compress what is in the caller's buffers.
+    ///
+    /// # Safety
+    ///
+    /// As [`Nested::deflate`].
     unsafe fn pass_flush(&mut self, outer: &mut Deflate, strm: &mut ZStream, flush: Flush) -> c_int {
         // SAFETY: as `pass`.
         let code = unsafe { self.pass(outer, strm, |strm| original::deflate.get()(strm, flush as c_int)) };
@@ -171,6 +179,10 @@ impl Nested {
     }
 
     /// Lets the original work on the caller's buffers.
+    ///
+    /// # Safety
+    ///
+    /// As [`Nested::deflate`]. `call` calls a function of the original for the stream that it is given.
     unsafe fn pass(
         &mut self,
         outer: &mut Deflate,
@@ -265,6 +277,10 @@ impl Nested {
     }
 }
 
+/// # Safety
+///
+/// `arena` points to the [`Arena`] of an [`Inner`] in use, and nobody else uses it meanwhile; its store is that of the
+/// stream around it, which is alive.
 unsafe extern "C" fn arena_alloc(arena: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: `opaque` of an inner stream: its arena, and the store of the stream around it.
     unsafe {
@@ -278,4 +294,4 @@ unsafe extern "C" fn arena_alloc(arena: *mut c_void, items: c_uint, size: c_uint
 }
 
 /// The memory is the outer stream's.
-unsafe extern "C" fn arena_free(_: *mut c_void, _: *mut c_void) {}
+extern "C" fn arena_free(_: *mut c_void, _: *mut c_void) {}

@@ -16,6 +16,9 @@ type Uncompress2 = unsafe extern "C" fn(*mut u8, *mut c_ulong, *const u8, *mut c
 const DEFAULT_LEVEL: c_int = -1;
 const STREAM_SIZE: c_int = size_of::<ZStream>() as c_int;
 
+/// # Safety
+///
+/// As for `compress` of zlib, with the conditions of [`compress2`].
 pub(crate) unsafe fn compress(
     _: Compress,
     dest: *mut u8,
@@ -27,6 +30,10 @@ pub(crate) unsafe fn compress(
     unsafe { compress2(original::compress2.get(), dest, dest_len, source, source_len, DEFAULT_LEVEL) }
 }
 
+/// # Safety
+///
+/// As for `compress2` of zlib: `dest_len` is valid for reads and writes, `dest` for writes of `*dest_len` bytes, and
+/// `source` for reads of `source_len` bytes. The buffers do not overlap.
 pub(crate) unsafe fn compress2(
     _: Compress2,
     dest: *mut u8,
@@ -62,6 +69,10 @@ pub(crate) unsafe fn compress2(
     }
 }
 
+/// # Safety
+///
+/// As for `uncompress` of zlib: `dest_len` is valid for reads and writes, `dest` for writes of `*dest_len` bytes, and
+/// `source` for reads of `source_len` bytes. The buffers do not overlap.
 pub(crate) unsafe fn uncompress(
     _: Compress,
     dest: *mut u8,
@@ -73,6 +84,10 @@ pub(crate) unsafe fn uncompress(
     unsafe { uncompress2(original::uncompress2.get(), dest, dest_len, source, &mut source_len) }
 }
 
+/// # Safety
+///
+/// As for `uncompress2` of zlib, with the conditions of [`uncompress`]; `source_len` is valid for reads and writes, and
+/// another variable than `dest_len`.
 pub(crate) unsafe fn uncompress2(
     _: Uncompress2,
     dest: *mut u8,

@@ -20,6 +20,9 @@ type Init = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c
 type Init2 =
     unsafe extern "C" fn(*mut ZStream, c_int, c_int, c_int, c_int, c_int, *const c_char, c_int) -> c_int;
 
+/// # Safety
+///
+/// As for `deflateInit_`, with the conditions of [`init2`].
 pub(crate) unsafe fn init(
     _: Init,
     strm: *mut ZStream,
@@ -31,6 +34,10 @@ pub(crate) unsafe fn init(
     unsafe { init2(original::deflateInit2_.get(), strm, level, Z_DEFLATED, 15, 8, 0, version, size) }
 }
 
+/// # Safety
+///
+/// As for `deflateInit2_`: `strm` is null or valid for `size` bytes, its allocator is null or one as zlib.h defines it,
+/// and `version` is null or a C string.
 #[allow(clippy::too_many_arguments)] // zlib's prototype
 pub(crate) unsafe fn init2(
     original: Init2,
@@ -60,6 +67,10 @@ pub(crate) unsafe fn init2(
 }
 
 /// What zlib refuses is left to zlib.
+///
+/// # Safety
+///
+/// `version` is null or a C string.
 unsafe fn is_known(strm: *mut ZStream, method: c_int, version: *const c_char, size: c_int) -> bool {
     // SAFETY: a version is a C string if it is there at all.
     let is_version_1 = !version.is_null() && unsafe { *version } == b'1' as c_char;
@@ -190,6 +201,10 @@ pub(super) fn restart(strm: &mut ZStream, state: &mut State) {
     slot().event(Event::DeflateStreams);
 }
 
+/// # Safety
+///
+/// As for `deflateCopy`: `source` is as [`ours`] takes it. `dest` is null or valid, and another stream than `source`,
+/// whose allocator serves both.
 pub(crate) unsafe fn copy(
     original: unsafe extern "C" fn(*mut ZStream, *mut ZStream) -> c_int,
     dest: *mut ZStream,

@@ -15,11 +15,18 @@ type Init2 = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> 
 /// zlib looks at no more of the version.
 const MAJOR: c_char = b'1' as c_char;
 
+/// # Safety
+///
+/// As for `inflateInit_`, with the conditions of [`init2`].
 pub(crate) unsafe fn init(_: Init, strm: *mut ZStream, version: *const c_char, size: c_int) -> c_int {
     // SAFETY: zlib defines it so.
     unsafe { init2(original::inflateInit2_.get(), strm, 15, version, size) }
 }
 
+/// # Safety
+///
+/// As for `inflateInit2_`: `strm` is null or valid for `size` bytes, its allocator is null or one as zlib.h defines it,
+/// and `version` is null or a C string.
 pub(crate) unsafe fn init2(
     original: Init2,
     strm: *mut ZStream,
