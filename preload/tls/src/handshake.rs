@@ -161,41 +161,90 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
         let runtime = Runtime::get();
         runtime.heed_others();
         runtime.keep_clear();
-        let resumed = match suspended(ssl) {
-            Some(handshake) if !core::ptr::eq(handshake.runtime, runtime) => {
-                if !handshake.is_called_in(ssl) {
-                    return call.would_block();
-                }
-                if handshake.take() {
-                    return handshake.hand_over(ssl, call);
-                }
-                None
-            }
-            resumed => resumed,
+        let resumed = match suspended_here(runtime, ssl, call) {
+            Ok(resumed) => resumed,
+            Err(result) => return result,
         };
         if runtime.is_inside() {
-            return match resumed {
-                // Not from inside another handshake: its turn comes when the event loop has it.
-                Some(_) => call.would_block(),
-                None if runtime.is_driving(ssl) => call.invoke(ssl),
-                None => runtime.aside(|| call.invoke(ssl)),
-            };
+            return drive_inside(runtime, resumed, ssl, call);
         }
         if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_is_init_finished.get()(ssl) == 1) {
             return call.invoke(ssl);
         }
-        runtime.turn.shakes.set(true);
+        let result = drive_outside(runtime, resumed, ssl, call);
+        count_outcome(ssl, result);
+        result
+    }
+}
+
+/// The suspended handshake of `ssl`, if it has one on this thread; the call's result, if another thread's had to be
+/// called in for it.
+///
+/// # Safety
+///
+/// As [`drive`], and `runtime` is this thread's.
+unsafe fn suspended_here<'a>(
+    runtime: &Runtime,
+    ssl: *mut Ssl,
+    call: Call,
+) -> Result<Option<&'a Handshake>, c_int> {
+    // SAFETY: as `drive`.
+    unsafe {
+        match suspended(ssl) {
+            Some(handshake) if !core::ptr::eq(handshake.runtime, runtime) => {
+                if !handshake.is_called_in(ssl) {
+                    return Err(call.would_block());
+                }
+                if handshake.take() {
+                    return Err(handshake.hand_over(ssl, call));
+                }
+                Ok(None)
+            }
+            resumed => Ok(resumed),
+        }
+    }
+}
+
+/// A call from inside a handshake of this thread, that of `ssl` or another.
+///
+/// # Safety
+///
+/// As [`drive`], and `runtime` is this thread's.
+unsafe fn drive_inside(runtime: &Runtime, resumed: Option<&Handshake>, ssl: *mut Ssl, call: Call) -> c_int {
+    // SAFETY: as `drive`.
+    unsafe {
+        match resumed {
+            // Not from inside another handshake: its turn comes when the event loop has it.
+            Some(_) => call.would_block(),
+            None if runtime.is_driving(ssl) => call.invoke(ssl),
+            None => runtime.aside(|| call.invoke(ssl)),
+        }
+    }
+}
+
+/// A call from outside, for a server's handshake that has not ended.
+///
+/// # Safety
+///
+/// As [`drive`]. `runtime` is this thread's, and `resumed` is the suspended handshake of `ssl`, if it has one.
+unsafe fn drive_outside(
+    runtime: &'static Runtime,
+    resumed: Option<&Handshake>,
+    ssl: *mut Ssl,
+    call: Call,
+) -> c_int {
+    runtime.turn.shakes.set(true);
+    // SAFETY: as `drive`.
+    unsafe {
         runtime.tickets.begin(ssl, SSL_get_state.get()(ssl));
         // Not so any more once the first call has looked for a hello, whether or not it was there.
         if SSL_in_before.get()(ssl) == 1 {
             slot().event(Event::HandshakeStarted);
         }
-        let result = match resumed {
+        match resumed {
             Some(handshake) => handshake.go_on(runtime, call),
             None => first_call(runtime, ssl, call),
-        };
-        count_outcome(ssl, result);
-        result
+        }
     }
 }
 
@@ -356,10 +405,7 @@ impl Handshake {
     ///
     /// As [`drive`]. `self` is the suspended handshake of that SSL, and this is its thread, whose runtime is `runtime`.
     unsafe fn go_on(&self, runtime: &Runtime, call: Call) -> c_int {
-        let waits = self.state.get() == State::Waiting && !self.is_pressed();
-        // Where frames of the server lie in the way, and callbacks of it may run, it goes on from another depth.
-        let is_covered = self.slice.is_covered() || !self.is_on_its_stack();
-        if waits || (is_covered && self.state.get() != State::Returned) {
+        if self.has_to_wait() {
             return call.would_block();
         }
         runtime.ready.forget(self);
@@ -380,6 +426,14 @@ impl Handshake {
             self.raise();
             self.settle(State::Returned, call, true)
         }
+    }
+
+    /// Whether this call cannot go on with it.
+    fn has_to_wait(&self) -> bool {
+        let waits = self.state.get() == State::Waiting && !self.is_pressed();
+        // Where frames of the server lie in the way, and callbacks of it may run, it goes on from another depth.
+        let is_covered = self.slice.is_covered() || !self.is_on_its_stack();
+        waits || (is_covered && self.state.get() != State::Returned)
     }
 
     /// Whether its function was left, and its frames have to be put back to go on.

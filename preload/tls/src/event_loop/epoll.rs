@@ -9,7 +9,7 @@ use hasten_guard::clock::{now, thread_cpu_ns};
 use hasten_telemetry::{Doubt, Event, slot};
 use libc::{epoll_event, sigset_t};
 
-use super::fds::{self, Registration};
+use super::fds::{self, Change, Registration};
 use super::loans;
 use super::turn::waits;
 use crate::handshake::{State, suspension};
@@ -31,26 +31,14 @@ pub(crate) unsafe fn control(
     fd: c_int,
     event: *mut epoll_event,
 ) -> c_int {
-    match op {
-        libc::EPOLL_CTL_DEL => loans::release_descriptor(fd),
-        // A server that registers late has begun the handshake before that.
-        libc::EPOLL_CTL_ADD if fds::registration(fd).is_some_and(|known| known.epfd != epfd) => {
-            loans::move_descriptor(fd);
-        }
-        _ => {}
-    }
+    call_in_before(epfd, op, fd);
     // Another thread may have the event, and go on with the handshake, before the call is back.
     let before = (op == libc::EPOLL_CTL_ADD).then(|| fds::learn_new_socket(fd));
     let change = fds::changing(fd);
     // SAFETY: the server's call.
     let result = unsafe { original(epfd, op, fd, event) };
     if result != 0 {
-        if let Some(before) = before {
-            fds::restore_socket(fd, before);
-        }
-        if change.failed() {
-            rearm(fd);
-        }
+        take_back(fd, before, change);
         return result;
     }
     // The kernel does not look at the event when it deletes, and has read it otherwise.
@@ -59,6 +47,34 @@ pub(crate) unsafe fn control(
     if change.succeeded(epfd, op, unsafe { event.as_ref().copied() }) {
         rearm(fd);
     }
+    note_registration(op, fd);
+    result
+}
+
+/// What is suspended on a descriptor that leaves its epoll instance is called in.
+fn call_in_before(epfd: c_int, op: c_int, fd: c_int) {
+    match op {
+        libc::EPOLL_CTL_DEL => loans::release_descriptor(fd),
+        // A server that registers late has begun the handshake before that.
+        libc::EPOLL_CTL_ADD if fds::registration(fd).is_some_and(|known| known.epfd != epfd) => {
+            loans::move_descriptor(fd);
+        }
+        _ => {}
+    }
+}
+
+/// The kernel has refused: everything is as it was.
+fn take_back(fd: c_int, before: Option<(u64, u64)>, change: Change) {
+    if let Some(before) = before {
+        fds::restore_socket(fd, before);
+    }
+    if change.failed() {
+        rearm(fd);
+    }
+}
+
+/// Learns from a registration that was successful how this server registers.
+fn note_registration(op: c_int, fd: c_int) {
     let is_one_shot = fds::registration(fd).is_some_and(|registration| registration.one_shot());
     if is_one_shot {
         loans::release_descriptor(fd);
@@ -70,7 +86,6 @@ pub(crate) unsafe fn control(
     {
         runtime.turn.registers_late.set(true);
     }
-    result
 }
 
 /// # Safety

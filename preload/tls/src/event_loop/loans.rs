@@ -105,15 +105,27 @@ impl Runtime {
             before.take();
             let outer = self.is_calling_in.replace(true);
             if !is_connected {
-                // Its number may be another connection's by now: nothing is written, not even an alert.
-                SSL_set_shutdown.get()(handshake.ssl(), SSL_SENT_SHUTDOWN);
-                handshake.cancelled.set(true);
-                (*handshake.operation.get()).cancel();
+                give_up(handshake);
             }
             self.tickets.begin(handshake.ssl(), SSL_get_state.get()(handshake.ssl()));
             let state = self.aside(|| self.resume(handshake));
             self.is_calling_in.set(outer);
             debug_assert_eq!(state, State::Returned, "a handshake that is called in is not suspended again");
+            self.called_in(handshake);
+            before.raise();
+            pthread_setcancelstate(cancellable, null_mut());
+            *libc::__errno_location() = errno;
+        }
+    }
+
+    /// The function has returned: the server goes on with the connection, or is owed the result.
+    ///
+    /// # Safety
+    ///
+    /// As [`Runtime::return_to_network`].
+    unsafe fn called_in(&self, handshake: &Handshake) {
+        // SAFETY: as the contract; errno is this thread's.
+        unsafe {
             if handshake.result.get() <= 0 && suspension::waits_for_reading(handshake.ssl()) {
                 self.return_to_network(handshake);
             } else {
@@ -122,9 +134,6 @@ impl Runtime {
                 // This thread may end, and leave its event loop to another.
                 epoll::rearm(handshake.fd.get());
             }
-            before.raise();
-            pthread_setcancelstate(cancellable, null_mut());
-            *libc::__errno_location() = errno;
         }
     }
 
@@ -173,6 +182,21 @@ impl Runtime {
             self.heeded.set(wanted);
             self.call_in_all();
         }
+    }
+}
+
+/// Lets a handshake fail whose descriptor is closed: its number may be another connection's by now, so nothing is written,
+/// not even an alert.
+///
+/// # Safety
+///
+/// As [`Runtime::run_on`].
+unsafe fn give_up(handshake: &Handshake) {
+    // SAFETY: as the contract: the SSL is alive, and the operation in its place.
+    unsafe {
+        SSL_set_shutdown.get()(handshake.ssl(), SSL_SENT_SHUTDOWN);
+        handshake.cancelled.set(true);
+        (*handshake.operation.get()).cancel();
     }
 }
 

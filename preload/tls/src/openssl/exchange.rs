@@ -97,6 +97,17 @@ unsafe extern "C" fn forget(
 }
 
 impl Tag {
+    fn new(group: Group) -> Tag {
+        Tag {
+            group,
+            escaped: Cell::new(false),
+            public: Cell::new([0; Group::MAX_PUBLIC]),
+            public_len: Cell::new(0),
+            private: Cell::new([0; Group::MAX_PRIVATE]),
+            has_private: Cell::new(false),
+        }
+    }
+
     /// # Safety
     ///
     /// `pkey` is null or an EVP_PKEY that stays alive while the result is used. No other thread sets ex_data of it
@@ -189,6 +200,21 @@ impl Exchange {
 
 /// An EVP_PKEY with the parameters of a group, tagged as ours.
 fn make(group: Group) -> Option<*mut EvpPkey> {
+    let pkey = make_parameters(group)?;
+    let tag = Box::into_raw(Box::new(Tag::new(group)));
+    // SAFETY: the EVP_PKEY is ours alone, and so is the tag unless it was attached.
+    unsafe {
+        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), tag.cast()) != 1 {
+            drop(Box::from_raw(tag));
+            original::EVP_PKEY_free.get()(pkey);
+            return None;
+        }
+    }
+    Some(pkey)
+}
+
+/// An EVP_PKEY with the parameters of a group.
+fn make_parameters(group: Group) -> Option<*mut EvpPkey> {
     let name = group.curve().map(|_| group.openssl_name());
     // SAFETY: OpenSSL's own functions in their documented order; everything made is freed or kept.
     unsafe {
@@ -201,23 +227,7 @@ fn make(group: Group) -> Option<*mut EvpPkey> {
                 .is_none_or(|name| original::EVP_PKEY_CTX_set_group_name.get()(context, name.as_ptr()) > 0)
             && original::EVP_PKEY_paramgen.get()(context, &raw mut pkey) > 0;
         original::EVP_PKEY_CTX_free.get()(context);
-        if !made {
-            return None;
-        }
-        let tag = Box::into_raw(Box::new(Tag {
-            group,
-            escaped: Cell::new(false),
-            public: Cell::new([0; Group::MAX_PUBLIC]),
-            public_len: Cell::new(0),
-            private: Cell::new([0; Group::MAX_PRIVATE]),
-            has_private: Cell::new(false),
-        }));
-        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), tag.cast()) != 1 {
-            drop(Box::from_raw(tag));
-            original::EVP_PKEY_free.get()(pkey);
-            return None;
-        }
-        Some(pkey)
+        made.then_some(pkey)
     }
 }
 

@@ -139,17 +139,30 @@ unsafe fn insert<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
         }
     }
     let slot = free.filter(|_| *count < MAX_KEYS)?;
-    // SAFETY: the caller keeps the EVP_PKEY alive; the ex_data index is ours.
-    unsafe {
-        let entry = Box::into_raw(Box::new(Entry { key: read(pkey), signs_with: AtomicU32::new(0) }));
-        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), entry.cast()) != 1 {
-            drop(Box::from_raw(entry));
-            return None;
+    // SAFETY: as the contract; the lock is held.
+    let entry = unsafe { slot.fill(pkey) }?;
+    *count += 1;
+    Some(entry)
+}
+
+impl Slot {
+    /// Reads a key out and keeps it here.
+    ///
+    /// # Safety
+    ///
+    /// As [`insert`]; the slot is free, and the caller holds [`WRITER`].
+    unsafe fn fill<'a>(&self, pkey: *mut EvpPkey) -> Option<&'a Entry> {
+        // SAFETY: the caller keeps the EVP_PKEY alive; the ex_data index is ours.
+        unsafe {
+            let entry = Box::into_raw(Box::new(Entry { key: read(pkey), signs_with: AtomicU32::new(0) }));
+            if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), entry.cast()) != 1 {
+                drop(Box::from_raw(entry));
+                return None;
+            }
+            self.entry.store(entry, Ordering::Relaxed);
+            self.pkey.store(pkey, Ordering::Release);
+            Some(&*entry)
         }
-        slot.entry.store(entry, Ordering::Relaxed);
-        slot.pkey.store(pkey, Ordering::Release);
-        *count += 1;
-        Some(&*entry)
     }
 }
 

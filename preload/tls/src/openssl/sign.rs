@@ -181,19 +181,7 @@ pub(crate) unsafe fn digest_sign(
         runtime.signing.clear();
         let message = core::slice::from_raw_parts(message, message_len);
         let out = core::slice::from_raw_parts_mut(signature, size);
-        match signing.sign(runtime, message, out) {
-            Ok(written) => {
-                *len = written;
-                1
-            }
-            Err(Verdict::Cancelled) => 0,
-            Err(verdict) => {
-                if let Verdict::Bypass(reason) = verdict {
-                    slot().bypass(reason);
-                }
-                signing.sign_with_original(runtime, original, out, len, message)
-            }
-        }
+        signing.sign_or_let_sign(runtime, original, out, len, message)
     }
 }
 
@@ -204,6 +192,37 @@ impl Signing {
     unsafe fn key<'a>(&self) -> &'a Key {
         // SAFETY: the SSL that signs keeps the key alive; it was found when the signature was noted.
         unsafe { keys::find(self.pkey).map_or(&Key::Refused(Reason::UnsupportedKey), |entry| &entry.key) }
+    }
+
+    /// By the engine, or by the original if that has no answer.
+    ///
+    /// # Safety
+    ///
+    /// As [`Signing::sign_with_original`]. The handshake may be left meanwhile.
+    unsafe fn sign_or_let_sign(
+        &self,
+        runtime: &Runtime,
+        original: Sign,
+        out: &mut [u8],
+        len: *mut usize,
+        message: &[u8],
+    ) -> c_int {
+        // SAFETY: as the contract.
+        unsafe {
+            match self.sign(runtime, message, out) {
+                Ok(written) => {
+                    *len = written;
+                    1
+                }
+                Err(Verdict::Cancelled) => 0,
+                Err(verdict) => {
+                    if let Verdict::Bypass(reason) = verdict {
+                        slot().bypass(reason);
+                    }
+                    self.sign_with_original(runtime, original, out, len, message)
+                }
+            }
+        }
     }
 
     /// The longest signature the key makes, which is what libcrypto answers.

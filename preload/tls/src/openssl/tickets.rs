@@ -60,6 +60,19 @@ impl Tickets {
         self.encoded.set(None);
     }
 
+    /// The encoding of a session of which libssl has got a copy.
+    fn copied(&self, session: *mut Session) -> Option<Encoded> {
+        // Two steps, or the compiler compares what `None` leaves uninitialised: harmless, but memory checkers complain.
+        let copied = self.encoded.get().filter(|encoded| encoded.copied);
+        if let Some(encoded) = copied
+            && encoded.session == session
+        {
+            copied
+        } else {
+            None
+        }
+    }
+
     /// Whether a flush of `bio` may wait for that of the next ticket. During a
     /// handshake libssl writes to a buffer in front of the server's BIO.
     ///
@@ -151,16 +164,7 @@ pub(crate) unsafe fn encode_session(original: Encode, session: *mut Session, out
     };
     // SAFETY: libssl's arguments: `out` is null, or points to a pointer to enough room.
     unsafe {
-        // Two steps, or the compiler compares what `None` leaves uninitialised: harmless, but memory checkers complain.
-        let copied = tickets.encoded.get().filter(|encoded| encoded.copied);
-        let known = if let Some(encoded) = copied
-            && encoded.session == session
-        {
-            copied
-        } else {
-            None
-        };
-        match known {
+        match tickets.copied(session) {
             Some(encoded) if out.is_null() => encoded.len,
             Some(encoded) if *out == encoded.bytes => {
                 *out = encoded.bytes.add(encoded.len as usize);
