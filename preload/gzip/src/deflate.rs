@@ -136,22 +136,34 @@ pub(crate) unsafe fn deflate(
         }
         let mut tally = Tally::default();
         let before = (strm.total_in, strm.total_out);
-        let code = if let Some(nested) = &mut state.nested {
-            let code = nested.deflate(&mut state.stream, strm, flush);
-            if code < 0 {
-                fail(strm, code);
-            }
-            tally.engines[EngineKind::Original as usize].bytes_in += strm.total_in.wrapping_sub(before.0);
-            code
-        } else {
-            let header = (!state.header.is_null()).then(|| gzip_header(&*state.header));
-            own(strm, header, &mut state.stream, |stream, io| stream.deflate(io, flush, &mut tally))
-        };
+        let code = compress(state, strm, flush, &mut tally);
         count(&tally, strm, before);
         if state.nested.is_none() && !state.stays && code == Z_OK && state.stream.wants_original() {
             state.nested = Nested::take_over(&mut state.stream);
             state.stays = state.nested.is_none();
         }
+        code
+    }
+}
+
+/// Compresses what is in the buffers, by the original if that has the stream.
+///
+/// # Safety
+///
+/// `strm` is the stream of `state`, with the conditions of [`deflate`].
+unsafe fn compress(state: &mut State, strm: &mut ZStream, flush: Flush, tally: &mut Tally) -> c_int {
+    // SAFETY: as the contract.
+    unsafe {
+        let Some(nested) = &mut state.nested else {
+            let header = (!state.header.is_null()).then(|| gzip_header(&*state.header));
+            return own(strm, header, &mut state.stream, |stream, io| stream.deflate(io, flush, tally));
+        };
+        let before = strm.total_in;
+        let code = nested.deflate(&mut state.stream, strm, flush);
+        if code < 0 {
+            fail(strm, code);
+        }
+        tally.engines[EngineKind::Original as usize].bytes_in += strm.total_in.wrapping_sub(before);
         code
     }
 }
@@ -382,12 +394,14 @@ pub(crate) unsafe fn prime(
     }
 }
 
+type SetDictionary = unsafe extern "C" fn(*mut ZStream, *const u8, c_uint) -> c_int;
+
 /// # Safety
 ///
 /// As for `deflateSetDictionary`, with the conditions of [`ours`]. `dictionary` is null or valid for reads of `len`
 /// bytes.
 pub(crate) unsafe fn set_dictionary(
-    original: unsafe extern "C" fn(*mut ZStream, *const u8, c_uint) -> c_int,
+    original: SetDictionary,
     strm: *mut ZStream,
     dictionary: *const u8,
     len: c_uint,
@@ -402,11 +416,7 @@ pub(crate) unsafe fn set_dictionary(
             if state.stream.wrapper() != Wrapper::Raw && nested.is_unfinished() {
                 return Z_STREAM_ERROR;
             }
-            let inner = nested.stream();
-            let before = (*inner).total_in;
-            let code = original(inner, dictionary, len);
-            (*strm).total_in = (*strm).total_in.wrapping_add((*inner).total_in.wrapping_sub(before));
-            return code;
+            return set_inner_dictionary(original, &mut *strm, nested.stream(), dictionary, len);
         }
         let strm = &mut *strm;
         let outcome = state.stream.set_dictionary(input(dictionary, len));
@@ -419,6 +429,27 @@ pub(crate) unsafe fn set_dictionary(
             strm.adler = state.stream.check().into();
         }
         code(outcome)
+    }
+}
+
+/// The dictionary of a stream that the original works on, which counts what it keeps of it.
+///
+/// # Safety
+///
+/// As for `deflateSetDictionary`, for `inner`, which is nested in `strm`.
+unsafe fn set_inner_dictionary(
+    original: SetDictionary,
+    strm: &mut ZStream,
+    inner: *mut ZStream,
+    dictionary: *const u8,
+    len: c_uint,
+) -> c_int {
+    // SAFETY: as the contract.
+    unsafe {
+        let before = (*inner).total_in;
+        let code = original(inner, dictionary, len);
+        strm.total_in = strm.total_in.wrapping_add((*inner).total_in.wrapping_sub(before));
+        code
     }
 }
 

@@ -54,15 +54,7 @@ pub(crate) unsafe fn compress2(
             return opened;
         }
         (strm.next_out, strm.next_in) = (dest, source);
-        let result = loop {
-            supply(&mut strm.avail_out, &mut room);
-            supply(&mut strm.avail_in, &mut rest);
-            let flush = if rest > 0 { Z_NO_FLUSH } else { Z_FINISH };
-            let result = deflate::deflate(original::deflate.get(), &mut strm, flush);
-            if result != Z_OK {
-                break result;
-            }
-        };
+        let result = deflate_all(&mut strm, &mut room, &mut rest);
         *dest_len = strm.total_out;
         deflate::end(original::deflateEnd.get(), &mut strm);
         if result == Z_STREAM_END { Z_OK } else { result }
@@ -110,14 +102,7 @@ pub(crate) unsafe fn uncompress2(
         }
         strm.next_in = source;
         strm.next_out = if has_room { dest } else { &raw mut probe };
-        let result = loop {
-            supply(&mut strm.avail_out, &mut room);
-            supply(&mut strm.avail_in, &mut rest);
-            let result = inflate::inflate(original::inflate.get(), &mut strm, Z_NO_FLUSH);
-            if result != Z_OK {
-                break result;
-            }
-        };
+        let result = inflate_all(&mut strm, &mut room, &mut rest);
         *source_len -= rest + c_ulong::from(strm.avail_in);
         if has_room {
             *dest_len = strm.total_out;
@@ -125,13 +110,54 @@ pub(crate) unsafe fn uncompress2(
             room = 1;
         }
         inflate::end(original::inflateEnd.get(), &mut strm);
-        match result {
-            Z_STREAM_END => Z_OK,
-            Z_NEED_DICT => Z_DATA_ERROR,
-            // Room is left, so it is the input that ended too soon.
-            Z_BUF_ERROR if room + c_ulong::from(strm.avail_out) != 0 => Z_DATA_ERROR,
-            result => result,
+        verdict(result, room + c_ulong::from(strm.avail_out) != 0)
+    }
+}
+
+/// Compresses until the stream ends or something is missing; the last result.
+///
+/// # Safety
+///
+/// The stream was opened to compress. Its buffers are valid for what it has of them and `room` and `rest` bytes more, and
+/// do not overlap.
+unsafe fn deflate_all(strm: &mut ZStream, room: &mut c_ulong, rest: &mut c_ulong) -> c_int {
+    loop {
+        supply(&mut strm.avail_out, room);
+        supply(&mut strm.avail_in, rest);
+        let flush = if *rest > 0 { Z_NO_FLUSH } else { Z_FINISH };
+        // SAFETY: as the contract.
+        let result = unsafe { deflate::deflate(original::deflate.get(), strm, flush) };
+        if result != Z_OK {
+            return result;
         }
+    }
+}
+
+/// Decompresses until the stream ends or something is missing; the last result.
+///
+/// # Safety
+///
+/// As [`deflate_all`], of a stream that was opened to decompress.
+unsafe fn inflate_all(strm: &mut ZStream, room: &mut c_ulong, rest: &mut c_ulong) -> c_int {
+    loop {
+        supply(&mut strm.avail_out, room);
+        supply(&mut strm.avail_in, rest);
+        // SAFETY: as the contract.
+        let result = unsafe { inflate::inflate(original::inflate.get(), strm, Z_NO_FLUSH) };
+        if result != Z_OK {
+            return result;
+        }
+    }
+}
+
+/// What `uncompress` says of the last result of `inflate`.
+fn verdict(result: c_int, has_room: bool) -> c_int {
+    match result {
+        Z_STREAM_END => Z_OK,
+        Z_NEED_DICT => Z_DATA_ERROR,
+        // Room is left, so it is the input that ended too soon.
+        Z_BUF_ERROR if has_room => Z_DATA_ERROR,
+        result => result,
     }
 }
 
