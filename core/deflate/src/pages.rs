@@ -58,27 +58,34 @@ pub(crate) unsafe fn give_back(piece: NonNull<u8>) {
 }
 
 /// What `malloc` is to C.
-pub(crate) unsafe extern "C" fn malloc(length: usize) -> *mut c_void {
+pub(crate) extern "C" fn malloc(length: usize) -> *mut c_void {
     take(length).map_or(null_mut(), |piece| piece.as_ptr().cast())
 }
 
 /// What `free` is.
+///
+/// # Safety
+///
+/// The piece is null, or it came from [`malloc`] and nobody uses it any more.
 pub(crate) unsafe extern "C" fn free(piece: *mut c_void) {
     if let Some(piece) = NonNull::new(piece.cast()) {
-        // SAFETY: whoever was given these functions frees with this one what he got from the other.
+        // SAFETY: `malloc` took it, and the caller has given it up.
         unsafe { give_back(piece) };
     }
 }
 
 /// The same as zlib's streams want it.
-pub(crate) unsafe extern "C" fn zalloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
-    // SAFETY: no precondition.
-    unsafe { malloc(items as usize * size as usize) }
+pub(crate) extern "C" fn zalloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+    malloc(items as usize * size as usize)
 }
 
 /// See [`zalloc`].
+///
+/// # Safety
+///
+/// As for [`free`].
 pub(crate) unsafe extern "C" fn zfree(_: *mut c_void, piece: *mut c_void) {
-    // SAFETY: a stream gives back what it has got.
+    // SAFETY: the caller keeps the contract of `free`.
     unsafe { free(piece) }
 }
 

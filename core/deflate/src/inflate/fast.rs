@@ -223,12 +223,14 @@ impl Run {
     }
 
     #[cfg(target_arch = "x86_64")]
+    #[allow(clippy::missing_safety_doc, reason = "safe: clippy goes by the target features")]
     #[target_feature(enable = "bmi1,bmi2,avx")]
     fn all_avx(&self, cursor: &mut Cursor) -> End {
         self.all::<Words>(cursor)
     }
 
     #[cfg(target_arch = "x86_64")]
+    #[allow(clippy::missing_safety_doc, reason = "safe: clippy goes by the target features")]
     #[target_feature(enable = "bmi1,bmi2,avx2,avx512bw,avx512vl")]
     fn all_avx512(&self, cursor: &mut Cursor) -> End {
         self.all::<Masked>(cursor)
@@ -589,6 +591,7 @@ impl Masked {
     }
 
     /// The first `len` bytes, up to 32.
+    #[allow(clippy::missing_safety_doc, reason = "safe: clippy goes by the target features")]
     #[target_feature(enable = "bmi2")]
     #[inline]
     fn first(len: usize) -> u32 {

@@ -324,6 +324,9 @@ impl Counter {
     }
 }
 
+/// # Safety
+///
+/// `opaque` is a [`Counter`].
 unsafe extern "C" fn count_alloc(opaque: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: the tests' streams have a counter as opaque.
     let counter = unsafe { &*opaque.cast::<Counter>() };
@@ -338,6 +341,9 @@ unsafe extern "C" fn count_alloc(opaque: *mut c_void, items: c_uint, size: c_uin
     memory
 }
 
+/// # Safety
+///
+/// As for [`count_alloc`], which has returned the address; nobody uses it any more.
 unsafe extern "C" fn count_free(opaque: *mut c_void, address: *mut c_void) {
     // SAFETY: as in `count_alloc`.
     let counter = unsafe { &*opaque.cast::<Counter>() };

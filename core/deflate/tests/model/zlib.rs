@@ -114,10 +114,15 @@ macro_rules! exported {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
         mod exported {
             use super::*;
-            $(pub(super) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            $(
+            /// # Safety
+            ///
+            /// As for zlib's function.
+            pub(super) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
                 // SAFETY: the caller's.
                 unsafe { ours::$name($($arg),*) }
-            })*
+            }
+            )*
         }
     };
 }
@@ -141,6 +146,9 @@ exported! {
     codes_used(strm: *mut ZStream) -> c_ulong;
 }
 
+/// # Safety
+///
+/// As for zlib's `inflateInit2_`.
 unsafe extern "C" fn init2(strm: *mut ZStream, bits: c_int, _version: *const c_char, _size: c_int) -> c_int {
     // SAFETY: the caller's.
     unsafe { ours::init(strm, bits, ours::STATE_SIZE) }

@@ -91,6 +91,9 @@ mod zlib_rs {
 
     macro_rules! forward {
         ($($name:ident => $function:ident($($argument:ident: $Type:ty),*);)+) => {$(
+            /// # Safety
+            ///
+            /// As for zlib's function of this name.
             pub(super) unsafe extern "C" fn $name(stream: Stream $(, $argument: $Type)*) -> c_int {
                 // SAFETY: the caller keeps zlib's contract, and the two stream types are the same in memory.
                 unsafe { libz_rs_sys::$function(stream.cast::<z_stream>() $(, $argument)*) }
