@@ -6,6 +6,7 @@ export interface Mode extends Range {
   readonly env?: Record<string, string>;
   readonly code?: number;
   readonly preloads?: boolean;
+  readonly loud?: boolean;
   readonly unserved?: boolean;
 }
 
@@ -56,7 +57,7 @@ export const MODES: readonly Mode[] = [
   aside('--heap-prof', '--heap-prof-dir=home'),
   aside('--import', 'data:text/javascript,globalThis.early=1'),
   // The report of the plugin, which the tests ask for, is told of like all files.
-  { options: ['--trace-sync-io'], env: { HASTEN_NODE_STATS: '' }, preloads: true, unserved: true },
+  { options: ['--trace-sync-io'], env: { HASTEN_NODE_STATS: '' }, preloads: true, loud: true, unserved: true },
   aside('--inspect=127.0.0.1:0', '--inspect-publish-uid=http'),
   { options: ['--experimental-strip-types'], from: 22 },
   { options: ['--no-experimental-require-module'], from: 22 },

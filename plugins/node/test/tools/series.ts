@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import type { App, RunOptions } from '../support/app';
+import type { App, Outcome, RunOptions } from '../support/app';
 import { withoutLoader, withoutPid } from '../support/differential';
 import { plugin } from '../support/places';
 import type { Release } from '../support/releases';
@@ -30,6 +30,8 @@ export interface Trial {
   readonly env?: Record<string, string>;
   /** Compared with starts that preload an empty file, of which Node itself tells. */
   readonly preloads?: boolean;
+  /** Its errors go to a file: Node drops what it writes itself to a pipe that is full. */
+  readonly loud?: boolean;
   /** Nothing comes from the cache: the plugin stands aside, or the program has ES modules only. */
   readonly unserved?: boolean;
 }
@@ -43,8 +45,8 @@ interface Result {
 }
 
 /** Fails if a start with the plugin differs from those without; is skipped where these differ from each other. */
-export async function trial(t: TestContext, app: App, release: Release, { args, code = 0, env = {}, preloads, unserved }: Trial): Promise<void> {
-  const bench = new Bench(app, release, args, env, preloads ? { NODE_OPTIONS: `--require ${emptyPreload()}` } : {});
+export async function trial(t: TestContext, app: App, release: Release, { args, code = 0, env = {}, preloads, loud, unserved }: Trial): Promise<void> {
+  const bench = new Bench(app, release, args, { env, plain: preloads ? { NODE_OPTIONS: `--require ${emptyPreload()}` } : {}, loud });
   const plain = await bench.start({ plugin: false }, '');
   assert.deepEqual([plain.code, plain.signal], [code, null], `without the plugin: ${plain.stdout.slice(-2000)}${plain.stderr.slice(-2000)}`);
   if (!same(plain, await bench.start({ plugin: false }, ''))) return t.skip('it is not the same twice without the plugin');
@@ -54,11 +56,20 @@ export async function trial(t: TestContext, app: App, release: Release, { args, 
 
 /** One file of a suite: false if it does not pass without the plugin, or is not the same twice. Parts of a test may end in any order. */
 export async function passes(app: App, release: Release, file: string): Promise<boolean> {
-  const bench = new Bench(app, release, [file], {}, {}, sorted);
+  const bench = new Bench(app, release, [file], { normal: sorted });
   const plain = await bench.start({ plugin: false }, '');
   if (plain.code !== 0 || !same(plain, await bench.start({ plugin: false }, ''))) return false;
   await bench.compare(plain, { eager: true, starts: 2 });
   return true;
+}
+
+/** How a program is started, and its output read. */
+interface Setting {
+  readonly env?: Record<string, string>;
+  /** Of starts without the plugin alone. */
+  readonly plain?: Record<string, string>;
+  readonly loud?: boolean | undefined;
+  readonly normal?: (output: string) => string;
 }
 
 class Bench {
@@ -68,9 +79,7 @@ class Bench {
     private readonly app: App,
     private readonly release: Release,
     private readonly args: string[],
-    private readonly env: Record<string, string>,
-    private readonly plain: Record<string, string> = {},
-    private readonly normal = (output: string): string => output,
+    private readonly setting: Setting,
   ) {
     this.before = Tree.of(app.folder);
   }
@@ -78,12 +87,21 @@ class Bench {
   /** Runs the program, and puts its folder back as it was. */
   async start(options: RunOptions, cache: string): Promise<Result> {
     const { app, before } = this;
-    const plain = options.plugin === false ? this.plain : {};
-    const own = { HOME: app.path(OWN[0]), TMPDIR: app.path(OWN[1]), HASTEN_CACHE_DIR: `${app.cache}/${cache}`, ...this.env, ...plain };
-    const { stdout, stderr, ...end } = await app.run(this.release, this.args, { ...options, env: own });
+    const { normal = (output: string): string => output } = this.setting;
+    const plain = options.plugin === false ? this.setting.plain : {};
+    const own = { HOME: app.path(OWN[0]), TMPDIR: app.path(OWN[1]), HASTEN_CACHE_DIR: `${app.cache}/${cache}`, ...this.setting.env, ...plain };
+    const { stdout, stderr, ...end } = await this.run({ ...options, env: own });
     const files = Object.entries(Tree.of(app.folder).since(before)).filter(([name]) => !isOwn(name));
     before.restore();
-    return { ...end, stdout: this.normal(timeless(stdout)), stderr: timeless(stderr), files: Object.fromEntries(files.map(([name, text]) => [name, timeless(text)])) };
+    return { ...end, stdout: normal(timeless(stdout)), stderr: timeless(stderr), files: Object.fromEntries(files.map(([name, text]) => [name, timeless(text)])) };
+  }
+
+  private async run(options: RunOptions): Promise<Outcome> {
+    const { app, release, args } = this;
+    if (!this.setting.loud) return app.run(release, args, options);
+    const file = app.path(`${OWN[0]}/stderr`);
+    const outcome = await app.exec(release, 'sh', ['-c', 'file=$1; shift; exec "$@" 2>"$file"', 'sh', file, release.node, ...args], options);
+    return { ...outcome, stderr: fs.readFileSync(file, 'utf8') };
   }
 
   async compare(plain: Result, { eager, starts }: Series): Promise<void> {
