@@ -151,8 +151,8 @@ impl Reason {
                  until it is started again: `hasten top` says what it was."
             }
             Self::UnknownLibrary => {
-                "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0 or \
-                 later, linked dynamically, is needed."
+                "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0, \
+                 linked dynamically, is needed."
             }
         }
     }

@@ -14,6 +14,7 @@ pub(crate) mod key_schedule;
 pub(crate) mod keys;
 pub(crate) mod providers;
 pub(crate) mod random;
+pub(crate) mod release;
 pub(crate) mod shortcuts;
 pub(crate) mod sign;
 pub(crate) mod tickets;

@@ -81,7 +81,7 @@ extern "C" fn in_child() {
 /// Whether this OpenSSL is one whose handshakes can be driven. Nothing of it is initialised by looking.
 fn is_fit() -> bool {
     let found = hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found());
-    if !(found && openssl::all_found() && is_known_version()) {
+    if !(found && openssl::all_found() && openssl::release::detect()) {
         return false;
     }
     locks::init();
@@ -150,11 +150,4 @@ pub(crate) fn reconfigured() {
 /// Whether handshakes without us would be OpenSSL's own providers', with its own random numbers.
 fn is_openssls_own() -> bool {
     providers::are_default() && random::is_openssls()
-}
-
-/// OpenSSL 3.0: the version whose libssl was read and is tested.
-fn is_known_version() -> bool {
-    // SAFETY: no argument, no precondition.
-    let version = unsafe { openssl::OpenSSL_version_num.get()() };
-    hasten_openssl::is_known_number(version)
 }

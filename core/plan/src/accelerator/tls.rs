@@ -3,10 +3,11 @@
 mod handshakes;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::PathBuf;
 
 use hasten_names::{Algorithm, Engine, NEVER};
-use hasten_openssl::{LIBSSL, SERIES, is_known_text};
+use hasten_openssl::{LIBSSL, Series, series_names};
 use hasten_probe::program::Library;
 use hasten_probe::program::habit::Habit;
 use hasten_probe::program::openssl_conf::{self, Takeover};
@@ -165,7 +166,8 @@ fn openssl(program: &Program) -> Reason {
 fn of_host(library: Option<&Library>) -> Reason {
     let Some(library) = library else {
         return Reason::idle(format!(
-            "this host has no {LIBSSL}: the library stays idle until a program brings one of OpenSSL {SERIES}"
+            "this host has no {LIBSSL}: the library stays idle until a program brings one of OpenSSL {}",
+            series_names()
         ));
     };
     match no_use(library) {
@@ -179,29 +181,28 @@ fn of_host(library: Option<&Library>) -> Reason {
 /// Why nothing that uses this libssl can be helped, to go on a sentence that says whose it is; `None` where it can, or
 /// where only the running library can tell.
 pub(crate) fn no_use(library: &Library) -> Option<String> {
-    let known = library.version.as_deref().is_none_or(is_known_text);
-    let text = || {
-        format!("libssl is {} ({}); only OpenSSL {SERIES} is known", library.path.display(), says(library))
-    };
+    let known = library.version.as_deref().is_none_or(is_known);
+    let text = || only_known(format_args!("libssl is {} ({})", library.path.display(), says(library)));
     (!known).then(text)
 }
 
 /// What can still become of a program that does not link OpenSSL: that depends on what there is to load.
 fn unlinked(program: &Program, name: &str) -> Reason {
     let found = program.on_request(LIBSSL);
-    let unknown = found.filter(|library| library.version.as_deref().is_some_and(|text| !is_known_text(text)));
+    let unknown = found.filter(|library| library.version.as_deref().is_some_and(|text| !is_known(text)));
     match unknown {
         // It may start anything, also what brings an OpenSSL of its own.
         Some(library) if program.is_launcher() => Reason::idle(format!(
             "{name} does not link {LIBSSL}: the library stays idle until a program that {name} starts brings OpenSSL \
-             {SERIES}; this system's own is {}",
+             {}; this system's own is {}",
+            series_names(),
             says(&library)
         )),
-        Some(library) => Reason::against(format!(
-            "{name} does not link {LIBSSL}, and would load {} ({}); only OpenSSL {SERIES} is known",
+        Some(library) => Reason::against(only_known(format_args!(
+            "{name} does not link {LIBSSL}, and would load {} ({})",
             library.path.display(),
             says(&library)
-        ))
+        )))
         .fix(OTHER_BUILD)
         .aside(),
         None => Reason::idle(format!(
@@ -209,6 +210,15 @@ fn unlinked(program: &Program, name: &str) -> Reason {
              and looks then whether its handshakes can wait"
         )),
     }
+}
+
+fn is_known(version: &str) -> bool {
+    Series::of_text(version).is_some()
+}
+
+/// `finding`, and what would have been needed.
+fn only_known(finding: fmt::Arguments<'_>) -> String {
+    format!("{finding}; only OpenSSL {} is known", series_names())
 }
 
 fn says(library: &Library) -> &str {
@@ -245,11 +255,12 @@ fn version(name: &str, library: &Library, fix: &str) -> Reason {
     let (path, version) = (library.path.display(), library.version.as_deref());
     let text = format!("{name} uses {path} ({})", says(library));
     match version {
-        Some(version) if is_known_text(version) => Reason::favour(text),
+        Some(version) if is_known(version) => Reason::favour(text),
         None if library.name == LIBSSL => Reason::idle(format!(
-            "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {SERIES}"
+            "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {}",
+            series_names()
         )),
-        _ => Reason::against(format!("{text}; only OpenSSL {SERIES} is known")).fix(fix),
+        _ => Reason::against(only_known(format_args!("{text}"))).fix(fix),
     }
 }
 

@@ -128,9 +128,6 @@ pub(crate) const EX_INDEX_EVP_PKEY: c_int = 17;
 pub(crate) const SSL_ERROR_WANT_READ: c_int = 2;
 pub(crate) const SSL_ERROR_SSL: c_int = 1;
 pub(crate) const SSL_ERROR_SYSCALL: c_int = 5;
-/// States of OSSL_HANDSHAKE_STATE.
-pub(crate) const TLS_ST_OK: c_int = 1;
-pub(crate) const TLS_ST_SW_SESSION_TICKET: c_int = 33;
 pub(crate) const BIO_CTRL_FLUSH: c_int = 11;
 /// `BIO_TYPE_SOCKET`: number 5, of sources and sinks, with a descriptor.
 pub(crate) const BIO_TYPE_SOCKET: c_int = 5 | 0x0400 | 0x0100;

@@ -13,7 +13,7 @@ use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 use super::abi::*;
-use super::digest;
+use super::{digest, release};
 use crate::config;
 use crate::hooks::original;
 
@@ -47,7 +47,7 @@ pub(crate) fn init() -> bool {
     // SAFETY: OpenSSL's own functions on its default context; stand-ins are never freed.
     unsafe {
         let ready = config::get().shortcuts
-            && hasten_openssl::is_tested_number(OpenSSL_version_num.get()())
+            && release::is_tested()
             && digest::is_available()
             && EVP_default_properties_is_fips_enabled
                 .find()

@@ -13,7 +13,7 @@ use core::ffi::{c_int, c_long, c_void};
 use core::ptr::null_mut;
 
 use super::abi::*;
-use super::shortcuts;
+use super::{release, shortcuts};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -53,7 +53,7 @@ impl Tickets {
     /// while it sent a ticket must be flushed now, and one that is over sends
     /// single tickets on the server's demand.
     pub(crate) fn begin(&self, ssl: *mut Ssl, state: c_int) {
-        let before_tickets = !matches!(state, TLS_ST_OK | TLS_ST_SW_SESSION_TICKET);
+        let before_tickets = release::is_before_tickets(state);
         self.ssl.set(if before_tickets { ssl } else { null_mut() });
         self.flushes.set(0);
         self.held.set(null_mut());
@@ -84,7 +84,7 @@ impl Tickets {
         // SAFETY: the SSL whose handshake function is running.
         unsafe {
             if ssl.is_null()
-                || SSL_get_state.get()(ssl) != TLS_ST_SW_SESSION_TICKET
+                || !release::sends_ticket(SSL_get_state.get()(ssl))
                 || BIO_next.get()(bio) != SSL_get_wbio.get()(ssl)
                 || SSL_session_reused.get()(ssl) != 0
             {
