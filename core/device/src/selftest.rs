@@ -1,26 +1,20 @@
 //! Every device engine is asked what is known, and made to work for a moment, checked by software.
 
 #[cfg(feature = "unused-engines")]
-mod unused;
+pub(crate) mod unused;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use hasten_names::Engine;
-
 use crate::BreakerState;
 use crate::answers;
 use crate::discovery::{DeviceKind, Discovery};
-use crate::engines::Folder;
 use crate::engines::crypto::Operation;
 use crate::engines::deflate::{Deflate, DeflateDevice, Inflate, Plan};
 use crate::engines::qat::{self, Crypto};
-use crate::engines::qatzip::{self, QatZip};
-use crate::engines::qpl::{self, Qpl};
-#[cfg(feature = "unused-engines")]
-use crate::engines::{dlb, dml};
+use crate::engines::{ENGINES, Entry, Folder};
 use crate::guard::{Limits, Refusal};
-use crate::library::{Library, LibraryError};
+use crate::library::Library;
 use crate::root::Root;
 use hasten_guard::breaker::{Breaker, Settings, View};
 use hasten_guard::clock::boot_ns;
@@ -53,42 +47,40 @@ const LIMITS: Limits = Limits { operation: Duration::from_secs(5), start: Durati
 
 const LARGEST: usize = 1 << 20;
 
+/// What an engine is tested with.
+pub(crate) struct Bench<'a> {
+    root: &'a Root,
+    folder: &'a Folder,
+    inflate: Inflate,
+}
+
 /// All engines of this build, with the devices below `root` and the libraries in `folder`.
 pub fn run(root: &Root, inflate: Inflate, folder: &Folder) -> Vec<Report> {
     let found = Discovery::read(root);
-    let report = |engine: Engine,
-                  kind,
-                  look: Result<Library, LibraryError>,
-                  test: &dyn Fn() -> Result<String, String>| {
-        let devices = found.devices.iter().filter(|device| device.kind == kind);
-        let devices: Vec<_> = devices.map(|device| device.address.clone()).collect();
-        let simulated = look.as_ref().is_ok_and(Library::is_simulated);
-        let outcome = match &look {
-            Err(error) => Outcome::NotHere(error.to_string()),
-            Ok(_) if devices.is_empty() && !simulated => {
-                Outcome::NotHere(format!("no {} device", kind.label()))
-            }
-            Ok(_) => test().map_or_else(Outcome::Failed, Outcome::Passed),
-        };
-        Report {
-            engine: engine.as_str(),
-            kind,
-            library: look.ok().map(|library| library.name()),
-            simulated,
-            devices,
-            outcome,
+    let bench = Bench { root, folder, inflate };
+    ENGINES.iter().map(|entry| report(entry, &found, &bench)).collect()
+}
+
+fn report(entry: &Entry, found: &Discovery, bench: &Bench<'_>) -> Report {
+    let devices = found.devices.iter().filter(|device| device.kind == entry.kind);
+    let devices: Vec<_> = devices.map(|device| device.address.clone()).collect();
+    let look = (entry.look)(bench.folder);
+    let simulated = look.as_ref().is_ok_and(Library::is_simulated);
+    let outcome = match &look {
+        Err(error) => Outcome::NotHere(error.to_string()),
+        Ok(_) if devices.is_empty() && !simulated => {
+            Outcome::NotHere(format!("no {} device", entry.kind.label()))
         }
+        Ok(_) => (entry.test)(bench).map_or_else(Outcome::Failed, Outcome::Passed),
     };
-    let plan = || Plan { folder: folder.clone(), root: root.clone(), inflate };
-    vec![
-        report(Engine::Qat, DeviceKind::Qat, qat::look(folder), &|| crypto(root, folder)),
-        report(Engine::Qatzip, DeviceKind::Qat, qatzip::look(folder), &|| deflate::<QatZip>(plan())),
-        report(Engine::Qpl, DeviceKind::Iaa, qpl::look(folder), &|| deflate::<Qpl>(plan())),
-        #[cfg(feature = "unused-engines")]
-        report(Engine::Dml, DeviceKind::Dsa, dml::look(folder), &|| unused::copies(folder)),
-        #[cfg(feature = "unused-engines")]
-        report(Engine::Dlb, DeviceKind::Dlb, dlb::look(folder), &|| unused::hand_out(folder)),
-    ]
+    Report {
+        engine: entry.engine.as_str(),
+        kind: entry.kind,
+        library: look.ok().map(|library| library.name()),
+        simulated,
+        devices,
+        outcome,
+    }
 }
 
 fn breaker() -> Arc<Breaker> {
@@ -113,8 +105,9 @@ fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
     }
 }
 
-fn deflate<D: DeflateDevice>(plan: Plan) -> Result<String, String> {
-    let inflate = plan.inflate;
+pub(crate) fn deflate<D: DeflateDevice>(bench: &Bench<'_>) -> Result<String, String> {
+    let inflate = bench.inflate;
+    let plan = Plan { folder: bench.folder.clone(), root: bench.root.clone(), inflate };
     let mut engine = Deflate::<D>::new(plan, breaker(), LIMITS, LARGEST);
     started(|| (engine.is_ready(), engine.view()))?;
     let text: Vec<u8> = answers::text().repeat(64);
@@ -145,9 +138,9 @@ fn refused(size: usize, refusal: Refusal) -> String {
     }
 }
 
-fn crypto(root: &Root, folder: &Folder) -> Result<String, String> {
-    let plan =
-        qat::Plan { folder: folder.clone(), root: root.clone(), limits: LIMITS, monitor: Arc::default() };
+pub(crate) fn crypto(bench: &Bench<'_>) -> Result<String, String> {
+    let (folder, root) = (bench.folder.clone(), bench.root.clone());
+    let plan = qat::Plan { folder, root, limits: LIMITS, monitor: Arc::default() };
     let mut engine = Crypto::new(plan, breaker());
     started(|| (engine.is_ready(), engine.view()))?;
     let operation = Operation::X25519 { scalar: &answers::X25519[0], point: Some(&answers::X25519[2]) };

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use hasten_device::engines::{qat, qatzip, qpl};
+use hasten_device::engines::Entry;
 use hasten_device::root;
-use hasten_names::Engine;
 use hasten_plan::devices::{self, Opened, Outlook};
 use hasten_plan::{Config, Plan, Side, Surroundings};
 use hasten_probe::Probe;
@@ -50,12 +49,8 @@ pub(super) fn summary(outlooks: &[Outlook]) -> Vec<String> {
 }
 
 fn open(engine: &str, folder: &Option<PathBuf>) -> Option<Result<Opened, String>> {
-    let look = match Engine::from_name(engine)? {
-        Engine::Qatzip => qatzip::look(folder),
-        Engine::Qpl => qpl::look(folder),
-        Engine::Qat => qat::look(folder),
-        _ => return None,
-    };
-    let opened = look.map(|library| Opened { name: library.name(), is_simulated: library.is_simulated() });
+    let look = Entry::named(engine)?.look;
+    let opened =
+        look(folder).map(|library| Opened { name: library.name(), is_simulated: library.is_simulated() });
     Some(opened.map_err(|error| error.to_string()))
 }

@@ -10,9 +10,11 @@ mod job;
 pub mod qat;
 pub mod qatzip;
 pub mod qpl;
+mod table;
 
 use std::path::PathBuf;
 
+pub use self::table::{ENGINES, Entry};
 use crate::Fault;
 
 /// What an engine says of one request.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use hasten_guard::clock::boot_ns;
 
-use super::{LIMITS, breaker, refused, started};
+use super::{Bench, LIMITS, breaker, refused, started};
 use crate::answers;
-use crate::engines::Folder;
 use crate::engines::dlb::{self, Receiver};
 use crate::engines::dml::{self, Copier};
 
-pub(super) fn copies(folder: &Folder) -> Result<String, String> {
-    let mut engine = Copier::new(folder.clone(), breaker(), LIMITS);
+pub(crate) fn copies(bench: &Bench<'_>) -> Result<String, String> {
+    let mut engine = Copier::new(bench.folder.clone(), breaker(), LIMITS);
     (engine.verify, engine.always) = (true, true);
     started(|| (engine.is_ready(), engine.view()))?;
     let sizes = [dml::SMALLEST, 100_000, 1 << 20, 4 << 20];
@@ -23,9 +22,9 @@ pub(super) fn copies(folder: &Folder) -> Result<String, String> {
     Ok(format!("{} copies of 64 KiB to 4 MiB", sizes.len() + 1))
 }
 
-pub(super) fn hand_out(folder: &Folder) -> Result<String, String> {
+pub(crate) fn hand_out(bench: &Bench<'_>) -> Result<String, String> {
     const MESSAGES: u64 = 200;
-    let (mut sender, mut receivers) = dlb::hand_out(folder.clone(), 2, breaker(), LIMITS);
+    let (mut sender, mut receivers) = dlb::hand_out(bench.folder.clone(), 2, breaker(), LIMITS);
     started(|| (sender.is_ready(), sender.view()))?;
     let mut seen = BTreeSet::new();
     let deadline = boot_ns() + LIMITS.start.as_nanos() as u64;

@@ -6,9 +6,9 @@ use hasten_device::selftest::{Outcome, Report, run};
 use crate::control::{Control, Injected, Simulated, libraries};
 
 const ENGINES: &[(Simulated, &str)] = &[
-    (Simulated::Qat, "qat"),
     (Simulated::QatZip, "qatzip"),
     (Simulated::Qpl, "qpl"),
+    (Simulated::Qat, "qat"),
     #[cfg(feature = "unused-engines")]
     (Simulated::Dml, "dml"),
     #[cfg(feature = "unused-engines")]

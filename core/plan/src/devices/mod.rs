@@ -5,8 +5,7 @@ mod settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use hasten_names as names;
-use hasten_probe::host::device::{Device, DeviceKind, Discovery};
+use hasten_probe::host::device::{Device, DeviceKind, Discovery, ENGINES, Entry};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -19,37 +18,10 @@ pub(crate) use self::settings::{
     check_engine, check_libraries, check_retry, check_switch, check_timeout, library_folder, retry, timeout,
 };
 
-/// An engine that needs a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Engine {
-    pub name: &'static str,
-    pub kind: DeviceKind,
-    /// Whose work it does.
-    pub accelerator: &'static str,
-    pub summary: &'static str,
+/// Those that an accelerator hands work to, each with that accelerator.
+pub(crate) fn engines() -> impl Iterator<Item = (&'static Entry, &'static str)> {
+    ENGINES.iter().filter_map(|entry| Some((entry, entry.accelerator?)))
 }
-
-/// Those that an accelerator hands work to.
-pub const ENGINES: [Engine; 3] = [
-    Engine {
-        name: names::Engine::Qatzip.as_str(),
-        kind: DeviceKind::Qat,
-        accelerator: "gzip",
-        summary: "whole deflate streams by QAT",
-    },
-    Engine {
-        name: names::Engine::Qpl.as_str(),
-        kind: DeviceKind::Iaa,
-        accelerator: "gzip",
-        summary: "whole deflate streams by IAA",
-    },
-    Engine {
-        name: names::Engine::Qat.as_str(),
-        kind: DeviceKind::Qat,
-        accelerator: "tls",
-        summary: "public-key operations by QAT",
-    },
-];
 
 /// The answer for one engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -94,7 +66,7 @@ impl Plan {
     ) {
         let Some((asked, source)) = asked(config, surroundings) else { return };
         let found = find();
-        self.outlooks = ENGINES.iter().map(|engine| self.outlook(engine, &asked, &source, &found)).collect();
+        self.outlooks = engines().map(|engine| self.outlook(engine, &asked, &source, &found)).collect();
     }
 
     /// Adds whether the libraries of the engines to try open, which `open` finds out; one that does not is a reason
@@ -105,22 +77,28 @@ impl Plan {
         }
     }
 
-    fn outlook(&self, engine: &Engine, asked: &Asked, source: &str, found: &Discovery) -> Outlook {
+    fn outlook(
+        &self,
+        (entry, accelerator): (&Entry, &'static str),
+        asked: &Asked,
+        source: &str,
+        found: &Discovery,
+    ) -> Outlook {
+        let engine = entry.engine.as_str();
         let choice = choice(engine, asked, source);
         let reasons = if choice.side == Side::Against {
             vec![choice]
         } else {
-            [choice].into_iter().chain(self.carrier(engine)).chain(device_reasons(engine, found)).collect()
+            let device = device_reasons(entry.kind, found);
+            [choice].into_iter().chain(self.carrier(accelerator)).chain(device).collect()
         };
-        let Engine { name, accelerator, summary, .. } = *engine;
-        Outlook { engine: name, accelerator, summary, reasons, is_named: asked.names(name) }
+        Outlook { engine, accelerator, summary: entry.summary, reasons, is_named: asked.names(engine) }
     }
 
     /// The reason against an engine that nobody hands work to.
-    fn carrier(&self, engine: &Engine) -> Option<Reason> {
-        let is_loaded = self.verdict(engine.accelerator).is_some_and(Verdict::is_loaded);
-        (!is_loaded)
-            .then(|| Reason::against(format!("{} is off, whose work it would do", engine.accelerator)))
+    fn carrier(&self, accelerator: &str) -> Option<Reason> {
+        let is_loaded = self.verdict(accelerator).is_some_and(Verdict::is_loaded);
+        (!is_loaded).then(|| Reason::against(format!("{accelerator} is off, whose work it would do")))
     }
 }
 
@@ -160,20 +138,20 @@ fn asked(config: &Config, surroundings: &Surroundings) -> Option<(Asked, String)
     config.devices.asked.clone().map(|asked| (asked, format!("[devices] use in {file}")))
 }
 
-fn choice(engine: &Engine, asked: &Asked, source: &str) -> Reason {
+fn choice(engine: &str, asked: &Asked, source: &str) -> Reason {
     match asked {
         Asked::Off => Reason::against(format!("{source} switches devices off")),
         Asked::Auto => Reason::favour(format!("{source}: where it takes less CPU time than software")),
-        Asked::Only(_) if asked.names(engine.name) => {
+        Asked::Only(_) if asked.names(engine) => {
             Reason::favour(format!("{source} asks for it, whether or not it pays"))
         }
         Asked::Only(_) => Reason::against(format!("{source} does not name it")),
     }
 }
 
-fn device_reasons(engine: &Engine, found: &Discovery) -> Vec<Reason> {
-    let of_kind = |device: &&Device| device.kind == engine.kind;
-    let label = engine.kind.label();
+fn device_reasons(kind: DeviceKind, found: &Discovery) -> Vec<Reason> {
+    let of_kind = |device: &&Device| device.kind == kind;
+    let label = kind.label();
     if !found.devices.iter().any(|device| of_kind(&device)) {
         return vec![Reason::against(format!("there is no {label} device"))];
     }
@@ -184,7 +162,7 @@ fn device_reasons(engine: &Engine, found: &Discovery) -> Vec<Reason> {
         1 => Reason::favour(format!("the {label} device {addresses} is up")),
         _ => Reason::favour(format!("the {label} devices {addresses} are up")),
     };
-    let hindrances = findings::devices::hindrances(engine.kind, &found.devices, &found.caller);
+    let hindrances = findings::devices::hindrances(kind, &found.devices, &found.caller);
     // One device that nothing hinders is enough.
     let hindered = hindrances.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default();
     let hindered = hindered

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hasten_names::Engine;
 
-use super::ENGINES;
+use super::engines;
 use crate::suggestion;
 
 /// `off`, `auto`, or the engines that may be used.
@@ -76,7 +76,7 @@ pub(crate) fn check_switch(value: &str) -> Result<(), Complaint> {
 
 /// A name in a list.
 pub(crate) fn check_engine(name: &str) -> Result<(), Complaint> {
-    let known = ENGINES.map(|engine| engine.name);
+    let known: Vec<_> = engines().map(|(entry, _)| entry.engine.as_str()).collect();
     if known.contains(&name) {
         return Ok(());
     }
