@@ -15,22 +15,24 @@ const HEAD: &str = "\
 
 # Hooks
 
-What the preload libraries stand in for, by the library whose function it is. Each hook does its work or calls the original.
-`hasten check --hooks -- PROGRAM` says which of them a program would use.
+The functions that the preload libraries hook, by the library that defines them. Each hook does its work or calls the
+original. `hasten check --hooks -- PROGRAM` lists those that a program would use.
 
-Nothing is exported, so no hook is in front of a name. A call into another library goes through a relocation slot, which the
-dynamic linker fills with the function's address, and hooks are put into slots: into those that lead to the one library of the
-process that was looked at and is what the hook was written for, and only in the objects whose calls the hook is for. That is
-libssl alone, or the program with all libraries but the function's own, or every object; the C library's own slots stay as they are.
-Whoever brings a library of the same name for himself, as Python wheels do with OpenSSL, and whoever asks `dlsym`, has the
-function that the dynamic linker gives him. Where a part of a process may come to the same objects both ways (it has asked `dlsym` for a function of
-libssl or zlib, or another preload library is in front of some of them), no handshake is put aside, and new streams of zlib are the original's.
+The libraries export nothing, so no hook hides a name. A call into another library goes through a relocation slot, which the
+dynamic linker fills with the function's address, and hooks are written into slots: only into slots that lead to the verified
+library of the process, and only in the objects that the hook serves. Those are libssl alone, or the program and all
+libraries except the one that defines the function, or every object; the C library's own slots are never changed. An object
+that brings its own copy of a library, as Python wheels do with OpenSSL, and a caller of `dlsym` get the function that the
+dynamic linker resolves. If parts of a process may reach the same objects around the hooks (it has asked `dlsym` for a function
+of libssl or zlib, or another preload library comes before some of them), no handshake is suspended, and new zlib streams go to
+the original.
 
-As long as what a preload library is for is not loaded, it stands by, in the slots of `dlopen`, `dlmopen`, `dlsym` and `dlvsym` alone, which
-tell it when to look again. With `HASTEN_DISABLE` it is in none.
+Until the library that it accelerates is loaded, a preload library is on standby: it occupies only the slots of `dlopen`,
+`dlmopen`, `dlsym` and `dlvsym`, to know when to look again. With `HASTEN_DISABLE` it occupies none.
 
-While handshakes are put aside, they run on before their thread calls a function of libc in which it could block, or from which
-it would not return. `preload/tls/src/event_loop/blocking.rs` lists those functions; the original runs behind, with the caller's arguments.
+Before a thread with suspended handshakes calls a function of libc in which it could block, or from which it would not return,
+these handshakes are called in: they run on to their next need of the network. `preload/tls/src/event_loop/blocking.rs` lists
+the functions; the original then runs with the caller's arguments.
 
 *Required*: without it the acceleration stays off. *Optional*: without it less is accelerated.
 ";

@@ -277,7 +277,7 @@ fn an_operator_takes_the_device_out_of_service() {
 fn a_cpu_without_lanes_signs_by_the_device_all_the_same() {
     let pki = Pki::new();
     let simulation = Simulation::new();
-    // By the bare library: `hasten run` sees a CPU on which there is nothing to do.
+    // The bare library, which must decide by itself.
     let text = format!("#!/bin/sh\nshift 3\nLD_PRELOAD={} exec \"$@\"\n", product::library().display());
     let script = pki.write("preload", &text);
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();

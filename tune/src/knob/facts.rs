@@ -124,7 +124,7 @@ impl Facts {
         let name = self.program.name();
         match self.program.linkage {
             _ if self.program.privilege.secure_exec => {
-                Err(format!("{name} gains rights at start, so it ignores LD_PRELOAD"))
+                Err(format!("{name} gains privileges at start, so it ignores LD_PRELOAD"))
             }
             Linkage::Dynamic { libc: Libc::Glibc, .. } => Ok(()),
             Linkage::Dynamic { .. } => Err(format!("{name} is not linked with glibc")),

@@ -84,7 +84,7 @@ pub struct NodeBuild {
 
 #[derive(Debug, Error)]
 pub enum AskError {
-    #[error("it gains rights at start, so it is not run only to be asked")]
+    #[error("it gains privileges at start, so it is not run only to be asked")]
     Privileged,
     #[error("it cannot be started: {0}")]
     Start(std::io::Error),
