@@ -1,13 +1,11 @@
-//! Staying loaded when a server replaces its own executable.
+//! Stays loaded when a server replaces its own executable.
 //!
-//! nginx's binary upgrade (USR2) starts the new master with an environment
-//! of its own making, without LD_PRELOAD. A program that executes its own
-//! file again gets the variables back that were there when it started; any
-//! other program gets exactly the environment that was meant for it.
+//! nginx's binary upgrade (USR2) starts the new master with an environment of its own making, without LD_PRELOAD. A
+//! program that executes its own file again gets back the variables that were set when it started; any other program
+//! gets exactly the environment its caller passed.
 //!
-//! Every preload library hooks execve with this, because each may be the only
-//! one. Where several are loaded, the first restores the whole list and the
-//! others find it in place.
+//! Every preload library hooks execve with this, because each may be the only one. Where several are loaded, the first
+//! restores the whole list and the others find it in place.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null;
@@ -22,20 +20,20 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// What is handed on: the preload list, and everything that is ours.
+/// The variables to restore: the preload list and our own.
 static INHERITED: OnceLock<Vec<CString>> = OnceLock::new();
 static EXECUTABLE: OnceLock<CString> = OnceLock::new();
 
-/// Notes the environment and the executable while they are those of the start: for the library's constructor.
+/// Records the environment and the executable as they are at start. Called from the library's constructor.
 pub fn init() {
     INHERITED.get_or_init(|| {
-        // Not through std, which copies every variable that there is.
+        // Not through std, which would copy every variable.
         // SAFETY: a constructor runs before the program has threads that could change its environment.
         let lines = unsafe { environ };
         if lines.is_null() {
             return Vec::new();
         }
-        // SAFETY: C strings, in an array that ends with null.
+        // SAFETY: a null-terminated array of C strings.
         let lines = unsafe { entries(lines).map(|line| CStr::from_ptr(line)) };
         let ours = |line: &&CStr| {
             let line = line.to_bytes();
@@ -49,18 +47,18 @@ pub fn init() {
     }
 }
 
-/// The logic of the hook.
+/// The logic behind the hook.
 ///
 /// # Safety
 ///
-/// As execve(2): C strings, and arrays of them that end with null.
+/// As for execve(2): C strings, and null-terminated arrays of C strings.
 pub unsafe fn execve(
     original: Execve,
     path: *const c_char,
     argv: *const *const c_char,
     envp: *const *const c_char,
 ) -> c_int {
-    // SAFETY: the program's call: C strings and arrays of them that end with null.
+    // SAFETY: the program's call: C strings and null-terminated arrays of C strings.
     unsafe {
         if envp.is_null() || !is_own_executable(path) || has_preload(envp) {
             return original(path, argv, envp);
@@ -107,8 +105,8 @@ unsafe fn has_preload(envp: *const *const c_char) -> bool {
 
 /// # Safety
 ///
-/// `envp` is an array that ends with null, and stays so while the iterator is used.
+/// `envp` is a null-terminated array, and stays one while the iterator is used.
 unsafe fn entries(envp: *const *const c_char) -> impl Iterator<Item = *const c_char> {
-    // SAFETY: the array ends with null and is not read beyond.
+    // SAFETY: the array is null-terminated and is not read past its end.
     (0..).map(move |i| unsafe { *envp.add(i) }).take_while(|line| !line.is_null())
 }

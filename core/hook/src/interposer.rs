@@ -1,7 +1,7 @@
-//! When to look for objects whose slots are to be rewritten: at the start, and behind every `dlopen`.
+//! Decides when to look for objects whose slots need rewriting: at the start, and after every `dlopen`.
 //!
-//! As long as the libraries that a preload library is for are not loaded, it
-//! stands by: nothing is interposed but `dlopen` and `dlsym` (`wake.rs`).
+//! Until the libraries that a preload library hooks are loaded, it stands by: only the functions in `wake.rs` are
+//! interposed.
 
 use core::ffi::{CStr, c_char, c_long};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -13,23 +13,23 @@ use crate::original::Library;
 use crate::slots::{self, Found, Generation, Hook};
 use crate::wake;
 
-/// The hooks of a preload library, and the libraries that they are for.
+/// The hooks of a preload library, and the libraries they are for.
 #[derive(Debug)]
 pub struct Interposer {
     hooks: &'static [&'static [Hook]],
     needs: &'static [Library],
-    /// Whether what was found is what the hooks were written for.
+    /// Whether the libraries found are the ones the hooks were written for.
     is_fit: fn() -> bool,
     told: Told,
     state: Mutex<State>,
 }
 
-/// What a preload library is told of.
+/// The notifications a preload library receives.
 #[derive(Debug)]
 pub struct Told {
     /// Something is about to be loaded.
     pub before_load: fn(),
-    /// A system call is about to be made by its number; with its second argument.
+    /// A system call is about to be made by number; the second parameter is its second argument.
     pub before_system_call: fn(c_long, c_long),
     /// The program is about to restrict its own system calls.
     pub before_sandbox: fn(),
@@ -44,10 +44,10 @@ struct State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// What the hooks are for is not loaded.
+    /// The libraries to hook are not loaded.
     StandBy,
     Active,
-    /// It is loaded, and not what the hooks were written for.
+    /// They are loaded, but are not what the hooks were written for.
     Refused,
 }
 
@@ -68,20 +68,20 @@ impl Interposer {
         Self { hooks, needs, is_fit, told, state: Mutex::new(state) }
     }
 
-    /// Begins: for the constructor of a preload library, of which a process has one of each.
+    /// Starts interposing. For the constructor of a preload library; each process has at most one of each library.
     pub fn start(&'static self) {
         RUNNING.store(core::ptr::from_ref(self).cast_mut(), Ordering::Release);
         if wake::start() {
             self.refresh();
-            // What the search has left there is nobody's error.
+            // The search may leave an error there that the program must not see.
             // SAFETY: resets this thread's message.
             unsafe { libc::dlerror() };
         }
     }
 
-    /// Rewrites the slots of what was loaded since the last time.
+    /// Rewrites the slots of everything loaded since the last time.
     fn refresh(&self) {
-        // Another thread is at it, or was when this process was forked.
+        // Another thread is refreshing, or was when this process was forked.
         let Ok(mut state) = self.state.try_lock() else { return };
         STALE.store(false, Ordering::Relaxed);
         let generation = slots::generation();
@@ -90,7 +90,7 @@ impl Interposer {
         }
         let (list, generation) = slots::loaded();
         if generation.removed != state.generation.removed {
-            // Another object may be where a known one was.
+            // Another object may now be where a known one was.
             state.known.clear();
         }
         state.generation = generation;
@@ -102,7 +102,7 @@ impl Interposer {
         if was == Phase::StandBy {
             state.phase = self.verify(&objects);
         }
-        // In one pass: to read what an object is bound to is most of the work.
+        // In one pass: most of the work is reading an object's relocations.
         rewrite(&objects, self.tables(state.phase == Phase::Active));
         if state.phase != was && state.phase == Phase::Active && !is_first {
             let earlier: Vec<_> = state.known.iter().filter_map(Object::open).collect();
@@ -110,13 +110,13 @@ impl Interposer {
         }
     }
 
-    /// What to put into the slots of new objects: `dlopen` and `dlsym` always, the hooks once the libraries are there.
+    /// The hooks for new objects: `dlopen` and `dlsym` always, the rest once the libraries are there.
     fn tables(&self, with_hooks: bool) -> impl Iterator<Item = &'static [Hook]> {
         let hooks = if with_hooks { self.hooks } else { &[] };
         [wake::hooks()].into_iter().chain(hooks.iter().copied())
     }
 
-    /// Looks for the libraries that the hooks are for.
+    /// Looks for the libraries to hook.
     fn verify(&self, objects: &[Object]) -> Phase {
         for library in self.needs {
             if let Some(object) = objects.iter().find(|object| object.soname() == library.soname().to_bytes())
@@ -133,7 +133,8 @@ impl Interposer {
         if (self.is_fit)() { Phase::Active } else { Phase::Refused }
     }
 
-    /// Whether all that is loaded now calls the libraries through the hooks: what they leave behind meets nobody else.
+    /// Whether everything loaded now calls the libraries through the hooks, so that no other caller sees the state they
+    /// leave behind.
     #[inline]
     pub fn is_sound(&self) -> bool {
         if STALE.load(Ordering::Relaxed) {
@@ -142,7 +143,7 @@ impl Interposer {
         !slots::is_mixed()
     }
 
-    /// Whether every wait of every thread goes through a function of the C library, as far as libraries show.
+    /// Whether every wait of every thread goes through a function of the C library, judging by the loaded libraries.
     #[inline]
     pub fn sees_waits(&self) -> bool {
         !slots::blocks_unseen()
@@ -167,7 +168,7 @@ fn running() -> Option<&'static Interposer> {
     unsafe { RUNNING.load(Ordering::Acquire).as_ref() }
 }
 
-/// Told before a `dlopen`.
+/// Called before a `dlopen`.
 pub(crate) extern "C" fn before_load() {
     if let Some(running) = running() {
         (running.told.before_load)();
@@ -175,21 +176,21 @@ pub(crate) extern "C" fn before_load() {
     }
 }
 
-/// Told before a system call by its number.
+/// Called before a system call made by number.
 pub(crate) extern "C" fn before_system_call(number: c_long, second: c_long) {
     if let Some(running) = running() {
         (running.told.before_system_call)(number, second);
     }
 }
 
-/// Told before the program restricts its own system calls.
+/// Called before the program restricts its own system calls.
 pub(crate) extern "C" fn before_sandbox() {
     if let Some(running) = running() {
         (running.told.before_sandbox)();
     }
 }
 
-/// Told before a `dlsym`.
+/// Called before a `dlsym`.
 pub(crate) extern "C" fn before_lookup(name: *const c_char) {
     let Some(running) = running() else { return };
     if STALE.load(Ordering::Relaxed) {
@@ -201,7 +202,7 @@ pub(crate) extern "C" fn before_lookup(name: *const c_char) {
     // SAFETY: the caller's C string.
     let name = unsafe { CStr::from_ptr(name) };
     let mut hooks = running.hooks.iter().flat_map(|table| table.iter());
-    // Who asks for an address calls it without a slot.
+    // A caller that asks for the address calls it without a slot.
     if hooks.any(|hook| hook.is_of_objects() && hook.name == name) {
         slots::mix();
     }

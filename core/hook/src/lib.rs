@@ -1,12 +1,9 @@
-//! Interposition: the hook table, typed originals, and who is let through it.
+//! Interposition: the hook table, typed originals, and the slots that lead to them.
 //!
-//! A preload library declares its hooks once, with [`slots!`]. Each becomes
-//! a function that fetches the original and hands it with the arguments to a
-//! function of the library, which may do the work itself or call the
-//! original. An [`Interposer`] puts it into the slots through which the right
-//! callers reach the one library it was written for; nothing is exported.
-//! Nothing here logs, and nothing but the search for slots, [`exec`] and
-//! [`is_disabled`] allocates.
+//! A preload library declares its hooks once, with [`slots!`]. Each becomes a function that fetches the original and
+//! passes it, with the arguments, to a function of the library, which may do the work itself or call the original. An
+//! [`Interposer`] puts it into the slots through which the right callers reach the one library it was written for;
+//! nothing is exported. Nothing here logs, and only the search for slots, [`exec`] and [`is_disabled`] allocate.
 
 pub mod exec;
 mod interposer;
@@ -49,7 +46,7 @@ macro_rules! slots {
                 unsafe { $crate::Original::new($crate::Library::$library, $crate::c_name!($name)) };)*
         }
 
-        /// What stands in for them.
+        /// The functions that stand in for them.
         #[allow(non_snake_case)]
         mod hook {
             use super::*;
@@ -58,7 +55,7 @@ macro_rules! slots {
                 ///
                 /// # Safety
                 ///
-                /// As the original: the caller passes what the C prototype asks for.
+                /// As for the original: the caller passes what the C prototype asks for.
                 pub(super) unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
                     // SAFETY: the caller's arguments are forwarded unchanged, to logic that has the original's contract.
                     unsafe { $logic(original::$name.get(), $($arg),*) }
@@ -90,15 +87,15 @@ macro_rules! is_required {
     };
 }
 
-/// Declares a function that runs another before the original, if a counter is not 0, whatever the original's
-/// prototype: all registers that hold arguments stay, and the original sees the return address of its caller. The other
-/// gets the same arguments, and may take the first few.
+/// Declares a function that runs another one before the original if a counter is not 0, whatever the original's
+/// prototype: all argument registers are preserved, and the original sees its caller's return address. The other
+/// function gets the same arguments, and may take the first few.
 #[macro_export]
 macro_rules! before {
     ($name:ident, $counter:ident, $before:path, $original:ident) => {
         /// # Safety
         ///
-        /// As the original: the caller passes what its C prototype asks for, and the original has been found.
+        /// As for the original: the caller passes what its C prototype asks for, and the original has been found.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             ::core::arch::naked_asm!(
@@ -148,7 +145,7 @@ macro_rules! before {
     };
 }
 
-/// The table as text, in a section of its own: `hasten check` and the generated docs read it.
+/// The table as text, in an ELF section of its own, for `hasten check` and the generated docs.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! hook_table {

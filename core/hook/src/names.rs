@@ -1,16 +1,16 @@
-//! The hooks by name. A process has up to a hundred thousand relocations, of which some dozens are for a hook: to say no must
-//! be cheap.
+//! The hooks by name. A process has up to a hundred thousand relocations, of which a few dozen are for a hook, so a
+//! miss must be cheap.
 
 use core::ffi::{CStr, c_char};
 
 use crate::slots::Hook;
 
-/// Which hook is for a name: of several the first.
+/// Finds the hook for a name: if there are several, the first.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// A bit for each pair of bytes that a name begins with. No name of C++ begins like one of ours.
+    /// A bit for each pair of bytes that starts a name. No C++ name starts like one of ours.
     beginnings: [u64; Names::BEGINNINGS / 64],
-    /// By hash; then in the order of the tables.
+    /// Ordered by hash, then by position in the tables.
     hooks: Vec<(u32, &'static Hook)>,
 }
 
@@ -57,7 +57,7 @@ impl Names {
         if self.beginnings[bit / 64] & (1 << (bit % 64)) == 0 {
             return None;
         }
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         let name = unsafe { CStr::from_ptr(name) };
         let hash = hash(name.to_bytes());
         let at = self.hooks.partition_point(|(other, _)| *other < hash);
@@ -66,7 +66,7 @@ impl Names {
     }
 }
 
-/// That of `DT_GNU_HASH`.
+/// The hash function of `DT_GNU_HASH`.
 pub(crate) fn hash(name: &[u8]) -> u32 {
     name.iter().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)))
 }

@@ -43,15 +43,15 @@ struct Rela {
 pub(crate) struct Relocation {
     pub(crate) hook: &'static Hook,
     pub(crate) slot: *mut c_void,
-    /// Bound at the first call, perhaps.
+    /// It may be bound only at the first call.
     pub(crate) is_lazy: bool,
 }
 
-/// An object that stays loaded while this exists.
+/// An object that stays loaded as long as this value exists.
 pub(crate) struct Object {
     handle: *mut c_void,
     is_of_hasten: bool,
-    /// Stays loaded when this is gone.
+    /// Stays loaded after this value is dropped.
     is_pinned: Cell<bool>,
     base: usize,
     code: Vec<Range<usize>>,
@@ -74,11 +74,11 @@ impl Drop for Object {
 }
 
 impl Object {
-    /// Takes a reference to what was found, so that it stays; `None` if it is gone, or nothing that calls others.
+    /// Takes a reference so that the object stays loaded; `None` if it is gone or makes no calls to others.
     pub(crate) fn open(found: &Found) -> Option<Object> {
         let name = if found.name.is_empty() { null() } else { found.name.as_ptr() };
-        // SAFETY: a C string or null; nothing is loaded by this. It waits for a thread that is in
-        // the middle of loading the object, so what is returned is relocated.
+        // SAFETY: a C string or null; this loads nothing. The call waits for a thread that is still loading the object,
+        // so the result is relocated.
         let handle = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if handle.is_null() {
             return None;
@@ -96,8 +96,8 @@ impl Object {
             hashes: null(),
             tables: [&[], &[]],
         };
-        // SAFETY: the object stays loaded from here on. One that was unloaded and loaded again in between
-        // has its headers elsewhere, or is the same.
+        // SAFETY: the object stays loaded from here on. If it was unloaded and loaded again in between, either its
+        // headers have moved or it is the same object.
         unsafe { (slots::is_loaded(found) && object.read(found)).then_some(object) }
     }
 
@@ -105,7 +105,7 @@ impl Object {
     ///
     /// # Safety
     ///
-    /// The object is loaded and relocated, with its headers where `found` says, and stays loaded as long as `self`.
+    /// The object is loaded and relocated, its headers are where `found` says, and it stays loaded as long as `self`.
     unsafe fn read(&mut self, found: &Found) -> bool {
         // SAFETY: headers of a loaded object.
         let headers = unsafe {
@@ -128,7 +128,7 @@ impl Object {
 
     /// # Safety
     ///
-    /// `entry` is the beginning of the object's dynamic section, with the conditions of [`Object::read`].
+    /// `entry` is the start of the object's dynamic section, and the conditions of [`Object::read`] hold.
     unsafe fn read_dynamic(&mut self, mut entry: *const Dynamic) -> bool {
         let (mut soname, mut sizes, mut starts, mut without_name) = (0, [0; 2], [0; 2], 0);
         // SAFETY: the section ends with a null tag; the tables it names are mapped with the object.
@@ -160,13 +160,13 @@ impl Object {
                     *table = core::slice::from_raw_parts(start as *const Rela, size / size_of::<Rela>());
                 }
             }
-            // The linker has sorted those that only add the base to the front, and says how many they are.
+            // The linker sorts entries that only add the base to the front, and gives their number.
             self.tables[1] = self.tables[1].get(without_name..).unwrap_or(self.tables[1]);
         }
         true
     }
 
-    /// glibc has added the base to what it uses itself; others have not.
+    /// glibc has already added the base to the values it uses itself, but not to the others.
     fn address(&self, value: u64) -> usize {
         let value = value as usize;
         if value < self.base { self.base + value } else { value }
@@ -184,32 +184,32 @@ impl Object {
         &self.code
     }
 
-    /// The library that this code is in.
+    /// Whether the object is the library this code is in.
     pub(crate) fn is_own(&self) -> bool {
         self.has_code_at(crate::original::Library::is as *const () as usize)
     }
 
-    /// Whether it is one of the preload libraries, whose calls are nobody's business: that they look for the functions that
-    /// they stand in for, say.
+    /// Whether it is one of the preload libraries, whose own calls stay untouched: they look up the functions they
+    /// hook, for example.
     pub(crate) fn is_of_hasten(&self) -> bool {
         self.is_of_hasten || self.is_own()
     }
 
-    /// What `dlsym` takes; valid as long as this is.
+    /// The handle for `dlsym`; valid as long as `self`.
     pub(crate) fn handle(&self) -> *mut c_void {
         self.handle
     }
 
-    /// A handle that keeps the object loaded for ever.
+    /// The handle, with the object pinned for the life of the process.
     pub(crate) fn pin(&self) -> *mut c_void {
         self.is_pinned.set(true);
         self.handle
     }
 
-    /// Visits every slot that is for a function, or the address of one, that has a hook.
+    /// Visits every slot that holds the address of a hooked function.
     pub(crate) fn each_relocation(&self, names: &Names, mut visit: impl FnMut(Relocation)) {
         let count: usize = self.tables.iter().map(|table| table.len()).sum();
-        // Most relocations of a large object are for what it defines itself; the few names of it are soon asked for.
+        // Most relocations of a large object refer to its own symbols; asking once for the few hooked names is quicker.
         let defines_any =
             count < WORTH_ASKING || names.hooks().any(|(hash, hook)| self.defines_hashed(hook.name, hash));
         for rela in self.tables.iter().copied().flatten() {
@@ -228,7 +228,7 @@ impl Object {
             if !defines_any && symbol.st_shndx != 0 {
                 continue;
             }
-            // SAFETY: so is its name.
+            // SAFETY: as is its name.
             let hook = unsafe { names.find(self.strings.add(symbol.st_name as usize)) };
             if let Some(hook) = hook {
                 let slot = (self.base + rela.offset as usize) as *mut c_void;
@@ -250,8 +250,9 @@ impl Object {
         if self.hashes.is_null() {
             return self.defines(name);
         }
-        // SAFETY: the table of a loaded object as its linker has made it: four numbers, a filter of 64-bit words, the first
-        // symbol of each bucket, and for each symbol from `first` on its hash, of which the lowest bit ends the bucket.
+        // SAFETY: the hash table of a loaded object, as its linker built it: four numbers, a filter of 64-bit words,
+        // the first symbol of each bucket, and a hash for each symbol from `first` on; the lowest bit of a hash marks
+        // the end of its bucket.
         unsafe {
             let [buckets, first, words, shift] = self.hashes.cast::<[u32; 4]>().read();
             let filter = self.hashes.add(4);
@@ -278,27 +279,29 @@ impl Object {
         }
     }
 
-    /// Writes to slots; whether that was possible for all. What the linker has made read-only is so again afterwards.
+    /// Writes to slots; returns whether all could be written. Pages that the linker has made read-only are read-only
+    /// again afterwards.
     ///
     /// # Safety
     ///
-    /// The slots are of this object, and whoever calls through one can call its value.
+    /// The slots belong to this object, and every caller through a slot can call the value it receives.
     pub(crate) unsafe fn write(&self, values: &[(*mut c_void, *mut c_void)]) -> bool {
         let (sealed, open): (Vec<_>, Vec<_>) =
             values.iter().copied().partition(|(slot, _)| self.is_sealed(*slot));
-        // SAFETY: aligned words of the object, writable; other threads see the old or the new address.
+        // SAFETY: aligned, writable words of the object; other threads see either the old or the new address.
         let store = |(slot, value): (*mut c_void, *mut c_void)| unsafe {
             (*slot.cast::<AtomicPtr<c_void>>()).store(value, Ordering::Release);
         };
         open.into_iter().for_each(store);
-        // One call for a run of pages, not two for each slot: a program may have hundreds in a few pages.
+        // One call per run of pages instead of two per slot: a program may have hundreds of slots in a few pages.
         let mut sealed = sealed;
         sealed.sort_unstable_by_key(|(slot, _)| *slot as usize);
         let mut is_complete = true;
         for run in sealed.chunk_by(|(slot, _), (next, _)| page(*next) <= page(*slot) + PAGE) {
             let (start, end) = (page(run[0].0), page(run[run.len() - 1].0) + PAGE);
             let protect = |protection| {
-                // SAFETY: pages of the object's own data, of which nobody expects a write to fail. All of them are sealed.
+                // SAFETY: pages of the object's own data, all of them sealed: nothing relies on a write to them
+                // failing.
                 unsafe { libc::mprotect(start as *mut c_void, end - start, protection) == 0 }
             };
             if protect(libc::PROT_READ | libc::PROT_WRITE) {
@@ -311,7 +314,7 @@ impl Object {
         is_complete
     }
 
-    /// Whether the linker has made the slot read-only; it rounds the end of the region down.
+    /// Whether the linker has made the slot read-only; the linker rounds the end of the region down.
     fn is_sealed(&self, slot: *mut c_void) -> bool {
         (self.read_only.start..self.read_only.end & !(PAGE - 1)).contains(&(slot as usize))
     }
@@ -319,14 +322,14 @@ impl Object {
 
 const PAGE: usize = 4096;
 
-/// From so many relocations on it is worth asking first what an object defines.
+/// From this many relocations on, it pays to ask first what the object defines.
 const WORTH_ASKING: usize = 512;
 
 fn page(slot: *mut c_void) -> usize {
     slot as usize & !(PAGE - 1)
 }
 
-/// Whether a file is a preload library, or what loads them.
+/// Whether a file is a preload library or the loader for them.
 pub(crate) fn is_of_hasten(path: &CStr) -> bool {
     let path = path.to_bytes();
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path).starts_with(b"libhasten")
@@ -347,7 +350,8 @@ mod tests {
         Hook { name, library, by, required: false, function, original: &UNKNOWN }
     }
 
-    /// What the C library and this program, which is full of what it defines itself, call or not.
+    /// A mix of names that the C library and this program call or do not call; this program defines most of its symbols
+    /// itself.
     static HOOKS: [Hook; 6] = [
         hook(c"malloc"),
         hook(c"write"),
@@ -361,7 +365,7 @@ mod tests {
         slots::loaded().0.iter().filter_map(Object::open).collect()
     }
 
-    /// Slots by the book: every relocation, by its name.
+    /// The slots without shortcuts: every relocation, looked up by name.
     fn slots_of(object: &Object) -> Vec<(usize, &'static CStr)> {
         let mut found = Vec::new();
         for rela in object.tables.iter().copied().flatten() {
@@ -417,7 +421,7 @@ mod tests {
         let held = |slot: &*mut c_void| unsafe { *slot.cast::<*mut c_void>() };
         let same: Vec<_> = slots.iter().map(|slot| (*slot, held(slot))).collect();
         assert!(!same.is_empty());
-        // SAFETY: what is there already.
+        // SAFETY: writes the values that are already there.
         assert!(unsafe { program.write(&same) });
         assert_eq!(
             slots.iter().map(held).collect::<Vec<_>>(),

@@ -21,7 +21,7 @@ pub enum Library {
     Z,
 }
 
-/// The one object of each library that was verified, and its handle.
+/// The one verified object of each library, and its handle.
 static ADOPTED: [Adopted; Library::COUNT] = [const { Adopted::none() }; Library::COUNT];
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Adopted {
 impl Library {
     const COUNT: usize = 4;
 
-    /// Under which name programs link it.
+    /// The name under which programs link it.
     #[must_use]
     pub fn soname(self) -> &'static CStr {
         match self {
@@ -54,14 +54,14 @@ impl Library {
         &ADOPTED[self as usize]
     }
 
-    /// From now on this object is the library; it stays loaded.
+    /// Makes this object the library from now on; it stays loaded.
     pub(crate) fn adopt(self, object: &Object) {
         let (true, Some(code)) = (!self.is_adopted(), object.code().first()) else { return };
         self.adopted().code.store(code.start, Ordering::Relaxed);
         self.adopted().handle.store(object.pin(), Ordering::Release);
     }
 
-    /// Loads the library as a program that links it would, for tests; whether it is there.
+    /// For tests: loads the library as a program linked with it would; returns whether it is there.
     pub fn load(self) -> bool {
         // SAFETY: a C string; the libraries are fit to be loaded at any time.
         let handle = unsafe { libc::dlopen(self.soname().as_ptr(), libc::RTLD_NOW) };
@@ -80,7 +80,8 @@ impl Library {
         self.is_adopted() && object.has_code_at(self.adopted().code.load(Ordering::Relaxed))
     }
 
-    /// The library's definition: that of the adopted object, or of the C library what the program itself would find.
+    /// The library's definition: for the C library the one the program itself would find, otherwise that of the adopted
+    /// object.
     pub(crate) fn find(self, name: &CStr) -> *mut c_void {
         let handle = match self {
             Library::C => libc::RTLD_DEFAULT,
@@ -115,25 +116,23 @@ impl<F: Copy> Original<F> {
         Self { library, name, address: AtomicPtr::new(null_mut()), signature: PhantomData }
     }
 
-    /// The function. Hooks run only once it was found, and what is merely
-    /// imported is looked for before anything relies on it.
+    /// The function. Hooks run only after it has been found, and imports are looked up before anything relies on them.
     #[inline]
     pub fn get(&self) -> F {
         self.find().unwrap_or_else(|| {
             let absent: extern "C" fn() -> usize = absent;
-            // SAFETY: by the C calling convention of x86-64 the caller cleans up
-            // arguments, so a function may be called with more than it takes; the
-            // answer is null, or 0.
+            // SAFETY: in the C calling convention of x86-64 the caller cleans up arguments, so a function may be called
+            // with more than it takes; it returns null, or 0.
             unsafe { transmute_copy::<extern "C" fn() -> usize, F>(&absent) }
         })
     }
 
-    /// Where the address is kept, for the table of hooks.
+    /// The cell that holds the address, for the hook table.
     pub const fn cell(&self) -> &AtomicPtr<c_void> {
         &self.address
     }
 
-    /// The function, if any loaded library has it.
+    /// The function, if a loaded library has it.
     #[inline]
     pub fn find(&self) -> Option<F> {
         if self.address.load(Ordering::Relaxed).is_null() {
@@ -142,7 +141,7 @@ impl<F: Copy> Original<F> {
         self.found()
     }
 
-    /// The function, if `find` has found it before: for places where nothing may be looked up.
+    /// The function, if `find` has found it before: for places where no lookup is allowed.
     #[inline]
     pub fn found(&self) -> Option<F> {
         let address = self.address.load(Ordering::Relaxed);
@@ -152,7 +151,7 @@ impl<F: Copy> Original<F> {
     }
 }
 
-/// In the place of a function that no library has.
+/// Stands in for a function that no library has.
 extern "C" fn absent() -> usize {
     0
 }
@@ -172,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_place_of_a_missing_function_answers_nothing() {
-        // SAFETY: `absent` takes what it is given.
+        // SAFETY: `absent` accepts any arguments.
         let missing: Original<unsafe extern "C" fn(usize, *mut u8) -> *mut u8> =
             unsafe { Original::new(Library::Ssl, c"SSL_of_the_future") };
         // SAFETY: as above.

@@ -1,13 +1,10 @@
 //! Interposition by relocation slots.
 //!
-//! A call into another library goes through a slot that the dynamic linker
-//! has filled with the function's address. A preload library that exports
-//! its hooks gets in front of *every* definition of a name, also in front of
-//! the copy of OpenSSL that a wheel brings for itself. Here nothing is
-//! exported. A slot is rewritten only if it leads to the function of the one
-//! library that was verified, and only in the objects that a hook is for;
-//! everybody else reaches what the dynamic linker gave him. The original of
-//! a hook is what the slots held.
+//! A call into another library goes through a slot that the dynamic linker has filled with the function's address. A
+//! preload library that exports its hooks gets in front of *every* definition of a name, including the copy of OpenSSL
+//! bundled in a wheel. Here nothing is exported. A slot is rewritten only if it leads to the function of the one
+//! verified library, and only in the objects the hook is for; every other caller reaches what the dynamic linker gave
+//! it. A hook's original is the address the slots held.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -17,36 +14,36 @@ use crate::names::Names;
 use crate::object::{Object, Relocation};
 use crate::original::Library;
 
-/// Whose calls a hook is for.
+/// The callers a hook applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Every object.
     Everyone,
-    /// Every object but the one that defines the function.
+    /// Every object except the one that defines the function.
     Program,
-    /// As `Program`, without libssl and libcrypto.
+    /// As `Program`, but without libssl and libcrypto.
     Application,
-    /// libssl only: its calls follow its source.
+    /// libssl only: its calls are known from its source.
     Ssl,
     /// libcrypto only.
     Crypto,
 }
 
-/// A function to stand in for.
+/// A function to hook.
 #[derive(Debug)]
 pub struct Hook {
     pub name: &'static CStr,
     pub library: Library,
     pub by: By,
-    /// Without it nothing is done.
+    /// Whether the hooks stay out entirely if this function is missing.
     pub required: bool,
     pub function: *const c_void,
-    /// What would have run without us.
+    /// The function that would have run without us.
     pub original: &'static AtomicPtr<c_void>,
 }
 
 impl Hook {
-    /// Whether it is for objects that only the hooks know how to treat: those of libssl and zlib.
+    /// Whether the function works on objects that only the hooks know how to treat: those of libssl and zlib.
     pub(crate) fn is_of_objects(&self) -> bool {
         match self.library {
             Library::Ssl => self.by == By::Program,
@@ -62,10 +59,10 @@ impl Hook {
     }
 }
 
-// SAFETY: immutable but for the atomic; the pointer is to code.
+// SAFETY: immutable except for the atomic; the pointer is to code.
 unsafe impl Sync for Hook {}
 
-/// Objects without calls of their own that concern us: the C library and what belongs to it.
+/// Objects with no calls that concern us: the C library and its parts.
 const LEFT_ALONE: [&[u8]; 8] = [
     b"libc.so.6",
     b"ld-linux-x86-64.so.2",
@@ -77,10 +74,10 @@ const LEFT_ALONE: [&[u8]; 8] = [
     b"libresolv.so.2",
 ];
 
-/// Libraries whose own system calls block: no slot leads to those.
+/// Libraries that block in system calls of their own, which no slot leads to.
 const BLOCKING_THEMSELVES: [&[u8]; 3] = [b"liburing", b"libaio", b"libgo."];
 
-/// What a shared library with a Go runtime exports.
+/// A symbol exported by shared libraries with a Go runtime.
 const GO: &CStr = c"crosscall2";
 
 static BLOCKS_UNSEEN: AtomicBool = AtomicBool::new(false);
@@ -91,16 +88,16 @@ pub(crate) fn blocks_unseen() -> bool {
 }
 
 fn look_for_system_calls(object: &Object) {
-    // What it is linked with is looked at by itself.
+    // The libraries it is linked with are examined on their own.
     if BLOCKING_THEMSELVES.iter().any(|name| object.soname().starts_with(name)) || object.defines(GO) {
         BLOCKS_UNSEEN.store(true, Ordering::Relaxed);
     }
 }
 
-/// Somebody may call the library around the hooks.
+/// Whether some caller may reach the library without going through the hooks.
 static MIXED: AtomicBool = AtomicBool::new(false);
 
-/// Whether somebody may call the library around the hooks, and find there what they have left.
+/// Whether some caller may reach the library without going through the hooks, and see state they have left there.
 pub(crate) fn is_mixed() -> bool {
     MIXED.load(Ordering::Relaxed)
 }
@@ -139,7 +136,7 @@ pub(crate) unsafe fn rewrite(object: &Object, names: &Names) {
     });
     // SAFETY: the slots hold addresses of functions with the hooks' prototypes.
     let is_complete = unsafe { object.write(&values) };
-    // Its calls for one object reach the library partly here and partly by another's hook.
+    // Its calls for one object would reach the library partly through our hooks and partly through another's.
     if !is_complete || is_user && is_elsewhere {
         mix();
     }
@@ -161,7 +158,7 @@ fn is_for(hook: &Hook, object: &Object) -> bool {
 ///
 /// # Safety
 ///
-/// `relocation` is one of `object`, which is loaded and relocated and stays so meanwhile.
+/// `relocation` belongs to `object`, which is loaded and relocated and stays so meanwhile.
 unsafe fn leads_to(object: &Object, relocation: &Relocation, hook: &Hook) -> bool {
     let original = hook.original.load(Ordering::Relaxed);
     if original.is_null() {
@@ -172,13 +169,14 @@ unsafe fn leads_to(object: &Object, relocation: &Relocation, hook: &Hook) -> boo
     if held == original {
         return true;
     }
-    // Not bound yet: it leads back into the object's own table of stubs.
+    // Not bound yet: the slot points back into the object's own table of stubs.
     relocation.is_lazy && object.has_code_at(held as usize) && resolve(object, hook) == original
 }
 
-/// What the dynamic linker will bind an object's call to: the first definition in the global scope, else in its own.
+/// What the dynamic linker will bind an object's call to: the first definition in the global scope, or else in the
+/// object's own.
 fn resolve(object: &Object, hook: &Hook) -> *mut c_void {
-    // SAFETY: the name is a C string; without us in the global scope this is what the linker does.
+    // SAFETY: the name is a C string; we are not in the global scope, so this is the linker's own lookup.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, hook.name.as_ptr()) };
     if !global.is_null() {
         return global;
@@ -187,14 +185,14 @@ fn resolve(object: &Object, hook: &Hook) -> *mut c_void {
     unsafe { libc::dlsym(object.handle(), hook.name.as_ptr()) }
 }
 
-/// Counters of the dynamic linker: objects loaded and unloaded so far.
+/// The dynamic linker's counters: objects loaded and unloaded so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Generation {
     pub(crate) added: u64,
     pub(crate) removed: u64,
 }
 
-/// What is loaded, and how often that has changed.
+/// The loaded objects, and how often the list has changed.
 pub(crate) fn loaded() -> (Vec<Found>, Generation) {
     let mut list = (Vec::new(), Generation::default());
     // SAFETY: the callback gets `list` back, and descriptions of loaded objects that are valid during the call.
@@ -202,12 +200,12 @@ pub(crate) fn loaded() -> (Vec<Found>, Generation) {
     list
 }
 
-/// The counters alone: the walk ends with the first object.
+/// The counters alone: the walk stops at the first object.
 pub(crate) fn generation() -> Generation {
     /// # Safety
     ///
     /// As for a callback of dl_iterate_phdr(3): `info` is valid for reads. `data` points to a [`Generation`] that
-    /// nobody else uses meanwhile.
+    /// nothing else uses meanwhile.
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
         // SAFETY: the linker's description, and the variable below.
         unsafe {
@@ -222,14 +220,14 @@ pub(crate) fn generation() -> Generation {
     generation
 }
 
-/// Whether what was found is still there, with its headers where they were.
+/// Whether the object is still loaded, with its headers in the same place.
 pub(crate) fn is_loaded(found: &Found) -> bool {
     /// # Safety
     ///
     /// As for a callback of dl_iterate_phdr(3): `info` is valid for reads, and its name is null or a C string. `data`
     /// points to a [`Found`].
     unsafe extern "C" fn compare(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: the linker's description, whose name is null or a C string, and the object that is looked for.
+        // SAFETY: the linker's description, whose name is null or a C string, and the object being looked for.
         unsafe {
             let (info, found) = (&*info, &*data.cast::<Found>());
             let place = (info.dlpi_addr as usize, info.dlpi_phdr as usize, usize::from(info.dlpi_phnum));
@@ -244,10 +242,10 @@ pub(crate) fn is_loaded(found: &Found) -> bool {
     unsafe { libc::dl_iterate_phdr(Some(compare), core::ptr::from_ref(found).cast_mut().cast()) != 0 }
 }
 
-/// An object as the dynamic linker lists it. It may be gone by the time somebody looks.
+/// An object as the dynamic linker lists it. It may be gone by the time it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    // First, since it tells most pairs apart.
+    // First, since it distinguishes most pairs.
     pub(crate) base: usize,
     pub(crate) headers: usize,
     pub(crate) header_count: usize,
@@ -257,7 +255,7 @@ pub(crate) struct Found {
 /// # Safety
 ///
 /// As for a callback of dl_iterate_phdr(3): `info` is valid for reads, and its name is null or a C string. `data`
-/// points to a list and a [`Generation`] that nobody else uses meanwhile.
+/// points to a list and a [`Generation`] that nothing else uses meanwhile.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
     // SAFETY: the linker's description is valid during the call, its name is a C string; `data` is the caller's list.
     unsafe {

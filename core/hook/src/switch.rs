@@ -12,14 +12,14 @@ pub fn is_disabled(accelerator: &str) -> bool {
     env::var_os(DISABLE).is_some_and(|list| names(list.as_bytes(), accelerator))
 }
 
-/// Whoever reaches for a kill switch is in a hurry: any case will do, and white space as well as commas.
+/// Someone reaching for a kill switch is in a hurry: any case is accepted, and white space as well as commas.
 fn names(list: &[u8], accelerator: &str) -> bool {
     let names = [accelerator, "all", "1"];
     let mut words = list.split(|byte| *byte == b',' || is_space(*byte));
     words.any(|word| names.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes())))
 }
 
-/// As `isspace` of C, which the shim follows: with the vertical tab.
+/// As C's `isspace`, which the shim follows: includes the vertical tab.
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

@@ -1,15 +1,13 @@
-//! The only functions that are interposed while a library stands by: `dlopen` and `dlsym`, by which what it is for may come, and
-//! `prctl` and `syscall`, by which a program restricts its own system calls (seccomp). After that nobody knows which
-//! one ends the process, so a library is told before.
+//! The only functions interposed while a library stands by: `dlopen` and `dlsym`, which may bring in the libraries to
+//! hook, and `prctl` and `syscall`, with which a program restricts its own system calls (seccomp). After that any
+//! system call of ours might end the process, so a library is notified first.
 //!
-//! They run with their caller's return address, by which they find out for
-//! whom they look. `dlopen` only notes that something may have been loaded;
-//! what it has loaded is seen at the next `dlsym`, with which every program
-//! finds its way into a module.
+//! They run with their caller's return address, from which they learn on whose behalf they search. `dlopen` only notes
+//! that something may have been loaded; the new objects are examined at the next `dlsym`, which every program uses to
+//! find its way into a module.
 //!
-//! A process may have several preload libraries. The first to start rewrites
-//! the slots of these functions and tells the others: two that stood in for
-//! the same function would each take the other's hook for a stranger's.
+//! A process may have several preload libraries. The first to start rewrites the slots of these functions and notifies
+//! the others: if two hooked the same function, each would take the other's hook for a stranger's.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{from_ref, null_mut};
@@ -24,9 +22,9 @@ use crate::slots::{self, By, Hook};
 #[repr(C)]
 #[derive(Debug)]
 struct Wake {
-    /// Whether this library has the slots.
+    /// Whether this library owns the slots.
     is_first: AtomicU32,
-    /// The next to be told.
+    /// The next library to notify.
     next: AtomicPtr<Wake>,
     before_load: extern "C" fn(),
     before_lookup: extern "C" fn(*const c_char),
@@ -36,8 +34,8 @@ struct Wake {
 
 const SYMBOL: &CStr = c"hasten_wake_2";
 
-/// The only symbol that a library exports; the number is that of the layout. It points to what is the library's own: the
-/// dynamic linker takes a name that several libraries export to the first of them, in all of them.
+/// The only symbol that a library exports; the number is that of the layout. It points to the library's own data: if
+/// several libraries export a name, the dynamic linker resolves it to the first one in all of them.
 #[used]
 #[unsafe(export_name = "hasten_wake_2")]
 static EXPORTED: Exported = Exported(&OWN);
@@ -57,7 +55,7 @@ static OWN: Wake = Wake {
     before_sandbox: interposer::before_sandbox,
 };
 
-/// Arranges to be told; whether that is possible.
+/// Arranges to be notified; returns whether that is possible.
 pub(crate) fn start() -> bool {
     if let Some(first) = first() {
         // Constructors run one after the other.
@@ -73,17 +71,18 @@ pub(crate) fn start() -> bool {
     complete
 }
 
-/// What this library stands in for: nothing, if another one does.
+/// The hooks of this library while it stands by: none, if another library has them.
 pub(crate) fn hooks() -> &'static [Hook] {
     if OWN.is_first.load(Ordering::Relaxed) != 0 { &HOOKS } else { &[] }
 }
 
-/// The library that has the slots already.
+/// The library that already owns the slots.
 fn first() -> Option<&'static Wake> {
     let (list, _) = slots::loaded();
     let named = list.iter().filter(|found| is_of_hasten(&found.name));
     named.filter_map(Object::open).filter(|object| !object.is_own()).find_map(|object| {
-        // SAFETY: the object is loaded; what has this name is an `Exported`, and the preload library stays loaded from here on.
+        // SAFETY: the object is loaded; the symbol of this name is an `Exported`, and the preload library stays loaded
+        // from here on.
         let wake = unsafe {
             let exported = libc::dlsym(object.handle(), SYMBOL.as_ptr()).cast::<Exported>().as_ref()?;
             exported.0.as_ref().filter(|wake| !core::ptr::eq(*wake, &raw const OWN))?
@@ -121,7 +120,7 @@ extern "C" fn before_prctl(option: c_int) {
     }
 }
 
-/// Called with the first arguments of `syscall`: a number, and what the system call gets.
+/// Called with the first arguments of `syscall`: a number, and the system call's own arguments.
 extern "C" fn before_syscall(number: c_long, first: c_long, second: c_long) {
     let restricts =
         first == libc::SECCOMP_SET_MODE_STRICT.into() || first == libc::SECCOMP_SET_MODE_FILTER.into();
