@@ -1,7 +1,7 @@
-//! Locks that a forked child finds free.
+//! Locks that must be free in a forked child.
 //!
-//! A lock that another thread holds at that moment stays held in the child, where this thread does not exist. So whoever
-//! forks takes them all first.
+//! A lock that another thread holds during a fork stays held in the child, where that thread does not exist. So the
+//! forking thread takes all of them first.
 
 use core::cell::Cell;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -17,14 +17,14 @@ thread_local! {
     static HELD: Cell<Held> = const { Cell::new((None, None)) };
 }
 
-/// Before a fork. No thread waits for one of these locks while it holds the other.
+/// Call before a fork. No thread waits for one of these locks while it holds the other.
 pub(crate) fn hold() {
-    // A thread that is ending has no such place any more, and forks without.
+    // A thread that is ending no longer has this storage, and forks without the locks.
     let _ = HELD.try_with(|held| held.set((lock(&ENDED), lock(&WRITER))));
 }
 
-/// They are held for some microseconds. Longer only by this thread itself, which then forks in a signal handler, to report
-/// a crash perhaps: it must not wait for ever.
+/// The locks are normally held for a few microseconds. They are held longer only by this thread itself, if it forks in
+/// a signal handler, perhaps to report a crash: it must not wait for ever.
 fn lock<T>(mutex: &'static Mutex<T>) -> Option<MutexGuard<'static, T>> {
     const TRIES: u32 = 1000;
     for _ in 0..TRIES {
@@ -37,7 +37,7 @@ fn lock<T>(mutex: &'static Mutex<T>) -> Option<MutexGuard<'static, T>> {
     None
 }
 
-/// After it, in parent and child. A lock that could not be had stays whose it is.
+/// Call after the fork, in parent and child. A lock that could not be taken stays with its holder.
 pub(crate) fn release() {
     let _ = HELD.try_with(Cell::take);
 }

@@ -1,14 +1,12 @@
-//! A server's handshake, which can be left in the middle to wait for a batch.
+//! A server's handshake, which can be suspended in the middle to wait for a batch.
 //!
-//! The server calls `SSL_do_handshake` (or `SSL_accept`, `SSL_read_early_data`)
-//! as ever. If its handshake has to wait for a batch the call returns "want
-//! read", and the next call for the same SSL goes on where it left. Whatever
-//! else the server does with that SSL in between must not enter libssl, whose
-//! state machine is in the middle of a step: reads and writes answer "want
-//! read", and `SSL_free` first lets the handshake fail.
+//! The server calls `SSL_do_handshake` (or `SSL_accept`, `SSL_read_early_data`) as always. If its handshake has to wait
+//! for a batch, the call returns "want read", and the next call for the same SSL resumes it where it stopped. Whatever
+//! else the server does with that SSL in between must not enter libssl, whose state machine is in the middle of a step:
+//! reads and writes answer "want read", and `SSL_free` first makes the handshake fail.
 //!
-//! A suspended handshake is a loan: `event_loop/loans.rs` calls it in before its thread
-//! blocks anywhere, so nobody ever waits for one.
+//! A suspended handshake is a loan: `event_loop/loans.rs` calls it in before its thread blocks anywhere, so nothing
+//! ever waits for one.
 
 pub(crate) mod calls;
 pub(crate) mod cancel;
@@ -39,19 +37,19 @@ use crate::start;
 pub(crate) type HandshakeFn = unsafe extern "C" fn(*mut Ssl) -> c_int;
 pub(crate) type EarlyDataFn = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
 
-/// Early data is read into memory of the handshake, because the caller's
-/// buffer is gone when the call goes on; one TLS record is the most a call returns.
+/// Early data is read into memory of the handshake, because the caller's buffer is gone when the call is resumed; a
+/// call returns at most one TLS record.
 const EARLY_DATA: usize = 16 << 10;
 
 /// There is no result yet.
 const NONE: u8 = 0;
-/// The server was told to wait, and the function has returned since.
+/// The server was told to wait, and the function has since returned.
 const OWED: u8 = 1;
-/// The server has got the result.
+/// The server has received the result.
 const TAKEN: u8 = 2;
 
-/// One of a thread's handshakes. They are never freed, because another thread
-/// may look at one that it found attached to an SSL.
+/// One of a thread's handshakes. Handshakes are never freed, because another thread may access one that it found
+/// attached to an SSL.
 pub(crate) struct Handshake {
     pub(crate) slice: Slice,
     pub(crate) runtime: &'static Runtime,
@@ -62,24 +60,24 @@ pub(crate) struct Handshake {
     pub(crate) result: Cell<c_int>,
     /// errno when the function returned.
     error_number: Cell<c_int>,
-    /// Whether the result lies there for whoever comes, on any thread.
+    /// Whether the result is there for the next call, on any thread.
     outcome: AtomicU8,
     early_len: Cell<usize>,
     early_data: Cell<*mut u8>,
-    /// What it waits for, in `place`, or null.
+    /// The operation it waits for, in `place`, or null.
     pub(crate) operation: Cell<*mut Operation>,
     pub(crate) place: UnsafeCell<MaybeUninit<Operation>>,
     pub(crate) buffers: UnsafeCell<Buffers>,
-    /// What libssl said while nobody listened.
+    /// The errors that libssl reported outside of a call by the server.
     pub(crate) errors: Errors,
     pub(crate) cancelled: Cell<bool>,
-    /// Another thread has freed the SSL.
+    /// Whether another thread has freed the SSL.
     pub(crate) is_orphan: AtomicBool,
-    /// Which process made it: a forked child has the frames of the forking thread only.
+    /// The process that started it: a forked child has only the frames of the forking thread.
     pub(crate) process: Cell<u32>,
-    /// Which of the connections that had this descriptor.
+    /// Identifies the connection among those that have had this descriptor.
     generation: Cell<u64>,
-    /// Reported to the server as readable since it became ready.
+    /// Whether it has been reported to the server as readable since it became ready.
     pub(crate) reported: Cell<bool>,
     /// When it became ready.
     ready_since: Cell<u64>,
@@ -97,7 +95,7 @@ unsafe impl Sync for Handshake {}
 pub(crate) enum State {
     /// On the free list.
     Idle,
-    /// On the CPU.
+    /// Running in its slice.
     Running,
     /// Its operation is queued.
     Waiting,
@@ -107,7 +105,7 @@ pub(crate) enum State {
     Returned,
 }
 
-/// What the server called.
+/// The function that the server called.
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
     Handshake(HandshakeFn),
@@ -146,14 +144,14 @@ pub(crate) unsafe fn read_early_data(
     unsafe { drive(ssl, Call::EarlyData(original, EarlyBuffer { data, len, read })) }
 }
 
-/// A call of one of the functions that do a handshake.
+/// Handles a call of one of the handshake functions.
 ///
 /// # Safety
 ///
-/// `ssl` is a live SSL that no other thread of the server uses meanwhile. The function in `call` is the original that
-/// the server has called, and the buffer, if there is one, stays valid until this returns.
+/// `ssl` is a live SSL that no other thread of the server uses meanwhile. The function in `call` is the original of the
+/// one the server called, and the buffer, if any, stays valid until this returns.
 pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
-    // SAFETY: as the contract; the calls are those the server made.
+    // SAFETY: as the contract says; the calls are those the server made.
     unsafe {
         if !start::is_ready() && suspended(ssl).is_none() {
             return call.invoke(ssl);
@@ -177,8 +175,8 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
     }
 }
 
-/// The suspended handshake of `ssl`, if it has one on this thread; the call's result, if another thread's had to be
-/// called in for it.
+/// The suspended handshake of `ssl`, if this thread has one; or the call's result, if another thread's handshake had to
+/// be called in.
 ///
 /// # Safety
 ///
@@ -205,7 +203,7 @@ unsafe fn suspended_here<'a>(
     }
 }
 
-/// A call from inside a handshake of this thread, that of `ssl` or another.
+/// A call from inside a handshake of this thread, on the same SSL or another.
 ///
 /// # Safety
 ///
@@ -214,7 +212,7 @@ unsafe fn drive_inside(runtime: &Runtime, resumed: Option<&Handshake>, ssl: *mut
     // SAFETY: as `drive`.
     unsafe {
         match resumed {
-            // Not from inside another handshake: its turn comes when the event loop has it.
+            // Not resumed inside another handshake: its turn comes in the event loop.
             Some(_) => call.would_block(),
             None if runtime.is_driving(ssl) => call.invoke(ssl),
             None => runtime.aside(|| call.invoke(ssl)),
@@ -222,7 +220,7 @@ unsafe fn drive_inside(runtime: &Runtime, resumed: Option<&Handshake>, ssl: *mut
     }
 }
 
-/// A call from outside, for a server's handshake that has not ended.
+/// A call from outside, for a server handshake that has not ended.
 ///
 /// # Safety
 ///
@@ -237,7 +235,7 @@ unsafe fn drive_outside(
     // SAFETY: as `drive`.
     unsafe {
         runtime.tickets.begin(ssl, SSL_get_state.get()(ssl));
-        // Not so any more once the first call has looked for a hello, whether or not it was there.
+        // No longer true once the first call has looked for a hello, whether or not there was one.
         if SSL_in_before.get()(ssl) == 1 {
             slot().event(Event::HandshakeStarted);
         }
@@ -273,11 +271,11 @@ unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_
     }
 }
 
-/// Counts a handshake that has ended, well or not.
+/// Counts a handshake that has ended, successfully or not.
 ///
 /// # Safety
 ///
-/// As [`drive`]. `result` is what the handshake's function has returned, and its errors are in this thread's queue.
+/// As [`drive`]. `result` is what the handshake's function returned, and its errors are in this thread's queue.
 unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
     // SAFETY: as `drive`. A handshake that is suspended, or waits for the network, has not ended.
     unsafe {
@@ -297,7 +295,7 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
     }
 }
 
-/// A handshake, if leaving it in the middle is possible and likely to pay.
+/// A handshake to run in, if suspending it is possible and likely to pay.
 ///
 /// # Safety
 ///
@@ -317,11 +315,10 @@ unsafe fn slice_for(runtime: &'static Runtime, ssl: *mut Ssl) -> Option<&'static
     runtime.acquire()
 }
 
-/// A server that uses OpenSSL's own asynchronous jobs runs on their stacks
-/// already; DTLS sends again when its timer is up, in whatever state it is;
-/// an SSL with several owners may be freed by one and go on with another;
-/// and callbacks that run behind the point where a handshake is left must be
-/// such that they can run wherever it is called in.
+/// Why a handshake cannot be suspended. A server that uses OpenSSL's own asynchronous jobs already runs on their
+/// stacks; DTLS retransmits when its timer expires, in whatever state it is; an SSL with several owners may be freed by
+/// one while another goes on; and callbacks that run after the point of suspension must be able to run wherever the
+/// handshake is called in.
 ///
 /// # Safety
 ///
@@ -330,7 +327,7 @@ unsafe fn unfit(ssl: *mut Ssl) -> Option<Reason> {
     // SAFETY: as `drive`.
     unsafe {
         let is_async = SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0;
-        // A child that the C library does not know of has no runtime of its own, either.
+        // A child that the C library does not know about has no runtime of its own either.
         if is_async || SSL_is_dtls.get()(ssl) != 0 || is_shared(ssl) || fds::is_vfork_child() {
             Some(Reason::NotPolled)
         } else if !start::is_sound() || suspension::is_in_bio() {
@@ -375,11 +372,11 @@ impl Handshake {
         self.ssl.load(Relaxed)
     }
 
-    /// First call for this SSL since it last waited for the network.
+    /// Handles the first call for this SSL since it last waited for the network.
     ///
     /// # Safety
     ///
-    /// As [`drive`]. `self` is fresh from [`slice_for`], so it is this thread's, and its slice has room on the present
+    /// As [`drive`]. `self` is fresh from [`slice_for`], so it is this thread's, and its slice has room on the current
     /// stack.
     unsafe fn begin(&self, ssl: *mut Ssl, call: Call) -> c_int {
         self.ssl.store(ssl, Relaxed);
@@ -391,7 +388,7 @@ impl Handshake {
         unsafe { self.settle(self.runtime.begin(self), call, false) }
     }
 
-    /// Early data needs a buffer that outlives the call.
+    /// Keeps the call, and for early data a buffer that outlives it.
     fn keep_call(&self, call: Call) {
         self.call.set(call);
         if matches!(call, Call::EarlyData(..)) && self.early_data.get().is_null() {
@@ -399,7 +396,7 @@ impl Handshake {
         }
     }
 
-    /// Another call for an SSL whose handshake is suspended.
+    /// Handles another call for an SSL whose handshake is suspended.
     ///
     /// # Safety
     ///
@@ -410,8 +407,8 @@ impl Handshake {
         }
         runtime.ready.forget(self);
         slot().event(Event::Resumed);
-        // SAFETY: as `drive`; other connections may have left errors on this thread's queue,
-        // which libssl would have cleared on entry.
+        // SAFETY: as `drive`; other connections may have left errors in this thread's queue, which libssl would have
+        // cleared on entry.
         unsafe {
             if ERR_peek_error.get()() != 0 {
                 ERR_clear_error.get()();
@@ -428,21 +425,22 @@ impl Handshake {
         }
     }
 
-    /// Whether this call cannot go on with it.
+    /// Whether this call cannot resume the handshake.
     fn has_to_wait(&self) -> bool {
         let waits = self.state.get() == State::Waiting && !self.is_pressed();
-        // Where frames of the server lie in the way, and callbacks of it may run, it goes on from another depth.
+        // If the server's frames are in the way, where its callbacks may run, it has to be resumed from another stack
+        // depth.
         let is_covered = self.slice.is_covered() || !self.is_on_its_stack();
         waits || (is_covered && self.state.get() != State::Returned)
     }
 
-    /// Whether its function was left, and its frames have to be put back to go on.
+    /// Whether its function was suspended, so that its frames must be put back to go on.
     pub(crate) fn has_frames(&self) -> bool {
         matches!(self.state.get(), State::Waiting | State::Ready)
     }
 
-    /// Whether its frames cannot be put back at this moment: the thread is on another stack, a fiber's or a signal's; or
-    /// frames of the server lie in their place, and another thread may look at them.
+    /// Whether its frames cannot be put back at this moment: either the thread is on another stack, a fiber's or a
+    /// signal's, or frames of the server are in their place and another thread may access them.
     pub(crate) fn is_out_of_reach(&self) -> bool {
         self.has_frames()
             && (!self.is_on_its_stack() || (self.slice.is_covered() && !kernel::has_one_thread()))
@@ -452,17 +450,17 @@ impl Handshake {
         self.runtime.native_stack().contains(&slice::here())
     }
 
-    /// Keeps what the function has returned until the server comes for it.
+    /// Keeps what the function returned until the server asks for it.
     pub(crate) fn owe(&self, error_number: c_int) {
         self.error_number.set(error_number);
         self.errors.take();
         self.reported.set(false);
-        // Whoever closes or moves the descriptor now has nothing to wait for.
+        // A thread that now closes or moves the descriptor need not wait.
         fds::set_suspended(self.fd.get(), false);
         self.outcome.store(OWED, Release);
     }
 
-    /// Whether the result lies there to be taken.
+    /// Whether the result is there to be taken.
     pub(crate) fn is_owed(&self) -> bool {
         self.outcome.load(Acquire) == OWED
     }
@@ -471,7 +469,7 @@ impl Handshake {
         self.outcome.load(Relaxed) == TAKEN
     }
 
-    /// Whether the result is the caller's now, of all threads that may come for it.
+    /// Takes the result; returns whether this caller, of all threads that may try, is the one that got it.
     pub(crate) fn take(&self) -> bool {
         self.outcome.compare_exchange(OWED, TAKEN, AcqRel, Relaxed).is_ok()
     }
@@ -482,14 +480,14 @@ impl Handshake {
         unsafe { *libc::__errno_location() = self.error_number.get() };
     }
 
-    /// Gives another thread than the handshake's own the result, which it has taken.
+    /// Gives the result to a thread other than the handshake's own, which has taken it.
     ///
     /// # Safety
     ///
     /// As [`drive`]. `ssl` is the SSL of this handshake, and this call has taken its result ([`Handshake::take`]).
     unsafe fn hand_over(&self, ssl: *mut Ssl, call: Call) -> c_int {
         let result = self.result.get();
-        // SAFETY: as `drive`. The handshake's own thread touches neither the SSL nor the result from here on.
+        // SAFETY: as `drive`. From here on the handshake's own thread touches neither the SSL nor the result.
         unsafe {
             ERR_clear_error.get()();
             call.deliver_early_data(self);
@@ -500,7 +498,8 @@ impl Handshake {
         result
     }
 
-    /// Another thread has taken the result: the SSL is its server's again, and the rest is for the handshake's own thread.
+    /// Releases the SSL to its server after another thread has taken the result; the rest is up to the handshake's own
+    /// thread.
     ///
     /// # Safety
     ///
@@ -511,12 +510,12 @@ impl Handshake {
         unsafe { attach(ssl, null_mut()) };
     }
 
-    /// Reports to the server how far the handshake came.
+    /// Reports to the server how far the handshake has got.
     ///
     /// # Safety
     ///
-    /// As [`drive`], for the SSL of this handshake, on the handshake's own thread. `state` is what its function has
-    /// come to, and `call` is the server's present call.
+    /// As [`drive`], for the SSL of this handshake, on the handshake's own thread. `state` is the state its function
+    /// has reached, and `call` is the server's current call.
     unsafe fn settle(&self, state: State, call: Call, was_suspended: bool) -> c_int {
         if state == State::Returned {
             let result = self.result.get();
@@ -538,8 +537,8 @@ impl Handshake {
         call.would_block()
     }
 
-    /// A server that calls again and again may wait in a way that is not
-    /// seen: its operation waits no longer.
+    /// Whether the operation is done after this call. A server that calls again and again may be waiting in a way that
+    /// is not seen, so its operation is then run at once.
     fn is_pressed(&self) -> bool {
         const PATIENT: u32 = 16;
         self.calls.set(self.calls.get() + 1);
@@ -549,7 +548,7 @@ impl Handshake {
         self.state.get() == State::Ready
     }
 
-    /// The SSL is its server's again.
+    /// Gives the SSL back to its server.
     ///
     /// # Safety
     ///
@@ -578,8 +577,8 @@ impl Handshake {
             }
             call @ Call::Handshake(_) => call,
         };
-        // SAFETY: the server's call, deeper on the stack of the same thread; the
-        // SSL stays until the handshake has returned (see `free`).
+        // SAFETY: the server's call, deeper on the stack of the same thread; the SSL stays alive until the handshake
+        // has returned (see `free`).
         self.result.set(unsafe { call.invoke(self.ssl()) });
     }
 
@@ -593,15 +592,15 @@ impl Handshake {
         self.outcome.store(NONE, Relaxed);
         self.errors.clear();
         if self.early_len.replace(0) > 0 {
-            // SAFETY: the buffer is this handshake's own. Early data is the client's: do not keep it.
+            // SAFETY: the buffer is this handshake's own. Early data belongs to the client: do not keep it.
             unsafe { core::ptr::write_bytes(self.early_data.get(), 0, EARLY_DATA) };
         }
         self.slice.forget();
-        // Last, and seen by whoever waits for it.
+        // Last: threads that wait for this handshake see it.
         self.ssl.store(null_mut(), Release);
     }
 
-    /// Learns the descriptor from a read inside the handshake (servers with a BIO of their own).
+    /// Learns the descriptor from a read inside the handshake, for servers with a BIO of their own.
     pub(crate) fn reads_from(&self, fd: c_int) {
         if self.fd.get() < 0 {
             self.set_descriptor(fd);
@@ -613,20 +612,20 @@ impl Handshake {
         self.generation.set(fds::generation(fd));
     }
 
-    /// Whether the descriptor is still that of the connection: a server may
-    /// close it and free the SSL later, or never. Asks the kernel.
+    /// Whether the descriptor still belongs to the connection: a server may close it and free the SSL later, or never.
+    /// Asks the kernel.
     pub(crate) fn is_connected(&self) -> bool {
         self.is_current() && fds::is_same_socket(self.fd.get())
     }
 
-    /// Whether it is, as far as the process has shown.
+    /// The same, as far as the process has seen.
     pub(crate) fn is_current(&self) -> bool {
         self.generation.get() == fds::generation(self.fd.get())
     }
 
-    /// Whether nobody has come for it in a time in which a loop that serves connections comes.
+    /// Whether the server has not come back for it within the time a loop that serves connections needs.
     ///
-    /// HAProxy goes on with one handshake after the other, from a queue of its own: while it is at that, a crowd takes
+    /// HAProxy continues one handshake after the other, from a queue of its own: while it does so, a large number takes
     /// longer.
     pub(crate) fn is_overdue(&self, now: u64) -> bool {
         const PATIENCE_NS: u64 = 50_000_000;
@@ -646,8 +645,8 @@ impl Handshake {
 impl Call {
     /// # Safety
     ///
-    /// As for the function in the call: `ssl` is a live SSL that nobody else uses meanwhile, and the buffer, if there
-    /// is one, is valid until this returns.
+    /// As for the function in the call: `ssl` is a live SSL that nothing else uses meanwhile, and the buffer, if any,
+    /// is valid until this returns.
     unsafe fn invoke(self, ssl: *mut Ssl) -> c_int {
         // SAFETY: the arguments the server gave, or the handshake's own buffer.
         unsafe {
@@ -658,7 +657,7 @@ impl Call {
         }
     }
 
-    /// What a function says that could not finish on a non-blocking socket.
+    /// The result of a function that could not finish on a non-blocking socket.
     fn would_block(self) -> c_int {
         set_would_block();
         match self {
@@ -671,15 +670,15 @@ impl Call {
         }
     }
 
-    /// Copies early data to the buffer of the call that gets it.
+    /// Copies early data to the buffer of the current call.
     ///
     /// # Safety
     ///
-    /// The buffer, if there is one, is valid for writes of its length, and its variable for a write. The function of
-    /// `handshake` has returned, and nobody else uses the early data of that.
+    /// The buffer, if any, is valid for writes of its length, and its variable for a write. The function of `handshake`
+    /// has returned, and nothing else uses its early data.
     unsafe fn deliver_early_data(self, handshake: &Handshake) {
         let Call::EarlyData(_, buffer) = self else { return };
-        // OpenSSL asks that a call is repeated with the same arguments, so it fits.
+        // OpenSSL requires a call to be repeated with the same arguments, so the data fits.
         let len = handshake.early_len.get().min(buffer.len);
         // SAFETY: the caller's buffer has `len` bytes and is valid during its call.
         unsafe {
@@ -691,8 +690,7 @@ impl Call {
     }
 }
 
-/// Leaves errno and the error queue as a function of libssl does that could
-/// not finish; SSL_get_error looks there.
+/// Sets errno and the error queue as a libssl function that could not finish leaves them; SSL_get_error looks there.
 pub(crate) fn set_would_block() {
     // SAFETY: both are this thread's.
     unsafe {
@@ -707,11 +705,11 @@ extern "C" fn never_called(_: *mut Ssl) -> c_int {
     -1
 }
 
-/// The handshake of an SSL that is suspended, not running.
+/// The handshake of an SSL, if it is suspended and not running.
 ///
 /// # Safety
 ///
-/// `ssl` is null, or a live SSL of which no other thread of the server sets ex_data meanwhile.
+/// `ssl` is null, or a live SSL whose ex_data no other thread of the server sets meanwhile.
 #[inline]
 pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     if SUSPENDED.load(Relaxed) == 0 || ssl.is_null() {
@@ -721,18 +719,18 @@ pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     if index < 0 {
         return None;
     }
-    // SAFETY: the index is ours: the value is null, SHARED, or a handshake, and those are never freed.
+    // SAFETY: the index is ours: the value is null, SHARED, or a handshake, and handshakes are never freed.
     unsafe {
         let attached = SSL_get_ex_data.get()(ssl, index).cast::<Handshake>();
         let handshake = if attached == SHARED { None } else { attached.as_ref() }?;
         let is_its = handshake.ssl().cast_const() == ssl && handshake.process.get() == start::generation();
         let is_here = Runtime::existing().is_some_and(|here| core::ptr::eq(here, handshake.runtime));
-        // Only its own thread can see it run: whoever else comes, comes while it is suspended.
+        // Only its own thread can see it running: another thread sees it only while it is suspended.
         (is_its && !(is_here && handshake.state.get() == State::Running)).then_some(handshake)
     }
 }
 
-/// In the place of a handshake: the SSL has more than one owner, and is never suspended.
+/// Stored in place of a handshake: the SSL has more than one owner, and is never suspended.
 const SHARED: *mut Handshake = core::ptr::without_provenance_mut(1);
 
 /// Whether another reference to the SSL was taken.
@@ -745,11 +743,11 @@ unsafe fn is_shared(ssl: *const Ssl) -> bool {
     unsafe { SSL_get_ex_data.get()(ssl, EX_INDEX.get()) == SHARED.cast() }
 }
 
-/// Notes that an SSL gets another owner.
+/// Notes that an SSL has got another owner.
 ///
 /// # Safety
 ///
-/// `ssl` is null, or a live SSL of which no other thread gets or sets ex_data meanwhile.
+/// `ssl` is null, or a live SSL whose ex_data no other thread gets or sets meanwhile.
 pub(crate) unsafe fn share(ssl: *mut Ssl) {
     // SAFETY: as `suspended`.
     unsafe {
@@ -765,11 +763,11 @@ pub(crate) unsafe fn share(ssl: *mut Ssl) {
 
 static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_SSL);
 
-/// Remembers, or forgets, the suspended handshake of an SSL.
+/// Stores or clears the suspended handshake of an SSL.
 ///
 /// # Safety
 ///
-/// `ssl` is a live SSL of which no other thread gets or sets ex_data meanwhile. `handshake` is null, [`SHARED`], or a
+/// `ssl` is a live SSL whose ex_data no other thread gets or sets meanwhile. `handshake` is null, [`SHARED`], or a
 /// handshake of that SSL.
 pub(crate) unsafe fn attach(ssl: *mut Ssl, handshake: *mut Handshake) -> bool {
     // SAFETY: the index is registered for SSLs without callbacks.
@@ -794,8 +792,8 @@ unsafe fn descriptor(ssl: *mut Ssl) -> c_int {
 }
 
 impl Runtime {
-    /// Notes that a handshake now waits for the network on a descriptor that
-    /// is not registered: a server that registers it next is one that does so late.
+    /// Notes that a handshake now waits for the network on an unregistered descriptor: a server that registers it next
+    /// is one that registers late.
     ///
     /// # Safety
     ///

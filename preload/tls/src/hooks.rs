@@ -1,7 +1,7 @@
 //! The hook table: what is interposed, in which library, and why.
 //!
-//! This is the one list. It makes the functions that are put into slots,
-//! their originals, and the ELF section from which `hasten check` and docs/hooks.md are made.
+//! This is the only list. It generates the functions that are put into slots, their originals, and the ELF section from
+//! which `hasten check` and docs/hooks.md are made.
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 

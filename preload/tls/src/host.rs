@@ -1,4 +1,4 @@
-//! What a batch takes from OpenSSL.
+//! The services of OpenSSL that a batch uses.
 
 use hasten_batch::Host;
 

@@ -1,15 +1,12 @@
-//! One runtime per thread: which handshake runs, which operations wait, and
-//! which handshakes can go on.
+//! One runtime per thread: which handshake runs, which operations wait, and which handshakes can go on.
 //!
-//! A handshake that needs a signature or a shared secret submits an
-//! [`Operation`] to the batch of its thread and is left ([`Runtime::submit`]).
-//! Eight of a kind run at once as soon as the eighth is queued; fewer when the
-//! event loop has nothing else to do. Handshakes whose operation is answered
-//! are reported to the server as readable (`event_loop/epoll.rs`), and go on when it
-//! calls into libssl again, or before the thread blocks (`event_loop/loans.rs`).
+//! A handshake that needs a signature or a shared secret submits an [`Operation`] to its thread's batch and is
+//! suspended ([`Runtime::submit`]). Eight operations of a kind run together as soon as the eighth is queued; fewer run
+//! when the event loop has nothing else to do. Handshakes whose operation has been answered are reported to the server
+//! as readable (`event_loop/epoll.rs`), and go on when it calls into libssl again, or before the thread blocks
+//! (`event_loop/loans.rs`).
 //!
-//! Everything is in cells: slices re-enter, so no `&mut` may be held across
-//! a call of one.
+//! All state is in cells: slices re-enter, so no `&mut` may be held across a call into one.
 
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
@@ -31,15 +28,15 @@ use crate::openssl::exchange::Exchange;
 use crate::openssl::sign::SigningSlot;
 use crate::openssl::tickets::Tickets;
 
-/// Handshakes a thread may have suspended at once, at two or three kilobytes
-/// of frames each; beyond, operations run at once.
+/// The number of handshakes that a thread may have suspended at once, at two or three kilobytes of frames each; beyond
+/// that, operations run at once.
 pub(crate) const MAX_HANDSHAKES: usize = 1024;
 
-/// Handshakes that keep the memory for their frames while they are idle.
+/// Idle handshakes that keep the memory for their frames.
 const KEPT: usize = 64;
 
-/// Suspended handshakes of all threads: while there are none, nobody needs
-/// to ask whether an SSL is suspended, or to call one in.
+/// Suspended handshakes of all threads. While there are none, there is no need to check whether an SSL is suspended, or
+/// to call one in.
 pub(crate) static SUSPENDED: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -47,14 +44,14 @@ thread_local! {
     static AT_THREAD_EXIT: HandOver = const { HandOver };
 }
 
-/// Runtimes whose threads have ended, for the next threads.
+/// Runtimes whose threads have ended, for new threads.
 pub(crate) static ENDED: Mutex<Ended> = Mutex::new(Vec::new());
 
 pub(crate) type Ended = Vec<Recycled>;
 
 pub(crate) struct Recycled(&'static Runtime);
 
-// SAFETY: a runtime without suspended handshakes has nothing that is bound to its thread.
+// SAFETY: a runtime without suspended handshakes holds nothing bound to its thread.
 unsafe impl Send for Recycled {}
 
 struct HandOver;
@@ -64,7 +61,7 @@ impl Drop for HandOver {
         let Some(runtime) = RUNTIME.get() else { return };
         runtime.call_in_all();
         RUNTIME.set(None);
-        // One that could not be called in refers to it.
+        // A handshake that could not be called in still refers to the runtime.
         if !runtime.suspended.borrow().is_empty() {
             return;
         }
@@ -77,26 +74,26 @@ impl Drop for HandOver {
 }
 
 pub(crate) struct Runtime {
-    /// The handshake that runs in a slice.
+    /// The handshake running in a slice.
     running: Cell<*const Handshake>,
     /// The SSL whose handshake function is running, in a slice or not, and how deep on the stack.
     driving: Cell<(*mut Ssl, usize)>,
     pub(crate) ready: ReadyRing,
-    /// All that are suspended.
+    /// All suspended handshakes.
     pub(crate) suspended: RefCell<Vec<*const Handshake>>,
     free: Cell<*const Handshake>,
     made: Cell<usize>,
     /// Handshakes on the free list.
     idle: Cell<usize>,
-    /// How deep the stack may be before something suspended has to be called in; 0 if nothing is.
+    /// How deep the stack may get before a suspended handshake has to be called in; 0 if none is suspended.
     near: Cell<usize>,
     /// The stack that the system gave this thread.
     stack: Cell<(usize, usize)>,
-    /// Reads of the running handshake find nothing: it is called in, and the rest is the server's to read.
+    /// The running handshake is being called in: its reads find nothing, and the rest is left for the server to read.
     pub(crate) is_calling_in: Cell<bool>,
-    /// The running handshake is made to fail.
+    /// The running handshake is being made to fail.
     pub(crate) is_cancelling: Cell<bool>,
-    /// How often another thread had wanted something when this one last listened.
+    /// The count of other threads' requests when this thread last checked.
     pub(crate) heeded: Cell<u32>,
     pub(crate) turn: Turn,
     pub(crate) batch: Batch,
@@ -108,7 +105,7 @@ pub(crate) struct Runtime {
 /// The operations of a thread.
 pub(crate) type Batch = hasten_batch::Batch<Owner, OpenSsl>;
 
-/// An operation in the place of the handshake that waits for it.
+/// An operation, stored in the handshake that waits for it.
 pub(crate) type Operation = hasten_batch::Operation<Owner>;
 
 /// The suspended handshake that waits for an operation.
@@ -125,7 +122,7 @@ impl Waker for Owner {
 }
 
 impl Runtime {
-    /// This thread's runtime, made at first use.
+    /// This thread's runtime, created on first use.
     pub(crate) fn get() -> &'static Runtime {
         match RUNTIME.get() {
             Some(runtime) => runtime,
@@ -133,7 +130,7 @@ impl Runtime {
         }
     }
 
-    /// This thread's runtime if it ever drove a handshake or an event loop.
+    /// This thread's runtime, if it has ever driven a handshake or an event loop.
     #[inline]
     pub(crate) fn existing() -> Option<&'static Runtime> {
         RUNTIME.get()
@@ -153,7 +150,7 @@ impl Runtime {
         runtime
     }
 
-    /// Another thread takes over what one has left.
+    /// Hands the runtime of an ended thread to a new one.
     fn on(&'static self, stack: Range<usize>) -> &'static Runtime {
         self.stack.set((stack.start, stack.end));
         self
@@ -190,7 +187,8 @@ impl Runtime {
 
     /// Whether the server is inside a handshake function right now.
     ///
-    /// A callback may have left it by longjmp, as those of Perl and Ruby do: then the stack is shorter than it was.
+    /// A callback may have left the function by longjmp, as those of Perl and Ruby do; the stack is then shorter than
+    /// it was.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
         let (ssl, depth) = self.driving.get();
@@ -220,20 +218,20 @@ impl Runtime {
         }
     }
 
-    /// Whether it is inside one for this SSL: libssl's functions call each other.
+    /// Whether the server is inside one for this SSL: libssl's functions call each other.
     #[inline]
     pub(crate) fn is_driving(&self, ssl: *mut Ssl) -> bool {
         self.driving.get().0 == ssl
     }
 
-    /// The handshake that runs in a slice, if one does.
+    /// The handshake running in a slice, if any.
     #[inline]
     pub(crate) fn running(&self) -> Option<&Handshake> {
         // SAFETY: `running` is null or a handshake, which is never freed.
         unsafe { self.running.get().as_ref() }
     }
 
-    /// The stack on which slices can be.
+    /// The stack on which slices can run.
     pub(crate) fn native_stack(&self) -> Range<usize> {
         let (start, end) = self.stack.get();
         start..end
@@ -245,7 +243,7 @@ impl Runtime {
         self.suspended.try_borrow().is_ok_and(|list| !list.is_empty())
     }
 
-    /// Calls in what the frames of the server would soon lie upon.
+    /// Calls in handshakes whose place on the stack the server's frames are about to reach.
     #[inline]
     pub(crate) fn keep_clear(&self) {
         if slice::here() < self.near.get() && !self.is_inside() {
@@ -269,7 +267,7 @@ impl Runtime {
         self.near.set(near.max().unwrap_or(0));
     }
 
-    /// Whether a batch is likely enough to be worth leaving the stack for.
+    /// Whether a batch is likely enough to justify suspending.
     pub(crate) fn expects_company(&self) -> bool {
         let turn = &self.turn;
         turn.handshakes.get() > 1
@@ -280,7 +278,7 @@ impl Runtime {
             || config::get().eager
     }
 
-    /// Runs a handshake function in which operations are not queued.
+    /// Runs a handshake function without queueing its operations.
     pub(crate) fn inline<R>(&self, ssl: *mut Ssl, body: impl FnOnce() -> R) -> R {
         self.forget_notes();
         let outer = self.driving.replace((ssl, slice::here()));
@@ -289,8 +287,7 @@ impl Runtime {
         result
     }
 
-    /// Runs something that must not be taken for part of the running
-    /// handshake: a server callback that does TLS of its own.
+    /// Runs code that does not belong to the running handshake: a server callback that does TLS of its own.
     pub(crate) fn aside<R>(&self, body: impl FnOnce() -> R) -> R {
         let running = self.running.replace(null());
         let driving = self.driving.replace((null_mut(), 0));
@@ -300,13 +297,13 @@ impl Runtime {
         result
     }
 
-    /// What libssl set up in an earlier call, and never used, is void.
+    /// Drops the notes on operations that libssl prepared in an earlier call and never used.
     fn forget_notes(&self) {
         self.signing.clear();
         self.exchange.clear();
     }
 
-    /// Begins a handshake, and lets it run until it ends or waits.
+    /// Starts a handshake, and runs it until it ends or waits.
     pub(crate) fn begin(&self, handshake: &Handshake) -> State {
         /// # Safety
         ///
@@ -318,7 +315,7 @@ impl Runtime {
             handshake.state.set(State::Returned);
         }
         self.step(handshake, slice::here(), || {
-            // SAFETY: whoever acquired the handshake has seen that there is room.
+            // SAFETY: room on the stack was checked when the handshake was acquired.
             unsafe {
                 handshake.slice.begin(&self.native_stack(), body, core::ptr::from_ref(handshake) as usize);
             }
@@ -326,14 +323,14 @@ impl Runtime {
         self.go_on_with_group(handshake)
     }
 
-    /// Lets a handshake that was left run until it ends or waits again.
+    /// Runs a suspended handshake until it ends or waits again.
     pub(crate) fn resume(&self, handshake: &Handshake) -> State {
-        // SAFETY: it was left on this thread, whose handshake it is.
+        // SAFETY: it was suspended on this thread, which owns it.
         self.step(handshake, depth_of(handshake), || unsafe { handshake.slice.resume() });
         self.go_on_with_group(handshake)
     }
 
-    /// `depth` is where on the stack everything of it is below.
+    /// `depth` is a stack address that all frames of the step lie below.
     fn step(&self, handshake: &Handshake, depth: usize, run: impl FnOnce()) {
         self.forget_notes();
         handshake.state.set(State::Running);
@@ -344,7 +341,7 @@ impl Runtime {
         self.driving.set(driving);
     }
 
-    /// The eighth of a kind completes its group and goes on at once.
+    /// An eighth operation of a kind completes its group, and its handshake goes on at once.
     fn go_on_with_group(&self, handshake: &Handshake) -> State {
         while handshake.state.get() == State::Waiting {
             // SAFETY: a waiting handshake's operation waits in the batch.
@@ -359,7 +356,7 @@ impl Runtime {
         handshake.state.get()
     }
 
-    /// Whether leaving a handshake in the middle can lead to anything, and is likely enough to.
+    /// Whether suspending a handshake is possible, and likely enough to pay.
     pub(crate) fn may_leave(&self) -> bool {
         if !self.batch.can_answer() {
             return false;
@@ -377,8 +374,8 @@ impl Runtime {
         self.expects_company() || self.batch.takes_alone()
     }
 
-    /// Queues an operation of the running handshake and leaves that until the
-    /// operation is answered; the result is in `out` then.
+    /// Queues an operation of the running handshake and suspends that until the operation is answered; the result is
+    /// then in `out`.
     pub(crate) fn submit(&self, request: &Request<'_>, out: &mut [u8]) -> Verdict {
         let Some(handshake) = self.running() else { return Verdict::Bypass(Reason::Alone) };
         if handshake.cancelled.get() {
@@ -387,11 +384,11 @@ impl Runtime {
         if self.is_calling_in.get() || !self.can_suspend(handshake) {
             return Verdict::Bypass(Reason::NotPolled);
         }
-        // It was begun for the sake of a device that is not for this.
+        // The handshake was started in a slice for a device that does not handle this operation.
         if device::is_requested() && !request.is_rsa() && !self.expects_company() {
             return Verdict::Bypass(Reason::Alone);
         }
-        // SAFETY: the handshake runs and waits for nothing, so nobody else looks at these.
+        // SAFETY: the handshake is running and waits for nothing, so nothing else accesses these.
         let verdict = unsafe {
             let operation = request.place(Owner(handshake), &mut *handshake.buffers.get());
             let operation = core::ptr::from_mut((*handshake.place.get()).write(operation));
@@ -412,7 +409,7 @@ impl Runtime {
         if fd < 0 || !self.turn.sleeps() || !core::ptr::eq(handshake.runtime, self) {
             return false;
         }
-        // Answers of this moment hold since the first handshake was suspended.
+        // Answers from the current moment have been valid since the first handshake was suspended.
         let any = SUSPENDED.load(Ordering::Relaxed) > 0;
         let is_same = if any { fds::is_still_same_socket } else { fds::is_same_socket };
         let is_non_blocking = if any { fds::is_still_non_blocking } else { fds::is_non_blocking };
@@ -423,13 +420,13 @@ impl Runtime {
         registered && is_non_blocking(fd)
     }
 
-    /// Runs what a handshake waits for.
+    /// Runs the operation a handshake waits for.
     pub(crate) fn run_operation_of(&self, handshake: &Handshake) {
         // SAFETY: a waiting handshake's operation waits in the batch.
         unsafe { self.batch.run(handshake.operation.get()) }
     }
 
-    /// Takes a handshake out of whatever it waits in; it must then be run to its end.
+    /// Takes a handshake out of the queue it waits in; it must then be run to its end.
     pub(crate) fn withdraw(&self, handshake: &Handshake) {
         let operation = handshake.operation.get();
         if handshake.state.get() == State::Waiting {
@@ -438,12 +435,12 @@ impl Runtime {
         }
         self.ready.forget(handshake);
         if !operation.is_null() {
-            // SAFETY: the operation is in its handshake's place.
+            // SAFETY: the operation is stored in its handshake.
             unsafe { (*operation).cancel() };
         }
     }
 
-    /// A handshake to run, or none when too many are suspended.
+    /// A handshake to run, or `None` if too many are suspended.
     pub(crate) fn acquire(&'static self) -> Option<&'static Handshake> {
         // SAFETY: the free list holds idle handshakes of this runtime, which are never freed.
         if let Some(handshake) = unsafe { self.free.get().as_ref() } {
@@ -459,7 +456,7 @@ impl Runtime {
         Some(Handshake::make(self))
     }
 
-    /// In a forked child: what could not be called in before is the parent's.
+    /// For a forked child: handshakes that could not be called in before the fork belong to the parent.
     pub(crate) fn forget_all(&self) {
         self.batch.forget_all();
         self.ready.clear();
@@ -468,7 +465,7 @@ impl Runtime {
         SUSPENDED.store(0, Ordering::Relaxed);
     }
 
-    /// Returns a handshake whose function has returned.
+    /// Returns to the free list a handshake whose function has returned.
     pub(crate) fn release(&self, handshake: &Handshake) {
         handshake.reset();
         if self.idle.get() >= KEPT {
@@ -478,7 +475,7 @@ impl Runtime {
         handshake.next_free.set(self.free.replace(handshake));
     }
 
-    /// Gives back the memory of idle handshakes beyond so many.
+    /// Frees the memory of idle handshakes, except for the first `kept`.
     fn shrink(&self, kept: usize) {
         let mut next = self.free.get();
         let mut at = 0;
@@ -493,12 +490,12 @@ impl Runtime {
     }
 }
 
-/// One that is called in deep on the stack runs above its caller.
+/// A handshake called in from deep on the stack runs above its caller.
 fn depth_of(handshake: &Handshake) -> usize {
     slice::here().max(handshake.slice.top())
 }
 
-/// Counts a handshake as suspended, or not any more.
+/// Counts a handshake as suspended, or as no longer so.
 pub(crate) fn count_suspended(handshake: &Handshake, suspended: bool) {
     let list = &handshake.runtime.suspended;
     if suspended {

@@ -1,4 +1,4 @@
-//! Starting: with the process if it links OpenSSL, when OpenSSL comes if it is loaded later, and never if it does not come.
+//! Start-up: with the process if it links OpenSSL, on loading if OpenSSL is loaded later, and otherwise never.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -33,23 +33,24 @@ extern "C" fn load() {
     }
     fds::note_process();
     exec::init();
-    // Now: nginx's own environment, when it has read its configuration, is empty.
+    // Now, because nginx's environment is empty once it has read its configuration.
     device::init();
     hasten_telemetry::init("tls");
     INTERPOSER.start();
 }
 
-/// Which process this is, of those that forked from each other.
+/// Identifies this process among those that forked from each other.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Relaxed)
 }
 
-/// What is loaded next may come for handshakes that are suspended now, by ways that are not known yet.
+/// A library that is loaded next may reach suspended handshakes in ways that are not known yet.
 fn before_load() {
     blocking::before_blocking();
 }
 
-/// The program restricts its own system calls, and knows nothing of ours: from now on there are none, and handshakes are OpenSSL's.
+/// The program restricts its own system calls, unaware of ours: from now on none are made, and handshakes are left to
+/// OpenSSL.
 fn before_sandbox() {
     blocking::before_blocking();
     suspension::end(Doubt::Sandbox);
@@ -67,7 +68,7 @@ extern "C" fn in_parent() {
     forks::release();
 }
 
-/// The pools wipe themselves in a child (MADV_WIPEONFORK). Handshakes of other threads are not its business.
+/// The pools wipe themselves in a child (MADV_WIPEONFORK). Handshakes of other threads do not concern it.
 extern "C" fn in_child() {
     forks::release();
     fds::note_process();
@@ -78,7 +79,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Whether this OpenSSL is one whose handshakes can be driven. Nothing of it is initialised by looking.
+/// Whether handshakes of this OpenSSL can be driven. Checking does not initialise any part of it.
 fn is_fit() -> bool {
     let found = hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found());
     if !(found && openssl::all_found() && openssl::release::detect()) {
@@ -92,7 +93,8 @@ fn is_fit() -> bool {
     true
 }
 
-/// Whether a handshake that is suspended now is met through the hooks only, and its thread blocks in sight.
+/// Whether a handshake suspended now is reached only through the hooks, and its thread blocks only in functions that
+/// are seen.
 pub(crate) fn is_sound() -> bool {
     INTERPOSER.is_sound() && INTERPOSER.sees_waits()
 }
@@ -104,7 +106,7 @@ const UNFIT: u8 = 2;
 /// Whether handshakes can be driven in this process.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Prepares for the first handshake, when the program has initialised OpenSSL as it wants it.
+/// Prepares for the first handshake, after the program has initialised OpenSSL to its liking.
 #[inline]
 pub(crate) fn is_ready() -> bool {
     match STATE.load(Relaxed) {
@@ -131,14 +133,14 @@ fn prepare() -> bool {
             hasten_telemetry::page()
                 .set_note("OpenSSL's own provider does not do the handshakes: they are left to it");
         }
-        // Unless the program has restricted itself meanwhile.
+        // Unless the program has meanwhile restricted itself.
         let _ = STATE.compare_exchange(UNKNOWN, if ready { READY } else { UNFIT }, Relaxed, Relaxed);
     });
     STATE.load(Relaxed) == READY
 }
 
-/// OpenSSL was given another provider or other properties while the program runs. If that concerns handshakes, they are
-/// OpenSSL's from now on.
+/// The program gave OpenSSL another provider or other properties at run time. If that concerns handshakes, they are
+/// left to OpenSSL from now on.
 pub(crate) fn reconfigured() {
     if STATE.load(Relaxed) == READY && !is_openssls_own() {
         STATE.store(UNFIT, Relaxed);
@@ -147,7 +149,7 @@ pub(crate) fn reconfigured() {
     }
 }
 
-/// Whether handshakes without us would be OpenSSL's own providers', with its own random numbers.
+/// Whether handshakes without us would be done by OpenSSL's own providers, with its own random numbers.
 fn is_openssls_own() -> bool {
     providers::are_default() && random::is_openssls()
 }

@@ -1,8 +1,7 @@
-//! What is about to block: functions in which a thread waits, or from which it does not return.
+//! Functions that are about to block: those in which a thread waits, or from which it does not return.
 //!
-//! Each runs after a look at whether this wait may last, and if so, after what
-//! is suspended has been called in (`loans.rs`). Locks are in `locks.rs`, waits
-//! that report connections in `epoll.rs` and `loans.rs`.
+//! Before each runs, it is checked whether the wait may last, and if so, suspended handshakes are called in
+//! (`loans.rs`). Locks are in `locks.rs`, waits that report connections in `epoll.rs` and `loans.rs`.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr::null_mut;
@@ -28,24 +27,24 @@ pub(crate) extern "C" fn before_blocking() {
     }
 }
 
-/// A call that blocks if its descriptor does.
+/// Before a call that blocks if its descriptor does.
 pub(crate) extern "C" fn before_connecting(fd: c_int) {
     if kernel::is_non_blocking(fd) == Some(false) {
         before_blocking();
     }
 }
 
-/// A read of a stream blocks inside the C library, out of sight.
+/// Before reading a stream, which blocks inside the C library, out of sight.
 #[cold]
 fn before_stream(stream: *mut FILE) {
     if stream.is_null() || !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
     }
-    // SAFETY: the program's stream, of which the number is read; errno is this thread's.
+    // SAFETY: the program's stream, whose descriptor is read; errno is this thread's.
     unsafe {
         let errno = *libc::__errno_location();
         let fd = libc::fileno(stream);
-        // A stream in memory has no descriptor.
+        // A memory stream has no descriptor.
         if is_locked(stream) || (fd >= 0 && !kernel::is_file(fd)) {
             before_blocking();
         }
@@ -53,7 +52,7 @@ fn before_stream(stream: *mut FILE) {
     }
 }
 
-/// So does a write.
+/// Before writing to a stream, which blocks there too.
 extern "C" fn before_print(stream: *mut FILE) {
     print(stream, 0);
 }
@@ -74,7 +73,7 @@ fn print(stream: *mut FILE, len: usize) {
     }
 }
 
-/// Whether another thread has the lock of a stream.
+/// Whether another thread holds the lock of a stream.
 fn is_locked(stream: *mut FILE) -> bool {
     // SAFETY: the program's stream.
     unsafe {
@@ -109,7 +108,7 @@ extern "C" fn before_standard_error() {
     before_print(unsafe { stderr });
 }
 
-/// One stream, or all that there are.
+/// Before flushing one stream, or all streams.
 extern "C" fn before_flushing(stream: *mut FILE) {
     match stream.is_null() {
         true => before_blocking(),
@@ -117,7 +116,7 @@ extern "C" fn before_flushing(stream: *mut FILE) {
     }
 }
 
-/// Its descriptor is closed with a stream.
+/// Before closing a stream, and its descriptor with it.
 extern "C" fn before_closing_a_stream(stream: *mut FILE) {
     if !stream.is_null() {
         before_print(stream);
@@ -128,14 +127,14 @@ extern "C" fn before_closing_a_stream(stream: *mut FILE) {
     }
 }
 
-/// The stream comes second.
+/// The stream is the second argument.
 extern "C" fn before_printing_to(_: *mut c_void, stream: *mut FILE) {
     before_print(stream);
 }
 
-/// Behind a text.
+/// The stream is the second argument, after the text.
 extern "C" fn before_printing_text(text: *const c_char, stream: *mut FILE) {
-    // SAFETY: the program's text, which is read no further than to its end.
+    // SAFETY: the program's text, which is not read past its end.
     print(stream, if text.is_null() { 0 } else { unsafe { libc::strnlen(text, ATOMIC + 1) } });
 }
 
@@ -144,12 +143,12 @@ extern "C" fn before_printing_line(text: *const c_char) {
     before_printing_text(text, unsafe { stdout });
 }
 
-/// Fourth.
+/// The stream is the fourth argument.
 extern "C" fn before_printing_block(_: *mut c_void, size: usize, count: usize, stream: *mut FILE) {
     print(stream, size.saturating_mul(count));
 }
 
-/// One character; most of them are in the stream's buffer.
+/// Before reading one character; most are already in the stream's buffer.
 extern "C" fn before_character(stream: *mut FILE) {
     /// The beginning of glibc's FILE, which is part of its ABI.
     #[repr(C)]
@@ -169,22 +168,22 @@ extern "C" fn before_scanning(stream: *mut FILE) {
     before_stream(stream);
 }
 
-/// The stream comes third.
+/// The stream is the third argument.
 extern "C" fn before_line(_: *mut c_void, _: usize, stream: *mut FILE) {
     before_stream(stream);
 }
 
-/// The stream comes fourth.
+/// The stream is the fourth argument.
 extern "C" fn before_block(_: *mut c_void, _: usize, _: usize, stream: *mut FILE) {
     before_stream(stream);
 }
 
-/// The stream comes fifth.
+/// The stream is the fifth argument.
 extern "C" fn before_checked_block(_: *mut c_void, _: usize, _: usize, _: usize, stream: *mut FILE) {
     before_stream(stream);
 }
 
-/// A lock on a file that somebody else may hold, or another mode of a connection.
+/// Before waiting for a file lock that another process may hold, or changing the mode of a connection.
 extern "C" fn before_control(fd: c_int, command: c_int) {
     match command {
         libc::F_SETLKW | libc::F_OFD_SETLKW => before_blocking(),
@@ -193,17 +192,17 @@ extern "C" fn before_control(fd: c_int, command: c_int) {
     }
 }
 
-/// For a child; its options come second.
+/// Before waiting for a child; the options are the second argument.
 extern "C" fn before_waiting_with(_: *mut c_int, options: c_int) {
     wait_for_child(options);
 }
 
-/// Third.
+/// The options are the third argument.
 extern "C" fn before_waiting_for(_: libc::pid_t, _: *mut c_int, options: c_int) {
     wait_for_child(options);
 }
 
-/// Fourth.
+/// The options are the fourth argument.
 extern "C" fn before_waiting_for_any(_: c_int, _: libc::id_t, _: *mut c_void, options: c_int) {
     wait_for_child(options);
 }
@@ -214,7 +213,7 @@ fn wait_for_child(options: c_int) {
     }
 }
 
-/// A FIFO has no other end yet, perhaps.
+/// Before opening a file: a FIFO may not have its other end yet.
 extern "C" fn before_opening(path: *const c_char, flags: c_int) {
     open_at(libc::AT_FDCWD, path, flags);
 }
@@ -240,9 +239,9 @@ fn open_at(directory: c_int, path: *const c_char, flags: c_int) {
     }
 }
 
-/// What runs once, in another thread at this moment perhaps.
+/// Before an initialisation that runs once, perhaps in another thread right now.
 extern "C" fn before_once(control: *const AtomicI32) {
-    /// glibc's: 0 not begun, 1 under way, 2 done; above that the number of forks.
+    /// glibc's encoding: 0 not begun, 1 in progress, 2 done; the bits above hold the number of forks.
     const UNDER_WAY: i32 = 1;
     // SAFETY: null, or the program's variable.
     if unsafe { control.as_ref() }.is_some_and(|state| state.load(Acquire) & 3 == UNDER_WAY) {
@@ -250,7 +249,7 @@ extern "C" fn before_once(control: *const AtomicI32) {
     }
 }
 
-/// A system call made by hand. Few of them do not block, and few programs make any.
+/// Before a direct system call. Few of these never block, and few programs make any.
 pub(crate) fn before_system_call(number: c_long, second: c_long) {
     if SUSPENDED.load(Relaxed) == 0 {
         return;
@@ -280,7 +279,7 @@ pub(crate) fn before_system_call(number: c_long, second: c_long) {
     }
 }
 
-/// Some request to a driver; that of a socket is asked what lies unread.
+/// Before a request to a driver; one to a socket may ask how much unread data it has.
 extern "C" fn before_request(fd: c_int, request: c_ulong) {
     if request == libc::FIONREAD {
         fdcalls::looks_at(fd);
@@ -290,7 +289,7 @@ extern "C" fn before_request(fd: c_int, request: c_ulong) {
     }
 }
 
-/// Reads that may only look; the flags come fourth.
+/// Before a read that may only peek; the flags are the fourth argument.
 extern "C" fn before_receiving_from(fd: c_int, _: *mut c_void, _: usize, flags: c_int) {
     if flags & libc::MSG_PEEK != 0 {
         fdcalls::looks_at(fd);
@@ -300,12 +299,12 @@ extern "C" fn before_receiving_from(fd: c_int, _: *mut c_void, _: usize, flags: 
     }
 }
 
-/// Third.
+/// The flags are the third argument.
 extern "C" fn before_receiving_message(fd: c_int, _: *mut c_void, flags: c_int) {
     before_receiving_from(fd, null_mut(), 0, flags);
 }
 
-/// Whether sockets of this process may wait at their end until their peers have everything.
+/// Whether closing a socket of this process may wait until its peer has received everything.
 static LINGERS: AtomicBool = AtomicBool::new(false);
 
 type SetOption = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, socklen_t) -> c_int;
@@ -324,7 +323,7 @@ pub(crate) unsafe fn set_option(
     // SAFETY: the program's call.
     let result = unsafe { original(fd, level, name, value, len) };
     if result == 0 && level == libc::SOL_SOCKET && name == libc::SO_LINGER {
-        // SAFETY: the kernel could read it, and takes no shorter one.
+        // SAFETY: the kernel could read it, and rejects shorter values.
         let set = unsafe { value.cast::<libc::linger>().read_unaligned() };
         if set.l_onoff != 0 && set.l_linger != 0 {
             LINGERS.store(true, Relaxed);
@@ -333,7 +332,7 @@ pub(crate) unsafe fn set_option(
     result
 }
 
-/// A socket that lingers blocks where it is closed, whatever its flags say.
+/// Before closing a descriptor: a lingering socket blocks then, whatever its flags say.
 pub(crate) fn before_lingering(fd: c_int) {
     if !LINGERS.load(Relaxed) || !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
@@ -343,7 +342,7 @@ pub(crate) fn before_lingering(fd: c_int) {
     }
 }
 
-/// Descriptors are closed by their numbers: what is suspended on one of them is called in.
+/// Before closing descriptors by number: calls in handshakes suspended on them.
 extern "C" fn before_closing_range(first: c_uint, last: c_uint, flags: c_uint) {
     const CLOEXEC: c_uint = 4;
     if flags & CLOEXEC == 0 {
@@ -363,7 +362,7 @@ fn call_in_range(first: c_uint, last: c_uint) {
     }
 }
 
-/// A signal that may be meant for this process, and stop or end it.
+/// Before sending a signal that may be meant for this process, and stop or end it.
 extern "C" fn before_killing(process: libc::pid_t, signal: c_int) {
     // SAFETY: no argument; cannot fail.
     if signal != 0 && (process <= 0 || process == unsafe { libc::getpid() }) {
@@ -371,7 +370,7 @@ extern "C" fn before_killing(process: libc::pid_t, signal: c_int) {
     }
 }
 
-/// Something is done to a connection by its descriptor: it is asked what lies unread, perhaps, or shut down.
+/// Before an operation on a connection by its descriptor, such as shutting it down or asking for its unread data.
 extern "C" fn before_asking(fd: c_int) {
     fds::next_moment();
     if Runtime::existing().is_none_or(|runtime| !runtime.is_inside()) {
@@ -379,7 +378,7 @@ extern "C" fn before_asking(fd: c_int) {
     }
 }
 
-/// Reads that may block do not if there is something to read.
+/// Before a read that may block; it does not if there is data.
 pub(crate) extern "C" fn before_reading(fd: c_int) {
     if !Runtime::existing().is_some_and(Runtime::has_suspended) {
         return;
@@ -389,10 +388,10 @@ pub(crate) extern "C" fn before_reading(fd: c_int) {
     }
 }
 
-/// What a pipe or a socket takes that can be written at all.
+/// The number of bytes that a pipe or socket takes if it is writable at all.
 const ATOMIC: usize = libc::PIPE_BUF;
 
-/// Writes that would block, or by which the program goes ahead of libssl.
+/// Before a write that may block, or by which the program gets ahead of libssl.
 fn before_output(fd: c_int, len: usize) {
     let Some(runtime) = Runtime::existing().filter(|runtime| !runtime.is_inside()) else { return };
     loans::release_descriptor(fd);
@@ -401,7 +400,7 @@ fn before_output(fd: c_int, len: usize) {
     }
 }
 
-/// Whether a write of so many bytes may wait for a reader.
+/// Whether a write of `len` bytes may wait for a reader.
 fn blocks_output(fd: c_int, len: usize) -> bool {
     fd >= 0
         && !fds::is_still_non_blocking(fd)
@@ -412,12 +411,12 @@ extern "C" fn before_writing(fd: c_int, _: *const c_void, len: usize) {
     before_output(fd, len);
 }
 
-/// As long as it may be: what the program points to is for the kernel to read, which says so where it cannot.
+/// Assumes the greatest length: only the kernel can safely read what the program points to.
 extern "C" fn before_writing_anything(fd: c_int) {
     before_output(fd, usize::MAX);
 }
 
-/// From one descriptor to another, by their places.
+/// From one descriptor to another; each is followed by its offset.
 extern "C" fn before_splicing(from: c_int, _: *mut c_void, to: c_int) {
     before_reading(from);
     before_writing_anything(to);
@@ -428,8 +427,8 @@ extern "C" fn before_teeing(from: c_int, to: c_int) {
     before_writing_anything(to);
 }
 
-/// A function of libssl that changes an SSL in a way that does not wait: its handshake goes on to its next need of the
-/// network first, where it would be without us.
+/// Before a function of libssl that changes an SSL without waiting: the handshake first runs on until it next needs the
+/// network, where it would be without us.
 extern "C" fn before_touching(ssl: *mut Ssl) {
     // SAFETY: the program's SSL.
     let Some(handshake) = (unsafe { crate::handshake::suspended(ssl) }) else { return };
@@ -446,7 +445,7 @@ extern "C" fn before_touching(ssl: *mut Ssl) {
 mod table {
     use super::*;
 
-    /// For functions that are always looked at.
+    /// The counter for functions that are always observed.
     static ALWAYS: AtomicU32 = AtomicU32::new(1);
 
     macro_rules! table {

@@ -1,6 +1,5 @@
-//! The event loop is the clock of batching: when the server waits for
-//! events, queued operations run, and handshakes that can go on are
-//! reported as readable. No timer, no thread, no extra descriptor.
+//! The event loop is the clock of batching: when the server waits for events, queued operations run, and handshakes
+//! that can go on are reported as readable. This needs no timer, thread or extra descriptor.
 
 use core::ffi::c_int;
 use core::ptr::null_mut;
@@ -32,7 +31,7 @@ pub(crate) unsafe fn control(
     event: *mut epoll_event,
 ) -> c_int {
     call_in_before(epfd, op, fd);
-    // Another thread may have the event, and go on with the handshake, before the call is back.
+    // Another thread may receive the event, and continue the handshake, before the call returns.
     let before = (op == libc::EPOLL_CTL_ADD).then(|| fds::learn_new_socket(fd));
     let change = fds::changing(fd);
     // SAFETY: the server's call.
@@ -41,7 +40,7 @@ pub(crate) unsafe fn control(
         take_back(fd, before, change);
         return result;
     }
-    // The kernel does not look at the event when it deletes, and has read it otherwise.
+    // For a deletion the kernel does not look at the event; otherwise it has read it.
     let event = if op == libc::EPOLL_CTL_DEL { null_mut() } else { event };
     // SAFETY: null, or valid because the kernel could read it.
     if change.succeeded(epfd, op, unsafe { event.as_ref().copied() }) {
@@ -51,11 +50,11 @@ pub(crate) unsafe fn control(
     result
 }
 
-/// What is suspended on a descriptor that leaves its epoll instance is called in.
+/// Calls in a handshake suspended on a descriptor that leaves its epoll instance.
 fn call_in_before(epfd: c_int, op: c_int, fd: c_int) {
     match op {
         libc::EPOLL_CTL_DEL => loans::release_descriptor(fd),
-        // A server that registers late has begun the handshake before that.
+        // A server that registers late started the handshake before registering.
         libc::EPOLL_CTL_ADD if fds::registration(fd).is_some_and(|known| known.epfd != epfd) => {
             loans::move_descriptor(fd);
         }
@@ -63,7 +62,7 @@ fn call_in_before(epfd: c_int, op: c_int, fd: c_int) {
     }
 }
 
-/// The kernel has refused: everything is as it was.
+/// The kernel refused the call: restores the previous state.
 fn take_back(fd: c_int, before: Option<(u64, u64)>, change: Change) {
     if let Some(before) = before {
         fds::restore_socket(fd, before);
@@ -73,7 +72,7 @@ fn take_back(fd: c_int, before: Option<(u64, u64)>, change: Change) {
     }
 }
 
-/// Learns from a registration that was successful how this server registers.
+/// Learns from a successful registration how this server registers.
 fn note_registration(op: c_int, fd: c_int) {
     let is_one_shot = fds::registration(fd).is_some_and(|registration| registration.one_shot());
     if is_one_shot {
@@ -131,7 +130,7 @@ fn turn(
         return wait(timeout);
     };
     if runtime.is_inside() || max <= 0 {
-        // A callback with an event loop of its own, or a call that fails anyway.
+        // A callback with an event loop of its own, or a call that will fail anyway.
         return wait(timeout);
     }
     runtime.heed_others();
@@ -146,8 +145,8 @@ fn turn(
     count
 }
 
-/// With handshakes suspended: resumed ones first, then what the network has,
-/// then (nothing else being there to do) the operations that wait for company.
+/// The next events while handshakes are suspended: resumed handshakes first, then network events, and if there are
+/// neither, queued operations run as a partial batch.
 fn next_events(
     runtime: &Runtime,
     epfd: c_int,
@@ -168,8 +167,8 @@ fn next_events(
         return fresh;
     }
     let ready = report(runtime, epfd, Events::new(events, fresh, max), Report::Again);
-    // A server that does not want to sleep has work of its own (HAProxy's run
-    // queue), which may bring more operations just as events may.
+    // A server that does not want to sleep has work of its own (HAProxy's run queue), which may bring more operations,
+    // just as events may.
     if ready > 0 || timeout == 0 {
         runtime.batch.run_overdue(runtime.turn.number.get());
         call_in_overdue(runtime);
@@ -183,9 +182,9 @@ fn next_events(
     }
 }
 
-/// A loop that always has something else to do may have left a handshake alone.
+/// Calls in handshakes left alone by a loop that always has something else to do.
 fn call_in_overdue(runtime: &Runtime) {
-    /// Turns between two looks, of which each takes many times as long as a look.
+    /// Turns between two checks; a turn takes many times as long as a check.
     const LOOK_EVERY: u32 = 16;
     if !runtime.turn.number.get().is_multiple_of(LOOK_EVERY) {
         return;
@@ -200,8 +199,8 @@ fn call_in_overdue(runtime: &Runtime) {
     });
 }
 
-/// The thread would sleep now. Whatever is suspended and not reportable here, or was reported and left alone, is
-/// called in; what ends by that is reported.
+/// The thread is about to sleep. Calls in every suspended handshake that cannot be reported here, or was reported and
+/// left alone, and reports those that end.
 #[cold]
 fn before_sleep(
     runtime: &Runtime,
@@ -227,7 +226,7 @@ fn before_sleep(
     }
 }
 
-/// Reports an epoll instance that is registered with this one, if a handshake can go on there.
+/// Reports an epoll instance registered with this one if a handshake can go on there.
 fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: c_int) -> c_int {
     let mut found = None;
     runtime.ready.retain(|handshake| {
@@ -246,13 +245,13 @@ fn report_nested(runtime: &Runtime, epfd: c_int, events: *mut epoll_event, max: 
     1
 }
 
-/// Makes the kernel tell an edge again, for a connection on which something may lie unread.
+/// Makes the kernel report an edge again, for a connection that may have unread data.
 pub(crate) fn rearm(fd: c_int) {
     fds::rearm(fd, |registration| {
-        // One that reports once is armed by its server alone.
+        // A one-shot registration is armed only by its server.
         if registration.edge_triggered() && !registration.one_shot() && fds::is_same_socket(fd) {
             let mut event = epoll_event { events: registration.events, u64: registration.cookie };
-            // SAFETY: what the server has registered, once more; errno is this thread's.
+            // SAFETY: repeats the server's own registration; errno is this thread's.
             unsafe {
                 let errno = *libc::__errno_location();
                 original::epoll_ctl.get()(registration.epfd, libc::EPOLL_CTL_MOD, fd, &raw mut event);
@@ -262,9 +261,8 @@ pub(crate) fn rearm(fd: c_int) {
     });
 }
 
-/// Waits for a device and for the network, whichever comes first. The kernel
-/// does not wait for the device, so that is looked at after every
-/// millisecond; it has an end by its time limit.
+/// Waits for a device or the network, whichever comes first. The kernel cannot wait for the device, so the device is
+/// polled every millisecond, up to its time limit.
 #[cold]
 fn attend(
     runtime: &Runtime,
@@ -300,9 +298,8 @@ fn attend(
     }
 }
 
-/// Which handshakes that can go on are reported: those the server was not told
-/// of, instead of what the network has; and beside that those it was told of
-/// but has left alone so far.
+/// Which of the handshakes that can go on are reported: those not yet reported, instead of network events; or, next to
+/// network events, those that were reported but have been left alone so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Report {
     First,
@@ -312,7 +309,7 @@ enum Report {
 /// The caller's array.
 struct Events {
     list: *mut epoll_event,
-    /// How many of them the kernel has written.
+    /// How many entries the kernel has written.
     fresh: c_int,
     len: c_int,
     max: c_int,
@@ -327,8 +324,8 @@ impl Events {
         self.len == self.max
     }
 
-    /// Adds an event to an array that is not full. The kernel never reports a registration twice in one call: a server that frees
-    /// a connection at its first event must not meet it again.
+    /// Adds an event to an array that is not full. The kernel never reports a registration twice in one call: a server
+    /// that frees a connection at its first event must not see it again.
     fn add(&mut self, event: epoll_event) {
         for at in 0..self.fresh as usize {
             // SAFETY: `fresh` entries are written. They are packed, hence unaligned.
@@ -347,9 +344,8 @@ impl Events {
     }
 }
 
-/// Adds readiness for handshakes that can go on, as the kernel would: once
-/// per change if edge-triggered, until the server goes on with them if not.
-/// How many events the server gets then.
+/// Adds readiness for handshakes that can go on, as the kernel would: once per change if edge-triggered, otherwise
+/// until the server continues them. Returns how many events the server gets.
 fn report(runtime: &Runtime, epfd: c_int, mut events: Events, which: Report) -> c_int {
     let mut count = 0_u32;
     runtime.ready.retain(|handshake| {
@@ -359,7 +355,8 @@ fn report(runtime: &Runtime, epfd: c_int, mut events: Events, which: Report) -> 
         if events.is_full() || handshake.reported.get() == (which == Report::First) {
             return true;
         }
-        // One that reports once is called in: only the kernel disarms it.
+        // A one-shot registration is reported only if a result is owed, since only the kernel can disarm it; other
+        // handshakes are called in.
         let may_report = |known: &Registration| !known.one_shot() || handshake.is_owed();
         let Some(registration) = fds::settled_registration(handshake.fd.get()).filter(may_report) else {
             return true;
@@ -371,7 +368,8 @@ fn report(runtime: &Runtime, epfd: c_int, mut events: Events, which: Report) -> 
         if registration.epfd != epfd || wanted == 0 {
             return true;
         }
-        // HAProxy has many ready that it has not registered, in each turn: the kernel is asked of those alone that are told of.
+        // In each turn HAProxy has many ready handshakes that it has not registered: ask the kernel only about those to
+        // be reported.
         if !handshake.is_connected() {
             return false;
         }

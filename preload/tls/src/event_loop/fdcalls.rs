@@ -1,4 +1,4 @@
-//! Calls that make, use and close descriptors.
+//! Calls that create, use and close descriptors.
 
 use core::ffi::{c_int, c_void};
 
@@ -50,7 +50,7 @@ pub(crate) unsafe fn accept(
     connection
 }
 
-/// A listener that blocks, in a thread with suspended handshakes.
+/// Before a thread with suspended handshakes accepts on a listener that may block.
 #[inline]
 fn before_accepting(fd: c_int) {
     if SUSPENDED.load(Relaxed) > 0 {
@@ -121,7 +121,7 @@ pub(crate) unsafe fn dup3(
     replaced(old, result)
 }
 
-/// `new` was closed, if it was open, and is a copy of `old` now.
+/// Notes that `new` was closed, if it was open, and is now a copy of `old`.
 fn replaced(old: c_int, new: c_int) -> c_int {
     if old != new {
         fds::closed(new);
@@ -142,8 +142,8 @@ pub(crate) unsafe fn read(original: Read, fd: c_int, data: *mut c_void, len: usi
     unsafe { original(fd, data, len) }
 }
 
-/// A server that looks whether there is something to read takes a connection that was reported, and has nothing, for one whose
-/// peer is gone.
+/// Notes a server that checks whether there is something to read: if a connection is reported but has no data, such a
+/// server takes its peer for gone.
 pub(crate) fn looks_at(fd: c_int) {
     if suspension::is_watching()
         && fds::is_shaking(fd)
@@ -153,7 +153,7 @@ pub(crate) fn looks_at(fd: c_int) {
     }
 }
 
-/// Whether a read is to find nothing: it is that of a handshake that is called in.
+/// Whether a read must find nothing, because it belongs to a handshake being called in.
 #[cold]
 fn is_held_back(fd: c_int) -> bool {
     let Some(runtime) = Runtime::existing() else { return false };
@@ -161,7 +161,7 @@ fn is_held_back(fd: c_int) -> bool {
         return runtime.running().is_some_and(|handshake| handshake.fd.get() == fd);
     }
     if !runtime.is_inside() {
-        // A server that reads what libssl should read waits for the client to go on.
+        // A server that itself reads what libssl should read waits for the client to go on.
         loans::release_descriptor(fd);
         blocking::before_reading(fd);
     }

@@ -1,24 +1,19 @@
-//! What is known of each file descriptor: accepted here? non-blocking?
-//! registered with which epoll instance, for what, with which cookie?
+//! What is known of each file descriptor: whether it was accepted here, whether it is non-blocking, and how it is
+//! registered: with which epoll instance, for which events, with which cookie.
 //!
-//! The kernel keeps all this but does not tell, and a resumed handshake
-//! must be reported under the server's own cookie. One entry per
-//! descriptor, 80 bytes each.
+//! The kernel knows all this but does not reveal it, and a resumed handshake must be reported under the server's own
+//! cookie. One entry per descriptor, 80 bytes each.
 //!
-//! A descriptor can be closed, and its number used again, in ways that are
-//! not seen (io_uring, close_range, a system call made by hand). So a
-//! registration counts only for the socket that was registered, which the
-//! kernel tells by a number that it never gives twice. And a vfork child,
-//! which closes descriptors of its own while it has our memory, is not heard.
+//! A descriptor can be closed, and its number reused, in ways that go unseen (io_uring, close_range, a direct system
+//! call). So a registration counts only for the socket that was registered, identified by a number that the kernel
+//! never reuses. Calls of a vfork child, which closes descriptors of its own while sharing our memory, are ignored.
 //!
-//! A connection may go from thread to thread while the `epoll_ctl` that began
-//! its journey has not come back to where it is noted. So calls are numbered
-//! when they begin, and what is noted is that of the one that began last; one
-//! that is late has nothing to say any more, least of all of the next
-//! connection that has the number.
+//! A connection may move from thread to thread before the `epoll_ctl` that registered it has returned to where it is
+//! noted. So calls are numbered when they begin, and the record keeps the result of the one that began last; a late one
+//! has no effect any more, least of all on the next connection with the same number.
 //!
-//! What the kernel has said of a socket holds for a moment: until a thread of
-//! this process waits, or uses a function that may change it.
+//! The kernel's answers about a socket hold for one moment: until a thread of this process waits, or uses a function
+//! that may change them.
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -34,17 +29,17 @@ const CAPACITY: usize = 1 << 20;
 /// The process whose descriptors these are.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// Entries are made by the thousand, where descriptors are: what a process does not use costs it neither memory nor
-/// addresses, of which it may have few (`ulimit -v`, `mlockall`).
+/// Entries are allocated by the thousand, only where there are descriptors: unused ones cost a process neither memory
+/// nor address space, which may be limited (`ulimit -v`, `mlockall`).
 const CHUNK: usize = 1 << 10;
 static CHUNKS: [AtomicPtr<Entry>; CAPACITY / CHUNK] =
     [const { AtomicPtr::new(null_mut()) }; CAPACITY / CHUNK];
 static SILENT: AtomicBool = AtomicBool::new(false);
 
-/// The present moment; descriptors of which nothing was asked have moment 0.
+/// The current moment; descriptors the kernel was never asked about have moment 0.
 static MOMENT: Moment = Moment(AtomicU64::new(1));
 
-/// Every thread writes it in each turn of its loop: not beside what all of them read.
+/// Every thread writes it in each turn of its loop, so it does not share a cache line with data that all of them read.
 #[repr(align(64))]
 struct Moment(AtomicU64);
 
@@ -58,38 +53,39 @@ struct Entry {
     state: AtomicU64,
     /// epoll_event.data
     cookie: AtomicU64,
-    /// Calls of epoll_ctl for it that have begun, and connections that have; and the latest of them that is noted.
+    /// The number of epoll_ctl calls and connections begun for it, and the latest of them that has been noted.
     begun: AtomicU64,
     noted: AtomicU64,
-    /// The thread that reads or writes what belongs together: registration, cookie, and the two above.
+    /// The thread that reads or writes the fields that belong together: registration, cookie, and the two above.
     holder: AtomicUsize,
-    /// Of an epoll instance: the one thread that waits on it, or SHARED.
+    /// For an epoll instance: the one thread that waits on it, or SHARED.
     waiter: AtomicU64,
-    /// Counts the connections that had this number.
+    /// Counts the connections that have had this number.
     generation: AtomicU64,
-    /// The socket that is registered, by the kernel's number; 0: not known.
+    /// The registered socket, by the kernel's number; 0 if unknown.
     socket: AtomicU64,
-    /// The moment at which the kernel said that this is what the number stands for.
+    /// The moment at which the kernel confirmed that the number stands for that socket.
     same: AtomicU64,
-    /// The moment at which the kernel said that it does not block.
+    /// The moment at which the kernel said that it is non-blocking.
     non_blocking: AtomicU64,
 }
 
-/// Waited on by two threads, an epoll instance belongs to neither: which of
-/// them would get a resumed handshake is anybody's guess.
+/// An epoll instance that two threads wait on belongs to neither: there is no telling which of them would get a resumed
+/// handshake.
 const SHARED: u64 = u64::MAX;
 
 const ACCEPTED: u64 = 1 << 63;
 /// A handshake on it is suspended.
 const SUSPENDED: u64 = 1 << 62;
-/// An edge has to be told again, which could not be done while it was changing, or before it was registered.
+/// An edge must be reported again, which was not possible while the registration was changing or before there was one.
 const UNTOLD: u64 = 1 << 61;
-/// A handshake on it waits for its client, in a program that is watched.
+/// A handshake on it waits for its client, in a program being watched.
 const SHAKING: u64 = 1 << 60;
-/// Threads in a call of epoll_ctl for it: what is registered may be new already, and bring events to other threads.
+/// Number of threads in a call of epoll_ctl for it: the new registration may already be in effect, and bring events to
+/// other threads.
 const ONE_CHANGING: u64 = 1 << 56;
 const CHANGING: u64 = 15 * ONE_CHANGING;
-/// What is true of the descriptor with whichever epoll instance.
+/// The flags that hold for the descriptor whatever its epoll instance.
 const KEPT: u64 = ACCEPTED | SUSPENDED | SHAKING | CHANGING;
 const EPFD_SHIFT: u32 = 32;
 const EPFD_MASK: u64 = (1 << 24) - 1;
@@ -104,24 +100,24 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Reported once per change rather than while it lasts.
+    /// Whether it is reported once per change rather than for as long as it is ready.
     pub(crate) fn edge_triggered(&self) -> bool {
         self.events & libc::EPOLLET as u32 != 0
     }
 
-    /// Disarmed by the kernel after one report; not imitated here.
+    /// Whether the kernel disarms it after one report; this is not imitated here.
     pub(crate) fn one_shot(&self) -> bool {
         self.events & libc::EPOLLONESHOT as u32 != 0
     }
 }
 
-/// What was asked of the kernel has to be asked again. This is called when a handshake is suspended and none was before, and
-/// from then on for everything that may change an answer.
+/// Begins a new moment: the kernel has to be asked again. Called when the first handshake is suspended, and from then
+/// on for everything that may change an answer.
 pub(crate) fn next_moment() {
     MOMENT.0.fetch_add(1, Relaxed);
 }
 
-/// A connection was accepted under this number: all that was known is stale.
+/// A connection was accepted under this number: everything known about it is stale.
 pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
     if let Some(entry) = made(fd) {
         entry.waiter.store(0, Relaxed);
@@ -132,10 +128,10 @@ pub(crate) fn accepted(fd: c_int, non_blocking: bool) {
     }
 }
 
-/// The number is free, or stands for something new; what it stood for must not be reported any more.
+/// The number is free, or stands for something new; its former socket must not be reported any more.
 pub(crate) fn closed(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
-    // Most descriptors are files nobody asked about: do not dirty their pages.
+    // Most descriptors are files that were never looked up: do not dirty their pages.
     if entry.state.load(Relaxed) | entry.waiter.load(Relaxed) == 0 || is_vfork_child() {
         return;
     }
@@ -170,18 +166,18 @@ pub(crate) fn is_shared(epfd: c_int) -> bool {
     entry(epfd).is_none_or(|entry| matches!(entry.waiter.load(Relaxed), 0 | SHARED))
 }
 
-/// A call of `epoll_ctl`, from before it until its outcome is noted.
+/// A call of `epoll_ctl`, from before it starts until its outcome is noted.
 #[derive(Debug)]
 #[must_use = "the descriptor is changing until the call is noted"]
 pub(crate) struct Change {
     fd: c_int,
-    /// 0: there is no entry.
+    /// 0 if there is no entry.
     number: u64,
-    /// More threads change it than are counted.
+    /// Whether it is among the calls counted in the state; there may be more threads than the counter holds.
     is_counted: bool,
 }
 
-/// Before an `epoll_ctl`.
+/// Call before an `epoll_ctl`.
 pub(crate) fn changing(fd: c_int) -> Change {
     let Some(entry) = made(fd) else { return Change { fd, number: 0, is_counted: false } };
     let _held = entry.hold();
@@ -193,13 +189,13 @@ pub(crate) fn changing(fd: c_int) -> Change {
 }
 
 impl Change {
-    /// It has failed. Whether an edge is to be told again.
+    /// The call failed. Returns whether an edge must be reported again.
     #[cold]
     pub(crate) fn failed(self) -> bool {
         self.noted(None)
     }
 
-    /// It was successful. Whether an edge is to be told again.
+    /// The call succeeded. Returns whether an edge must be reported again.
     pub(crate) fn succeeded(self, epfd: c_int, operation: c_int, event: Option<epoll_event>) -> bool {
         let registered = match event {
             Some(event) if operation != libc::EPOLL_CTL_DEL => {
@@ -211,7 +207,7 @@ impl Change {
         self.noted(Some(registered))
     }
 
-    /// With what is registered now, and its cookie.
+    /// Notes the outcome: the current registration and its cookie.
     fn noted(self, registered: Option<(u64, u64)>) -> bool {
         let Some(entry) = entry(self.fd).filter(|_| self.number != 0) else { return false };
         let _held = entry.hold();
@@ -227,7 +223,7 @@ impl Change {
             });
             if self.is_counted && state & CHANGING != 0 { state - ONE_CHANGING } else { state }
         };
-        // Whether a handshake is suspended changes on other threads.
+        // Other threads change whether a handshake is suspended.
         let is_due = |state: u64| state & UNTOLD != 0 && !is_unsettled(state);
         let tell = |state: u64| {
             let state = after(state);
@@ -238,13 +234,13 @@ impl Change {
     }
 }
 
-/// Whether a call is under way, or there is no registration.
+/// Whether a call is in progress, or there is no registration.
 const fn is_unsettled(state: u64) -> bool {
     state & CHANGING != 0 || state >> EPFD_SHIFT & EPFD_MASK == 0
 }
 
-/// Has an edge told again by the kernel, with the registration of the descriptor. If that is not settled, whoever settles it
-/// does so. No other call for this descriptor is under way meanwhile, and it is not closed: `tell` must be short.
+/// Has the kernel report an edge again, with the descriptor's registration. If that is unsettled, the call that settles
+/// it does so. Meanwhile no other call for this descriptor is in progress, and it is not closed: `tell` must be short.
 pub(crate) fn rearm(fd: c_int, tell: impl FnOnce(Registration)) {
     let Some(entry) = entry(fd) else { return };
     let _held = entry.hold();
@@ -256,7 +252,7 @@ pub(crate) fn rearm(fd: c_int, tell: impl FnOnce(Registration)) {
     }
 }
 
-/// Learns which socket is to be registered; returns the one that was known, and this one.
+/// Records the socket about to be registered; returns the one known before and the new one.
 pub(crate) fn learn_new_socket(fd: c_int) -> (u64, u64) {
     made(fd).map_or((0, 0), |entry| {
         let now = socket(fd);
@@ -265,21 +261,21 @@ pub(crate) fn learn_new_socket(fd: c_int) -> (u64, u64) {
     })
 }
 
-/// It was not registered.
+/// Undoes [`learn_new_socket`]: the socket was not registered.
 pub(crate) fn restore_socket(fd: c_int, (before, now): (u64, u64)) {
     let Some(entry) = entry(fd) else { return };
     if entry.socket.compare_exchange(now, before, Relaxed, Relaxed).is_ok() {
-        // Asked of another socket, perhaps.
+        // The answer may have been about another socket.
         entry.same.store(0, Relaxed);
     }
 }
 
-/// The kernel's number of the socket behind a descriptor, which no other ever has; 0 if it is no socket.
+/// The kernel's number of the socket behind a descriptor, which is never reused; 0 if it is not a socket.
 fn socket(fd: c_int) -> u64 {
     if is_silent() { 0 } else { kernel::socket(fd) }
 }
 
-/// Learns which socket it is, if it is to be registered later; whether it has one.
+/// Records the socket if it is to be registered later; returns whether there is one.
 pub(crate) fn learn_socket(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| {
         if entry.socket.load(Relaxed) == 0 {
@@ -289,7 +285,7 @@ pub(crate) fn learn_socket(fd: c_int) -> bool {
     })
 }
 
-/// Whether the socket that was registered is still what the number stands for. Asks the kernel.
+/// Whether the number still stands for the registered socket. Asks the kernel.
 pub(crate) fn is_same_socket(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| {
         let (known, moment) = (entry.socket.load(Relaxed), moment());
@@ -299,19 +295,19 @@ pub(crate) fn is_same_socket(fd: c_int) -> bool {
     })
 }
 
-/// As `is_same_socket`, once in a moment. Only while handshakes are suspended.
+/// As `is_same_socket`, but at most once per moment. Only while handshakes are suspended.
 pub(crate) fn is_still_same_socket(fd: c_int) -> bool {
     let is_known = |entry: &Entry| entry.socket.load(Relaxed) != 0 && entry.same.load(Relaxed) == moment();
     entry(fd).is_some_and(is_known) || is_same_socket(fd)
 }
 
-/// A child of vfork has our memory until it executes another program, and descriptors of its own.
+/// A child of vfork shares our memory until it executes another program, and has descriptors of its own.
 pub(crate) fn is_vfork_child() -> bool {
     // SAFETY: no argument; cannot fail.
     !is_silent() && unsafe { libc::getpid() != PROCESS.load(Relaxed) }
 }
 
-/// Nothing is asked of the kernel any more: the program is about to forbid some system calls. Nothing is suspended then.
+/// Stops asking the kernel: the program is about to forbid some system calls. By then nothing is suspended.
 pub(crate) fn be_silent() {
     SILENT.store(true, Relaxed);
 }
@@ -321,7 +317,7 @@ fn is_silent() -> bool {
     SILENT.load(Relaxed)
 }
 
-/// Learns whose memory this is: at the start, and in a forked child.
+/// Records which process owns this memory: at the start, and in a forked child.
 pub(crate) fn note_process() {
     // SAFETY: no argument; cannot fail.
     PROCESS.store(unsafe { libc::getpid() }, Relaxed);
@@ -347,7 +343,7 @@ pub(crate) fn set_shaking(fd: c_int, shaking: bool) {
     }
 }
 
-/// Whether a handshake on it waits for its client, in a program that is watched.
+/// Whether a handshake on it waits for its client, in a program being watched.
 pub(crate) fn is_shaking(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & SHAKING != 0)
 }
@@ -357,19 +353,19 @@ pub(crate) fn is_suspended(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & SUSPENDED != 0)
 }
 
-/// Tells one connection from the next that gets the same number.
+/// Distinguishes one connection from the next that gets the same number.
 pub(crate) fn generation(fd: c_int) -> u64 {
     entry(fd).map_or(0, |entry| entry.generation.load(Relaxed))
 }
 
-/// The latest registration that is noted, if any.
+/// The latest registration noted, if any.
 pub(crate) fn registration(fd: c_int) -> Option<Registration> {
     let entry = entry(fd).filter(|entry| entry.state.load(Relaxed) & REGISTERED != 0)?;
     let _held = entry.hold();
     entry.registration()
 }
 
-/// The same, if no call is under way that may have changed it.
+/// The same, unless a call is in progress that may have changed it.
 pub(crate) fn settled_registration(fd: c_int) -> Option<Registration> {
     let entry = entry(fd).filter(|entry| !is_unsettled(entry.state.load(Relaxed)))?;
     let _held = entry.hold();
@@ -385,41 +381,42 @@ pub(crate) fn is_accepted(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.state.load(Relaxed) & ACCEPTED != 0)
 }
 
-/// Whether operations on it do not block at this moment. Asks the kernel: another process may share the socket and change
-/// that, without a word.
+/// Whether operations on it do not block at this moment. Asks the kernel: another process may share the socket and
+/// change that unnoticed.
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {
     let moment = moment();
     let is_so = kernel::is_non_blocking(fd) == Some(true);
-    // The end of others is not always seen.
+    // For other descriptors, closing may go unnoticed.
     if let Some(entry) = entry(fd).filter(|entry| is_so && entry.state.load(Relaxed) != 0) {
         entry.non_blocking.store(moment, Relaxed);
     }
     is_so
 }
 
-/// As `is_non_blocking`, once in a moment. Only while handshakes are suspended.
+/// As `is_non_blocking`, but at most once per moment. Only while handshakes are suspended.
 pub(crate) fn is_still_non_blocking(fd: c_int) -> bool {
     entry(fd).is_some_and(|entry| entry.non_blocking.load(Relaxed) == moment()) || is_non_blocking(fd)
 }
 
 thread_local! {
-    /// Its address tells one thread from another.
+    /// Its address identifies the thread.
     static THREAD: u8 = const { 0 };
 }
 
-/// An entry whose registration nobody else reads or writes.
+/// An entry whose registration no other thread reads or writes.
 struct Held<'a> {
     entry: &'a Entry,
     is_own: bool,
 }
 
 impl Entry {
-    /// Waits for other threads, which have it for some instructions, or for a call that tells an edge again.
+    /// Waits for other threads, which hold it for a few instructions, or for a call that reports an edge again.
     ///
-    /// This thread may have it itself, further up: it is in a signal handler, or in a function that another library has
+    /// This thread may hold it itself, further up the stack: it is in a signal handler, or in a function that another
+    /// library has wrapped. A thread can also end at any point while holding it. In these cases it goes on without.
     /// wrapped. And a thread can end in the middle of anything. Then it goes on without.
     fn hold(&self) -> Held<'_> {
-        /// In a turn of the scheduler each, where it is busy.
+        /// Each try takes a scheduler turn if the machine is busy.
         const PATIENCE: u32 = 10_000;
         let thread = THREAD.with(|thread| core::ptr::from_ref(thread) as usize);
         for turn in 0..PATIENCE {
@@ -445,7 +442,7 @@ impl Entry {
 }
 
 impl Held<'_> {
-    /// Another connection, or none: what calls that are under way have to note is void.
+    /// Starts a new connection, or none: results of calls in progress are void.
     fn begin_anew(self, state: u64) {
         let number = self.entry.begun.fetch_add(1, Relaxed) + 1;
         self.entry.noted.store(number, Relaxed);
@@ -462,12 +459,12 @@ impl Drop for Held<'_> {
     }
 }
 
-/// In a forked child, where other threads do not come back.
+/// For a forked child, in which the other threads do not return.
 pub(crate) fn forget_other_threads() {
     for chunk in CHUNKS.iter().map(|chunk| chunk.load(Acquire)).filter(|chunk| !chunk.is_null()) {
         // SAFETY: as `entry`.
         for entry in (0..CHUNK).map(|at| unsafe { &*chunk.add(at) }) {
-            // Most have nothing of the kind: do not dirty their pages.
+            // Most entries hold no such state: do not dirty their pages.
             if entry.holder.load(Relaxed) != 0 {
                 entry.holder.store(0, Relaxed);
             }
@@ -483,11 +480,11 @@ pub(crate) fn forget_other_threads() {
 fn entry(fd: c_int) -> Option<&'static Entry> {
     let at = usize::try_from(fd).ok()?;
     let chunk = CHUNKS.get(at / CHUNK)?.load(Acquire);
-    // SAFETY: null, or CHUNK entries that live for ever and are only touched atomically.
+    // SAFETY: null, or CHUNK entries that are never freed and are only accessed atomically.
     (!chunk.is_null()).then(|| unsafe { &*chunk.add(at % CHUNK) })
 }
 
-/// The same, for what there is to note; nothing is noted where there is no memory.
+/// The same, for storing; `None` if there is no memory for it.
 #[inline]
 fn made(fd: c_int) -> Option<&'static Entry> {
     entry(fd).or_else(|| make(fd))
@@ -500,11 +497,11 @@ fn make(fd: c_int) -> Option<&'static Entry> {
         return None;
     }
     let (size, access) = (CHUNK * size_of::<Entry>(), ProtFlags::READ | ProtFlags::WRITE);
-    // SAFETY: a fresh zeroed mapping, wherever there is room; zero is a valid Entry.
+    // SAFETY: a fresh zeroed mapping, at any address; zero is a valid Entry.
     let chunk = unsafe { mmap_anonymous(null_mut(), size, access, MapFlags::PRIVATE) }.ok()?;
     if place.compare_exchange(null_mut(), chunk.cast(), AcqRel, Relaxed).is_err() {
         // Another thread was faster.
-        // SAFETY: nobody has seen this one.
+        // SAFETY: no other thread has seen this mapping.
         let _ = unsafe { munmap(chunk, size) };
     }
     entry(fd)
@@ -514,7 +511,7 @@ fn make(fd: c_int) -> Option<&'static Entry> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Whoever has it is alone with the table, of which a process has one.
+    /// The holder has the table to itself; a process has only one.
     pub(crate) static TABLE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     fn add(epfd: c_int, fd: c_int, cookie: u64) {
@@ -526,7 +523,7 @@ pub(crate) mod tests {
         epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: cookie }
     }
 
-    /// With which cookie an edge is told again, if it is.
+    /// The cookie with which an edge is reported again, if it is.
     fn told(fd: c_int) -> Option<u64> {
         let mut told = None;
         rearm(fd, |registration| told = Some(registration.cookie));
@@ -595,7 +592,7 @@ pub(crate) mod tests {
         closed(other);
         assert!(!is_still_non_blocking(other), "the next one of this number");
 
-        // An event may come, and a handshake go on, while epoll_ctl is under way.
+        // An event may arrive, and a handshake go on, while epoll_ctl is in progress.
         let (modify, delete) = (libc::EPOLL_CTL_MOD, libc::EPOLL_CTL_DEL);
         add(5, 9, 1);
         assert_eq!(told(9), Some(1));
@@ -615,7 +612,7 @@ pub(crate) mod tests {
         assert_eq!(told(9), None);
         assert!(changing(9).succeeded(6, libc::EPOLL_CTL_ADD, Some(edge(2))));
 
-        // A connection is moved by the thread that has got its first event, before the call that added it is back.
+        // The thread that got the first event moves a connection before the call that added it has returned.
         let late = changing(9);
         assert!(!changing(9).succeeded(6, delete, None));
         assert!(!changing(9).succeeded(7, libc::EPOLL_CTL_ADD, Some(edge(3))));
@@ -624,7 +621,7 @@ pub(crate) mod tests {
         assert_eq!(told(9), Some(3));
         assert_eq!(settled_registration(9).unwrap().epfd, 7);
 
-        // Or it comes to its end, and the next one has its number.
+        // Or the connection ends, and the next one gets its number.
         let late = changing(9);
         closed(9);
         accepted(9, true);
@@ -632,7 +629,7 @@ pub(crate) mod tests {
         assert!(!late.succeeded(7, modify, Some(edge(3))));
         assert_eq!((told(9), registration(9).unwrap().epfd), (Some(4), 8));
 
-        // More threads than are counted, and what a child finds that has one.
+        // More threads than are counted, and what a child finds that inherits one.
         let changes: Vec<_> = (0..20).map(|_| changing(9)).collect();
         assert_eq!(told(9), None);
         let due = changes.into_iter().map(|change| change.succeeded(8, modify, Some(edge(5))));

@@ -1,7 +1,7 @@
-//! What the kernel is asked on the way of a call of the program.
+//! What is asked of the kernel during a call of the program.
 //!
-//! It is asked directly, past the C library: the functions there may be another preloaded library's, which may block in
-//! them, or be the caller at this moment and hold a lock of its own. No answer touches errno.
+//! The calls bypass the C library: its functions may be wrapped by another preloaded library, which may block in them,
+//! or be the present caller and hold a lock of its own. None of them changes errno.
 
 use core::ffi::{CStr, c_int};
 use core::time::Duration;
@@ -11,24 +11,24 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, fcntl_getfl, fstat, stat, statat};
 use rustix::net::sockopt::{socket_cookie, socket_linger};
 
-/// A descriptor of the program, by its number. Nothing of it is kept.
+/// A descriptor of the program, by its number. It is borrowed only for the call.
 fn borrowed(fd: c_int) -> Option<BorrowedFd<'static>> {
-    // SAFETY: it is not -1. Whether it is open is what the kernel is asked.
+    // SAFETY: it is not -1. The kernel itself determines whether it is open.
     (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
-/// Whether operations on it do not block; `None`: it is not open.
+/// Whether operations on it do not block; `None` if it is not open.
 pub(crate) fn is_non_blocking(fd: c_int) -> Option<bool> {
     let flags = fcntl_getfl(borrowed(fd)?).ok()?;
     Some(flags.contains(OFlags::NONBLOCK))
 }
 
-/// The number of the socket behind a descriptor, which no other ever has; 0 if it is no socket.
+/// The number of the socket behind a descriptor, which is never reused; 0 if it is not a socket.
 pub(crate) fn socket(fd: c_int) -> u64 {
     borrowed(fd).and_then(|fd| socket_cookie(fd).ok()).unwrap_or(0)
 }
 
-/// Whether it is a socket that waits, where it is closed, until its peer has everything.
+/// Whether it is a socket whose close waits until its peer has received everything.
 pub(crate) fn lingers(fd: c_int) -> bool {
     let time = borrowed(fd).and_then(|fd| socket_linger(fd).ok().flatten());
     time.is_some_and(|time| !time.is_zero())
@@ -42,19 +42,19 @@ pub(crate) fn is_file(fd: c_int) -> bool {
     })
 }
 
-/// Whether a path, from a directory or from `AT_FDCWD`, leads to a pipe with a name.
+/// Whether a path, relative to a directory or to `AT_FDCWD`, leads to a named pipe.
 pub(crate) fn is_fifo(directory: c_int, path: &CStr) -> bool {
     let directory = if directory == libc::AT_FDCWD { Some(CWD) } else { borrowed(directory) };
     let file = directory.and_then(|directory| statat(directory, path, AtFlags::empty()).ok());
     file.is_some_and(|file| FileType::from_raw_mode(file.st_mode) == FileType::Fifo)
 }
 
-/// Whether this process has one thread: the kernel's folder of them has one link more than two for each.
+/// Whether this process has a single thread: the kernel's task directory has two links plus one per thread.
 pub(crate) fn has_one_thread() -> bool {
     stat(c"/proc/self/task").is_ok_and(|threads| threads.st_nlink == 3)
 }
 
-/// Whether something can be done with a descriptor, or will fail, at this moment.
+/// Whether an operation on a descriptor can proceed, or will fail, at this moment.
 pub(crate) fn is_ready(fd: c_int, event: PollFlags) -> bool {
     let Some(fd) = borrowed(fd) else { return false };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -64,11 +64,11 @@ pub(crate) fn is_ready(fd: c_int, event: PollFlags) -> bool {
 
 pub(crate) fn sleep(time: Duration) {
     let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-    // Signals cut it short.
+    // A signal may cut it short.
     let _ = rustix::thread::nanosleep(&time);
 }
 
-/// Lets other threads go first.
+/// Yields to other threads.
 pub(crate) fn step_back() {
     rustix::thread::sched_yield();
 }
@@ -88,7 +88,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::ffi::OsStrExt;
 
-    /// Which nothing has.
+    /// A number that no descriptor has.
     const NONE: c_int = 1 << 20;
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(socket(fd), 0);
             assert!(!lingers(fd) && !is_file(fd) && !is_fifo(fd, c"relative"));
         }
-        // Who reads from it learns at once that it is closed.
+        // A read from it shows at once that it is closed.
         assert!(is_ready(NONE, PollFlags::IN));
         // SAFETY: this thread's.
         assert_eq!(unsafe { *libc::__errno_location() }, 77);

@@ -1,14 +1,12 @@
-//! A suspended handshake is a loan, and is called in before its thread
-//! blocks anywhere but where it would be reported.
+//! A suspended handshake is a loan: it is called in before its thread blocks anywhere other than where the handshake
+//! would be reported.
 //!
-//! Called in, a handshake runs on to its next need of the network: its
-//! answer goes out, and what the client sends next lies unread in the
-//! socket, where every event loop sees it. From then on the connection is
-//! what it would be without us. Should it end instead of needing the
-//! network, its result is kept for the server's next call.
+//! Once called in, a handshake runs on until it next needs the network: its answer goes out, and what the client sends
+//! next stays unread in the socket, where every event loop sees it. From then on the connection is as it would be
+//! without us. If the handshake ends instead, its result is kept for the server's next call.
 //!
-//! The same happens before its descriptor changes hands, before the thread
-//! forks, executes another program or ends, and when another thread asks.
+//! The same happens before its descriptor changes hands, before the thread forks, executes another program or ends, and
+//! when another thread asks for it.
 
 use core::ffi::c_int;
 use core::ptr::null_mut;
@@ -31,7 +29,7 @@ unsafe extern "C" {
 }
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
 
-/// Counts what threads want of each other.
+/// Counts the requests that threads make of each other.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
 /// How long a thread waits for another to call a handshake in.
@@ -48,11 +46,11 @@ impl Runtime {
         self.call_in_if(|_| true);
     }
 
-    /// Calls in those handshakes for which it is due.
+    /// Calls in the handshakes for which it is due.
     pub(crate) fn call_in_if(&self, due: impl Fn(&Handshake) -> bool) {
         let list = self.suspended.borrow().clone();
         for handshake in list {
-            // SAFETY: handshakes are never freed; one that went on with another meanwhile is not suspended.
+            // SAFETY: handshakes are never freed; one that has gone on together with another is no longer suspended.
             let handshake = unsafe { &*handshake };
             let is_here = self.suspended.borrow().iter().any(|other| core::ptr::eq(*other, handshake));
             if is_here && due(handshake) {
@@ -61,7 +59,7 @@ impl Runtime {
         }
     }
 
-    /// Runs a suspended handshake on to its next need of the network.
+    /// Runs a suspended handshake on until it next needs the network.
     pub(crate) fn call_in(&self, handshake: &Handshake) {
         if handshake.is_out_of_reach() {
             return suspension::end(Doubt::DeepStack);
@@ -76,7 +74,7 @@ impl Runtime {
             State::Returned if handshake.is_taken() => return self.retire(handshake),
             State::Idle | State::Running | State::Returned => return,
         }
-        // In a callback of another handshake its frames are in the way, and what they refer to is in use.
+        // In a callback of another handshake, that one's frames are in the way, and what they refer to is in use.
         if self.is_inside() && handshake.slice.is_covered() {
             return;
         }
@@ -90,15 +88,15 @@ impl Runtime {
 
     /// # Safety
     ///
-    /// The handshake is one of this thread's, and ready, so that its operation is in its place. Its SSL is alive, no
-    /// other thread of the server uses that meanwhile, and its frames can be put back here (not
+    /// The handshake is one of this thread's, and ready, so its operation is in its `place`. Its SSL is alive and not
+    /// used by another thread of the server meanwhile, and its frames can be put back here (not
     /// [`Handshake::is_out_of_reach`]).
     unsafe fn run_on(&self, handshake: &Handshake, is_connected: bool) {
-        // SAFETY: as the contract of `call_in`; errno is this thread's.
+        // SAFETY: as the contract says; errno is this thread's.
         unsafe {
             let errno = *libc::__errno_location();
-            // What is called in writes, which the function that it is called in for may not: a thread that is to end ends
-            // where it would have ended.
+            // A handshake that is called in writes, which is a cancellation point; the function it is called in for may
+            // not be one. A cancelled thread must end where it would have ended without us.
             let mut cancellable = 0;
             pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut cancellable);
             let before = Errors::default();
@@ -118,7 +116,7 @@ impl Runtime {
         }
     }
 
-    /// The function has returned: the server goes on with the connection, or is owed the result.
+    /// Handles a function that has returned: either the server goes on with the connection, or it is owed the result.
     ///
     /// # Safety
     ///
@@ -137,25 +135,25 @@ impl Runtime {
         }
     }
 
-    /// The connection is as it would be without us: its server waits for the client.
+    /// Leaves the connection as it would be without us: its server waits for the client.
     ///
     /// # Safety
     ///
-    /// The handshake is one of this thread's, and its function has returned. Its SSL is alive, and no other thread of
-    /// the server uses that meanwhile.
+    /// The handshake is one of this thread's, and its function has returned. Its SSL is alive and not used by another
+    /// thread of the server meanwhile.
     unsafe fn return_to_network(&self, handshake: &Handshake) {
         let fd = handshake.fd.get();
-        // SAFETY: as `run_on`; the errors are those of a handshake that goes on.
+        // SAFETY: as `run_on`; the errors belong to a handshake that goes on.
         unsafe {
             ERR_clear_error.get()();
             handshake.detach();
         }
         self.release(handshake);
-        // The edge for what lies unread may be past.
+        // The edge for the unread data may already have been reported.
         epoll::rearm(fd);
     }
 
-    /// Another thread has taken the result, and perhaps freed the SSL.
+    /// Releases a handshake whose result another thread has taken, perhaps after freeing the SSL.
     fn retire(&self, handshake: &Handshake) {
         self.ready.forget(handshake);
         count_suspended(handshake, false);
@@ -164,17 +162,17 @@ impl Runtime {
 
     /// # Safety
     ///
-    /// As [`Handshake::cancel_for_free`], and the last owner of the SSL has given it up.
+    /// As for [`Handshake::cancel_for_free`], and the last owner of the SSL has given it up.
     unsafe fn free_orphan(&self, handshake: &Handshake) {
         let ssl = handshake.ssl();
-        // SAFETY: the SSL is alive until here, and nobody else has it.
+        // SAFETY: the SSL is alive until here, and has no other user.
         unsafe {
             handshake.cancel_for_free();
             original::SSL_free.get()(ssl);
         }
     }
 
-    /// Does what other threads wait for.
+    /// Does what other threads are waiting for.
     #[inline]
     pub(crate) fn heed_others(&self) {
         let wanted = WANTED.load(Relaxed);
@@ -185,14 +183,14 @@ impl Runtime {
     }
 }
 
-/// Lets a handshake fail whose descriptor is closed: its number may be another connection's by now, so nothing is written,
-/// not even an alert.
+/// Makes a handshake fail whose descriptor is closed: its number may already belong to another connection, so nothing
+/// is written, not even an alert.
 ///
 /// # Safety
 ///
 /// As [`Runtime::run_on`].
 unsafe fn give_up(handshake: &Handshake) {
-    // SAFETY: as the contract: the SSL is alive, and the operation in its place.
+    // SAFETY: as the contract says: the SSL is alive, and the operation is in its `place`.
     unsafe {
         SSL_set_shutdown.get()(handshake.ssl(), SSL_SENT_SHUTDOWN);
         handshake.cancelled.set(true);
@@ -201,10 +199,10 @@ unsafe fn give_up(handshake: &Handshake) {
 }
 
 impl Handshake {
-    /// For another thread than its own: waits until the handshake was called in; whether it was. A result that its server
-    /// has not heard of yet is there to be taken then.
+    /// For a thread other than the handshake's own: waits until the handshake has been called in, and returns whether
+    /// it has. A result that the server has not received yet can then be taken.
     ///
-    /// Its thread may wait for something that the caller holds, so this does not last.
+    /// The handshake's thread may be waiting for something the caller holds, so the wait is short.
     #[cold]
     pub(crate) fn is_called_in(&self, ssl: *const Ssl) -> bool {
         suspension::end(Doubt::ForeignThread);
@@ -214,7 +212,7 @@ impl Handshake {
     }
 }
 
-/// Asks every thread to call in what it has, and waits a little for that; whether it has happened.
+/// Asks every thread to call in its handshakes, and waits briefly; returns whether that has happened.
 fn ask_others(is_done: impl Fn() -> bool) -> bool {
     let mut waited = Duration::ZERO;
     while !is_done() {
@@ -228,7 +226,7 @@ fn ask_others(is_done: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Before a descriptor is closed: a handshake on it that is suspended is called in.
+/// Before a descriptor is closed: calls in a handshake suspended on it.
 #[inline]
 pub(crate) fn release_descriptor(fd: c_int) {
     if SUSPENDED.load(Relaxed) > 0 && fds::is_suspended(fd) && !fds::is_vfork_child() {
@@ -275,14 +273,14 @@ type PSelect = unsafe extern "C" fn(
     *const sigset_t,
 ) -> c_int;
 
-/// This thread's runtime if something of it is suspended, and may be called in here.
+/// This thread's runtime, if it has suspended handshakes that may be called in here.
 pub(crate) fn runtime_to_call_in() -> Option<&'static Runtime> {
     let runtime = Runtime::existing().filter(|runtime| runtime.has_suspended() && !runtime.is_inside())?;
     let may = !fds::is_vfork_child() && !slice::is_in_signal_handler(&runtime.native_stack());
     may.then_some(runtime)
 }
 
-/// Before a wait on many descriptors: this thread's runtime if results are kept that the wait has to report.
+/// Before a wait on many descriptors: this thread's runtime, if it keeps results that the wait has to report.
 fn before_wait() -> Option<&'static Runtime> {
     if SUSPENDED.load(Relaxed) == 0 {
         return None;
@@ -293,8 +291,8 @@ fn before_wait() -> Option<&'static Runtime> {
 }
 
 impl Runtime {
-    /// Whether the server was told to wait for a connection whose handshake has ended: this one, or one that this epoll
-    /// instance watches.
+    /// Whether the server was told to wait for a connection whose handshake has since ended: on this descriptor, or on
+    /// one that this epoll instance watches.
     fn owes(&self, fd: c_int) -> bool {
         let watches = |inner: c_int| fds::registration(inner).is_some_and(|known| known.epfd == fd);
         let is_meant = |connection: c_int| {
@@ -309,11 +307,11 @@ impl Runtime {
     }
 }
 
-/// Marks what is owed as readable; how many descriptors have something then.
+/// Marks owed descriptors as readable; returns how many are ready then.
 ///
 /// # Safety
 ///
-/// `list` is null or valid for reads and writes of `count` entries, which nobody else uses meanwhile.
+/// `list` is null or valid for reads and writes of `count` entries, which nothing else uses meanwhile.
 unsafe fn owed_to_poll(list: *mut pollfd, count: nfds_t) -> c_int {
     let Some(runtime) = before_wait() else { return 0 };
     if list.is_null() {
@@ -347,7 +345,7 @@ pub(crate) unsafe fn poll(original: Poll, list: *mut pollfd, count: nfds_t, time
 
 /// # Safety
 ///
-/// As for ppoll(2): `timeout` and `mask` are null or valid for reads. The conditions of [`owed_to_poll`] hold, too.
+/// As for ppoll(2): `timeout` and `mask` are null or valid for reads. The conditions of [`owed_to_poll`] also hold.
 pub(crate) unsafe fn ppoll(
     original: PPoll,
     list: *mut pollfd,
@@ -364,7 +362,8 @@ pub(crate) unsafe fn ppoll(
     }
 }
 
-/// poll as compilers call it that know how long the array is. One that is too short ends the program, in the original.
+/// The poll that compilers emit if they know the size of the array. If that is too small, the original ends the
+/// program.
 ///
 /// # Safety
 ///
@@ -417,15 +416,15 @@ fn is_within(count: nfds_t, size: usize) -> bool {
 ///
 /// # Safety
 ///
-/// Each set is null, or valid for reads and writes and used by nobody else meanwhile. Unless the first is null, `count`
-/// is at most `FD_SETSIZE`: the C library's sets are no longer, and a larger number ends the program.
+/// Each set is null, or valid for reads and writes and used by nothing else meanwhile. Unless the first is null,
+/// `count` is at most `FD_SETSIZE`: the C library's sets are no longer, and a larger number ends the program.
 unsafe fn owed_to_select(count: c_int, sets: [*mut fd_set; 3]) -> c_int {
     let Some(runtime) = before_wait() else { return 0 };
     let readable = sets[0];
     if readable.is_null() {
         return 0;
     }
-    // SAFETY: the program's sets, which reach as far as it says.
+    // SAFETY: the program's sets, which are as long as it says.
     unsafe {
         let mut owed = Vec::new();
         owed.extend((0..count).filter(|&fd| libc::FD_ISSET(fd, readable) && runtime.owes(fd)));
@@ -442,7 +441,7 @@ unsafe fn owed_to_select(count: c_int, sets: [*mut fd_set; 3]) -> c_int {
 
 /// # Safety
 ///
-/// As for select(2): `timeout` is null or valid for reads and writes. The conditions of [`owed_to_select`] hold, too;
+/// As for select(2): `timeout` is null or valid for reads and writes. The conditions of [`owed_to_select`] also hold;
 /// the kernel itself takes longer sets.
 pub(crate) unsafe fn select(
     original: Select,
@@ -463,7 +462,7 @@ pub(crate) unsafe fn select(
 
 /// # Safety
 ///
-/// As for pselect(2): `timeout` and `mask` are null or valid for reads. The conditions of [`owed_to_select`] hold, too;
+/// As for pselect(2): `timeout` and `mask` are null or valid for reads. The conditions of [`owed_to_select`] also hold;
 /// the kernel itself takes longer sets.
 pub(crate) unsafe fn pselect(
     original: PSelect,

@@ -1,10 +1,8 @@
 //! Locks: a thread may wait for one whose holder waits for a handshake of this thread.
 //!
-//! Most locks are held for less than a microsecond, and an allocator's may be
-//! asked for in the middle of an allocation, where libssl, which allocates,
-//! cannot run. So handshakes are called in only once the lock has been kept for
-//! a long time, in many separate waits: a machine that stood still meanwhile
-//! makes one of them expire, not all.
+//! Most locks are held for less than a microsecond, and an allocator's lock may be requested in the middle of an
+//! allocation, where libssl, which allocates, cannot run. So handshakes are called in only after the lock has been held
+//! for a long time, over many separate waits: if the machine stalls, only one of them expires, not all.
 
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,7 +24,7 @@ macro_rules! timed {
             // SAFETY: the prototype under which the C library documents it.
             unsafe { Original::new(Library::C, c_name!($name)) };)*
 
-        /// Looks for what is needed while a lock is asked for: nothing may be looked up then.
+        /// Looks up the functions needed while waiting for a lock, where no lookup is allowed.
         pub(crate) fn init() {
             $(let _ = $constant.find();)*
             let _ = SPIN.find();
@@ -46,7 +44,7 @@ static SPIN: Original<Lock> =
     // SAFETY: the prototype under which the C library documents it.
     unsafe { Original::new(Library::C, c"pthread_spin_trylock") };
 
-/// Who spins does not sleep; a look at the time is cheap beside that.
+/// A spinning thread does not sleep; reading the clock is cheap next to that.
 ///
 /// # Safety
 ///
@@ -74,7 +72,7 @@ const WAITS: u32 = 20;
 const WAIT_NS: i64 = 10_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// What `mtx_timedlock` says when time is up; the others say ETIMEDOUT.
+/// What `mtx_timedlock` returns when time is up; the others return ETIMEDOUT.
 const THRD_TIMEDOUT: c_int = 4;
 
 /// # Safety
@@ -109,11 +107,11 @@ pub(crate) unsafe fn exclusive(original: Lock, lock: *mut c_void) -> c_int {
     unsafe { take(original, &EXCLUSIVE, libc::ETIMEDOUT, lock) }
 }
 
-/// Takes the lock. A wait with an end has every result that one without has, and one more.
+/// Takes the lock. A timed wait has every result that an untimed one has, and one more.
 ///
 /// # Safety
 ///
-/// `original` and `timed` take locks of one kind, of which `lock` is an initialised one that stays so until this
+/// `original` and `timed` take locks of one kind; `lock` is an initialised lock of that kind, and stays so until this
 /// returns. `expired` is what `timed` returns when time is up.
 #[inline]
 unsafe fn take(original: Lock, timed: &Original<TimedLock>, expired: c_int, lock: *mut c_void) -> c_int {
@@ -150,10 +148,10 @@ unsafe fn take_or_call_in(original: Lock, timed: TimedLock, expired: c_int, lock
     unsafe { original(lock) }
 }
 
-/// The time of day, by which these functions wait, and a little.
+/// A short time from now, by the time of day that these functions use.
 ///
-/// The kernel decides by its own clock. A preloaded library that wraps `clock_gettime` may report another time, and may take
-/// a lock to do so, which would lead back here without end.
+/// The kernel decides by its own clock. A preloaded library that wraps `clock_gettime` may report another time, and may
+/// take a lock to do so, which would recurse into this code for ever.
 fn after(pause_ns: i64) -> timespec {
     let time = clock_gettime(ClockId::Realtime);
     let ns = time.tv_nsec + pause_ns;

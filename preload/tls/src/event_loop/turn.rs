@@ -1,12 +1,10 @@
-//! What the event loop of a thread is doing, and what it may be trusted to do.
+//! What a thread's event loop is doing, and how far it can be trusted.
 //!
-//! A handshake can be suspended only if its server will sleep in the epoll
-//! instance that the connection is registered with, and will come back to
-//! the connection when that reports it. Nothing tells this beforehand: a
-//! server may sleep in poll(2) and ask epoll without waiting, or wait for the
-//! one connection on the spot. So each thread is watched first, with its first
-//! handshakes, which are not suspended: one in a program that is proven, and
-//! several in a row in any other.
+//! A handshake can be suspended only if its server will sleep in the epoll instance that the connection is registered
+//! with, and will come back to the connection when that reports it. Neither can be known in advance: a server may sleep
+//! in poll(2) and ask epoll without waiting, or wait for the one connection on the spot. So each thread is watched
+//! first, during its first handshakes, which are not suspended: one in a proven program, and several in a row in any
+//! other.
 
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -16,14 +14,14 @@ use crate::handshake::suspension;
 use crate::openssl::Ssl;
 
 thread_local! {
-    /// The epoll instance in which this thread last really waited, and did not just ask.
+    /// The epoll instance in which this thread last waited, as opposed to merely polling it.
     ///
-    /// Known also before the thread has a runtime: a server that is busy from
-    /// its first handshake on (HAProxy with a full run queue) may not wait again for long.
+    /// Recorded even before the thread has a runtime: a server that is busy from its first handshake on (HAProxy with a
+    /// full run queue) may not wait again for a long time.
     static SLEPT_ON: Cell<c_int> = const { Cell::new(-1) };
 }
 
-/// Notes that this thread waits on an epoll instance, or just asks.
+/// Notes that this thread waits on an epoll instance, or only polls it.
 #[inline]
 pub(crate) fn waits(epfd: c_int, timeout: c_int) {
     if timeout != 0 {
@@ -40,20 +38,20 @@ pub(crate) struct Turn {
     /// Handshake calls since then, and between the two waits before.
     pub(crate) handshakes: Cell<u32>,
     pub(crate) previous_handshakes: Cell<u32>,
-    /// Whether the server has gone on with any handshake since then, and between the two waits before.
+    /// Whether the server has continued any handshake since then, and between the two waits before.
     pub(crate) shakes: Cell<bool>,
     pub(crate) shook: Cell<bool>,
     /// Turns so far; wraps.
     pub(crate) number: Cell<u32>,
-    /// The server registers descriptors after the handshake asked for more
-    /// (HAProxy does): seen to happen, so an unregistered one may be trusted to come.
+    /// The server registers descriptors only after the handshake has asked for more (as HAProxy does). Once this has
+    /// been seen, an unregistered descriptor is trusted to be registered later.
     pub(crate) registers_late: Cell<bool>,
     pub(crate) expected_registration: Cell<c_int>,
     /// The descriptor that libssl last read from through the server's own BIO.
     pub(crate) last_read: Cell<c_int>,
-    /// The SSL that had to wait, and the turn in which it was.
+    /// The SSL that had to wait, and the turn in which that happened.
     watched: Cell<Option<(*const Ssl, u32)>>,
-    /// How many in a row were called again from a later turn.
+    /// How many in a row were called again in a later turn.
     sightings: Cell<u32>,
     comes_back: Cell<bool>,
 }
@@ -77,7 +75,7 @@ impl Turn {
         }
     }
 
-    /// Another thread takes over, whose server code may be another.
+    /// Resets the state for a new thread, which may run different server code.
     pub(crate) fn reset(&self) {
         self.epfd.set(-1);
         self.registers_late.set(false);
@@ -86,7 +84,7 @@ impl Turn {
         self.comes_back.set(false);
     }
 
-    /// The server has dealt with all events and asks for more.
+    /// The server has handled all events and asks for more.
     pub(crate) fn begin(&self, epfd: c_int, timeout: c_int) {
         waits(epfd, timeout);
         fds::next_moment();
@@ -99,19 +97,18 @@ impl Turn {
         self.expected_registration.set(-1);
     }
 
-    /// Whether this thread sleeps in the epoll instance that it asked last,
-    /// and nobody else does.
+    /// Whether this thread sleeps in the epoll instance it last asked, and no other thread does.
     pub(crate) fn sleeps(&self) -> bool {
         let epfd = self.epfd.get();
         epfd >= 0 && SLEPT_ON.get() == epfd && !fds::is_shared(epfd)
     }
 
-    /// Whether handshakes that have to wait are called again from a later turn.
+    /// Whether handshakes that have to wait are called again in a later turn.
     pub(crate) fn comes_back(&self) -> bool {
         self.comes_back.get()
     }
 
-    /// The server calls, not for the first time perhaps, into a handshake.
+    /// The server calls into a handshake, perhaps not for the first time.
     pub(crate) fn called(&self, ssl: *const Ssl) {
         if let Some((watched, turn)) = self.watched.get()
             && watched == ssl
@@ -132,7 +129,7 @@ impl Turn {
         }
     }
 
-    /// The SSL ends or starts over: what comes next under its address says nothing.
+    /// The SSL ends or starts over: what follows at its address says nothing about this handshake.
     pub(crate) fn ended(&self, ssl: *const Ssl) {
         if self.watched.get().is_some_and(|(watched, _)| watched == ssl) {
             self.watched.set(None);
@@ -147,7 +144,7 @@ mod tests {
     const A: *const Ssl = core::ptr::without_provenance(16);
     const B: *const Ssl = core::ptr::without_provenance(32);
 
-    /// One handshake that has to wait and is called again from a later turn.
+    /// One handshake that has to wait and is called again in a later turn.
     fn come_back(turn: &Turn) {
         turn.called(A);
         turn.blocked(A);
