@@ -1,5 +1,5 @@
-//! What the environment asks for, read once. No file is read: `hasten run`
-//! turns hasten.toml into these variables, and a bare LD_PRELOAD needs none.
+//! The settings from the environment, read once. No file is read: `hasten run` turns hasten.toml into these variables,
+//! and a bare LD_PRELOAD needs none.
 
 use std::env;
 use std::sync::{Arc, OnceLock};
@@ -11,8 +11,8 @@ use hasten_hook::is_disabled;
 /// `1`: suspend every operation but answer it with the original, to test the
 /// machinery where the engine cannot run (valgrind, CPUs without IFMA).
 const SUSPEND_ONLY: &str = "HASTEN_TLS_SUSPEND_ONLY";
-/// `1`: suspend a handshake even if no other is in sight, so that tests reach
-/// the machinery with one connection. Costs a turn of the event loop each time.
+/// `1`: suspend a handshake even if no other is in sight, so that tests reach the machinery with a single connection.
+/// Costs a turn of the event loop each time.
 const EAGER: &str = "HASTEN_TLS_EAGER";
 /// `1`: leave OpenSSL's own frameworks (EVP_KDF, fetches, key objects) alone.
 const NO_SHORTCUTS: &str = "HASTEN_TLS_NO_SHORTCUTS";
@@ -30,7 +30,7 @@ pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
 }
 
-/// Reads the environment; whether the library is to do anything.
+/// Reads the environment; returns whether the library has anything to do.
 pub(crate) fn init() -> bool {
     get();
     !is_disabled("tls")
@@ -42,7 +42,7 @@ impl Config {
         Config {
             engine: Settings {
                 ifma: Ifma::detect(),
-                // A list that does not parse is ignored here, where nobody listens; `hasten run` refuses it.
+                // A list that does not parse is ignored here, where errors cannot be reported; `hasten run` rejects it.
                 break_even: env::var(Overrides::VARIABLE)
                     .ok()
                     .and_then(|list| list.parse().ok())

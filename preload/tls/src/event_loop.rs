@@ -1,4 +1,4 @@
-//! The server's side: where its threads wait, for which descriptors, and what has to go on before they do.
+//! The server's side: where its threads wait, for which descriptors, and what must happen before they do.
 
 pub(crate) mod blocking;
 pub(crate) mod epoll;

@@ -1,7 +1,7 @@
-//! OpenSSL's side: its interface, and what is done in its place.
+//! OpenSSL's side: its interface, and the operations performed in its place.
 //!
-//! What can be batched goes to the thread's `Runtime`, which may leave the handshake until the result is there. Nothing here
-//! names that handshake, or an event loop.
+//! Operations that can be batched go to the thread's `Runtime`, which may suspend the handshake until the result is
+//! there. Nothing here refers to that handshake, or to an event loop.
 
 mod abi;
 pub(crate) mod digest;

@@ -1,4 +1,4 @@
-//! What is derived directly is what OpenSSL derives.
+//! The direct derivation gives the same results as OpenSSL's.
 
 #![allow(dead_code, unused_imports, reason = "modules of the library, of which a part is used here")]
 
@@ -24,7 +24,7 @@ proptest! {
     }
 }
 
-/// Or the comparison would compare nothing.
+/// Otherwise the comparison would compare nothing.
 #[test]
 fn what_libssl_asks_for_is_answered_directly() {
     model::init();

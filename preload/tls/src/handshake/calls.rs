@@ -1,8 +1,7 @@
-//! What else a server does with an SSL whose handshake is suspended.
+//! The server's other calls for an SSL whose handshake is suspended.
 //!
-//! libssl is in the middle of a step then and must not be entered. Functions
-//! that would have continued the handshake do so, if it can go on, and say
-//! "want read" if it cannot; those that end it make it return first.
+//! At that time libssl is in the middle of a step and must not be entered. Functions that would have continued the
+//! handshake do so if it can go on, and answer "want read" if it cannot; those that end it make it return first.
 
 use core::ffi::{c_int, c_void};
 
@@ -17,12 +16,12 @@ use crate::runtime::Runtime;
 
 /// # Safety
 ///
-/// As for `SSL_free`: `ssl` is null or a live SSL of which the caller gives up his reference. No other thread of the
-/// server sets ex_data of it meanwhile, or uses it at all if its handshake is suspended; `SSL_free` itself does not ask
-/// for that while there are other references.
+/// As for `SSL_free`: `ssl` is null or a live SSL whose reference the caller gives up. No other thread of the server
+/// sets its ex_data meanwhile, or uses it at all if its handshake is suspended; `SSL_free` itself does not require that
+/// while there are other references.
 pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ssl) {
-    // SAFETY: the server's call. A handshake of another thread cannot be ended from here, so that calls it
-    // in; should it not come to that, it frees the SSL when it does.
+    // SAFETY: the server's call. A handshake of another thread cannot be ended from here, so that thread calls it in;
+    // if it cannot do so in time, it frees the SSL when it does.
     unsafe {
         match suspended(ssl) {
             Some(handshake) if handshake.references.load(Relaxed) > 0 => {
@@ -36,7 +35,7 @@ pub(crate) unsafe fn free(original: unsafe extern "C" fn(*mut Ssl), ssl: *mut Ss
                     handshake.let_go(ssl);
                 }
             }
-            // It is freed when its frames can be put back.
+            // It is freed once its frames can be put back.
             Some(handshake) if handshake.is_out_of_reach() => {
                 suspension::end(Doubt::DeepStack);
                 return handshake.is_orphan.store(true, Release);
@@ -84,8 +83,8 @@ fn forget(ssl: *const Ssl) {
 
 /// # Safety
 ///
-/// As for `SSL_up_ref`: `ssl` is a live SSL. No other thread gets or sets ex_data of it meanwhile, which `SSL_up_ref`
-/// itself does not ask for.
+/// As for `SSL_up_ref`: `ssl` is a live SSL. No other thread gets or sets its ex_data meanwhile, which `SSL_up_ref`
+/// itself does not require.
 pub(crate) unsafe fn up_ref(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
     // SAFETY: the server's call.
     unsafe {
@@ -119,7 +118,7 @@ pub(crate) unsafe fn get_error(
     ssl: *const Ssl,
     result: c_int,
 ) -> c_int {
-    // SAFETY: the server's call. With an error in the queue something else has failed, SSL_shutdown for one.
+    // SAFETY: the server's call. If there is an error in the queue, something else has failed, such as SSL_shutdown.
     unsafe {
         let waits = result <= 0 && suspended(ssl).is_some() && ERR_peek_error.get()() == 0;
         if waits { SSL_ERROR_WANT_READ } else { original(ssl, result) }
@@ -134,8 +133,8 @@ pub(crate) unsafe fn want(original: unsafe extern "C" fn(*const Ssl) -> c_int, s
     unsafe { if suspended(ssl).is_some() { SSL_READING } else { original(ssl) } }
 }
 
-/// Lets a suspended handshake go on, as it would inside the function that is
-/// called; the result of that if the handshake is not done then.
+/// Lets a suspended handshake go on, as it would inside the called function; if it is not done then, returns the result
+/// for that function.
 ///
 /// # Safety
 ///
@@ -145,7 +144,7 @@ unsafe fn finish_handshake(ssl: *mut Ssl) -> Result<(), c_int> {
     let Some(handshake) = (unsafe { suspended(ssl) }) else { return Ok(()) };
     let call = match handshake.call.get() {
         call @ Call::Handshake(_) => call,
-        // Only the same function brings a buffer for its data.
+        // Only the same function provides a buffer for its data.
         Call::EarlyData(..) => {
             set_would_block();
             return Err(-1);
@@ -180,12 +179,13 @@ pub(crate) unsafe fn write(original: Write, ssl: *mut Ssl, data: *const c_void, 
     unsafe { finish_handshake(ssl).map_or_else(|result| result, |()| original(ssl, data, len)) }
 }
 
-/// Those that count in a variable say only whether they have succeeded.
+/// For the functions that return a count in a variable; their result only says whether they succeeded.
 ///
 /// # Safety
 ///
-/// As for `original`, which is `SSL_read_ex` or one like it: `ssl` is a live SSL that no other thread of the server
-/// uses meanwhile, `data` is valid for `len` bytes of what the function does with it, and `done` is valid for a write.
+/// As for `original`, which is `SSL_read_ex` or a similar function: `ssl` is a live SSL that no other thread of the
+/// server uses meanwhile, `data` is valid for `len` bytes of what the function does with it, and `done` is valid for a
+/// write.
 pub(crate) unsafe fn transfer_ex(
     original: TransferEx,
     ssl: *mut Ssl,

@@ -1,11 +1,9 @@
-//! Ending a handshake that is suspended: its SSL is to be freed or to start over.
+//! Ends a suspended handshake whose SSL is to be freed or to start over.
 //!
-//! The functions of libssl that were left must give back what they hold
-//! before their SSL goes, so the operation they wait for fails. They must do
-//! so unnoticed: freeing an SSL sends nothing and calls nobody, and what the
-//! server's callbacks refer to may be gone already. The last thing that
-//! libssl's state machine does before it tells the info callback that it
-//! returns is to free a buffer; there it is left for ever.
+//! The suspended functions of libssl must release what they hold before their SSL is freed, so the operation they wait
+//! for fails. That must go unnoticed: freeing an SSL sends nothing and calls nothing, and the data of the server's
+//! callbacks may already be gone. The last thing that libssl's state machine does before it notifies the info callback
+//! of its return is to free a buffer; there the function is abandoned.
 
 use core::ffi::c_void;
 
@@ -17,23 +15,23 @@ use crate::openssl::*;
 use crate::runtime::Runtime;
 
 impl Handshake {
-    /// Lets the handshake fail, so that its SSL can be freed.
+    /// Makes the handshake fail, so that its SSL can be freed.
     ///
     /// # Safety
     ///
     /// The handshake is suspended, this is its thread, and its frames can be put back here (not
-    /// [`Handshake::is_out_of_reach`]). Its SSL is alive, and no other thread uses that meanwhile.
+    /// [`Handshake::is_out_of_reach`]). Its SSL is alive and not used by another thread meanwhile.
     pub(crate) unsafe fn cancel_for_free(&self) {
-        // SAFETY: the SSL of this handshake is alive, and this is its thread. An SSL that
-        // has sent its last word sends no alert, and keeps its session in the cache.
+        // SAFETY: the SSL of this handshake is alive, and this is its thread. An SSL marked as shut down sends no
+        // alert, and keeps its session in the cache.
         unsafe {
             SSL_set_shutdown.get()(self.ssl(), SSL_SENT_SHUTDOWN);
             self.cancel();
         }
     }
 
-    /// Lets the handshake fail, so that its SSL can be used again. What it
-    /// has written already, and the alert after that, go nowhere.
+    /// Makes the handshake fail, so that its SSL can be used again. Its unsent output, and the alert that follows, are
+    /// discarded.
     ///
     /// # Safety
     ///
@@ -58,7 +56,7 @@ impl Handshake {
     unsafe fn cancel(&self) {
         slot().event(Event::Cancelled);
         slot().bypass(Reason::Cancelled);
-        // SAFETY: as `cancel_for_free`. The errors of this failure are not the server's.
+        // SAFETY: as `cancel_for_free`. The errors of this failure do not belong to the server.
         unsafe {
             if self.state.get() != State::Returned {
                 self.cancelled.set(true);
@@ -80,11 +78,11 @@ impl Handshake {
     }
 }
 
-/// libssl frees a buffer, at the end of its state machine perhaps.
+/// Called when libssl frees a buffer, perhaps at the end of its state machine.
 ///
 /// # Safety
 ///
-/// As for `BUF_MEM_free`: `buffer` is null or a BUF_MEM that nobody uses any more. The caller is libssl: if it passes
+/// As for `BUF_MEM_free`: `buffer` is null or a BUF_MEM that nothing uses any more. The caller is libssl: if it passes
 /// null while a handshake is cancelled, it does so at the end of its state machine.
 pub(crate) unsafe fn buffer_free(original: unsafe extern "C" fn(*mut c_void), buffer: *mut c_void) {
     if buffer.is_null()
@@ -93,8 +91,8 @@ pub(crate) unsafe fn buffer_free(original: unsafe extern "C" fn(*mut c_void), bu
     {
         handshake.result.set(-1);
         handshake.state.set(State::Returned);
-        // SAFETY: called by the state machine that the slice runs: all that it and its caller still have to
-        // do is to call the server back.
+        // SAFETY: called by the state machine that the slice runs: it and its caller have nothing left to do but call
+        // back into the server.
         unsafe { handshake.slice.abandon() }
     }
     // SAFETY: libssl's buffer.

@@ -6,8 +6,8 @@ use core::ptr::null;
 use crate::handshake::Handshake;
 use crate::runtime::MAX_HANDSHAKES;
 
-/// A ring of at most as many handshakes as can be suspended. A handshake
-/// is in it at most once; those that went on another way leave a hole.
+/// A ring with room for as many handshakes as can be suspended. A handshake is in it at most once; one that went on
+/// another way leaves a hole.
 pub(crate) struct ReadyRing {
     slots: Box<[Cell<*const Handshake>]>,
     head: Cell<usize>,
@@ -35,13 +35,13 @@ impl ReadyRing {
         self.len.set(0);
     }
 
-    /// Takes a handshake out, wherever it is.
+    /// Removes a handshake, wherever it is.
     pub(crate) fn forget(&self, handshake: &Handshake) {
         let kept = |entry: &Handshake| !core::ptr::eq(entry, handshake);
         self.retain(kept);
     }
 
-    /// Visits every handshake once, in order, and keeps those for which `keep` says so.
+    /// Visits every handshake once, in order, and keeps those for which `keep` returns true.
     pub(crate) fn retain(&self, mut keep: impl FnMut(&Handshake) -> bool) {
         let (head, len) = (self.head.get(), self.len.get());
         let mut kept = 0;

@@ -1,27 +1,23 @@
-//! Leaving a function in the middle: the frames it has on the thread's own
-//! stack are copied away, and copied back to the same place to go on.
+//! Suspends a function in the middle: its frames on the thread's own stack are copied away, and copied back to the same
+//! place to resume it.
 //!
-//! Why not a stack of its own: the server's callbacks (SNI, ALPN,
-//! certificates, Lua, Ruby) run inside a handshake. On the thread's stack
-//! they find the limits, the guard page and the depth they know, and
-//! garbage collectors that scan it see what they expect. A suspended
-//! handshake is two or three kilobytes of frames of libssl and of nobody
-//! else, because nothing is suspended in a callback.
+//! Why not a stack of its own: the server's callbacks (SNI, ALPN, certificates, Lua, Ruby) run inside a handshake. On
+//! the thread's stack they find the limits, the guard page and the depth they know, and garbage collectors that scan it
+//! see what they expect. A suspended handshake is two or three kilobytes of frames, all of libssl's, because nothing is
+//! suspended in a callback.
 //!
 //! ```text
 //!   frames of the server
-//!   base     where the server's flow goes on
+//!   base     where the server's flow continues
 //!   ...      the gap: later calls may come from frames this much deeper
 //!   top      frames of libssl begin
-//!   sp       frames of libssl end when it is left
+//!   sp       frames of libssl end when it is suspended
 //! ```
 //!
-//! Frames can only be where they were, so a slice belongs to its thread. If
-//! the server calls from below `top`, its frames there would have to be put
-//! aside while the slice runs. Another thread may hold a reference into them
-//! (a condition variable that somebody waits on lives on a stack), so that is
-//! done in processes of one thread alone. It is rare: a server that goes
-//! deeper has its slices called in before they are covered (`Slice::is_near`).
+//! Frames can only be where they were, so a slice belongs to its thread. If the server calls from below `top`, its
+//! frames there have to be put aside while the slice runs. Another thread may hold a reference into them (a condition
+//! variable that another thread waits on may be on a stack), so that is done only in single-threaded processes. It is
+//! rare: if a server goes deeper, its slices are called in before they are covered (`Runtime::keep_clear`).
 
 use core::arch::naked_asm;
 use core::cell::{Cell, UnsafeCell};
@@ -31,25 +27,25 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// How much deeper than the first a later call may be without frames being put aside: a sixteenth of the stack, within
-/// these bounds.
+/// How much deeper than the first call a later one may be before frames have to be put aside: a sixteenth of the stack,
+/// within these bounds.
 const SMALLEST_GAP: usize = 32 << 10;
 const LARGEST_GAP: usize = 64 << 10;
 
-/// What must be left of the stack below the gap for libssl, as for a thread of a stock server.
+/// The stack that must remain for libssl below the gap, as for a thread of a stock server.
 const ROOM: usize = 96 << 10;
 
-/// A function that runs on the thread's stack and can be left in the middle.
+/// A function that runs on the thread's stack and can be suspended in the middle.
 #[repr(C)]
 pub(crate) struct Slice {
     base: Cell<*mut u8>,
     top: Cell<*mut u8>,
     sp: Cell<*mut u8>,
-    /// Half of the gap.
+    /// The middle of the gap.
     near: Cell<usize>,
-    /// The frames from `sp` to `top`, while they are not on the stack.
+    /// The frames from `sp` to `top` while they are not on the stack.
     frames: UnsafeCell<Vec<u8>>,
-    /// The server's frames from `base` to `top`, while those of the slice are there.
+    /// The server's frames from `base` to `top` while those of the slice are in their place.
     aside: UnsafeCell<Vec<u8>>,
 }
 
@@ -65,11 +61,11 @@ impl Slice {
         }
     }
 
-    /// Runs `body(argument)` below the present frames, until it returns or leaves.
+    /// Runs `body(argument)` below the current frames, until it returns or leaves.
     ///
     /// # Safety
     ///
-    /// `has_room` for this stack, which is the present one; nothing of this slice is on it.
+    /// `has_room` for this stack, which is the current one; nothing of this slice is on it.
     pub(crate) unsafe fn begin(
         &self,
         stack: &Range<usize>,
@@ -80,17 +76,17 @@ impl Slice {
         let (here, gap) = (here(), gap(stack));
         self.near.set(here - gap / 2);
         self.top.set(((here - gap) & !(ALIGN - 1)) as *mut u8);
-        // SAFETY: the contract; `top` is within the stack, and 16-aligned.
+        // SAFETY: as the contract says; `top` is within the stack, and 16-aligned.
         unsafe { enter(self, body, argument) }
     }
 
-    /// Goes on where the function left.
+    /// Resumes the function where it left.
     ///
     /// # Safety
     ///
     /// It has left on this thread, whose stack this is.
     pub(crate) unsafe fn resume(&self) {
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         unsafe { resume(self) }
     }
 
@@ -100,21 +96,21 @@ impl Slice {
     ///
     /// Called from the function that the slice runs.
     pub(crate) unsafe fn leave(&self) {
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         unsafe { leave(self) }
     }
 
-    /// Leaves the running function for ever.
+    /// Leaves the running function without ever resuming it.
     ///
     /// # Safety
     ///
     /// As `leave`, and nothing on its frames needs to be dropped.
     pub(crate) unsafe fn abandon(&self) -> ! {
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         unsafe { abandon(self) }
     }
 
-    /// Where its frames end: everything that it calls is below.
+    /// Where its frames start: everything that it calls is below.
     pub(crate) fn top(&self) -> usize {
         self.top.get() as usize
     }
@@ -124,12 +120,12 @@ impl Slice {
         here() < self.top.get() as usize + 1024
     }
 
-    /// At which depth of the stack it should be resumed, before it is covered.
+    /// The stack depth at which it should be resumed, before it is covered.
     pub(crate) fn near(&self) -> usize {
         self.near.get()
     }
 
-    /// Gives memory back.
+    /// Frees its memory.
     pub(crate) fn shrink(&self) {
         // SAFETY: the slice is not in use.
         unsafe {
@@ -138,24 +134,24 @@ impl Slice {
         }
     }
 
-    /// Nothing of what a function left behind is kept.
+    /// Wipes what a function left behind.
     pub(crate) fn forget(&self) {
-        // SAFETY: the slice is not in use. The frames of libssl may refer to secrets, and hold some.
+        // SAFETY: the slice is not in use. The frames of libssl may hold secrets or pointers to them.
         unsafe { hasten_crypto::wipe(&mut *self.frames.get()) };
     }
 
-    /// Bytes of frames, for statistics.
+    /// The size of its frames, for statistics.
     fn len(&self) -> usize {
         self.top.get() as usize - self.sp.get() as usize
     }
 
-    /// Frames of the server that are where those of the slice go.
+    /// The size of the server's frames where those of the slice go.
     fn covered(&self) -> usize {
         (self.top.get() as usize).saturating_sub(self.base.get() as usize)
     }
 }
 
-/// The present depth of the stack.
+/// The current depth of the stack.
 #[inline(always)]
 pub(crate) fn here() -> usize {
     let sp: usize;
@@ -164,9 +160,9 @@ pub(crate) fn here() -> usize {
     sp
 }
 
-/// The stack that the system gave this thread; empty if it cannot be told.
+/// The stack that the system gave this thread; empty if it is unknown.
 ///
-/// Anything else is a fiber's or a signal's, which may be gone when somebody wants to go on there.
+/// Any other stack is a fiber's or a signal's, which may be gone by the time the function is resumed.
 pub(crate) fn native_stack() -> Range<usize> {
     let (mut start, mut size) = (null_mut(), 0);
     // SAFETY: attributes of the running thread, given back after use.
@@ -184,7 +180,7 @@ pub(crate) fn native_stack() -> Range<usize> {
     start as usize..start as usize + size
 }
 
-/// Whether a function can be begun here: on the thread's own stack, with room.
+/// Whether a function can be started here: on the thread's own stack, with room.
 pub(crate) fn has_room(stack: &Range<usize>) -> bool {
     let here = here();
     stack.contains(&here) && here - stack.start >= gap(stack) + ROOM
@@ -194,7 +190,7 @@ fn gap(stack: &Range<usize>) -> usize {
     (stack.len() / 16).clamp(SMALLEST_GAP, LARGEST_GAP)
 }
 
-/// Where the C library's code is.
+/// The C library's code.
 static LIBC: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
 /// Learns where a signal handler returns to.
@@ -226,20 +222,21 @@ pub(crate) fn init() {
     unsafe { libc::dl_iterate_phdr(Some(look), null_mut()) };
 }
 
-/// Whether a signal handler runs on this stack: what it has interrupted, such as an allocation, must not be entered again.
+/// Whether a signal handler is running on this stack: the code it interrupted, such as an allocator, must not be
+/// re-entered.
 ///
-/// The kernel puts a frame on the stack that begins with the address of the C library's call of rt_sigreturn(2), and goes on
-/// with flags, of which there are three, and a null pointer.
+/// The kernel puts a frame on the stack that begins with the address of the C library's call of rt_sigreturn(2),
+/// followed by flags, of which there are three, and a null pointer.
 #[cold]
 pub(crate) fn is_in_signal_handler(stack: &Range<usize>) -> bool {
-    /// `mov rax, 15; syscall`, which debuggers and unwinders go by, too.
+    /// `mov rax, 15; syscall`, which debuggers and unwinders also look for.
     const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
     let (start, end) = (LIBC.0.load(Relaxed), LIBC.1.load(Relaxed));
     let here = here() & !7;
     if !stack.contains(&here) || end < start + RETURN.len() {
         return false;
     }
-    // A handler's own frames may be of any size. Other threads may work on what lies in those of this one, so each word is
+    // A handler's own frames may be of any size. Other threads may modify data in this thread's frames, so each word is
     // read once.
     let words = (stack.end - here) / 8;
     // SAFETY: frames of this thread, above our own, on its stack.
@@ -253,7 +250,7 @@ pub(crate) fn is_in_signal_handler(stack: &Range<usize>) -> bool {
     })
 }
 
-/// The CPU keeps a second stack of return addresses, which cannot be copied.
+/// Whether the CPU keeps a second stack of return addresses, which cannot be copied.
 fn has_shadow_stack() -> bool {
     let mut pointer = 0_u64;
     // SAFETY: a no-op that leaves the register alone where there is no shadow stack.
@@ -265,8 +262,8 @@ fn has_shadow_stack() -> bool {
 ///
 /// # Safety
 ///
-/// The only caller is [`leave`] of this slice: the stack pointer is below the slice's `sp`, what lies from there to
-/// `top` are its frames, and nobody else uses the slice.
+/// The only caller is [`leave`] of this slice: the stack pointer is below the slice's `sp`, the stack from there to
+/// `top` holds its frames, and nothing else uses the slice.
 unsafe extern "C" fn save(slice: &Slice) {
     // SAFETY: the frames from `sp` to `top` are on this stack, above our own.
     unsafe {
@@ -280,10 +277,10 @@ unsafe extern "C" fn save(slice: &Slice) {
 ///
 /// # Safety
 ///
-/// The only caller is [`resume`] of this slice: the stack pointer is below its `sp` and its `base`. What lies between
-/// `sp` and `top` is free stack, or frames that nobody looks at until [`uncover`] has brought them back.
+/// The only caller is [`resume`] of this slice: the stack pointer is below its `sp` and its `base`. The stack between
+/// `sp` and `top` is free, or holds frames that nothing accesses until [`uncover`] has restored them.
 unsafe extern "C" fn restore(slice: &Slice) {
-    // SAFETY: what is overwritten is free, or aside; `frames` is what `save` has copied from there.
+    // SAFETY: the overwritten stack is free, or put aside; `frames` is what `save` copied from there.
     unsafe {
         put_aside(slice);
         let frames = &*slice.frames.get();
@@ -293,7 +290,7 @@ unsafe extern "C" fn restore(slice: &Slice) {
 
 /// # Safety
 ///
-/// `base` is on the present stack and above the stack pointer, and no other thread writes to what lies between it and
+/// `base` is on the current stack and above the stack pointer, and no other thread writes to the stack between it and
 /// `top`.
 unsafe fn put_aside(slice: &Slice) {
     // SAFETY: frames of this stack.
@@ -304,11 +301,11 @@ unsafe fn put_aside(slice: &Slice) {
     }
 }
 
-/// Brings the server's frames back; called from below them.
+/// Restores the server's frames; called from below them.
 ///
 /// # Safety
 ///
-/// The only caller is [`finish`] of this slice: the stack pointer is below `base`, and nobody uses the slice's frames
+/// The only caller is [`finish`] of this slice: the stack pointer is below `base`, and nothing uses the slice's frames
 /// on the stack any more.
 unsafe extern "C" fn uncover(slice: &Slice) {
     // SAFETY: the slice's frames are not needed there any more.
@@ -319,18 +316,18 @@ unsafe extern "C" fn uncover(slice: &Slice) {
     }
 }
 
-/// The unwinding rules of `enter` say so.
+/// The unwinding rules of `enter` rely on this.
 const _: () = assert!(offset_of!(Slice, base) == 0);
 
 /// Saves the server's state at `base`, and calls `body(argument)` at `top`.
 ///
-/// A C++ exception out of a callback has to find its way: the caller's frame is 64 bytes above what the word at rbx, `base`,
-/// points to, wherever the function was resumed from.
+/// A C++ exception thrown by a callback must find its way: the caller's frame is 64 bytes above the address stored in
+/// the word at rbx, `base`, wherever the function was resumed from.
 ///
 /// # Safety
 ///
-/// `top` is a multiple of 16 on the present stack. It is below all that is in use there, and there is room below it for
-/// `body`, which takes `argument`. The slice stays until `body` has returned or was left for ever.
+/// `top` is a multiple of 16 on the current stack. It is below everything in use there, and there is room below it for
+/// `body`, which takes `argument`. The slice stays alive until `body` has returned or was abandoned.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize), argument: usize) {
     naked_asm!(
@@ -356,7 +353,7 @@ unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize)
         // DW_CFA_def_cfa_expression, 5 bytes: DW_OP_breg3 (rbx) + 0, DW_OP_deref, DW_OP_plus_uconst 64.
         ".cfi_escape 0x0f, 5, 0x73, 0, 0x06, 0x23, 64",
         "mov rsp, [rdi + {top}]",
-        // Where a walk along frame pointers stops.
+        // Where a frame-pointer walk stops.
         "xor ebp, ebp",
         "mov rdi, rdx",
         "call rsi",
@@ -369,11 +366,11 @@ unsafe extern "sysv64" fn enter(slice: &Slice, body: unsafe extern "C" fn(usize)
     )
 }
 
-/// Saves the function's state at `sp`, its frames, and goes on with the server.
+/// Saves the function's state at `sp` and its frames, and continues with the server.
 ///
 /// # Safety
 ///
-/// The caller runs in the slice, on the stack where that was entered or resumed last.
+/// The caller runs in the slice, on the stack where the slice was last entered or resumed.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn leave(slice: &Slice) {
     naked_asm!(
@@ -401,24 +398,24 @@ unsafe extern "sysv64" fn leave(slice: &Slice) {
 
 /// # Safety
 ///
-/// As [`leave`]; nothing on the frames of the slice needs to be dropped, and nobody refers to them.
+/// As [`leave`]; nothing on the frames of the slice needs to be dropped, and nothing refers to them.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn abandon(slice: &Slice) -> ! {
     naked_asm!("jmp {finish}", finish = sym finish)
 }
 
-/// Goes on with the server at `base`, whose frames are back then.
+/// Continues with the server at `base`, whose frames are restored by then.
 ///
 /// # Safety
 ///
-/// [`enter`], [`leave`] and [`abandon`] jump to it, and nobody calls it; the slice is the one that ran. `base` is what
-/// `enter` or `resume` has saved on the present stack, and the frames that were there then are there still or have been
-/// put aside.
+/// [`enter`], [`leave`] and [`abandon`] jump to it, and nothing calls it; the slice is the one that ran. `base` is what
+/// `enter` or `resume` saved on the current stack, and the frames that were there then are still there or have been put
+/// aside.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn finish(slice: &Slice) {
     naked_asm!(
         "mov rbx, rdi",
-        // Below whatever is moved.
+        // Below everything that is moved.
         "mov rax, rsp",
         "cmp rax, [rdi + {base}]",
         "cmova rax, [rdi + {base}]",
@@ -441,12 +438,12 @@ unsafe extern "sysv64" fn finish(slice: &Slice) {
     )
 }
 
-/// Saves the server's state at `base`, and goes on with the function at `sp`.
+/// Saves the server's state at `base`, and continues with the function at `sp`.
 ///
 /// # Safety
 ///
-/// The slice was left by [`leave`], and not resumed since, on the present stack. What lies there between its `sp` and
-/// its `top` is not used by other threads while it runs.
+/// The slice was left by [`leave`], and not resumed since, on the current stack. The stack between its `sp` and its
+/// `top` is not used by other threads while it runs.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn resume(slice: &Slice) {
     naked_asm!(
@@ -496,7 +493,8 @@ mod tests {
 
     /// # Safety
     ///
-    /// `walk` is the address of a live [`Walk`], whose slice runs this, and which nobody else uses until that is left.
+    /// `walk` is the address of a live [`Walk`], whose slice runs this, and which nothing else uses until the slice is
+    /// left.
     unsafe extern "C" fn body(walk: usize) {
         // SAFETY: the test keeps it alive, and only one side runs at a time.
         let walk = unsafe { &mut *(walk as *mut Walk) };
@@ -508,7 +506,7 @@ mod tests {
         }
     }
 
-    /// The part of the native stack for which the gap is smallest.
+    /// The part of the native stack that gives the smallest gap.
     fn stack() -> Range<usize> {
         here() - SMALLEST_GAP - ROOM - 4096..native_stack().end.min(here() + 4096)
     }
@@ -553,7 +551,7 @@ mod tests {
         let below = if depth > 0 {
             resume_below(walk, depth - 1)
         } else {
-            // SAFETY: it has left, on this thread.
+            // SAFETY: it has left on this thread.
             unsafe { walk.slice.resume() };
             0
         };

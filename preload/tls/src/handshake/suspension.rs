@@ -1,10 +1,9 @@
 //! Whether handshakes of this process may be suspended at all.
 //!
-//! What a server does with a connection cannot be known beforehand, so it is
-//! watched. The first sign that connections are not served by the thread and
-//! the event loop that they began with ends suspension for good in the whole
-//! process: from then on every operation runs where it is asked for. What is
-//! suspended at that moment is called in, so no handshake pays for it.
+//! How a server treats a connection cannot be known in advance, so it is watched. The first sign that connections are
+//! not served by the thread and the event loop they began with ends suspension permanently, in the whole process: from
+//! then on every operation runs where it is requested. Handshakes suspended at that moment are called in, so none of
+//! them suffers.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -15,10 +14,10 @@ use crate::config;
 use crate::hooks::original;
 use crate::openssl::*;
 
-/// 0, or the number of the [`Doubt`] that ended it.
+/// 0, or the number of the [`Doubt`] that ended suspension.
 static OFF: AtomicU8 = AtomicU8::new(0);
 
-/// Handshakes that nobody came for, and all that were reported.
+/// The number of handshakes the server did not come back for, and of all that were reported.
 static LEFT_ALONE: AtomicU32 = AtomicU32::new(0);
 static REPORTED: AtomicU32 = AtomicU32::new(0);
 
@@ -30,7 +29,7 @@ pub(crate) fn is_on() -> bool {
     OFF.load(Relaxed) == 0
 }
 
-/// Whether what the program does with its connections is still looked at.
+/// Whether the program's treatment of its connections is still being watched.
 pub(crate) fn is_watching() -> bool {
     is_on() && !PROVEN.load(Relaxed)
 }
@@ -43,13 +42,13 @@ pub(crate) fn end(doubt: Doubt) {
     }
 }
 
-/// How many handshakes of a thread must come back to its event loop before one is suspended.
+/// How many handshakes of a thread must return to its event loop before one is suspended.
 pub(crate) fn sightings() -> u32 {
     const SHADOWED: u32 = 8;
     if PROVEN.load(Relaxed) || config::get().eager { 1 } else { SHADOWED }
 }
 
-/// Says what is done with handshakes of this thread.
+/// Publishes what happens to handshakes of this thread.
 #[inline]
 pub(crate) fn tell(is_shadowing: bool) {
     let state = match is_shadowing {
@@ -60,7 +59,7 @@ pub(crate) fn tell(is_shadowing: bool) {
     slot().suspension(state, None);
 }
 
-/// Handshakes were reported to the server.
+/// Counts handshakes reported to the server.
 #[inline]
 pub(crate) fn reported(count: u32) {
     if count > 0 {
@@ -68,9 +67,9 @@ pub(crate) fn reported(count: u32) {
     }
 }
 
-/// The thread is about to sleep, and nobody came for a handshake that was reported before.
+/// The thread is about to sleep without having come back for a handshake reported before.
 ///
-/// One connection may be given up without a word; a server of which that is the habit is another thing.
+/// A single connection may be abandoned silently; a server that does so habitually is not to be trusted.
 #[cold]
 pub(crate) fn left_alone() {
     const SOME: u32 = 4;
@@ -82,21 +81,20 @@ pub(crate) fn left_alone() {
     }
 }
 
-/// Some callback that libssl calls behind the point where handshakes are left
-/// is not of the program itself: of an interpreter's module perhaps, which
-/// expects locks that are not held where a handshake is called in.
+/// Whether a callback that libssl calls after the point of suspension is not the program's own: it may belong to an
+/// interpreter's module, which expects locks that are not held where a handshake is called in.
 static HAS_FOREIGN: AtomicBool = AtomicBool::new(false);
 
-/// Some such callback is the program's own.
+/// Whether one of those callbacks is the program's own.
 static HAS_OWN: AtomicBool = AtomicBool::new(false);
 
-/// A BIO of such a module reads and writes for SSLs.
+/// Whether a BIO of such a module reads and writes for SSLs.
 static HAS_FOREIGN_BIO: AtomicBool = AtomicBool::new(false);
 
 static PROGRAM_START: AtomicUsize = AtomicUsize::new(0);
 static PROGRAM_END: AtomicUsize = AtomicUsize::new(0);
 
-/// Learns which program this is, and where its code is.
+/// Determines which program this is, and where its code is.
 pub(crate) fn init() {
     /// # Safety
     ///
@@ -128,10 +126,10 @@ fn is_of_program(function: usize) -> bool {
     (PROGRAM_START.load(Relaxed)..PROGRAM_END.load(Relaxed)).contains(&function)
 }
 
-/// Whether the SSL's callbacks may run wherever its handshake is called in: in the program's own epoll_wait, say.
+/// Whether the SSL's callbacks may run wherever its handshake is called in, such as in the program's own epoll_wait.
 ///
-/// A callback may rely on what its program notes around its calls of libssl, so where there is one, handshakes are
-/// suspended only in programs of which it is known that theirs do not.
+/// A callback may rely on state that its program sets around its calls of libssl. So if there is a callback, handshakes
+/// are suspended only in programs whose callbacks are known not to.
 ///
 /// # Safety
 ///
@@ -155,8 +153,8 @@ pub(crate) unsafe fn allows_callbacks_of(ssl: *mut Ssl) -> bool {
     }
 }
 
-/// Whether libcrypto itself reads and writes the socket. A BIO of the program may rely on what that notes around its calls,
-/// and may want to hear "would block" itself before it waits.
+/// Whether libcrypto itself reads and writes the socket. A BIO of the program may rely on state that the program sets
+/// around its calls, and may itself need to see "would block" before it waits.
 ///
 /// # Safety
 ///
@@ -173,7 +171,7 @@ unsafe fn has_plain_bios(ssl: *mut Ssl) -> bool {
     }
 }
 
-/// Those that libssl can be asked for.
+/// The callbacks that libssl can be asked for.
 ///
 /// # Safety
 ///
@@ -192,7 +190,7 @@ unsafe fn callbacks_of(ssl: *mut Ssl) -> [Option<usize>; 4] {
     }
 }
 
-/// Notes a callback that libssl cannot be asked for.
+/// Records a callback that libssl cannot be asked for.
 fn note(function: *const c_void) {
     if !function.is_null() {
         let flag = if is_of_program(function as usize) { &HAS_OWN } else { &HAS_FOREIGN };
@@ -202,24 +200,24 @@ fn note(function: *const c_void) {
 
 type SetCallback = unsafe extern "C" fn(*mut c_void, *const c_void);
 
-/// Any function that sets a callback of an object and returns nothing.
+/// For any function that sets a callback of an object and returns nothing.
 ///
 /// # Safety
 ///
-/// As for `original`, which is `SSL_set_msg_callback` or one like it: `to` is a live object of its kind, and `callback`
-/// is null or a function of the type that it takes.
+/// As for `original`, which is `SSL_set_msg_callback` or a similar function: `to` is a live object of its kind, and
+/// `callback` is null or a function of the type that it takes.
 pub(crate) unsafe fn set_callback(original: SetCallback, to: *mut c_void, callback: *const c_void) {
     note(callback);
     // SAFETY: the program's call.
     unsafe { original(to, callback) }
 }
 
-/// The same with an argument for the callback.
+/// The same, with an argument for the callback.
 ///
 /// # Safety
 ///
 /// As for `SSL_CTX_set_cert_verify_callback`: `to` is a live SSL_CTX, `callback` is null or a function of the type that
-/// it takes, and `argument` is what that takes.
+/// it takes, and `argument` is what the callback takes.
 pub(crate) unsafe fn set_callback_with(
     original: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void),
     to: *mut c_void,
@@ -231,7 +229,7 @@ pub(crate) unsafe fn set_callback_with(
     unsafe { original(to, callback, argument) }
 }
 
-/// The same of a function that says whether it did.
+/// The same, for a function that reports success.
 ///
 /// # Safety
 ///
@@ -247,12 +245,12 @@ pub(crate) unsafe fn try_set_callback(
     unsafe { original(to, callback) }
 }
 
-/// Session tickets have two callbacks.
+/// The same, for the two callbacks of session tickets.
 ///
 /// # Safety
 ///
 /// As for `SSL_CTX_set_session_ticket_cb`: `context` is a live SSL_CTX, `generate` and `decrypt` are null or functions
-/// of the types that it takes, and `argument` is what those take.
+/// of the types that it takes, and `argument` is what these functions take.
 pub(crate) unsafe fn set_ticket_callbacks(
     original: unsafe extern "C" fn(*mut SslCtx, *const c_void, *const c_void, *mut c_void) -> c_int,
     context: *mut SslCtx,
@@ -302,7 +300,7 @@ type AddExtension = unsafe extern "C" fn(
 /// # Safety
 ///
 /// As for `SSL_CTX_add_custom_ext`: `context` is a live SSL_CTX, the functions are null or of the types that it takes,
-/// and what is passed with them is what those take.
+/// and the arguments passed with them are what these functions take.
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn add_extension(
     original: AddExtension,
@@ -365,7 +363,7 @@ pub(crate) unsafe fn set_bio_method(
     unsafe { original(method, function) }
 }
 
-/// The program has made a kind of BIO that says it is a socket.
+/// Whether the program has created a BIO type that claims to be a socket.
 static HAS_SOCKET_LIKE: AtomicBool = AtomicBool::new(false);
 
 /// # Safety
@@ -383,7 +381,7 @@ pub(crate) unsafe fn new_bio_method(
     unsafe { original(kind, name) }
 }
 
-/// The program has made BIOs that hold an SSL, through which libssl reaches it without a hook.
+/// Whether the program has created BIOs that hold an SSL, through which libssl reaches it without a hook.
 static HAS_SSL_BIO: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn is_in_bio() -> bool {
@@ -414,7 +412,7 @@ pub(crate) unsafe fn new_ssl_bio(
     unsafe { original(context, client) }
 }
 
-/// What libssl would say of an SSL that it left waiting for the network.
+/// Whether libssl would say that it left the SSL waiting to read from the network.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! The part of OpenSSL's ABI that is used: opaque types, and the functions
-//! that are called but not hooked. All of it is public and documented.
+//! The part of OpenSSL's ABI in use: opaque types, and the functions that are
+//! called but not hooked. All of it is public and documented.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use hasten_hook::imports;
@@ -104,13 +104,13 @@ pub(crate) type ExFree =
 pub(crate) type ExDup =
     unsafe extern "C" fn(*mut ExData, *const ExData, *mut *mut c_void, c_int, c_long, *mut c_void) -> c_int;
 
-/// What SSL_CTX_set_info_callback takes.
+/// The argument of SSL_CTX_set_info_callback.
 pub(crate) type InfoFn = unsafe extern "C" fn(*const Ssl, c_int, c_int);
 
-/// What SSL_CTX_set_verify takes.
+/// The argument of SSL_CTX_set_verify.
 pub(crate) type VerifyFn = unsafe extern "C" fn(c_int, *mut c_void) -> c_int;
 
-/// What SSL_CTX_set_keylog_callback takes.
+/// The argument of SSL_CTX_set_keylog_callback.
 pub(crate) type KeylogFn = unsafe extern "C" fn(*const Ssl, *const c_char);
 
 /// ERR_set_error, whose prototype is variadic.
@@ -129,9 +129,9 @@ pub(crate) const SSL_ERROR_WANT_READ: c_int = 2;
 pub(crate) const SSL_ERROR_SSL: c_int = 1;
 pub(crate) const SSL_ERROR_SYSCALL: c_int = 5;
 pub(crate) const BIO_CTRL_FLUSH: c_int = 11;
-/// `BIO_TYPE_SOCKET`: number 5, of sources and sinks, with a descriptor.
+/// `BIO_TYPE_SOCKET`: number 5, a source/sink with a descriptor.
 pub(crate) const BIO_TYPE_SOCKET: c_int = 5 | 0x0400 | 0x0100;
-/// What SSL_want returns while a read is awaited.
+/// The result of SSL_want while a read is awaited.
 pub(crate) const SSL_READING: c_int = 3;
 pub(crate) const SSL_CTRL_MODE: c_int = 33;
 pub(crate) const SSL_MODE_ASYNC: c_long = 0x100;

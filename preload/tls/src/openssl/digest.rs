@@ -20,7 +20,7 @@ pub(crate) enum Digest {
 
 /// Runs generic code with the hash type of a [`Digest`].
 ///
-/// Its users are the neighbours of this module.
+/// The neighbouring modules use it.
 macro_rules! with_hash {
     ($digest:expr, $H:ident => $body:expr) => {
         match $digest {
@@ -50,7 +50,7 @@ macro_rules! with_hash {
 pub(crate) use with_hash;
 
 impl Digest {
-    /// By the name OpenSSL uses, or one of its aliases.
+    /// Finds a digest by OpenSSL's name for it, or one of its aliases.
     fn from_name(name: &CStr) -> Option<Digest> {
         match name.to_bytes() {
             b"SHA1" | b"SHA-1" => Some(Digest::Sha1),
@@ -66,16 +66,16 @@ impl Digest {
     ///
     /// `name` is null or a C string.
     pub(crate) unsafe fn from_c_name(name: *const c_char) -> Option<Digest> {
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         if name.is_null() { None } else { Digest::from_name(unsafe { CStr::from_ptr(name) }) }
     }
 
-    /// Bytes of a digest.
+    /// The length of the digest in bytes.
     pub(crate) const fn len(self) -> usize {
         self.kind().output_len()
     }
 
-    /// The same, as paddings name it.
+    /// The same digest, as the padding code names it.
     pub(crate) const fn kind(self) -> DigestKind {
         match self {
             Digest::Sha1 => DigestKind::Sha1,
@@ -114,7 +114,7 @@ macro_rules! host_hash {
             #[inline]
             fn finish(mut self, out: &mut [u8]) {
                 assert!(out.len() == Self::OUTPUT);
-                // SAFETY: the state was initialised; the digest's length is in it, and `out` has that.
+                // SAFETY: the state was initialised; it has the digest's length, which `out` has as well.
                 unsafe { $finish.get()(out.as_mut_ptr(), self.0.as_mut_ptr().cast()) };
             }
         }
@@ -150,7 +150,7 @@ host_hash!(
     Sha512, 27, 64, 128, SHA512_Init, SHA512_Update, SHA512_Final
 );
 
-/// The digest of a message in the first bytes of the result.
+/// The digest of a message, in the first bytes of the result.
 pub(crate) fn hash(digest: Digest, message: &[u8]) -> [u8; hasten_crypto::MAX_OUTPUT] {
     let mut out = [0; hasten_crypto::MAX_OUTPUT];
     with_hash!(digest, H => {
@@ -161,7 +161,7 @@ pub(crate) fn hash(digest: Digest, message: &[u8]) -> [u8; hasten_crypto::MAX_OU
     out
 }
 
-/// Whether the host library has these functions: they are deprecated, and a build may leave them out.
+/// Whether the host library has these functions: they are deprecated, and a build may omit them.
 pub(crate) fn is_available() -> bool {
     let inits: [&hasten_hook::Original<unsafe extern "C" fn(*mut c_void) -> c_int>; 5] =
         [&SHA1_Init, &SHA224_Init, &SHA256_Init, &SHA384_Init, &SHA512_Init];

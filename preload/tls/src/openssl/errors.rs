@@ -1,8 +1,7 @@
-//! OpenSSL's error queue of this thread, put away and put back.
+//! This thread's OpenSSL error queue, saved and restored.
 //!
-//! A handshake that is called in runs between two calls of the server: what
-//! the server has in the queue must stay, and what the handshake adds is for
-//! the call that gets its result.
+//! A handshake that is called in runs between two calls of the server: the server's errors must stay in the queue, and
+//! the handshake's own errors are for the call that gets its result.
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int, c_ulong};
@@ -23,7 +22,7 @@ struct Error {
     data: CString,
 }
 
-/// What libcrypto keeps of them.
+/// The number of errors that libcrypto keeps.
 const MOST: usize = 16;
 
 impl Errors {
@@ -31,7 +30,7 @@ impl Errors {
         self.0.borrow_mut().clear();
     }
 
-    /// Takes over what is in the queue.
+    /// Moves the errors out of the queue.
     pub(crate) fn take(&self) {
         let mut errors = self.0.borrow_mut();
         errors.clear();
@@ -42,7 +41,7 @@ impl Errors {
         }
     }
 
-    /// Puts them where the server looks for them.
+    /// Puts the errors back into the queue for the server.
     pub(crate) fn raise(&self) {
         for error in self.0.take() {
             // SAFETY: this thread's queue; libcrypto copies the texts.
@@ -61,11 +60,11 @@ impl Errors {
 }
 
 impl Error {
-    /// The oldest in the queue, which leaves it.
+    /// Removes and returns the oldest error in the queue.
     fn next() -> Option<Error> {
         let (mut file, mut function, mut data) = (null(), null(), null());
         let (mut line, mut flags) = (0, 0);
-        // SAFETY: this thread's queue; what is returned is valid until it changes.
+        // SAFETY: this thread's queue; the results are valid until it changes.
         unsafe {
             let get = ERR_get_error_all.get();
             let code = get(&raw mut file, &raw mut line, &raw mut function, &raw mut data, &raw mut flags);
@@ -80,7 +79,7 @@ impl Error {
     }
 }
 
-/// Library and reason, as libcrypto 3.0 packs them: one of the system's errors has a bit and a width of its own.
+/// Library and reason, as libcrypto 3.0 packs them: system errors have a bit of their own and a wider reason.
 fn parts(code: c_ulong) -> (c_int, c_int) {
     const ERR_LIB_SYS: c_int = 2;
     const SYSTEM: c_ulong = 1 << 31;

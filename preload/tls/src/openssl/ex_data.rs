@@ -1,4 +1,4 @@
-//! Places of our own in OpenSSL's objects.
+//! Slots of our own in OpenSSL's objects.
 
 use core::ffi::{c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use super::abi::*;
 
-/// The index of a place in all objects of a class.
+/// The index of a slot in all objects of a class.
 pub(crate) struct ExIndex {
     class: c_int,
     index: AtomicI32,
@@ -23,7 +23,8 @@ impl ExIndex {
         self.index.load(Relaxed)
     }
 
-    /// Reserves it unless it is; `free` is told when an object goes. False if libcrypto has no room.
+    /// Reserves the index unless it is reserved already; `free` is called when an object is freed. False if libcrypto
+    /// has no room.
     pub(crate) fn reserve(&self, free: Option<ExFree>) -> bool {
         if self.get() >= 0 {
             return true;
@@ -43,7 +44,7 @@ impl ExIndex {
 ///
 /// # Safety
 ///
-/// As for a `CRYPTO_EX_dup`: `attached` points to libcrypto's variable for what the copy will have.
+/// As for a `CRYPTO_EX_dup`: `attached` points to libcrypto's variable with the value for the copy.
 unsafe extern "C" fn not_copied(
     _: *mut ExData,
     _: *const ExData,

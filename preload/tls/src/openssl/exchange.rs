@@ -1,12 +1,10 @@
 //! Ephemeral key exchange: our key pair from the pool, the shared secret from a batch.
 //!
-//! libssl keeps an EVP_PKEY for each side. Making one costs OpenSSL 3.0 as
-//! much as a batched operation, so they are recycled: when libssl frees one
-//! of ours it goes back to the thread's stock, and its next use only sets
-//! another public key. The private half is in the EVP_PKEY's ex_data until
-//! that is freed, and wiped then; OpenSSL gets it before anybody but libssl's
-//! own derivation can see the EVP_PKEY, so that whoever comes by another way
-//! finds it complete.
+//! libssl keeps an EVP_PKEY for each side. Creating one costs OpenSSL 3.0 as much as a batched operation, so they are
+//! recycled: when libssl frees one of ours, it goes back to the thread's stock, and its next use only sets another
+//! public key. The private half stays in the EVP_PKEY's ex_data until the EVP_PKEY is freed, and is wiped then. OpenSSL
+//! gets it before anything but libssl's own derivation can see the EVP_PKEY, so that every other user finds it
+//! complete.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
@@ -23,27 +21,27 @@ use super::shortcuts::{self, Stand, is_stand_in};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
-/// EVP_PKEYs a thread keeps for each group, at some 700 bytes each. libssl
-/// holds two per connection for its life, so many come and go at once.
+/// EVP_PKEYs that a thread keeps for each group, at some 700 bytes each. libssl holds two per connection for its
+/// lifetime, so many come and go at once.
 const STOCK: usize = 512;
 
 static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 
-/// What an EVP_PKEY of ours carries in its ex_data.
+/// The data that an EVP_PKEY of ours carries in its ex_data.
 struct Tag {
     group: Group,
-    /// Somebody took another reference: it is OpenSSL's alone from then on.
+    /// Another reference was taken: from then on it belongs to OpenSSL alone.
     escaped: Cell<bool>,
-    /// The public key, as libssl set or will send it.
+    /// The public key, as libssl set it or will send it.
     public: Cell<[u8; Group::MAX_PUBLIC]>,
     public_len: Cell<usize>,
-    /// Our private key; zero when there is none, or OpenSSL has it.
+    /// Our private key; zero if there is none, or if OpenSSL has it.
     private: Cell<[u8; Group::MAX_PRIVATE]>,
     has_private: Cell<bool>,
 }
 
-/// The context that libssl is using, behind a stand-in. One of each per
-/// thread: nothing suspends a handshake while libssl sets one up.
+/// The context libssl is using, behind a stand-in. One of each kind per thread: nothing suspends a handshake while
+/// libssl sets one up.
 #[derive(Default)]
 pub(crate) struct Exchange {
     generate: Cell<Generate>,
@@ -64,12 +62,12 @@ struct Peer {
 enum Generate {
     #[default]
     Nothing,
-    /// "EC", whose curve is not named yet; whether a key pair or parameters are wanted.
+    /// "EC", with the curve not named yet; `key_pair` tells a key pair from parameters.
     AnyCurve {
         key_pair: bool,
     },
     Known(Group),
-    /// Not a group of ours: OpenSSL's own context does the work.
+    /// A group that is not ours: OpenSSL's own context does the work.
     Real(*mut EvpPkeyCtx),
 }
 
@@ -79,8 +77,8 @@ pub(crate) fn init() -> bool {
 
 /// # Safety
 ///
-/// As for a `CRYPTO_EX_free`: `tag` is null or the [`Tag`] that `make` attached to the EVP_PKEY, and nobody uses it any
-/// more.
+/// As for a `CRYPTO_EX_free`: `tag` is null or the [`Tag`] that `make` attached to the EVP_PKEY, and nothing uses it
+/// any more.
 unsafe extern "C" fn forget(
     _: *mut c_void,
     tag: *mut c_void,
@@ -90,7 +88,7 @@ unsafe extern "C" fn forget(
     _: *mut c_void,
 ) {
     if !tag.is_null() {
-        // SAFETY: made by `make`, and its EVP_PKEY is going.
+        // SAFETY: made by `make`, and its EVP_PKEY is being freed.
         let tag = unsafe { Box::from_raw(tag.cast::<Tag>()) };
         tag.wipe();
     }
@@ -110,7 +108,7 @@ impl Tag {
 
     /// # Safety
     ///
-    /// `pkey` is null or an EVP_PKEY that stays alive while the result is used. No other thread sets ex_data of it
+    /// `pkey` is null or an EVP_PKEY that stays alive while the result is used. No other thread sets its ex_data
     /// meanwhile, or uses it at all if it is ours and has not escaped.
     unsafe fn of<'a>(pkey: *const EvpPkey) -> Option<&'a Tag> {
         let index = EX_INDEX.get();
@@ -129,7 +127,7 @@ impl Tag {
         wipe(&mut private);
     }
 
-    /// A longer key is of no group of ours, and not remembered.
+    /// A longer key belongs to no group of ours, and is not stored.
     fn set_public(&self, bytes: &[u8]) {
         let mut public = [0; Group::MAX_PUBLIC];
         if let Some(to) = public.get_mut(..bytes.len()) {
@@ -141,22 +139,22 @@ impl Tag {
 
     fn wipe(&self) {
         if self.has_private.replace(false) {
-            // SAFETY: the cell's bytes, which nobody borrows.
+            // SAFETY: the cell's bytes, which are not borrowed.
             wipe(unsafe { &mut *self.private.as_ptr() });
         }
     }
 }
 
 impl Exchange {
-    /// What was set up in an earlier call of the server is void.
+    /// Drops the set-up of an earlier call of the server.
     pub(crate) fn clear(&self) {
         self.generate.set(Generate::Nothing);
         self.own.set(None);
         self.peer.set(None);
     }
 
-    /// OpenSSL takes the point at infinity, which is one byte, for a key, and
-    /// refuses it when it is to be derived with: so it does, with its errors.
+    /// Whether OpenSSL refuses the peer's key. It accepts the point at infinity, which is one byte, as a key, but
+    /// refuses to derive with it: here it does so itself, with its own errors.
     ///
     /// # Safety
     ///
@@ -179,7 +177,7 @@ impl Exchange {
         recycled.or_else(|| make(group))
     }
 
-    /// An EVP_PKEY of ours with a fresh key pair from the pool.
+    /// An EVP_PKEY of ours with a new key pair from the pool.
     fn take_key_pair(&self, runtime: &Runtime, group: Group) -> Option<*mut EvpPkey> {
         let pair = runtime.batch.engine.key_pair(group)?;
         let pkey = self.take(group)?;
@@ -202,7 +200,7 @@ impl Exchange {
 fn make(group: Group) -> Option<*mut EvpPkey> {
     let pkey = make_parameters(group)?;
     let tag = Box::into_raw(Box::new(Tag::new(group)));
-    // SAFETY: the EVP_PKEY is ours alone, and so is the tag unless it was attached.
+    // SAFETY: the EVP_PKEY is ours alone, and so is the tag until it is attached.
     unsafe {
         if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), tag.cast()) != 1 {
             drop(Box::from_raw(tag));
@@ -216,7 +214,7 @@ fn make(group: Group) -> Option<*mut EvpPkey> {
 /// An EVP_PKEY with the parameters of a group.
 fn make_parameters(group: Group) -> Option<*mut EvpPkey> {
     let name = group.curve().map(|_| group.openssl_name());
-    // SAFETY: OpenSSL's own functions in their documented order; everything made is freed or kept.
+    // SAFETY: OpenSSL's own functions in their documented order; everything created is freed or kept.
     unsafe {
         let context =
             original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), group.key_type().as_ptr(), null());
@@ -233,12 +231,12 @@ fn make_parameters(group: Group) -> Option<*mut EvpPkey> {
 
 /// # Safety
 ///
-/// As for `EVP_PKEY_free`: `pkey` is null or an EVP_PKEY of which the caller gives up his reference. For one of ours
-/// that has not escaped, that reference is the only one, and no other thread uses it.
+/// As for `EVP_PKEY_free`: `pkey` is null or an EVP_PKEY whose reference the caller gives up. For one of ours that has
+/// not escaped, that reference is the only one, and no other thread uses it.
 pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pkey: *mut EvpPkey) {
-    // SAFETY: the caller gives its reference up; a tagged one that never escaped was the only one.
+    // SAFETY: the caller gives up its reference; for a tagged key that never escaped it was the only one.
     unsafe {
-        // One that escaped has other owners; it is wiped with the last.
+        // An escaped key has other owners; it is wiped with the last reference.
         if let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) {
             tag.wipe();
             tag.public_len.set(0);
@@ -279,7 +277,7 @@ type NewFromName = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_cha
 /// # Safety
 ///
 /// As for `EVP_PKEY_CTX_new_from_name`: `libctx` is null or a live library context, and `name` and `properties` are
-/// null or C strings. The caller is libssl, which takes a stand-in to no other functions than those hooked.
+/// null or C strings. The caller is libssl, which passes a stand-in only to the hooked functions.
 pub(crate) unsafe fn context_from_name(
     original: NewFromName,
     libctx: *mut LibCtx,
@@ -310,8 +308,8 @@ pub(crate) unsafe fn context_from_name(
 
 type NewFromKey = unsafe extern "C" fn(*mut LibCtx, *mut EvpPkey, *const c_char) -> *mut EvpPkeyCtx;
 
-/// A key of ours tells what the context is for: with a private half it is to
-/// derive a secret, without one (the peer's) it is the template for ours.
+/// Handles a key of ours, which shows what the context is for: with a private half it is for deriving a secret, without
+/// one (the peer's) it is the template for ours.
 ///
 /// # Safety
 ///
@@ -326,7 +324,7 @@ pub(crate) unsafe fn context_from_key(
 ) -> *mut EvpPkeyCtx {
     // SAFETY: libssl's arguments, forwarded.
     unsafe {
-        // One that somebody else has, too, is complete, and as good as any other.
+        // A key that others own, too, is complete, and is treated like any other.
         let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) else {
             return original(libctx, pkey, properties);
         };
@@ -341,7 +339,7 @@ pub(crate) unsafe fn context_from_key(
                 runtime.exchange.generate.set(Generate::Known(tag.group));
                 shortcuts::stand_in(Stand::Generate)
             }
-            // A handshake that goes on in SSL_read, or for which shortcuts have ended meanwhile.
+            // A handshake that continues in SSL_read, or for which the shortcuts have since been turned off.
             None => {
                 complete(pkey, tag);
                 original(libctx, pkey, properties)
@@ -350,22 +348,22 @@ pub(crate) unsafe fn context_from_key(
     }
 }
 
-/// Gives OpenSSL the private half of a key that is ours so far.
+/// Hands the private half of a key of ours over to OpenSSL.
 ///
 /// # Safety
 ///
-/// `pkey` is alive, `tag` is attached to it, and nobody else uses either meanwhile.
+/// `pkey` is alive, `tag` is attached to it, and nothing else uses either meanwhile.
 unsafe fn complete(pkey: *mut EvpPkey, tag: &Tag) {
     if tag.has_private.get() {
         let mut same = pkey;
-        // SAFETY: the EVP_PKEY is alive; OpenSSL puts the new key in the place of the one without a private half.
+        // SAFETY: the EVP_PKEY is alive; OpenSSL replaces the key without a private half by the new one.
         unsafe { import(tag, &mut same) };
         tag.wipe();
         tag.escaped.set(true);
     }
 }
 
-/// libssl is done with a stand-in.
+/// Notes that libssl has finished with a stand-in.
 pub(crate) fn context_freed(context: *mut EvpPkeyCtx) {
     let Some(runtime) = Runtime::existing() else { return };
     if is_stand_in(context, Stand::Generate)
@@ -428,7 +426,7 @@ pub(crate) unsafe fn set_group_name(
     1
 }
 
-/// The context libssl would have had, for a curve the engine does not have.
+/// The context libssl would have had, for a curve the engine does not support.
 ///
 /// # Safety
 ///
@@ -459,7 +457,7 @@ type Generator = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut *mut EvpPkey) -> c_i
 /// # Safety
 ///
 /// As for `EVP_PKEY_paramgen`: `context` is null or a live EVP_PKEY_CTX, and `out` points to null or to a live
-/// EVP_PKEY. With a stand-in it points to null: what is there is overwritten, not freed.
+/// EVP_PKEY. With a stand-in it points to null: its value is overwritten, not freed.
 pub(crate) unsafe fn paramgen(
     original: Generator,
     context: *mut EvpPkeyCtx,
@@ -582,7 +580,7 @@ type DeriveFn = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut u8, *mut usize) -> c_
 ///
 /// As for `EVP_PKEY_derive`: `context` is null or a live EVP_PKEY_CTX, `len` is valid for reads and writes, and `out`
 /// is null or valid for writes of `*len` bytes. With a stand-in, both of its keys are alive until this returns; the
-/// handshake may be left meanwhile.
+/// handshake may be suspended meanwhile.
 pub(crate) unsafe fn derive(
     original: DeriveFn,
     context: *mut EvpPkeyCtx,
@@ -595,7 +593,7 @@ pub(crate) unsafe fn derive(
         return unsafe { original(context, out, len) };
     };
     let (Some(own), Some(peer)) = (runtime.exchange.own.get(), runtime.exchange.peer.get()) else { return 0 };
-    // SAFETY: libssl keeps both keys alive during ssl_derive; the output is as long as it said.
+    // SAFETY: libssl keeps both keys alive during ssl_derive; the output is as long as it says.
     unsafe {
         let Some(tag) = Tag::of(own) else { return 0 };
         let size = tag.group.shared_len();
@@ -608,17 +606,17 @@ pub(crate) unsafe fn derive(
         }
         *len = size;
         let out = core::slice::from_raw_parts_mut(out, size);
-        // libssl keeps its key until the SSL ends, and gives it to whoever asks (SSL_get_tmp_key).
+        // libssl keeps its key until the SSL ends, and gives it out on request (SSL_get_tmp_key).
         c_int::from(derive_secret(runtime, tag, &peer, out))
     }
 }
 
 /// # Safety
 ///
-/// The key of `peer` is alive until this returns, and nobody changes the private key of `tag`. The handshake may be
-/// left meanwhile.
+/// The key of `peer` is alive until this returns, and nothing changes the private key of `tag`. The handshake may be
+/// suspended meanwhile.
 unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8]) -> bool {
-    // SAFETY: the tag's bytes; nobody changes them while libssl derives with the key.
+    // SAFETY: the tag's bytes; nothing changes them while libssl derives with the key.
     let private = unsafe { &(&*tag.private.as_ptr())[..tag.group.private_len()] };
     let request = Request::Derive(tag.group, private, &peer.public[..peer.public_len]);
     match runtime.submit(&request, out) {
@@ -640,7 +638,7 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8
 }
 
 impl Peer {
-    /// Its key as it came over the wire, or uncompressed.
+    /// The peer's key as received, or uncompressed.
     ///
     /// # Safety
     ///
@@ -662,13 +660,13 @@ impl Peer {
     }
 }
 
-/// What libssl asked for in the first place, with a key OpenSSL can use.
+/// Does what libssl originally asked for, with a key OpenSSL can use.
 ///
 /// # Safety
 ///
 /// `peer` is a live EVP_PKEY.
 unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) -> bool {
-    // SAFETY: OpenSSL's own functions in their documented order; everything made is freed.
+    // SAFETY: OpenSSL's own functions in their documented order; everything created is freed.
     unsafe {
         let mut own = null_mut();
         if !import(tag, &mut own) {
@@ -686,18 +684,18 @@ unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) ->
     }
 }
 
-/// Gives our key pair to OpenSSL.
+/// Imports our key pair into OpenSSL.
 ///
 /// # Safety
 ///
-/// `out` holds null, or a live EVP_PKEY that gets the key and that nobody else uses meanwhile.
+/// `out` holds null, or a live EVP_PKEY that receives the key and that nothing else uses meanwhile.
 unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     let curve = tag.group.curve().map(|_| tag.group.openssl_name());
     let (mut private, public) = (tag.private.get(), tag.public.get());
     let private_len = tag.group.private_len();
     let public = Param::octets(c"pub", &public[..tag.public_len.get()]);
     let secret = if curve.is_some() {
-        // An EC scalar is a number, which OSSL_PARAM has in the byte order of the machine.
+        // An EC scalar is a number, which OSSL_PARAM stores in the machine's byte order.
         private[..private_len].reverse();
         Param::unsigned(c"priv", &private[..private_len])
     } else {
@@ -705,7 +703,7 @@ unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     };
     let group = curve.map_or(Param::end(), |curve| Param::utf8(c"group", curve));
     let mut params = [public, secret, group, Param::end()];
-    // SAFETY: OpenSSL's own functions; the parameters end with an end and live during the call.
+    // SAFETY: OpenSSL's own functions; the parameters have an end marker and live during the call.
     let imported = unsafe {
         let context =
             original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), tag.group.key_type().as_ptr(), null());

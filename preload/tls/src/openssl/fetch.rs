@@ -1,8 +1,7 @@
 //! Algorithms that libssl fetches by name in every handshake, fetched once.
 //!
-//! A fetch in OpenSSL 3.0 takes locks and searches names and properties. The
-//! answer stays the same unless providers or default properties change, and
-//! then the cache is not used any more (see `shortcuts`).
+//! A fetch in OpenSSL 3.0 takes locks and searches names and properties. The answer stays the same unless providers or
+//! default properties change, and from then on the cache is not used any more (see `shortcuts`).
 
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
@@ -15,7 +14,7 @@ use super::abi::*;
 use super::shortcuts;
 use crate::runtime::Runtime;
 
-/// An algorithm and, once fetched, a reference to it that is kept for ever.
+/// An algorithm and, once fetched, a reference to it that is never released.
 pub(crate) struct Cached<T: 'static> {
     name: &'static CStr,
     up_ref: &'static Original<unsafe extern "C" fn(*mut T) -> c_int>,
@@ -35,16 +34,16 @@ impl<T> Cached<T> {
         Self { name, up_ref, algorithm: AtomicPtr::new(null_mut()) }
     }
 
-    /// The algorithm, without a reference to it; null before it was fetched.
+    /// The algorithm, without a reference to it; null until it has been fetched.
     pub(crate) fn cached(&self) -> *mut T {
         self.algorithm.load(Relaxed)
     }
 
-    /// Another reference, from the cache or by `fetch`.
+    /// Another reference, from the cache or from `fetch`.
     ///
     /// # Safety
     ///
-    /// What `fetch` returns is null or a reference to an algorithm of the kind that `up_ref` takes.
+    /// `fetch` returns null or a reference to an algorithm of the kind that `up_ref` takes.
     unsafe fn get(&self, fetch: impl FnOnce() -> *mut T) -> *mut T {
         // SAFETY: the cache's own reference keeps the algorithm alive.
         unsafe {
@@ -66,7 +65,7 @@ type Fetch<T> = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) 
 
 /// # Safety
 ///
-/// As for `original`, which is `EVP_KDF_fetch` or one like it, for the kind of algorithm that is `known`: `libctx` is
+/// As for `original`, which is `EVP_KDF_fetch` or a similar function for the kind of algorithm in `known`: `libctx` is
 /// null or a live library context, and `name` and `properties` are null or C strings.
 unsafe fn fetch<T>(
     known: &[&Cached<T>],

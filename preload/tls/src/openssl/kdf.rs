@@ -1,8 +1,7 @@
-//! The key schedule: EVP_KDF and EVP_Q_mac answered with the same hash functions, without their frameworks.
+//! The key schedule: answers EVP_KDF and EVP_Q_mac with the same hash functions, but without their frameworks.
 //!
-//! A TLS 1.3 handshake derives some twenty secrets. In OpenSSL 3.0 each
-//! fetches an algorithm by name, makes a context and parses parameters:
-//! together a fifth of the instructions of a handshake.
+//! A TLS 1.3 handshake derives some twenty secrets. For each, OpenSSL 3.0 fetches an algorithm by name, creates a
+//! context and parses parameters: together a fifth of the instructions of a handshake.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -16,13 +15,12 @@ use crate::runtime::Runtime;
 
 type DeriveFn = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
 
-/// libssl passes everything as parameters and uses a context once.
+/// Relies on libssl passing everything as parameters and using a context only once.
 ///
 /// # Safety
 ///
 /// As for `EVP_KDF_derive`: `out` is null or valid for writes of `len` bytes, and `params` is null or an array as
-/// [`key_schedule::tls13`] takes it. `context` is a live EVP_KDF_CTX, and `out` overlaps nothing that `params` points
-/// to.
+/// [`key_schedule::tls13`] takes it. `context` is a live EVP_KDF_CTX, and `out` overlaps none of the parameters' data.
 pub(crate) unsafe fn derive(
     original: DeriveFn,
     context: *mut EvpKdfCtx,
@@ -71,9 +69,9 @@ type QuickMac = unsafe extern "C" fn(
 /// # Safety
 ///
 /// As for `EVP_Q_mac`: `libctx` is null or a live library context; `name`, `properties` and `digest` are null or C
-/// strings; `params` is null or an array that ends with an end; `key` and `data` are null or valid for reads of
-/// `key_len` and `len` bytes; `out` is null or valid for writes of `size` bytes, and `out_len` is null or valid for a
-/// write. `out` overlaps neither `key` nor `data`.
+/// strings; `params` is null or an array with an end marker; `key` and `data` are null or valid for reads of `key_len`
+/// and `len` bytes; `out` is null or valid for writes of `size` bytes, and `out_len` is null or valid for a write.
+/// `out` overlaps neither `key` nor `data`.
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn quick_mac(
     original: QuickMac,
@@ -117,6 +115,6 @@ pub(crate) unsafe fn quick_mac(
 ///
 /// `data` is null or valid for reads of `len` bytes, and stays so, unchanged, while the result is used.
 unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
-    // SAFETY: the caller's data has this length; null goes with none.
+    // SAFETY: the caller's data has this length; null stands for no data.
     if data.is_null() || len == 0 { &[] } else { unsafe { core::slice::from_raw_parts(data, len) } }
 }

@@ -10,25 +10,25 @@ use super::digest::{Digest, with_hash};
 const EXTRACT_ONLY: c_int = 1;
 const EXPAND_ONLY: c_int = 2;
 
-/// TLS13-KDF; `None` leaves it, with any error there is, to the original.
+/// TLS13-KDF; `None` leaves it to the original, along with any error.
 ///
 /// # Safety
 ///
-/// `params` is an array of OSSL_PARAM that ends with an end; what they point
-/// to has the length they say, and text ends with a null.
+/// `params` is an array of OSSL_PARAM with an end marker; their data has the stated lengths, and text is
+/// null-terminated.
 pub(crate) unsafe fn tls13(params: *const Param, out: &mut [u8]) -> Option<()> {
     if out.is_empty() {
         return None;
     }
     let params = Params(params);
-    // SAFETY: as the contract.
+    // SAFETY: as the contract says.
     unsafe {
         let digest = params.digest()?;
         if params.octets(c"prefix")?? != b"tls13 " {
             return None;
         }
         let label = params.octets(c"label")??;
-        // OpenSSL looks at all of them, whatever it needs.
+        // OpenSSL reads all of them, whichever it needs.
         let (secret, salt) = (params.octets(c"key")?, params.octets(c"salt")?);
         let context = params.octets(c"data")?.unwrap_or_default();
         match params.integer(c"mode")? {
@@ -42,7 +42,7 @@ pub(crate) unsafe fn tls13(params: *const Param, out: &mut [u8]) -> Option<()> {
     }
 }
 
-/// The next of early, handshake and master secret (RFC 8446, section 7.1).
+/// The next secret: early, handshake or master (RFC 8446, section 7.1).
 fn next_secret<H: Hash>(
     previous: Option<&[u8]>,
     label: &[u8],
@@ -62,8 +62,7 @@ fn next_secret<H: Hash>(
     done
 }
 
-/// TLS1-PRF of TLS 1.2: label and randoms come as consecutive seeds.
-/// libssl passes five of which the last are empty.
+/// TLS1-PRF of TLS 1.2: label and randoms come as consecutive seeds. libssl passes five, the last of them empty.
 ///
 /// # Safety
 ///
@@ -73,7 +72,7 @@ pub(crate) unsafe fn tls1_prf(params: *const Param, out: &mut [u8]) -> Option<()
     let params = Params(params);
     let mut seed = [0; SEEDS];
     let mut len = 0;
-    // SAFETY: as the contract.
+    // SAFETY: as the contract says.
     unsafe {
         let digest = params.digest()?;
         let secret = params.octets(c"secret")??;
@@ -91,13 +90,13 @@ pub(crate) unsafe fn tls1_prf(params: *const Param, out: &mut [u8]) -> Option<()
     Some(())
 }
 
-/// An array of OSSL_PARAM that ends with an end.
+/// An array of OSSL_PARAM with an end marker.
 struct Params(*const Param);
 
 impl Params {
     /// # Safety
     ///
-    /// The array is one as [`tls13`] takes it, and stays so while the iterator and its items are used.
+    /// The array is as [`tls13`] takes it, and stays so while the iterator and its items are used.
     unsafe fn all<'a>(&self) -> impl Iterator<Item = &'a Param> {
         let mut at = self.0;
         core::iter::from_fn(move || {
@@ -125,7 +124,7 @@ impl Params {
     ///
     /// As [`Params::all`].
     unsafe fn digest(&self) -> Option<Digest> {
-        // SAFETY: text ends with a null.
+        // SAFETY: text is null-terminated.
         unsafe {
             let param = self.find(c"digest").filter(|param| param.data_type == Param::UTF8_STRING)?;
             Digest::from_c_name(param.data.cast())
@@ -136,7 +135,7 @@ impl Params {
     ///
     /// As [`Params::all`].
     unsafe fn integer(&self, key: &CStr) -> Option<c_int> {
-        // SAFETY: as `find`; an integer of this size is one.
+        // SAFETY: as `find`; an integer of this size is a `c_int`.
         unsafe {
             let param = self.find(key).filter(|param| param.data_type == Param::INTEGER)?;
             let fits = param.data_size == size_of::<c_int>() && !param.data.is_null();
@@ -144,7 +143,7 @@ impl Params {
         }
     }
 
-    /// The outer option: whether it is as it should be. The inner one: whether it is there at all.
+    /// Outer option: whether the parameter is well-formed. Inner option: whether it is present.
     ///
     /// # Safety
     ///
@@ -156,8 +155,8 @@ impl Params {
 
     /// # Safety
     ///
-    /// `param` is an element of such an array: the data of an octet string is null or has `data_size` bytes, which stay
-    /// unchanged while the result is used.
+    /// `param` is an element of such an array: the data of an octet string is null or has `data_size` bytes, which do
+    /// not change while the result is used.
     unsafe fn bytes<'a>(param: &Param) -> Option<&'a [u8]> {
         if param.data_type != Param::OCTET_STRING || param.data.is_null() {
             return None;

@@ -1,9 +1,8 @@
 //! Private keys that the engine can use, found by their EVP_PKEY.
 //!
-//! libssl signs with an EVP_PKEY; the engine needs its numbers. They are
-//! read out once, kept beside the EVP_PKEY, and wiped when it is freed: an
-//! ex_data entry with a free callback tells the moment. The table is read
-//! without locks, because every handshake of every thread looks here.
+//! libssl signs with an EVP_PKEY; the engine needs its numbers. They are read once, kept next to the EVP_PKEY, and
+//! wiped when it is freed, which an ex_data entry with a free callback reports. The table is read without locks,
+//! because every handshake of every thread looks here.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
@@ -17,18 +16,18 @@ use super::abi::*;
 use super::digest::Digest;
 use super::ex_data::ExIndex;
 
-/// Certificates a process can have accelerated; the table is then a quarter full.
+/// The number of keys that a process can have accelerated; the table is then a quarter full.
 const MAX_KEYS: usize = 16 << 10;
 const SLOTS: usize = 4 * MAX_KEYS;
 
-/// What is known of an EVP_PKEY.
+/// Data about an EVP_PKEY.
 pub(crate) struct Entry {
     pub(crate) key: Key,
-    /// Digests for which libcrypto said that this key signs with them, one bit each.
+    /// The digests that this key signs with according to libcrypto, one bit each.
     signs_with: AtomicU32,
 }
 
-/// A key the engine can use, or the reason why it does not.
+/// A key the engine can use, or the reason why it cannot.
 pub(crate) enum Key {
     Rsa(Box<RsaKey>),
     Ec(EcKey),
@@ -45,30 +44,29 @@ impl Entry {
     }
 }
 
-/// Lazily committed, like all zeroed statics. The entry of a slot may be
-/// looked at only by who keeps the slot's EVP_PKEY alive.
+/// Lazily committed, like all zeroed statics. A slot's entry may be read only while its EVP_PKEY is kept alive.
 static TABLE: [Slot; SLOTS] =
     [const { Slot { pkey: AtomicPtr::new(null_mut()), entry: AtomicPtr::new(null_mut()) } }; SLOTS];
 pub(crate) static WRITER: Mutex<Count> = Mutex::new(0);
 static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 
-/// How many keys there are.
+/// The number of keys in the table.
 pub(crate) type Count = usize;
 
 struct Slot {
-    /// Null: never used, a search ends here. `REMOVED`: free again, a search goes on.
+    /// Null: never used, a search ends here. `REMOVED`: free again, a search continues.
     pkey: AtomicPtr<EvpPkey>,
     entry: AtomicPtr<Entry>,
 }
 
 const REMOVED: *mut EvpPkey = core::ptr::without_provenance_mut(1);
 
-/// Registers for the end of keys; false if libcrypto has no room.
+/// Registers for the freeing of keys; false if libcrypto has no room.
 pub(crate) fn init() -> bool {
     EX_INDEX.reserve(Some(forget))
 }
 
-/// What is known of an EVP_PKEY; it is read out at the first call.
+/// The data about an EVP_PKEY, which is read at the first call.
 ///
 /// # Safety
 ///
@@ -88,7 +86,7 @@ pub(crate) unsafe fn find<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
             break;
         }
     }
-    // SAFETY: as the contract.
+    // SAFETY: as the contract says.
     unsafe { insert(pkey) }
 }
 
@@ -99,14 +97,13 @@ fn probe(pkey: *mut EvpPkey) -> impl Iterator<Item = &'static Slot> {
 
 /// Where the search for a key begins.
 fn home(pkey: *mut EvpPkey) -> usize {
-    // EVP_PKEYs are heap blocks: the low bits say nothing.
+    // EVP_PKEYs are heap blocks: the low bits carry no information.
     ((pkey as usize >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % SLOTS
 }
 
-/// Frees a slot; called by one thread at a time. Where a search would end
-/// right behind it, it may as well end here: or else slots used once would,
-/// after months of keys that live for one handshake, lead every search
-/// through the whole table.
+/// Frees a slot; called by one thread at a time. If a search would end in the slot behind it, it may as well end here.
+/// Otherwise, after months of keys that live for one handshake, the slots used once would lead every search through the
+/// whole table.
 fn vacate(mut at: usize) {
     TABLE[at].pkey.store(REMOVED, Ordering::Release);
     TABLE[at].entry.store(null_mut(), Ordering::Relaxed);
@@ -119,8 +116,8 @@ fn vacate(mut at: usize) {
 
 /// # Safety
 ///
-/// As [`find`], and `pkey` is not null. No other thread gets or sets ex_data of the EVP_PKEY meanwhile, unless it does
-/// so here.
+/// As [`find`], and `pkey` is not null. No other thread gets or sets ex_data of the EVP_PKEY meanwhile, except in this
+/// function.
 #[cold]
 unsafe fn insert<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
     let mut count = WRITER.lock().ok()?;
@@ -139,14 +136,14 @@ unsafe fn insert<'a>(pkey: *mut EvpPkey) -> Option<&'a Entry> {
         }
     }
     let slot = free.filter(|_| *count < MAX_KEYS)?;
-    // SAFETY: as the contract; the lock is held.
+    // SAFETY: as the contract says; the lock is held.
     let entry = unsafe { slot.fill(pkey) }?;
     *count += 1;
     Some(entry)
 }
 
 impl Slot {
-    /// Reads a key out and keeps it here.
+    /// Reads a key and stores it in this slot.
     ///
     /// # Safety
     ///
@@ -166,12 +163,12 @@ impl Slot {
     }
 }
 
-/// libcrypto frees an EVP_PKEY: its secrets go with it.
+/// Called when libcrypto frees an EVP_PKEY: wipes its secrets.
 ///
 /// # Safety
 ///
-/// As for a `CRYPTO_EX_free`: `entry` is null or the [`Entry`] that `insert` attached to `pkey`, and nobody uses it any
-/// more.
+/// As for a `CRYPTO_EX_free`: `entry` is null or the [`Entry`] that `insert` attached to `pkey`, and nothing uses it
+/// any more.
 unsafe extern "C" fn forget(
     pkey: *mut c_void,
     entry: *mut c_void,
@@ -192,17 +189,17 @@ unsafe extern "C" fn forget(
         vacate((home(pkey) + distance) % SLOTS);
         *count -= 1;
     }
-    // SAFETY: made by `insert`, and with its EVP_PKEY gone nobody looks at it. Keys wipe themselves.
+    // SAFETY: made by `insert`, and with its EVP_PKEY gone it has no users. Keys wipe themselves.
     drop(unsafe { Box::from_raw(entry.cast::<Entry>()) });
 }
 
-/// Reads a key out, if it may be and the engine can use it.
+/// Reads a key, if that is allowed and the engine can use it.
 ///
 /// # Safety
 ///
 /// `pkey` is a live EVP_PKEY.
 unsafe fn read(pkey: *mut EvpPkey) -> Key {
-    // SAFETY: the EVP_PKEY is alive. A number the key does not have is no error of the server's.
+    // SAFETY: the EVP_PKEY is alive. A number that the key lacks is not an error of the server's.
     unsafe {
         if !is_plain(pkey) {
             return Key::Refused(Reason::NotExportable);
@@ -218,7 +215,7 @@ unsafe fn read(pkey: *mut EvpPkey) -> Key {
     }
 }
 
-/// Whether the key lives in OpenSSL's own software: not in an HSM, an engine or another provider.
+/// Whether the key is in OpenSSL's own software, as opposed to an HSM, an engine or another provider.
 ///
 /// # Safety
 ///
@@ -262,7 +259,7 @@ unsafe fn read_rsa(pkey: *mut EvpPkey) -> Key {
 unsafe fn read_ec(pkey: *mut EvpPkey) -> Key {
     let mut name = [0 as c_char; 32];
     let mut len = 0;
-    // SAFETY: the EVP_PKEY is alive; the buffer has the length given.
+    // SAFETY: the EVP_PKEY is alive; the buffer has the stated length.
     unsafe {
         if EVP_PKEY_get_group_name.get()(pkey, name.as_mut_ptr(), name.len(), &raw mut len) != 1 {
             return Key::Refused(Reason::UnsupportedKey);
@@ -278,7 +275,7 @@ unsafe fn read_ec(pkey: *mut EvpPkey) -> Key {
     }
 }
 
-/// A number of a key, little-endian, wiped when it goes.
+/// A number of a key, little-endian, wiped on drop.
 struct Number<const N: usize>([u8; N]);
 
 impl<const N: usize> Number<N> {
@@ -289,7 +286,7 @@ impl<const N: usize> Number<N> {
     /// `pkey` is a live EVP_PKEY.
     unsafe fn read(&mut self, pkey: *mut EvpPkey, name: &CStr) -> bool {
         let mut number = null_mut();
-        // SAFETY: the EVP_PKEY is alive; the number is ours to free, and is wiped by that.
+        // SAFETY: the EVP_PKEY is alive; the number is ours, and freeing it wipes it.
         unsafe {
             if EVP_PKEY_get_bn_param.get()(pkey, name.as_ptr(), &raw mut number) != 1 {
                 return false;
@@ -321,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_search_ends_as_early_as_it_may() {
-        // Around the end of the table: 2 slots before it, 2 behind.
+        // Around the end of the table: 2 slots before it, 2 after it.
         let run = [SLOTS - 2, SLOTS - 1, 0, 1];
         run.into_iter().for_each(occupy);
         vacate(SLOTS - 1);

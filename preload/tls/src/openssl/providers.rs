@@ -1,8 +1,7 @@
 //! Whether OpenSSL would do the cryptography of a handshake with its own default provider.
 //!
-//! A FIPS module, a provider for a hardware token or an accelerator may have
-//! taken over any algorithm, by configuration or by a property. What it does
-//! is meant to be done there, so nothing is done in its place.
+//! A FIPS module, a provider for a hardware token or an accelerator may have taken over any algorithm, by configuration
+//! or by a property. Its operations are meant to run there, so none of them is replaced.
 
 use core::ffi::{CStr, c_char, c_void};
 
@@ -12,7 +11,7 @@ type Fetch = unsafe extern "C" fn(*mut LibCtx, *const c_char, *const c_char) -> 
 type Provided = unsafe extern "C" fn(*const c_void) -> *const Provider;
 type Free = unsafe extern "C" fn(*mut c_void);
 
-/// Looks at each algorithm that is replaced, with the default properties.
+/// Checks each algorithm that is replaced, with the default properties.
 pub(crate) fn are_default() -> bool {
     let (keys, exchanges, signatures) = (
         (EVP_KEYMGMT_fetch.find(), EVP_KEYMGMT_get0_provider.find(), EVP_KEYMGMT_free.find()),

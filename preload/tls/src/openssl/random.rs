@@ -1,4 +1,4 @@
-//! Randomness, always the host library's own generator.
+//! Random numbers, always from the host library's own generator.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -12,7 +12,7 @@ use crate::runtime::Runtime;
 
 type Method = unsafe extern "C" fn() -> *const c_void;
 
-/// Both are deprecated, so an OpenSSL may be without them, and without other generators then.
+/// Both are deprecated, so an OpenSSL may lack them, but then it has no other generators either.
 #[allow(non_upper_case_globals)]
 static RAND_get_rand_method: Original<Method> =
     // SAFETY: the documented prototype.
@@ -22,31 +22,31 @@ static RAND_OpenSSL: Original<Method> =
     // SAFETY: the documented prototype.
     unsafe { Original::new(Library::Crypto, c"RAND_OpenSSL") };
 
-/// The most that is served from a pool: what a handshake asks for is 32 bytes or less.
+/// The most that is served from a pool: a handshake asks for 32 bytes or less.
 const SMALL: usize = 64;
 
-/// Whether random numbers are OpenSSL's own. A generator of the program's, or of an engine, may count what is drawn, and in
-/// which order.
+/// Whether random numbers are OpenSSL's own. A generator of the program's, or of an engine, may keep count of what is
+/// drawn, and in which order.
 pub(crate) fn is_openssls() -> bool {
     let (Some(current), Some(own)) = (RAND_get_rand_method.find(), RAND_OpenSSL.find()) else { return true };
     // SAFETY: no argument; both return a table.
     unsafe { core::ptr::eq(current(), own()) }
 }
 
-/// For private keys, and the fresh part of nonces.
+/// For private keys, and for the random part of nonces.
 pub(crate) fn private(bytes: &mut [u8]) -> bool {
     // SAFETY: the buffer is valid for its length, which fits an int.
     unsafe { RAND_priv_bytes.get()(bytes.as_mut_ptr(), bytes.len() as c_int) == 1 }
 }
 
-/// For what the peer will see, without a pool in between.
+/// For bytes the peer will see, without a pool in between.
 pub(crate) fn public(bytes: &mut [u8]) -> bool {
     // SAFETY: as above.
     unsafe { hooks::original::RAND_bytes.get()(bytes.as_mut_ptr(), bytes.len() as c_int) == 1 }
 }
 
-/// libssl draws hello randoms, session identifiers and ticket nonces one by
-/// one; OpenSSL takes locks and asks for the process id each time.
+/// Draws bytes from the pool. libssl draws hello randoms, session identifiers and ticket nonces one by one; OpenSSL
+/// takes locks and asks for the process id each time.
 fn from_pool(bytes: *mut u8, len: usize) -> bool {
     if len > SMALL || bytes.is_null() || !shortcuts::are_on() {
         return false;

@@ -1,12 +1,10 @@
 //! Stand-ins for OpenSSL's key and signature contexts.
 //!
-//! Setting up an EVP_PKEY_CTX costs OpenSSL 3.0 more than the batched
-//! operation it is for. Where libssl asks for one whose operation the engine
-//! will do, it gets a stand-in: a real, inert EVP_PKEY_CTX, recognised by its
-//! address in the few functions that libssl then calls. Which those are is
-//! known for libssl 3.0, by its source; with a release that is newer than those
-//! tested, another library context, property queries, or providers loaded at run time there
-//! are no stand-ins and OpenSSL does its work itself.
+//! Setting up an EVP_PKEY_CTX costs OpenSSL 3.0 more than the batched operation itself. Where libssl asks for one whose
+//! operation the engine will do, it gets a stand-in: a real, inert EVP_PKEY_CTX, recognised by its address in the few
+//! functions that libssl then calls. For libssl 3.0 those functions are known from its source. With a release newer
+//! than those tested, another library context, property queries, or providers loaded at run time, there are no
+//! stand-ins, and OpenSSL does its work itself.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -20,10 +18,10 @@ use crate::hooks::original;
 static ON: AtomicBool = AtomicBool::new(false);
 static STAND_INS: [AtomicPtr<EvpPkeyCtx>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
 
-/// What a stand-in stands for.
+/// The operation a stand-in stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stand {
-    /// A signature of the server's key.
+    /// A signature with the server's key.
     Sign,
     /// Parameters or a key pair for a group.
     Generate,
@@ -31,18 +29,18 @@ pub(crate) enum Stand {
     Derive,
 }
 
-/// Whether stand-ins are given out.
+/// Whether stand-ins are in use.
 #[inline]
 pub(crate) fn are_on() -> bool {
     ON.load(Relaxed)
 }
 
-/// OpenSSL was reconfigured while it runs: what was assumed may not hold any more.
+/// Turns stand-ins off: OpenSSL was reconfigured at run time, so their assumptions may no longer hold.
 pub(crate) fn stop() {
     ON.store(false, Relaxed);
 }
 
-/// Checks what stand-ins rely on, and makes them.
+/// Checks the assumptions behind stand-ins, and creates them.
 pub(crate) fn init() -> bool {
     // SAFETY: OpenSSL's own functions on its default context; stand-ins are never freed.
     unsafe {
@@ -76,7 +74,7 @@ pub(crate) fn is_stand_in(context: *const EvpPkeyCtx, stand: Stand) -> bool {
     !context.is_null() && core::ptr::eq(context, stand_in(stand))
 }
 
-/// Stand-ins are not freed; everything else is.
+/// Does not free stand-ins; frees everything else.
 ///
 /// # Safety
 ///

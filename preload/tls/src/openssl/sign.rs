@@ -1,9 +1,8 @@
-//! The server's signature, CertificateVerify or ServerKeyExchange.
+//! The server's signature, in CertificateVerify or ServerKeyExchange.
 //!
-//! libssl initialises an EVP_MD_CTX with the key, sets the padding, and asks
-//! for the signature. For a key the engine has, the first two are only noted
-//! ([`Signing`]), which saves OpenSSL's set-up of a provider context; if the
-//! original must sign after all, they are done then.
+//! libssl initialises an EVP_MD_CTX with the key, sets the padding, and asks for the signature. For a key the engine
+//! has, the first two steps are only noted ([`Signing`]), which saves OpenSSL's set-up of a provider context; if the
+//! original has to sign after all, they are done then.
 
 use core::cell::Cell;
 use core::ffi::{c_char, c_int};
@@ -23,8 +22,8 @@ use crate::config;
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
-/// A signature that libssl has set up but not yet asked for. One per thread:
-/// nothing suspends a handshake between the two.
+/// A signature that libssl has set up but not yet requested. One per thread: nothing suspends a handshake between the
+/// two.
 #[derive(Clone, Copy)]
 pub(crate) struct Signing {
     context: *mut EvpMdCtx,
@@ -38,7 +37,7 @@ pub(crate) struct Signing {
 pub(crate) struct SigningSlot(Cell<Option<Signing>>);
 
 impl SigningSlot {
-    /// What was set up in an earlier call of the server is void.
+    /// Drops the set-up of an earlier call of the server.
     pub(crate) fn clear(&self) {
         self.0.set(None);
     }
@@ -58,7 +57,7 @@ type Init = unsafe extern "C" fn(
 ///
 /// As for `EVP_DigestSignInit_ex`: `context` is a live EVP_MD_CTX, `pctx` is null or valid for a write, `libctx` is
 /// null or a live library context, `name` and `properties` are null or C strings, `pkey` is null or alive, and `params`
-/// is null or an array that ends with an end. The caller is libssl, which keeps `pkey` and `name` until it has the
+/// is null or an array with an end marker. The caller is libssl, which keeps `pkey` and `name` until it has the
 /// signature: a note of them holds no reference.
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn digest_sign_init(
@@ -89,7 +88,7 @@ pub(crate) unsafe fn digest_sign_init(
     }
 }
 
-/// Whether an engine has the key; counts why not.
+/// Whether an engine has the key; if not, counts the reason.
 ///
 /// # Safety
 ///
@@ -144,7 +143,7 @@ pub(crate) unsafe fn set_pss_salt_len(
     pctx: *mut EvpPkeyCtx,
     len: c_int,
 ) -> c_int {
-    // TLS knows one salt length, that of the digest.
+    // TLS uses only one salt length, that of the digest.
     let noted = on_noted(pctx, |_| if len == RSA_PSS_SALTLEN_DIGEST { 1 } else { -1 });
     // SAFETY: libssl's call.
     noted.unwrap_or_else(|| unsafe { original(pctx, len) })
@@ -154,9 +153,9 @@ type Sign = unsafe extern "C" fn(*mut EvpMdCtx, *mut u8, *mut usize, *const u8, 
 
 /// # Safety
 ///
-/// As for `EVP_DigestSign`: `context` is a live EVP_MD_CTX that was initialised to sign, `len` is valid for reads and
-/// writes, `signature` is null or valid for writes of `*len` bytes, and `message` is valid for reads of `message_len`
-/// bytes. The key stays alive until this returns; the handshake may be left meanwhile.
+/// As for `EVP_DigestSign`: `context` is a live EVP_MD_CTX that was initialised for signing, `len` is valid for reads
+/// and writes, `signature` is null or valid for writes of `*len` bytes, and `message` is valid for reads of
+/// `message_len` bytes. The key stays alive until this returns; the handshake may be suspended meanwhile.
 pub(crate) unsafe fn digest_sign(
     original: Sign,
     context: *mut EvpMdCtx,
@@ -174,7 +173,7 @@ pub(crate) unsafe fn digest_sign(
     unsafe {
         let size = signing.signature_len();
         if signature.is_null() || *len < size {
-            // The original would accept a shorter buffer if the signature happens to fit.
+            // The original would accept a shorter buffer if the signature happened to fit.
             *len = size;
             return c_int::from(signature.is_null());
         }
@@ -190,15 +189,15 @@ impl Signing {
     ///
     /// The noted EVP_PKEY is alive and stays so while the result is used.
     unsafe fn key<'a>(&self) -> &'a Key {
-        // SAFETY: the SSL that signs keeps the key alive; it was found when the signature was noted.
+        // SAFETY: the SSL that signs keeps the key alive; the key was found when the signature was noted.
         unsafe { keys::find(self.pkey).map_or(&Key::Refused(Reason::UnsupportedKey), |entry| &entry.key) }
     }
 
-    /// By the engine, or by the original if that has no answer.
+    /// Signs with the engine, or with the original if the engine has no answer.
     ///
     /// # Safety
     ///
-    /// As [`Signing::sign_with_original`]. The handshake may be left meanwhile.
+    /// As [`Signing::sign_with_original`]. The handshake may be suspended meanwhile.
     unsafe fn sign_or_let_sign(
         &self,
         runtime: &Runtime,
@@ -207,7 +206,7 @@ impl Signing {
         len: *mut usize,
         message: &[u8],
     ) -> c_int {
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         unsafe {
             match self.sign(runtime, message, out) {
                 Ok(written) => {
@@ -225,7 +224,7 @@ impl Signing {
         }
     }
 
-    /// The longest signature the key makes, which is what libcrypto answers.
+    /// The greatest length of a signature by the key, which is also libcrypto's answer.
     ///
     /// # Safety
     ///
@@ -242,7 +241,7 @@ impl Signing {
 
     /// # Safety
     ///
-    /// The noted EVP_PKEY is alive until this returns. The handshake may be left meanwhile.
+    /// The noted EVP_PKEY is alive until this returns. The handshake may be suspended meanwhile.
     unsafe fn sign(&self, runtime: &Runtime, message: &[u8], out: &mut [u8]) -> Result<usize, Verdict> {
         let hash = digest::hash(self.digest, message);
         let hash = &hash[..self.digest.len()];
@@ -254,7 +253,7 @@ impl Signing {
         }
     }
 
-    /// With others if the handshake can wait for them, or at once if even one lane beats the original.
+    /// Signs in a batch if the handshake can wait for one, or at once if even a single lane beats the original.
     fn sign_ecdsa(
         &self,
         runtime: &Runtime,
@@ -305,7 +304,7 @@ impl Signing {
         }
     }
 
-    /// What libssl asked for in the first place.
+    /// Does what libssl originally asked for.
     ///
     /// # Safety
     ///
@@ -320,7 +319,7 @@ impl Signing {
         message: &[u8],
     ) -> c_int {
         let mut pctx = null_mut();
-        // SAFETY: the context is fresh, the key alive, the digest's name libcrypto's own.
+        // SAFETY: the context is fresh, the key is alive, and the digest's name is libcrypto's own.
         unsafe {
             let (null, params) = (core::ptr::null(), core::ptr::null());
             let init = original::EVP_DigestSignInit_ex.get();

@@ -1,12 +1,10 @@
-//! Session tickets, in one write and with one encoding each.
+//! Session tickets, in one write and encoded once each.
 //!
-//! After a TLS 1.3 handshake OpenSSL 3.0 sends two tickets and flushes each:
-//! a system call and a TCP segment apiece. All but the last flush are left
-//! out, so that the tickets go together.
+//! After a TLS 1.3 handshake OpenSSL 3.0 sends two tickets and flushes each: a system call and a TCP segment apiece.
+//! All flushes but the last are left out, so that the tickets are sent together.
 //!
-//! For each ticket it encodes the session, decodes that into a copy, and
-//! encodes the copy over the original's bytes, which are the same. The copy
-//! is replaced by another reference to the session.
+//! For each ticket OpenSSL encodes the session, decodes that into a copy, and encodes the copy over the original's
+//! bytes, which are identical. Here libssl gets another reference to the session instead of a copy.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_long, c_void};
@@ -17,7 +15,7 @@ use super::{release, shortcuts};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
-/// The tickets that this call of the server is sending.
+/// The tickets being sent in this call of the server.
 pub(crate) struct Tickets {
     /// The SSL, if this call began before its first ticket.
     ssl: Cell<*mut Ssl>,
@@ -33,7 +31,7 @@ struct Encoded {
     session: *mut Session,
     bytes: *mut u8,
     len: c_int,
-    /// libssl has asked for a copy, and got another reference.
+    /// Whether libssl has asked for a copy, and got another reference.
     copied: bool,
 }
 
@@ -49,9 +47,8 @@ impl Default for Tickets {
 }
 
 impl Tickets {
-    /// The server calls into a handshake that is in `state`. One that blocked
-    /// while it sent a ticket must be flushed now, and one that is over sends
-    /// single tickets on the server's demand.
+    /// Starts a call of the server into a handshake that is in `state`. A handshake that blocked while sending a ticket
+    /// must be flushed now, and one that is over sends single tickets on the server's request.
     pub(crate) fn begin(&self, ssl: *mut Ssl, state: c_int) {
         let before_tickets = release::is_before_tickets(state);
         self.ssl.set(if before_tickets { ssl } else { null_mut() });
@@ -60,9 +57,10 @@ impl Tickets {
         self.encoded.set(None);
     }
 
-    /// The encoding of a session of which libssl has got a copy.
+    /// The encoding of a session that libssl has a copy of.
     fn copied(&self, session: *mut Session) -> Option<Encoded> {
-        // Two steps, or the compiler compares what `None` leaves uninitialised: harmless, but memory checkers complain.
+        // In two steps, because otherwise the compiler compares what `None` leaves uninitialised: harmless, but memory
+        // checkers complain.
         let copied = self.encoded.get().filter(|encoded| encoded.copied);
         if let Some(encoded) = copied
             && encoded.session == session
@@ -73,8 +71,8 @@ impl Tickets {
         }
     }
 
-    /// Whether a flush of `bio` may wait for that of the next ticket. During a
-    /// handshake libssl writes to a buffer in front of the server's BIO.
+    /// Whether a flush of `bio` can wait for that of the next ticket. During a handshake libssl writes to a buffer in
+    /// front of the server's BIO.
     ///
     /// # Safety
     ///
@@ -100,8 +98,8 @@ type Control = unsafe extern "C" fn(*mut Bio, c_int, c_long, *mut c_void) -> c_l
 
 /// # Safety
 ///
-/// As for `BIO_ctrl`: `bio` is null or a live BIO, and `number` and `pointer` are what the command takes. To flush, the
-/// SSL of the last [`Tickets::begin`] of this thread is alive, too.
+/// As for `BIO_ctrl`: `bio` is null or a live BIO, and `number` and `pointer` are what the command takes. For a flush,
+/// the SSL of this thread's last [`Tickets::begin`] is alive as well.
 pub(crate) unsafe fn bio_control(
     original: Control,
     bio: *mut Bio,
@@ -124,8 +122,8 @@ pub(crate) unsafe fn bio_control(
     unsafe { original(bio, command, number, pointer) }
 }
 
-/// libssl takes its write buffer away: what it holds back must have gone
-/// out. It has, with the last ticket; this is for a version that sends fewer.
+/// Flushes what libssl's write buffer holds back before libssl removes it. The last ticket has normally done that; this
+/// is for a version that sends fewer.
 ///
 /// # Safety
 ///
@@ -145,7 +143,7 @@ pub(crate) unsafe fn bio_pop(
     unsafe { original(bio) }
 }
 
-/// The tickets of a running handshake: libssl is in the middle of making one.
+/// The tickets of the running handshake, while libssl is creating one.
 fn in_the_making() -> Option<&'static Tickets> {
     let runtime = Runtime::in_handshake()?;
     shortcuts::are_on().then_some(&runtime.tickets)
@@ -156,7 +154,8 @@ type Encode = unsafe extern "C" fn(*mut Session, *mut *mut u8) -> c_int;
 /// # Safety
 ///
 /// As for `i2d_SSL_SESSION`: `session` is null or alive, and `out` is null or points to null or to room for the
-/// encoding. The caller is libssl: what it gets encoded a second time is still where the first encoding was written.
+/// encoding. The caller is libssl: if it encodes a session a second time, the first encoding is still where it was
+/// written.
 pub(crate) unsafe fn encode_session(original: Encode, session: *mut Session, out: *mut *mut u8) -> c_int {
     let Some(tickets) = in_the_making() else {
         // SAFETY: libssl's arguments.

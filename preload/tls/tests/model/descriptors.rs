@@ -1,4 +1,4 @@
-//! What is known of descriptors against a model that keeps it in plain maps.
+//! Compares what is known of descriptors with a model in plain maps.
 //!
 //! Shared by `tests/descriptors.rs` and the fuzz target `tls_descriptors`, which include the library's module.
 
@@ -10,11 +10,11 @@ use libc::{
 
 use crate::fds::{self, Change, Registration};
 
-/// Numbers that no open file has, so that nothing is asked of the kernel but "bad descriptor".
+/// Numbers that no open file has, so that the kernel is never asked for anything but "bad descriptor".
 const FIRST: i32 = 900_000;
 const COUNT: i32 = 6;
 
-/// Calls of epoll_ctl that may be under way at once.
+/// Calls of epoll_ctl that may be in progress at once.
 const MOST: usize = 8;
 
 #[derive(Default)]
@@ -22,15 +22,15 @@ struct Descriptor {
     is_accepted: bool,
     registration: Option<(i32, u32, u64)>,
     is_waited_on: bool,
-    /// Counts its lives, as far as somebody has seen them.
+    /// Counts its lives, as far as they have been seen.
     life: u64,
-    /// Counts what has begun: calls and connections. The latest that is noted.
+    /// Counts the calls and connections that have begun, and notes the latest of them.
     begun: u64,
     noted: u64,
     under_way: Vec<Call>,
 }
 
-/// A call of epoll_ctl that is under way.
+/// A call of epoll_ctl in progress.
 struct Call {
     change: Change,
     number: u64,
@@ -71,7 +71,7 @@ impl Descriptor {
     }
 }
 
-/// Three bytes are a call; after each the library and the model must agree on everything.
+/// Each call is three bytes; after each, the library and the model must agree on everything.
 pub(crate) fn check(data: &[u8]) {
     let mut model: HashMap<i32, Descriptor> = HashMap::new();
     let mut lives: HashMap<(i32, u64), u64> = HashMap::new();
@@ -85,12 +85,12 @@ pub(crate) fn check(data: &[u8]) {
         act(model.get_mut(&fd).expect("all are in it"), call[0], fd, call[2]);
         for (fd, descriptor) in &model {
             agree(*fd, descriptor);
-            // One life, one generation, and another life, another.
+            // Each life has its own generation.
             let known = lives.entry((*fd, descriptor.life)).or_insert_with(|| fds::generation(*fd));
             assert_eq!(*known, fds::generation(*fd));
         }
     }
-    // The table is that of the process, and outlives the model.
+    // The table belongs to the process, and outlives the model.
     for descriptor in model.values_mut() {
         (0..MOST).for_each(|_| descriptor.end(0, false));
     }
@@ -118,7 +118,7 @@ fn act(descriptor: &mut Descriptor, operation: u8, fd: i32, argument: u8) {
         }
         1 => {
             fds::closed(fd);
-            // The end of what nobody knew of is not seen.
+            // Closing an unknown descriptor goes unnoticed.
             if !is_unknown {
                 descriptor.begin_anew(false, was_noted);
             }
@@ -139,7 +139,7 @@ fn act(descriptor: &mut Descriptor, operation: u8, fd: i32, argument: u8) {
         4 if descriptor.under_way.len() < MOST => descriptor.begin(fd, 1, EPOLL_CTL_DEL, None),
         _ => {}
     }
-    // Many calls are back at once, some are late, and some fail.
+    // Many calls return at once, some are late, and some fail.
     let (is_back, is_good) = (argument & 0x30 != 0x30, argument & 0xc0 != 0xc0);
     if is_back || operation % 6 == 5 {
         descriptor.end(usize::from(operation / 6), is_good);
@@ -155,7 +155,7 @@ fn agree(fd: i32, descriptor: &Descriptor) {
     assert_eq!(fds::registration(fd), expected);
     assert_eq!(fds::settled_registration(fd), expected.filter(|_| descriptor.under_way.is_empty()));
     assert_eq!(fds::is_registered(fd), expected.is_some());
-    // What cannot be told now would be remembered.
+    // An edge that cannot be reported now would be remembered.
     if let Some(registration) = fds::settled_registration(fd) {
         let mut told = None;
         fds::rearm(fd, |registration| told = Some(registration));

@@ -1,4 +1,4 @@
-//! The direct key derivation functions against OpenSSL's own, whatever the parameters are.
+//! Compares the direct key derivation functions with OpenSSL's own, whatever the parameters.
 //!
 //! Shared by `tests/key_schedule.rs` and the fuzz target `tls_key_schedule`, which include the library's modules.
 
@@ -11,7 +11,7 @@ use hasten_hook::{Library, Original};
 use crate::abi::Param;
 use crate::key_schedule;
 
-/// The parameters that libssl gives, in its order; the input says what becomes of each.
+/// libssl's parameters, in its order; the input determines what becomes of each.
 const TLS13: [Template; 6] = [
     Template::integer(c"mode", 2),
     Template::text(c"digest", c"SHA256"),
@@ -51,14 +51,14 @@ const DIGESTS: [&CStr; 10] = [
     c"SHA256 ",
 ];
 
-/// What was compared: whether ours was used, and OpenSSL's result.
+/// The result of a comparison: whether ours was used, and OpenSSL's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) is_ours: bool,
     pub(crate) succeeded: bool,
 }
 
-/// Derives with what `data` describes. What ours answers must be what OpenSSL answers.
+/// Derives with the parameters that `data` describes. If ours answers, OpenSSL must give the same answer.
 pub(crate) fn check(data: &[u8]) -> Outcome {
     let mut input = Input(data);
     let (template, kdf, usual): (&[Template], _, _) = match input.byte() % 3 {
@@ -77,7 +77,7 @@ pub(crate) fn check(data: &[u8]) -> Outcome {
         other => usize::from(other) % 100,
     };
     let (mut ours, mut theirs) = (vec![0x55; size], vec![0x55; size]);
-    // SAFETY: the parameters end with an end; their values live in `values`, with a null after text.
+    // SAFETY: the parameters have an end marker; their values live in `values`, with text null-terminated.
     let (done, expected) = unsafe {
         let done = match kdf == c"TLS1-PRF" {
             true => key_schedule::tls1_prf(params.as_ptr(), &mut ours),
@@ -95,7 +95,7 @@ pub(crate) fn check(data: &[u8]) -> Outcome {
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
-    /// Zero, which changes nothing, when there is no more.
+    /// Zero, which changes nothing, at the end of the input.
     fn byte(&mut self) -> u8 {
         let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
         self.0 = rest;
@@ -138,7 +138,7 @@ impl Template {
         Self { key, value: Default::Octets(len) }
     }
 
-    /// As libssl gives it, or left out, or twice, or something else.
+    /// The parameter as libssl gives it, or omitted, doubled, or altered.
     fn mutated(self, input: &mut Input) -> Vec<Value> {
         let value = self.value();
         match input.byte() {
@@ -181,7 +181,7 @@ impl Template {
                 value.bytes = (0..value.size).map(|_| input.byte()).collect();
                 value.is_null = input.byte() > 240;
                 if input.byte() > 240 {
-                    // A type that it should not have; text would have to end with a null.
+                    // A wrong type; text would have to be null-terminated.
                     value.data_type = Param::INTEGER;
                 }
             }
@@ -216,7 +216,7 @@ struct OpenSsl {
     clear_errors: Original<unsafe extern "C" fn()>,
 }
 
-/// Loads libcrypto, where the library's modules find it, too.
+/// Loads libcrypto where the library's modules find it as well.
 fn openssl() -> &'static OpenSsl {
     static OPENSSL: OnceLock<OpenSsl> = OnceLock::new();
     OPENSSL.get_or_init(|| {
@@ -238,7 +238,7 @@ fn openssl() -> &'static OpenSsl {
 impl OpenSsl {
     /// # Safety
     ///
-    /// `params` is an array of OSSL_PARAM that ends with an end, whose elements point to as much as they say.
+    /// `params` is an array of OSSL_PARAM with an end marker, and their data has the stated lengths.
     unsafe fn derive(&self, name: &CStr, params: *const Param, out: &mut [u8]) -> bool {
         // SAFETY: OpenSSL's functions in their documented order; the caller's parameters.
         unsafe {
@@ -253,7 +253,7 @@ impl OpenSsl {
     }
 }
 
-/// Before the first use of the library's modules.
+/// Call before the first use of the library's modules.
 pub(crate) fn init() {
     openssl();
 }
