@@ -1,5 +1,5 @@
-//! The build script of every preload library and of the command: links them with what `scripts/floor.sh` has made, and
-//! with nothing newer.
+//! The build script of every preload library and of the command: links them against what `scripts/floor.sh` has built,
+//! and nothing newer.
 
 use std::env;
 use std::path::Path;

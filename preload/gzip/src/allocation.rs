@@ -1,8 +1,8 @@
-//! The memory of a stream: what zlib would have asked for, no more and no less.
+//! The memory of a stream: exactly what zlib would have asked for.
 //!
-//! Some programs serve a stream from an arena that they made just large enough, complain about anything else, and
-//! drop the arena without ending the stream. Whoever asks for other memory than zlib does is found out by them, or
-//! leaks. So the original is asked once, for each window and memory level, what it would allocate.
+//! Some programs serve a stream from an arena that they made just large enough, complain about any other request, and
+//! drop the arena without ending the stream. A library that asks for more would fail in such programs, and memory from
+//! elsewhere would leak. So for each window and memory level, the original is observed once to learn what it allocates.
 
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull, null_mut};
@@ -13,7 +13,7 @@ use hasten_deflate::engine::Settings;
 
 use crate::hooks::original;
 
-/// More calls than any zlib makes for one stream.
+/// More calls than any zlib makes for a stream.
 const MAX_CALLS: usize = 8;
 
 /// The calls of an allocator that make up a stream, in order, as (items, size).
@@ -21,11 +21,11 @@ const MAX_CALLS: usize = 8;
 pub(crate) struct Pattern {
     calls: [(c_uint, c_uint); MAX_CALLS],
     count: usize,
-    /// One block of the usual size, from those that are kept.
+    /// Whether it is one block of the usual size, from those that are kept.
     is_usual: bool,
 }
 
-/// What was got for a pattern.
+/// The memory allocated for a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Regions {
     addresses: [Option<NonNull<c_void>>; MAX_CALLS],
@@ -39,14 +39,14 @@ static PATTERNS: [AtomicPtr<Pattern>; WINDOWS * MEM_LEVELS] =
     [const { AtomicPtr::new(null_mut()) }; WINDOWS * MEM_LEVELS];
 
 impl Pattern {
-    /// What the original allocates; nothing if it cannot be told.
+    /// What the original allocates; `None` if that cannot be determined.
     pub(crate) fn of(settings: &Settings) -> Option<&'static Self> {
         let window = usize::from(settings.window_bits).checked_sub(9)?;
         let slot = &PATTERNS[window * MEM_LEVELS + usize::from(settings.mem_level) - 1];
         let mut pattern = slot.load(Ordering::Acquire);
         if pattern.is_null() {
             pattern = Box::into_raw(Box::new(Self::learn(settings)));
-            // Two threads may learn the same at the same time; the few bytes of the second stay.
+            // Two threads may learn the same pattern at the same time; the few bytes of one of them leak.
             slot.store(pattern, Ordering::Release);
         }
         // SAFETY: the slot only ever holds leaked boxes.
@@ -54,7 +54,7 @@ impl Pattern {
         (pattern.count > 0).then_some(pattern)
     }
 
-    /// Has the original open a stream with an allocator that takes notes.
+    /// Has the original open a stream with an allocator that records its calls.
     fn learn(settings: &Settings) -> Self {
         let mut notes = Self::default();
         let mut stream = ZStream::new();
@@ -62,7 +62,7 @@ impl Pattern {
         stream.zfree = Some(release);
         stream.opaque = (&raw mut notes).cast();
         let (window, mem_level) = (-c_int::from(settings.window_bits), settings.mem_level.into());
-        // SAFETY: a stream of our own with an allocator that outlives it; the version is that of the structure.
+        // SAFETY: a stream of our own with an allocator that outlives it; the version matches the structure.
         unsafe {
             let init = original::deflateInit2_.get();
             let version = c"1.2.13".as_ptr();
@@ -84,8 +84,8 @@ impl Pattern {
         if notes.count > MAX_CALLS { Self::default() } else { notes }
     }
 
-    /// Makes the calls, to the stream's own allocator. Like zlib, all of them, even after one has failed; unless it is
-    /// the first, about which zlib does not leave a message either.
+    /// Makes the calls to the stream's own allocator. Like zlib, makes all of them even after one has failed, except
+    /// after the first, for which zlib leaves no message either.
     ///
     /// # Safety
     ///
@@ -110,7 +110,7 @@ impl Pattern {
         if regions.addresses[..regions.count].iter().all(Option::is_some) {
             return Ok(regions);
         }
-        // SAFETY: from this allocator, and in use by nobody.
+        // SAFETY: from this allocator, and no longer in use.
         unsafe { regions.free(free, opaque) };
         Err(c"insufficient memory")
     }
@@ -119,7 +119,7 @@ impl Pattern {
         self.calls[index].0 as usize * self.calls[index].1 as usize
     }
 
-    /// What [`Self::pieces`] will have.
+    /// The size of the memory that [`Self::pieces`] will have.
     pub(crate) fn room(&self, head: usize) -> usize {
         let total: usize = (0..self.count).map(|index| self.size(index)).sum();
         match self.count {
@@ -129,7 +129,7 @@ impl Pattern {
         }
     }
 
-    /// The regions with their sizes. The first is cut in two if it is the only one: `head` bytes, and the rest.
+    /// The regions with their sizes. If there is only one, it is split in two: `head` bytes, and the rest.
     pub(crate) fn pieces(&self, regions: &Regions, head: usize) -> Option<(NonNull<u8>, Pieces)> {
         let first = regions.addresses[0]?.cast::<u8>();
         debug_assert!(self.size(0) >= head);
@@ -144,7 +144,7 @@ impl Pattern {
         Some((first, pieces))
     }
 
-    /// One region that holds as much as all calls together, from malloc, which nobody watches.
+    /// One region as large as all calls together, from malloc, where no program observes it.
     pub(crate) fn merged(&self) -> Self {
         let total: usize = (0..self.count).map(|index| self.size(index)).sum();
         let mut merged = Self { count: 1, is_usual: is_usual(total), ..Self::default() };
@@ -172,13 +172,13 @@ impl Pieces {
 }
 
 impl Regions {
-    /// Gives everything back, in the opposite order, as zlib does.
+    /// Frees everything, in reverse order, as zlib does.
     ///
     /// # Safety
     ///
-    /// `free` belongs to the allocator that the regions came from; nobody uses them any more.
+    /// `free` belongs to the allocator that the regions came from; nothing uses them any more.
     pub(crate) unsafe fn free(&self, free: Free, opaque: *mut c_void) {
-        // The program may have put a function of its own in the place of ours.
+        // The program may have replaced our function with its own.
         let is_kept = self.is_usual && ptr::fn_addr_eq(free, default_free as Free);
         let free = if is_kept { usual_free } else { free };
         for address in self.addresses[..self.count].iter().rev().flatten() {
@@ -188,7 +188,7 @@ impl Regions {
     }
 }
 
-/// How many bytes the original asks for when an inflate stream is opened; 0 if it does so in any other way than at once.
+/// The number of bytes that the original asks for to open an inflate stream; 0 unless it does so in a single call.
 pub(crate) fn inflate_state() -> usize {
     static SIZE: AtomicUsize = AtomicUsize::new(UNKNOWN);
     const UNKNOWN: usize = usize::MAX;
@@ -201,14 +201,14 @@ pub(crate) fn inflate_state() -> usize {
     size
 }
 
-/// Has the original open an inflate stream with an allocator that takes notes.
+/// Has the original open an inflate stream with an allocator that records its calls.
 fn notes_of_inflate() -> Pattern {
     let mut notes = Pattern::default();
     let mut stream = ZStream::new();
     stream.zalloc = Some(note);
     stream.zfree = Some(release);
     stream.opaque = (&raw mut notes).cast();
-    // SAFETY: a stream of our own with an allocator that outlives it; the version is that of the structure.
+    // SAFETY: a stream of our own with an allocator that outlives it; the version matches the structure.
     unsafe {
         let (version, size) = (c"1.2.13".as_ptr(), size_of::<ZStream>() as c_int);
         if original::inflateInit2_.get()(&raw mut stream, 15, version, size) == Z_OK {
@@ -218,7 +218,7 @@ fn notes_of_inflate() -> Pattern {
     notes
 }
 
-/// What a stream without an allocator of its own gets.
+/// The allocator of a stream that brings none of its own.
 pub(crate) extern "C" fn default_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: malloc takes any size.
     unsafe { libc::malloc(items as usize * size as usize) }
@@ -226,7 +226,7 @@ pub(crate) extern "C" fn default_alloc(_: *mut c_void, items: c_uint, size: c_ui
 
 /// # Safety
 ///
-/// `address` is null or came from [`default_alloc`], and nobody uses it any more.
+/// `address` is null or came from [`default_alloc`], and nothing uses it any more.
 pub(crate) unsafe extern "C" fn default_free(_: *mut c_void, address: *mut c_void) {
     // SAFETY: `address` came from `default_alloc`, and so from malloc.
     unsafe { libc::free(address) };
@@ -234,8 +234,8 @@ pub(crate) unsafe extern "C" fn default_free(_: *mut c_void, address: *mut c_voi
 
 /// As [`default_alloc`], for a merged pattern.
 ///
-/// Blocks of the usual size are kept when they are freed: to get one from the kernel, and to give it back, takes longer
-/// than to compress a short text.
+/// Freed blocks of the usual size are kept: getting one from the kernel, and giving it back, takes longer than
+/// compressing a short text.
 extern "C" fn usual_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     debug_assert!(items == 1 && is_usual(size as usize));
     let kept =
@@ -246,7 +246,7 @@ extern "C" fn usual_alloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c
 
 /// # Safety
 ///
-/// `address` is a block of [`usual_alloc`] that nobody uses any more.
+/// `address` is a block of [`usual_alloc`] that nothing uses any more.
 unsafe extern "C" fn usual_free(_: *mut c_void, address: *mut c_void) {
     let keep = |slot: &AtomicPtr<c_void>| {
         slot.compare_exchange(null_mut(), address, Ordering::Release, Ordering::Relaxed).is_ok()
@@ -261,15 +261,15 @@ fn is_usual(size: usize) -> bool {
     (USUAL / 4..=USUAL).contains(&size)
 }
 
-/// A little more than zlib takes with its default parameters.
+/// A little more than zlib takes with default parameters.
 const USUAL: usize = 272 << 10;
 
-/// Blocks of that size that nobody uses.
+/// Unused blocks of that size.
 static KEPT: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
 /// # Safety
 ///
-/// `notes` points to a [`Pattern`] that nobody else uses meanwhile.
+/// `notes` points to a [`Pattern`] that nothing else uses meanwhile.
 unsafe extern "C" fn note(notes: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: `opaque` of the stream in `learn`, which is alive during the call.
     let notes = unsafe { &mut *notes.cast::<Pattern>() };
@@ -277,19 +277,19 @@ unsafe extern "C" fn note(notes: *mut c_void, items: c_uint, size: c_uint) -> *m
         *call = (items, size);
     }
     notes.count += 1;
-    // SAFETY: as above. Some zlibs rely on zeros from their own allocator only, so zeros do no harm.
+    // SAFETY: as above. Zeroed memory does no harm, and some zlibs rely on zeros from their own allocator.
     unsafe { libc::calloc(items as usize, size as usize) }
 }
 
 /// # Safety
 ///
-/// `address` is null or came from [`note`], and nobody uses it any more.
+/// `address` is null or came from [`note`], and nothing uses it any more.
 unsafe extern "C" fn release(_: *mut c_void, address: *mut c_void) {
     // SAFETY: `address` came from `note`.
     unsafe { libc::free(address) }
 }
 
-/// Writes `value` to memory that nobody has initialised.
+/// Writes `value` to uninitialised memory.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! `crc32` and `adler32`, by the CPU's widest vectors.
+//! `crc32` and `adler32`, using the CPU's widest vectors.
 
 use core::ffi::{c_uint, c_ulong};
 
@@ -42,7 +42,7 @@ pub(crate) unsafe fn adler32_z(original: Long, start: c_ulong, bytes: *const u8,
     unsafe { adler32_of(start, bytes, len).unwrap_or_else(|| original(start, bytes, len)) }
 }
 
-/// Without bytes, it is the value to begin with.
+/// Without bytes, the result is the initial value.
 ///
 /// # Safety
 ///
@@ -51,12 +51,12 @@ unsafe fn crc32_of(start: c_ulong, bytes: *const u8, len: usize) -> c_ulong {
     if bytes.is_null() {
         return 0;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's bytes, as the contract says.
     checksum::crc32(start as u32, unsafe { core::slice::from_raw_parts(bytes, len) }).into()
 }
 
-/// Without bytes, it is the value to begin with. `None` if `start` is no Adler-32, of which the original makes what
-/// it makes.
+/// Without bytes, the result is the initial value. `None` if `start` is not a valid Adler-32, which is left to the
+/// original.
 ///
 /// # Safety
 ///
@@ -69,7 +69,7 @@ unsafe fn adler32_of(start: c_ulong, bytes: *const u8, len: usize) -> Option<c_u
     if start & 0xffff >= ADLER_BASE || start >> 16 >= ADLER_BASE {
         return None;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's bytes, as the contract says.
     Some(checksum::adler32(start, unsafe { core::slice::from_raw_parts(bytes, len) }).into())
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// All four, of a buffer that may be null.
+    /// All four functions, on a buffer that may be null.
     fn sums(start: c_ulong, bytes: *const u8, len: usize) -> [(c_ulong, c_ulong); 4] {
         let (crc, crc_long) = (original::crc32.get(), original::crc32_z.get());
         let (adler, adler_long) = (original::adler32.get(), original::adler32_z.get());

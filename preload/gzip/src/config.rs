@@ -1,5 +1,5 @@
-//! What the environment asks for, read once. No file is read: `hasten run`
-//! turns hasten.toml into these variables, and a bare LD_PRELOAD needs none.
+//! The settings from the environment, read once. No file is read: `hasten run` turns hasten.toml into these variables,
+//! and a bare LD_PRELOAD needs none.
 
 use std::env;
 use std::sync::OnceLock;
@@ -9,15 +9,15 @@ use hasten_deflate::engine::EngineKind;
 use hasten_device::settings::Settings;
 use hasten_hook::is_disabled;
 
-/// `1`: inflate again whatever an engine has deflated, and compare, before it leaves.
+/// `1`: inflate everything that an engine has deflated, and compare, before it is output.
 const VERIFY: &str = "HASTEN_GZIP_VERIFY";
-/// The engines that may be used, such as `isal,libdeflate`; the original always may.
+/// The engines that may be used, such as `isal,libdeflate`; the original is always allowed.
 const ENGINES: &str = "HASTEN_GZIP_ENGINES";
 
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) verify: bool,
-    /// Whether any engine but the original may be used.
+    /// Whether any engine other than the original may be used.
     pub(crate) engines: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
 }
 
-/// Reads the environment; whether the library is to do anything.
+/// Reads the environment; returns whether the library has anything to do.
 pub(crate) fn init() -> bool {
     !is_disabled("gzip") && get().engines
 }
@@ -62,8 +62,8 @@ fn device_config(settings: Settings) -> devices::Config {
     }
 }
 
-/// All of them unless some are named. A name that nobody knows is ignored here, where nobody listens; `hasten run`
-/// refuses it.
+/// All engines, unless some are named. An unknown name is ignored here, where errors cannot be reported; `hasten run`
+/// rejects it.
 fn engines(list: Option<&str>) -> Vec<EngineKind> {
     let Some(list) = list.filter(|list| !list.trim().is_empty()) else { return EngineKind::ALL.to_vec() };
     let named = |kind: &EngineKind| list.split(',').any(|name| name.trim() == kind.as_str());

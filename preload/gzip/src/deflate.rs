@@ -1,7 +1,7 @@
 //! zlib's deflate functions on our own streams.
 //!
-//! Each finds out whose the stream is, turns C's arguments into slices, and leaves the rest to
-//! `hasten_deflate::stream`, or to the original that a stream has been handed to (`nested.rs`).
+//! Each determines whether the stream is ours, turns C's arguments into slices, and leaves the rest to
+//! `hasten_deflate::stream`, or to the original that the stream has been handed to (`nested.rs`).
 
 mod buffers;
 mod open;
@@ -28,22 +28,22 @@ pub(crate) use self::open::{copy, init, init2};
 
 type OfStream = unsafe extern "C" fn(*mut ZStream) -> c_int;
 
-/// Marks our streams: `z_stream.state` points to a [`State`], which begins with the address of this. The states of
-/// zlib begin with the address of their `z_stream`.
+/// Marks our streams: `z_stream.state` points to a [`State`], which starts with the address of this. zlib's own states
+/// start with the address of their `z_stream`.
 static MARK: u8 = 0;
 
-/// What `z_stream.state` of our streams points to, at the beginning of the stream's first region.
+/// The target of `z_stream.state` in our streams, at the start of the stream's first region.
 #[repr(C)]
 pub(crate) struct State {
     mark: *const u8,
-    /// zlib does not serve copies of a `z_stream` that were made behind its back either.
+    /// Detects copies of a `z_stream` made without `deflateCopy`, which zlib does not serve either.
     strm: *mut ZStream,
     header: *const GzHeader,
     pattern: Pattern,
     regions: Regions,
     pub(crate) stream: Deflate,
     pub(crate) nested: Option<Nested>,
-    /// It was tried, and there was no room for the original.
+    /// Whether a takeover by the original was tried, and found no room.
     pub(crate) stays: bool,
 }
 
@@ -51,13 +51,13 @@ pub(crate) struct State {
 ///
 /// # Safety
 ///
-/// `strm` is null or valid; its `state` is null, ours or a zlib's.
+/// `strm` is null or valid; its `state` is null, ours, or from some zlib.
 unsafe fn ours<'a>(strm: *mut ZStream) -> Option<&'a mut State> {
-    // SAFETY: the caller's promise; a zlib's state begins with a pointer, too.
+    // SAFETY: the caller's promise; a state of zlib starts with a pointer, too.
     unsafe {
         let stream = strm.as_ref()?;
         let state = stream.state.cast::<State>();
-        // A stream without an allocator is none to zlib either.
+        // zlib does not accept a stream without an allocator either.
         if stream.zalloc.is_none() || stream.zfree.is_none() {
             return None;
         }
@@ -70,10 +70,10 @@ unsafe fn ours<'a>(strm: *mut ZStream) -> Option<&'a mut State> {
 
 /// # Safety
 ///
-/// As for `deflateEnd`, with the conditions of [`ours`]. The stream's `zfree` and `opaque` belong to the allocator that
-/// opened it.
+/// As for `deflateEnd`, with the conditions of [`ours`]. The stream's `zfree` and `opaque` belong to the allocator it
+/// was opened with.
 pub(crate) unsafe fn end(original: OfStream, strm: *mut ZStream) -> c_int {
-    // SAFETY: our streams have an allocator, and its regions are used by nobody after this.
+    // SAFETY: our streams have an allocator, and its regions have no users after this.
     unsafe {
         let Some(state) = ours(strm) else { return original(strm) };
         let unfinished = match &state.nested {
@@ -146,13 +146,13 @@ pub(crate) unsafe fn deflate(
     }
 }
 
-/// Compresses what is in the buffers, by the original if that has the stream.
+/// Compresses the contents of the buffers, with the original if the stream was handed to it.
 ///
 /// # Safety
 ///
 /// `strm` is the stream of `state`, with the conditions of [`deflate`].
 unsafe fn compress(state: &mut State, strm: &mut ZStream, flush: Flush, tally: &mut Tally) -> c_int {
-    // SAFETY: as the contract.
+    // SAFETY: as the contract says.
     unsafe {
         let Some(nested) = &mut state.nested else {
             let header = (!state.header.is_null()).then(|| gzip_header(&*state.header));
@@ -208,7 +208,7 @@ fn code(outcome: Outcome) -> c_int {
     }
 }
 
-/// Errors have a text in the stream.
+/// Reports an error, with its text in the stream.
 fn fail(strm: &mut ZStream, code: c_int) -> c_int {
     strm.msg = message(code).as_ptr();
     code
@@ -222,7 +222,7 @@ fn message(code: c_int) -> &'static CStr {
     }
 }
 
-/// Adds what a call did to this thread's counters.
+/// Adds the work of a call to this thread's counters.
 fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong)) {
     let slot = slot();
     let add = |event, n: u64| {
@@ -248,7 +248,7 @@ fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong
     add(Event::BreakerOpened, tally.engines.iter().chain(&tally.devices).map(|work| work.opened).sum());
 }
 
-/// Counts what an engine took in.
+/// The event that counts an engine's input.
 const fn bytes_of(kind: EngineKind) -> Event {
     match kind {
         EngineKind::Isal => Event::DeflateIsal,
@@ -355,7 +355,7 @@ pub(crate) unsafe fn pending(
     pending: *mut c_uint,
     bits: *mut c_int,
 ) -> c_int {
-    // SAFETY: as `ours`; either result may be unwanted.
+    // SAFETY: as `ours`; either result may be null.
     unsafe {
         let Some(state) = ours(strm) else { return original(strm, pending, bits) };
         let (bytes, count) = match &mut state.nested {
@@ -421,7 +421,7 @@ pub(crate) unsafe fn set_dictionary(
         let strm = &mut *strm;
         let outcome = state.stream.set_dictionary(input(dictionary, len));
         if outcome == Outcome::Ok {
-            // zlib takes the dictionary in as if it were input, and counts what it keeps of it.
+            // zlib absorbs the dictionary as if it were input, and counts what it keeps of it.
             let window = state.stream.settings().window() as c_uint;
             strm.total_in = strm.total_in.wrapping_add(len.min(window).into());
         }
@@ -432,7 +432,7 @@ pub(crate) unsafe fn set_dictionary(
     }
 }
 
-/// The dictionary of a stream that the original works on, which counts what it keeps of it.
+/// Sets the dictionary of a stream handed to the original, which counts what it keeps of it.
 ///
 /// # Safety
 ///
@@ -444,7 +444,7 @@ unsafe fn set_inner_dictionary(
     dictionary: *const u8,
     len: c_uint,
 ) -> c_int {
-    // SAFETY: as the contract.
+    // SAFETY: as the contract says.
     unsafe {
         let before = (*inner).total_in;
         let code = original(inner, dictionary, len);
@@ -455,8 +455,8 @@ unsafe fn set_inner_dictionary(
 
 /// # Safety
 ///
-/// As for `deflateGetDictionary`, with the conditions of [`ours`]. `dictionary` is null or valid for writes of as many
-/// bytes as the dictionary has, at most a window, and `len` is null or valid for a write.
+/// As for `deflateGetDictionary`, with the conditions of [`ours`]. `dictionary` is null or valid for writes of the
+/// dictionary's length, at most a window, and `len` is null or valid for a write.
 pub(crate) unsafe fn get_dictionary(
     original: unsafe extern "C" fn(*mut ZStream, *mut u8, *mut c_uint) -> c_int,
     strm: *mut ZStream,
@@ -489,7 +489,7 @@ pub(crate) unsafe fn set_header(
     strm: *mut ZStream,
     header: *mut GzHeader,
 ) -> c_int {
-    // SAFETY: as `ours`. The header stays valid until it is written: zlib demands that, too.
+    // SAFETY: as `ours`. The header stays valid until it is written, which zlib demands as well.
     unsafe {
         let Some(state) = ours(strm) else { return original(strm, header) };
         let has_ended = match &state.nested {

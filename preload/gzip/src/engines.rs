@@ -1,5 +1,5 @@
-//! The engines as operators see them: what they did and whether they are in service, on the counter page, and the switches
-//! on the page beside it.
+//! The engines as operators see them: their work and whether they are in service, on the counter page, and the switches
+//! on the page next to it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,15 +10,15 @@ use hasten_deflate::stream::{Tally, Work};
 use hasten_device::watch;
 use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Slot};
 
-/// The process's.
+/// The engines of this process.
 pub(crate) static ENGINES: Engines = Engines::new();
 
-/// Those of software, with their rows on the page. Devices are asked before them, where there are any.
+/// The software engines, with their rows on the page. Devices, if any, are asked first.
 fn engines() -> impl Iterator<Item = (EngineKind, Engine)> {
     EngineKind::ALL.into_iter().filter_map(|kind| Some((kind, kind.name()?)))
 }
 
-/// Says which engines this process has, and has the switches looked at.
+/// Publishes which engines this process has, and makes them obey the switches.
 pub(crate) fn register() {
     let page = hasten_telemetry::page();
     for (kind, engine) in engines() {
@@ -31,7 +31,7 @@ pub(crate) fn register() {
     watch::when_opened(tell_of_devices);
 }
 
-/// Called by a thread that looks after a device while the program asks it nothing.
+/// Called by a thread that looks after a device while the program makes no requests.
 fn tell_of_devices() {
     let slot = hasten_telemetry::slot();
     for active in ENGINES.devices.active() {
@@ -46,7 +46,7 @@ fn is_disabled(kind: EngineKind) -> bool {
     kind.name().is_some_and(hasten_telemetry::is_disabled)
 }
 
-/// Tells of every engine whether it is in service. While nothing changes this reads a few words.
+/// Reports for every engine whether it is in service. As long as nothing changes, this only reads a few words.
 pub(crate) fn report(slot: &Slot) {
     for (kind, engine) in engines() {
         if !ENGINES.breakers.has_opened() && !hasten_telemetry::is_disabled(engine) {
@@ -70,7 +70,7 @@ fn report_device(slot: &Slot, active: &Active) {
     slot.engine_state(engine, state, view.fault, probe);
 }
 
-/// Devices are found with the first input that is for one, which may be in any of the processes that share the page.
+/// Devices are discovered with the first input meant for one, in any of the processes that share the page.
 fn make_known(active: &Active, engine: Engine) {
     static KNOWN: AtomicU32 = AtomicU32::new(0);
     let bit = 1 << active.engine as u32;
@@ -80,7 +80,7 @@ fn make_known(active: &Active, engine: Engine) {
     }
 }
 
-/// Adds what the engines did.
+/// Adds the work of the engines.
 pub(crate) fn count(slot: &Slot, tally: &Tally) {
     for (kind, engine) in engines() {
         add(slot, engine, &tally.engines[kind as usize]);
@@ -91,7 +91,7 @@ pub(crate) fn count(slot: &Slot, tally: &Tally) {
 }
 
 fn add(slot: &Slot, engine: Engine, work: &Work) {
-    // Nearly all calls ask one engine, or only gather input.
+    // Nearly all calls use one engine, or only gather input.
     if work.busy_ns == 0 && work.chunks == 0 {
         return;
     }

@@ -1,9 +1,8 @@
-//! Every function this library stands in for, and why.
+//! Every function this library hooks, and why.
 //!
-//! Each is put into the slots through which the objects of the process call
-//! the one libz.so.1 that was found, and calls the named function of this
-//! crate with the original as first argument. `hasten check` and
-//! docs/hooks.md show this table; what it misses stays the original's.
+//! Each is put into the slots through which the objects of the process call the one libz.so.1 that was found, and calls
+//! the named function of this crate with the original as first argument. `hasten check` and docs/hooks.md show this
+//! table; functions not listed stay the original's.
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong};
 

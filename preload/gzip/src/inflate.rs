@@ -1,7 +1,7 @@
 //! zlib's inflate functions.
 //!
-//! A stream that was opened here is served by `hasten_deflate::inflate`, which does everything as
-//! zlib does; any other stream, and whatever makes no sense, goes to the original.
+//! A stream opened here is served by `hasten_deflate::inflate`, which does everything as zlib does; any other stream,
+//! and invalid arguments, go to the original.
 
 mod open;
 
@@ -15,12 +15,12 @@ pub(crate) use self::open::{init, init2};
 
 type WithInt = unsafe extern "C" fn(*mut ZStream, c_int) -> c_int;
 
-/// What a kibibyte of text costs zlib 1.2.13 above what it costs us, in nanoseconds of CPU time.
+/// The CPU time in nanoseconds that a kibibyte of text costs zlib 1.2.13 more than it costs us.
 const SAVED_NS: u64 = 800;
 
 /// # Safety
 ///
-/// As for `inflate` of zlib: `strm` is null or valid, nobody else uses it meanwhile, and its `state` is null or a
+/// As for `inflate` of zlib: `strm` is null or valid, nothing else uses it meanwhile, and its `state` is null or a
 /// stream's. Its buffers are null or valid for the lengths in it, and do not overlap.
 pub(crate) unsafe fn inflate(original: WithInt, strm: *mut ZStream, flush: c_int) -> c_int {
     // SAFETY: the program's call; a stream of ours is a valid stream.
@@ -41,13 +41,13 @@ pub(crate) unsafe fn inflate(original: WithInt, strm: *mut ZStream, flush: c_int
     }
 }
 
-/// Counts what the original does.
+/// Calls the original, and counts its work.
 ///
 /// # Safety
 ///
 /// The program's call.
 unsafe fn foreign(original: WithInt, strm: *mut ZStream, flush: c_int) -> c_int {
-    // SAFETY: the program's call. What is no stream is not looked at.
+    // SAFETY: the program's call. An invalid stream is not looked at.
     unsafe {
         if strm.is_null() || (*strm).state.is_null() {
             return original(strm, flush);
@@ -63,7 +63,7 @@ unsafe fn foreign(original: WithInt, strm: *mut ZStream, flush: c_int) -> c_int 
     }
 }
 
-/// Functions that do nothing but find out whose the stream is.
+/// Functions that only determine whether the stream is ours.
 macro_rules! by_owner {
     ($($(#[$contract:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $ours:path;)*) => {
         $(
@@ -116,18 +116,18 @@ by_owner! {
     codes_used() -> c_ulong = ours::codes_used;
 }
 
-/// Begins another stream.
+/// Starts another stream.
 ///
 /// # Safety
 ///
-/// As for `inflateReset`: `strm` is a stream that was opened here, and nobody else uses it meanwhile.
+/// As for `inflateReset`: `strm` is a stream that was opened here, and nothing else uses it meanwhile.
 unsafe fn again(strm: *mut ZStream) -> c_int {
     slot().event(Event::InflateStreams);
     // SAFETY: the program's call.
     unsafe { ours::reset(strm) }
 }
 
-/// Begins another stream, with another wrapper and window.
+/// Starts another stream, with another wrapper and window.
 ///
 /// # Safety
 ///
@@ -140,8 +140,8 @@ unsafe fn again_with(strm: *mut ZStream, window_bits: c_int) -> c_int {
 
 /// # Safety
 ///
-/// As for `inflateCopy`: `source` is as [`inflate`] takes a stream, and `dest` is null or valid, and another stream
-/// than `source`.
+/// As for `inflateCopy`: `source` is as [`inflate`] takes a stream, and `dest` is null or valid, and a different stream
+/// from `source`.
 pub(crate) unsafe fn copy(
     original: unsafe extern "C" fn(*mut ZStream, *mut ZStream) -> c_int,
     dest: *mut ZStream,
@@ -167,7 +167,7 @@ mod tests {
     const PLAIN: &[u8] = b"hasten hasten hasten";
 
     fn open(strm: *mut ZStream, version: *const c_char, size: c_int) -> c_int {
-        // SAFETY: what `inflateInit_` takes, or refuses.
+        // SAFETY: arguments that `inflateInit_` accepts or refuses.
         unsafe { init(original::inflateInit_.get(), strm, version, size) }
     }
 
@@ -202,7 +202,7 @@ mod tests {
         let mut strm = ZStream::new();
         // SAFETY: zlib's documented calls.
         unsafe {
-            // libz calls its own `inflateInit2_` from `inflateInit_`, through a slot that leads to us.
+            // From `inflateInit_`, libz calls its own `inflateInit2_`, through a slot that leads to us.
             assert_eq!(original::inflateInit2_.get()(&mut strm, 15, c"1.2.13".as_ptr(), SIZE), Z_OK);
             assert!(!ours::is_ours(&strm));
             assert_eq!(unpack(&mut strm), PLAIN);

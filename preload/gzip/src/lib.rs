@@ -1,11 +1,12 @@
-//! `libhasten_gzip.so`: zlib's streams of unmodified programs, by faster engines.
+//! `libhasten_gzip.so`: faster engines for the zlib streams of unmodified
+//! programs.
 //!
-//! Preloaded into a program, it stands in for the functions of libz that take
-//! a stream (`hooks.rs` is the table), and for no other library's of these
-//! names. A stream that it opens is its own from
-//! then on; one that the original opened stays the original's. What a stream
-//! needs to remember lies in memory of the stream's own allocator, which is
-//! asked for exactly what zlib would have asked for (`allocation.rs`).
+//! Preloaded into a program, it hooks the functions of libz that take a stream
+//! (`hooks.rs` is the table), and no other library's functions of these names.
+//! A stream that it opens is its own from then on; one that the original opened
+//! stays the original's. The state of a stream is in memory from the stream's
+//! own allocator, which is asked for exactly what zlib would have asked for
+//! (`allocation.rs`).
 //!
 //! Nothing is logged. Any doubt leads to the original function.
 

@@ -1,9 +1,9 @@
 //! The original zlib inside a stream of ours.
 //!
-//! A stream that is flushed every few bytes is cheaper in zlib's hands: zlib keeps its hash tables between calls,
-//! an engine would have to learn the window again for each. The original gets the memory that the stream has
-//! already, which has room for it with a memory level one lower, and goes on where the stream is: same window, same
-//! unfinished byte. Header, checksum and trailer remain ours.
+//! zlib handles a stream that is flushed every few bytes at lower cost: it keeps its hash tables between calls, whereas
+//! an engine would have to learn the window again for each. The original gets the memory that the stream already has,
+//! which has room for it at a memory level one lower, and continues where the stream is: same window, same unfinished
+//! byte. Header, checksum and trailer remain ours.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{NonNull, null, null_mut};
@@ -23,11 +23,11 @@ use crate::hooks::original;
 /// A stream of the original, in the memory of one of ours.
 #[derive(Debug)]
 pub(crate) struct Nested {
-    /// In the stream's memory, since the original's state points back to it.
+    /// In the stream's memory, because the original's state points back to it.
     inner: NonNull<Inner>,
-    /// Whether the original was not called yet, and does not know what the outer stream did last.
+    /// Whether the original has not been called yet, and does not know what the outer stream did last.
     is_fresh: bool,
-    /// What follows the last block, once there is one.
+    /// The bytes after the last block, once there is one.
     trailer: Option<Trailer>,
 }
 
@@ -37,7 +37,7 @@ struct Inner {
     arena: Arena,
 }
 
-/// Hands out the memory of a stream from front to back.
+/// Hands out a stream's memory from front to back.
 #[derive(Debug)]
 struct Arena {
     store: *const Store,
@@ -52,7 +52,7 @@ struct Trailer {
 }
 
 impl Nested {
-    /// Opens the original where `stream` is. If it finds no room, nothing has changed.
+    /// Opens the original where `stream` is. If there is no room for it, nothing changes.
     ///
     /// # Safety
     ///
@@ -60,7 +60,7 @@ impl Nested {
     pub(crate) unsafe fn take_over(stream: &mut Deflate) -> Option<Self> {
         let mut window = pool::scratch(stream.settings().window())?;
         let (len, bits) = stream.hand_over(&mut window);
-        // SAFETY: the arena serves from memory that `stream` does not use any more.
+        // SAFETY: the arena serves from memory that `stream` no longer uses.
         unsafe {
             let Some(mut nested) = Self::open(stream) else {
                 stream.take_back(&window[..len], bits);
@@ -166,7 +166,7 @@ impl Nested {
         if is_done { Z_STREAM_END } else { Z_OK }
     }
 
-    /// Lets the original compress what is in the caller's buffers.
+    /// Lets the original compress the contents of the caller's buffers.
     ///
     /// # Safety
     ///
@@ -182,7 +182,7 @@ impl Nested {
     ///
     /// # Safety
     ///
-    /// As [`Nested::deflate`]. `call` calls a function of the original for the stream that it is given.
+    /// As [`Nested::deflate`]. `call` calls a function of the original for the stream passed to it.
     unsafe fn pass(
         &mut self,
         outer: &mut Deflate,
@@ -223,7 +223,7 @@ impl Nested {
     ) -> c_int {
         let (level, strategy) = (settings.level.into(), settings.strategy as c_int);
         if self.is_fresh && outer.must_flush_for(&settings) {
-            // The original would not flush: to it, the stream has just begun.
+            // The original would not flush: to it, the stream has only just begun.
             // SAFETY: the caller's promise.
             unsafe { self.pass_flush(outer, strm, Flush::Block) };
         }
@@ -244,9 +244,9 @@ impl Nested {
         (bytes as usize + trailer, bits as u8)
     }
 
-    /// Ends the nesting, with the window kept.
+    /// Ends the nesting, keeping the window.
     pub(crate) fn give_back(&mut self, outer: &mut Deflate) {
-        // A stream may do without its window.
+        // A stream can do without its window.
         let Some(mut window) = pool::scratch(outer.settings().window()) else {
             return outer.take_back(&[], hasten_deflate::engine::Bits::NONE);
         };
@@ -256,13 +256,13 @@ impl Nested {
         outer.take_back(&window[..len as usize], hasten_deflate::engine::Bits::NONE);
     }
 
-    /// A copy for `outer`, the copy of the stream that this one is nested in.
+    /// A copy for `outer`, which is the copy of the stream this one is nested in.
     ///
     /// # Safety
     ///
     /// As [`Nested::take_over`].
     pub(crate) unsafe fn copy_into(&mut self, outer: &mut Deflate) -> Option<Self> {
-        // SAFETY: as in `open`; the original takes the source's allocator for the copy, so it gets the copy's arena.
+        // SAFETY: as in `open`; the original uses the source's allocator for the copy, so it gets the copy's arena.
         unsafe {
             let (place, next) = outer.store().place(0, size_of::<Inner>())?;
             let copy =
@@ -279,7 +279,7 @@ impl Nested {
 
 /// # Safety
 ///
-/// `arena` points to the [`Arena`] of an [`Inner`] in use, and nobody else uses it meanwhile; its store is that of the
+/// `arena` points to the [`Arena`] of an [`Inner`] in use, and nothing else uses it meanwhile; its store is that of the
 /// stream around it, which is alive.
 unsafe extern "C" fn arena_alloc(arena: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     // SAFETY: `opaque` of an inner stream: its arena, and the store of the stream around it.
@@ -293,5 +293,5 @@ unsafe extern "C" fn arena_alloc(arena: *mut c_void, items: c_uint, size: c_uint
     }
 }
 
-/// The memory is the outer stream's.
+/// The memory belongs to the outer stream.
 extern "C" fn arena_free(_: *mut c_void, _: *mut c_void) {}

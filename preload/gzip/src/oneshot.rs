@@ -79,7 +79,7 @@ pub(crate) unsafe fn uncompress(
 /// # Safety
 ///
 /// As for `uncompress2` of zlib, with the conditions of [`uncompress`]; `source_len` is valid for reads and writes, and
-/// another variable than `dest_len`.
+/// a different variable from `dest_len`.
 pub(crate) unsafe fn uncompress2(
     _: Uncompress2,
     dest: *mut u8,
@@ -90,7 +90,7 @@ pub(crate) unsafe fn uncompress2(
     // SAFETY: the program's buffers are as long as it says.
     unsafe {
         let mut rest = *source_len;
-        // Room for a byte, to tell whether the stream is complete, if there is none for any.
+        // If there is no room at all, room for one byte, to tell whether the stream is complete.
         let mut probe = 0u8;
         let has_room = *dest_len != 0;
         let mut room = if has_room { core::mem::take(&mut *dest_len) } else { 1 };
@@ -114,18 +114,18 @@ pub(crate) unsafe fn uncompress2(
     }
 }
 
-/// Compresses until the stream ends or something is missing; the last result.
+/// Compresses until the stream ends or something is missing; returns the last result.
 ///
 /// # Safety
 ///
-/// The stream was opened to compress. Its buffers are valid for what it has of them and `room` and `rest` bytes more, and
-/// do not overlap.
+/// The stream was opened for compression. Its buffers are valid for the lengths in it plus `room` and `rest` more
+/// bytes, and do not overlap.
 unsafe fn deflate_all(strm: &mut ZStream, room: &mut c_ulong, rest: &mut c_ulong) -> c_int {
     loop {
         supply(&mut strm.avail_out, room);
         supply(&mut strm.avail_in, rest);
         let flush = if *rest > 0 { Z_NO_FLUSH } else { Z_FINISH };
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         let result = unsafe { deflate::deflate(original::deflate.get(), strm, flush) };
         if result != Z_OK {
             return result;
@@ -133,16 +133,16 @@ unsafe fn deflate_all(strm: &mut ZStream, room: &mut c_ulong, rest: &mut c_ulong
     }
 }
 
-/// Decompresses until the stream ends or something is missing; the last result.
+/// Decompresses until the stream ends or something is missing; returns the last result.
 ///
 /// # Safety
 ///
-/// As [`deflate_all`], of a stream that was opened to decompress.
+/// As [`deflate_all`], for a stream that was opened for decompression.
 unsafe fn inflate_all(strm: &mut ZStream, room: &mut c_ulong, rest: &mut c_ulong) -> c_int {
     loop {
         supply(&mut strm.avail_out, room);
         supply(&mut strm.avail_in, rest);
-        // SAFETY: as the contract.
+        // SAFETY: as the contract says.
         let result = unsafe { inflate::inflate(original::inflate.get(), strm, Z_NO_FLUSH) };
         if result != Z_OK {
             return result;
@@ -150,18 +150,18 @@ unsafe fn inflate_all(strm: &mut ZStream, room: &mut c_ulong, rest: &mut c_ulong
     }
 }
 
-/// What `uncompress` says of the last result of `inflate`.
+/// The result of `uncompress` for the last result of `inflate`.
 fn verdict(result: c_int, has_room: bool) -> c_int {
     match result {
         Z_STREAM_END => Z_OK,
         Z_NEED_DICT => Z_DATA_ERROR,
-        // Room is left, so it is the input that ended too soon.
+        // There is room left, so the input ended too soon.
         Z_BUF_ERROR if has_room => Z_DATA_ERROR,
         result => result,
     }
 }
 
-/// Hands out as much of a buffer as a stream's field can say.
+/// Passes as much of a buffer to a stream as its field can express.
 fn supply(available: &mut c_uint, rest: &mut c_ulong) {
     if *available == 0 {
         *available = c_uint::try_from(*rest).unwrap_or(c_uint::MAX);
@@ -176,7 +176,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// What a call has done: result, lengths, output.
+    /// The outcome of a call: result, lengths, output.
     type Done = (c_int, c_ulong, c_ulong, Vec<u8>);
 
     fn uncompress_with(

@@ -1,4 +1,4 @@
-//! Starting: with the process if it links zlib, when zlib comes if it is loaded later, and never if it does not come.
+//! Start-up: with the process if it links zlib, on loading if zlib is loaded later, and otherwise never.
 
 use core::ffi::CStr;
 use std::sync::OnceLock;
@@ -39,32 +39,32 @@ extern "C" fn load() {
     INTERPOSER.start();
 }
 
-/// Not in zlib 1.2.8, where nobody can call them.
+/// Missing in zlib 1.2.8, where they cannot be called.
 const NEWER: [&CStr; 3] = [c"deflateGetDictionary", c"inflateValidate", c"inflateCodesUsed"];
 
-/// Whether this zlib has all that the hooks and the engines need.
+/// Whether this zlib has everything that the hooks and the engines need.
 fn is_fit() -> bool {
     let mut needed = hooks::HOOKS.iter().filter(|hook| hook.required && !NEWER.contains(&hook.name));
     needed.all(|hook| hook.is_found())
 }
 
-/// Streams are called in from nowhere: what is loaded next finds them complete.
+/// Nothing to do: open streams need no preparation for what is loaded next.
 fn before_load() {}
 
-/// The program restricts its own system calls, and knows nothing of ours: what is opened from now on is the original's, and
-/// what is open goes on without any.
+/// The program restricts its own system calls, unaware of ours: streams opened from now on are the original's, and
+/// those already open continue without any.
 fn before_sandbox() {
     IS_SANDBOXED.store(true, Relaxed);
     hasten_deflate::pool::seal();
     hasten_telemetry::seal();
 }
 
-/// Whether streams that are opened now are used through the hooks only.
+/// Whether streams opened now are used only through the hooks.
 pub(crate) fn is_sound() -> bool {
     cfg!(test) || (!IS_SANDBOXED.load(Relaxed) && INTERPOSER.is_sound())
 }
 
-/// Lets the engines fall back to the program's own zlib.
+/// Lets the engines fall back on the program's own zlib.
 pub(crate) fn make_original_known() {
     static KNOWN: OnceLock<()> = OnceLock::new();
     KNOWN.get_or_init(|| {
@@ -79,7 +79,7 @@ pub(crate) fn make_original_known() {
             set_dictionary: original::deflateSetDictionary.get(),
             end: original::deflateEnd.get(),
         };
-        // SAFETY: zlib's own functions by zlib's own names; a library that the program links stays loaded.
+        // SAFETY: zlib's own functions under their own names; a library that the program links stays loaded.
         unsafe { api.set_original() };
     });
 }

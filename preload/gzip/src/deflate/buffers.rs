@@ -6,7 +6,7 @@ use core::slice;
 use hasten_deflate::abi::{GzHeader, ZStream};
 use hasten_deflate::header::GzipHeader;
 
-/// Moves the buffers' beginnings.
+/// Advances the starts of the buffers.
 pub(crate) fn advance(strm: &mut ZStream, consumed: c_uint, produced: c_uint) {
     strm.next_in = strm.next_in.wrapping_add(consumed as usize);
     strm.avail_in -= consumed;
@@ -32,11 +32,11 @@ pub(crate) unsafe fn input<'a>(next: *const u8, len: c_uint) -> &'a [u8] {
 ///
 /// `next` is valid for `len` bytes.
 pub(crate) unsafe fn output<'a>(next: *mut u8, len: c_uint) -> &'a mut [u8] {
-    // SAFETY: the caller's promise. The bytes may never have been written; they are not read before they are.
+    // SAFETY: the caller's promise. The bytes may be uninitialised; they are not read before they are written.
     if len == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(next, len as usize) } }
 }
 
-/// What the caller filled in.
+/// The header that the caller filled in.
 ///
 /// # Safety
 ///
@@ -45,7 +45,7 @@ pub(super) unsafe fn gzip_header(header: &GzHeader) -> GzipHeader<'_> {
     // SAFETY: the caller's promise.
     let text =
         |address: *mut u8| (!address.is_null()).then(|| unsafe { CStr::from_ptr(address.cast()) }.to_bytes());
-    // The format has 16 bits for the length, and zlib takes the lower ones.
+    // The format has 16 bits for the length, and zlib uses the low ones.
     let extra_len = header.extra_len & 0xffff;
     GzipHeader {
         text: header.text != 0,

@@ -50,7 +50,7 @@ pub(crate) unsafe fn init2(
     version: *const c_char,
     size: c_int,
 ) -> c_int {
-    // SAFETY: the original gets what its caller passed; `open` a stream and a version that are as they should be.
+    // SAFETY: the original gets what its caller passed; `open` gets a valid stream and version.
     unsafe {
         let asked = if is_known(strm, method, version, size) {
             parameters(level, window, mem_level, strategy)
@@ -66,13 +66,13 @@ pub(crate) unsafe fn init2(
     }
 }
 
-/// What zlib refuses is left to zlib.
+/// Whether zlib would accept the arguments; what it refuses is left to it.
 ///
 /// # Safety
 ///
 /// `version` is null or a C string.
 unsafe fn is_known(strm: *mut ZStream, method: c_int, version: *const c_char, size: c_int) -> bool {
-    // SAFETY: a version is a C string if it is there at all.
+    // SAFETY: a version is null or a C string.
     let is_version_1 = !version.is_null() && unsafe { *version } == b'1' as c_char;
     !strm.is_null() && method == Z_DEFLATED && is_version_1 && size == size_of::<ZStream>() as c_int
 }
@@ -86,7 +86,7 @@ pub(super) fn parameters(
 ) -> Option<(Settings, Wrapper)> {
     let (wrapper, window) = match window {
         -15..=-9 => (Wrapper::Raw, -window),
-        // A window of 256 bytes is 512 to zlib, too.
+        // zlib turns a window of 256 bytes into one of 512, too.
         8 => (Wrapper::Zlib, 9),
         9..=15 => (Wrapper::Zlib, window),
         25..=31 => (Wrapper::Gzip, window - 16),
@@ -102,13 +102,13 @@ pub(super) fn parameters(
     Some((settings, wrapper))
 }
 
-/// What a [`State`] takes of the first region.
+/// The part of the first region that a [`State`] takes.
 const HEAD: usize = size_of::<State>().next_multiple_of(64);
 
-/// With less memory than this, chunks would be so short that their blocks' headers count.
+/// With less memory than this, chunks would be so short that the size of their block headers matters.
 const LEAST_MEM_LEVEL: u8 = 4;
 
-/// Whether an engine may do better than the original, and the memory that it would ask for.
+/// Whether an engine may do better than the original, and if so, the memory that the original would ask for.
 fn suits(settings: &Settings) -> Option<&'static Pattern> {
     let reason = match settings {
         Settings { level: 0, .. } => Reason::StoredLevel,
@@ -145,7 +145,7 @@ unsafe fn open(strm: *mut ZStream, settings: Settings, wrapper: Wrapper, pattern
         if strm.zalloc.is_none() {
             strm.zalloc = Some(allocation::default_alloc);
             strm.opaque = ptr::null_mut();
-            // Nobody sees the calls, and one piece of memory is handier than five.
+            // The calls are not observed, and one block of memory is handier than five.
             pattern = pattern.merged();
         }
         strm.zfree.get_or_insert(allocation::default_free);
@@ -177,7 +177,7 @@ unsafe fn settle(
 ) -> Result<&'static mut State, &'static CStr> {
     let alloc = strm.zalloc.unwrap_or(allocation::default_alloc);
     let free = strm.zfree.unwrap_or(allocation::default_free);
-    // SAFETY: the regions are as large as they were asked for, and nobody else has them.
+    // SAFETY: the regions have the requested sizes, and no other user.
     unsafe {
         let regions = pattern.allocate(alloc, free, strm.opaque)?;
         let (first, pieces) = pattern.pieces(&regions, HEAD).ok_or(c"insufficient memory")?;
@@ -191,7 +191,7 @@ unsafe fn settle(
     }
 }
 
-/// The public fields of a stream at its beginning.
+/// Sets the public fields to those of a stream at its beginning.
 pub(super) fn restart(strm: &mut ZStream, state: &mut State) {
     strm.total_in = 0;
     strm.total_out = 0;
@@ -203,14 +203,14 @@ pub(super) fn restart(strm: &mut ZStream, state: &mut State) {
 
 /// # Safety
 ///
-/// As for `deflateCopy`: `source` is as [`ours`] takes it. `dest` is null or valid, and another stream than `source`,
-/// whose allocator serves both.
+/// As for `deflateCopy`: `source` is as [`ours`] takes it. `dest` is null or valid, and a different stream from
+/// `source`, whose allocator serves both.
 pub(crate) unsafe fn copy(
     original: unsafe extern "C" fn(*mut ZStream, *mut ZStream) -> c_int,
     dest: *mut ZStream,
     source: *mut ZStream,
 ) -> c_int {
-    // SAFETY: as `ours`; the copy gets regions of its own, from the same allocator.
+    // SAFETY: as `ours`; the copy gets its own regions from the same allocator.
     unsafe {
         let Some(state) = ours(source) else { return original(dest, source) };
         if dest.is_null() {

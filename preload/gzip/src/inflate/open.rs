@@ -12,7 +12,7 @@ use crate::{allocation, start};
 type Init = unsafe extern "C" fn(*mut ZStream, *const c_char, c_int) -> c_int;
 type Init2 = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
 
-/// zlib looks at no more of the version.
+/// zlib checks no more of the version.
 const MAJOR: c_char = b'1' as c_char;
 
 /// # Safety

@@ -414,7 +414,6 @@ impl Entry {
     ///
     /// This thread may hold it itself, further up the stack: it is in a signal handler, or in a function that another
     /// library has wrapped. A thread can also end at any point while holding it. In these cases it goes on without.
-    /// wrapped. And a thread can end in the middle of anything. Then it goes on without.
     fn hold(&self) -> Held<'_> {
         /// Each try takes a scheduler turn if the machine is busy.
         const PATIENCE: u32 = 10_000;
