@@ -2,14 +2,14 @@
 //!
 //! The archive mixes the functions we call with variants that take OpenSSL's BIGNUMs, in the same object files, so the
 //! linker cannot drop one without the other. Left alone, a preload library would carry undefined references to
-//! `BN_*`, which is libcrypto's business and not ours. Every such reference, and `malloc`/`free` with them, is renamed
-//! to a symbol that `src/multibuffer/unreachable.rs` defines as a trap.
+//! libcrypto's `BN_*`. Every such reference, and those to `malloc` and `free`, are renamed to symbols that
+//! `src/multibuffer/unreachable.rs` defines as traps.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// What the objects refer to outside libc's memory and stack-protector functions.
+/// The objects' references other than libc's memory and stack-protector functions.
 const UNREACHABLE: [&str; 7] =
     ["BN_bin2bn", "BN_bn2lebinpad", "BN_is_word", "BN_num_bits", "ECDSA_SIG_get0", "malloc", "free"];
 

@@ -1,10 +1,10 @@
-//! Prints what a batch of eight costs on this machine, what OpenSSL takes for one operation, and from how many lanes on
-//! a batch wins: the figures behind the shipped break-even table.
+//! Prints the cost of a batch of eight on this machine, the time OpenSSL takes for one operation, and the number of
+//! lanes from which a batch wins: the figures behind the shipped break-even table.
 //!
 //! `cargo run --release -p hasten-crypto --example measure`
 //!
-//! Medians of CPU time, so that other load disturbs little. OpenSSL is called the way libssl calls it, with its framework
-//! around the arithmetic; a batch includes its random numbers and, for RSA, the verification.
+//! Medians of CPU time, so that other load has little effect. OpenSSL is called the way libssl calls it, with its
+//! framework around the arithmetic; a batch includes its random numbers and, for RSA, the verification.
 
 use std::hint::black_box;
 
@@ -92,7 +92,7 @@ fn rsa_batch(ifma: Ifma, scratch: &mut Scratch, host: &Rsa<Private>, size: RsaSi
     })
 }
 
-/// What it takes to check a signature that a device has made.
+/// The cost of checking a signature made by a device.
 fn checks(ifma: Ifma, scratch: &mut Scratch, host: &Rsa<Private>, size: RsaSize) -> [f64; 2] {
     let (key, padded) = (rsa_key(host), padded(size));
     let mut signature = vec![0; size.bytes()];
@@ -159,7 +159,7 @@ fn ecdsa_batch(
     })
 }
 
-/// The host's SHA-512, as the preload library has it.
+/// The host's SHA-512, as in the preload library.
 #[derive(Clone)]
 struct HostSha512(Sha512);
 
@@ -240,7 +240,7 @@ fn random(bytes: &mut [u8]) -> bool {
     openssl::rand::rand_priv_bytes(bytes).is_ok()
 }
 
-/// In µs, after as many runs again to warm up.
+/// In µs, after as many warm-up runs.
 fn median(runs: usize, mut operation: impl FnMut()) -> f64 {
     let mut samples: Vec<u64> = (0..2 * runs)
         .map(|_| {

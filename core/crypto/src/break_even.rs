@@ -7,7 +7,7 @@ use hasten_names::{Algorithm, LANES};
 
 pub use self::overrides::{Overrides, OverridesError};
 
-/// Costs of every algorithm, alone and in a batch, learnt from samples of the running server.
+/// The costs of every algorithm, alone and in a batch, learnt from samples on the running server.
 ///
 /// A batch costs the same with one lane in use as with eight, so one figure each is enough. One instance per thread.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct BreakEven {
 }
 
 impl BreakEven {
-    /// What [`lanes`](Self::lanes) says of an algorithm that a full batch does not help.
+    /// The result of [`lanes`](Self::lanes) for an algorithm that gains nothing even from a full batch.
     pub const NEVER: usize = hasten_names::NEVER;
 
     /// Starts from the shipped figures.
@@ -55,7 +55,7 @@ impl BreakEven {
         self.costs[algorithm.index()].batch.ns()
     }
 
-    /// CPU time that a batch with `lanes` operations in it saved; zero if it cost more.
+    /// The CPU time saved by a batch of `lanes` operations; zero if it cost more.
     pub fn saved_ns(&self, algorithm: Algorithm, lanes: usize) -> u64 {
         let alone = self.scalar_ns(algorithm).saturating_mul(lanes as u64);
         alone.saturating_sub(self.batch_ns(algorithm))
@@ -78,7 +78,7 @@ struct Cost {
 
 impl Cost {
     /// After this many samples of one way and none of the other, the other gets a chance to correct its figure: too
-    /// rarely to cost anything, often enough not to be wrong for ever.
+    /// rarely to cost anything, often enough that a wrong figure does not last.
     const TRIAL: u32 = 1024;
 
     /// Medians of `examples/measure.rs` on Zen 4 with OpenSSL 3.0.
@@ -174,7 +174,7 @@ mod tests {
         assert!(table.batch_ns(RSA).abs_diff(before.1) < 1_000);
     }
 
-    /// A slower clock or another host library, not an interruption.
+    /// A slower clock or another host library, as opposed to an interruption.
     #[test]
     fn what_stays_dear_is_believed() {
         let mut table = BreakEven::default();
@@ -200,7 +200,7 @@ mod tests {
         }
         assert_eq!(trials, 10_000 / (Cost::TRIAL as usize + 1));
 
-        // One good trial does not yet turn the table, several do: as with any sample.
+        // As with any sample, one good trial does not turn the table, but several do.
         feed(&mut table, 100_000, 100_000, 40);
         assert_eq!(table.lanes(RSA), 1 + 1);
         feed(&mut table, 100_000, 50_000, 40);

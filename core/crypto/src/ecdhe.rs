@@ -1,4 +1,4 @@
-//! Ephemeral key pairs, made ahead of their use.
+//! Ephemeral key pairs, generated ahead of their use.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl KeyPair {
         &self.bytes[..self.group.private_len()]
     }
 
-    /// As it goes over the wire.
+    /// As sent over the wire.
     pub fn public(&self) -> &[u8] {
         &self.bytes[Group::MAX_PRIVATE..][..self.group.public_len()]
     }
@@ -47,13 +47,14 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-/// The private key, then the public key where the longest private one ends.
+/// The private key, then the public key at a fixed offset, behind the longest private key.
 pub(crate) type KeyPairBytes = [u8; Group::MAX_PRIVATE + Group::MAX_PUBLIC];
 
 /// Unused key pairs of one group. One per thread; a forked child finds its copy empty.
 ///
-/// Every method takes the time of day, in ns, and first wipes what was drawn more than a second before, or after it: a
-/// copy of the process that goes on later, from a checkpoint or a snapshot, does not find keys that the original has used.
+/// Every method takes the time of day, in ns, and first wipes key pairs drawn more than a second before it, or after
+/// it: if a copy of the process is resumed later, from a checkpoint or a snapshot, it does not find keys that the
+/// original has used.
 pub struct KeyPool {
     group: Group,
     pairs: SecretStack<KeyPairBytes, { Self::CAPACITY }>,
@@ -76,7 +77,7 @@ impl KeyPool {
         self.pairs.len()
     }
 
-    /// Adds eight key pairs, if there is room; how many were added.
+    /// Adds eight key pairs, if there is room; returns how many were added.
     pub fn refill(&mut self, now: u64, ifma: Ifma, scratch: &mut Scratch, random: &mut Random<'_>) -> usize {
         if self.available(now) + LANES > Self::CAPACITY {
             return 0;
@@ -93,7 +94,7 @@ impl KeyPool {
         self.pairs.pop().map(|bytes| KeyPair::new(self.group, bytes))
     }
 
-    /// Forgets all key pairs.
+    /// Wipes all key pairs.
     pub fn clear(&mut self) {
         self.pairs.clear();
     }

@@ -1,7 +1,8 @@
-//! ECDSA: keys, and what is left of a signature once its nonce is there.
+//! ECDSA: keys, and the rest of a signature once its nonce is known.
 //!
-//! Almost all of a signature's cost is in its nonce k: the point k·G and the inverse of k. k is derived of the key, the
-//! message and fresh randomness, so nothing can be prepared; [`ecdsa_sign`](crate::ecdsa_sign) has eight made at a time.
+//! Almost all of a signature's cost is in its nonce k: the point k·G and the inverse of k. k is derived from the key,
+//! the message and fresh randomness, so nothing can be precomputed; [`ecdsa_sign`](crate::ecdsa_sign) handles eight
+//! nonces at a time.
 
 use std::fmt;
 
@@ -41,7 +42,7 @@ impl EcKey {
         self.curve
     }
 
-    /// A nonce for this key and message, into the curve's limbs of `out`. It may be zero.
+    /// Derives a nonce for this key and message into the curve's limbs of `out`. It may be zero.
     pub(crate) fn nonce<H: Hash>(&self, fresh: &[u8; FRESH], digest: &[u8], out: &mut [u64; LIMBS]) {
         match self.curve {
             Curve::P256 => self.derive::<H, 4>(&order::P256, fresh, digest, out),
@@ -64,10 +65,10 @@ impl EcKey {
         wipe_limbs(&mut nonce);
     }
 
-    /// The signature of a message digest, of which the leftmost bits count that the curve can take, by a nonce k: 1/k in
-    /// Montgomery form, and x(k·G) mod order.
+    /// The signature of a message digest, whose leftmost bits count as far as the curve has room, with a nonce k: 1/k
+    /// in Montgomery form, and x(k·G) mod order.
     ///
-    /// `None` if a half of it is zero, as once in 2^256: the standard wants another nonce then.
+    /// `None` if r or s is zero, as happens once in 2^256: the standard requires another nonce then.
     pub(crate) fn complete(
         &self,
         inverse: &[u64; LIMBS],
@@ -111,7 +112,7 @@ pub struct EcdsaSignature {
 }
 
 impl EcdsaSignature {
-    /// Enough for the DER encoding of a signature on any curve.
+    /// Room for the DER encoding of a signature on any curve.
     pub const MAX_DER: usize = 104;
 
     pub fn r(&self) -> &[u8] {
@@ -122,7 +123,7 @@ impl EcdsaSignature {
         &self.s[..self.curve.bytes()]
     }
 
-    /// Writes the `ECDSA-Sig-Value` of X.509 and TLS; its length, or `None` if `out` is too short.
+    /// Writes the `ECDSA-Sig-Value` of X.509 and TLS; returns its length, or `None` if `out` is too short.
     pub fn to_der(&self, out: &mut [u8]) -> Option<usize> {
         der::ecdsa_signature(self.r(), self.s(), out)
     }
@@ -151,7 +152,7 @@ fn complete<const N: usize>(
     Some(signature)
 }
 
-/// The leftmost bits of a digest as a number (bits2int of FIPS 186-5; curves of whole limbs only).
+/// The leftmost bits of a digest as a number (bits2int of FIPS 186-5; only for curves of whole limbs).
 fn message_representative<const N: usize>(digest: &[u8]) -> [u64; N] {
     limbs::from_be_padded(&digest[..digest.len().min(N * 8)])
 }

@@ -1,10 +1,10 @@
 //! Inverses modulo the order of a curve, in constant time.
 //!
-//! The algorithm is that of Bernstein and Yang ("Fast constant-time gcd computation and modular inversion", 2019), with the
-//! shape that Pieter Wuille gave it in libsecp256k1: "divsteps" that look at the lowest bit of two numbers only, 62
-//! of them at a time in machine words, then one pass over the long numbers. Their count depends on the length of the
-//! modulus alone. The engine raises each nonce to the power of order - 2, for 11 µs on P-256 and 37 on P-384; one inversion
-//! here, from which those of all lanes follow (`Order::invert_all`), takes a small part of that.
+//! The algorithm is by Bernstein and Yang ("Fast constant-time gcd computation and modular inversion", 2019), in the
+//! form that Pieter Wuille gave it in libsecp256k1: "divsteps" that look only at the lowest bit of two numbers, 62 at a
+//! time in machine words, then one pass over the long numbers. Their count depends only on the length of the modulus.
+//! The engine raises each nonce to the power of order - 2, in 11 µs on P-256 and 37 on P-384; a single inversion here,
+//! from which those of all lanes follow (`Order::invert_all`), takes a small fraction of that.
 
 use crate::memory::{opaque, wipe_signed};
 
@@ -25,7 +25,7 @@ pub(crate) struct Modulus<const N: usize> {
     inverse: i64,
 }
 
-/// What a number of divsteps makes of two numbers: `f, g = (u f + v g, q f + r g) / 2^62`.
+/// The effect of a number of divsteps on two numbers: `f, g = (u f + v g, q f + r g) / 2^62`.
 struct Transition {
     u: i64,
     v: i64,
@@ -37,8 +37,8 @@ impl<const N: usize> Modulus<N> {
     /// Limbs in use.
     const USED: usize = N * 64 / BITS + 1;
 
-    /// So many divsteps lead numbers of b bits to their end, whatever they are: (45907 b + 30179) / 19929 by Wuille's
-    /// "Bounds on divsteps iterations in safegcd". In whole rounds of 62 that leaves 29 to spare on P-256 and 44 on P-384.
+    /// This many divsteps are enough for any numbers of b bits: (45907 b + 30179) / 19929 by Wuille's "Bounds on
+    /// divsteps iterations in safegcd". Rounded up to rounds of 62, that leaves 29 to spare on P-256 and 44 on P-384.
     const ROUNDS: usize = ((45_907 * N * 64 + 30_179) / 19_929).div_ceil(BITS);
 
     /// `negated_inverse` is -1/modulus mod 2^64.
@@ -49,7 +49,7 @@ impl<const N: usize> Modulus<N> {
 
     /// 1/value mod modulus; zero for zero. The value is below the modulus.
     pub(crate) fn invert(&self, value: &[u64; N]) -> [u64; N] {
-        // f and g go to ±1 and 0; all the time, f = d value and g = e value mod modulus.
+        // f and g converge to ±1 and 0; throughout, f = d value and g = e value mod modulus.
         let (mut f, mut g) = (self.limbs, to_signed(value));
         let (mut d, mut e) = ([0; LIMBS], [0; LIMBS]);
         e[0] = 1;
@@ -66,8 +66,8 @@ impl<const N: usize> Modulus<N> {
         inverse
     }
 
-    /// Applies a transition to d and e, with multiples of the modulus that make the division by 2^62 come out even. Both
-    /// stay above -2 moduli and below one.
+    /// Applies a transition to d and e, adding multiples of the modulus that make the division by 2^62 exact. Both stay
+    /// above -2 moduli and below one.
     fn update_de(&self, &Transition { u, v, q, r }: &Transition, d: &mut Signed, e: &mut Signed) {
         let (d_sign, e_sign) = (sign(d[Self::USED - 1]), sign(e[Self::USED - 1]));
         let mut d_factor = (u & d_sign) + (v & e_sign);
@@ -87,7 +87,7 @@ impl<const N: usize> Modulus<N> {
         (d[Self::USED - 1], e[Self::USED - 1]) = (d_sum as i64, e_sum as i64);
     }
 
-    /// Applies a transition to the numbers that it was made for; their lowest 62 bits come out as zeros.
+    /// Applies a transition to the numbers it was computed for; their lowest 62 bits become zero and are dropped.
     fn update_fg(&Transition { u, v, q, r }: &Transition, f: &mut Signed, g: &mut Signed) {
         let mut f_sum = (wide(u, f[0]) + wide(v, g[0])) >> BITS;
         let mut g_sum = (wide(q, f[0]) + wide(r, g[0])) >> BITS;
@@ -100,7 +100,7 @@ impl<const N: usize> Modulus<N> {
         (f[Self::USED - 1], g[Self::USED - 1]) = (f_sum as i64, g_sum as i64);
     }
 
-    /// Takes a number above -2 moduli and below one to `0..modulus`, negated if `negate` is all ones.
+    /// Reduces a number above -2 moduli and below one to `0..modulus`, negated if `negate` is all ones.
     fn normalize(&self, number: &mut Signed, negate: i64) {
         self.add_if(number, sign(number[Self::USED - 1]));
         number.iter_mut().for_each(|limb| *limb = (*limb ^ negate) - negate);
@@ -123,8 +123,8 @@ impl<const N: usize> Modulus<N> {
     }
 }
 
-/// 62 divsteps on the lowest bits of f and g. Where g is odd, it gets f added or subtracted, f becomes what g was if zeta
-/// is negative, and zeta says which of the two is the longer one; then g is halved.
+/// 62 divsteps on the lowest bits of f and g. If g is odd, f is added to it or subtracted from it, and if zeta is
+/// negative, f becomes the former g; zeta tracks which of the two is longer. Then g is halved.
 fn divsteps(mut zeta: i64, mut f: u64, mut g: u64) -> (i64, Transition) {
     let (mut u, mut v, mut q, mut r) = (1u64, 0u64, 0u64, 1u64);
     for _ in 0..BITS {
@@ -148,7 +148,7 @@ fn wide(a: i64, b: i64) -> i128 {
     i128::from(a) * i128::from(b)
 }
 
-/// All ones for a negative number, else zero. The compiler did make branches of it where it saw what it was.
+/// All ones for a negative number, else zero. The compiler did turn this into branches where it recognised a sign.
 fn sign(highest: i64) -> i64 {
     opaque((highest >> 63) as u64) as i64
 }
@@ -168,7 +168,7 @@ const fn to_signed<const N: usize>(words: &[u64; N]) -> Signed {
     limbs
 }
 
-/// Of a number that is neither negative nor too long.
+/// For a number that is neither negative nor too long.
 fn from_signed<const N: usize>(limbs: &Signed) -> [u64; N] {
     std::array::from_fn(|word| {
         let (limb, shift) = (word * 64 / BITS, word * 64 % BITS);

@@ -1,7 +1,7 @@
 //! HMAC, HKDF and the key derivations of TLS over the host's hash, without the host's frameworks around them.
 //!
 //! They replace `EVP_KDF_derive` and `EVP_Q_mac`, which cost OpenSSL 3.0 more in look-ups and allocations than in
-//! hashing. A key is absorbed once ([`Hmac::new`]) and then serves any number of messages: the key schedule of TLS 1.3
+//! hashing. A key is absorbed once ([`Hmac::new`]) and then serves any number of messages: the TLS 1.3 key schedule
 //! expands every secret several times.
 
 use crate::hash::{Hash, MAX_BLOCK, MAX_OUTPUT, digest_into};
@@ -33,13 +33,13 @@ impl<H: Hash> Hmac<H> {
             state
         };
         let inner = absorb(0x36);
-        // On top of the inner pad: the sum of both leaves the outer one.
+        // Applied on top of the inner pad, this XOR leaves the outer one.
         let outer = absorb(0x36 ^ 0x5c);
         wipe(block);
         Self { inner, outer }
     }
 
-    /// The code of `parts`, one after the other, in the first [`Hash::OUTPUT`] bytes of `out`.
+    /// The MAC of `parts`, concatenated, in the first [`Hash::OUTPUT`] bytes of `out`.
     fn mac_into(&self, parts: &[&[u8]], out: &mut [u8; MAX_OUTPUT]) {
         let mut inner = self.inner.clone();
         parts.iter().for_each(|part| inner.update(part));
@@ -49,7 +49,7 @@ impl<H: Hash> Hmac<H> {
         outer.finish(&mut out[..H::OUTPUT]);
     }
 
-    /// The code of `parts`, cut to the length of `out`; `None` if that is longer than a digest.
+    /// The MAC of `parts`, truncated to the length of `out`; `None` if that is longer than a digest.
     pub fn mac(&self, parts: &[&[u8]], out: &mut [u8]) -> Option<()> {
         if out.len() > H::OUTPUT {
             return None;
@@ -93,12 +93,12 @@ pub fn hkdf_expand<H: Hash>(key: &Hmac<H>, info: &[&[u8]], out: &mut [u8]) -> Op
     Some(())
 }
 
-/// What every label of TLS 1.3 begins with.
+/// The prefix of every label in TLS 1.3.
 const LABEL_PREFIX: &[u8] = b"tls13 ";
 
-/// HKDF-Expand-Label (RFC 8446, section 7.1). `label` comes without `tls13 `.
+/// HKDF-Expand-Label (RFC 8446, section 7.1). `label` excludes the prefix `tls13 `.
 ///
-/// `None` if the label, the context or `out` is longer than the structure can say.
+/// `None` if the label, the context or `out` is longer than the structure can express.
 pub fn hkdf_expand_label<H: Hash>(
     secret: &Hmac<H>,
     label: &[u8],
@@ -111,7 +111,7 @@ pub fn hkdf_expand_label<H: Hash>(
     hkdf_expand(secret, &[&out_len, &[label_len], LABEL_PREFIX, label, &[context_len], context], out)
 }
 
-/// The PRF of TLS 1.2 (RFC 5246, section 5). The seed comes in two parts, as the two randoms or with one empty.
+/// The PRF of TLS 1.2 (RFC 5246, section 5). The seed comes in two parts: the two randoms, or one part empty.
 pub fn tls12_prf<H: Hash>(secret: &Hmac<H>, label: &[u8], seed: [&[u8]; 2], out: &mut [u8]) {
     let [first, second] = seed;
     let mut link = [0; MAX_OUTPUT];

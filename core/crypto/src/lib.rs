@@ -1,8 +1,8 @@
 //! Asymmetric TLS operations in batches of eight, and the encodings around them.
 //!
-//! The crate is linked into a preload library and runs inside other people's servers: it depends on libc and the names
-//! alone, never panics on input, never allocates in an operation, and leaves no secret behind. Where it has no result,
-//! the caller runs the host's own function.
+//! The crate is linked into a preload library and runs inside other people's servers: it depends only on libc and the
+//! names, never panics on input, never allocates in an operation, and leaves no secret behind. If it has no result, the
+//! caller runs the host's own function.
 //!
 //! ```
 //! use hasten_crypto::{Curve, EcKey, EcdsaLane, Ifma, Scratch, ecdsa_sign};
@@ -20,7 +20,7 @@
 //! let mut scratch = Scratch::new(ifma);
 //! let key = EcKey::new(Curve::P256, &[7; 32]).expect("a scalar below the order");
 //!
-//! // What two connections want to have signed, or eight: the price is the same.
+//! // The digests of two connections, or of eight: the price is the same.
 //! let (mut first, mut second) = (None, None);
 //! let mut lanes = [
 //!     EcdsaLane { key: &key, digest: &[0x5a; 32], signature: &mut first },

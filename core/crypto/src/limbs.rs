@@ -1,7 +1,7 @@
 //! Fixed-size unsigned integers as little-endian 64-bit limbs: conversions and the few operations that keys need.
 //!
-//! Nothing here branches on or indexes by the value of a secret, `bit_length` and `Err` results excepted: they are used
-//! on public values and on keys as they are read, once.
+//! Nothing here branches on or indexes by the value of a secret, except for `bit_length` and `Err` results: these are
+//! used on public values and on keys as they are read, once.
 
 /// Reads little-endian bytes; `None` if the value does not fit.
 pub(crate) fn from_le(bytes: &[u8], limbs: &mut [u64]) -> Option<()> {

@@ -1,5 +1,5 @@
-//! Memory for secrets: wiping that the compiler cannot remove, comparison in constant time, and pages that a fork
-//! leaves behind.
+//! Memory for secrets: wiping that the compiler cannot remove, comparison in constant time, and pages that are not
+//! inherited by a fork.
 
 #![allow(unsafe_code)]
 
@@ -22,30 +22,30 @@ pub(crate) fn wipe_limbs(limbs: &mut [u64]) {
     keep(limbs.as_ptr().cast());
 }
 
-/// The same for signed ones.
+/// Like [`wipe_limbs`], for signed limbs.
 pub(crate) fn wipe_signed(limbs: &mut [i64]) {
     limbs.fill(0);
     keep(limbs.as_ptr().cast());
 }
 
-/// Compares in time that depends on the lengths alone.
+/// Compares in time that depends only on the lengths.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
     }
     let difference = a.iter().zip(b).fold(0, |any, (a, b)| any | (a ^ b));
-    // The compiler must not learn that one difference is enough.
+    // Hides the value, or the compiler might stop at the first difference.
     std::hint::black_box(difference) == 0
 }
 
 /// Makes the compiler assume that the memory at `address` is read here.
 fn keep(address: *const u8) {
     // SAFETY: the block has no instruction; by its default clobbers it may read any memory whose address it was given,
-    // so stores before it stay.
+    // so earlier stores are kept.
     unsafe { asm!("/* {0} */", in(reg) address, options(nostack, preserves_flags)) }
 }
 
-/// The same value, of which the compiler must not learn anything: a mask stays a mask and does not become a branch.
+/// Returns the value unchanged, but unknown to the compiler: a mask stays a mask and does not become a branch.
 #[inline(always)]
 pub(crate) fn opaque(mut value: u64) -> u64 {
     // SAFETY: the block has no instruction and leaves the register as it is.
@@ -53,10 +53,10 @@ pub(crate) fn opaque(mut value: u64) -> u64 {
     value
 }
 
-/// Types whose every bit pattern, all zeros included, is a value, and which own nothing.
+/// Types for which every bit pattern, including all zeros, is valid, and which own nothing.
 ///
 /// # Safety
-/// The type is an integer or made of them, without padding.
+/// The type is an integer or is made up of integers, without padding.
 pub(crate) unsafe trait Plain: Copy + 'static {
     const ZERO: Self;
 }
@@ -76,13 +76,13 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
     const ZERO: Self = [T::ZERO; N];
 }
 
-/// A stack of secrets that a forked child finds empty.
+/// A stack of secrets that is empty in a forked child.
 ///
-/// The kernel zeroes the pages in the child (`MADV_WIPEONFORK`), the count with them, however the child came to be: two
-/// processes that share a nonce or an ephemeral key would give their secrets away. Core dumps leave the pages out.
+/// The kernel zeroes the pages in the child (`MADV_WIPEONFORK`), including the count, however the child was created:
+/// two processes sharing a nonce or an ephemeral key would reveal their secrets. Core dumps omit the pages.
 ///
-/// A copy of the process that is made from outside, by a checkpoint or a snapshot, finds all of it; there only age helps
-/// ([`expire`](Self::expire)).
+/// A copy of the process that is made from outside, by a checkpoint or a snapshot, contains all of it; only expiry
+/// protects against that ([`expire`](Self::expire)).
 pub(crate) struct SecretStack<T: Plain, const N: usize> {
     region: NonNull<Region<T, N>>,
     /// The time of day, in ns, when the oldest secret may have been pushed.
@@ -97,7 +97,7 @@ struct Region<T, const N: usize> {
 }
 
 impl<T: Plain, const N: usize> SecretStack<T, N> {
-    /// A server with work to batch uses a pool up in less, and a process is seldom copied and going again so soon.
+    /// A server with work to batch uses up a pool in less time, and a process is seldom copied and resumed so soon.
     const MAX_AGE_NS: u64 = 1_000_000_000;
 
     const BYTES: usize = size_of::<Region<T, N>>();
@@ -118,11 +118,11 @@ impl<T: Plain, const N: usize> SecretStack<T, N> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        // The bound holds even if a stray write of the host program hit the page.
+        // The bound holds even if a stray write of the host program hits the page.
         self.region().length.min(N)
     }
 
-    /// Gives the secret back if the stack is full.
+    /// Returns the secret if the stack is full.
     pub(crate) fn push(&mut self, secret: T) -> Result<(), T> {
         let length = self.len();
         let region = self.region_mut();
@@ -134,7 +134,7 @@ impl<T: Plain, const N: usize> SecretStack<T, N> {
         Ok(())
     }
 
-    /// Takes a secret out and leaves zeros in its place.
+    /// Removes a secret and leaves zeros in its place.
     pub(crate) fn pop(&mut self) -> Option<T> {
         let top = self.len().checked_sub(1)?;
         let region = self.region_mut();
@@ -146,7 +146,8 @@ impl<T: Plain, const N: usize> SecretStack<T, N> {
         Some(secret)
     }
 
-    /// Wipes everything if the oldest secret may be more than a second old at `now`, a time of day in ns. Before each use.
+    /// Wipes everything if the oldest secret may be more than a second old at `now`, a time of day in ns. Call before
+    /// each use.
     ///
     /// A clock that was set back says nothing about age, so that counts as old.
     pub(crate) fn expire(&mut self, now: u64) {
@@ -181,7 +182,7 @@ impl<T: Plain, const N: usize> Drop for SecretStack<T, N> {
     }
 }
 
-// SAFETY: the mapping belongs to the value alone and T owns nothing bound to a thread.
+// SAFETY: the mapping belongs to this value alone, and T owns nothing bound to a thread.
 unsafe impl<T: Plain + Send, const N: usize> Send for SecretStack<T, N> {}
 
 #[cfg(test)]
@@ -232,7 +233,7 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let empty = stack.len() == 0 && stack.pop().is_none() && stack.region().slots == [[0; 3]; 4];
-            // SAFETY: leaves without running what belongs to the parent.
+            // SAFETY: exits without running the parent's exit handlers.
             unsafe { libc::_exit(if empty { 42 } else { 1 }) };
         }
         let mut status = 0;

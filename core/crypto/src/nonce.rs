@@ -1,9 +1,9 @@
 //! ECDSA nonces from the private key, the message and fresh randomness.
 //!
-//! Two messages signed with one nonce give the key away, and randomness alone repeats when a process goes on twice from
-//! the same memory: a snapshot of a virtual machine, a restored checkpoint. With key and message hashed in, as OpenSSL
-//! does it, both copies make the same signature or two that have nothing in common. Randomness is in it nevertheless: where
-//! a message always has the same nonce, a fault while it is signed again gives the key away as well.
+//! Signing two messages with one nonce reveals the key, and randomness alone repeats when a process is resumed twice
+//! from the same memory: a snapshot of a virtual machine, a restored checkpoint. With key and message hashed in, as
+//! OpenSSL does it, both copies make either the same signature or two unrelated ones. Randomness is still needed: if a
+//! message always had the same nonce, a fault while signing it again would also reveal the key.
 
 use crate::hash::{Hash, MAX_OUTPUT, digest_into};
 use crate::limbs;
@@ -11,16 +11,16 @@ use crate::memory::wipe;
 use crate::order::Order;
 
 /// Bytes of fresh randomness in a nonce: as strong as the strongest curve, and short enough for P-256 with SHA-256 to
-/// stay within one block of SHA-512.
+/// fit into one block of SHA-512.
 pub(crate) const FRESH: usize = 32;
 
-/// Keeps these hashes apart from whatever else may be hashed with a private key.
+/// Separates these hashes from anything else that may be hashed with a private key.
 const LABEL: &[u8] = b"ecdsa nonce";
 
 /// SHA-512(label, key, randomness, message digest) mod order, where everything but the digest has a fixed length.
 ///
-/// The hash is at least 128 bits longer than the order, so no remainder is likelier than another by more than one part in
-/// 2^128. Zero is possible; the caller has to refuse it.
+/// The hash is at least 128 bits longer than the order, so no remainder is likelier than another by more than one part
+/// in 2^128. Zero is possible; the caller must reject it.
 pub(crate) fn derive<H: Hash, const N: usize>(
     order: &Order<N>,
     private: &[u64; N],

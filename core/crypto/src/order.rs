@@ -1,6 +1,6 @@
 //! Arithmetic modulo the order of a curve's base point, in Montgomery form and constant time.
 //!
-//! What is left of an ECDSA signature once its nonce is prepared is two multiplications and an addition here.
+//! Once its nonce is prepared, all that remains of an ECDSA signature is two multiplications and an addition here.
 
 use crate::inverse::Modulus;
 use crate::limbs::{self, add_with_carry, is_zero, less_than, multiply_add, sub_with_borrow};
@@ -101,7 +101,7 @@ impl<const N: usize> Order<N> {
         self.to_montgomery(&self.to_montgomery(&self.inversion.invert(value)))
     }
 
-    /// Inverts values in Montgomery form, none of them zero, at the price of one inversion and three products for each.
+    /// Inverts non-zero values in Montgomery form, at the cost of one inversion plus three products for each.
     ///
     /// `products` is at least as long, and overwritten.
     pub(crate) fn invert_all(&self, values: &mut [[u64; N]], products: &mut [[u64; N]]) {
@@ -129,7 +129,7 @@ impl<const N: usize> Order<N> {
         self.subtract_once(&sum, carry)
     }
 
-    /// Subtracts the modulus from `top:value` if that leaves no negative number.
+    /// Subtracts the modulus from `top:value` unless the result would be negative.
     fn subtract_once(&self, value: &[u64; N], top: u64) -> [u64; N] {
         let mut difference = [0; N];
         let mut borrow = 0;
@@ -137,7 +137,7 @@ impl<const N: usize> Order<N> {
             (*difference, borrow) = sub_with_borrow(value, modulus, borrow);
         }
         let (_, negative) = sub_with_borrow(top, 0, borrow);
-        // The compiler made a branch of it in some places.
+        // The compiler turned this into a branch in some places.
         let keep = opaque(negative.wrapping_neg());
         for (difference, &value) in difference.iter_mut().zip(value) {
             *difference = (value & keep) | (*difference & !keep);
@@ -157,7 +157,7 @@ const fn negated_inverse(odd: u64) -> u64 {
     inverse.wrapping_neg()
 }
 
-/// Doubles 1 modulo `modulus` as often as there are bits in two operands. Compile-time only.
+/// Doubles 1 modulo `modulus` once for each bit of two operands. Compile-time only.
 const fn montgomery_square<const N: usize>(modulus: &[u64; N]) -> [u64; N] {
     let mut value = [0; N];
     value[0] = 1;
@@ -191,7 +191,7 @@ mod tests {
         BigNum::from_slice(&bytes).unwrap()
     }
 
-    /// Every function against OpenSSL's.
+    /// Compares every function with OpenSSL's.
     fn check<const N: usize>(order: &Order<N>, a: [u64; N], b: [u64; N]) -> Result<(), TestCaseError> {
         let mut context = BigNumContext::new().unwrap();
         let modulus = number(&order.modulus);
@@ -212,7 +212,7 @@ mod tests {
         Ok(())
     }
 
-    /// Zero has no inverse; the others have OpenSSL's, alone and together.
+    /// Zero has no inverse; the others match OpenSSL's, alone and together.
     fn check_inverses<const N: usize>(order: &Order<N>, values: &[[u64; N]]) -> Result<(), TestCaseError> {
         prop_assert_eq!(order.invert(&[0; N]), [0; N]);
         let mut context = BigNumContext::new().unwrap();

@@ -5,10 +5,10 @@ use crate::memory::{SecretStack, wipe};
 /// The host library's DRBG: fills the buffer, or returns false and leaves it undefined.
 pub type Random<'a> = dyn FnMut(&mut [u8]) -> bool + 'a;
 
-/// One draw in 2^32 is rejected on P-256 and one in 2^190 on P-384; after this many the generator is broken.
+/// One draw in 2^32 is rejected on P-256 and one in 2^190 on P-384; after this many, the generator must be broken.
 const DRAWS: usize = 8;
 
-/// Draws N limbs until `accept` returns all ones, so the result is uniform in what it accepts.
+/// Draws N limbs until `accept` returns all ones, so the result is uniform over the accepted values.
 pub(crate) fn scalar<const N: usize>(
     random: &mut Random<'_>,
     accept: impl Fn(&[u64; N]) -> u64,
@@ -29,11 +29,11 @@ pub(crate) fn scalar<const N: usize>(
     scalar
 }
 
-/// Random bytes ahead of their use, for what a handshake shows to its peer: hello randoms, session identifiers, nonces of
-/// tickets, salts. A host's generator spends more on each call than on the bytes.
+/// Random bytes drawn ahead of their use, for values that a handshake shows to its peer: hello randoms, session
+/// identifiers, ticket nonces, salts. A host's generator spends more on each call than on the bytes.
 ///
-/// Not for keys. Bytes leave zeros behind when they are taken, a forked child finds its copy empty, and what is more than
-/// a second old is not handed out: a copy of the process that goes on later asks the generator itself.
+/// Not for keys. Bytes are zeroed when they are taken, a forked child finds its copy empty, and bytes more than a
+/// second old are not handed out: a copy of the process that is resumed later asks the generator itself.
 pub struct RandomPool {
     blocks: SecretStack<Block, BLOCKS>,
 }
@@ -59,12 +59,12 @@ impl RandomPool {
         true
     }
 
-    /// Draws as much as there is room for, and takes one block of it.
+    /// Draws as many blocks as there is room for, and takes one of them.
     fn refill(&mut self, random: &mut Random<'_>) -> Option<Block> {
         let mut bytes = [0; BLOCKS * size_of::<Block>()];
         if random(&mut bytes) {
             let (blocks, _) = bytes.as_chunks();
-            // The pool was empty, so all of it fits.
+            // The pool was empty, so everything fits.
             blocks.iter().all(|&block| self.blocks.push(block).is_ok());
         }
         wipe(&mut bytes);

@@ -1,4 +1,4 @@
-//! RSA private keys in the layout of the engine.
+//! RSA private keys in the engine's layout.
 
 mod check;
 mod consistency;
@@ -50,8 +50,8 @@ impl RsaSize {
     }
 }
 
-/// The numbers of a two-prime key as little-endian bytes, the form in which `EVP_PKEY_get_params` hands them out on
-/// x86-64. Leading zeros are fine.
+/// The numbers of a two-prime key as little-endian bytes, the form in which `EVP_PKEY_get_params` returns them on
+/// x86-64. Leading zeros are allowed.
 #[derive(Clone, Copy)]
 pub struct RsaParts<'a> {
     pub n: &'a [u8],
@@ -63,7 +63,7 @@ pub struct RsaParts<'a> {
     pub qinv: &'a [u8],
 }
 
-/// A private key the engine can use; wiped when dropped.
+/// A private key for the engine; wiped when dropped.
 pub struct RsaKey {
     size: RsaSize,
     pub(crate) n: [u64; MODULUS_LIMBS],
@@ -72,12 +72,12 @@ pub struct RsaKey {
     pub(crate) dp: [u64; PRIME_LIMBS],
     pub(crate) dq: [u64; PRIME_LIMBS],
     pub(crate) qinv: [u64; PRIME_LIMBS],
-    /// Made with the first check of a signature.
+    /// Computed for the first check of a signature.
     montgomery: OnceLock<check::Montgomery>,
 }
 
 impl RsaKey {
-    /// Takes a key apart from its host, if its numbers belong together.
+    /// Copies a key from its host, if its numbers belong together.
     pub fn new(parts: &RsaParts<'_>) -> Result<Box<Self>, UnsupportedKey> {
         let mut exponent = [0; 1];
         if from_le(parts.e, &mut exponent).is_none() || exponent != EXPONENT {
@@ -112,7 +112,7 @@ impl RsaKey {
         self.size
     }
 
-    /// The key as devices want it.
+    /// The key in the form devices expect.
     pub fn numbers(&self) -> RsaNumbers {
         let half = self.size.bytes() / 2;
         let mut bytes = [[0; PRIME_LIMBS * 8]; 5];
@@ -122,7 +122,8 @@ impl RsaKey {
         RsaNumbers { bytes, half }
     }
 
-    /// The primes have half the bits each and make the modulus; the rest is reduced, and undoes what it is there to undo.
+    /// Whether the primes have half the bits each and multiply to the modulus, and the remaining numbers are reduced
+    /// and are the inverses they should be.
     fn is_consistent(&self) -> bool {
         let half = self.size.bits() / 2;
         let mut product = [0; MODULUS_LIMBS];
@@ -187,10 +188,10 @@ impl fmt::Debug for RsaNumbers {
     }
 }
 
-/// Why a key stays with its host library.
+/// Why a key is left to its host library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsupportedKey {
-    /// An RSA modulus of another size than 2048, 3072 or 4096 bits.
+    /// An RSA modulus of a size other than 2048, 3072 or 4096 bits.
     Size,
     /// An RSA public exponent other than 65537: such signatures could not be verified in a batch.
     Exponent,

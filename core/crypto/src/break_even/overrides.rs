@@ -24,8 +24,8 @@ impl Overrides {
 impl FromStr for Overrides {
     type Err = OverridesError;
 
-    /// `algorithm:lanes` pairs between commas, lanes from 1 to 9, where 9 means never. Spaces around a pair are fine,
-    /// and so is no pair at all.
+    /// Pairs `algorithm:lanes`, separated by commas, with lanes from 1 to 9, where 9 means never. Spaces around a pair
+    /// are allowed, and so is an empty list.
     fn from_str(text: &str) -> Result<Self, OverridesError> {
         let mut overrides = Self::default();
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
@@ -57,7 +57,7 @@ impl fmt::Display for Overrides {
     }
 }
 
-/// What is wrong with the variable, and how to write it.
+/// What is wrong with the variable, and how to write it correctly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OverridesError {
     NoLanes { pair: String },
@@ -91,7 +91,7 @@ fn nearest(name: &str) -> Algorithm {
     Algorithm::ALL.into_iter().min_by_key(distance).expect("there are algorithms")
 }
 
-/// Levenshtein's, with one row of memory.
+/// The Levenshtein distance, with one row of memory.
 fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, a) in a.iter().enumerate() {

@@ -3,7 +3,8 @@
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
 
-/// Writes r and s, unsigned and big-endian; the length, or `None` if `out` is too short or the numbers too long.
+/// Writes r and s, unsigned and big-endian; returns the length, or `None` if `out` is too short or the numbers too
+/// long.
 pub fn ecdsa_signature(r: &[u8], s: &[u8], out: &mut [u8]) -> Option<usize> {
     let (r, s) = (Integer::new(r), Integer::new(s));
     let content = r.encoded_len() + s.encoded_len();
@@ -20,7 +21,7 @@ pub fn ecdsa_signature(r: &[u8], s: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(2 + content)
 }
 
-/// An unsigned number without leading zero bytes, but for the one that keeps DER from reading it as negative.
+/// An unsigned number without leading zero bytes, except the one that keeps DER from reading it as negative.
 struct Integer<'a> {
     sign: bool,
     magnitude: &'a [u8],

@@ -1,4 +1,5 @@
-//! What surrounds the arithmetic of a signature: padding before it, DER after it.
+//! The encodings around the arithmetic of a signature: padding before it, DER
+//! after it.
 
 pub mod der;
 pub mod pkcs1;

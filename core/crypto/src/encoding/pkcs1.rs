@@ -1,9 +1,9 @@
 //! EMSA-PKCS1-v1_5 (RFC 8017, section 9.2): the padding of TLS 1.2 and older.
 
-/// A hash function as it is named in a padding.
+/// A hash function as named in a padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DigestKind {
-    /// MD5 and SHA-1, one after the other and without a name: TLS 1.0 and 1.1.
+    /// MD5 followed by SHA-1, without a name: TLS 1.0 and 1.1.
     Md5Sha1,
     Sha1,
     Sha224,
@@ -16,7 +16,7 @@ impl DigestKind {
     pub const ALL: [Self; 6] =
         [Self::Md5Sha1, Self::Sha1, Self::Sha224, Self::Sha256, Self::Sha384, Self::Sha512];
 
-    /// Bytes of a digest.
+    /// The length of a digest in bytes.
     pub const fn output_len(self) -> usize {
         match self {
             Self::Md5Sha1 => 36,
@@ -41,7 +41,7 @@ impl DigestKind {
     }
 }
 
-/// The members of the SHA-2 family differ in the last arc of their identifier and in the length.
+/// The SHA-2 functions differ only in the last arc of their identifier and in the length.
 const fn nist_prefix(arc: u8, length: u8) -> [u8; 19] {
     let mut prefix = *b"\x30\x00\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x00\x05\x00\x04\x00";
     prefix[1] = 17 + length;
@@ -50,7 +50,7 @@ const fn nist_prefix(arc: u8, length: u8) -> [u8; 19] {
     prefix
 }
 
-/// The least number of 0xff bytes.
+/// The minimum number of 0xff bytes.
 const MIN_FILL: usize = 8;
 
 /// Fills `out`, as long as the modulus, with the padded digest; `None` if the digest has the wrong length or `out` is

@@ -6,13 +6,14 @@ const TRAILER: u8 = 0xbc;
 
 /// Fills `out`, as long as the modulus, with the padded digest.
 ///
-/// `salt` is as long as the digest in TLS, and random. The same hash is used for the message and the mask. `None` if the
-/// digest has the wrong length or all of it does not fit into `modulus_bits - 1` bits.
+/// In TLS, `salt` is as long as the digest, and random. Message and mask use the same hash. `None` if the digest has
+/// the wrong length or the encoding does not fit into `modulus_bits - 1` bits.
 pub fn pad<H: Hash>(digest: &[u8], salt: &[u8], modulus_bits: usize, out: &mut [u8]) -> Option<()> {
     if digest.len() != H::OUTPUT || out.len() != modulus_bits.div_ceil(8) {
         return None;
     }
-    // One bit less than the modulus has keeps the number below it: a whole byte, if the modulus has one bit in its top.
+    // One bit less than the modulus keeps the number below it: a whole byte less, if the modulus has a single bit in
+    // its top byte.
     let encoded_bits = modulus_bits.checked_sub(1)?;
     let (zeros, encoded) = out.split_at_mut(out.len() - encoded_bits.div_ceil(8));
     let unused_bits = encoded.len() * 8 - encoded_bits;
@@ -34,7 +35,7 @@ pub fn pad<H: Hash>(digest: &[u8], salt: &[u8], modulus_bits: usize, out: &mut [
     Some(())
 }
 
-/// Adds MGF1 of `seed` to `block`.
+/// XORs MGF1 of `seed` into `block`.
 fn mask<H: Hash>(seed: &[u8], block: &mut [u8]) {
     let mut keyed = H::new();
     keyed.update(seed);

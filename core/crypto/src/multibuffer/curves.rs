@@ -41,7 +41,8 @@ pub(super) fn public_points(
         Curve::P256 => ffi::k1_mbx_nistp256_ecpublic_key_mb8,
         Curve::P384 => ffi::k1_mbx_nistp384_ecpublic_key_mb8,
     };
-    // SAFETY: see the module's soundness section. No third coordinate asks for affine ones; the last argument is reserved.
+    // SAFETY: see the module's soundness section. Omitting the third coordinate asks for affine ones; the last argument
+    // is reserved.
     LaneStatus::from_engine(unsafe {
         function(&outputs(x), &outputs(y), ptr::null(), &inputs(private, source), ptr::null_mut())
     })

@@ -20,13 +20,13 @@ const X25519_BYTES: usize = 32;
 pub struct DeriveLane<'a> {
     /// Raw for X25519, a big-endian scalar otherwise.
     pub private: &'a [u8],
-    /// The peer's public key as it came over the wire.
+    /// The peer's public key as received.
     pub peer: &'a [u8],
     /// Receives the secret: [`Group::shared_len`] bytes.
     pub shared: &'a mut [u8],
 }
 
-/// Hands up to `count` (at most eight) fresh key pairs to `sink`; how many.
+/// Passes up to `count` (at most eight) fresh key pairs to `sink`; returns how many.
 pub fn keygen(
     _: Ifma,
     scratch: &mut Scratch,
@@ -71,7 +71,7 @@ fn x25519_keygen(scratch: &mut Scratch, random: &mut Random<'_>, sink: &mut impl
     scratch.staging.wipe_bytes(X25519_BYTES);
 }
 
-/// RFC 7748, section 5. The engine does it too; hosts that export the key expect it done.
+/// RFC 7748, section 5. The engine does this as well; hosts that export the key expect it to be done.
 fn clamp(scalar: &mut [u8]) {
     scalar[0] &= 0xf8;
     scalar[31] = scalar[31] & 0x7f | 0x40;
@@ -102,8 +102,8 @@ fn point_keygen(
 
 /// Derives the shared secrets of one to eight lanes.
 ///
-/// A lane has no result, and zeros for a secret, if its peer's key is malformed, not on the curve or of low order: what
-/// the host library refuses as well.
+/// A lane has no result, and zeros for a secret, if its peer's key is malformed, not on the curve or of low order: keys
+/// that the host library rejects as well.
 pub fn derive(ifma: Ifma, scratch: &mut Scratch, group: Group, lanes: &mut [DeriveLane<'_>]) -> LaneStatus {
     lanes.iter_mut().for_each(|lane| wipe(lane.shared));
     if lanes.len() > LANES || lanes.iter().any(|lane| lane.shared.len() != group.shared_len()) {
@@ -137,7 +137,7 @@ fn x25519_derive(ifma: Ifma, scratch: &mut Scratch, lanes: &[DeriveLane<'_>]) ->
     let shared =
         scratch.staging.bytes[0].each_mut().map(|lane| lane.first_chunk_mut().expect("32 bytes fit"));
     x25519::shared_secrets(ifma, &private, &peers, shared);
-    // All zeros is what a point of low order gives; RFC 8446, section 7.4.2, wants the handshake to fail.
+    // A point of low order gives all zeros; RFC 8446, section 7.4.2, requires the handshake to fail.
     for (i, shared) in scratch.staging.bytes[0].iter().enumerate() {
         if constant_time_eq(&shared[..X25519_BYTES], &[0; X25519_BYTES]) {
             status.clear(i);
@@ -167,7 +167,7 @@ fn point_derive(scratch: &mut Scratch, curve: Curve, lanes: &[DeriveLane<'_>]) -
     shared_secrets(curve, &staging.limbs, source, &mut staging.bytes[0]).and(valid)
 }
 
-/// Private scalar and peer's coordinates as limbs; the engine itself checks that the point is on the curve.
+/// The private scalar and the peer's coordinates as limbs; the engine itself checks that the point is on the curve.
 fn read_lane<const N: usize>(
     order: &order::Order<N>,
     lane: &DeriveLane<'_>,

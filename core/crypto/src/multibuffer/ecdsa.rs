@@ -1,4 +1,4 @@
-//! ECDSA signatures, each with a nonce of its own key and message.
+//! ECDSA signatures, each with a nonce derived from its own key and message.
 
 use hasten_names::{Curve, LANES};
 
@@ -16,17 +16,17 @@ use crate::random::Random;
 /// One signature of a batch.
 pub struct EcdsaLane<'a> {
     pub key: &'a EcKey,
-    /// The digest of the message, of any length: the leftmost bits count that the curve can take.
+    /// The digest of the message, of any length: its leftmost bits count, as far as the curve has room.
     pub digest: &'a [u8],
     /// Receives the signature.
     pub signature: &'a mut Option<EcdsaSignature>,
 }
 
-/// Signs the digests of one to eight lanes. `H` is SHA-512, whatever hash the digests are of.
+/// Signs the digests of one to eight lanes. `H` is SHA-512, whatever hash the digests come from.
 ///
-/// `random` is the host's generator for private values and is asked once for all lanes. Should it repeat itself, as in a
-/// process that is continued twice from one snapshot, the same digest has the same signature again, and another digest
-/// has another nonce: the key stays safe.
+/// `random` is the host's generator for private values and is called once for all lanes. If it repeats itself, as in a
+/// process resumed twice from one snapshot, the same digest gets the same signature again, and another digest gets
+/// another nonce: the key stays safe.
 ///
 /// A lane has no signature if its key is on another curve; none has one if there are more than eight, or if the
 /// generator fails.
@@ -55,7 +55,7 @@ pub fn ecdsa_sign<H: Hash>(
     status
 }
 
-/// Leaves nonces in the first staging array; the lanes that have one.
+/// Leaves nonces in the first staging array; returns the lanes that have one.
 fn derive_nonces<H: Hash>(
     scratch: &mut Scratch,
     curve: Curve,
@@ -81,10 +81,10 @@ fn derive_nonces<H: Hash>(
     valid
 }
 
-/// Turns the nonces k in the first staging array into 1/k in Montgomery form, and leaves x(k·G) mod order in the second; the
-/// lanes for which both are there.
+/// Turns the nonces k in the first staging array into 1/k in Montgomery form, and leaves x(k·G) mod order in the
+/// second; returns the lanes for which both succeeded.
 ///
-/// The engine has a function for that, `sign_setup`, but it inverts each lane for itself, by exponentiation.
+/// The engine has a function for this, `sign_setup`, but it inverts each lane separately, by exponentiation.
 pub(super) fn prepare(curve: Curve, scratch: &mut Scratch, valid: LaneStatus) -> LaneStatus {
     let Some(filler) = valid.first() else { return valid };
     let [nonces, x, y] = &mut scratch.staging.limbs;
@@ -111,7 +111,7 @@ fn invert_and_reduce<const N: usize>(order: &Order<N>, ready: LaneStatus, nonces
     order.invert_all(inverses, &mut products);
     for (inverse, lane) in inverses.iter().zip(lanes()) {
         *number(&mut nonces[lane]) = *inverse;
-        // A coordinate is below the prime, and that is below twice the order.
+        // A coordinate is below the prime, which is below twice the order.
         let x = number(&mut x[lane]);
         *x = order.reduce(x);
     }

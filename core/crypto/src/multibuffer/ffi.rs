@@ -1,8 +1,8 @@
 //! The functions of crypto_mb we call.
 //!
-//! They are the AVX-512 variants (`k1_`) themselves, not the dispatchers in front of them: the CPU has been examined
-//! once, by [`Ifma`](crate::Ifma), and a dispatcher would be writable state and a second opinion. The names are internal
-//! to the archive, which is pinned by hash; another one would fail to link, not misbehave.
+//! They are the AVX-512 variants (`k1_`) themselves, not the dispatchers in front of them: the CPU has already been
+//! checked once, by [`Ifma`](crate::Ifma), and a dispatcher would add writable state and a second opinion. The names
+//! are internal to the archive, which is pinned by hash; a different archive would fail to link, not misbehave.
 
 use std::ffi::c_int;
 

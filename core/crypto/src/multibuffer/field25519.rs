@@ -1,8 +1,8 @@
 //! Arithmetic modulo 2^255 - 19, eight numbers at a time.
 //!
-//! A number is five limbs of 51 bits, a limb one vector with a lane for each number. The multiplier of AVX-512 IFMA takes
-//! 52 bits, so every function here returns limbs below [`TIGHT`], and its arguments need be no tighter than that. The
-//! bounds beside the code are on limbs.
+//! A number is five limbs of 51 bits; a limb is one vector with a lane for each number. The AVX-512 IFMA multiplier
+//! takes 52 bits, so every function here returns limbs below [`TIGHT`], and accepts arguments up to that bound. The
+//! bounds noted in the code are on limbs.
 
 // The lint takes a safe function with target features for an unsafe one.
 #![allow(clippy::missing_safety_doc)]
@@ -18,11 +18,11 @@ const LIMBS: usize = 5;
 /// 2^255 = 19.
 const FOLD: i64 = 19;
 
-/// 2^51 + 2^15: what a carry leaves at most.
+/// 2^51 + 2^15: the upper bound after a carry.
 #[cfg(test)]
 const TIGHT: u64 = (1 << BITS) + (1 << 15);
 
-/// Limbs of eight numbers; the lanes of a limb lie side by side.
+/// Limbs of eight numbers; the lanes of a limb are adjacent.
 pub(super) type Lanes = [[u64; LANES]; LIMBS];
 
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ pub(super) struct Field([__m512i; LIMBS]);
 impl Field {
     #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
     pub(super) fn load(lanes: &Lanes) -> Self {
-        // SAFETY: a vector is eight lanes of 64 bits, and any bits are a value of either type.
+        // SAFETY: a vector is eight lanes of 64 bits, and any bits are valid for either type.
         Self(lanes.map(|limb| unsafe { transmute::<[u64; LANES], __m512i>(limb) }))
     }
 
@@ -73,7 +73,7 @@ impl Field {
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
     pub(super) fn subtract(&self, other: &Self) -> Self {
-        // Twice the prime has limbs above TIGHT, so none gets negative.
+        // Twice the prime has limbs above TIGHT, so none becomes negative.
         let middle = _mm512_set1_epi64((1 << (BITS + 1)) - 2);
         let lowest = _mm512_set1_epi64((1 << (BITS + 1)) - 2 * FOLD);
         let mut difference = [lowest, middle, middle, middle, middle];
@@ -142,7 +142,7 @@ impl Field {
             sum[i] = _mm512_madd52lo_epu64(sum[i], a, factor);
             high[i] = _mm512_madd52hi_epu64(zero, a, factor);
         }
-        // A high half stands 52 bits above its low half: twice in the next limb.
+        // A high half is 52 bits above its low half: twice its value in the next limb.
         for i in 1..LIMBS {
             sum[i] = _mm512_add_epi64(sum[i], _mm512_slli_epi64::<1>(high[i - 1]));
         }
@@ -156,7 +156,7 @@ impl Field {
         let power_2 = self.square();
         let power_9 = power_2.square_times(2).multiply(self);
         let power_11 = power_9.multiply(&power_2);
-        // Names say how many low bits of the exponent are ones.
+        // The names say how many low bits of the exponent are ones.
         let ones_5 = power_11.square().multiply(&power_9);
         let ones_10 = ones_5.square_times(5).multiply(&ones_5);
         let ones_20 = ones_10.square_times(10).multiply(&ones_10);
@@ -188,7 +188,7 @@ fn reduce(low: [__m512i; 2 * LIMBS], high: [__m512i; 2 * LIMBS]) -> Field {
     carry(folded)
 }
 
-/// Moves what is above 51 bits of each limb to the next, for limbs below 2^61.
+/// Carries the bits above 51 of each limb into the next, for limbs below 2^61.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 fn carry(limbs: [__m512i; LIMBS]) -> Field {
@@ -234,7 +234,7 @@ pub(super) fn to_bytes(mut limbs: [u64; LIMBS]) -> [u8; 32] {
     // The first leaves less than 2^255 + 2^16, the second less than 2^255.
     limbs[0] += fold * ripple(&mut limbs);
     limbs[0] += fold * ripple(&mut limbs);
-    // Adding 19 carries out of the top exactly if the number is not below the prime; then it stays added.
+    // Adding 19 carries out of the top exactly if the number is not below the prime; in that case the sum is kept.
     let mut above = limbs;
     above[0] += fold;
     limbs[0] += fold * ripple(&mut above);
@@ -259,7 +259,7 @@ mod tests {
 
     const PRIME: &str = "7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed";
 
-    /// Limbs anywhere up to the bound, and often at an end.
+    /// Limbs anywhere up to the bound, and often at an edge.
     fn limb() -> impl Strategy<Value = u64> {
         prop_oneof![0..=TIGHT, Just(0), Just(1), Just(TIGHT), Just((1 << BITS) - 1), Just((1 << BITS) - 19)]
     }

@@ -3,9 +3,9 @@
 //! # Soundness
 //! The foreign functions take arrays of eight pointers. In this module every pointer of every call leads to memory of
 //! the length the function reads or writes: to a [`Staging`] array that has the largest size for its element, or to a
-//! key of the size named in the call. No call is made with fewer than eight lanes; those not in use repeat one that is.
-//! The functions keep no pointer, allocate nothing and write no global, so they run on any thread. They need no more
-//! than 48 KiB of stack (`tests/process.rs`).
+//! key of the size named in the call. No call is made with fewer than eight lanes; unused lanes repeat a used one. The
+//! functions keep no pointer, allocate nothing and write no global, so they run on any thread. They need no more than
+//! 48 KiB of stack (`tests/process.rs`).
 
 #![allow(unsafe_code)]
 
@@ -43,7 +43,7 @@ impl LaneStatus {
         lane < LANES && self.0 >> lane & 1 == 1
     }
 
-    /// Whether the first `lanes` lanes all have one.
+    /// Whether all of the first `lanes` lanes have one.
     pub const fn all_ok(self, lanes: usize) -> bool {
         self.count() == lanes && self.0.trailing_ones() as usize >= lanes
     }
@@ -96,7 +96,7 @@ impl Scratch {
         }
     }
 
-    /// Whether no secret is left behind: what every function here promises.
+    /// Whether no secret is left behind, as every function here promises.
     pub fn is_zero(&self) -> bool {
         self.staging.bytes.as_flattened().as_flattened().iter().all(|&byte| byte == 0)
             && self.staging.limbs.as_flattened().as_flattened().iter().all(|&limb| limb == 0)
@@ -104,7 +104,7 @@ impl Scratch {
     }
 }
 
-/// Inputs and results on their way in and out.
+/// Inputs and results in transit.
 #[repr(C, align(64))]
 struct Staging {
     bytes: [[[u8; RsaSize::Rsa4096.bytes()]; LANES]; 2],

@@ -21,9 +21,9 @@ pub struct RsaLane<'a> {
 
 /// Signs the padded inputs of one to eight lanes, whose keys all have the same size.
 ///
-/// The public operation is applied to every result, and one that does not lead back to its input is withheld: with a
-/// signature that a fault spoiled in one prime, anybody could factor the modulus. Lanes without a result have zeros for
-/// a signature. If a length or a size is wrong, none has a result.
+/// The public operation is applied to every result, and a result that does not lead back to its input is withheld: from
+/// a signature spoiled by a fault in one prime, anyone could factor the modulus. Lanes without a result have zeros for
+/// a signature. If a length or a size is wrong, no lane has a result.
 pub fn rsa_private(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
     lanes.iter_mut().for_each(|lane| wipe(lane.signature));
     let Some(size) = common_size(lanes) else {
@@ -44,16 +44,17 @@ pub fn rsa_private(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) ->
     status
 }
 
-/// Checks what somebody else has put into the lanes' `signature`, in one to eight lanes whose keys all have the same size.
+/// Checks signatures made elsewhere, in the `signature` of one to eight lanes whose keys all have the same size.
 ///
-/// The lanes that are reported have good signatures; those of the others are wiped. If a length or a size is wrong, none is good.
+/// The lanes in the result have good signatures; the signatures of the others are wiped. If a length or a size is
+/// wrong, none is good.
 pub fn rsa_check(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
     let Some(size) = common_size(lanes) else {
         lanes.iter_mut().for_each(|lane| wipe(lane.signature));
         return LaneStatus::NONE;
     };
     for (i, staged) in scratch.staging.bytes[0].iter_mut().enumerate() {
-        // Lanes not in use repeat the first one.
+        // Unused lanes repeat the first one.
         let lane = &lanes[if i < lanes.len() { i } else { 0 }];
         staged[..size.bytes()].copy_from_slice(lane.signature);
     }
@@ -109,7 +110,7 @@ fn private(scratch: &mut Scratch, size: RsaSize, lanes: &[RsaLane<'_>]) -> LaneS
     })
 }
 
-/// What the signatures in the first staging array are signatures of, into the second.
+/// Applies the public operation to the signatures in the first staging array, into the second.
 fn public(scratch: &mut Scratch, size: RsaSize, lanes: &[RsaLane<'_>]) -> LaneStatus {
     let [signatures, recovered] = &mut scratch.staging.bytes;
     let signatures: ffi::Inputs<u8> = signatures.each_ref().map(|lane| lane.as_ptr());
@@ -123,12 +124,12 @@ fn public(scratch: &mut Scratch, size: RsaSize, lanes: &[RsaLane<'_>]) -> LaneSt
     })
 }
 
-/// A pointer of each lane; lanes not in use get that of the first one.
+/// A pointer for each lane; unused lanes get that of the first one.
 fn inputs<T>(lanes: &[RsaLane<'_>], pointer: impl Fn(&RsaLane<'_>) -> *const T) -> ffi::Inputs<T> {
     array::from_fn(|i| lanes.get(i).or(lanes.first()).map_or(ptr::null(), &pointer))
 }
 
-/// Bytes the engine works in at this size. The caller holds an [`Ifma`].
+/// Bytes of working memory that the engine needs at this size. The caller holds an [`Ifma`].
 pub(super) fn buffer_bytes(size: RsaSize) -> usize {
     // SAFETY: the methods are constants of the engine, and the functions that return them and their sizes take no other
     // argument.

@@ -1,7 +1,7 @@
-//! Traps for what crypto_mb refers to and never reaches on the paths we call (see `build.rs`).
+//! Traps for symbols that crypto_mb refers to but never reaches on the paths we call (see `build.rs`).
 //!
-//! The symbols are hidden, so they neither leave a shared library nor can be taken for libcrypto's own. The one for
-//! `malloc` also enforces a promise: the engine never allocates when it is given its buffers.
+//! The symbols are hidden, so they are neither exported from a shared library nor mistaken for libcrypto's own. The one
+//! for `malloc` also enforces a promise: the engine never allocates if it is given its buffers.
 
 std::arch::global_asm!(
     ".pushsection .text.hasten_unreachable,\"ax\",@progbits",

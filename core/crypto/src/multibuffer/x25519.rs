@@ -1,7 +1,7 @@
 //! X25519 (RFC 7748) in eight lanes.
 //!
-//! This one is ours: crypto_mb's `mbx_x25519_mb8` keeps numbers between the prime and a little above 2^255 and then
-//! subtracts as if they were below the prime. Peers whose keys lead there, low-order points among them, get a wrong
+//! This one is our own: crypto_mb's `mbx_x25519_mb8` keeps numbers between the prime and a little above 2^255 and then
+//! subtracts as if they were below the prime. Peer keys that lead there, low-order points among them, give a wrong
 //! secret: 12 of Wycheproof's 518 vectors. Honest keys do not, which is why its key generation is used.
 
 // The lint takes a safe function with target features for an unsafe one.
@@ -56,7 +56,7 @@ fn ladder(private: &[&[u8; 32]; LANES], peers: &[&[u8; 32]; LANES], shared: [&mu
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 fn step(x1: &Field, x2: &mut Field, z2: &mut Field, x3: &mut Field, z3: &mut Field) {
-    // Neighbours depend on each other as little as possible: the CPU works on about two products at a time.
+    // Adjacent operations depend on each other as little as possible: the CPU works on about two products at a time.
     let a = x2.add(z2);
     let b = x2.subtract(z2);
     let c = x3.add(z3);
@@ -82,6 +82,6 @@ fn scalar_words(private: &[&[u8; 32]; LANES]) -> [__m512i; 4] {
     words[0].iter_mut().for_each(|word| *word &= !7);
     // The ladder starts below the top bit.
     words[3].iter_mut().for_each(|word| *word |= 1 << 62);
-    // SAFETY: a vector is eight lanes of 64 bits, and any bits are a value of either type.
+    // SAFETY: a vector is eight lanes of 64 bits, and any bits are valid for either type.
     words.map(|word| unsafe { transmute::<[u64; LANES], __m512i>(word) })
 }

@@ -1,4 +1,4 @@
-//! Checking a signature that somebody else has made, on any CPU.
+//! Checks a signature that was made elsewhere, on any CPU.
 //!
 //! Everything here is public: modulus, signature and padded message. Where the engine runs, [`crate::rsa_check`] does
 //! the same for eight at once.
@@ -10,7 +10,7 @@ use super::{MODULUS_LIMBS, RsaKey};
 
 type Number = [u64; MODULUS_LIMBS];
 
-/// What Montgomery multiplication needs to know of a modulus.
+/// The precomputed values that Montgomery multiplication needs for a modulus.
 pub(super) struct Montgomery {
     /// -1/n modulo 2^64.
     inverse: u64,
@@ -19,7 +19,7 @@ pub(super) struct Montgomery {
 }
 
 impl RsaKey {
-    /// Whether the public operation leads from `signature` back to `padded`. Both are as long as the modulus.
+    /// Whether the public operation turns `signature` back into `padded`. Both are as long as the modulus.
     #[must_use]
     pub fn is_signed(&self, padded: &[u8], signature: &[u8]) -> bool {
         if padded.len() != self.size.bytes() || signature.len() != self.size.bytes() {
@@ -34,7 +34,7 @@ impl RsaKey {
             return false;
         }
         let montgomery = self.montgomery.get_or_init(|| Montgomery::of(modulus));
-        // To the power of 2^16, in Montgomery's form; the last multiplication leaves it.
+        // To the power of 2^16, in Montgomery form; the last multiplication leaves that form.
         number = montgomery.multiply(modulus, &number, &montgomery.square);
         for _ in 0..16 {
             number = montgomery.multiply(modulus, &number, &number);
@@ -64,12 +64,14 @@ fn read(bytes: &[u8], limbs: &mut [u64]) {
 impl Montgomery {
     /// The modulus is odd and its highest bit is set.
     fn of(modulus: &[u64]) -> Self {
-        // Each step of Newton's iteration doubles the bits that are right; an odd number is its own inverse modulo 8.
+        // Each step of Newton's iteration doubles the number of correct bits; an odd number is its own inverse modulo
+        // 8.
         let mut inverse = modulus[0];
         for _ in 0..5 {
             inverse = inverse.wrapping_mul(2_u64.wrapping_sub(modulus[0].wrapping_mul(inverse)));
         }
-        // The radix less the modulus is the radix modulo it. Doubled as often as it has bits, that is the square.
+        // The radix minus the modulus is the radix modulo it. Doubled once for each of its bits, that becomes the
+        // square.
         let mut square = [0; MODULUS_LIMBS];
         subtract(&mut square[..modulus.len()], modulus);
         for _ in 0..modulus.len() * 64 {
@@ -109,7 +111,7 @@ impl Montgomery {
     }
 }
 
-/// Modulo the radix.
+/// Subtraction modulo the radix.
 fn subtract(number: &mut [u64], other: &[u64]) {
     let mut borrow = 0;
     for (limb, &other) in number.iter_mut().zip(other) {

@@ -1,7 +1,7 @@
-//! Whether the numbers of a key belong together, so that a signature that fails its verification speaks against the
-//! engine, not against the key. Only that the primes are prime is believed.
+//! Checks that the numbers of a key belong together, so that a signature that fails its verification counts against the
+//! engine, not the key. Only the primality of the primes is taken on trust.
 //!
-//! It runs once for a key, and takes about as long as one signature does. Nothing branches on a secret but the answer.
+//! It runs once per key, and takes about as long as one signature. Nothing branches on a secret except the answer.
 
 use super::{MODULUS_LIMBS, PRIME_LIMBS};
 use crate::limbs::{is_zero, less_than, multiply, multiply_add, sub_with_borrow};
@@ -29,7 +29,7 @@ pub(super) fn is_private_exponent(exponent: &[u64], prime: &[u64]) -> bool {
     is_zero(&[differing]) != 0
 }
 
-/// Whether a * b = 1 modulo `modulus`; both are as long as that.
+/// Whether a * b = 1 modulo `modulus`; both are as long as the modulus.
 pub(super) fn are_inverses(a: &[u64], b: &[u64], modulus: &[u64]) -> bool {
     let len = modulus.len();
     let mut product = [0; MODULUS_LIMBS];
@@ -43,7 +43,7 @@ pub(super) fn are_inverses(a: &[u64], b: &[u64], modulus: &[u64]) -> bool {
     is_one
 }
 
-/// `remainder = number % modulus`, a bit at a time. The highest bit of the modulus is set.
+/// `remainder = number % modulus`, one bit at a time. The highest bit of the modulus is set.
 fn reduce(number: &[u64], modulus: &[u64], remainder: &mut [u64]) {
     debug_assert!(modulus.last().is_some_and(|top| top >> 63 == 1));
     for bit in (0..number.len() * 64).rev() {
@@ -51,7 +51,7 @@ fn reduce(number: &[u64], modulus: &[u64], remainder: &mut [u64]) {
         for limb in remainder.iter_mut() {
             (*limb, carry) = (*limb << 1 | carry, *limb >> 63);
         }
-        // Once at most, as what was there before is below the modulus.
+        // At most once, as the previous remainder is below the modulus.
         let is_above = less_than(remainder, modulus) ^ u64::MAX | carry.wrapping_neg();
         let mut borrow = 0;
         for (limb, &part) in remainder.iter_mut().zip(modulus) {
@@ -60,7 +60,7 @@ fn reduce(number: &[u64], modulus: &[u64], remainder: &mut [u64]) {
     }
 }
 
-/// A number modulo E. The divisor is a constant, so that this is a multiplication.
+/// A number modulo E. The divisor is a constant, so this compiles to a multiplication.
 fn residue(number: &[u64]) -> u64 {
     let halves = number.iter().rev().flat_map(|limb| [limb >> 32, limb & 0xffff_ffff]);
     halves.fold(0, |rest, half| (rest << 32 | half) % E)
@@ -98,7 +98,7 @@ mod tests {
             prop_assert_eq!(u128::from(residue(&number)), value(&number) % u128::from(E));
         }
 
-        /// Whatever solves the equation passes, and its neighbours do not.
+        /// Every solution of the equation passes, and its neighbours do not.
         #[test]
         fn exponents_undo_the_public_one(prime: u64, change in 1..u64::MAX) {
             let order = u128::from(prime | 1 << 63 | 1) - 1;
@@ -127,7 +127,7 @@ mod tests {
         {
             assert_eq!(are_inverses(&[a], &[b], &[modulus]), expected, "{a} {b}");
         }
-        // 65537 divides the prime less one: nothing undoes it.
+        // 65537 divides the prime minus one, so it has no inverse.
         assert!(!is_private_exponent(&[1], &[E + 1]));
     }
 }

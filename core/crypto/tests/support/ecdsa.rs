@@ -1,4 +1,4 @@
-//! Batches of ECDSA signatures, nonces of a test's choice, and the numbers that both are judged by.
+//! Batches of ECDSA signatures, nonces chosen by a test, and the numbers for judging both.
 
 use std::cell::RefCell;
 
@@ -21,7 +21,7 @@ pub(crate) fn order(curve: Curve) -> BigNum {
     })
 }
 
-/// The order and its neighbour at a distance.
+/// The number at a distance from the order.
 pub(crate) fn near_order(curve: Curve, distance: i32) -> BigNum {
     let mut number = order(curve);
     let step = distance.unsigned_abs();
@@ -40,7 +40,7 @@ pub(crate) fn der(signature: &EcdsaSignature) -> Vec<u8> {
 }
 
 pub(crate) fn verifies(host: &HostEcKey<Private>, digest: &[u8], signature: &EcdsaSignature) -> bool {
-    // OpenSSL does not take an empty digest; for us it is the number zero.
+    // OpenSSL rejects an empty digest; for us it is the number zero.
     let digest = if digest.is_empty() { &[0] } else { digest };
     EcdsaSig::from_der(&der(signature)).unwrap().verify(digest, host).unwrap()
 }
@@ -74,7 +74,7 @@ pub(crate) fn generator_x(curve: Curve) -> BigNum {
     })
 }
 
-/// In the place of SHA-512, so that a test can choose the nonces: the numbers given, in turn.
+/// Replaces SHA-512, so that a test can choose the nonces: the given numbers, in turn.
 #[derive(Clone)]
 pub(crate) struct Chosen;
 

@@ -1,4 +1,4 @@
-//! What the engine's tests share: the machine's engine or a reason to skip, keys in both worlds, randomness.
+//! Shared by the engine's tests: the machine's engine or a reason to skip, keys for both sides, randomness.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -58,7 +58,7 @@ impl RsaNumbers {
         }
     }
 
-    /// The same with a product of two primes in the place of one: no power of it leads back.
+    /// The same with the product of two primes in place of one prime: no power of it leads back.
     pub(crate) fn spoiled(key: &Rsa<Private>) -> Self {
         let mut context = BigNumContext::new().unwrap();
         let q = key.q().unwrap();
@@ -91,7 +91,7 @@ impl RsaNumbers {
     }
 }
 
-/// Keys of Wycheproof, which cost nothing to make, in both worlds.
+/// Wycheproof's keys, which need no key generation, for both sides.
 pub(crate) fn rsa_keys(size: RsaSize) -> impl Iterator<Item = (Rsa<Private>, Box<RsaKey>)> {
     let name = match size {
         RsaSize::Rsa2048 => TestName::Rsa2048,
@@ -148,7 +148,7 @@ pub(crate) fn host_key(group: Group, private: &[u8]) -> PKey<Private> {
     }
 }
 
-/// The public key of a host key as it goes over the wire.
+/// The public key of a host key as sent over the wire.
 pub(crate) fn host_public(group: Group, key: &PKey<Private>) -> Vec<u8> {
     match curve(group) {
         None => key.raw_public_key().unwrap(),
