@@ -1,4 +1,4 @@
-//! The operations of one thread: where they wait, who answers them, and who is told.
+//! The operations of one thread: where they wait, what answers them, and whom they wake.
 //!
 //! Everything is in cells: a woken owner may submit its next operation at once, so no `&mut` may be held across a call.
 
@@ -13,10 +13,10 @@ use crate::host::Host;
 use crate::operation::{Operation, Waker};
 use crate::queue::{Queue, Queues, Waiting};
 
-/// Gathers operations, and answers up to eight of a kind at once.
+/// Collects operations, and answers up to eight of a kind at once.
 ///
-/// Nothing is answered by itself: there is no thread and no timer. Whoever drives the connections says when nothing else
-/// will come soon ([`run_partial`](Self::run_partial), [`run_overdue`](Self::run_overdue)).
+/// Nothing is answered spontaneously: there is no thread and no timer. The code that drives the connections says when
+/// nothing else will come soon ([`run_partial`](Self::run_partial), [`run_overdue`](Self::run_overdue)).
 pub struct Batch<W, H> {
     pub(crate) queues: Queues<W>,
     pub engine: Engine<H>,
@@ -35,12 +35,12 @@ impl<W: Waker, H: Host> Batch<W, H> {
         self.queues.waiting() > 0
     }
 
-    /// Whether there is anything that could answer an operation better than the original function.
+    /// Whether anything could answer an operation better than the original function.
     pub fn can_answer(&self) -> bool {
         self.engine.can_batch() || self.device.is_here()
     }
 
-    /// Whether an operation that finds no company is worth waiting for, as a device takes it.
+    /// Whether an operation without others of its kind is worth waiting for, because a device would take it.
     pub fn takes_alone(&self) -> bool {
         self.device.takes_alone(|algorithm| self.engine.software_ns(algorithm, 1))
     }
@@ -49,22 +49,22 @@ impl<W: Waker, H: Host> Batch<W, H> {
     ///
     /// # Safety
     ///
-    /// The operation, and what it was [placed](crate::Request::place) with, stay where they are until its waker is called
-    /// or it is withdrawn, and nobody else looks at it meanwhile. It waits in one batch at a time.
+    /// The operation, and everything it was [placed](crate::Request::place) with, stay where they are until its waker
+    /// is called or it is withdrawn, and nothing else accesses it meanwhile. It waits in only one batch at a time.
     pub unsafe fn submit(&self, operation: *mut Operation<W>, turn: u32) {
-        // SAFETY: the contract.
+        // SAFETY: as the contract says.
         let algorithm = unsafe { (*operation).algorithm() };
         self.queues.push(algorithm, operation, turn);
     }
 
-    /// Answers the group of a waiting operation if that is complete, or hands it to a device. Returns whether the operation
-    /// was answered; its waker is not called then, as its owner is the caller.
+    /// Answers the group of a waiting operation if it is complete, or hands it to a device. Returns whether the
+    /// operation was answered; its waker is not called then, as its owner is the caller.
     ///
     /// # Safety
     ///
     /// The operation waits in this batch.
     pub unsafe fn run_if_complete(&self, operation: *mut Operation<W>) -> bool {
-        // SAFETY: the contract.
+        // SAFETY: as the contract says.
         let queue = unsafe { self.queue_of(operation) };
         if device::is_requested() {
             self.offer(queue);
@@ -76,7 +76,7 @@ impl<W: Waker, H: Host> Batch<W, H> {
         is_complete
     }
 
-    /// Answers a waiting operation: with its queue, or alone if it is at a device.
+    /// Answers a waiting operation: together with its queue, or alone if it is at a device.
     ///
     /// # Safety
     ///
@@ -88,12 +88,12 @@ impl<W: Waker, H: Host> Batch<W, H> {
         }
     }
 
-    /// Answers what is queued, lanes or not: nothing else will come soon.
+    /// Answers all queued operations, in lanes or not: nothing else will come soon.
     pub fn run_partial(&self) {
         self.queues.occupied().for_each(|queue| self.run_queue(queue, null_mut()));
     }
 
-    /// Answers what has waited for company long enough.
+    /// Answers operations that have waited long enough for others of their kind.
     pub fn run_overdue(&self, turn: u32) {
         let time = now();
         let overdue = self.queues.occupied().filter(|queue| queue.is_overdue(turn, time));
@@ -106,14 +106,14 @@ impl<W: Waker, H: Host> Batch<W, H> {
     ///
     /// The operation waits in this batch.
     pub unsafe fn withdraw(&self, operation: *mut Operation<W>) {
-        // SAFETY: the contract.
+        // SAFETY: as the contract says.
         let queue = unsafe { self.queue_of(operation) };
         if !self.queues.remove(queue, operation) {
             self.device.forget(operation);
         }
     }
 
-    /// In a forked child, what waits is the parent's.
+    /// For a forked child: waiting operations belong to the parent.
     pub fn forget_all(&self) {
         self.queues.forget_all();
     }
@@ -122,15 +122,15 @@ impl<W: Waker, H: Host> Batch<W, H> {
     ///
     /// The operation waits in this batch.
     unsafe fn queue_of(&self, operation: Waiting<W>) -> &Queue<W> {
-        // SAFETY: the contract.
+        // SAFETY: as the contract says.
         self.queues.of(unsafe { (*operation).algorithm() })
     }
 
-    /// Answers the operations of a queue, and wakes their owners but the caller.
+    /// Answers the operations of a queue, and wakes all their owners but the caller.
     fn run_queue(&self, queue: &Queue<W>, callers: Waiting<W>) {
         let drained = self.queues.drain(queue);
         let operations = drained.operations();
-        // SAFETY: who submits an operation leaves it alone until it is answered, and each is queued once.
+        // SAFETY: the submitter leaves an operation alone until it is answered, and each is queued once.
         let mut group = operations.iter().map(|&operation| unsafe { &mut *operation });
         let group: Group8<'_, W> = core::array::from_fn(|_| group.next());
         self.engine.answer(group);
@@ -139,9 +139,9 @@ impl<W: Waker, H: Host> Batch<W, H> {
         }
     }
 
-    /// Its owner can go on.
+    /// Wakes the owner of an operation.
     pub(crate) fn wake(&self, operation: Waiting<W>) {
-        // SAFETY: it was answered just now, and its owner has not been told.
+        // SAFETY: it was answered just now, and its owner has not been woken yet.
         let waker = unsafe { (*operation).waker };
         waker.wake();
     }

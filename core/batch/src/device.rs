@@ -1,8 +1,8 @@
-//! RSA by a QAT device, where one is requested: what a thread has to do with it.
+//! RSA on a QAT device, if one is requested: a thread's side of it.
 //!
-//! The device is a place where operations may wait instead of in a queue. It gets copies of what it works with, so that an
-//! operation can be taken back at any time, and its answer is checked before anybody sees it. Whatever it does not do is done
-//! as if it were not there.
+//! The device is a place where operations may wait instead of in a queue. It works on copies, so an operation can be
+//! taken back at any time, and its answer is checked before anything uses it. Operations that it does not do are
+//! handled as if it did not exist.
 
 mod cost;
 mod flights;
@@ -31,7 +31,7 @@ use crate::queue::Waiting;
 /// Its row on the counter page.
 const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Qat;
 
-/// Without this there is no device, and nobody looks any further.
+/// Unless this is set there is no device, and nothing looks any further.
 static IS_REQUESTED: AtomicBool = AtomicBool::new(false);
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
@@ -48,19 +48,19 @@ pub fn is_requested() -> bool {
     IS_REQUESTED.load(Relaxed)
 }
 
-/// What the threads of a process share.
+/// State shared by the threads of a process.
 struct Found {
     forced: bool,
     plan: Plan,
     breaker: Arc<Breaker>,
     costs: Costs,
-    /// How many openings of the breaker were reported.
+    /// How many openings of the breaker have been reported.
     reported: AtomicU32,
 }
 
 static FOUND: OnceLock<Option<Found>> = OnceLock::new();
 
-/// One thread looks for devices. Nobody waits for it: a process that was forked meanwhile would wait for ever.
+/// One thread looks for devices. No other thread waits for it: a process forked meanwhile would wait for ever.
 static LOOKING: AtomicU8 = AtomicU8::new(0);
 
 fn found() -> Option<&'static Found> {
@@ -109,17 +109,17 @@ fn find(settings: &Settings) -> Option<Found> {
 pub struct Device<W> {
     crypto: RefCell<Option<Crypto>>,
     flights: Flights<W>,
-    /// CPU time that went into the device since its last answer.
+    /// CPU time spent on the device since its last answer.
     spent_ns: Cell<u64>,
-    /// What this server signs with.
+    /// The algorithm this server signs with.
     signs: Cell<Option<Algorithm>>,
 }
 
-/// Operations that are not at the device any more.
+/// Operations that are no longer at the device.
 pub(crate) struct Ended<W> {
-    /// Their answers are in place, and not yet checked.
+    /// Those whose answers are in place, but not yet checked.
     pub(crate) answered: List<W>,
-    /// They are to be done in software.
+    /// Those to be done in software.
     pub(crate) failed: List<W>,
     /// How many were at the device.
     pub(crate) depth: usize,
@@ -159,12 +159,12 @@ impl<W> Device<W> {
         self.flights.count() > 0
     }
 
-    /// Whether there is a device that may be asked, by the settings and by hand.
+    /// Whether there is a device that may be used, by the settings and by the operator.
     pub fn is_here(&self) -> bool {
         is_requested() && found().is_some_and(is_in_service)
     }
 
-    /// Whether a signature that comes alone is worth waiting for; `software_ns` is what it costs otherwise.
+    /// Whether a lone signature is worth waiting for; `software_ns` is what it costs otherwise.
     pub fn takes_alone(&self, software_ns: impl Fn(Algorithm) -> u64) -> bool {
         let (true, Some(algorithm)) = (is_requested(), self.signs.get()) else { return false };
         let Some(found) = found().filter(|found| is_in_service(found)) else { return false };
@@ -172,12 +172,12 @@ impl<W> Device<W> {
             && (found.forced || found.costs.is_cheaper(algorithm, 1, software_ns(algorithm)))
     }
 
-    /// Remembers what this server signs with.
+    /// Records the algorithm this server signs with.
     pub fn will_sign(&self, algorithm: Algorithm) {
         self.signs.set(Some(algorithm));
     }
 
-    /// Whether the device is the place for an operation when `queued` of its kind, itself included, wait here.
+    /// Whether the device should take an operation when `queued` of its kind, including itself, wait here.
     pub(crate) fn wants(
         &self,
         operation: &Operation<W>,
@@ -222,7 +222,7 @@ impl<W> Device<W> {
         submitted
     }
 
-    /// Lets a start or an attempt to use the device again go on, while nothing is at the device.
+    /// Continues a start of the device, or an attempt to use it again, while no operations are there.
     pub(crate) fn go_on(&self) {
         if let Ok(mut crypto) = self.crypto.try_borrow_mut()
             && let Some(crypto) = crypto.as_mut()
@@ -231,12 +231,12 @@ impl<W> Device<W> {
         }
     }
 
-    /// Takes an operation back; whether it was at the device.
+    /// Takes an operation back; returns whether it was at the device.
     pub(crate) fn forget(&self, operation: Waiting<W>) -> bool {
         self.is_busy() && self.flights.forget(operation)
     }
 
-    /// Looks once what has become of the operations.
+    /// Polls once for operations that have ended.
     pub(crate) fn poll(&self) -> Ended<W> {
         let mut ended = Ended { answered: List::EMPTY, failed: List::EMPTY, depth: self.flights.count() };
         let (Some(found), Ok(mut crypto)) = (found(), self.crypto.try_borrow_mut()) else { return ended };
@@ -244,7 +244,7 @@ impl<W> Device<W> {
         if let Some(crypto) = crypto.as_mut() {
             self.poll_into(crypto, &mut ended);
         }
-        // In a child that was forked meanwhile, no answer will come.
+        // In a child forked meanwhile, no answer will come.
         if crypto.as_ref().is_none_or(|crypto| crypto.in_flight() == 0) {
             while let Some(operation) = self.flights.pop() {
                 ended.failed.push(operation);
@@ -258,7 +258,7 @@ impl<W> Device<W> {
     fn poll_into(&self, crypto: &mut Crypto, ended: &mut Ended<W>) {
         crypto.poll(&mut |ticket, result| {
             let Some(operation) = self.flights.end(ticket) else { return };
-            // SAFETY: it was at the device, so it is still where it was; nobody else looks at it.
+            // SAFETY: it was at the device, so it is still where it was; nothing else accesses it.
             let work = unsafe { &mut (*operation).work };
             match (result, work) {
                 (Ok(result), Work::Rsa(lane)) if result.len() == lane.signature.len() => {
@@ -270,7 +270,7 @@ impl<W> Device<W> {
         });
     }
 
-    /// An answer was wrong. What else is at the device is not believed either.
+    /// Handles a wrong answer: the device's other answers are not trusted either.
     pub(crate) fn blame(&self, ended: &mut Ended<W>) {
         if let Ok(mut crypto) = self.crypto.try_borrow_mut()
             && let Some(crypto) = crypto.as_mut()
@@ -280,7 +280,7 @@ impl<W> Device<W> {
         }
     }
 
-    /// Counts what has ended well, and learns from it. `alone_ns` is what one costs without the device.
+    /// Counts the operations that ended well, and learns from them. `alone_ns` is the cost of one without the device.
     pub(crate) fn account(&self, algorithm: Algorithm, depth: usize, ok: usize, alone_ns: u64) {
         let Some(found) = found() else { return };
         let spent = self.spent_ns.take();
@@ -299,13 +299,13 @@ impl<W> Device<W> {
         }
     }
 
-    /// Counts CPU time from `start` on as the device's.
+    /// Counts the CPU time since `start` as spent on the device.
     pub fn spend(&self, start: u64) {
         self.spent_ns.set(self.spent_ns.get() + thread_cpu_ns().saturating_sub(start));
     }
 }
 
-/// Whether nobody has taken it out of service by hand; shows that this thread has seen it.
+/// Whether it has not been taken out of service by the operator; also publishes that this thread has seen the setting.
 fn is_in_service(found: &Found) -> bool {
     let disabled = hasten_telemetry::is_disabled(ENGINE);
     if disabled {
@@ -314,7 +314,7 @@ fn is_in_service(found: &Found) -> bool {
     !disabled
 }
 
-/// Shows on the counter page whether the device is in service.
+/// Publishes on the counter page whether the device is in service.
 fn report(found: &Found) {
     let view = found.breaker.view();
     let unreported = view.opened.saturating_sub(found.reported.fetch_max(view.opened, Relaxed));

@@ -1,4 +1,4 @@
-//! The multi-buffer engine of one thread: lanes, pools, and what it has learned about their cost.
+//! The multi-buffer engine of one thread: lanes, pools, and what it has learnt about their cost.
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
@@ -16,15 +16,15 @@ use crate::host::Host;
 use crate::lanes::{ENGINE, Lanes};
 use crate::operation::{Operation, Verdict, Work};
 
-/// How an engine is to work.
+/// An engine's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The proof that the CPU has what lanes need.
+    /// Proof that the CPU has the features that lanes need.
     pub ifma: Option<Ifma>,
     pub break_even: Overrides,
-    /// Gather operations, but answer each with the advice to run the original: for tests of what waits.
+    /// Collect operations, but answer each with the advice to run the original: for tests of waiting.
     pub bypass: bool,
-    /// What the threads of a process share.
+    /// State shared by the threads of a process.
     pub lanes: Arc<Lanes>,
 }
 
@@ -43,7 +43,7 @@ pub struct Engine<H> {
 /// An operation's place in a group of up to eight.
 pub(crate) type Group8<'a, W> = [Option<&'a mut Operation<W>>; LANES];
 
-/// What exists only where the CPU can use it.
+/// The parts that exist only if the CPU can use them.
 struct Parts {
     scratch: Scratch,
     keys: [Option<KeyPool>; Group::COUNT],
@@ -66,7 +66,7 @@ impl<H: Host> Engine<H> {
         }
     }
 
-    /// Whether waiting for others can lead to anything.
+    /// Whether waiting for others can pay at all.
     pub fn can_batch(&self) -> bool {
         (self.ifma.is_some() || self.bypass) && self.refusal().is_none()
     }
@@ -76,20 +76,19 @@ impl<H: Host> Engine<H> {
         self.lanes.refusal()
     }
 
-    /// The group size from which on lanes beat the original.
+    /// The group size from which lanes beat the original.
     pub fn break_even(&self, algorithm: Algorithm) -> usize {
         self.break_even.borrow().lanes(algorithm)
     }
 
-    /// Learns what the original function costs.
+    /// Records what the original function cost.
     pub fn scalar_took(&self, algorithm: Algorithm, nanoseconds: u64) {
         slot().scalar(algorithm, 1);
         self.break_even.borrow_mut().scalar_sample(algorithm, nanoseconds);
         self.publish(algorithm);
     }
 
-    /// Answers operations of one kind: through lanes if there are enough, otherwise by
-    /// sending each to its original.
+    /// Answers operations of one kind: in lanes if there are enough of them, otherwise by sending each to its original.
     pub(crate) fn answer<W>(&self, mut group: Group8<'_, W>) {
         let len = group.iter().flatten().count();
         let Some(algorithm) = group[0].as_ref().map(|operation| operation.algorithm()) else { return };
@@ -104,8 +103,8 @@ impl<H: Host> Engine<H> {
         let done = self.run_lanes(&mut group);
         let took = now() - start;
         for (lane, operation) in group.iter_mut().flatten().enumerate() {
-            // A lane without a result (a bad key, a bad point, a fault) is
-            // redone by the original, which reports it as it always did.
+            // A lane without a result (a bad key, a bad point, a fault) is redone by the original, which reports it as
+            // it always has.
             operation.verdict = if done.is_ok(lane) { Verdict::Done } else { Verdict::Failed };
         }
         slot().event(Event::TurnsBatched);
@@ -113,7 +112,7 @@ impl<H: Host> Engine<H> {
         self.lanes.report(permit, done.all_ok(len));
     }
 
-    /// Whether so many of a kind go through lanes now.
+    /// Whether this many operations of a kind may go through lanes now.
     fn admit(&self, algorithm: Algorithm, len: usize) -> Result<Option<Permit>, Reason> {
         let pays = self.ifma.is_some() && !self.bypass && len >= self.break_even(algorithm);
         if pays {
@@ -123,7 +122,7 @@ impl<H: Host> Engine<H> {
         Err(self.refusal().unwrap_or(alone))
     }
 
-    /// What an operation costs when so many run at once.
+    /// The cost of one operation in software when this many run at once.
     pub fn software_ns(&self, algorithm: Algorithm, depth: usize) -> u64 {
         let table = self.break_even.borrow();
         let alone = table.scalar_ns(algorithm);
@@ -134,8 +133,8 @@ impl<H: Host> Engine<H> {
         alone.min(table.batch_ns(algorithm) / depth as u64)
     }
 
-    /// Checks signatures that somebody else has made, and gives each operation its verdict; returns how many are good.
-    /// Those that are not are wiped.
+    /// Checks signatures made elsewhere, and gives each operation its verdict; returns how many are good. The others
+    /// are wiped.
     pub(crate) fn check<W>(&self, group: &mut Group8<'_, W>) -> usize {
         let len = group.iter().flatten().count();
         let mut lanes = group.iter_mut().flatten().filter_map(|operation| match &mut operation.work {
@@ -152,7 +151,7 @@ impl<H: Host> Engine<H> {
     }
 
     fn check_lanes(&self, lanes: &mut [RsaLane<'_>]) -> [bool; LANES] {
-        // Lanes take as long for one as for eight, and one alone a little longer than this does.
+        // Lanes take as long for one as for eight, and slightly longer for one than the scalar check.
         if lanes.len() > 1
             && let (Some(ifma), Some(parts)) = (self.ifma, self.parts.borrow_mut().as_mut())
         {
@@ -227,7 +226,7 @@ impl<H: Host> Engine<H> {
         self.publish(algorithm);
     }
 
-    /// Shows the break-even table to `hasten top`, now and then.
+    /// Publishes the break-even table for `hasten top`, now and then.
     fn publish(&self, algorithm: Algorithm) {
         const EVERY: u32 = 64;
         let count = self.published.get();
@@ -239,7 +238,7 @@ impl<H: Host> Engine<H> {
         }
     }
 
-    /// An ephemeral key pair, made eight at a time and used once.
+    /// An ephemeral key pair, generated eight at a time and used once.
     pub fn key_pair(&self, group: Group) -> Option<KeyPair> {
         if let Some(reason) = self.lanes.refusal_without_proof() {
             slot().bypass(reason);
@@ -263,7 +262,7 @@ impl<H: Host> Engine<H> {
         pool.take(time)
     }
 
-    /// Signs at once: a single lane, where that is cheaper than the original.
+    /// Signs at once in a single lane, if that is cheaper than the original.
     pub fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
         let algorithm = key.curve().sign();
         let mut parts = self.parts.borrow_mut();
@@ -294,7 +293,7 @@ impl<H: Host> Engine<H> {
     }
 }
 
-/// Each signature has a nonce of its key, its message and fresh randomness.
+/// Each signature has a nonce derived from its key, its message and fresh randomness.
 fn sign<H: Host>(ifma: Ifma, scratch: &mut Scratch, curve: Curve, lanes: &mut [EcdsaLane<'_>]) -> LaneStatus {
     hasten_crypto::ecdsa_sign::<H::Sha512>(ifma, scratch, curve, lanes, &mut H::private_random)
 }
@@ -311,7 +310,7 @@ fn reborrow_derive<'b>(lane: &'b mut DeriveLane<'_>) -> DeriveLane<'b> {
     DeriveLane { private: lane.private, peer: lane.peer, shared: lane.shared }
 }
 
-/// Collects `len` lanes into an array on the stack and hands them on as a slice.
+/// Collects `len` lanes into an array on the stack and passes them on as a slice.
 fn with_lanes<L, R>(len: usize, mut next: impl FnMut() -> Option<L>, run: impl FnOnce(&mut [L]) -> R) -> R {
     use core::mem::MaybeUninit;
     let mut lanes: [MaybeUninit<L>; LANES] = [const { MaybeUninit::uninit() }; LANES];

@@ -1,13 +1,13 @@
-//! What the program that hasten is a guest in does for a batch.
+//! The services of the host program that a batch uses.
 
 use hasten_crypto::Hash;
 
-/// The host's own cryptography library. Randomness is never of our making.
+/// The host's own cryptography library. Hasten never generates randomness itself.
 pub trait Host {
-    /// Derives nonces.
+    /// Used to derive nonces.
     type Sha512: Hash;
 
-    /// Randomness for private keys, and the fresh part of nonces; `false` if there is none.
+    /// Randomness for private keys, and for the random part of nonces; `false` if there is none.
     fn private_random(bytes: &mut [u8]) -> bool;
 
     /// Randomness that the peer will see; `false` if there is none.

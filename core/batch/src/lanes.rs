@@ -1,8 +1,9 @@
 //! Whether lanes are in service: one answer for all threads of a process.
 //!
-//! A signature that fails its verification, or a lane without a result, speaks against the engine: keys are looked at when
-//! they are read. Everything is left to the original functions then, and after a while groups of signatures are tried
-//! again. A shared secret is no proof of either: the peer chooses what goes in, and nobody checks what comes out.
+//! A signature that fails its verification, or a lane without a result, counts against the engine, since keys are
+//! checked when they are read. Everything is then left to the original functions, and after a while groups of
+//! signatures are tried again. A shared secret proves nothing either way: the peer chooses the input, and the output is
+//! not checked.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -12,17 +13,17 @@ use hasten_guard::breaker::{Breaker, Permit, Settings};
 use hasten_guard::clock::boot_ns;
 use hasten_telemetry::{EngineWork, Event, Reason, slot};
 
-/// Their row on the counter page.
+/// The row of the lanes on the counter page.
 pub const ENGINE: hasten_telemetry::Engine = hasten_telemetry::Engine::Multibuffer;
 
-/// More good results than a device needs: nothing tells that software has been reset.
+/// More good results than for a device, because nothing reports that software has been reset.
 const SETTINGS: Settings = Settings { good: 8, ..Settings::DEFAULT };
 
 /// The breaker of the lanes, and an operator's switch in front of it.
 #[derive(Debug)]
 pub struct Lanes {
     breaker: Breaker,
-    /// How many openings were reported.
+    /// How many openings have been reported.
     reported: AtomicU32,
 }
 
@@ -32,7 +33,8 @@ impl Lanes {
         Self { breaker: Breaker::new(settings, std::process::id().into()), reported: AtomicU32::new(0) }
     }
 
-    /// Why lanes would not be asked now, if they would not. Shows on the counter page that this thread knows.
+    /// Why lanes are out of service at the moment, if they are. Also publishes on the counter page that this thread
+    /// knows.
     #[inline]
     pub fn refusal(&self) -> Option<Reason> {
         let is_disabled = hasten_telemetry::is_disabled(ENGINE);
@@ -45,12 +47,12 @@ impl Lanes {
         (!self.breaker.is_closed() && !self.breaker.admits(boot_ns())).then_some(Reason::BreakerOpen)
     }
 
-    /// The same for what proves nothing, and therefore is not tried while the breaker is not closed.
+    /// The same for operations that prove nothing, and so are not tried unless the breaker is closed.
     pub(crate) fn refusal_without_proof(&self) -> Option<Reason> {
         self.refusal().or_else(|| (!self.breaker.is_closed()).then_some(Reason::BreakerOpen))
     }
 
-    /// Asks to let a group of operations through.
+    /// Asks for a group of operations to be let through.
     pub(crate) fn admit(&self, algorithm: Algorithm) -> Result<Option<Permit>, Reason> {
         if !is_signature(algorithm) {
             return self.refusal_without_proof().map_or(Ok(None), Err);
@@ -62,7 +64,7 @@ impl Lanes {
         self.breaker.admit(now).map(Some).ok_or(Reason::BreakerOpen)
     }
 
-    /// Reports what became of an admitted group.
+    /// Reports the outcome of an admitted group.
     pub(crate) fn report(&self, permit: Option<Permit>, is_good: bool) {
         let Some(permit) = permit else { return };
         if is_good {
@@ -76,7 +78,7 @@ impl Lanes {
         let unreported = u64::from(opened.saturating_sub(self.reported.fetch_max(opened, Relaxed)));
         slot().engine_ran(ENGINE, &EngineWork { opened: unreported, ..EngineWork::default() });
         slot().event_n(Event::BreakerOpened, unreported);
-        // Shown at once: there may be no next group.
+        // Published at once: there may be no next group.
         let _ = self.refusal();
     }
 }

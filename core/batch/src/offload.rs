@@ -1,7 +1,7 @@
 //! Operations on their way to a device and back.
 //!
-//! They are handed over as they are queued, and looked for once a turn of the event loop. What the device has answered is
-//! checked; what it has not, or wrongly, runs at once in software.
+//! They are handed over as they are queued, and polled once a turn of the event loop. The device's answers are checked;
+//! if an answer is missing or wrong, the operation runs at once in software.
 
 use core::ptr::null_mut;
 
@@ -18,7 +18,7 @@ use crate::operation::{Verdict, Waker, Work};
 use crate::queue::{Queue, Waiting};
 
 impl<W: Waker, H: Host> Batch<W, H> {
-    /// Hands what is queued to the device if that is there and the cheaper one.
+    /// Hands queued operations to the device if it is available and cheaper.
     #[cold]
     pub(crate) fn offer(&self, queue: &Queue<W>) {
         let (device, len) = (&self.device, queue.len());
@@ -36,14 +36,14 @@ impl<W: Waker, H: Host> Batch<W, H> {
             // SAFETY: as above; `withdraw` and `recall` take it back.
             match unsafe { device.submit(operation) } {
                 Ok(()) => self.queues.pop(queue),
-                // What it had before has gone with it.
+                // The fault also ended the operations it already had.
                 Err(Refusal::Fault(_)) if device.is_busy() => return self.collect(),
                 Err(_) => return,
             }
         }
     }
 
-    /// Looks for answers of the device.
+    /// Polls the device for answers.
     #[cold]
     pub fn collect(&self) {
         let mut ended = self.device.poll();
@@ -52,7 +52,7 @@ impl<W: Waker, H: Host> Batch<W, H> {
             self.device.blame(&mut ended);
         }
         for &operation in ended.answered.operations() {
-            // SAFETY: operations that have ended are where they were submitted.
+            // SAFETY: operations that have ended are still where they were submitted.
             if unsafe { (*operation).verdict } == Verdict::Done {
                 self.wake(operation);
             } else {
@@ -65,7 +65,7 @@ impl<W: Waker, H: Host> Batch<W, H> {
         }
     }
 
-    /// Takes an operation back from the device; whether it was there. It is done in software then.
+    /// Takes an operation back from the device, to be done in software; returns whether it was there.
     pub(crate) fn recall(&self, operation: Waiting<W>) -> bool {
         let was_there = self.device.forget(operation);
         if was_there {
@@ -76,7 +76,7 @@ impl<W: Waker, H: Host> Batch<W, H> {
         was_there
     }
 
-    /// Gives every answer its verdict: done, or failed. Returns whether one was wrong.
+    /// Gives every answer its verdict: done or failed. Returns whether any was wrong.
     fn check(&self, ended: &Ended<W>) -> bool {
         let mut wrong = 0;
         for size in RsaSize::ALL {
@@ -99,7 +99,7 @@ impl<W: Waker, H: Host> Batch<W, H> {
         wrong > 0
     }
 
-    /// Does in software what the device has not done.
+    /// Redoes in software what the device has not done.
     fn redo(&self, failed: &List<W>) {
         for size in RsaSize::ALL {
             in_groups(failed, size.sign(), |group| {
@@ -123,7 +123,8 @@ impl<W: Waker, H: Host> Batch<W, H> {
 
 /// Visits the operations of one kind, eight at a time.
 fn in_groups<W>(list: &List<W>, algorithm: Algorithm, mut visit: impl FnMut(&mut Group8<'_, W>)) {
-    // SAFETY: operations that have ended are where they were submitted, each is in the list once, and nobody else looks at them.
+    // SAFETY: operations that have ended are still where they were submitted, each is in the list once, and nothing
+    // else accesses them.
     let all = list.operations().iter().map(|&operation| unsafe { &mut *operation });
     let mut all =
         all.filter(|operation| matches!(operation.work, Work::Rsa(_)) && operation.algorithm() == algorithm);

@@ -1,4 +1,4 @@
-//! What a connection asks for, where that waits, and how it is answered.
+//! What a connection asks for, where the request waits, and how it is answered.
 
 use hasten_crypto::{
     Algorithm, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, RsaKey, RsaLane, wipe,
@@ -8,13 +8,13 @@ use hasten_telemetry::Reason;
 /// The largest RSA signature, 4096 bits.
 pub const MAX_SIGNATURE: usize = 512;
 
-/// Who waits for an operation: a suspended handshake, or a connection whose callback asked to be called again.
+/// The owner of a waiting operation: a suspended handshake, or a connection whose callback asked to be called again.
 pub trait Waker: Copy {
-    /// The operation has its verdict, and its owner can go on. Called on the thread that submitted it.
+    /// Called when the operation has its verdict and its owner can go on, on the thread that submitted it.
     fn wake(self);
 }
 
-/// What a connection needs.
+/// The operation that a connection needs.
 pub enum Request<'a> {
     /// A key and the padded digest.
     Rsa(&'a RsaKey, &'a [u8]),
@@ -29,17 +29,17 @@ pub enum Request<'a> {
 pub enum Verdict {
     /// The result is in its buffer.
     Done,
-    /// So many bytes of it.
+    /// This many bytes of the result are in its buffer.
     DoneWith(usize),
     /// Run the original function.
     Bypass(Reason),
-    /// The engine has no result it would release: run the original function.
+    /// The engine has no result that may be released: run the original function.
     Failed,
     /// The connection is being torn down: fail without doing the work.
     Cancelled,
 }
 
-/// What an operation reads and writes, for as long as it waits.
+/// The memory that an operation reads and writes while it waits.
 pub struct Buffers {
     input: [u8; MAX_SIGNATURE],
     peer: [u8; Group::MAX_PUBLIC],
@@ -61,7 +61,7 @@ pub(crate) enum Work<'a> {
 }
 
 impl Request<'_> {
-    /// Whether it is an RSA signature, the one thing that devices do.
+    /// Whether it is an RSA signature, the only operation that devices do.
     #[must_use]
     pub const fn is_rsa(&self) -> bool {
         matches!(self, Request::Rsa(..))
@@ -79,11 +79,12 @@ impl Request<'_> {
     ///
     /// # Safety
     ///
-    /// Buffers and keys stay where they are, and nobody else looks at the buffers, until the operation is answered or
+    /// Buffers and keys stay where they are, and nothing else accesses the buffers, until the operation is answered or
     /// withdrawn.
     pub unsafe fn place<W: Waker>(&self, waker: W, buffers: &mut Buffers) -> Operation<W> {
         let output = self.output_len();
-        // SAFETY: the contract: lifetimes can end here because the operation does before any of this goes.
+        // SAFETY: as the contract says: the lifetimes can be erased here because the operation ends before any of this
+        // is freed.
         let work = unsafe {
             match *self {
                 Request::Rsa(key, padded) => Work::Rsa(RsaLane {
@@ -121,7 +122,7 @@ impl Request<'_> {
 unsafe fn keep(to: &mut [u8], from: &[u8]) -> &'static [u8] {
     let kept = &mut to[..from.len()];
     kept.copy_from_slice(from);
-    // SAFETY: the contract.
+    // SAFETY: as the contract says.
     unsafe { &*core::ptr::from_ref(kept) }
 }
 
@@ -133,7 +134,7 @@ impl Buffers {
         signature: None,
     };
 
-    /// Hands the result to who asked for it, and keeps nothing.
+    /// Passes the result to the caller, and keeps nothing.
     pub fn deliver(&mut self, verdict: Verdict, out: &mut [u8]) -> Verdict {
         let verdict = match (verdict, self.signature.take()) {
             (Verdict::Done, Some(signature)) => {
@@ -157,7 +158,7 @@ impl<W> Operation<W> {
         self.verdict
     }
 
-    /// Its owner is torn down: whatever was made of it, it fails.
+    /// Makes it fail whatever its result is: its owner is being torn down.
     pub const fn cancel(&mut self) {
         self.verdict = Verdict::Cancelled;
     }

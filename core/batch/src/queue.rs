@@ -1,4 +1,4 @@
-//! Operations that wait for company, by kind.
+//! Operations waiting for others of their kind.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
@@ -8,16 +8,16 @@ use hasten_guard::clock::now;
 
 use crate::operation::Operation;
 
-/// Turns of the event loop that an operation waits for company while every
+/// How many turns of the event loop an operation waits for others while every
 /// turn brings the server something to do. A busy nginx accepts one connection
 /// per turn, so a group of eight takes some eight turns of 150 to 300 µs; only
 /// operations of a rare kind wait this long.
 const PATIENCE: u32 = 24;
-/// The same in nanoseconds, for a server whose turns are long because it has
-/// much else to do than handshakes.
+/// The same in nanoseconds, for a server whose turns are long because it does
+/// much besides handshakes.
 const PATIENCE_NS: u64 = 5_000_000;
 
-/// Operations as queues and devices know them.
+/// An operation, as queues and devices refer to it.
 pub(crate) type Waiting<W> = *mut Operation<W>;
 
 pub(crate) struct Queues<W> {
@@ -58,20 +58,20 @@ impl<W> Queues<W> {
         self.waiting.set(self.waiting.get() + 1);
     }
 
-    /// Takes all out.
+    /// Removes all of them.
     pub(crate) fn drain(&self, queue: &Queue<W>) -> Drained<W> {
         let len = queue.len.replace(0);
         self.waiting.set(self.waiting.get() - len);
         Drained { operations: queue.operations.each_ref().map(Cell::get), len }
     }
 
-    /// Takes the latest out.
+    /// Removes the latest.
     pub(crate) fn pop(&self, queue: &Queue<W>) {
         queue.len.set(queue.len() - 1);
         self.waiting.set(self.waiting.get() - 1);
     }
 
-    /// Takes one out, wherever it is; whether it was there.
+    /// Removes one, wherever it is; returns whether it was there.
     pub(crate) fn remove(&self, queue: &Queue<W>, operation: Waiting<W>) -> bool {
         let Some(at) = queue.operations().position(|queued| queued == operation) else { return false };
         queue.operations[at].set(queue.operations[queue.len() - 1].get());
@@ -104,19 +104,19 @@ impl<W> Queue<W> {
         self.len.get()
     }
 
-    /// Those that wait, the first first.
+    /// The waiting operations, the oldest first.
     pub(crate) fn operations(&self) -> impl DoubleEndedIterator<Item = Waiting<W>> + ExactSizeIterator {
         self.operations[..self.len()].iter().map(Cell::get)
     }
 
-    /// Whether the first has waited for company long enough.
+    /// Whether the oldest has waited long enough for others.
     pub(crate) fn is_overdue(&self, turn: u32, time: u64) -> bool {
         turn.wrapping_sub(self.since.get()) >= PATIENCE
             || time.saturating_sub(self.since_ns.get()) >= PATIENCE_NS
     }
 }
 
-/// What was in a queue.
+/// The former contents of a queue.
 pub(crate) struct Drained<W> {
     operations: [Waiting<W>; LANES],
     len: usize,

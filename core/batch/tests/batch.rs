@@ -1,4 +1,4 @@
-//! A batch with owners that are no handshakes: who waits, who is answered and told, and with what.
+//! A batch with owners other than handshakes: who waits, who is answered and woken, and with what.
 
 mod support;
 
@@ -135,7 +135,8 @@ fn without_lanes_nothing_waits_for_them() {
     assert!(batch.engine.ecdsa(&key, &digest(0)).is_none());
 }
 
-/// Any order of events: whoever waits is told once, with a verdict, and whoever was taken back is not told.
+/// Any order of events: each waiting owner is woken once, with a verdict, and an owner whose operation was withdrawn is
+/// not.
 #[test]
 fn nobody_is_forgotten_or_told_twice() {
     let batch = without_lanes();

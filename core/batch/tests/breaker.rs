@@ -1,7 +1,7 @@
-//! Lanes that are caught with a wrong result are left alone, tried again, and come back.
+//! Lanes that give a wrong result are left alone, tried again, and return to service.
 //!
-//! A key with a prime that is none stands in for an engine that is wrong: what it signs fails its verification. A test
-//! binary of its own, as it counts what its process has counted.
+//! A key with a composite in place of a prime simulates a faulty engine: its signatures fail their verification. This
+//! is a separate test binary because it checks the counters of its process.
 
 mod support;
 
@@ -15,7 +15,7 @@ use hasten_telemetry::{BreakerState, Engine, Event, Fault, Reason, Snapshot};
 
 use support::{Operations, owners, rsa_keys};
 
-/// With lanes from two operations on, which are tried again after this time.
+/// A batch with lanes from two operations on, which are retried after this time.
 fn batch(first: Duration) -> Option<Operations> {
     let ifma = Ifma::detect();
     if ifma.is_none() {
@@ -30,7 +30,7 @@ fn batch(first: Duration) -> Option<Operations> {
     }))
 }
 
-/// What each of eight connections is told that ask for the same at once.
+/// The verdicts for eight connections that ask for the same thing at once.
 fn ask(batch: &Operations, request: &Request<'_>) -> [Verdict; LANES] {
     let owners = owners(LANES);
     for owner in &owners {
@@ -48,7 +48,7 @@ fn derive(batch: &Operations) -> [Verdict; LANES] {
     ask(batch, &Request::Derive(Group::X25519, &[7; 32], &[9; 32]))
 }
 
-/// What an operator sees.
+/// The operator's view.
 fn page() -> Snapshot {
     hasten_telemetry::pages_of(std::process::id()).unwrap().remove(0).read().unwrap()
 }
@@ -87,7 +87,7 @@ fn lanes_that_are_wrong_are_left_alone_and_come_back() {
         good += u32::from(sign(&batch, &keys.good) == everything(Verdict::Done));
         assert_eq!(derive(&batch), open, "a shared secret proves nothing");
     }
-    // A wrong result on trial, and it starts from the beginning.
+    // A single wrong result during the trial starts it again.
     while sign(&batch, &keys.spoiled) != everything(Verdict::Failed) {}
     good = 0;
     while good < 3 {

@@ -1,13 +1,13 @@
-//! What an operation costs the calling thread when a device does it, by how many are under way at once.
+//! What an operation done by a device costs the calling thread, by how many are in progress at once.
 
 use hasten_crypto::{Algorithm, LANES, RsaSize};
 use hasten_guard::cost::{Mean, Retry};
 
-/// For one operation of each size, with one to eight of them under way.
+/// For one operation of each size, with one to eight of them in progress.
 #[derive(Debug)]
 pub(super) struct Costs {
     learned: [[Mean; LANES]; RsaSize::ALL.len()],
-    /// What the question with the known answer cost, as long as nothing better is known.
+    /// The cost of the start-up question with the known answer, until something better is known.
     asked: Mean,
     retry: Retry,
 }
@@ -21,12 +21,12 @@ impl Costs {
         }
     }
 
-    /// Whether the device is the cheaper one at this depth, as far as is known. What is not known is tried.
+    /// Whether the device is cheaper at this depth, as far as is known. Unknown costs are tried.
     pub(super) fn pays(&self, algorithm: Algorithm, depth: usize, software_ns: u64) -> bool {
         self.is_cheaper(algorithm, depth, software_ns) || self.retry.is_due()
     }
 
-    /// The same without an attempt now and then.
+    /// The same, without occasional retries.
     pub(super) fn is_cheaper(&self, algorithm: Algorithm, depth: usize, software_ns: u64) -> bool {
         self.of(algorithm, depth) < software_ns
     }
@@ -56,7 +56,7 @@ mod tests {
 
     const RSA: Algorithm = Algorithm::Rsa2048Sign;
 
-    /// One operation alone costs software 235 µs, one of eight 132.
+    /// A single operation costs 235 µs in software, one of eight 132.
     #[test]
     fn the_depth_decides() {
         let costs = Costs::new();

@@ -1,15 +1,15 @@
-//! Operations that are at the device, by the tickets under which it knows them.
+//! Operations at the device, by the tickets under which it knows them.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
 
 use crate::queue::Waiting;
 
-/// At the device at once, for one thread.
+/// The most operations at the device at once, for one thread.
 pub(crate) const MOST: usize = 64;
 
-/// The device has copies of what it works with, so an operation can be taken back at any time: its ticket means nothing from
-/// then on, whether or not an answer comes.
+/// The device works on copies, so an operation can be taken back at any time: from then on its ticket means nothing,
+/// whether or not an answer comes.
 pub(crate) struct Flights<W> {
     entries: [Entry<W>; MOST],
     count: Cell<usize>,
@@ -17,7 +17,7 @@ pub(crate) struct Flights<W> {
 
 struct Entry<W> {
     operation: Cell<Waiting<W>>,
-    /// Which of those that had this place.
+    /// Distinguishes the operations that have had this entry.
     generation: Cell<u32>,
 }
 
@@ -32,7 +32,7 @@ impl<W> Flights<W> {
         self.count.get()
     }
 
-    /// Notes an operation; `None` if there are too many.
+    /// Records an operation; `None` if there are too many.
     pub(crate) fn begin(&self, operation: Waiting<W>) -> Option<u64> {
         let at = self.entries.iter().position(|entry| entry.operation.get().is_null())?;
         let entry = &self.entries[at];
@@ -42,7 +42,7 @@ impl<W> Flights<W> {
         Some(u64::from(entry.generation.get()) << 8 | at as u64)
     }
 
-    /// The operation with this ticket, which is not at the device any more.
+    /// The operation with this ticket, which is no longer at the device.
     pub(crate) fn end(&self, ticket: u64) -> Option<Waiting<W>> {
         let entry = self.entries.get((ticket & 0xff) as usize)?;
         if u64::from(entry.generation.get()) != ticket >> 8 {
@@ -51,13 +51,13 @@ impl<W> Flights<W> {
         self.take(entry)
     }
 
-    /// Takes an operation back; whether it was there.
+    /// Takes an operation back; returns whether it was there.
     pub(crate) fn forget(&self, operation: Waiting<W>) -> bool {
         let is_it = |entry: &&Entry<W>| entry.operation.get() == operation;
         !operation.is_null() && self.entries.iter().find(is_it).and_then(|entry| self.take(entry)).is_some()
     }
 
-    /// Takes any of them back.
+    /// Takes back any one of them.
     pub(crate) fn pop(&self) -> Option<Waiting<W>> {
         self.entries.iter().find_map(|entry| self.take(entry))
     }
@@ -98,7 +98,7 @@ mod tests {
         let late = flights.begin(operation(1)).unwrap();
         assert!(flights.forget(operation(1)));
         assert!(!flights.forget(operation(1)) && !flights.forget(null_mut()));
-        // The place is another's meanwhile.
+        // The entry belongs to another by now.
         let next = flights.begin(operation(2)).unwrap();
         assert_eq!((flights.end(late), flights.count()), (None, 1));
         assert_eq!(flights.end(next), Some(operation(2)));

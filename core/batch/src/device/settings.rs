@@ -1,4 +1,4 @@
-//! What the environment says about devices, as far as it concerns handshakes.
+//! The environment's settings for devices, as far as they concern handshakes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use hasten_guard::breaker::Settings as BreakerSettings;
 
 use super::ENGINE;
 
-/// A device that may be asked.
+/// Settings for a device that may be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// It is asked whether or not it pays.
+    /// Use it whether or not it pays.
     pub(super) forced: bool,
     pub(super) timeout: Duration,
     pub(super) retry: (Duration, Duration),
@@ -21,7 +21,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// `None` if no device is to be asked.
+    /// `None` if no device is to be used.
     pub(super) fn of(value: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let settings = settings::Settings::of(value);
         let forced = settings.request.names(ENGINE.as_str());

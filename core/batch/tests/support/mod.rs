@@ -1,4 +1,4 @@
-//! Owners that are no handshakes, the randomness and hash of a host, and keys.
+//! Owners other than handshakes, a host's randomness and hash, and keys.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -55,7 +55,7 @@ pub(crate) struct Owner {
     buffers: UnsafeCell<Buffers>,
     place: UnsafeCell<MaybeUninit<Operation<Told>>>,
     pub(crate) told: Cell<u32>,
-    /// What it does when it is told.
+    /// Its action when it is woken.
     pub(crate) then: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn told(owners: &[Owner]) -> Vec<u32> {
     owners.iter().map(|owner| owner.told.get()).collect()
 }
 
-/// A batch with lanes from `break_even` on, or `None` after saying why the test is skipped.
+/// A batch with lanes from `break_even` operations on, or `None` after saying why the test is skipped.
 pub(crate) fn with_lanes(break_even: usize) -> Option<Operations> {
     let ifma = Ifma::detect();
     if ifma.is_none() {
@@ -146,7 +146,7 @@ pub(crate) fn with_lanes(break_even: usize) -> Option<Operations> {
     }))
 }
 
-/// Whatever is asked, the advice is to run the original.
+/// A batch that always advises running the original.
 pub(crate) fn without_lanes() -> Operations {
     Batch::new(&Settings { ifma: None, break_even: Default::default(), bypass: true, lanes: Arc::default() })
 }
@@ -172,7 +172,7 @@ pub(crate) fn is_signed(owner: &Owner, host: &HostKey<Private>, digest: &[u8]) -
 
 pub(crate) struct RsaKeys {
     pub(crate) good: Box<RsaKey>,
-    /// One of its primes is a product of two: no power leads back, and no signature passes its verification.
+    /// One of its "primes" is the product of two: no power leads back, and no signature passes its verification.
     pub(crate) spoiled: Box<RsaKey>,
 }
 
