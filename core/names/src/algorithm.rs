@@ -5,7 +5,7 @@ use crate::vocabulary::names;
 /// Operations in one batch: the lanes of the vector unit.
 pub const LANES: usize = 8;
 
-/// A batch that large never forms: the break-even of what a full one does not help.
+/// A group size that no batch reaches: the break-even of an algorithm that gains nothing from a full batch.
 pub const NEVER: usize = LANES + 1;
 
 names! {

@@ -3,7 +3,7 @@
 use crate::vocabulary::names;
 
 names! {
-    /// Whether an engine is asked.
+    /// Whether an engine is used.
     BreakerState {
         /// In service.
         Closed => "closed",
@@ -17,7 +17,7 @@ names! {
 }
 
 impl BreakerState {
-    /// What people are shown, to whom a breaker that is closed sounds like an engine that is off.
+    /// The state in words, for people to whom a "closed" breaker would sound like an engine that is off.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Closed => "in service",
@@ -27,7 +27,7 @@ impl BreakerState {
         }
     }
 
-    /// How much it wants to be looked at; the highest speaks for several processes.
+    /// How much attention it needs; the highest state speaks for several processes.
     pub const fn gravity(self) -> u8 {
         match self {
             Self::Closed => 0,
@@ -39,25 +39,25 @@ impl BreakerState {
 }
 
 names! {
-    /// What went wrong with one operation or with a device, and so opened a breaker. On the page is its number.
+    /// What went wrong with an operation or a device, and so opened a breaker. The page holds its number.
     Fault {
         /// The engine, or its library, answered with an error.
         Error => "error",
-        /// It did not answer within the time that was allowed.
+        /// It did not answer within the time allowed.
         TimedOut => "timed-out",
-        /// It took no more work, again and again.
+        /// It repeatedly took no more work.
         QueueFull => "queue-full",
         /// Its answer was wrong or incomplete.
         BadOutput => "bad-output",
-        /// The driver says that the device's firmware does not answer.
+        /// The driver reports that the device's firmware does not respond.
         HeartbeatLost => "heartbeat-lost",
-        /// The device has gone away.
+        /// The device has disappeared.
         Gone => "gone",
         /// The engine, its library or a session could not be started.
         Init => "init",
-        /// It ended in the middle of the work, in a way that it should not be able to.
+        /// It ended in the middle of the work, in a way that should be impossible.
         Crashed => "crashed",
-        /// There was no instance or queue left for this process; devices say [`Self::Init`] to that so far.
+        /// No instance or queue was left for this process; so far devices report [`Self::Init`] instead.
         NoInstance => "no-instance",
     }
 }

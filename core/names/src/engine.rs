@@ -1,12 +1,12 @@
-//! What does the work of original functions.
+//! Engines that do the work of original functions.
 
 use crate::vocabulary::names;
 
-/// What stands where an engine might: the function that the program would have used.
+/// The name shown in place of an engine: the function that the program would have used.
 pub const ORIGINAL: &str = "original";
 
 names! {
-    /// Something that does the work of an original function; on the page a process says which it has.
+    /// An engine that does the work of an original function; a process states on the page which ones it has.
     Engine {
         /// Intel's crypto_mb, eight operations at once.
         Multibuffer => "multibuffer",
@@ -24,13 +24,13 @@ names! {
         Qpl => "qpl",
         /// Copies by the Data Streaming Accelerator, through DML.
         Dml => "dml",
-        /// Hand-out of connections by the Dynamic Load Balancer.
+        /// Distribution of connections by the Dynamic Load Balancer.
         Dlb => "dlb",
     }
 }
 
 names! {
-    /// What an engine is made of. On the page is its number.
+    /// The kind of an engine. The page holds its number.
     EngineClass {
         Software => "software",
         Device => "device",

@@ -1,18 +1,18 @@
-//! What happens.
+//! Events.
 
 use crate::vocabulary::names;
 
 names! {
-    /// Something that happened, other than an operation or a bypass.
+    /// An event other than an operation or a bypass.
     Event {
         HandshakeStarted => "handshake-started",
         HandshakeFinished => "handshake-finished",
         HandshakeFailed => "handshake-failed",
-        /// A handshake was put aside to wait for its batch.
+        /// A handshake was suspended to wait for its batch.
         Suspended => "suspended",
-        /// A suspended handshake went on.
+        /// A suspended handshake was resumed.
         Resumed => "resumed",
-        /// A suspended handshake was given up: its connection was closed.
+        /// A suspended handshake was abandoned: its connection was closed.
         Cancelled => "cancelled",
         /// TLS 1.3 key schedule computed directly, not through EVP_KDF.
         HkdfDirect => "hkdf-direct",
@@ -34,11 +34,11 @@ names! {
         SyntheticWakeups => "synthetic-wakeups",
         /// Turns of the event loop that ran at least one batch.
         TurnsBatched => "turns-batched",
-        /// A deflate stream was opened, or opened again.
+        /// A deflate stream was opened, or reopened.
         DeflateStreams => "deflate-streams",
-        /// Bytes that came in to be compressed.
+        /// Bytes of input to be compressed.
         DeflateBytesIn => "deflate-bytes-in",
-        /// Bytes that went out compressed.
+        /// Bytes of compressed output.
         DeflateBytesOut => "deflate-bytes-out",
         /// Bytes compressed by ISA-L.
         DeflateIsal => "deflate-isal-bytes",
@@ -48,19 +48,19 @@ names! {
         DeflateZlibRs => "deflate-zlib-rs-bytes",
         /// Bytes compressed by the original zlib.
         DeflateOriginal => "deflate-original-bytes",
-        /// Bytes whose compressed form was inflated again and compared before it left.
+        /// Bytes whose compressed form was inflated again and compared before it was output.
         DeflateVerified => "deflate-verified-bytes",
-        /// Results of an engine that were wrong; each was done again by the original.
+        /// Wrong results of an engine; each was redone by the original.
         DeflateMismatch => "deflate-mismatch",
-        /// Bytes held back so that they can be compressed together.
+        /// Bytes held back to be compressed together.
         DeflateBuffered => "deflate-buffered-bytes",
         /// Estimated CPU time saved by compressing with another engine, in nanoseconds.
         DeflateSavedNs => "deflate-saved-ns",
-        /// An inflate stream was opened, or opened again.
+        /// An inflate stream was opened, or reopened.
         InflateStreams => "inflate-streams",
-        /// Compressed bytes that came in.
+        /// Bytes of compressed input.
         InflateBytesIn => "inflate-bytes-in",
-        /// Bytes that went out decompressed.
+        /// Bytes of decompressed output.
         InflateBytesOut => "inflate-bytes-out",
         /// Bytes decompressed by hasten's own inflate.
         InflateHasten => "inflate-hasten-bytes",
@@ -70,13 +70,13 @@ names! {
         InflateSavedNs => "inflate-saved-ns",
         /// An engine's breaker opened.
         BreakerOpened => "breaker-opened",
-        /// Bytes written by hasten itself, where no engine made less of them.
+        /// Bytes written by hasten itself, where no engine could make them smaller.
         DeflateHasten => "deflate-hasten-bytes",
         /// A suspended handshake ran on because its thread was about to block elsewhere.
         CalledIn => "called-in",
-        /// A suspended handshake ran on because nobody had come for it in time, although it was reported.
+        /// A suspended handshake ran on because the program did not come back for it in time, although it was reported.
         Overdue => "called-in-overdue",
-        /// A suspended handshake was called by another thread than its own.
+        /// A thread other than its own called a suspended handshake.
         ForeignCall => "foreign-thread-call",
     }
 }

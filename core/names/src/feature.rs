@@ -1,9 +1,9 @@
-//! What CPUs offer.
+//! CPU features.
 
 use crate::vocabulary::names;
 
 names! {
-    /// Instruction set extensions that some hasten accelerator can use, by their names in `/proc/cpuinfo`.
+    /// Instruction set extensions used by some hasten accelerator, by their names in `/proc/cpuinfo`.
     Feature {
         Avx512F => "avx512f",
         Avx512Dq => "avx512dq",
@@ -28,8 +28,9 @@ names! {
 }
 
 impl Feature {
-    /// What the object code of the multi-buffer engine executes, found by disassembly. That is more than crypto_mb itself
-    /// asks for (`MBX_AVX512_GENERAL_ISA`): its compiler also used CD, VBMI and GFNI, which a hypervisor may hide one by one.
+    /// The extensions that the multi-buffer engine's object code executes, found by disassembly. They are more than
+    /// crypto_mb itself asks for (`MBX_AVX512_GENERAL_ISA`): its compiler also used CD, VBMI and GFNI, which a
+    /// hypervisor may hide one by one.
     pub const MULTIBUFFER: [Self; 12] = [
         Self::Avx512F,
         Self::Avx512Dq,
@@ -45,7 +46,7 @@ impl Feature {
         Self::Fma,
     ];
 
-    /// The name that people know.
+    /// The commonly known name.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Avx512F => "AVX-512 F",
@@ -70,8 +71,8 @@ impl Feature {
         }
     }
 
-    /// Whether a program may execute it here: the CPU has it, and the kernel saves its registers (`xgetbv`). The standard
-    /// library has names of its own, and takes nothing but literals for them: hence the question is asked here.
+    /// Whether a program may execute it here: the CPU has it, and the kernel saves its registers (`xgetbv`). The
+    /// standard library uses different names, and accepts only literals, hence the check is here.
     #[cfg(target_arch = "x86_64")]
     pub fn is_usable(self) -> bool {
         match self {
@@ -97,7 +98,7 @@ impl Feature {
         }
     }
 
-    /// Another CPU has none of them.
+    /// Other CPUs have none of them.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn is_usable(self) -> bool {
         false

@@ -14,7 +14,7 @@ names! {
 }
 
 impl Curve {
-    /// The type of keys of all curves in OpenSSL.
+    /// The key type of all curves in OpenSSL.
     pub const KEY_TYPE: &'static CStr = c"EC";
 
     /// Bytes of a scalar or a coordinate.
@@ -73,7 +73,7 @@ impl Group {
         self.private_len()
     }
 
-    /// The curve that it is on, if its keys are ones of a curve.
+    /// The curve of the group, if it has one.
     pub const fn curve(self) -> Option<Curve> {
         match self {
             Self::X25519 => None,
@@ -82,7 +82,7 @@ impl Group {
         }
     }
 
-    /// The type of its keys in OpenSSL.
+    /// The group's key type in OpenSSL.
     pub const fn key_type(self) -> &'static CStr {
         match self {
             Self::X25519 => c"X25519",
@@ -90,7 +90,7 @@ impl Group {
         }
     }
 
-    /// What it is called in OpenSSL and in TLS, as libssl and keys say it; the first is what hasten says to OpenSSL.
+    /// Its names in OpenSSL and in TLS, as libssl and keys give them; hasten passes the first one to OpenSSL.
     pub const fn openssl_names(self) -> &'static [&'static CStr] {
         match self {
             Self::X25519 => &[c"X25519", c"x25519"],

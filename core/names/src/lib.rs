@@ -1,4 +1,5 @@
-//! What is named in more than one crate, once: the vocabulary of the counter page, of settings, reports and metrics.
+//! The names used in more than one crate, defined once: the vocabulary of the counter page, of settings, reports and
+//! metrics.
 //!
 //! The position of a name in its list is its index on the page: append new names at the end, never reorder, never reuse.
 
@@ -28,7 +29,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Does the same with every vocabulary.
+    /// Applies a macro to every vocabulary.
     macro_rules! with_each {
         ($do:ident) => {
             $do!(Algorithm Curve Group Feature Reason Event Engine EngineClass BreakerState Fault Suspension Doubt)
@@ -56,7 +57,7 @@ mod tests {
         fn check(names: &[&str]) {
             assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
             for name in names {
-                // The names of features are the kernel's.
+                // Feature names are the kernel's.
                 let joint = if Feature::from_name(name).is_some() { '_' } else { '-' };
                 let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == joint;
                 assert!(
@@ -71,7 +72,7 @@ mod tests {
         with_each!(check);
     }
 
-    /// The order is the page's ABI: a reader of another build relies on it.
+    /// The order is the page's ABI: readers from other builds rely on it.
     #[test]
     fn the_first_and_last_names_stay_where_version_1_put_them() {
         assert_eq!((Algorithm::Rsa2048Sign.index(), Algorithm::P384Derive.index()), (0, 10));

@@ -5,27 +5,27 @@ use crate::vocabulary::names;
 names! {
     /// Why an operation took the original path.
     Reason {
-        /// Switched off by the kill switch or the configuration.
+        /// Disabled by the kill switch or the configuration.
         Disabled => "disabled",
         /// The CPU, or the kernel, does not offer AVX-512 IFMA.
         NoIfma => "no-ifma",
         /// Nothing else was waiting when the loop ran dry.
         Alone => "alone",
-        /// Others were waiting, but fewer than make a batch pay.
+        /// Others were waiting, but too few for a batch to pay.
         BelowBreakEven => "below-break-even",
         /// The connection is not driven by an epoll loop that hasten sees.
         NotPolled => "not-polled",
         /// The key's algorithm, size or exponent has no batched engine.
         UnsupportedKey => "unsupported-key",
-        /// The private key cannot be read out: HSM, engine or provider key.
+        /// The private key cannot be read: HSM, engine or provider key.
         NotExportable => "not-exportable",
-        /// Padding, digest or another parameter is outside what is batched.
+        /// Padding, digest or another parameter cannot be batched.
         UnsupportedParameters => "unsupported-parameters",
         /// No coroutine stack was left to suspend the handshake on.
         NoStack => "no-stack",
         /// The connection went away while its operation was queued.
         Cancelled => "cancelled",
-        /// Called on another thread than the one that runs the loop.
+        /// Called on a thread other than the one that runs the loop.
         ForeignThread => "foreign-thread",
         /// Not part of a server's handshake: a client, or the program's own use.
         ServerNotHandshaking => "server-not-handshaking",
@@ -33,30 +33,30 @@ names! {
         UnknownLibrary => "unknown-library",
         /// A deflate stream without compression: nothing to gain.
         StoredLevel => "stored-level",
-        /// A deflate strategy, or so little memory, that only the original compresses as its caller expects.
+        /// A deflate strategy, or so little memory, that only the original gives the compression its caller expects.
         UnusualStrategy => "unusual-strategy",
-        /// A deflate stream that is flushed so often that the original is cheaper.
+        /// A deflate stream flushed so often that the original is cheaper.
         SmallFlushes => "small-flushes",
         /// The zlib in this process allocates in a way that leaves no room for hasten.
         UnknownAllocation => "unknown-allocation",
         /// The engine's breaker is open after a wrong result.
         BreakerOpen => "breaker-open",
-        /// The engine was taken out of service by hand while the program runs.
+        /// The engine was taken out of service by the operator at run time.
         EngineDisabled => "engine-disabled",
         /// Called on a stack that is not the thread's own: a fiber's, or a signal's.
         NotNativeStack => "not-native-stack",
         /// The program has callbacks that cannot be run on its own stack.
         Callback => "callback",
-        /// One of the first handshakes of a thread, which are only watched.
+        /// One of a thread's first handshakes, which are only watched.
         Shadowed => "shadowed",
-        /// This process puts no handshake aside any more; its [`Suspension`] says why.
+        /// This process no longer suspends handshakes; its [`Suspension`] says why.
         SuspensionOff => "suspension-off",
     }
 }
 
 impl Reason {
-    /// True when the operation had been queued and is counted as scalar too;
-    /// false when it never got that far and only this reason records it.
+    /// True if the operation was queued, and so is also counted as scalar; false if it never got that far and only this
+    /// reason records it.
     pub const fn was_queued(self) -> bool {
         matches!(self, Self::Alone | Self::BelowBreakEven)
     }

@@ -1,47 +1,47 @@
-//! Whether handshakes are put aside, and why not any more.
+//! Whether handshakes are suspended, and if no longer, why.
 
 use crate::vocabulary::names;
 
 names! {
-    /// Whether a process puts handshakes aside. On the page is its number.
+    /// Whether a process suspends handshakes. The page holds its number.
     Suspension {
-        /// It does: hasten's tests run this very program.
+        /// Yes: hasten's tests run this very program.
         Proven => "proven",
-        /// It does: its handshakes were watched first and came back as they should.
+        /// Yes: its handshakes were watched first and came back as they should.
         Expected => "expected",
-        /// Not yet: its handshakes are watched.
+        /// Not yet: its handshakes are being watched.
         Shadowing => "shadowing",
-        /// Not any more; a [`Doubt`] says why.
+        /// No longer; a [`Doubt`] says why.
         Off => "off",
     }
 }
 
 names! {
-    /// Why a process puts no handshake aside any more. On the page is its number.
+    /// Why a process no longer suspends handshakes. The page holds its number.
     Doubt {
-        /// A suspended handshake was called by another thread than its own.
+        /// A thread other than its own called a suspended handshake.
         ForeignThread => "foreign-thread",
         /// A descriptor moved to another epoll instance while its handshake was suspended.
         MovedDescriptor => "moved-descriptor",
-        /// Too many suspended handshakes were reported, and nobody came for them.
+        /// Too many suspended handshakes were reported without the program coming back for them.
         NobodyCame => "nobody-came",
         /// The epoll instance of a suspended handshake is watched by another one.
         NestedLoop => "nested-loop",
-        /// OpenSSL was given another provider, engine or set of properties while the program runs.
+        /// OpenSSL was given another provider, engine or set of properties at run time.
         ReconfiguredOpenssl => "reconfigured-openssl",
-        /// A thread blocked on a fiber's stack, or blocked or gave an SSL up deep in its own, upon the frames of a suspended
-        /// handshake.
+        /// A thread blocked on a fiber's stack, or blocked or freed an SSL deep in its own stack, over the frames of a
+        /// suspended handshake.
         DeepStack => "deep-stack",
         /// The program has restricted its own system calls.
         Sandbox => "sandbox",
-        /// The program looks into the socket of a handshake, to see whether its client is still there.
+        /// The program peeks into the socket of a handshake to see whether its client is still there.
         LooksAtSocket => "looks-at-socket",
     }
 }
 
 impl Suspension {
-    /// Which one speaks for a process whose threads differ: being off holds for all of them, and otherwise it is as far
-    /// as its furthest thread.
+    /// Which state speaks for a process whose threads differ: off applies to all of them, otherwise the most advanced
+    /// thread decides.
     pub const fn precedence(self) -> u8 {
         match self {
             Self::Shadowing => 0,

@@ -1,4 +1,4 @@
-//! How a vocabulary is declared.
+//! Declares vocabularies.
 
 /// Declares an enum whose variants are indices with a stable name.
 macro_rules! names {
@@ -9,31 +9,31 @@ macro_rules! names {
         pub enum $Name { $($(#[$doc])* $Variant,)+ }
 
         impl $Name {
-            /// All of them, by index.
+            /// All variants, by index.
             pub const ALL: [Self; [$($text),+].len()] = [$(Self::$Variant),+];
 
-            /// How many this version knows.
+            /// How many variants this version knows.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The names of all of them, by index.
+            /// The names of all variants, by index.
             pub const NAMES: [&'static str; Self::COUNT] = [$($text),+];
 
-            /// Its position here, on the counter page, and in arrays with one place for each.
+            /// Its position here, on the counter page, and in arrays with one entry per variant.
             pub const fn index(self) -> usize {
                 self as usize
             }
 
-            /// What is at a position; the inverse of [`Self::index`].
+            /// The variant at a position; the inverse of [`Self::index`].
             pub const fn from_index(index: usize) -> Option<Self> {
                 if index < Self::COUNT { Some(Self::ALL[index]) } else { None }
             }
 
-            /// Its index and one more, which leaves 0 for none.
+            /// Its index plus one, which leaves 0 for none.
             pub const fn number(self) -> u8 {
                 self as u8 + 1
             }
 
-            /// What has this number; the inverse of [`Self::number`].
+            /// The variant with this number; the inverse of [`Self::number`].
             pub const fn from_number(number: usize) -> Option<Self> {
                 if number == 0 { None } else { Self::from_index(number - 1) }
             }
@@ -43,7 +43,7 @@ macro_rules! names {
                 match self { $(Self::$Variant => $text,)+ }
             }
 
-            /// What has this name; the inverse of [`Self::as_str`].
+            /// The variant with this name; the inverse of [`Self::as_str`].
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.as_str() == name)
             }
