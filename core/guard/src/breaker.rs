@@ -1,23 +1,23 @@
-//! Whether an engine is asked at all: a circuit breaker as a pure state machine.
+//! Whether an engine is used at all: a circuit breaker as a pure state machine.
 //!
-//! Closed, everything is let through. A fault opens it, and nothing is, until a time that doubles with every failed attempt.
-//! Then it is half open: one probe at a time goes through, and after a few good ones it closes. A probe that never reports
-//! loses its place after a while. Time is an argument, all state that belongs together is one atomic word, and no lock is
-//! taken, so it may be used by any number of threads and in a signal handler.
+//! A closed breaker lets everything through. A fault opens it, and it lets nothing through for a time that doubles with
+//! every failed attempt. Then it is half open: one probe at a time goes through, and after a few good ones it closes. A
+//! probe that never reports loses its place after a while. Time is an argument, all related state is one atomic word,
+//! and no lock is taken, so it can be used by any number of threads and in a signal handler.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hasten_names::{BreakerState, Fault};
 
-/// How long it stays open, and what closes it.
+/// How long a breaker stays open, and what closes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// From the fault to the first probe.
+    /// The time from the fault to the first probe.
     pub first: Duration,
-    /// The interval doubles up to this.
+    /// The longest interval; until then it doubles.
     pub longest: Duration,
-    /// Good probes in a row that close the breaker.
+    /// The number of consecutive good probes that close the breaker.
     pub good: u8,
     /// A probe that has not reported after this time is given up, and another may go.
     pub lease: Duration,
@@ -38,7 +38,7 @@ impl Default for Settings {
     }
 }
 
-/// The right to ask the engine once. Its outcome is reported with [`Breaker::succeeded`] or [`Breaker::failed`].
+/// The right to use the engine once. Its outcome is reported with [`Breaker::succeeded`] or [`Breaker::failed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a probe that is not reported holds up the next one"]
 pub struct Permit {
@@ -53,11 +53,11 @@ impl Permit {
     }
 }
 
-/// What a breaker shows to those who look on.
+/// The state of a breaker, as shown to observers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
     pub state: BreakerState,
-    /// What opened it the last time.
+    /// What last opened it.
     pub fault: Option<Fault>,
     /// When its state last changed, in nanoseconds.
     pub since_ns: u64,
@@ -68,7 +68,8 @@ pub struct View {
 }
 
 impl View {
-    /// State and time of the next attempt as the counter page has them. `is_disabled`: an operator has said so there.
+    /// The state and the time of the next attempt, as on the counter page. `is_disabled`: the operator has disabled the
+    /// engine there.
     pub const fn shown(&self, is_disabled: bool) -> (BreakerState, u64) {
         match self.state {
             _ if is_disabled => (BreakerState::Disabled, 0),
@@ -90,7 +91,7 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// Closed. Breakers with different seeds do not probe at the same moments.
+    /// A closed breaker. Breakers with different seeds probe at different moments.
     pub const fn new(settings: Settings, seed: u64) -> Self {
         Self {
             word: AtomicU64::new(0),
@@ -102,20 +103,20 @@ impl Breaker {
         }
     }
 
-    /// Whether everything is let through: the usual state, which is seen without a look at the time.
+    /// Whether everything is let through: the usual state, which is recognised without reading a clock.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.word.load(Ordering::Acquire) & Word::STATE == BreakerState::Closed.index() as u64
             && !self.disabled.load(Ordering::Relaxed)
     }
 
-    /// Whether [`admit`](Self::admit) would let through what came now. Takes no permit.
+    /// Whether [`admit`](Self::admit) would let an operation through now. Takes no permit.
     pub fn admits(&self, now_ns: u64) -> bool {
         let now = Word::decode(self.word.load(Ordering::Acquire));
         !self.disabled.load(Ordering::Relaxed) && !now.is_waiting(now_ns)
     }
 
-    /// Whether the engine may be asked now.
+    /// Whether the engine may be used now.
     pub fn admit(&self, now_ns: u64) -> Option<Permit> {
         if self.disabled.load(Ordering::Relaxed) {
             return None;
@@ -141,7 +142,7 @@ impl Breaker {
         self.change(word, next, now.state, now_ns).then_some(Permit { probe: Some(next.probe) })
     }
 
-    /// The engine did what it was asked.
+    /// The engine did its work.
     pub fn succeeded(&self, permit: Permit, now_ns: u64) {
         let Some(probe) = permit.probe else { return };
         self.update(now_ns, |now| {
@@ -156,11 +157,11 @@ impl Breaker {
         });
     }
 
-    /// The engine did not.
+    /// The engine did not do its work.
     pub fn failed(&self, permit: Permit, fault: Fault, now_ns: u64) {
         self.update(now_ns, |now| match (permit.probe, now.state) {
             (None, BreakerState::Closed) => Some(self.opening(now, fault, 0, now_ns)),
-            // Several operations were under way when it opened; one fault is one fault.
+            // Several operations were in progress when it opened; together they are one fault.
             (None, _) => None,
             (Some(probe), BreakerState::HalfOpen) if now.probing && now.probe == probe => {
                 Some(self.opening(now, fault, (now.step + 1).min(Word::STEP), now_ns))
@@ -169,7 +170,7 @@ impl Breaker {
         });
     }
 
-    /// Opens it from outside, as when the driver says that the heartbeat is lost.
+    /// Opens the breaker from outside, for example when the driver reports a lost heartbeat.
     pub fn trip(&self, fault: Fault, now_ns: u64) {
         self.failed(Permit { probe: None }, fault, now_ns);
     }
@@ -208,7 +209,7 @@ impl Breaker {
         }
     }
 
-    /// Doubled for each step, at most the longest, and up to a fifth more or less.
+    /// The first interval, doubled for each step, at most the longest, and up to a fifth more or less.
     fn interval(&self, step: u8, probe: u8) -> u64 {
         let first = whole_milliseconds(self.settings.first).max(1);
         let longest = whole_milliseconds(self.settings.longest).max(first);
@@ -243,7 +244,7 @@ impl Breaker {
     }
 }
 
-/// All that has to change at once: 2 bits of state, 1 probing, 5 good, 5 step, 5 fault, 6 probe, 40 milliseconds.
+/// Everything that must change together: 2 bits of state, 1 probing, 5 good, 5 step, 5 fault, 6 probe, 40 milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Word {
     state: BreakerState,
@@ -252,9 +253,9 @@ struct Word {
     step: u8,
     /// Its number; 0: none yet.
     fault: u8,
-    /// Tells the probe that is out from one whose place it has taken.
+    /// Distinguishes the outstanding probe from one whose place it has taken.
     probe: u8,
-    /// Open: when to probe. Half open with a probe out: when it is given up.
+    /// Open: when to probe. Half open with an outstanding probe: when it is given up.
     until_ms: u64,
 }
 
@@ -276,7 +277,7 @@ impl Word {
     /// 34 years.
     const LATEST: u64 = (1 << 40) - 1;
 
-    /// Open until its time, and half open while a probe is out.
+    /// Open until its time, and half open while a probe is outstanding.
     const fn is_waiting(self, now_ns: u64) -> bool {
         let waits = matches!(self.state, BreakerState::Open) || self.probing;
         waits && milliseconds(now_ns) < self.until_ms
@@ -316,7 +317,7 @@ fn whole_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// splitmix64: spreads what differs in a few bits over all of them.
+/// splitmix64: spreads differences in a few bits over all bits.
 const fn scramble(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,11 +1,11 @@
 //! The clocks of breakers, time limits, costs and pools, all in nanoseconds. None but [`thread_cpu_ns`] is a system call.
 //!
-//! The kernel is asked, not the C library: another preloaded library may have wrapped that, with another idea of the time,
-//! and with a lock that its caller may hold at this moment.
+//! The kernel is asked, not the C library: another preloaded library may have wrapped the latter, with a different
+//! notion of the time, and with a lock that its caller may hold at this moment.
 
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
-/// `CLOCK_BOOTTIME`, as on the counter page: it does not go back, and counts while the machine sleeps.
+/// `CLOCK_BOOTTIME`, as on the counter page: it is monotonic, and continues while the machine sleeps.
 pub fn boot_ns() -> u64 {
     read(DynamicClockId::Boottime)
 }
@@ -21,7 +21,8 @@ pub fn thread_cpu_ns() -> u64 {
     read(DynamicClockId::Known(ClockId::ThreadCPUTime))
 }
 
-/// The time of day, to a few milliseconds. Unlike the monotonic clock, it also counts while a process lies on a disk.
+/// The time of day, to a few milliseconds. Unlike the monotonic clock, it also advances while a process is saved on
+/// disk.
 #[inline]
 pub fn time_of_day() -> u64 {
     read(DynamicClockId::Known(ClockId::RealtimeCoarse))

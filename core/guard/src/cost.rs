@@ -1,18 +1,18 @@
-//! What things cost, learned while they run.
+//! Costs, learnt at run time.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// A mean of CPU time that any thread may add to. It forgets: the latest sample counts an eighth.
+/// A mean of CPU time that any thread may add to. It is exponential: the latest sample counts for one eighth.
 #[derive(Debug, Default)]
 pub struct Mean(AtomicU64);
 
 impl Mean {
-    /// Of nothing yet.
+    /// A mean without samples.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Nanoseconds; 0 as long as there was no sample.
+    /// Nanoseconds; 0 until there is a sample.
     pub fn ns(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -21,20 +21,20 @@ impl Mean {
         self.ns() > 0
     }
 
-    /// A race loses one of many samples.
+    /// Adds a sample. A race loses one of many samples.
     pub fn sample(&self, ns: u64) {
         let before = self.ns();
         let now = if before == 0 { ns } else { (before - before / 8).saturating_add(ns / 8) };
         self.set(now);
     }
 
-    /// Forgets what was.
+    /// Replaces all earlier samples.
     pub fn set(&self, ns: u64) {
         self.0.store(ns.max(1), Relaxed);
     }
 }
 
-/// Sends one of so many the way that is dearer, as its cost may have changed.
+/// Sends one operation in [`EVERY`](Self::EVERY) the dearer way, in case its cost has changed.
 #[derive(Debug, Default)]
 pub struct Retry(AtomicU32);
 
@@ -46,13 +46,13 @@ impl Retry {
         Self(AtomicU32::new(0))
     }
 
-    /// Asked each time that the dearer way is not taken; whether it is taken all the same.
+    /// Called each time the dearer way would be skipped; returns whether to take it anyway.
     pub fn is_due(&self) -> bool {
         self.0.fetch_add(1, Relaxed) % Self::EVERY == Self::EVERY - 1
     }
 }
 
-/// A mean of time on the clock, for one thread, which a task switch in the middle of a sample does not move.
+/// A mean of elapsed time, for one thread, unaffected by a task switch in the middle of a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
     /// Never zero.
@@ -67,10 +67,10 @@ impl Estimate {
     const WINDOW: u32 = 16;
     /// A sample this many times the mean was interrupted,
     const OUTLIER: u64 = 2;
-    /// unless so many come in a row: then the operation has become dearer, and the cheapest of them is the new mean.
+    /// unless this many come in a row: then the operation has become dearer, and the cheapest of them is the new mean.
     const PERSISTENT: u32 = 16;
 
-    /// From a figure that samples will replace; nanoseconds, at least 1.
+    /// Starts from a figure that samples will replace; nanoseconds, at least 1.
     pub const fn new(ns: u64) -> Self {
         let ns = if ns == 0 { 1 } else { ns };
         Self { ns, samples: 1, outliers: 0, least_outlier: u64::MAX }
@@ -87,7 +87,7 @@ impl Estimate {
         }
         self.outliers = 0;
         self.least_outlier = u64::MAX;
-        // The first samples weigh more, so that a shipped figure for another machine is soon forgotten.
+        // The first samples weigh more, so that a shipped figure from another machine is soon replaced.
         self.samples = (self.samples + 1).min(Self::WINDOW);
         let weight = u64::from(self.samples);
         self.ns = (self.ns - self.ns / weight).saturating_add(ns / weight).max(1);

@@ -1,8 +1,8 @@
-//! Whether something that may fail, or cost more than it saves, is asked at all.
+//! Whether to use something that may fail, or cost more than it saves.
 //!
-//! [`breaker`] keeps away from what has failed until it is worth another attempt, [`cost`] learns what each of two ways
-//! takes, [`clock`] reads the clocks that both need. Nothing here knows what it guards: devices, engines of software and
-//! lanes are told apart by those who ask. No lock is taken, nothing is allocated, and time is an argument.
+//! [`breaker`] stays away from an engine that has failed until it is worth another attempt, [`cost`] learns what each
+//! of two ways takes, [`clock`] reads the clocks that both need. Nothing here knows what it guards: its users tell
+//! devices, software engines and lanes apart. No lock is taken, nothing is allocated, and time is an argument.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The breaker against a model in plain variables, and under many threads.
+//! Compares the breaker with a model in plain variables, and runs it under many
+//! threads.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,9 +12,9 @@ const MS: u64 = 1_000_000;
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Asks, and keeps the permit for later.
+    /// Asks for a permit, and keeps it for later.
     Ask,
-    /// Reports one of the permits that are out.
+    /// Reports the outcome of an outstanding permit.
     Report {
         which: usize,
         good: bool,
@@ -33,15 +34,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is known of the breaker from what was asked and answered.
+/// The breaker's state, as derived from the requests and answers.
 #[derive(Debug, Default)]
 struct Model {
     now: u64,
     disabled: bool,
-    /// Failed probes since it was closed; `None` while it is.
+    /// Failed probes since it was closed; `None` while it is closed.
     failures: Option<u32>,
     good: u8,
-    /// When the probe that is out was let through.
+    /// The outstanding probe, and when it was let through.
     probe: Option<(Permit, u64)>,
     opened: u32,
 }
