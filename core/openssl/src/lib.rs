@@ -1,5 +1,5 @@
-//! The conditions of the TLS library: one table, by which the plan judges a program before it starts, and the library the
-//! process in which it finds itself.
+//! The conditions of the TLS library: one table, by which the plan judges a program before it starts, and the library
+//! the process it is in.
 
 #![forbid(unsafe_code)]
 
@@ -7,22 +7,22 @@ mod series;
 
 pub use series::{SERIES, Series, series_names};
 
-/// The shared library that has the handshakes of that series, and some later ones.
+/// The shared library with the handshakes of that series, and of some later ones.
 pub const LIBSSL: &str = "libssl.so.3";
 
-/// How a server begins a handshake that can be put aside.
+/// The functions with which a server starts a handshake that can be suspended.
 pub const HANDSHAKES: [&str; 2] = ["SSL_do_handshake", "SSL_accept"];
 
-/// How a thread waits for its connections, where it can be told of one that goes on.
+/// The functions with which a thread waits for its connections, and which can report a handshake that goes on.
 pub const LOOPS: [&str; 2] = ["epoll_wait", "epoll_pwait"];
 
-/// How OpenSSL is given a socket to read from. A program that has none of them moves the bytes itself.
+/// The functions that give OpenSSL a socket to read from. A program that has none of them moves the bytes itself.
 pub const SOCKETS: [&str; 5] =
     ["SSL_set_fd", "SSL_set_rfd", "BIO_new_socket", "BIO_s_socket", "BIO_s_accept"];
 
-/// How a program makes a kind of BIO, which may read from a socket or from memory.
+/// The function with which a program creates a BIO type, which may read from a socket or from memory.
 pub const OWN_BIO: &str = "BIO_meth_new";
 
-/// Servers, by the names of their executables, that hasten's tests and public suites run: their event loops come back for
-/// every handshake, and their callbacks do not mind where they are called.
+/// Servers, by the names of their executables, that hasten's tests and public suites run: their event loops come back
+/// for every handshake, and their callbacks work wherever they are called.
 pub const PROVEN: [&str; 2] = ["haproxy", "nginx"];
