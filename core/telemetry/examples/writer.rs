@@ -1,5 +1,5 @@
 //! A stand-in for an accelerated server, to try `hasten top` without one: it
-//! forks workers that count operations which nobody performs.
+//! forks workers that count fictitious operations.
 //!
 //! ```sh
 //! cargo run -p hasten-telemetry --example writer -- [WORKERS] [SECONDS]
@@ -30,7 +30,7 @@ fn main() {
         (0..workers).map(|worker| fork(|| work(worker, Duration::from_secs(seconds)))).collect();
     println!("ready");
     if seconds == 0 {
-        // Errors end the wait just as well.
+        // Errors end the wait as well.
         std::io::stdin().read_to_end(&mut Vec::new()).ok();
     }
     children.into_iter().for_each(reap);
@@ -74,7 +74,7 @@ fn count(turn: u64) {
 }
 
 fn fork(child: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: this program has a single thread, so the child may go on freely.
+    // SAFETY: this program has a single thread, so the child may do anything.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {

@@ -1,8 +1,8 @@
-//! The control page: a word for each engine by which an operator takes it out
-//! of service while the program runs.
+//! The control page: a word for each engine, with which an operator takes it out of service while
+//! the program runs.
 //!
-//! It lies beside the counter page, but everybody who may open it may write it.
-//! So the program believes nothing of it but one bit for each engine: 0, or not.
+//! It accompanies the counter page, but everyone who may open it may write it. So the program
+//! trusts only one bit of it per engine: zero or not.
 
 use crate::layout::ENGINE_CAPACITY;
 use crate::memory::{Mapped, map_new};
@@ -21,10 +21,10 @@ pub const CONTROL_SIZE: usize = 4096;
 pub(crate) struct ControlPage {
     pub(crate) magic: AtomicU64,
     pub(crate) version: AtomicU32,
-    /// How many of the words are looked at.
+    /// How many of the words are read.
     pub(crate) engine_count: AtomicU32,
     reserved: [AtomicU64; 6],
-    /// By [`Engine::index`]; anything but 0: disabled by hand.
+    /// By [`Engine::index`]; non-zero if disabled by the operator.
     pub(crate) disabled: [AtomicU64; ENGINE_CAPACITY],
     rest: [AtomicU64; 488],
 }
@@ -37,7 +37,7 @@ pub fn is_disabled(engine: Engine) -> bool {
     page.is_some_and(|page| page.disabled[engine.index()].load(Relaxed) != 0)
 }
 
-/// Makes the page, if shared memory is to be had: where it is not, nobody can disable anything.
+/// Creates the page, if shared memory is available; otherwise engines cannot be disabled.
 pub(crate) fn map() -> Option<Mapped<ControlPage>> {
     let mapped = map_new::<ControlPage>()?;
     mapped.page.version.store(CONTROL_VERSION, Relaxed);
@@ -46,7 +46,7 @@ pub(crate) fn map() -> Option<Mapped<ControlPage>> {
     Some(mapped)
 }
 
-/// From now on this page is asked.
+/// Makes this page the one that is read from now on.
 pub(crate) fn publish(page: &'static ControlPage) {
     CONTROL.store(std::ptr::from_ref(page).cast_mut(), Release);
 }

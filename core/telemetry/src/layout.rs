@@ -1,8 +1,7 @@
 //! Version 1 of the page, shared by writer and reader.
 //!
-//! Every field is an atomic integer, so that the page can be mapped by many
-//! processes without a data race, and all-zero bytes are a valid empty page.
-//! Arrays have spare room: a new name needs no new version.
+//! Every field is an atomic integer, so the page can be mapped by many processes without a data race, and all-zero
+//! bytes are a valid empty page. Arrays have spare room: a new name needs no new version.
 
 use std::mem::{offset_of, size_of};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -22,8 +21,7 @@ pub const REASON_CAPACITY: usize = 32;
 pub const EVENT_CAPACITY: usize = 64;
 pub const ENGINE_CAPACITY: usize = 16;
 
-/// A slot fills a memory page: unused slots cost no memory, and two writers
-/// never share a cache line.
+/// A slot fills a memory page: unused slots cost no memory, and two writers never share a cache line.
 pub const SLOT_SIZE: usize = 4096;
 pub const SLOT_COUNT: usize = 256;
 pub const HEADER_SIZE: usize = 4096;
@@ -50,14 +48,14 @@ pub(crate) struct Header {
     pub(crate) algorithm_count: AtomicU32,
     pub(crate) reason_count: AtomicU32,
     pub(crate) event_count: AtomicU32,
-    /// 0: a writer that had no engine table.
+    /// 0 if the writer had no engine table.
     pub(crate) engine_count: AtomicU32,
     pub(crate) program: Text<8>,
     pub(crate) accelerator: Text<4>,
     pub(crate) note: Text<16>,
     pub(crate) break_even: [BreakEvenCell; ALGORITHM_CAPACITY],
     pub(crate) engines: [EngineCell; ENGINE_CAPACITY],
-    /// Inode of the control page that belongs to this page; 0: there is none.
+    /// Inode of the control page that belongs to this page; 0 if there is none.
     pub(crate) control: AtomicU64,
 }
 
@@ -68,24 +66,24 @@ pub(crate) struct BreakEvenCell {
     pub(crate) batch_ns: AtomicU64,
 }
 
-/// What an engine is; how it fares is in the slots.
+/// The description of an engine; its condition is in the slots.
 #[repr(C)]
 pub(crate) struct EngineCell {
     pub(crate) name: Text<4>,
     /// Empty for software.
     pub(crate) device: Text<4>,
     pub(crate) class: AtomicU32,
-    /// Not 0: the process has this engine.
+    /// Non-zero if the process has this engine.
     pub(crate) present: AtomicU32,
     pub(crate) timeout_ns: AtomicU64,
     pub(crate) reserved: [AtomicU64; 14],
 }
 
-/// Counters of one writer: a thread of one of the processes that share the
-/// page. All adds are atomic, so sharing a slot loses no count.
+/// The counters of one writer: a thread of one of the processes that share the page. All additions are atomic, so
+/// sharing a slot loses no counts.
 #[repr(C, align(4096))]
 pub struct Slot {
-    /// `pid << 32 | tid` of the writer; 0 is free.
+    /// `pid << 32 | tid` of the writer; 0 if free.
     pub(crate) owner: AtomicU64,
     /// How many writers have had this slot.
     pub(crate) owners: AtomicU64,
@@ -123,13 +121,13 @@ pub(crate) struct EngineCells {
     pub(crate) opened: AtomicU64,
     /// Byte 0 is the index of a [`crate::BreakerState`], byte 1 the number of the last [`crate::Fault`].
     pub(crate) state: AtomicU64,
-    /// `CLOCK_BOOTTIME` of the last change; 0: this writer has not looked at the engine yet.
+    /// `CLOCK_BOOTTIME` of the last change; 0 if this writer has not used the engine yet.
     pub(crate) since_ns: AtomicU64,
     pub(crate) probe_ns: AtomicU64,
 }
 
-/// UTF-8 padded with zeros, in words so that it can be rewritten under a
-/// reader: the worst a race can do is mix two texts.
+/// UTF-8 padded with zeros, in words so that it can be rewritten under a reader: the worst a race can do is mix two
+/// texts.
 #[repr(C)]
 pub(crate) struct Text<const WORDS: usize>([AtomicU64; WORDS]);
 
@@ -268,7 +266,7 @@ impl EngineCells {
     }
 }
 
-// The offsets that docs/telemetry.md promises to readers in other languages.
+// The offsets that docs/telemetry.md guarantees to readers in other languages.
 const _: () = {
     assert!(size_of::<Page>() == PAGE_SIZE);
     assert!(size_of::<Header>() == HEADER_SIZE);

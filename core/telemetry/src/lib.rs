@@ -1,17 +1,17 @@
 //! Counters of an accelerated process tree, on one shared page.
 //!
-//! The preload library is the writer: it says who it is with [`init`], in the
-//! constructor, and makes the page with [`start`], at the first thing worth
-//! counting; from then on [`slot`] hands every thread its own [`Slot`] to count
-//! in. Nothing there allocates, locks, logs or panics.
-//! `hasten top` is the reader: [`discover`] finds the pages of this host and
-//! [`Snapshot`] is a checked, owned copy of one.
+//! The preload library is the writer: it identifies itself with [`init`], in
+//! the constructor, and creates the page with [`start`], at the first thing
+//! worth counting; from then on [`slot`] gives every thread its own [`Slot`] to
+//! count in. Nothing there allocates, locks, logs or panics. `hasten top` is
+//! the reader: [`discover`] finds the pages of this host and [`Snapshot`] is a
+//! validated, owned copy of one.
 //!
-//! The page holds counts, names and times only; no secret ever enters it.
+//! The page holds only counts, names and times; no secret ever enters it.
 //! `docs/telemetry.md` gives the layout byte by byte.
 //!
-//! A second page beside it goes the other way: [`is_disabled`] is what an
-//! operator asked of an engine through [`Control`].
+//! A second page next to it works in the other direction: [`is_disabled`] reads
+//! what an operator has set for an engine through [`Control`].
 
 mod control;
 mod layout;

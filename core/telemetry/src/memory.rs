@@ -1,7 +1,7 @@
 //! The memory behind a page: a sealed memfd, mapped shared.
 //!
-//! A page may be made while another preloaded library holds its locks, which its wrappers of the C library take again: it
-//! forks, say. So the kernel is asked directly.
+//! A page may be created while another preloaded library holds locks that its wrappers of the C library would take
+//! again, for example while it forks. So the kernel is called directly.
 
 use crate::control::{CONTROL_NAME, ControlPage};
 use crate::layout::{PAGE_NAME, Page};
@@ -14,28 +14,27 @@ use std::ffi::{CStr, c_int};
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 
-/// Servers count on small descriptors; ours stay out of their way. No higher, because the kernel's table grows with the
-/// highest.
+/// Servers rely on small descriptors; ours stay out of their way. They are no higher, because the kernel's table grows
+/// with the highest.
 const LOWEST_FD: c_int = 512;
 
-/// Where to look from when the limit does not allow that: just below it, for what four descriptors need first (two
-/// libraries, two pages), then further down, but not among the first without need.
+/// Where to look if the limit does not allow that: just below it, with room for four descriptors (two libraries, two
+/// pages), then further down, but among the lowest only if necessary.
 const BELOW_LIMIT: [c_int; 3] = [4, 16, 64];
 const LOWEST_FD_OF_FEW: c_int = 64;
 
-/// Neither shrunk (a reader that maps it must not get SIGBUS), grown, nor
-/// unsealed.
+/// The file cannot be shrunk (a reader that maps it must not get SIGBUS), grown, or unsealed.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// What may be mapped shared.
+/// Types that may be mapped shared.
 ///
 /// # Safety
 ///
-/// All-zero bytes are a valid value, and it consists of atomics alone, without padding: other processes write it, too.
+/// All-zero bytes are a valid value, and it consists only of atomics, without padding: other processes write it, too.
 pub(crate) unsafe trait Shared: Sized + 'static {
     /// Name of the memfd.
     const NAME: &'static CStr;
-    /// Whether those who open the file may write it.
+    /// Whether processes that open the file may write it.
     const WRITABLE: bool;
 }
 
@@ -51,7 +50,7 @@ unsafe impl Shared for ControlPage {
     const WRITABLE: bool = true;
 }
 
-/// A fresh page, the inode of its file, and a descriptor of it.
+/// A new page, the inode of its file, and a descriptor for it.
 pub(crate) struct Mapped<T: 'static> {
     pub(crate) page: &'static T,
     pub(crate) inode: u64,
@@ -66,7 +65,7 @@ impl File {
         Self(ManuallyDrop::new(fd))
     }
 
-    /// By the kernel: the standard library would ask the C library.
+    /// Closes through the kernel, because the standard library would call the C library.
     fn close(self) {
         let fd = ManuallyDrop::into_inner(self.0).into_raw_fd();
         // SAFETY: it was ours, and is not used afterwards.
@@ -78,9 +77,8 @@ impl File {
     }
 }
 
-/// Maps a new shared page, or `None` where the kernel, a limit or a sandbox
-/// does not allow it. The descriptor stays open: it is how a reader without
-/// root finds the page, in `/proc/PID/fd`.
+/// Maps a new shared page; `None` if the kernel, a limit or a sandbox does not allow it. The descriptor stays open:
+/// through it a reader without root finds the page, in `/proc/PID/fd`.
 pub(crate) fn map_new<T: Shared>() -> Option<Mapped<T>> {
     let fd = move_up(create_memfd(T::NAME)?);
     let Some(page) = map(&fd) else {
@@ -92,19 +90,19 @@ pub(crate) fn map_new<T: Shared>() -> Option<Mapped<T>> {
 }
 
 impl<T> Mapped<T> {
-    /// Takes back a page that nobody was given.
+    /// Removes a page that was never handed out.
     pub(crate) fn discard(self) {
         self.fd.close();
-        // SAFETY: the mapping that `map` made, which nobody else refers to: the page is given up with this value.
+        // SAFETY: the mapping that `map` made, which has no other references: the page is given up with this value.
         let _ = unsafe { munmap(std::ptr::from_ref(self.page).cast_mut().cast(), size_of::<T>()) };
     }
 }
 
-/// How large the mark of [`map_mark`] is: as nobody else's memory of this kind.
+/// The size of the mark of [`map_mark`], which no other memory of this kind has.
 pub(crate) const MARK_SIZE: usize = 17 * 4096;
 
-/// Shows readers that there could be no page, by a mapping in `/proc/PID/maps`: of shared memory that nobody can use. It
-/// takes neither a descriptor nor memory, so it is to be had where a page is not, unless address space is what is short.
+/// Shows readers that the page could not be created, by a mapping in `/proc/PID/maps` of inaccessible shared memory. It
+/// takes neither a descriptor nor memory, so it is available where a page is not, unless address space itself is short.
 pub(crate) fn map_mark() {
     let kind = MapFlags::SHARED | MapFlags::NORESERVE;
     // SAFETY: at an address the kernel chooses, so nothing of ours is replaced.
@@ -113,15 +111,13 @@ pub(crate) fn map_mark() {
 
 fn create_memfd(name: &'static CStr) -> Option<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Hosts with vm.memfd_noexec=2 insist on the flag; kernels before 6.3 do
-    // not know it.
+    // Hosts with vm.memfd_noexec=2 require the flag; kernels before 6.3 do not know it.
     let fd =
         [flags | MemfdFlags::NOEXEC_SEAL, flags].into_iter().find_map(|flags| memfd_create(name, flags).ok());
     fd.map(File::new)
 }
 
-/// The same file at a high number, or where it was if the limit on open files
-/// forbids that.
+/// The same file at a high number, or at its old number if the limit on open files forbids that.
 fn move_up(fd: File) -> File {
     let limit = soft_limit();
     let below = || BELOW_LIMIT.into_iter().map(|distance| limit.saturating_sub(distance));
@@ -135,7 +131,7 @@ fn move_up(fd: File) -> File {
     File::new(high)
 }
 
-/// One more than the highest descriptor that this process may have.
+/// One more than the highest descriptor this process may have.
 fn soft_limit() -> c_int {
     let limit = getrlimit(Resource::Nofile).current;
     limit.and_then(|limit| c_int::try_from(limit).ok()).unwrap_or(c_int::MAX)
@@ -149,28 +145,27 @@ fn map<T: Shared>(fd: &File) -> Option<&'static T> {
     // SAFETY: `fd` is our memfd. The mapping is fresh memory at an address the
     // kernel chooses, so nothing of ours is replaced.
     let address = unsafe { mmap(null_mut(), size, access, MapFlags::SHARED, &*fd.0, 0) }.ok()?;
-    // SAFETY: the mapping has the size of T, is aligned to a memory page,
-    // zero-filled (valid, says `Shared`) and never unmapped; other processes
-    // that map it are only ever given atomics as well.
+    // SAFETY: the mapping has the size of T, is aligned to a memory page, zero-filled (valid, says `Shared`) and never
+    // unmapped; other processes that map it only get atomics as well.
     Some(unsafe { &*address.cast::<T>() })
 }
 
-/// Best effort: without seals the page still counts, and our reader copies it
-/// with `pread`, which a truncated file cannot hurt.
+/// Best effort: without seals the page still counts, and our reader copies it with `pread`, which a truncated file
+/// cannot hurt.
 fn seal(fd: &File, writable: bool) {
-    // FUTURE_WRITE leaves our mapping (and those inherited through fork)
-    // writable and makes the page read-only for everybody who opens it.
+    // FUTURE_WRITE leaves our mapping (and those inherited through fork) writable and makes the page read-only for
+    // everyone who opens it.
     let future = if writable { SealFlags::empty() } else { SealFlags::FUTURE_WRITE };
     let _ = fcntl_add_seals(&*fd.0, SEALS | future).or_else(|_| fcntl_add_seals(&*fd.0, SEALS));
 }
 
-/// The number by which others find the file; 0 where the kernel does not tell.
+/// The number by which others find the file; 0 if the kernel does not give one.
 fn inode(fd: &File) -> u64 {
     fstat(&*fd.0).map_or(0, |status| status.st_ino)
 }
 
-/// Whether a descriptor is a socket that waits for connections; the error tells what it is else.
+/// Whether a descriptor is a listening socket; the error says what else it is.
 pub(crate) fn is_listening(fd: c_int) -> rustix::io::Result<bool> {
-    // SAFETY: not -1, as the caller counts from zero. Whether it is open is what the kernel is asked.
+    // SAFETY: not -1, as the caller counts from zero. The kernel itself determines whether it is open.
     rustix::net::sockopt::socket_acceptconn(unsafe { BorrowedFd::borrow_raw(fd) })
 }

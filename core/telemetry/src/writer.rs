@@ -18,9 +18,9 @@ use std::sync::atomic::{
     Ordering::Release,
 };
 
-/// Says who counts here. For the constructor of a preload library; later calls
-/// change nothing. There is no page yet: what is counted or described before
-/// [`start`] stays in this process, and only the description goes onto the page.
+/// Identifies this writer. For the constructor of a preload library; later calls change nothing. There is no page yet:
+/// anything counted or described before [`start`] stays in this process, and only the description is copied to the
+/// page.
 pub fn init(accelerator: &str) {
     let pid = process();
     if PROCESS.compare_exchange(0, pid, Relaxed, Relaxed).is_ok() {
@@ -30,11 +30,9 @@ pub fn init(accelerator: &str) {
     }
 }
 
-/// Makes this process's page, unless it has one: to be called before the first
-/// thing worth counting, as often as one likes. Programs that never come to it
-/// have neither the memory nor the descriptors. Where no shared memory is to be
-/// had, counting goes on in private, so that callers never have to care; readers
-/// can tell.
+/// Creates this process's page, unless it has one. Call it before the first thing worth counting, as often as
+/// convenient. Programs that never get there have neither the memory nor the descriptors. If shared memory is not
+/// available, counting continues in private, so that callers need not care; readers can see this.
 #[inline]
 pub fn start() {
     if PAGE.load(Relaxed).is_null() {
@@ -42,14 +40,14 @@ pub fn start() {
     }
 }
 
-/// Makes no page any more, and no system call: the program is about to forbid some of them. A page that is there is
-/// counted on as before.
+/// Stops creating pages and making system calls: the program is about to forbid some of them. An existing page is still
+/// counted on.
 pub fn seal() {
     let _ = PAGE.compare_exchange(null_mut(), from_ref(&PRIVATE).cast_mut(), AcqRel, Relaxed);
     SEALED.store(true, Relaxed);
 }
 
-/// The page of this process; one that nobody sees, before [`start`].
+/// The page of this process; before [`start`] a private one.
 pub fn page() -> &'static Page {
     published().unwrap_or(&PRIVATE)
 }
@@ -60,22 +58,22 @@ pub fn slot() -> &'static Slot {
     SLOT.get().unwrap_or_else(claim)
 }
 
-/// Gives the child of a fork a slot of its own: a child that went on in its
-/// parent's would be counted as its parent. For children that the C library
-/// does not know of; after its `fork` this has been done already.
+/// Gives the child of a fork a slot of its own: a child that continued in its parent's slot would be counted as its
+/// parent. For children that the C library does not know about; after its `fork` this has already been done.
 pub fn after_fork_child() {
     SLOT.set(None);
     PROCESS.store(process(), Relaxed);
 }
 
-/// Null before [`start`]; then for good the shared page, or [`PRIVATE`] where there can be none.
+/// Null before [`start`]; then permanently the shared page, or [`PRIVATE`] if there can be none.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(null_mut());
 static PRIVATE: Page = Page::new();
 static SEALED: AtomicBool = AtomicBool::new(false);
-/// The process that may make a page; 0: none before [`init`].
+/// The process that may create a page; 0 before [`init`].
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Before [`start`] threads count in so many private slots: enough that they do not meet, and no more memory than that.
+/// The number of private slots in which threads count before [`start`]: enough that they rarely meet, at little cost in
+/// memory.
 const SPARE: usize = 16;
 
 thread_local! {
@@ -91,10 +89,10 @@ fn published() -> Option<&'static Page> {
 
 #[cold]
 fn claim() -> &'static Slot {
-    // Not remembered before there is a page: other threads could not be told of it.
+    // Not stored before there is a page, because other threads could not be made to switch to it.
     let Some(page) = published() else { return spare() };
     if SEALED.load(Relaxed) {
-        // Which thread this is would be a system call.
+        // Finding out which thread this is would take a system call.
         return &page.slots[SLOT_COUNT - 1];
     }
     let slot = page.claim(current_writer(), writer_is_gone);
@@ -102,18 +100,18 @@ fn claim() -> &'static Slot {
     slot
 }
 
-/// One of the private slots, by where the thread has its variables.
+/// One of the private slots, chosen by the address of the thread's variables.
 fn spare() -> &'static Slot {
     let place = SLOT.with(|slot| from_ref(slot) as u64);
     &PRIVATE.slots[(place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SPARE]
 }
 
-/// Takes no lock, so that neither a fork nor a signal in the middle of it does
-/// harm: of several threads that begin at once, the first to be ready wins.
+/// Takes no lock, so neither a fork nor a signal in the middle of it does harm: if several threads start at once, the
+/// first to be ready wins.
 #[cold]
 fn begin() {
     if PROCESS.load(Relaxed) != process() {
-        // A child of vfork: the memory is its parent's, and its descriptors end with it.
+        // A child of vfork: the memory belongs to its parent, and its descriptors disappear with it.
         return;
     }
     let Some(mapped) = map_new::<Page>() else {
@@ -133,9 +131,8 @@ fn begin() {
     }
 }
 
-/// A server that forks its workers has one page with them, although it never
-/// works itself: readers find the whole of it, and what an operator has
-/// disabled holds for workers to come.
+/// A server that forks its workers has one page with them, although it never works itself: readers find the whole
+/// server, and an engine disabled by the operator is disabled for later workers as well.
 extern "C" fn before_fork() {
     if PAGE.load(Relaxed).is_null() && errno_neutral(is_listening) {
         errno_neutral(begin);
@@ -146,8 +143,8 @@ extern "C" fn in_child() {
     after_fork_child();
 }
 
-/// Whether one of the lowest descriptors waits for connections. They are given
-/// out from below, so a row of free ones is taken for the end.
+/// Whether one of the lowest descriptors is a listening socket. Descriptors are assigned from below, so a row of free
+/// ones is taken for the end.
 fn is_listening() -> bool {
     const ROW: u32 = 8;
     let mut free = 0;
@@ -165,8 +162,7 @@ fn is_listening() -> bool {
 }
 
 impl Page {
-    /// Publishes what it takes to make a batch of this algorithm pay, as
-    /// measured or configured; `lanes` above [`LANES`] means that none does.
+    /// Publishes when a batch of this algorithm pays, as measured or configured; `lanes` above [`LANES`] means never.
     pub fn set_break_even(&self, algorithm: Algorithm, lanes: usize, scalar_ns: u64, batch_ns: u64) {
         let cell = &self.header.break_even[algorithm.index()];
         cell.lanes.store(lanes as u64, Relaxed);
@@ -174,14 +170,13 @@ impl Page {
         cell.batch_ns.store(batch_ns, Relaxed);
     }
 
-    /// A short remark for people, such as the engine and the CPU features it
-    /// uses. Longer ones are cut at 127 bytes.
+    /// A short remark for people, such as the engine and the CPU features it uses. It is cut off at 127 bytes.
     pub fn set_note(&self, note: &str) {
         self.header.note.store(note.as_bytes());
     }
 
-    /// Says that this process has an engine, what it is made of, and how long it may take; no time: as long as it
-    /// likes. `device` is empty for software.
+    /// Declares that this process has an engine, with its kind and time limit; a limit of 0 means none. `device` is
+    /// empty for software.
     pub fn register(&self, engine: Engine, class: EngineClass, device: &str, timeout_ns: u64) {
         let cell = &self.header.engines[engine.index()];
         cell.name.store(engine.as_str().as_bytes());
@@ -217,18 +212,17 @@ impl Page {
         header.magic.store(MAGIC, Release);
     }
 
-    /// The writer's own slot, else the first that is free or whose writer is
-    /// gone, else the last, shared.
+    /// The writer's own slot, else the first that is free or whose writer is gone, else the last, shared.
     fn claim(&self, writer: u64, is_gone: fn(u64) -> bool) -> &Slot {
         self.slots.iter().find(|slot| slot.try_claim(writer, is_gone)).unwrap_or(&self.slots[SLOT_COUNT - 1])
     }
 }
 
-/// What an engine did, to be added to its counters.
+/// An engine's work, to be added to its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineWork {
     pub ok: u64,
-    /// Results that were wrong or did not come; each was done again by another.
+    /// Results that were wrong or missing; each was redone elsewhere.
     pub failed: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
@@ -238,9 +232,8 @@ pub struct EngineWork {
 }
 
 impl Slot {
-    /// A batch that carried `lanes` operations and took `batch_ns`; lanes that
-    /// failed are reported to [`Slot::failed`] as well. `saved_ns` estimates
-    /// what the same operations would have cost above that, one by one.
+    /// Counts a batch of `lanes` operations that took `batch_ns`; lanes that failed are also reported to
+    /// [`Slot::failed`]. `saved_ns` estimates how much more the same operations would have cost one by one.
     pub fn batched(&self, algorithm: Algorithm, lanes: usize, batch_ns: u64, saved_ns: u64) {
         let lanes = lanes.clamp(1, LANES);
         let cells = &self.algorithms[algorithm.index()];
@@ -251,23 +244,23 @@ impl Slot {
         add(&cells.saved_ns, saved_ns);
     }
 
-    /// Time that operations have saved without a batch of ours, as those of a device.
+    /// Counts time saved by operations without a batch of ours, such as those of a device.
     pub fn saved(&self, algorithm: Algorithm, saved_ns: u64) {
         add(&self.algorithms[algorithm.index()].saved_ns, saved_ns);
     }
 
-    /// Queued operations for which the original function ran; count the
-    /// reason, [`Reason::Alone`] or [`Reason::BelowBreakEven`], too.
+    /// Counts queued operations for which the original function ran; also count the reason, [`Reason::Alone`] or
+    /// [`Reason::BelowBreakEven`].
     pub fn scalar(&self, algorithm: Algorithm, n: u64) {
         add(&self.algorithms[algorithm.index()].scalar, n);
     }
 
-    /// Lanes of a batch whose result was refused and redone by the original.
+    /// Counts lanes of a batch whose result was rejected and redone by the original.
     pub fn failed(&self, algorithm: Algorithm, n: u64) {
         add(&self.algorithms[algorithm.index()].failed, n);
     }
 
-    /// An operation that took the original path.
+    /// Counts an operation that took the original path.
     pub fn bypass(&self, reason: Reason) {
         self.bypass_n(reason, 1);
     }
@@ -284,7 +277,7 @@ impl Slot {
         add(&self.events[event.index()], n);
     }
 
-    /// Operations of an engine, and how long it was busy with them; bytes where bytes are what it works on.
+    /// Counts operations of an engine, how long it was busy with them, and the bytes if it works on bytes.
     pub fn engine_ran(&self, engine: Engine, work: &EngineWork) {
         let cells = &self.engines[engine.index()];
         let add_some = |counter, n| {
@@ -300,13 +293,13 @@ impl Slot {
         add_some(&cells.opened, work.opened);
     }
 
-    /// Whether the engine is asked, as this writer sees it. Called with every operation: while nothing changes it only
-    /// reads. `probe_ns` is when an open breaker will try again, on `CLOCK_BOOTTIME`.
+    /// Reports whether the engine is in service, as this writer sees it. Called with every operation: as long as
+    /// nothing changes, it only reads. `probe_ns` is when an open breaker will try again, on `CLOCK_BOOTTIME`.
     #[inline]
     pub fn engine_state(&self, engine: Engine, state: BreakerState, fault: Option<Fault>, probe_ns: u64) {
         let cells = &self.engines[engine.index()];
         let word = state.index() as u64 | fault.map_or(0, |fault| u64::from(fault.number())) << 8;
-        // The last word is 0 only until the first report.
+        // The timestamp is 0 only until the first report.
         if cells.state.load(Relaxed) != word
             || cells.probe_ns.load(Relaxed) != probe_ns
             || cells.since_ns.load(Relaxed) == 0
@@ -325,8 +318,8 @@ impl Slot {
         }
     }
 
-    /// Says whether this process puts handshakes aside, and why not any more. Cheap enough for every handshake: saying
-    /// the same again changes nothing.
+    /// Reports whether this process suspends handshakes, and if no longer, why. Cheap enough for every handshake:
+    /// repeating a report changes nothing.
     pub fn suspension(&self, suspension: Suspension, doubt: Option<Doubt>) {
         let word = u64::from(suspension.number()) | doubt.map_or(0, |doubt| u64::from(doubt.number())) << 8;
         if self.suspension.load(Relaxed) != word {
@@ -345,7 +338,7 @@ impl Slot {
         }
         match self.owner.compare_exchange(owner, writer, Relaxed, Relaxed) {
             Ok(_) => {
-                // What the last writer thought of the engines and of itself went with it.
+                // The last writer's view of the engines and of itself ended with it.
                 self.engines.iter().for_each(|cells| cells.since_ns.store(0, Relaxed));
                 self.suspension.store(0, Relaxed);
                 add(&self.owners, 1);
@@ -357,15 +350,15 @@ impl Slot {
     }
 }
 
-/// Time since boot, or as good as none once the program may have taken its clocks away.
+/// Time since boot, or a placeholder once the program may have given up its clocks.
 fn moment() -> u64 {
     if SEALED.load(Relaxed) { 1 } else { boot_ns() }
 }
 
 #[inline]
 fn add(counter: &AtomicU64, n: u64) {
-    // Counters of different slots never share a cache line: this is an
-    // uncontended add unless more than SLOT_COUNT threads count.
+    // Counters of different slots never share a cache line: this is an uncontended add unless more than SLOT_COUNT
+    // threads count.
     counter.fetch_add(n, Relaxed);
 }
 
@@ -382,8 +375,8 @@ fn number(pid: Pid) -> u32 {
     pid.as_raw_nonzero().get().unsigned_abs()
 }
 
-/// True when the writer's thread no longer exists. Wrong answers (another PID
-/// namespace, a reused number) cost attribution, never counts.
+/// Whether the writer's thread no longer exists. Wrong answers (another PID namespace, a reused number) cost
+/// attribution, never counts.
 fn writer_is_gone(writer: u64) -> bool {
     let (pid, tid) = ((writer >> 32) as libc::pid_t, writer as libc::pid_t);
     errno_neutral(|| {
@@ -394,7 +387,7 @@ fn writer_is_gone(writer: u64) -> bool {
     })
 }
 
-/// Counting may happen between a server's failed call and its look at errno.
+/// Counting may happen between a server's failed call and its check of errno.
 fn errno_neutral<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: errno is thread-local, always readable and writable.
     unsafe {
@@ -406,7 +399,7 @@ fn errno_neutral<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Last component of the executable's path, or nothing where /proc is missing.
+/// Last component of the executable's path; empty if /proc is missing.
 fn program_name(path: &mut [u8]) -> &[u8] {
     let length = readlinkat_raw(CWD, c"/proc/self/exe", &mut *path).unwrap_or(0);
     let path = &path[..length];

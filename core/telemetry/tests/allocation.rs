@@ -27,7 +27,7 @@ unsafe impl GlobalAlloc for Counting {
 
     /// # Safety
     ///
-    /// As for [`GlobalAlloc::dealloc`]: `pointer` was allocated here with `layout`, and nobody uses it any more.
+    /// As for [`GlobalAlloc::dealloc`]: `pointer` was allocated here with `layout`, and nothing uses it any more.
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block came from `alloc` above.
         unsafe { System.dealloc(block, layout) }

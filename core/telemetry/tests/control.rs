@@ -6,7 +6,7 @@ use hasten_telemetry::{
 };
 use std::sync::{Mutex, MutexGuard};
 
-/// One test at a time: the pages of this process are those of all tests.
+/// One test at a time: the pages of this process are shared by all tests.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap();
@@ -20,7 +20,7 @@ fn this_page() -> PageHandle {
     pages_of(std::process::id()).expect("this process has a page").remove(0)
 }
 
-/// What a process does with every operation.
+/// What a process does at every operation.
 fn look(engine: Engine) -> bool {
     let disabled = is_disabled(engine);
     let state = if disabled { BreakerState::Disabled } else { BreakerState::Closed };
@@ -28,7 +28,7 @@ fn look(engine: Engine) -> bool {
     disabled
 }
 
-/// Forks a child that looks at ISA-L; what it saw.
+/// Forks a child that checks ISA-L; returns what it saw.
 fn seen_by_child() -> (u32, bool) {
     // SAFETY: the child only counts, which neither allocates nor locks, and ends.
     let pid = unsafe { libc::fork() };

@@ -1,4 +1,4 @@
-//! Finding pages of other processes, honest and hostile ones.
+//! Finds pages of other processes, honest and hostile ones.
 
 use hasten_telemetry::{Algorithm, PAGE_SIZE, PageError, PageHandle, ProcessError, discover, pages_of};
 use std::ffi::CStr;
@@ -104,7 +104,7 @@ impl Drop for Reaped {
     }
 }
 
-/// Maps a memfd with the page's name and these bytes, and looks at it.
+/// Maps a memfd with the page's name and these bytes, and inspects it.
 fn read_forged(name: &CStr, bytes: &[u8]) -> Option<Result<(), PageError>> {
     use std::os::fd::{AsRawFd, FromRawFd};
     use std::os::unix::fs::{FileExt, MetadataExt};

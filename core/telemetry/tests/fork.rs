@@ -1,6 +1,6 @@
-//! The page across threads, forks and the death of workers. Every test forks
-//! or counts on the one page of this process, so they share it and look only
-//! at what they did themselves.
+//! The page across threads, forks and the death of workers. Every test forks or
+//! counts on the one page of this process, so they share it and each checks
+//! only its own counts.
 
 use hasten_telemetry::{
     Algorithm, Doubt, Event, Reason, Snapshot, Suspension, after_fork_child, init, pages_of, slot, start,
@@ -31,7 +31,7 @@ fn snapshot() -> Snapshot {
     pages[0].read().expect("a page of this version")
 }
 
-/// One test at a time, so that who takes which slot is known.
+/// One test at a time, so that each slot's owner is known.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap();
@@ -109,7 +109,8 @@ fn threads_count_in_slots_of_their_own_and_lose_nothing() {
                 slot().event(Event::PoolHit);
             }
             barrier.wait();
-            // Alive until both were seen, so that neither takes over the other.
+            // Alive until both were seen, so that neither takes over the
+            // other's slot.
             barrier.wait();
         };
         scope.spawn(count);

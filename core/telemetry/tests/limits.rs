@@ -1,12 +1,13 @@
-//! Where the page cannot be made as it should be, the server must not notice; and before there is one, nobody.
+//! If the page cannot be created as it should be, the server must not notice; before there is one, nothing must.
 
 use hasten_telemetry::{Engine, EngineClass, Event, ProcessError, Scan, init, page, pages_of, slot, start};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 
-/// Forks, and reports what `child` says. This process itself never calls `init`, so each child starts without a page.
+/// Forks, and returns what `child` reports. This process itself never calls `init`, so each child starts without a
+/// page.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child uses memory and files only, which the C library keeps usable after a fork.
+    // SAFETY: the child uses only memory and files, which the C library keeps usable after a fork.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -20,7 +21,7 @@ fn in_child(child: impl FnOnce() -> bool) -> bool {
     status == 0
 }
 
-/// The same in a child that counted under a limit of open files.
+/// The same in a child that counted under a limit on open files.
 fn in_limited_child(open_files: libc::rlim_t, child: impl FnOnce() -> bool) -> bool {
     in_child(|| {
         let before = limit_open_files(open_files);
@@ -32,7 +33,7 @@ fn in_limited_child(open_files: libc::rlim_t, child: impl FnOnce() -> bool) -> b
     })
 }
 
-/// Sets the soft limit and answers what it was.
+/// Sets the soft limit and returns the previous one.
 fn limit_open_files(soft: libc::rlim_t) -> libc::rlim_t {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the answer and a valid request.
@@ -44,7 +45,7 @@ fn limit_open_files(soft: libc::rlim_t) -> libc::rlim_t {
     }
 }
 
-/// Where the descriptors of our pages are.
+/// The descriptors of our pages.
 fn descriptors() -> Vec<u32> {
     let ours = |fd: &u32| {
         let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
@@ -111,7 +112,7 @@ fn what_was_said_before_the_start_is_on_the_page() {
     }));
 }
 
-/// Many begin at once: there is one page, and no count is lost.
+/// Many threads start at once: there is one page, and no count is lost.
 #[test]
 fn threads_that_start_together_share_one_page() {
     assert!(in_child(|| {
@@ -148,7 +149,7 @@ fn workers_of_a_process_that_listens_share_its_page() {
     }));
 }
 
-/// A file that is named as a library of ours, for one test.
+/// A file named like a library of ours, for one test.
 struct Library(std::path::PathBuf);
 
 impl Library {
@@ -159,7 +160,7 @@ impl Library {
         Self(directory)
     }
 
-    /// Makes this process one that has loaded it.
+    /// Makes this process look as if it had loaded the library.
     fn load(&self) {
         let file = std::fs::File::open(self.0.join("libhasten_none.so")).unwrap();
         // SAFETY: a fresh mapping that nothing refers to and that ends with the process.
@@ -180,7 +181,7 @@ fn stands_by() -> bool {
     matches!(pages_of(std::process::id()), Err(ProcessError::StandBy { .. }))
 }
 
-/// With and without a page that could not be made: the process is the same, but for what it could not do.
+/// With and without a failure to create a page: the process behaves the same, apart from what it could not do.
 #[test]
 fn a_process_that_has_nothing_to_count_is_told_from_one_that_could_make_no_page() {
     let library = Library::of("failed");
@@ -194,12 +195,12 @@ fn a_process_that_has_nothing_to_count_is_told_from_one_that_could_make_no_page(
         slot().event(Event::PoolHit);
         limit_open_files(before);
         let failed = || matches!(pages_of(std::process::id()), Err(ProcessError::NoPage { .. })) && listed();
-        // What it forks counts where it does.
+        // Its forked child counts where it does.
         stood_by && failed() && in_child(failed)
     }));
 }
 
-/// As a master that executes itself again after it has forked its workers: the library is there, and nothing was done.
+/// Like a master that executes itself again after forking its workers: the library is there, and nothing was done.
 #[test]
 fn a_master_without_a_page_is_found_by_those_of_its_workers() {
     let library = Library::of("master");
@@ -217,7 +218,7 @@ fn a_master_without_a_page_is_found_by_those_of_its_workers() {
     }));
 }
 
-/// A child of vfork has its parent's memory: a page made there would be the parent's, with descriptors that are not.
+/// A child of vfork has its parent's memory: a page created there would be the parent's, but its descriptors would not.
 #[test]
 fn a_child_that_shares_its_parents_memory_starts_nothing() {
     extern "C" fn child(_: *mut libc::c_void) -> libc::c_int {
@@ -241,12 +242,12 @@ fn a_child_that_shares_its_parents_memory_starts_nothing() {
     }));
 }
 
-/// As daemons do that close everything they have not opened themselves.
+/// Like daemons that close every descriptor they have not opened themselves.
 #[test]
 fn a_process_that_closes_all_descriptors_goes_on_counting() {
     assert!(in_limited_child(1024, || {
         descriptors().into_iter().for_each(|fd| {
-            // SAFETY: a descriptor of this library, which does not use it any more.
+            // SAFETY: a descriptor of this library, which no longer uses it.
             unsafe { libc::close(fd as i32) };
         });
         slot().event(Event::PoolHit);

@@ -1,4 +1,4 @@
-//! An engine over all processes of a page: what they say together.
+//! An engine across all processes of a page: their combined reports.
 
 use super::{EngineCounters, EngineInfo, EngineReport, Snapshot};
 use crate::{BreakerState, Engine, EngineClass, Fault};
@@ -11,18 +11,18 @@ pub struct EngineCondition {
     pub class: EngineClass,
     /// Empty for software.
     pub device: String,
-    /// What speaks for all processes; `None` where none has used the engine so far.
+    /// The report that speaks for all processes; `None` if none has used the engine so far.
     pub report: Option<EngineReport>,
-    /// How many processes are in that state, of how many that have used the engine.
+    /// How many processes are in that state, out of those that have used the engine.
     pub processes: (usize, usize),
-    /// What it did since the start.
+    /// Its counters since the start.
     pub total: EngineCounters,
-    /// Time since boot at which this was so.
+    /// Time since boot at which this was the state.
     pub now: Duration,
 }
 
 impl EngineCondition {
-    /// Of all engines of a page, by the words of the processes that are alive.
+    /// The conditions of all engines of a page, from the reports of live processes.
     pub fn all(snapshot: &Snapshot, is_alive: impl Fn(u32) -> bool, now: Duration) -> Vec<Self> {
         let condition = |info: &EngineInfo| {
             let reports: Vec<_> = snapshot.reports(info.engine, &is_alive).into_values().collect();
@@ -42,7 +42,7 @@ impl EngineCondition {
         snapshot.engines.iter().map(condition).collect()
     }
 
-    /// The name, and the device where there is one.
+    /// The name, and the device if there is one.
     pub fn title(&self) -> String {
         match self.device.as_str() {
             "" => self.engine.to_string(),
@@ -54,17 +54,17 @@ impl EngineCondition {
         self.report.map(|report| report.state)
     }
 
-    /// What its breaker opened for the last time.
+    /// What its breaker last opened for.
     pub fn fault(&self) -> Option<Fault> {
         self.report.and_then(|report| report.fault)
     }
 
-    /// How long it has been so.
+    /// How long this has been the state.
     pub fn age(&self) -> Option<Duration> {
         self.report.map(|report| self.now.saturating_sub(report.since))
     }
 
-    /// When an open breaker tries the engine again.
+    /// The time until an open breaker tries the engine again.
     pub fn retry(&self) -> Option<Duration> {
         let open = self.report.filter(|report| report.state == BreakerState::Open);
         open.and_then(|report| report.probe).map(|probe| probe.saturating_sub(self.now))

@@ -10,7 +10,7 @@ use std::mem::{offset_of, size_of};
 use std::os::unix::fs::FileExt;
 use std::{fmt, io};
 
-/// The control page that belongs to a counter page, checked and open for writing.
+/// The control page that belongs to a counter page, validated and open for writing.
 #[derive(Debug)]
 pub struct Control {
     file: File,
@@ -20,15 +20,15 @@ pub struct Control {
 /// Why a program's engines cannot be controlled.
 #[derive(Debug)]
 pub enum ControlError {
-    /// The program's hasten had no control page.
+    /// The program's version of hasten had no control page.
     Older {
         program: String,
     },
-    /// The program could not make one.
+    /// The program failed to create one.
     NoPage {
         program: String,
     },
-    /// The kernel does not let this user open it.
+    /// The kernel does not allow this user to open it.
     Denied {
         pid: u32,
     },
@@ -40,13 +40,13 @@ pub enum ControlError {
     WrongVersion {
         found: u32,
     },
-    /// What is there is no control page.
+    /// The file is not a control page.
     NotAPage,
     Io(io::Error),
 }
 
 impl PageHandle {
-    /// Where the engines of this page are taken out of service. `snapshot` is one of this page.
+    /// The control page of this page's engines. `snapshot` is one of this page.
     pub fn control(&self, snapshot: &Snapshot) -> Result<Control, ControlError> {
         let program = || self.program.clone();
         let Some(inode) = snapshot.control else {
@@ -81,8 +81,8 @@ impl Control {
         Ok(Self { file, engines: check(&page)? })
     }
 
-    /// Takes an engine out of service in every process of the program, or puts it back. They see it with their next
-    /// operation, those included that are forked from now on.
+    /// Takes an engine out of service in every process of the program, or puts it back. Processes see it at their next
+    /// operation, including those forked later.
     pub fn set_disabled(&self, engine: Engine, disabled: bool) -> io::Result<()> {
         if engine.index() >= self.engines {
             return Err(io::ErrorKind::Unsupported.into());
@@ -91,7 +91,7 @@ impl Control {
         self.file.write_all_at(&u64::from(disabled).to_le_bytes(), offset as u64)
     }
 
-    /// What the page asks for at this moment.
+    /// The page's current setting.
     pub fn is_disabled(&self, engine: Engine) -> io::Result<bool> {
         let offset = offset_of!(ControlPage, disabled) + engine.index() * size_of::<u64>();
         let mut word = [0; size_of::<u64>()];
@@ -100,7 +100,7 @@ impl Control {
     }
 }
 
-/// How many engines it is for. Anybody may have written anything on it.
+/// How many engines the page covers. Its contents are not to be trusted.
 fn check(page: &[u8; CONTROL_SIZE]) -> Result<usize, ControlError> {
     let number = |offset: usize| page[offset..].first_chunk().copied().map_or(0, u32::from_le_bytes);
     if page[..size_of::<u64>()] != MAGIC_CONTROL.to_le_bytes() {
@@ -113,7 +113,7 @@ fn check(page: &[u8; CONTROL_SIZE]) -> Result<usize, ControlError> {
 }
 
 impl ControlError {
-    /// What to do about it.
+    /// How to fix it.
     pub fn fix(&self) -> String {
         match self {
             Self::Older { program } => {

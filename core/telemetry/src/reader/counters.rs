@@ -1,10 +1,10 @@
-//! Owned counters: sums and differences of what slots hold.
+//! Owned counters: sums and differences of slots.
 
 use crate::{Algorithm, Engine, Event, LANES, Reason};
 use std::ops::{AddAssign, Index, IndexMut};
 
-/// Everything one writer, or several together, counted. Indexed by
-/// [`Algorithm`], [`Reason`], [`Event`] and [`Engine`].
+/// The counts of one writer, or of several together. Indexed by [`Algorithm`], [`Reason`],
+/// [`Event`] and [`Engine`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
     algorithms: [AlgorithmCounters; Algorithm::COUNT],
@@ -17,11 +17,11 @@ pub struct Counters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineCounters {
     pub ok: u64,
-    /// Operations whose result was wrong or did not come; each was done again by another.
+    /// Operations whose result was wrong or missing; each was redone elsewhere.
     pub failed: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    /// How long the engine was at work.
+    /// How long the engine was busy.
     pub busy_ns: u64,
     /// How often its breaker opened.
     pub opened: u64,
@@ -34,13 +34,13 @@ pub struct AlgorithmCounters {
     pub batched: u64,
     /// Queued operations for which the original function ran after all.
     pub scalar: u64,
-    /// Of the batched, those redone by the original function.
+    /// Batched operations redone by the original function.
     pub failed: u64,
     /// Batches run.
     pub batches: u64,
     /// CPU time of these batches.
     pub batch_ns: u64,
-    /// CPU time the batches saved, as the writer estimates it.
+    /// CPU time saved by the batches, by the writer's estimate.
     pub saved_ns: u64,
     /// Batches by number of lanes filled; index 0 is one lane.
     pub lanes: [u64; LANES],
@@ -62,7 +62,7 @@ impl Counters {
             .fold(0, |sum, r| self[*r].saturating_add(sum))
     }
 
-    /// What was added after `earlier`, an older copy of the same counters.
+    /// The counts added after `earlier`, an older copy of the same counters.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = self.clone();
         for (new, old) in delta.algorithms.iter_mut().zip(&earlier.algorithms) {
@@ -104,7 +104,7 @@ impl AlgorithmCounters {
 }
 
 impl EngineCounters {
-    /// All that were asked of it.
+    /// All operations it was given.
     pub fn operations(&self) -> u64 {
         self.ok.saturating_add(self.failed)
     }
@@ -125,7 +125,7 @@ impl EngineCounters {
     }
 }
 
-// Saturating throughout: a corrupt page may hold any number.
+// Saturating throughout, because a corrupt page may hold any number.
 
 fn subtract(from: &mut [u64], what: &[u64]) {
     for (value, less) in from.iter_mut().zip(what) {

@@ -1,4 +1,4 @@
-//! Finding the counter pages of this host.
+//! Finds the counter pages of this host.
 
 use super::proc::{self, Absence, Mapping};
 use super::snapshot::page_size;
@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 /// An open page. It can be read even after the processes have ended.
 #[derive(Debug)]
 pub struct PageHandle {
-    /// Tells pages of this host apart; processes that share one share this.
+    /// Identifies a page on this host; processes that share the page share
+    /// this.
     pub inode: u64,
-    /// Executable of the first process, without its folder.
+    /// The executable of the first process, without its directory.
     pub program: String,
-    /// Who shares the page, by rising number; the first is the oldest as a rule.
+    /// The processes that share the page, by ascending number; the first is
+    /// usually the oldest.
     pub processes: Vec<Process>,
     file: File,
 }
@@ -26,46 +28,47 @@ pub struct PageHandle {
 /// A process that shares a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number here.
+    /// Its number on this host.
     pub pid: u32,
     /// Its number inside its own PID namespace: the one it writes to the page.
     pub namespace_pid: u32,
 }
 
-/// A process that is at work without a page.
+/// A process that works without a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unseen {
     pub pid: u32,
     pub program: String,
 }
 
-/// The outcome of looking at every process.
+/// The result of examining every process.
 #[derive(Debug, Default)]
 pub struct Scan {
     pub pages: Vec<PageHandle>,
-    /// Processes that this user may not look into.
+    /// Processes that this user may not inspect.
     pub denied: usize,
-    /// How many have loaded a library and have had nothing to count yet.
+    /// How many have loaded a library but have had nothing to count yet.
     pub standing_by: usize,
-    /// Those that could make no page.
+    /// Those that failed to create a page.
     pub failed: Vec<Unseen>,
 }
 
-/// The counter pages of all processes that this user may look into.
+/// The counter pages of all processes that this user may inspect.
 pub fn discover() -> Vec<PageHandle> {
     Scan::of_host().pages
 }
 
-/// The pages that one process shares, one for each accelerator in it, with
-/// all the processes they are shared with. Of a process that has the libraries
-/// and has done nothing itself, such as a master that has executed itself again
-/// after it forked its workers: the pages of those that it started.
+/// The pages that one process shares, one for each accelerator in it, with all
+/// the processes they are shared with. If a process has the libraries but has
+/// done no work itself, such as a master that executed itself again after
+/// forking its workers: the pages of the processes it started.
 pub fn pages_of(pid: u32) -> Result<Vec<PageHandle>, ProcessError> {
     let mapped = proc::mappings(pid).map_err(|error| ProcessError::from_io(pid, error))?;
     if mapped.pages.is_empty() {
         return pages_of_started(pid, mapped.absence());
     }
-    // Also tells a process that may not be opened from one that has ended.
+    // Also distinguishes a process that may not be opened from one that has
+    // ended.
     for page in &mapped.pages {
         open(pid, page).map_err(|error| ProcessError::from_io(pid, error))?;
     }
@@ -105,7 +108,7 @@ impl Scan {
         for sharers in sharers.into_values() {
             match PageHandle::open(&sharers) {
                 Some(page) => scan.pages.push(page),
-                // Those that have ended meanwhile were not denied.
+                // Processes that have ended meanwhile were not denied.
                 None => closed.extend(sharers.iter().map(|(pid, _)| *pid).filter(|pid| proc::exists(*pid))),
             }
         }
@@ -124,14 +127,14 @@ impl Scan {
 }
 
 impl Unseen {
-    /// What is wrong with it.
+    /// The error that describes it.
     pub fn error(&self) -> ProcessError {
         ProcessError::NoPage { pid: self.pid, program: self.program.clone() }
     }
 }
 
 impl PageHandle {
-    /// A checked copy of the page as it is now.
+    /// A validated copy of the page as it is now.
     pub fn read(&self) -> Result<Snapshot, PageError> {
         let mut bytes = vec![0; HEADER_SIZE];
         let length = self.read_at_most(&mut bytes, 0)?;
@@ -175,7 +178,7 @@ fn open(pid: u32, page: &Mapping) -> io::Result<File> {
     open_one(pid, page, proc::PAGE_LINK, false)
 }
 
-/// `map_files` works when the server has closed the descriptor but needs
+/// `map_files` works even if the server has closed the descriptor, but needs
 /// privileges; `fd` works for the server's own user.
 pub(super) fn open_one(pid: u32, page: &Mapping, link: &[u8], write: bool) -> io::Result<File> {
     let mapped = format!("/proc/{pid}/map_files/{:x}-{:x}", page.start, page.end);
@@ -187,8 +190,8 @@ pub(super) fn open_one(pid: u32, page: &Mapping, link: &[u8], write: bool) -> io
     descriptors.iter().find_map(|path| open_checked(path, page.inode, write).ok()).ok_or(first)
 }
 
-/// Opens the file only once it is known to be the page: opening whatever a
-/// hostile process has put there could block or have an effect.
+/// Opens the file only once it is known to be the page: opening an arbitrary
+/// file of a hostile process could block or have side effects.
 fn open_checked(path: &Path, inode: u64, write: bool) -> io::Result<File> {
     let handle = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
     let metadata = handle.metadata()?;

@@ -1,4 +1,4 @@
-//! The engines of a page, and what its processes say about them.
+//! The engines of a page, and the reports of its processes on them.
 
 use super::Snapshot;
 use crate::{BreakerState, Engine, EngineClass, Fault};
@@ -8,22 +8,22 @@ use std::time::Duration;
 
 use hasten_guard::clock::boot_ns;
 
-/// An engine that the processes of a page have.
+/// An engine of the processes of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineInfo {
     pub engine: Engine,
     pub class: EngineClass,
     /// The device it runs on; empty for software.
     pub device: String,
-    /// How long an operation may take; `None`: as long as it likes.
+    /// The time limit of an operation; `None` if there is none.
     pub timeout: Option<Duration>,
 }
 
-/// What one writer last said about an engine.
+/// A writer's latest report on an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineReport {
     pub state: BreakerState,
-    /// What the breaker last opened for; stays when it closes.
+    /// What the breaker last opened for; kept when it closes.
     pub fault: Option<Fault>,
     /// Time since boot of the last change; see [`boottime`].
     pub since: Duration,
@@ -31,13 +31,13 @@ pub struct EngineReport {
     pub probe: Option<Duration>,
 }
 
-/// Time since boot, suspend included: the clock of a page's times.
+/// Time since boot, including suspend: the clock of a page's times.
 pub fn boottime() -> Duration {
     Duration::from_nanos(boot_ns())
 }
 
 impl EngineReport {
-    /// The one that speaks for all of them: what wants to be looked at most, and of those the oldest.
+    /// The report that speaks for all: the gravest, and the oldest among equals.
     pub fn gravest<'a>(reports: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         reports.into_iter().max_by_key(|report| (report.state.gravity(), Reverse(report.since))).copied()
     }
@@ -48,10 +48,10 @@ impl Snapshot {
         self.engines.iter().find(|info| info.engine == engine)
     }
 
-    /// What each process that has looked at the engine says about it, by its number inside its namespace. Processes that
-    /// have ended leave their last word behind, so ask for those alone that are alive.
+    /// The report on the engine from each process that has used it, by its number inside its namespace. Processes that
+    /// have ended leave their last report behind, so select only those that are alive.
     ///
-    /// Threads of a process share a breaker, and the one that saw the last change tells of it.
+    /// Threads of a process share a breaker, and the thread that saw the last change reports it.
     pub fn reports(&self, engine: Engine, is_alive: impl Fn(u32) -> bool) -> BTreeMap<u32, EngineReport> {
         let mut reports = BTreeMap::<u32, EngineReport>::new();
         for writer in self.writers.iter().filter(|writer| is_alive(writer.pid)) {

@@ -1,4 +1,4 @@
-//! What can be wrong with a page or a process, and what to do about it.
+//! What can be wrong with a page or a process, and how to fix it.
 
 use crate::VERSION;
 use std::{fmt, io};
@@ -6,7 +6,7 @@ use std::{fmt, io};
 /// Why the bytes of a page cannot be used.
 #[derive(Debug)]
 pub enum PageError {
-    /// Fewer bytes than the header says, or than a header has.
+    /// There are fewer bytes than the header says, or than a header has.
     TooShort { have: usize, need: usize },
     /// The bytes do not start with [`crate::MAGIC`].
     NotAPage,
@@ -18,7 +18,7 @@ pub enum PageError {
     Io(io::Error),
 }
 
-/// What to do where a process could make no page.
+/// How to fix a process that failed to create a page.
 pub(super) const NO_PAGE_FIX: &str = "allow memfd_create and shared mmap in its sandbox, or raise its memory and \
                                       open-file limits, and restart it";
 
@@ -27,20 +27,20 @@ pub(super) const NO_PAGE_FIX: &str = "allow memfd_create and shared mmap in its 
 pub enum ProcessError {
     /// No such process.
     Gone { pid: u32 },
-    /// The kernel does not let this user look into the process.
+    /// The kernel does not allow this user to inspect the process.
     Denied { pid: u32 },
     /// The process runs without any hasten library.
     NotAccelerated { pid: u32, program: String },
-    /// A hasten library is loaded and has had nothing to do yet.
+    /// A hasten library is loaded but has had nothing to do yet.
     StandBy { pid: u32, program: String },
-    /// A hasten library is loaded and at work, but it could not share a page.
+    /// A hasten library is loaded and working, but could not share a page.
     NoPage { pid: u32, program: String },
-    /// Anything else that `/proc` may say.
+    /// Any other error from `/proc`.
     Io { pid: u32, error: io::Error },
 }
 
 impl PageError {
-    /// What to do about it.
+    /// How to fix it.
     pub const fn fix(&self) -> &'static str {
         match self {
             Self::WrongVersion { .. } => {
@@ -72,7 +72,7 @@ impl fmt::Display for PageError {
 }
 
 impl ProcessError {
-    /// What to do about it.
+    /// How to fix it.
     pub fn fix(&self) -> String {
         match self {
             Self::Gone { .. } => "run `hasten top` without PID to see what is accelerated".to_owned(),

@@ -1,5 +1,5 @@
-//! The reader's side. Pages belong to other processes, which may be hostile
-//! or broken: everything is copied first, checked, and never trusted.
+//! The reader's side. Pages belong to other processes, which may be hostile or
+//! broken: everything is copied first, checked, and never trusted.
 
 mod condition;
 mod control;

@@ -1,4 +1,4 @@
-//! What `/proc` says about mappings and names.
+//! Mappings and names from `/proc`.
 
 use crate::memory::MARK_SIZE;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ pub(super) const PAGE_LINK: &[u8] = b"/memfd:hasten-telemetry (deleted)";
 /// The same for a control page.
 pub(super) const CONTROL_LINK: &[u8] = b"/memfd:hasten-control (deleted)";
 
-/// How the memory of the mark is named there that a process has which could make no page.
+/// The name of the mark's memory there; a process that could not create a page has a mark.
 const MARK_LINK: &[u8] = b"/dev/zero (deleted)";
 
 /// One mapping of a page.
@@ -20,8 +20,8 @@ pub(super) struct Mapping {
     pub(super) inode: u64,
 }
 
-/// The pages of both kinds among a process's mappings, whether any hasten
-/// library is mapped, and whether it could make no page.
+/// The pages of both kinds among a process's mappings, whether any hasten library is mapped, and
+/// whether it failed to create a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Mappings {
     pub(super) pages: Vec<Mapping>,
@@ -31,7 +31,7 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    /// Of a process that counts on no page: why not.
+    /// Why a process without a page has none.
     pub(super) fn absence(&self) -> Absence {
         match (self.has_library, self.has_failed) {
             (false, _) => Absence::Foreign,
@@ -44,11 +44,11 @@ impl Mappings {
 /// Why a process has no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
-    /// There is no library of ours in it.
+    /// It has no library of ours.
     Foreign,
     /// It has had nothing to count so far.
     StandBy,
-    /// It could make none.
+    /// It failed to create one.
     Failed,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn mappings(pid: u32) -> io::Result<Mappings> {
     Ok(parse_maps(&fs::read(format!("/proc/{pid}/maps"))?))
 }
 
-/// Every process of this host, threads left out.
+/// Every process of this host, without threads.
 pub(super) fn pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -68,7 +68,7 @@ pub(super) fn exists(pid: u32) -> bool {
     fs::exists(format!("/proc/{pid}")).unwrap_or(false)
 }
 
-/// Name of the executable, or what the process calls itself.
+/// The name of the executable, or the name the process gave itself.
 pub(super) fn program(pid: u32) -> String {
     let executable = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = executable.as_deref().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
@@ -76,21 +76,21 @@ pub(super) fn program(pid: u32) -> String {
     name.trim().trim_end_matches(" (deleted)").replace(char::is_control, "\u{fffd}")
 }
 
-/// Whether `ancestor` has started the process, or one that did.
+/// Whether `ancestor` started the process, directly or through others.
 pub(super) fn is_descendant(pid: u32, ancestor: u32) -> bool {
-    // Numbers are reused while this looks, so it could go round.
+    // Numbers are reused while this runs, so it could go in circles.
     const DEEPEST: usize = 64;
     std::iter::successors(parent(pid), |pid| parent(*pid)).take(DEEPEST).any(|pid| pid == ancestor)
 }
 
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may hold anything, brackets as well.
+    // The name before it may contain anything, including brackets.
     let after_name = stat.rsplit(|byte| *byte == b')').next()?;
     str::from_utf8(after_name).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The number a process has in its own PID namespace.
+/// A process's number in its own PID namespace.
 pub(super) fn namespace_pid(pid: u32) -> u32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
@@ -124,7 +124,7 @@ fn is_library(name: &[u8]) -> bool {
     name.starts_with(b"libhasten_") && (name.ends_with(b".so") || name.ends_with(b".so (deleted)"))
 }
 
-/// Shared memory of the mark's size to which nobody has access.
+/// Inaccessible shared memory of the mark's size.
 fn is_mark(line: &[u8]) -> bool {
     let is_closed = line.split(|byte| *byte == b' ').nth(1) == Some(b"---s");
     let size = parse_mapping(line, MARK_LINK).map(|mapping| mapping.end.wrapping_sub(mapping.start));
@@ -136,7 +136,7 @@ fn parse_mapping(line: &[u8], link: &[u8]) -> Option<Mapping> {
     let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let inode = fields.nth(3)?;
-    // The path must follow at once: a name with spaces in front of it is not ours.
+    // The path must follow immediately: a name with spaces in front of it is not ours.
     (fields.next()?.as_bytes() == link.split(|byte| *byte == b' ').next()?).then_some(())?;
     Some(Mapping {
         start: u64::from_str_radix(start, 16).ok()?,

@@ -1,4 +1,4 @@
-//! A checked, owned copy of a page.
+//! A validated, owned copy of a page.
 
 use super::engines::{EngineInfo, EngineReport, boottime};
 use super::suspension::SuspensionReport;
@@ -12,53 +12,53 @@ use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::time::Duration;
 
-/// What a page said at one moment.
+/// The contents of a page at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// Process that made the page, as it saw its own number.
+    /// The process that created the page, by its own number for itself.
     pub creator_pid: u32,
     /// Wall clock at the start, since the epoch.
     pub started: Duration,
-    /// Time since boot at the start; with the creator it tells pages apart.
+    /// Time since boot at the start; together with the creator it identifies the page.
     pub started_boottime: Duration,
-    /// Executable, without its folder.
+    /// The executable, without its directory.
     pub program: String,
-    /// Which accelerator counts here, such as `tls`.
+    /// The accelerator that counts here, such as `tls`.
     pub accelerator: String,
     /// The accelerator's remark for people; may be empty.
     pub note: String,
     /// One entry per slot that has or had a writer.
     pub writers: Vec<Writer>,
-    /// By [`Algorithm::index`]; `None` where the writer has not told.
+    /// By [`Algorithm::index`]; `None` if the writer has not reported it.
     pub break_even: [Option<BreakEven>; Algorithm::COUNT],
-    /// The engines that the processes of this page have, in page order. None on a page of a version that had no table.
+    /// The engines that the processes of this page have, in page order. Empty for a page of a version without an engine
+    /// table.
     pub engines: Vec<EngineInfo>,
     /// Inode of the control page, if there is one.
     pub control: Option<u64>,
 }
 
-/// A slot: one thread of one process, and those that had it before.
+/// A slot: one thread of one process, and its predecessors in the slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writer {
-    /// Position on the page: the same slot in another snapshot is the same
-    /// counters, whoever its writer is.
+    /// Position on the page: the same slot in another snapshot has the same counters, whoever its writer is.
     pub slot: usize,
-    /// Process number, as the process itself sees it.
+    /// Process number, as seen by the process itself.
     pub pid: u32,
     pub tid: u32,
-    /// Writers so far, this one included: a slot outlives them and goes on.
+    /// Writers so far, including this one: a slot outlives them and goes on.
     pub owners: u64,
     pub counters: Counters,
-    /// By [`Engine::index`]; `None` where this writer has not looked at the engine yet.
+    /// By [`Engine::index`]; `None` if this writer has not used the engine yet.
     pub reports: [Option<EngineReport>; Engine::COUNT],
-    /// Whether it puts handshakes aside; `None` where it has not told.
+    /// Whether it suspends handshakes; `None` if it has not reported.
     pub suspension: Option<SuspensionReport>,
 }
 
-/// What it takes to make a batch pay.
+/// When a batch pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakEven {
-    /// Smallest group worth a batch; more than [`LANES`]: none is.
+    /// The smallest group worth a batch; none is if this exceeds [`LANES`].
     pub lanes: u64,
     /// Cost of one original operation.
     pub scalar_ns: u64,
@@ -67,15 +67,15 @@ pub struct BreakEven {
 }
 
 impl BreakEven {
-    /// What the two costs say: the smallest group that costs more one by one than as a batch, or one more than there are
-    /// lanes.
+    /// The break-even implied by the two costs: the smallest group that costs more one by one than as a batch, or one
+    /// more than there are lanes.
     pub fn measured_lanes(&self) -> Option<u64> {
         let never = hasten_names::NEVER as u64;
         Some((self.batch_ns.checked_div(self.scalar_ns)? + 1).min(never))
     }
 
-    /// Whether the lanes follow from the costs and were not set by hand. Where one way is always taken, the library tries
-    /// the other from time to time.
+    /// Whether the lanes follow from the costs instead of being set by hand. If one way is always taken, the library
+    /// tries the other from time to time.
     pub fn is_measured(&self) -> bool {
         match self.measured_lanes() {
             Some(1) => self.lanes <= 2,
@@ -86,8 +86,8 @@ impl BreakEven {
 }
 
 impl Snapshot {
-    /// Reads the bytes of a page. Whatever they are, the answer is a snapshot
-    /// or an error; slots and names of a newer writer are passed over.
+    /// Parses the bytes of a page. Whatever they are, the result is a snapshot or an error; slots and names of a newer
+    /// writer are skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self, PageError> {
         let geometry = Geometry::parse(bytes)?;
         if bytes.len() < geometry.total() {
@@ -113,13 +113,12 @@ impl Snapshot {
         })
     }
 
-    /// Sum over all writers, past ones included.
+    /// The sum over all writers, including past ones.
     pub fn total(&self) -> Counters {
         sum(&self.writers)
     }
 
-    /// Sums by process. What a dead process counted stays with the slot and
-    /// so with the process that took the slot over.
+    /// Sums by process. The counts of a dead process stay with the slot, and so with the process that took it over.
     pub fn by_pid(&self) -> BTreeMap<u32, Counters> {
         let mut sums = BTreeMap::<u32, Counters>::new();
         for writer in &self.writers {
@@ -128,8 +127,8 @@ impl Snapshot {
         sums
     }
 
-    /// What each process counted after `earlier`, an older snapshot of the same
-    /// page. Exact also when a slot has passed from one process to another.
+    /// What each process counted after `earlier`, an older snapshot of the same page. This is exact even if a slot has
+    /// passed from one process to another.
     pub fn by_pid_since(&self, earlier: &Self) -> BTreeMap<u32, Counters> {
         let old: BTreeMap<usize, &Counters> = earlier.writers.iter().map(|w| (w.slot, &w.counters)).collect();
         let mut sums = BTreeMap::<u32, Counters>::new();
@@ -140,18 +139,18 @@ impl Snapshot {
         sums
     }
 
-    /// What a batch of this algorithm needs, if the writer has told.
+    /// When a batch of this algorithm pays, if the writer has reported it.
     pub fn break_even(&self, algorithm: Algorithm) -> Option<BreakEven> {
         self.break_even[algorithm.index()]
     }
 
-    /// Time since the page was made; suspend counts.
+    /// Time since the page was created, including suspend.
     pub fn uptime(&self) -> Duration {
         boottime().saturating_sub(self.started_boottime)
     }
 }
 
-/// Bytes worth reading for a page whose first [`HEADER_SIZE`] bytes these are.
+/// The number of bytes worth reading of a page whose first [`HEADER_SIZE`] bytes these are.
 pub(super) fn page_size(header: &[u8]) -> Result<usize, PageError> {
     Ok(Geometry::parse(header)?.total())
 }
@@ -162,8 +161,8 @@ fn sum(writers: &[Writer]) -> Counters {
     total
 }
 
-/// The checked sizes of a page. A later hasten may make header and slots
-/// larger and add names without a new version, so these come from the page.
+/// The validated sizes of a page. A later hasten may enlarge header and slots and add names without a new version, so
+/// these come from the page.
 struct Geometry {
     header_size: usize,
     slot_size: usize,
@@ -175,8 +174,7 @@ struct Geometry {
 }
 
 impl Geometry {
-    /// Bounds on what a page may claim, so that a hostile one cannot make the
-    /// reader allocate without limit.
+    /// Limits on a page's claims, so that a hostile page cannot make the reader allocate without bound.
     const LARGEST_PART: u32 = 64 * 1024;
     const MOST_SLOTS: u32 = 1024;
     const SMALLEST_HEADER: usize =
@@ -335,8 +333,8 @@ impl Words<'_> {
         self.0.get(offset..)?.first_chunk().copied()
     }
 
-    /// The text up to its first zero. Control characters are replaced: it goes
-    /// to a terminal, and the page may be hostile.
+    /// The text up to its first zero. Control characters are replaced, because it goes to a terminal, and the page may
+    /// be hostile.
     fn text(&self, start: usize, end: usize) -> String {
         let bytes = self.0.get(start..end).unwrap_or_default();
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();

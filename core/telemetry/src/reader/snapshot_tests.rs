@@ -5,7 +5,7 @@ use crate::{EngineWork, PAGE_SIZE, SLOT_COUNT, SLOT_SIZE};
 use proptest::prelude::*;
 use std::mem::offset_of;
 
-/// A page as the writer leaves it, with two writers of one process.
+/// A page as its writer leaves it, with two writers of one process.
 fn page() -> Vec<u8> {
     let mut bytes = vec![0; PAGE_SIZE];
     put(&mut bytes, offset_of!(Header, magic), &MAGIC.to_le_bytes());
@@ -158,7 +158,7 @@ fn reads_back_what_the_writer_stored() {
 
     let mut bytes = page();
     // SAFETY: Page is PAGE_SIZE bytes without padding (asserted by the layout)
-    // and nobody else uses this one.
+    // and nothing else uses this one.
     let raw = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(written).cast::<u8>(), PAGE_SIZE) };
     let texts_and_table = offset_of!(Header, note)..HEADER_SIZE;
     put(&mut bytes, texts_and_table.start, &raw[texts_and_table]);
@@ -205,7 +205,7 @@ fn reads_back_what_the_writer_stored() {
     assert!(!report.since.is_zero() && report.since <= boottime());
 }
 
-/// What a slot of `page` says of handshakes put aside.
+/// A slot's report on suspended handshakes, in `page`.
 fn suspension(bytes: &mut [u8], slot: usize, word: u64, since: u64) {
     let cells = HEADER_SIZE + slot * SLOT_SIZE;
     put(bytes, cells + offset_of!(Slot, suspension), &word.to_le_bytes());
@@ -325,7 +325,7 @@ proptest! {
     fn a_page_with_any_header_parses_or_fails(header in prop::collection::vec(any::<u32>(), 15)) {
         let mut bytes = page();
         for (index, value) in header.iter().enumerate() {
-            // Small values reach deeper than random ones, which are refused.
+            // Small values get further than random ones, which are rejected.
             put(&mut bytes, 12 + index * 4, &((value % 9000) & !7).to_le_bytes());
         }
         if let Ok(snapshot) = Snapshot::parse(&bytes) {

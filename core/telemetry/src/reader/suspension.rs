@@ -1,4 +1,4 @@
-//! Whether the processes of a page put handshakes aside.
+//! Whether the processes of a page suspend handshakes.
 
 use super::Snapshot;
 use crate::{Doubt, Suspension};
@@ -6,30 +6,30 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// What one process says of itself.
+/// The report of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspensionReport {
     pub state: Suspension,
-    /// Why it is off.
+    /// Why suspension is off.
     pub doubt: Option<Doubt>,
     /// Time since boot of the last change; see [`crate::boottime`].
     pub since: Duration,
 }
 
-/// Processes of a page that say the same.
+/// The processes of a page with the same report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspensionShare {
-    /// Of these the one that has said so for longest.
+    /// The oldest of these reports.
     pub report: SuspensionReport,
     pub processes: usize,
-    /// How many processes have said anything.
+    /// How many processes have reported anything.
     pub of: usize,
-    /// Time since boot at which this was so.
+    /// Time since boot at which this was the state.
     pub now: Duration,
 }
 
 impl SuspensionShare {
-    /// What the processes of a page that are alive say: those that are off first, then in page order.
+    /// The reports of a page's live processes: those that are off first, then in page order.
     pub fn all(snapshot: &Snapshot, is_alive: impl Fn(u32) -> bool, now: Duration) -> Vec<Self> {
         let reports = snapshot.suspensions(is_alive);
         let mut shares = BTreeMap::<_, Self>::new();
@@ -43,15 +43,15 @@ impl SuspensionShare {
         shares.into_values().collect()
     }
 
-    /// How long it has been so.
+    /// How long this has been the state.
     pub fn age(&self) -> Duration {
         self.now.saturating_sub(self.report.since)
     }
 }
 
 impl Snapshot {
-    /// What each process says, by its number inside its namespace. Processes that have ended leave their last word
-    /// behind, so ask for those alone that are alive.
+    /// Each process's report, by its number inside its namespace. Processes that have ended leave their last report
+    /// behind, so select only those that are alive.
     pub fn suspensions(&self, is_alive: impl Fn(u32) -> bool) -> BTreeMap<u32, SuspensionReport> {
         let mut reports = BTreeMap::<u32, SuspensionReport>::new();
         for writer in self.writers.iter().filter(|writer| is_alive(writer.pid)) {
@@ -66,7 +66,7 @@ impl Snapshot {
     }
 }
 
-/// As people read it: the state, and why it is off.
+/// As people read it: the state, and why suspension is off.
 impl fmt::Display for SuspensionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.doubt {
@@ -76,7 +76,7 @@ impl fmt::Display for SuspensionReport {
     }
 }
 
-/// The same, and how many processes say so where they differ.
+/// The same, with the number of processes that report it if they differ.
 impl fmt::Display for SuspensionShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.report)?;

@@ -1,6 +1,6 @@
-//! What deserves attention in a program: each warning says what is wrong and what to do.
+//! Conditions in a program that deserve attention: each warning says what is wrong and how to fix it.
 //!
-//! Whoever shows counters to people shows these: `hasten top` and the exporter say the same, in the same words.
+//! Every display of counters shows these: `hasten top` and the exporter give the same warnings in the same words.
 
 use super::{BreakEven, Counters, EngineCondition, SuspensionShare, Window};
 use crate::{Algorithm, BreakerState, Doubt, Event, Fault, LANES, Reason, Suspension};
@@ -26,20 +26,19 @@ pub enum Severity {
     Note,
 }
 
-/// Below this rate a share of operations says nothing: a server at rest runs
-/// them one by one, as it should.
+/// Below this rate a share of operations means nothing: an idle server runs them one by one, as it should.
 const BUSY: f64 = 100.0;
-/// Fewer operations than this are no statistics.
+/// Fewer operations than this give no statistics.
 const ENOUGH: u64 = 20;
 
 impl Warning {
-    /// Of a page that tells nothing: what its error says, and the fix.
+    /// For a page that cannot be read: its error, and the fix.
     pub fn unreadable(message: impl Into<String>, fix: &str) -> Self {
         Self::new(Severity::Critical, "unreadable", message.into(), sentence(fix))
     }
 
-    /// What the counts of a program say, gravest first. Where the states of its engines are known, as they are to
-    /// [`Self::of_engine`], those say it better than counts of what they were.
+    /// The warnings from a program's counts, gravest first. If the states of its engines are known, as in
+    /// [`Self::of_engine`], they are more precise than counts of past events.
     pub fn of_counters(total: &Counters, recent: Option<&Window>, knows_engines: bool) -> Vec<Self> {
         let mut warnings = Vec::new();
         warnings.extend(verify_failed(total));
@@ -58,24 +57,24 @@ impl Warning {
         warnings
     }
 
-    /// Batches that run although they do not pay, by the break-even that the page tells.
+    /// Batches that run although they do not pay, by the page's break-even.
     pub fn of_batches(break_even: impl Fn(Algorithm) -> Option<BreakEven>, recent: &Window) -> Vec<Self> {
         let thin = |algorithm| thin_batches(break_even(algorithm)?, recent, algorithm);
         Algorithm::ALL.into_iter().filter_map(thin).collect()
     }
 
-    /// Of an engine that is not in service: why, and what puts it back. `pid` is a process of the program, for people who can
-    /// see only one.
+    /// For an engine that is out of service: why, and how to put it back. `pid` is a process of the program, for people
+    /// who can see only one.
     pub fn of_engine(engine: &EngineCondition, pid: Option<u32>) -> Option<Self> {
         out_of_service(engine, pid)
     }
 
-    /// Of processes that put no handshake aside any more: what they saw, and what to do.
+    /// For processes that no longer suspend handshakes: what they saw, and how to fix it.
     pub fn of_suspension(share: &SuspensionShare) -> Option<Self> {
         suspension_off(share)
     }
 
-    /// Of a page that cannot tell of its engines.
+    /// For a page that cannot report on its engines.
     pub fn of_older_page() -> Self {
         older_page()
     }
@@ -150,7 +149,7 @@ fn older_page() -> Warning {
     Warning::new(Severity::Note, "older-page", message, fix)
 }
 
-/// Never normal, so it stays for the life of the server.
+/// Never normal, so it is shown for the life of the server.
 fn verify_failed(total: &Counters) -> Option<Warning> {
     let count = total[Event::VerifyFailed];
     let message = format!(
@@ -162,7 +161,7 @@ fn verify_failed(total: &Counters) -> Option<Warning> {
     (count > 0).then(|| Warning::new(Severity::Critical, "verify-failed", message, fix))
 }
 
-/// Never normal, either.
+/// Never normal either.
 fn wrong_results(total: &Counters) -> Option<Warning> {
     let count = total[Event::DeflateMismatch];
     let message = format!(
@@ -175,7 +174,7 @@ fn wrong_results(total: &Counters) -> Option<Warning> {
     (count > 0).then(|| Warning::new(Severity::Critical, "deflate-mismatch", message, fix))
 }
 
-/// What opened it has a warning of its own where results are verified.
+/// If results are verified, the cause has a warning of its own.
 fn breaker_opened(total: &Counters) -> Option<Warning> {
     let count = total[Event::BreakerOpened];
     let message = format!("the breaker of an engine opened {count} time{} since the start", plural(count));
@@ -187,7 +186,7 @@ fn breaker_opened(total: &Counters) -> Option<Warning> {
 
 fn failed(total: &Counters) -> Option<Warning> {
     let failed = total.total().failed;
-    // Those that failed verification have a warning of their own.
+    // Results that failed verification have a warning of their own.
     let count = failed.saturating_sub(total[Event::VerifyFailed]);
     let message =
         format!("{count} batched operation{} failed and went to the original function", plural(count));
@@ -209,10 +208,10 @@ fn bypassed(recent: &Window, reason: Reason) -> Option<Warning> {
         | Reason::UnsupportedParameters => (0.1, Severity::Warning, false),
         Reason::Alone | Reason::BelowBreakEven => (0.5, Severity::Note, true),
         Reason::BreakerOpen | Reason::UnknownAllocation => (0.0, Severity::Warning, false),
-        // They have warnings of their own, by engine and by process.
+        // These have warnings of their own, by engine and by process.
         Reason::EngineDisabled | Reason::SuspensionOff => return None,
         Reason::SmallFlushes | Reason::Shadowed | Reason::Callback => (0.5, Severity::Note, true),
-        // What a client or the program itself does is none of our business.
+        // What a client or the program itself does is its own business.
         Reason::ServerNotHandshaking | Reason::StoredLevel | Reason::UnusualStrategy => return None,
     };
     let (all, count) = (recent.operations(), recent.counted[reason]);
@@ -224,7 +223,7 @@ fn bypassed(recent: &Window, reason: Reason) -> Option<Warning> {
     applies.then(|| Warning::new(severity, reason.as_str(), message, reason.help()))
 }
 
-/// More bytes out than in: what is compressed already should not be compressed again.
+/// More bytes out than in: compressed data should not be compressed again.
 fn larger_output(recent: &Window) -> Option<Warning> {
     const ENOUGH_BYTES: u64 = 1 << 20;
     let (before, after) = (recent.counted[Event::DeflateBytesIn], recent.counted[Event::DeflateBytesOut]);
@@ -235,8 +234,8 @@ fn larger_output(recent: &Window) -> Option<Warning> {
         .then(|| Warning::new(Severity::Note, "incompressible", message, fix))
 }
 
-/// Only where somebody has set what is needed. A measured break-even moves and is tried out, so a few batches are always
-/// below it, and nobody can do anything about them.
+/// Only if the break-even was set by hand. A measured one moves and is tried out, so a few batches are always below it,
+/// and nothing can be done about them.
 fn thin_batches(known: BreakEven, recent: &Window, algorithm: Algorithm) -> Option<Warning> {
     let average = recent.counted[algorithm].average_lanes()?;
     let set = known.lanes;
@@ -279,14 +278,14 @@ fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// What `hasten` says of a fix, as a sentence.
+/// A fix from `hasten`, as a sentence.
 fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", characters.as_str())
 }
 
-/// A length of time as people read it: the two largest units.
+/// A period of time as people read it: the two largest units.
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);

@@ -2,7 +2,7 @@ use super::super::{Snapshot, SuspensionReport};
 use super::*;
 use crate::{BreakerState, Engine, EngineClass, EngineCounters, EngineReport};
 
-/// Codes of the warnings after ten seconds of these counters.
+/// The codes of the warnings after ten seconds with these counters.
 fn codes(counters: &Counters) -> Vec<&'static str> {
     let recent = Window { elapsed: Duration::from_secs(10), counted: counters.clone() };
     let warnings = Warning::of_counters(counters, Some(&recent), false);
@@ -195,7 +195,7 @@ fn batches_thinner_than_break_even_are_named() {
     assert_eq!(of(&snapshot, 200), [], "nobody has told what pays");
 }
 
-/// A figure that is always or never worth a batch is tried out the other way from time to time.
+/// If one way is always taken or never, the other is tried from time to time.
 #[test]
 fn lanes_that_were_set_are_told_from_measured_ones() {
     for (lanes, scalar_ns, batch_ns, measured) in [
@@ -213,7 +213,7 @@ fn lanes_that_were_set_are_told_from_measured_ones() {
     }
 }
 
-/// Of a program whose RSA pays from four lanes.
+/// A snapshot of a program whose RSA pays from four lanes.
 fn snapshot() -> Snapshot {
     let mut break_even = [None; Algorithm::COUNT];
     break_even[Algorithm::Rsa2048Sign.index()] =

@@ -1,17 +1,17 @@
-//! What was counted between two looks.
+//! Counts between two readings.
 
 use super::Counters;
 use crate::Event;
 use std::time::Duration;
 
-/// Counts over a stretch of time.
+/// Counts over a period of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     pub elapsed: Duration,
     pub counted: Counters,
 }
 
-/// Which way operations went, as parts of 1.
+/// How operations were split, as fractions of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     pub batched: f64,
@@ -25,12 +25,12 @@ impl Window {
         count as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Operations that could have been batched, however they ended; streams, where it is streams that are counted.
+    /// Operations that could have been batched, however they ended; or streams, if the page counts streams.
     pub fn operations(&self) -> u64 {
         self.counted.operations()
     }
 
-    /// Whether what is counted here is the work of a compression library.
+    /// Whether the counts are those of a compression library.
     pub fn is_of_streams(&self) -> bool {
         const OF_STREAMS: [Event; 6] = [
             Event::DeflateStreams,
@@ -43,7 +43,7 @@ impl Window {
         OF_STREAMS.into_iter().any(|event| self.counted[event] > 0)
     }
 
-    /// How operations were split, if there was any.
+    /// How operations were split, if there were any.
     pub fn share(&self) -> Option<Share> {
         let all = self.operations();
         let total = self.counted.total();
@@ -55,12 +55,12 @@ impl Window {
         })
     }
 
-    /// CPUs that were free because of what the accelerator does, as the writer estimates it.
+    /// CPUs freed by the accelerator, by the writer's estimate.
     pub fn cores_saved(&self) -> f64 {
         self.per_second(self.counted.saved_ns()) / 1e9
     }
 
-    /// CPUs that were busy with batches.
+    /// CPUs busy with batches.
     pub fn cores_batching(&self) -> f64 {
         self.per_second(self.counted.total().batch_ns) / 1e9
     }
@@ -71,7 +71,7 @@ impl Window {
 }
 
 impl Counters {
-    /// Queued operations and those that never were; a page counts either operations or streams.
+    /// Operations that were queued and those that never were; a page counts either operations or streams.
     pub fn operations(&self) -> u64 {
         match self[Event::DeflateStreams].saturating_add(self[Event::InflateStreams]) {
             0 => self.total().queued().saturating_add(self.bypassed()),
@@ -79,7 +79,7 @@ impl Counters {
         }
     }
 
-    /// CPU time saved, whatever it was saved on.
+    /// CPU time saved, by whatever means.
     pub fn saved_ns(&self) -> u64 {
         let of_streams = self[Event::DeflateSavedNs].saturating_add(self[Event::InflateSavedNs]);
         self.total().saved_ns.saturating_add(of_streams)
