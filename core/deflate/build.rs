@@ -1,4 +1,4 @@
-//! Links the compressors that `scripts/isal.sh` and `scripts/libdeflate.sh` have built.
+//! Links the compressors built by `scripts/isal.sh` and `scripts/libdeflate.sh`.
 
 use std::env;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn main() {
     link("HASTEN_LIBDEFLATE", "hasten_libdeflate");
 }
 
-/// Links the static library `name` in the directory that `variable` names.
+/// Links the static library `name` from the directory that `variable` names.
 fn link(variable: &str, name: &str) {
     println!("cargo:rerun-if-env-changed={variable}");
     let Some(directory) = env::var_os(variable) else {

@@ -4,10 +4,10 @@
 //! cargo run --release -p hasten-deflate --example measure -- [--continued] FILE...
 //! ```
 //!
-//! Pieces of the files, of each size, are compressed by everything there is, interleaved; the least CPU time of many
-//! rounds counts. For each level of the zlib of this machine, those are listed whose output is at most 1 % larger in sum
-//! and 3 % for any file, the fastest first. With `--continued`, pieces have a window of history and do not end their
-//! stream, as in the middle of a long one.
+//! Compresses pieces of the files, at several sizes, with every engine and level, interleaved; the least CPU time of
+//! many rounds counts. For each level of this machine's zlib, it lists the candidates whose output is at most 1 %
+//! larger in total and 3 % for any file, fastest first. With `--continued`, pieces have a window of history and do not
+//! end their stream, as in the middle of a long one.
 
 #[path = "../tests/engines/original.rs"]
 mod original;
@@ -168,7 +168,7 @@ fn measure(pieces: &[Piece]) -> Results {
     results
 }
 
-/// CPU time of one call, from as many as make a sample.
+/// CPU time of one call, averaged over as many as make a sample.
 fn time(mut work: impl FnMut()) -> Duration {
     let start = cpu_time();
     let mut calls = 0;
@@ -184,7 +184,7 @@ fn time(mut work: impl FnMut()) -> Duration {
 
 fn cpu_time() -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the result has a place; the clock exists on every Linux.
+    // SAFETY: `now` is writable, and the clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }

@@ -1,6 +1,6 @@
-//! Which engines are asked. One that is caught with wrong output is left alone for a while, then tried again, and comes back
-//! after a few results that were right: a flipped bit is no reason to do without it for months. While it is tried its
-//! results are verified, whether or not the process verifies the others.
+//! Which engines are in service. An engine caught with wrong output is taken out for a while, then tried again, and
+//! returns after a few correct results: one flipped bit is no reason to do without it for months. While it is on trial
+//! its results are verified, even if the process verifies no others.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -9,13 +9,13 @@ use hasten_guard::breaker::{Breaker, Permit, Settings, View};
 
 use crate::engine::EngineKind;
 
-/// More good results than a device needs: nothing tells that software has been reset.
+/// Requires more good results than a device does: nothing signals that software has been reset.
 const SETTINGS: Settings = Settings { good: 8, ..Settings::DEFAULT };
 
-/// Nanoseconds of a clock that does not go back.
+/// A monotonic clock, in nanoseconds.
 pub(crate) type Clock = fn() -> u64;
 
-/// An engine's breaker, and how many of its openings were reported.
+/// An engine's breaker, and how many of its openings have been reported.
 #[derive(Debug)]
 struct Guard {
     breaker: Breaker,
@@ -31,7 +31,7 @@ impl Guard {
 /// One for each engine.
 #[derive(Debug)]
 pub struct Breakers {
-    /// By [`EngineKind`]. The original's is never told of a fault: there is nobody behind it.
+    /// By [`EngineKind`]. The original's never records a fault: there is nothing to fall back to.
     guards: [Guard; EngineKind::ALL.len()],
     has_opened: AtomicBool,
     clock: Clock,
@@ -47,10 +47,10 @@ impl Breakers {
         }
     }
 
-    /// Whether an engine may be asked now. A probe that comes to nothing, because the engine was not for this chunk after
-    /// all, is not reported and makes room for the next after a while.
+    /// Whether an engine may be asked now. A probe that comes to nothing, because the engine turned out not to suit
+    /// this chunk, is not reported and makes room for the next after a while.
     pub fn admit(&self, kind: EngineKind) -> Option<Permit> {
-        // Closed breakers do not look at the time, and nearly always all are.
+        // A closed breaker does not read the clock, and nearly all are closed.
         let breaker = self.of(kind);
         breaker.admit(if breaker.is_closed() { 0 } else { (self.clock)() })
     }
@@ -60,14 +60,14 @@ impl Breakers {
         self.has_opened.load(Ordering::Relaxed)
     }
 
-    /// The engine's result was right, or nobody looked.
+    /// The engine's result was right, or was not checked.
     pub fn succeeded(&self, kind: EngineKind, permit: Permit) {
         if permit.is_probe() {
             self.of(kind).succeeded(permit, (self.clock)());
         }
     }
 
-    /// The engine's result was wrong. How many openings of its breaker nobody was told of yet.
+    /// The engine's result was wrong. Returns the number of breaker openings not yet reported.
     pub fn failed(&self, kind: EngineKind, permit: Permit) -> u64 {
         if kind == EngineKind::Original {
             return 0;
@@ -79,7 +79,7 @@ impl Breakers {
         opened.saturating_sub(reported.fetch_max(opened, Ordering::Relaxed)).into()
     }
 
-    /// For those who look on.
+    /// A snapshot for monitoring.
     pub fn view(&self, kind: EngineKind) -> View {
         self.of(kind).view()
     }

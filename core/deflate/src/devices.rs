@@ -1,9 +1,9 @@
-//! Deflate by devices, where there are any: whole streams in one call, and no result is used that was not unpacked again and
-//! compared.
+//! Deflate by devices, where there are any: whole streams in one call, and no result is used before it has been
+//! unpacked and compared.
 //!
-//! A device is asked before the engines of software, and whatever it does not do, they do. Unless it is named it is asked only
-//! where it takes this thread less CPU time than software does, which is measured for each size of input while the process
-//! runs: copying, waiting and the comparison count as the device's.
+//! A device is asked before the software engines, which do whatever it does not. Unless it is named explicitly, it is
+//! asked only where it costs this thread less CPU time than software does. That is measured at run time for each input
+//! size: copying, waiting and the comparison are charged to the device.
 
 mod active;
 mod cost;
@@ -41,7 +41,7 @@ pub enum DeviceEngine {
 impl DeviceEngine {
     pub const ALL: [Self; 2] = [Self::Qatzip, Self::Qpl];
 
-    /// As it is counted and switched.
+    /// The name under which it is counted and switched.
     pub const fn name(self) -> Engine {
         match self {
             Self::Qatzip => Engine::Qatzip,
@@ -73,23 +73,23 @@ impl DeviceEngine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Off,
-    /// Those that are found and pay.
+    /// Those that are found and worth using.
     Auto,
-    /// These, whether or not they pay.
+    /// These, whether or not they are worth using.
     Only(Vec<DeviceEngine>),
 }
 
-/// What the process was told about devices.
+/// The process's device configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub request: Request,
     /// How long one operation may take.
     pub timeout: Duration,
-    /// From a fault to the first attempt to use the device again, and the longest that this may become.
+    /// The initial and the longest delay between a fault and the next attempt to use the device.
     pub retry: (Duration, Duration),
     /// Where libraries are looked for; `None` for the system's own places.
     pub libraries: Option<PathBuf>,
-    /// Below which `sys` is looked for.
+    /// The root below which `sys` is looked for.
     pub root: PathBuf,
 }
 
@@ -105,30 +105,30 @@ impl Default for Config {
     }
 }
 
-/// A shorter input is done in software before a device has been told of it.
+/// Shorter inputs go to software without consulting a device.
 const SHORTEST: usize = 1 << 10;
 
-/// A longer input is not for one call. Streams rarely hold as much.
+/// Longer inputs do not fit into one call. Streams rarely hold as much.
 const LONGEST: usize = 512 << 10;
 
-/// Says of an engine whether somebody has switched it off.
+/// Whether an operator has switched the engine off.
 type IsDisabled = fn(DeviceEngine) -> bool;
 
-/// What was said of devices, and those that were found.
+/// The configuration of devices, and the devices found.
 #[derive(Debug)]
 pub struct Devices {
     config: OnceLock<Config>,
     is_disabled: OnceLock<IsDisabled>,
     active: OnceLock<Vec<Active>>,
-    /// One thread looks for devices. Nobody waits for it: a process that was forked meanwhile would wait for ever.
+    /// One thread looks for devices and nobody waits for it: a process forked meanwhile would wait for ever.
     is_looking: AtomicBool,
-    /// Sessions know the breaker that they are behind, so each of these has its own.
+    /// A session knows its breaker, so each `Devices` has its own sessions.
     qatzip: Pool<Deflate<QatZip>>,
     qpl: Pool<Deflate<Qpl>>,
 }
 
 impl Devices {
-    /// None.
+    /// No devices.
     pub(crate) const fn new() -> Self {
         Self {
             config: OnceLock::new(),
@@ -140,23 +140,23 @@ impl Devices {
         }
     }
 
-    /// Without this, no device is asked. The first call counts.
+    /// Without this, no device is asked. Only the first call takes effect.
     pub fn configure(&self, config: Config) {
         self.config.get_or_init(|| config);
     }
 
-    /// Whether devices have been named that are asked whatever software could do.
+    /// Whether devices are named that must be asked however fast software is.
     pub fn is_asked_for(&self) -> bool {
         let is_named = |config: &Config| matches!(&config.request, Request::Only(named) if !named.is_empty());
         self.config.get().is_some_and(is_named)
     }
 
-    /// Has this asked before each operation. The first call counts.
+    /// Sets the check made before each operation. Only the first call takes effect.
     pub fn consult(&self, is_disabled: IsDisabled) {
         self.is_disabled.get_or_init(|| is_disabled);
     }
 
-    /// The engines that are asked; none before the first input that is for one.
+    /// The engines in use; none before the first input that suits a device.
     pub fn active(&self) -> &[Active] {
         self.active.get().map_or(&[], Vec::as_slice)
     }
@@ -189,7 +189,7 @@ impl Devices {
         asked.find_map(|active| self.attempt(active, settings, chunk, out, tally))
     }
 
-    /// Asks one. Its time counts whatever comes of it.
+    /// Asks one device. Its time counts whether or not it succeeds.
     fn attempt(
         &self,
         active: &Active,
@@ -238,12 +238,12 @@ impl Devices {
         }
     }
 
-    /// The thread's CPU time, if devices are asked at all, so that the time of software is worth knowing.
+    /// The thread's CPU time, if devices are in use and software's time is therefore worth knowing.
     pub(crate) fn now(&self) -> Option<u64> {
         self.active.get().is_some_and(|active| !active.is_empty()).then(cpu_ns)
     }
 
-    /// Remembers what software took, since then, for an input that a device might have got.
+    /// Records what software has taken since `started`, for an input that a device could have had.
     pub(crate) fn software_took(&self, settings: &Settings, chunk: &Chunk, started: Option<u64>) {
         let Some(started) = started.filter(|_| is_whole(settings, chunk)) else { return };
         let spent = cpu_ns().saturating_sub(started);
@@ -253,14 +253,14 @@ impl Devices {
     }
 }
 
-/// A stream from its first to its last byte.
+/// Whether the chunk is a stream from its first byte to its last.
 fn is_whole(settings: &Settings, chunk: &Chunk) -> bool {
     let is_plain = settings.strategy == Strategy::Default && settings.tuning.is_none() && settings.level > 0;
     let is_alone = chunk.last && chunk.before.is_empty() && chunk.history.is_empty();
     is_plain && is_alone && (SHORTEST..=LONGEST).contains(&chunk.input.len())
 }
 
-/// What a device writes: all of a stream.
+/// A device's output is a whole stream.
 const fn whole(bytes: usize) -> Written {
     Written { bytes, after: Bits::NONE, synced: false }
 }

@@ -1,10 +1,8 @@
 //! What an engine is: something that turns bytes into deflate blocks.
 //!
-//! An engine knows nothing of streams. It is handed a [`Chunk`] with all that
-//! is needed to continue somebody's stream (the window, the bits of an
-//! unfinished byte) and keeps nothing of it afterwards. So the large tables of
-//! an engine belong to the process, a few sets for all streams, while a
-//! stream owns no more than its bytes.
+//! An engine knows nothing of streams. It is handed a [`Chunk`] with all it needs to continue a stream (the window, the
+//! bits of an unfinished byte) and keeps nothing of it afterwards. So the large tables of an engine belong to the
+//! process, a few sets for all streams, while a stream owns no more than its bytes.
 
 pub mod isal;
 pub mod libdeflate;
@@ -31,7 +29,7 @@ pub enum EngineKind {
 impl EngineKind {
     pub const ALL: [Self; 4] = [Self::Isal, Self::Libdeflate, Self::ZlibRs, Self::Original];
 
-    /// As it is counted and switched; the original is not: it is what is left.
+    /// The name under which it is counted and switched. The original has none: it is what remains.
     pub const fn name(self) -> Option<hasten_names::Engine> {
         match self {
             Self::Isal => Some(hasten_names::Engine::Isal),
@@ -149,7 +147,7 @@ impl Bits {
 pub struct Chunk<'a> {
     /// The bits that the first byte of the output begins with.
     pub before: Bits,
-    /// What was compressed before, as far as matches may reach back: at most the window.
+    /// Preceding plain text within reach of matches: at most the window.
     pub history: &'a [u8],
     pub input: &'a [u8],
     /// Whether the stream ends here. If not, the last block must not be marked as final.
@@ -159,9 +157,9 @@ pub struct Chunk<'a> {
 /// What an engine has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Complete bytes. They contain [`Chunk::before`].
+    /// Complete bytes, including [`Chunk::before`].
     pub bytes: usize,
-    /// Bits of the stream behind them; none after the last chunk, which is padded to a byte.
+    /// Bits that follow them; none after the last chunk, which is padded to a byte.
     pub after: Bits,
     /// Whether the output ends with an empty stored block, as a sync flush does.
     pub synced: bool,
@@ -171,12 +169,12 @@ pub struct Written {
 pub trait Engine: Send {
     fn kind(&self) -> EngineKind;
 
-    /// Compresses `chunk` into `out`. `None` if it does not fit, or is not for
-    /// this engine; `out` then holds nothing of use.
+    /// Compresses `chunk` into `out`. `None` if it does not fit or does not suit this engine; the contents of `out` are
+    /// then undefined.
     fn compress(&mut self, settings: &Settings, chunk: &Chunk, out: &mut [u8]) -> Option<Written>;
 }
 
-/// Whether an engine can serve such a chunk at all.
+/// Whether an engine can handle such a chunk at all.
 pub fn serves(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> bool {
     let plain = settings.strategy == Strategy::Default && settings.tuning.is_none() && settings.level > 0;
     match kind {
@@ -191,10 +189,10 @@ pub fn serves(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> bool {
     }
 }
 
-/// No engine writes more than this for `length` bytes, before and after included.
+/// No engine writes more than this for `length` bytes, including the bits before and after.
 ///
-/// The worst are codes that do not fit the data: nine bits for a byte in a block with fixed codes, headers of blocks as
-/// small as `mem_level` 1 makes them.
+/// The worst case is codes that do not fit the data: nine bits for a byte in a block with fixed codes, and the headers
+/// of blocks as small as `mem_level` 1 makes them.
 pub const fn bound(length: usize) -> usize {
     length + length.div_ceil(8) + length.div_ceil(64) + 512
 }

@@ -1,9 +1,9 @@
-//! Whom a process may ask to compress: the engines that are allowed, the switches of an operator, the breakers, and the
-//! devices in front of them.
+//! What may compress in a process: the allowed engines, the operator's switches, the breakers, and the devices in front
+//! of them.
 //!
-//! All of it is one value, which streams are opened with. A preload library has one in a static, where it is usable before
-//! `main`; a test has one of its own, and is no business of another's. The tables and buffers that engines work with are not
-//! part of it: memory is the process's whoever asks (`pool`).
+//! All of it is one value, which streams are opened with. A preload library keeps one in a static, usable before
+//! `main`; a test has its own, isolated from other tests. The tables and buffers that engines work with are not part of
+//! it: they belong to the process, whichever value is used (`pool`).
 
 mod job;
 
@@ -18,11 +18,11 @@ use crate::devices::Devices;
 use crate::engine::{self, Chunk, EngineKind, Settings, Written};
 use crate::pool::{self, Scratch};
 
-/// Says of an engine whether somebody has switched it off.
+/// Whether an operator has switched the engine off.
 type IsDisabled = fn(EngineKind) -> bool;
 
-/// What compresses, and what that takes, as a table of functions: the process's own ([`Backend::PROCESS`]), or those of a test
-/// in which an engine is wrong, memory is short or time passes at once.
+/// What compresses, and the resources it needs, as a table of functions: the process's own ([`Backend::PROCESS`]), or a
+/// test's, in which an engine is wrong, memory is short or time passes at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backend {
     /// As [`pool::compress`].
@@ -37,10 +37,10 @@ impl Backend {
         Self { compress: pool::compress, scratch: pool::scratch, clock: boot_ns };
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub struct Engines {
-    /// A bit for each.
+    /// One bit for each engine.
     allowed: AtomicU8,
     is_disabled: OnceLock<IsDisabled>,
     backend: Backend,
@@ -49,12 +49,12 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// All in service, and no device.
+    /// All engines in service, and no device.
     pub const fn new() -> Self {
         Self::with(Backend::PROCESS)
     }
 
-    /// The same with a backend of the caller's.
+    /// The same with the caller's backend.
     pub(crate) const fn with(backend: Backend) -> Self {
         Self {
             allowed: AtomicU8::new(u8::MAX),
@@ -71,7 +71,7 @@ impl Engines {
         self.allowed.store(bits, Ordering::Relaxed);
     }
 
-    /// Has this asked before each chunk, for each engine that may get it. The first call counts.
+    /// Sets the check made before each chunk for each candidate engine. Only the first call takes effect.
     pub fn consult(&self, is_disabled: IsDisabled) {
         self.is_disabled.get_or_init(|| is_disabled);
     }
@@ -86,12 +86,12 @@ impl Engines {
         EngineKind::ALL.into_iter().any(|kind| kind != EngineKind::Original && self.is_usable(kind))
     }
 
-    /// Makes what one thread needs to compress with those that are allowed; whether it is there ([`pool::reserve`]).
+    /// Makes what one thread needs to compress with the allowed engines; whether it is available ([`pool::reserve`]).
     pub fn reserve(&self) -> bool {
         pool::reserve(|kind| self.is_allowed(kind))
     }
 
-    /// A buffer with room for what any engine makes of so many bytes; `None` without memory.
+    /// A buffer large enough for any engine's output for `length` bytes; `None` if memory runs out.
     pub(crate) fn output(&self, length: usize) -> Option<Scratch> {
         (self.backend.scratch)(engine::bound(length))
     }

@@ -1,4 +1,4 @@
-//! What stands around the deflate blocks: RFC 1950 (zlib) and RFC 1952 (gzip).
+//! What surrounds the deflate blocks: RFC 1950 (zlib) and RFC 1952 (gzip).
 
 use crate::checksum::{adler32, crc32};
 use crate::engine::{Settings, Strategy};
@@ -12,7 +12,7 @@ pub enum Wrapper {
 }
 
 impl Wrapper {
-    /// The checksum of nothing, as `z_stream.adler` shows it.
+    /// The checksum of no data, as `z_stream.adler` shows it.
     pub fn initial_check(self) -> u32 {
         match self {
             Self::Gzip => 0,
@@ -20,7 +20,7 @@ impl Wrapper {
         }
     }
 
-    /// The checksum of what was before and `bytes`.
+    /// Continues the checksum `before` with `bytes`.
     pub fn check(self, before: u32, bytes: &[u8]) -> u32 {
         match self {
             Self::Raw => before,
@@ -30,7 +30,7 @@ impl Wrapper {
     }
 }
 
-/// A gzip header that the owner supplies, borrowed for as long as it is written.
+/// A gzip header supplied by the stream's owner, borrowed while it is being written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GzipHeader<'a> {
     pub text: bool,
@@ -44,7 +44,7 @@ pub struct GzipHeader<'a> {
 }
 
 impl GzipHeader<'_> {
-    /// How many bytes it has more than the ten that every header has.
+    /// The number of bytes beyond the ten that every header has.
     pub fn optional_len(&self) -> usize {
         let text = |text: Option<&[u8]>| text.map_or(0, |text| text.len() + 1);
         let extra = self.extra.map_or(0, |extra| extra.len() + 2);
@@ -83,7 +83,7 @@ impl<'a> GzipHeaderBytes<'a> {
         self.slices().iter().map(|slice| slice.len()).sum()
     }
 
-    /// Copies the bytes from `skip` on; how many fitted.
+    /// Copies the bytes from `skip` on and returns how many fitted.
     pub(crate) fn copy(&self, skip: usize, out: &mut [u8]) -> usize {
         let (mut skip, mut done) = (skip, 0);
         for slice in self.slices() {
@@ -112,7 +112,7 @@ impl<'a> GzipHeaderBytes<'a> {
     }
 }
 
-/// The header that zlib writes if its caller supplies none.
+/// The header that zlib writes if the caller supplies none.
 pub fn plain_gzip(settings: &Settings) -> [u8; 10] {
     const UNIX: u8 = 3;
     [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, extra_flags(settings), UNIX]

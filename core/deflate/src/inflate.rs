@@ -1,18 +1,16 @@
 //! zlib's inflate streams, call by call as zlib 1.2.13 has them.
 //!
-//! A caller cannot tell the difference but by the clock: every result, every
-//! field of the stream, every bit that is or is not taken from the input is
-//! zlib's, on damaged input too (`tests/inflate.rs` compares). Other fast
-//! inflates are strict where zlib is lenient, lenient where it is strict,
-//! and stop at other bits, so this one is written for that purpose.
+//! A caller can tell the difference only by the clock: every result, every field of the stream,
+//! every bit taken from the input or left there is zlib's, on damaged input too (`tests/inflate.rs`
+//! compares). Other fast inflates are strict where zlib is lenient, lenient where it is strict, and
+//! stop at other bits, hence this one.
 //!
-//! The stream's state is a machine with one mode for each thing that may be
-//! cut off by the end of input or room: `header.rs` around the blocks,
-//! `block.rs` at their beginning, `codes.rs` inside. Where there is plenty of
-//! both, `fast.rs` does nearly all of the work.
+//! The stream's state is a machine with one mode for each item that the end of the input or of the
+//! room may cut off: `header.rs` around the blocks, `block.rs` at their beginning, `codes.rs`
+//! inside. Where both are plentiful, `fast.rs` does nearly all of the work.
 //!
-//! Its memory is the stream's allocator's, as zlib's is: the state at the
-//! beginning, the window when output must be remembered beyond a call.
+//! Its memory comes from the stream's allocator, as zlib's does: the state at the beginning, the
+//! window once output must be remembered beyond a call.
 
 mod block;
 mod calls;
@@ -48,10 +46,10 @@ const GZIP: u32 = 2;
 /// Checksums are computed and compared.
 const CHECKED: u32 = 4;
 
-/// A state of ours begins with the address of this, zlib's with that of its stream.
+/// Our states begin with the address of this, zlib's with that of their stream.
 static MARK: u64 = u64::from_ne_bytes(*b"hasten i");
 
-/// What comes next in the stream. In zlib's order, which is compared.
+/// What comes next in the stream, in zlib's order, which is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     Head,
@@ -87,13 +85,13 @@ enum Mode {
     Length,
     Done,
     Bad,
-    /// There was no memory for the window.
+    /// The window could not be allocated.
     Mem,
-    /// Looking for a place to go on behind damage.
+    /// Looking for a place to resume after damage.
     Sync,
 }
 
-/// Where the tables of the block are.
+/// Where the block's tables are.
 #[derive(Clone, Copy, Debug)]
 struct Tables {
     fixed: bool,
@@ -101,8 +99,8 @@ struct Tables {
     dist_root: u32,
 }
 
-/// What `inflateCodesUsed` is to say: a number, or the sizes of zlib's tables for the codes that
-/// have their lengths in `lens`.
+/// What `inflateCodesUsed` reports: a number, or the sizes of zlib's tables for the codes whose
+/// lengths are in `lens`.
 #[derive(Clone, Copy, Debug)]
 enum Used {
     Entries(usize),
@@ -112,9 +110,9 @@ enum Used {
 #[repr(C)]
 struct State {
     mark: *const u64,
-    /// Whose state this is. A stream that was copied as memory is not it.
+    /// The stream that owns this state. A bytewise copy of a stream does not match.
     strm: *mut ZStream,
-    /// How much memory this lies in.
+    /// The size of the allocation that holds this.
     allocated: usize,
     mode: Mode,
     last: bool,
@@ -129,18 +127,18 @@ struct State {
     window: Window,
     hold: u64,
     bits: u32,
-    /// Of a stored block, a match, or a field of the header: what is left of it. Or a literal.
+    /// The rest of a stored block, a match, or a header field. Or a literal.
     length: usize,
     offset: usize,
     extra: u32,
     precode_count: usize,
     litlen_count: usize,
     dist_count: usize,
-    /// How many lengths were read, or how much of a sync marker.
+    /// How many lengths have been read, or how many bytes of a sync marker.
     have: usize,
     /// How many bits the last symbol has, or -1 outside of a block.
     back: c_int,
-    /// The length of a match before some of it was copied.
+    /// The length of a match before any of it was copied.
     was: usize,
     used: Used,
     tables: Tables,
@@ -165,7 +163,7 @@ pub unsafe fn is_ours(strm: *const ZStream) -> bool {
     if strm.is_null() {
         return false;
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let state = unsafe { (*strm).state };
     // SAFETY: every state begins with a pointer: ours with `mark`, zlib's with `strm`.
     !state.is_null() && unsafe { *state.cast::<*const u64>() } == addr_of!(MARK)
@@ -177,7 +175,7 @@ pub unsafe fn is_ours(strm: *const ZStream) -> bool {
 ///
 /// As [`is_ours`]; if it is ours, nobody else may use the stream during `'a`.
 unsafe fn parts<'a>(strm: *mut ZStream) -> Option<(&'a mut ZStream, &'a mut State)> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     if !unsafe { is_ours(strm) } {
         return None;
     }
@@ -204,7 +202,7 @@ struct Call<'a> {
 ///
 /// As zlib's: the stream is initialized, and its buffers are what it says.
 pub unsafe fn inflate(strm: *mut ZStream, flush: c_int) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((strm, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     if strm.next_out.is_null() || (strm.next_in.is_null() && strm.avail_in != 0) {
         return Z_STREAM_ERROR;
@@ -228,7 +226,7 @@ impl Call<'_> {
         match self.steps() {
             Exit::Leave(result) => self.leave(result, have),
             Exit::Return(result) => {
-                // A dictionary is needed: what was read was read, but nothing is counted.
+                // A dictionary is needed: the bytes read stay read, but nothing is counted.
                 if self.state.mode == Mode::Dict {
                     self.restore();
                 }
@@ -306,8 +304,8 @@ impl Call<'_> {
         if idle && result == Z_OK { Z_BUF_ERROR } else { result }
     }
 
-    /// Whether a later call may need what this one has written: not if the stream is at its end, and
-    /// the caller means to give no more. Once there is a window, it is kept up.
+    /// Whether a later call may need this call's output: not if the stream is at its end, and the
+    /// caller intends to provide no more. Once there is a window, it is kept up to date.
     fn must_keep(&self) -> bool {
         let mode = self.state.mode;
         self.state.window.size != 0
@@ -316,7 +314,7 @@ impl Call<'_> {
                 && (mode < Mode::Check || self.flush != Z_FINISH))
     }
 
-    /// Unused bits, and where in the stream this is.
+    /// The unused bits, and the position in the stream.
     fn data_type(&self) -> c_int {
         let last = if self.state.last { 64 } else { 0 };
         let place = match self.state.mode {
@@ -328,7 +326,7 @@ impl Call<'_> {
     }
 }
 
-/// Keeps output in the window. `false` if there is no memory for one.
+/// Keeps output in the window. `false` if the window cannot be allocated.
 fn keep(strm: &ZStream, state: &mut State, bytes: &[u8]) -> bool {
     let size = 1usize << state.window_bits;
     if state.window.base.is_null() {

@@ -1,7 +1,7 @@
 //! Memory for engines, straight from the kernel.
 //!
-//! Sets of tables come and go with the load. malloc keeps what is freed for whoever asks next, each of its arenas for
-//! itself, and where a process locks its memory in RAM, all of that stays there. What is given back here is gone.
+//! Sets of tables come and go with the load. malloc keeps freed memory for later requests, in each of its arenas
+//! separately, and where a process locks its memory in RAM, all of that stays there. Memory given back here is gone.
 
 use core::ffi::{c_uint, c_void};
 use core::ops::{Deref, DerefMut};
@@ -10,10 +10,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// Whether the program has forbidden itself system calls of which it knows nothing.
+/// Whether the program has denied itself system calls that it does not know of.
 static IS_SEALED: AtomicBool = AtomicBool::new(false);
 
-/// Makes no system call any more: nothing is taken from the kernel, and nothing is given back to it.
+/// Stops all system calls from here: nothing more is taken from the kernel or given back to it.
 pub(crate) fn seal() {
     IS_SEALED.store(true, Ordering::Relaxed);
 }
@@ -22,10 +22,10 @@ pub(crate) fn is_sealed() -> bool {
     IS_SEALED.load(Ordering::Relaxed)
 }
 
-/// In front of each piece, as long as a line of the cache: how long the mapping is.
+/// The header in front of each piece, as long as a cache line: it holds the length of the mapping.
 const HEAD: usize = 64;
 
-/// That many bytes, all zero, aligned to 64; `None` where the kernel gives no more.
+/// `length` bytes, all zero, aligned to 64; `None` if the kernel gives no more.
 pub(crate) fn take(length: usize) -> Option<NonNull<u8>> {
     if is_sealed() {
         return None;
@@ -34,14 +34,14 @@ pub(crate) fn take(length: usize) -> Option<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: fresh memory at an address that the kernel chooses.
     let start = unsafe { mmap_anonymous(null_mut(), length, access, MapFlags::PRIVATE) }.ok()?;
-    // SAFETY: the mapping begins with a page of ours, so it has room for the head, and alignment for its number.
+    // SAFETY: the mapping begins with a page of ours, which has room for the header and is aligned for its number.
     unsafe {
         start.cast::<usize>().write(length);
         NonNull::new(start.cast::<u8>().add(HEAD))
     }
 }
 
-/// Gives a piece back.
+/// Unmaps a piece.
 ///
 /// # Safety
 ///
@@ -50,19 +50,19 @@ pub(crate) unsafe fn give_back(piece: NonNull<u8>) {
     if is_sealed() {
         return;
     }
-    // SAFETY: the head is in front of the piece, and the mapping is as long as it says.
+    // SAFETY: the header precedes the piece, and the mapping is as long as it says.
     unsafe {
         let start = piece.as_ptr().sub(HEAD);
         let _ = munmap(start.cast(), start.cast::<usize>().read());
     }
 }
 
-/// What `malloc` is to C.
+/// C's `malloc`.
 pub(crate) extern "C" fn malloc(length: usize) -> *mut c_void {
     take(length).map_or(null_mut(), |piece| piece.as_ptr().cast())
 }
 
-/// What `free` is.
+/// C's `free`.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub(crate) unsafe extern "C" fn free(piece: *mut c_void) {
     }
 }
 
-/// The same as zlib's streams want it.
+/// The same with the signature that zlib's streams want.
 pub(crate) extern "C" fn zalloc(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
     malloc(items as usize * size as usize)
 }
@@ -89,7 +89,7 @@ pub(crate) unsafe extern "C" fn zfree(_: *mut c_void, piece: *mut c_void) {
     unsafe { free(piece) }
 }
 
-/// A value with memory of its own, as a box has. `deflate` may be called where `malloc` must not be: zlib's own does not
+/// A value in its own memory, like a box. `deflate` may be called where `malloc` must not be: zlib's own does not
 /// allocate.
 #[derive(Debug)]
 pub(crate) struct Page<T>(NonNull<T>);
@@ -98,11 +98,11 @@ pub(crate) struct Page<T>(NonNull<T>);
 unsafe impl<T: Send> Send for Page<T> {}
 
 impl<T> Page<T> {
-    /// `None` without memory.
+    /// `None` if memory runs out.
     pub(crate) fn new(value: T) -> Option<Self> {
         const { assert!(align_of::<T>() <= HEAD) }
         let place = take(size_of::<T>())?.cast::<T>();
-        // SAFETY: fresh memory of that size, aligned to a line of the cache.
+        // SAFETY: fresh memory of that size, aligned to a cache line.
         unsafe { place.write(value) };
         Some(Self(place))
     }
@@ -125,7 +125,7 @@ impl<T> Deref for Page<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: written by `new`, and dropped with this.
+        // SAFETY: written by `new`, and dropped with `self`.
         unsafe { self.0.as_ref() }
     }
 }

@@ -1,8 +1,8 @@
-//! What engines work with, for all streams of the process.
+//! The tables and buffers of engines, shared by all streams of the process.
 //!
-//! A set of tables is used inside one call and then given back, so there are as many as there are threads that compress
-//! at the same moment. Taking and giving are atomic exchanges: no thread ever waits, and a process forked at any point
-//! finds a usable pool; at worst it lacks what other threads had taken.
+//! A set of tables is used inside one call and then given back, so there are as many as threads that compress at the
+//! same moment. Taking and giving are atomic exchanges: no thread ever waits, and a process forked at any point finds a
+//! usable pool; at worst it lacks what other threads had taken.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -19,12 +19,12 @@ use crate::engine::{Bits, Chunk, Engine, EngineKind, Settings, Written};
 use crate::pages::{self, Page};
 use crate::stack;
 
-/// How many are kept of each kind while somebody works. Whoever comes with none left makes one, and frees one too many
+/// How many of each kind are kept while any is in use. A caller that finds none left makes one, and the excess is freed
 /// afterwards.
 const SLOTS: usize = 32;
 
-/// How many are kept while nobody does: what a burst on many threads has left behind would be held for good, and in a
-/// process that locks its memory in RAM.
+/// How many are kept while none is in use: what a burst on many threads leaves behind would otherwise stay for ever,
+/// and in RAM if the process locks its memory.
 const KEPT: usize = 2;
 
 static ISAL: Pool<Isal> = Pool::new();
@@ -32,7 +32,7 @@ static LIBDEFLATE: Pool<Libdeflate> = Pool::new();
 static ZLIB_RS: Pool<Zlib> = Pool::new();
 static ORIGINAL: Pool<Zlib> = Pool::new();
 
-/// Lets an engine of this kind compress `chunk` into `out`. `None` if it does not fit, or is not for this engine.
+/// Has an engine of this kind compress `chunk` into `out`. `None` if it does not fit or does not suit this engine.
 pub fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
     match kind {
         EngineKind::Isal => ISAL.with(Isal::new, |engine| engine.compress(settings, chunk, out)),
@@ -46,7 +46,7 @@ pub fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk, out: &mut 
 
 static IS_RESERVED: AtomicBool = AtomicBool::new(false);
 
-/// Makes no system call any more. What streams that are open still need is made before.
+/// Stops all system calls. What open streams still need is made first.
 pub fn seal() {
     if IS_RESERVED.load(Ordering::Relaxed)
         && let Some(mut out) = scratch(bound(0))
@@ -59,10 +59,10 @@ pub fn seal() {
     pages::seal();
 }
 
-/// Makes what one thread needs to compress. Whether it is there: `deflate` needs no memory to succeed, so a stream must not
-/// be opened that may lack it later. It is made once, for those that are allowed then.
+/// Makes what one thread needs to compress, and returns whether it is available: `deflate` needs no memory to succeed,
+/// so a stream that might lack some later must not be opened. Made once, for the engines allowed at that time.
 pub fn reserve(is_allowed: impl Fn(EngineKind) -> bool) -> bool {
-    // Asks the kernel, which may not be asked later either.
+    // Asks the kernel now: later it may not be asked either.
     stack::known();
     if IS_RESERVED.load(Ordering::Relaxed) {
         return true;
@@ -74,8 +74,8 @@ pub fn reserve(is_allowed: impl Fn(EngineKind) -> bool) -> bool {
     is_there
 }
 
-/// A buffer of at least `length` bytes that goes back to the process when it is dropped; `None` without memory. What is in
-/// it is not defined: it may be another stream's.
+/// A buffer of at least `length` bytes that returns to the process when dropped; `None` if memory runs out. Its
+/// contents are undefined: they may be another stream's.
 pub fn scratch(length: usize) -> Option<Scratch> {
     let Some(class) = SCRATCH.iter().find(|class| length <= class.size) else {
         let buffer = Page::new(Buffer::new(length)?)?;
@@ -96,7 +96,7 @@ pub struct Scratch {
 #[derive(Debug)]
 struct Buffer(NonNull<u8>);
 
-// SAFETY: memory that belongs to no thread, and nobody else has a pointer to it.
+// SAFETY: memory that is tied to no thread, and nobody else has a pointer to it.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
@@ -107,7 +107,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: from `new`, and nobody uses it afterwards.
+        // SAFETY: the piece came from `new`, and nobody uses it afterwards.
         unsafe { pages::give_back(self.0) }
     }
 }
@@ -157,9 +157,9 @@ impl Drop for Scratch {
 /// A few values that nobody uses at the moment. Each pointer is a page's, or null.
 pub(crate) struct Pool<T> {
     slots: [AtomicPtr<T>; SLOTS],
-    /// How many are in use. In a child forked meanwhile it stays above zero, and there nothing is freed.
+    /// How many are in use. In a child forked meanwhile this stays above zero, and nothing is freed there.
     lent: AtomicUsize,
-    /// How many stay when all have been given back.
+    /// How many stay once all have been given back.
     kept: usize,
 }
 
@@ -174,7 +174,7 @@ impl<T: Send> Pool<T> {
         Self::keeping(KEPT)
     }
 
-    /// For what takes long to make: nothing is freed.
+    /// For values that are slow to make: none are freed.
     pub(crate) const fn of_sessions() -> Self {
         Self::keeping(SLOTS)
     }
@@ -195,7 +195,7 @@ impl<T: Send> Pool<T> {
         result
     }
 
-    /// A value, made by `make` if none is left. It is to be given back.
+    /// A value, made by `make` if none is left. The caller must give it back.
     fn borrow(&self, make: impl FnOnce() -> Option<T>) -> Option<Page<T>> {
         self.lent.fetch_add(1, Ordering::Relaxed);
         let value = self.take().or_else(|| make().and_then(Page::new));
@@ -205,7 +205,7 @@ impl<T: Send> Pool<T> {
         value
     }
 
-    /// Makes so many, for later; whether they are there.
+    /// Makes `count` values for later; whether they are available.
     fn reserve(&self, count: usize, make: impl Fn() -> Option<T>) -> bool {
         (0..count).all(|_| make().and_then(Page::new).map(|value| self.put(value)).is_some())
     }
@@ -217,7 +217,7 @@ impl<T: Send> Pool<T> {
         }
     }
 
-    /// Frees what goes beyond. The first slots are filled first.
+    /// Frees the excess. The first slots are filled first.
     fn shrink(&self) {
         for slot in &self.slots[self.kept..] {
             if !slot.load(Ordering::Relaxed).is_null() {
@@ -229,7 +229,7 @@ impl<T: Send> Pool<T> {
 
     fn take(&self) -> Option<Page<T>> {
         self.slots.iter().find_map(|slot| {
-            // An empty slot is seen without writing to a line that other threads want.
+            // Detects an empty slot without writing to a cache line that other threads want.
             let seen = !slot.load(Ordering::Relaxed).is_null();
             // SAFETY: as in `shrink`.
             seen.then(|| unsafe { owned(slot.swap(ptr::null_mut(), Ordering::Acquire)) }).flatten()

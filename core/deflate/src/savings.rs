@@ -1,13 +1,13 @@
-//! What compressing elsewhere has saved, estimated.
+//! An estimate of what compressing with other engines has saved.
 //!
-//! An estimate needs no clock in anybody's hot path: it is the number of bytes times the difference of two speeds.
+//! An estimate needs no clock on any hot path: it is the number of bytes times the difference of two speeds.
 
 use crate::engine::EngineKind;
 
-/// CPU nanoseconds for a kibibyte of text by zlib 1.2.13, at levels 0 to 9.
+/// CPU nanoseconds that zlib 1.2.13 takes for a kibibyte of text, at levels 0 to 9.
 const ORIGINAL: [u64; 10] = [100, 6_900, 8_000, 10_700, 11_900, 17_800, 25_000, 29_000, 37_000, 38_000];
 
-/// The same for the engines, which serve a range of levels each.
+/// The same for the engines, each of which serves a range of levels.
 const fn engine(kind: EngineKind, level: u8) -> u64 {
     match (kind, level) {
         (EngineKind::Isal, _) => 1_300,
@@ -21,7 +21,7 @@ const fn engine(kind: EngineKind, level: u8) -> u64 {
     }
 }
 
-/// CPU time that the original would have taken above what `kind` took for these bytes.
+/// CPU time that the original would have taken beyond what `kind` took for these bytes.
 pub fn deflate_ns(kind: EngineKind, level: u8, bytes: usize) -> u64 {
     ORIGINAL[usize::from(level.min(9))].saturating_sub(engine(kind, level)) * bytes as u64 / 1024
 }

@@ -8,29 +8,30 @@ use crate::engine::{Bits, Chunk, EngineKind, Settings, Strategy, serves};
 use crate::engines::Engines;
 use crate::stack;
 
-/// zlib's level to zlib-rs's, by `examples/measure.rs`: its lowest levels do less than zlib's.
+/// Maps zlib's levels to zlib-rs's, by `examples/measure.rs`: zlib-rs's lowest levels do less than zlib's.
 const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
 
-/// zlib's level to libdeflate's where every candidate is a match.
+/// Maps zlib's levels to libdeflate's where every candidate is a match.
 const FEW_LEVELS: [u8; 10] = [0, 8, 8, 8, 8, 8, 8, 9, 9, 9];
 
-/// Behind a history, a chunk shorter than this takes more time for the history than for itself, least of all with zlib.
+/// Behind a history, a chunk shorter than this costs more time for the history than for itself; zlib suffers least.
 const SHORT: usize = 12 << 10;
 
 /// The lowest level at which libdeflate looks for matches of three bytes, in all but the shortest chunks.
 const LOWEST_WITH_CHAINS: u8 = 3;
 
-/// The lowest at which it finds in numbers what zlib's lowest levels find.
+/// The lowest level at which libdeflate finds in numbers what zlib's lowest levels find.
 const LOWEST_FOR_NUMBERS: u8 = 4;
 
-/// Numbers that count up, if they are shorter than this, are zlib's: the piece that would tell who makes less of them is half of it.
+/// Ascending numbers shorter than this go to zlib: the piece that would show which engine does better is half of the
+/// input.
 const SHORT_FOR_COUNTERS: usize = 32 << 10;
 
-/// Up to here libdeflate, with small tables, is done before ISA-L is.
+/// Up to this size libdeflate with small tables finishes before ISA-L does.
 const TINY: usize = 1200;
 
-/// What an engine makes so many times shorter, zlib may make shorter still: the engines look at fewer candidates for a
-/// match, ISA-L at one, and in rows that are nearly alike the second or third is the longer one.
+/// If an engine shortens its input by this factor, zlib may shorten it still more: the engines look at fewer candidates
+/// for a match, ISA-L at one, and in nearly identical rows the second or third is the longer one.
 const fn density(level: u8, nature: Nature) -> usize {
     match level {
         0..=1 => 7,
@@ -46,19 +47,20 @@ const fn density(level: u8, nature: Nature) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     pub kind: EngineKind,
-    /// What to call it with, which may differ from the stream's settings.
+    /// The settings to call it with, which may differ from the stream's.
     pub settings: Settings,
-    /// An output shorter than this says that another engine would have made it shorter still.
+    /// An output shorter than this shows that another engine would have made it shorter still.
     pub least: usize,
-    /// An output shorter than this is to be compared with that of a [`rival`], which looks for matches where zlib does.
+    /// An output shorter than this is compared with that of a [`rival`], which looks for matches where zlib does.
     pub dense: usize,
-    /// Only if it makes a piece of the chunk shorter than the next choice does.
+    /// Use it only if it makes a piece of the chunk shorter than the next choice does.
     pub on_trial: bool,
 }
 
 impl Choice {
-    /// A piece of the chunk on which a choice on trial is compared with the next. At the higher levels a large one is worth
-    /// its time, behind as much history as there can be: what repeats after a few thousand bytes shows nowhere else.
+    /// A piece of the chunk on which a choice on trial is compared with the next. At the higher levels a large piece is
+    /// worth its time, behind as much history as possible: nothing else shows what repeats only after a few thousand
+    /// bytes.
     pub fn piece<'a>(settings: &Settings, input: &'a [u8]) -> Chunk<'a> {
         let (length, history) = match settings.level {
             0..=1 => (4 << 10, 8 << 10),
@@ -75,8 +77,8 @@ impl Choice {
         }
     }
 
-    /// Whether it is worth being chosen, by what it and the next have made of the piece. ISA-L is so much faster that it
-    /// takes more.
+    /// Whether a choice is worth taking, given its own and the next choice's output for the piece. Against ISA-L, which
+    /// is so much faster, it must win by more.
     pub const fn is_better(bytes: usize, next: EngineKind, of_next: usize) -> bool {
         let percent = if matches!(next, EngineKind::Isal) { 90 } else { 97 };
         bytes * 100 < of_next * percent
@@ -84,7 +86,7 @@ impl Choice {
 }
 
 impl Engines {
-    /// Those for `chunk`, best first. The original always ends the list: what nobody else can do, it can.
+    /// The choices for `chunk`, best first. The original always ends the list: it can do whatever the others cannot.
     pub fn choose(&self, settings: &Settings, chunk: &Chunk) -> impl Iterator<Item = Choice> {
         let settings = *settings;
         let has_room = stack::has_room();
@@ -124,14 +126,15 @@ impl Engines {
     }
 }
 
-/// Only the original's own matcher is as good at what the other strategies and tunings are for, and in a small window.
+/// Only the original's own matcher is as good at the purposes of the other strategies and tunings, and in a small
+/// window.
 fn is_ours(settings: &Settings, chunk: &Chunk) -> bool {
     let is_within = chunk.history.len() + chunk.input.len() <= settings.window();
     is_plain(settings) && (settings.window_bits == 15 || is_within)
 }
 
-/// Who may make less of a dense chunk than `written` bytes, and what to call it with. Of what is denser still zlib is done
-/// soon at the middle levels.
+/// The engine that may compress a dense chunk to less than `written` bytes, and the settings to call it with. At the
+/// middle levels zlib finishes still denser chunks quickly.
 pub fn rival(settings: &Settings, length: usize, written: usize) -> Choice {
     const DENSEST: usize = 30;
     let is_quick = matches!(settings.level, 2..=7) && written < length / DENSEST;

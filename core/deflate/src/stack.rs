@@ -1,6 +1,6 @@
 //! How much of its stack a thread has left.
 //!
-//! zlib needs two kilobytes. A thread whose stack was cut to that measure has no room for an engine, ISA-L least of all.
+//! zlib needs two kilobytes. A thread whose stack was sized for that has no room for an engine, ISA-L least of all.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -8,18 +8,18 @@ use std::ptr;
 
 use crate::pages;
 
-/// With less left than this, no engine is called. ISA-L takes 17 KiB.
+/// With less than this left, no engine is called. ISA-L takes 17 KiB.
 const ENOUGH: usize = 32 << 10;
 
-/// Whether an engine fits on what is left of the stack. On one that is not the thread's own, as a coroutine's, it does not:
-/// nobody tells how long that is.
+/// Whether an engine fits on the rest of the stack. It does not on one that is not the thread's own, such as a
+/// coroutine's: its length is unknown.
 pub(crate) fn has_room() -> bool {
     let mark = 0_u8;
     let here = (&raw const mark).addr();
     known().is_some_and(|(floor, top)| here < top && here >= floor.saturating_add(ENOUGH))
 }
 
-/// Where this thread's stack begins and ends, if it is known or may be found out: that takes system calls.
+/// Where this thread's stack begins and ends, if it is known or may be found out, which takes system calls.
 pub(crate) fn known() -> Option<(usize, usize)> {
     thread_local! {
         static STACK: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
@@ -30,32 +30,32 @@ pub(crate) fn known() -> Option<(usize, usize)> {
     STACK.get()
 }
 
-/// Whether this is a signal handler on a stack of its own, which may be a piece of the thread's: too short for ISA-L, and long
-/// enough for whatever takes little more than zlib.
+/// Whether this is a signal handler on its own stack, which may lie within the thread's: too short for ISA-L, but long
+/// enough for anything that takes little more than zlib.
 pub(crate) fn is_alternate() -> bool {
     if pages::is_sealed() {
         return false;
     }
     let mut now = MaybeUninit::<libc::stack_t>::uninit();
-    // SAFETY: nothing is set, and the answer has a place, which was written if the call succeeded.
+    // SAFETY: nothing is set, and the answer is writable; it was written if the call succeeded.
     unsafe {
         libc::sigaltstack(ptr::null(), now.as_mut_ptr()) == 0
             && now.assume_init().ss_flags & libc::SS_ONSTACK != 0
     }
 }
 
-/// Where this thread's stack begins and ends; an empty one if that cannot be told.
+/// Where this thread's stack begins and ends; empty if that cannot be determined.
 fn own() -> (usize, usize) {
-    // SAFETY: neither has a precondition.
+    // SAFETY: neither call has a precondition.
     let is_first = unsafe { libc::getpid() == libc::gettid() };
     if is_first { first() } else { of_a_thread() }.unwrap_or((0, 0))
 }
 
-/// The first thread's stack grows down to its limit from where the kernel has put the arguments. A thread that has become
-/// the first by a fork is not on it.
+/// The first thread's stack grows down to its limit from where the kernel put the arguments. A thread that became the
+/// first by a fork is not on it.
 fn first() -> Option<(usize, usize)> {
     let mut limit = MaybeUninit::<libc::rlimit>::uninit();
-    // SAFETY: the result has a place, and was written if the call succeeded.
+    // SAFETY: the result is writable, and was written if the call succeeded.
     let limit = unsafe {
         (libc::getrlimit(libc::RLIMIT_STACK, limit.as_mut_ptr()) == 0)
             .then(|| limit.assume_init().rlim_cur)?
@@ -66,7 +66,7 @@ fn first() -> Option<(usize, usize)> {
     (top > length).then(|| (top - length, top))
 }
 
-/// A limit beyond this, or none, says nothing of what lies below the stack.
+/// A limit beyond this, or none at all, says nothing about what lies below the stack.
 const LONGEST: usize = 8 << 20;
 
 fn of_a_thread() -> Option<(usize, usize)> {

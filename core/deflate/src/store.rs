@@ -1,11 +1,11 @@
-//! The memory of one stream: regions that its owner's allocator gave, used as one array of bytes.
+//! The memory of one stream: regions from its owner's allocator, used as one array of bytes.
 
 use core::ptr::{self, NonNull};
 use core::slice;
 
 use crate::pool::{self, Scratch};
 
-/// zlib asks its allocator five times.
+/// zlib makes five requests to its allocator.
 pub const MAX_REGIONS: usize = 8;
 
 /// A part of the owner's memory.
@@ -15,8 +15,8 @@ struct Region {
     len: usize,
 }
 
-/// Bytes 0 to [`Store::len`], in as few pieces as the allocator's answers allow. One that serves from an arena gives
-/// neighbours, which become one piece.
+/// Bytes 0 to [`Store::len`], in as few pieces as the allocations permit. An allocator that serves from an arena
+/// returns neighbours, which become one piece.
 #[derive(Debug, Default)]
 pub struct Store {
     regions: [Option<Region>; MAX_REGIONS],
@@ -61,7 +61,8 @@ impl Store {
         let mut rest = bytes;
         self.pieces(offset, bytes.len(), |address, len| {
             let (now, later) = rest.split_at(len);
-            // SAFETY: `pieces` stays inside the regions, which are ours alone; `bytes` may lie in them too, hence `copy`.
+            // SAFETY: `pieces` stays inside the regions, which are ours alone; `bytes` may lie in them too, hence
+            // `copy`.
             unsafe { ptr::copy(now.as_ptr(), address, len) };
             rest = later;
         });
@@ -71,14 +72,14 @@ impl Store {
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         let mut done = 0;
         self.pieces(offset, bytes.len(), |address, len| {
-            // SAFETY: `pieces` stays inside the regions; `bytes` is exclusively borrowed, so it is not one of them.
+            // SAFETY: `pieces` stays inside the regions; `bytes` is exclusively borrowed, so it does not overlap them.
             unsafe { ptr::copy_nonoverlapping(address, bytes.as_mut_ptr().add(done), len) };
             done += len;
         });
     }
 
-    /// The bytes from `offset`, where they lie if they lie together, else as a copy; `None` without memory for that. They
-    /// must have been written: what an allocator gives is not initialised.
+    /// The bytes from `offset`, borrowed in place if they are contiguous, else as a copy; `None` if there is no memory
+    /// for that. They must have been written: allocated memory is not initialised.
     pub fn get(&self, offset: usize, len: usize) -> Option<Bytes<'_>> {
         let mut whole = None;
         self.pieces(offset, len, |address, piece| {
@@ -129,7 +130,7 @@ impl Store {
         }
     }
 
-    /// `len` bytes of one piece, aligned to 16, that lie wholly in `from..`; where they begin and end as an offset.
+    /// `len` bytes of one piece, aligned to 16, that lie entirely in `from..`, and the offset at which they end.
     pub fn place(&self, from: usize, len: usize) -> Option<(NonNull<u8>, usize)> {
         let mut start = 0;
         for region in self.regions.iter().flatten() {
@@ -137,7 +138,7 @@ impl Store {
             let address = region.address.as_ptr().wrapping_add(skip);
             let offset = skip + address.align_offset(16);
             if offset + len <= region.len {
-                // SAFETY: inside the region, as just compared.
+                // SAFETY: the result is inside the region, as just compared.
                 return Some((unsafe { region.address.add(offset) }, start + offset + len));
             }
             start += region.len;

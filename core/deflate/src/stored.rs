@@ -12,7 +12,7 @@ fn len(chunk: &Chunk) -> usize {
     bound(chunk.input.len()) - 1 + extra
 }
 
-/// The same whatever comes before.
+/// Holds whatever bits come before.
 pub(crate) fn bound(input: usize) -> usize {
     input + input.div_ceil(BLOCK).max(1) * 5 + 1
 }
@@ -20,12 +20,12 @@ pub(crate) fn bound(input: usize) -> usize {
 /// Inputs up to this may be smaller as literals of the fixed codes than with the header of a stored block.
 const TINY: usize = 64;
 
-/// The smaller of the two ways to write a chunk without looking for matches: how many bytes it takes.
+/// The number of bytes for a chunk in the smaller of the two forms without matches.
 pub(crate) fn plain_len(chunk: &Chunk) -> usize {
     len(chunk).min(literals_len(chunk).unwrap_or(usize::MAX))
 }
 
-/// Writes it; `out` must have room for [`plain_len`].
+/// Writes that form; `out` must have room for [`plain_len`].
 pub(crate) fn write_plain(chunk: &Chunk, out: &mut [u8]) -> Written {
     match literals_len(chunk) {
         Some(literals) if literals < len(chunk) => write_literals(chunk, out),
@@ -33,7 +33,7 @@ pub(crate) fn write_plain(chunk: &Chunk, out: &mut [u8]) -> Written {
     }
 }
 
-/// The size of one block with fixed codes and no match, if that is worth a thought.
+/// The size of one block with fixed codes and no match, if that is worth considering.
 fn literals_len(chunk: &Chunk) -> Option<usize> {
     if chunk.input.len() > TINY {
         return None;
@@ -54,7 +54,7 @@ fn write_literals(chunk: &Chunk, out: &mut [u8]) -> Written {
         *writer = BitWriter::after(writer.rest());
     };
     for byte in chunk.input.iter().copied() {
-        // Codes have their first bit highest, the stream has it lowest.
+        // Codes have their first bit highest; the stream has it lowest.
         match byte {
             0..144 => writer.push(u32::from((0x30 + byte).reverse_bits()), 8),
             _ => writer.push(u32::from((0x190 + u16::from(byte - 144)).reverse_bits() >> 7), 9),
@@ -69,7 +69,7 @@ fn write_literals(chunk: &Chunk, out: &mut [u8]) -> Written {
     Written { bytes: at, after: writer.rest(), synced: false }
 }
 
-/// Compresses nothing: what is left when every engine's output is larger. `out` must have room for [`len`].
+/// Stores the input uncompressed, for when every engine's output is larger. `out` must have room for [`len`].
 fn write(chunk: &Chunk, out: &mut [u8]) -> Written {
     let mut at = 0;
     let mut before = chunk.before;
@@ -94,7 +94,7 @@ fn write(chunk: &Chunk, out: &mut [u8]) -> Written {
     }
 }
 
-/// Bits on their way to bytes, lowest first; room for a flush marker behind an unfinished byte.
+/// Collects bits into bytes, lowest first; room for a flush marker behind an unfinished byte.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
     bits: u64,
@@ -107,7 +107,7 @@ impl BitWriter {
         Self { bits: before.value().into(), count: before.count().into(), bytes: [0; 8] }
     }
 
-    /// `count` is at most 16; no more than 64 bits in all.
+    /// `count` must be at most 16, and the total at most 64 bits.
     pub(crate) fn push(&mut self, value: u32, count: u32) {
         self.bits |= u64::from(value) << self.count;
         self.count += count;
@@ -117,7 +117,7 @@ impl BitWriter {
         self.count = self.count.next_multiple_of(8);
     }
 
-    /// An empty stored block: what a sync flush ends with.
+    /// An empty stored block, which ends a sync flush.
     pub(crate) fn push_sync(&mut self) {
         self.push(0, 3);
         self.align();
@@ -125,20 +125,20 @@ impl BitWriter {
         self.push(0xffff, 16);
     }
 
-    /// An empty block of fixed codes: what a partial flush ends with, and an empty stream consists of.
+    /// An empty block with fixed codes, which ends a partial flush and makes up an empty stream.
     pub(crate) fn push_empty(&mut self, last: bool) {
         self.push(u32::from(last), 1);
         self.push(1, 2);
         self.push(0, 7);
     }
 
-    /// The bytes that are complete.
+    /// The complete bytes.
     pub(crate) fn bytes(&mut self) -> &[u8] {
         self.bytes = self.bits.to_le_bytes();
         &self.bytes[..self.count as usize / 8]
     }
 
-    /// What is left of the last byte.
+    /// The rest of the last byte.
     pub(crate) fn rest(&self) -> Bits {
         let whole = self.count & !7;
         Bits::new(self.bits.checked_shr(whole).unwrap_or(0) as u8, (self.count - whole) as u8)

@@ -1,7 +1,7 @@
-//! zlib's deflate stream: what is given in comes out compressed, in whatever portions, with whatever flushes.
+//! zlib's deflate stream: input goes in and comes out compressed, in any portions, with any flushes.
 //!
 //! The stream gathers its input and has it compressed a chunk at a time. Its memory is what zlib itself would have
-//! asked for, used as `[history][gathered input][pending output]`. Nothing else is owned by a stream: an owner who
+//! asked for, used as `[history][gathered input][pending output]`. A stream owns nothing else: an owner that
 //! forgets it, as servers do that drop an arena, leaks nothing.
 
 mod chunk;
@@ -53,7 +53,7 @@ impl Flush {
     }
 }
 
-/// What a call did; zlib's codes.
+/// The outcome of a call; the values are zlib's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Ok,
@@ -67,9 +67,9 @@ pub enum Outcome {
 pub struct Io<'a> {
     pub input: &'a [u8],
     pub output: &'a mut [u8],
-    /// What `deflateSetHeader` was given.
+    /// The header given to `deflateSetHeader`.
     pub header: Option<GzipHeader<'a>>,
-    /// Why `deflate` refused to go on, also where the caller is told something else.
+    /// Why `deflate` refused to continue, even if the caller is told something else.
     pub complaint: Option<Outcome>,
 }
 
@@ -78,7 +78,7 @@ impl Io<'_> {
         self.input = &self.input[len..];
     }
 
-    /// The next `len` bytes of the output, which are then behind us.
+    /// The next `len` bytes of the output, which count as written.
     fn take_output(&mut self, len: usize) -> &mut [u8] {
         let (now, later) = core::mem::take(&mut self.output).split_at_mut(len);
         self.output = later;
@@ -92,17 +92,17 @@ impl Io<'_> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
-    /// Nothing was written, not even a header.
+    /// Nothing has been written, not even a header.
     Init,
-    /// Somewhere in the header, which a caller may have made long.
+    /// Within the header, which a caller may have made long.
     Header {
         done: usize,
         left: usize,
     },
     Busy,
-    /// The last block is written, or at least pending.
+    /// The last block has been written, or is at least pending.
     Finish,
-    /// So is the trailer.
+    /// The trailer likewise.
     End,
 }
 
@@ -121,15 +121,15 @@ pub struct Deflate {
     wrapper: Wrapper,
     status: Status,
     store: Store,
-    /// How much of the store's beginning is what was compressed before.
+    /// The length of the history at the beginning of the store.
     history: usize,
-    /// How much input waits behind it.
+    /// The length of the gathered input behind it.
     gathered: usize,
     /// Output that did not fit, as offset and length.
     pending: (usize, usize),
     bits: Bits,
     last_flush: Option<Flush>,
-    /// The flush whose marker is the last thing written.
+    /// The flush whose marker was written last.
     marked: Option<Flush>,
     /// How many flushes in a row had little to flush.
     small_flushes: u8,
@@ -138,7 +138,7 @@ pub struct Deflate {
     total_in: u64,
     is_text: Option<bool>,
     verifies: bool,
-    /// Those that are asked to compress.
+    /// The engines that compress.
     engines: &'static Engines,
 }
 
@@ -148,7 +148,7 @@ impl Deflate {
         settings.window() * 2 + 1024
     }
 
-    /// `store` has at least [`Self::least_memory`].
+    /// `store` must have at least [`Self::least_memory`].
     pub fn new(
         settings: Settings,
         wrapper: Wrapper,
@@ -178,14 +178,14 @@ impl Deflate {
         }
     }
 
-    /// As after [`Deflate::new`].
+    /// Restores the state after [`Deflate::new`].
     pub fn reset(&mut self) {
         self.history = 0;
         self.gathered = 0;
         self.reset_keep();
     }
 
-    /// The same, but what was compressed before may still be referred to.
+    /// The same, but matches may still refer to the earlier data.
     pub fn reset_keep(&mut self) {
         self.remember_gathered();
         self.status = Status::Init;
@@ -205,7 +205,7 @@ impl Deflate {
         self.check
     }
 
-    /// Whether the first bytes look like text; known once something was compressed.
+    /// Whether the first bytes look like text; known once something has been compressed.
     pub fn is_text(&self) -> Option<bool> {
         self.is_text
     }
@@ -223,7 +223,7 @@ impl Deflate {
         matches!(self.status, Status::Header { .. } | Status::Busy)
     }
 
-    /// Whether the trailer is written.
+    /// Whether the trailer has been written.
     pub fn has_ended(&self) -> bool {
         self.status == Status::End
     }
@@ -257,7 +257,7 @@ impl Deflate {
         if !self.begin(io) {
             return self.out_of_room();
         }
-        // A marker that is out already, and only had to wait for room, is not repeated.
+        // A marker that is already out, and only had to wait for room, is not repeated.
         let is_done = last_flush.is_none() && io.input.is_empty() && self.marked == Some(flush);
         let has_work = !io.input.is_empty() || self.gathered > 0 || flush != Flush::No;
         if !self.is_finished() && has_work && !is_done {
@@ -273,13 +273,13 @@ impl Deflate {
         matches!(self.status, Status::Finish | Status::End)
     }
 
-    /// The caller comes back with the same flush: that is progress, not an error.
+    /// The caller repeats the call with the same flush: that is progress, not an error.
     fn out_of_room(&mut self) -> Outcome {
         self.last_flush = None;
         Outcome::Ok
     }
 
-    /// Writes the header; whether it is out.
+    /// Writes the header; whether it is complete.
     fn begin(&mut self, io: &mut Io) -> bool {
         if self.status == Status::Init {
             self.status = Status::Busy;
@@ -318,7 +318,7 @@ impl Deflate {
         }
     }
 
-    /// The trailer, and the end.
+    /// Writes the trailer and ends the stream.
     fn end(&mut self, io: &mut Io) -> Outcome {
         if self.status == Status::Finish {
             let (bytes, len) = self.trailer();

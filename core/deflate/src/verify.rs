@@ -1,4 +1,4 @@
-//! Checks an engine's output by taking it apart again.
+//! Checks an engine's output by decompressing it.
 
 use std::ffi::{c_int, c_uint};
 use std::ptr::NonNull;
@@ -12,9 +12,9 @@ use crate::pool::{self, Pool};
 static DECOMPRESSORS: Pool<Decompressor> = Pool::new();
 static INFLATERS: Pool<Inflater> = Pool::new();
 
-/// Whether `output`, of which `written` tells how it ends, is a deflate stream's part that stands for the input of
-/// `chunk` and nothing else; `None` without memory to find out. What engines wrote for other chunks of the stream is taken
-/// to be right.
+/// Whether `output`, which ends as `written` says, is part of a deflate stream and decodes to exactly the input of
+/// `chunk`; `None` if there is no memory to find out. Engines' output for other chunks of the stream is assumed to be
+/// right.
 pub fn check(settings: &Settings, chunk: &Chunk, output: &[u8], written: &Written) -> Option<bool> {
     let Some(output) = output.get(..written.bytes) else { return Some(false) };
     let mut plain = pool::scratch(chunk.input.len() + 1)?;
@@ -26,12 +26,12 @@ pub fn check(settings: &Settings, chunk: &Chunk, output: &[u8], written: &Writte
     Some(inflated == Some(chunk.input.len()) && plain[..chunk.input.len()] == *chunk.input)
 }
 
-/// Whether that could be found out, and is so.
+/// Whether that could be checked, and holds.
 pub fn matches(settings: &Settings, chunk: &Chunk, output: &[u8], written: &Written) -> bool {
     check(settings, chunk, output, written) == Some(true)
 }
 
-/// Unpacks a whole stream; its length, if it is well formed and fits.
+/// Unpacks a whole stream; returns its length if it is well formed and fits.
 pub fn unpack(stream: &[u8], plain: &mut [u8]) -> Option<usize> {
     DECOMPRESSORS.with(Decompressor::new, |engine| engine.inflate(stream, plain))
 }
@@ -40,7 +40,7 @@ pub fn unpack(stream: &[u8], plain: &mut [u8]) -> Option<usize> {
 #[derive(Debug)]
 struct Decompressor(NonNull<ffi::libdeflate_decompressor>);
 
-// SAFETY: a decompressor is memory that belongs to no thread, and nobody else has a pointer to this one.
+// SAFETY: a decompressor is memory tied to no thread, and nobody else has a pointer to this one.
 unsafe impl Send for Decompressor {}
 
 impl Decompressor {
@@ -76,13 +76,13 @@ impl Drop for Decompressor {
     }
 }
 
-/// zlib-rs's inflate, for a part of a stream.
+/// zlib-rs's inflate, for part of a stream.
 struct Inflater {
     /// In a box, since zlib's state points back to it.
     stream: Box<zlib::z_stream>,
 }
 
-// SAFETY: a stream of zlib-rs belongs to no thread, and nobody else has a pointer to this one.
+// SAFETY: a stream of zlib-rs is tied to no thread, and nobody else has a pointer to this one.
 unsafe impl Send for Inflater {}
 
 impl Inflater {
@@ -104,7 +104,7 @@ impl Inflater {
     ) -> Option<usize> {
         self.stream.next_out = plain.as_mut_ptr();
         self.stream.avail_out = c_uint::try_from(plain.len()).ok()?;
-        // What is not the end of the stream is given one, to see that it stops where it says.
+        // A part that does not end the stream is given an end, to see that it stops where it says.
         let (end, length) = final_block(written.after);
         let (mut output, mut end) = (output, if chunk.last { &[] } else { &end[..length] });
         self.begin(settings, chunk.history)?;
@@ -129,7 +129,7 @@ impl Inflater {
         ok(unsafe { zlib::inflateSetDictionary(stream, history.as_ptr(), length) })
     }
 
-    /// Feeds what `first` has beyond the bits that were there before.
+    /// Feeds the bits of `first` beyond those that were there before.
     fn prime(&mut self, before: Bits, first: u8) -> Option<()> {
         let count = before.count();
         if first & ((1 << count) - 1) != before.value() {
@@ -140,7 +140,7 @@ impl Inflater {
         ok(unsafe { zlib::inflatePrime(&raw mut *self.stream, bits, value) })
     }
 
-    /// Inflates all of `input`. Whether the stream ends with it.
+    /// Inflates all of `input`; whether the stream ends with it.
     fn feed(&mut self, input: &[u8]) -> Option<bool> {
         self.stream.next_in = input.as_ptr();
         self.stream.avail_in = c_uint::try_from(input.len()).ok()?;
@@ -161,9 +161,9 @@ impl Drop for Inflater {
     }
 }
 
-/// The bits behind a chunk, and an empty block that ends the stream; with its length.
+/// The bits behind a chunk and an empty block that ends the stream, with its length.
 fn final_block(after: Bits) -> ([u8; 4], usize) {
-    // Final, with fixed codes, and nothing but the end of the block in it: 1, 01, 0000000.
+    // Final, with fixed codes, and containing only the end of the block: 1, 01, 0000000.
     const EMPTY: (u32, usize) = (0b11, 10);
     let bits = u32::from(after.value()) | EMPTY.0 << after.count();
     (bits.to_le_bytes(), (usize::from(after.count()) + EMPTY.1).div_ceil(8))

@@ -1,4 +1,4 @@
-//! How long engines are at work.
+//! Measures how long engines are at work.
 
 use std::cell::Cell;
 
@@ -6,10 +6,10 @@ use hasten_guard::clock::now;
 
 use crate::pages;
 
-/// Below this many bytes two looks at the clock are a percent of the work.
+/// Below this many bytes, two clock readings cost a percent of the work.
 const SHORT: usize = 4096;
 
-/// Of short chunks one in so many is timed, and stands for the others.
+/// One in this many short chunks is timed, and stands for the others.
 const EVERY: u8 = 16;
 
 /// Runs while an engine does.
@@ -25,7 +25,7 @@ impl Watch {
         thread_local! {
             static SHORT_ONES: Cell<u8> = const { Cell::new(0) };
         }
-        // The kernel may have taken the clock away, too.
+        // The program may have forbidden the clock's system call too.
         if pages::is_sealed() {
             return Self { started: None, weight: 1 };
         }

@@ -20,7 +20,7 @@ proptest! {
     }
 }
 
-/// Or the comparison would compare nothing.
+/// Otherwise the comparison would compare nothing.
 #[test]
 fn the_model_meets_every_result() {
     let mut seen = std::collections::BTreeSet::new();

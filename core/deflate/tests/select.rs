@@ -1,4 +1,4 @@
-//! Who is asked, in which order.
+//! Which engines are asked, and in which order.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -33,7 +33,7 @@ fn order() {
         assert_eq!(kinds(&level(high), 32_768, 100)[0], ZlibRs);
     }
 
-    // What zlib is so fast at, or so thorough, that there is little to gain.
+    // Where zlib is so fast, or so thorough, that there is little to gain.
     let first = |settings: &Settings, input: &[u8]| {
         let chunk = Chunk { before: Bits::NONE, history: &[], input, last: true };
         engines.choose(settings, &chunk).next().map(|choice| (choice.kind, choice.settings.level))
@@ -53,7 +53,7 @@ fn order() {
         assert_eq!(first(&level(high), &letters), Some(expected));
     }
 
-    // What ISA-L is worse at than zlib.
+    // Where ISA-L is worse than zlib.
     let program: Vec<u8> = (0..10_000_u32).map(|i| (i * i % 127) as u8).collect();
     assert_eq!(first(&level(1), &program), Some((Libdeflate, 3)));
     let numbers: Vec<u8> = (0..10_000_u32).flat_map(|i| (i * 77_777).to_le_bytes()).collect();
@@ -61,7 +61,7 @@ fn order() {
         assert_eq!(first(&level(high), &numbers), Some(expected));
     }
 
-    // Numbers that count up, on trial if there is enough to try, else the original's.
+    // Ascending numbers: on trial if there is enough to try, else the original's.
     let numbers: Vec<u8> = (0..20_000).flat_map(|i| format!("{i}\n").into_bytes()).collect();
     for high in 1..=9 {
         let chunk = Chunk { input: &numbers, ..holes };

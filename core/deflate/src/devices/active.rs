@@ -1,4 +1,4 @@
-//! An engine of devices that were found, and its sessions.
+//! An engine backed by devices that were found, and its sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ use crate::pool::Pool;
 use crate::stream::Work;
 use crate::verify;
 
-/// A device's engine that this process asks.
+/// A device engine that this process uses.
 #[derive(Debug)]
 pub struct Active {
     pub engine: DeviceEngine,
@@ -26,14 +26,14 @@ pub struct Active {
     /// What its sessions are made from.
     plan: Plan,
     breaker: Arc<Breaker>,
-    /// How many openings of the breaker were reported.
+    /// How many openings of the breaker have been reported.
     reported: AtomicU32,
     pub(super) costs: Costs,
-    /// Whether it is asked without regard to its cost.
+    /// Whether it is used regardless of its cost.
     pub(super) forced: bool,
 }
 
-/// Those that were asked for and are there.
+/// The engines that are both requested and present.
 pub(super) fn find(config: &Config) -> Vec<Active> {
     let root = Root::new(&config.root);
     let found = Discovery::read(&root);
@@ -42,7 +42,7 @@ pub(super) fn find(config: &Config) -> Vec<Active> {
 }
 
 impl Active {
-    /// `None` if it is not asked for, or has no device that is up.
+    /// `None` if it was not requested, or has no device that is up.
     fn new(engine: DeviceEngine, config: &Config, found: &Discovery, plan: &Plan) -> Option<Self> {
         let forced = match &config.request {
             Request::Auto => false,
@@ -66,18 +66,18 @@ impl Active {
         })
     }
 
-    /// For those who look on; times are of `CLOCK_BOOTTIME`.
+    /// A snapshot for monitoring; times are in `CLOCK_BOOTTIME`.
     pub fn view(&self) -> View {
         self.breaker.view()
     }
 
-    /// Openings of the breaker that nobody was told of yet.
+    /// Breaker openings not yet reported.
     pub fn unreported(&self) -> u64 {
         let opened = self.breaker.view().opened;
         opened.saturating_sub(self.reported.fetch_max(opened, Ordering::Relaxed)).into()
     }
 
-    /// The length of the stream that one of the sessions has made of the chunk, if it is right.
+    /// The length of the stream that one of the sessions made of the chunk, if the stream is right.
     pub(super) fn run_on<D: DeflateDevice>(
         &self,
         sessions: &Pool<Deflate<D>>,

@@ -25,15 +25,15 @@ impl Costs {
         }
     }
 
-    /// Whether the device is the cheaper one, as far as is known. What is not known is tried.
+    /// Whether the device is the cheaper side, as far as is known. An unknown cost is found out by trying.
     pub(super) fn pays(&self, level: u8, length: usize) -> bool {
         let software = self.of_software(level, length);
-        // Software first: it has no start to wait for.
+        // Software first: it needs no start.
         software.is_known()
             && (self.device[size(length)].ns() < software.ns() || self.retry[size(length)].is_due())
     }
 
-    /// What the device's time is below software's for such an input; 0 while that is not known.
+    /// How much less the device took than software does for such an input; 0 while that is unknown.
     pub(super) fn saved(&self, level: u8, length: usize, cpu_ns: u64) -> u64 {
         self.of_software(level, length).ns().saturating_sub(cpu_ns)
     }

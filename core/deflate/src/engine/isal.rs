@@ -7,17 +7,17 @@ use std::ptr::NonNull;
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
 use crate::pages;
 
-/// zlib's level to ISA-L's, by `examples/measure.rs`. Level 0 is never asked for.
+/// Maps zlib's levels to ISA-L's, by `examples/measure.rs`. Level 0 is never asked for.
 const LEVELS: [u32; 10] = [2, 2, 3, 3, 3, 3, 3, 3, 3, 3];
 
-/// `ISAL_DEF_LVL3_EXTRA_LARGE`: hash table, matches and the symbols of a block. What a level does not need for its table
-/// makes its blocks larger.
+/// `ISAL_DEF_LVL3_EXTRA_LARGE`: hash table, matches and the symbols of a block. Whatever a level does not need for its
+/// table makes its blocks larger.
 const LEVEL_BUFFER: usize = 596 * 1024;
 
-/// Positions are 32 bits; half of them are enough for everybody.
+/// Positions are 32-bit; half of that range is plenty.
 const MAX_INPUT: usize = 1 << 31;
 
-/// ISA-L's state: half a megabyte, of which a small chunk touches a small part.
+/// ISA-L's state: half a megabyte, of which a small chunk touches only a little.
 pub struct Isal {
     context: NonNull<Context>,
 }
@@ -28,18 +28,18 @@ struct Context {
     level_buffer: [u8; LEVEL_BUFFER],
 }
 
-// SAFETY: a stream of ISA-L belongs to no thread, and its pointers lead into this context or nowhere between two calls.
+// SAFETY: a stream of ISA-L is tied to no thread, and between two calls its pointers lead into this context or nowhere.
 unsafe impl Send for Isal {}
 
 impl Isal {
-    /// `None` without memory.
+    /// `None` if memory runs out.
     pub fn new() -> Option<Self> {
         // Zeros are valid for integers and raw pointers, of which the context is made.
         pages::take(size_of::<Context>()).map(|memory| Self { context: memory.cast() })
     }
 
     fn context(&mut self) -> &mut Context {
-        // SAFETY: ours alone, and alive as long as this is.
+        // SAFETY: we alone own the context, and it lives as long as `self`.
         unsafe { self.context.as_mut() }
     }
 
@@ -65,7 +65,7 @@ impl Isal {
             return None;
         }
         let Context { stream, level_buffer } = self.context();
-        // SAFETY: the stream is ours; the function overwrites what matters of it.
+        // SAFETY: the stream is ours; the function overwrites every field that matters.
         unsafe { ffi::isal_deflate_init(stream) };
         stream.level = level;
         stream.level_buf = level_buffer.as_mut_ptr();
@@ -73,7 +73,7 @@ impl Isal {
         stream.hist_bits = settings.window_bits.into();
         stream.state.bits.bits = chunk.before.value().into();
         stream.state.bits.count = chunk.before.count().into();
-        // SAFETY: the stream has just been initialized; at most a window is copied into it.
+        // SAFETY: the stream has just been initialized, and at most a window is copied into it.
         let status =
             unsafe { ffi::isal_deflate_set_dict(stream, chunk.history.as_ptr(), chunk.history.len() as u32) };
         stream.next_in = chunk.input.as_ptr();
@@ -97,7 +97,7 @@ impl Isal {
 
 impl Drop for Isal {
     fn drop(&mut self) {
-        // SAFETY: from `new`, and nobody uses it afterwards.
+        // SAFETY: the memory came from `new`, and nobody uses it afterwards.
         unsafe { pages::give_back(self.context.cast()) }
     }
 }

@@ -1,5 +1,5 @@
-//! libdeflate, the most compression for the time. What is linked is not the library as published but a build of ours
-//! that can begin and end in the middle of a stream (`part.c`).
+//! libdeflate, the most compression for the time. We link not the published library but our own build of it, which can
+//! begin and end in the middle of a stream (`part.c`).
 
 mod ffi;
 
@@ -8,9 +8,9 @@ use std::ptr::NonNull;
 use super::{Bits, Chunk, Engine, EngineKind, Settings, Written, serves};
 use crate::{pages, pool};
 
-/// For each of zlib's levels the least effort that leads to output of its size, by `examples/measure.rs`: in sum well below
-/// it, and at most 3 % above it for any file. libdeflate's own levels are not used: with longer matches accepted at
-/// once, less searching gets as far. Level 0 is never asked for.
+/// For each of zlib's levels, the least effort that yields output of its size, by `examples/measure.rs`: well below it
+/// in total, and at most 3 % above it for any file. libdeflate's own levels are not used: if longer matches are
+/// accepted immediately, less searching gets as far. Level 0 is never asked for.
 const EFFORTS: [Effort; 11] = [
     Effort::FASTEST,
     Effort::FASTEST,
@@ -25,12 +25,12 @@ const EFFORTS: [Effort; 11] = [
     Effort::COUNTERS,
 ];
 
-/// The level, none of zlib's, at which numbers that count up become shortest. The latest candidates share the digits that
-/// change seldom; one more digit that an older one shares costs a longer distance and breaks the rhythm in which matches
-/// of the same length and distance follow each other. So it is at once faster and, by up to a half, shorter than all others.
+/// A level of our own at which ascending numbers become shortest. The latest candidates share the digits that seldom
+/// change; an older one that shares one more digit costs a longer distance, and breaks the run of matches with the same
+/// length and distance. So this level is both faster and, by up to a half, shorter than all others.
 pub const COUNTERS: u8 = 10;
 
-/// Up to here the fastest parsing keeps up with zlib's level.
+/// Up to this size the fastest parsing matches zlib's level.
 const FASTEST_UP_TO: [usize; 11] = [usize::MAX, usize::MAX, 8 << 10, 2 << 10, 0, 0, 0, 0, 0, 0, 0];
 
 /// libdeflate's window, whatever the stream's.
@@ -64,10 +64,10 @@ impl Effort {
     }
 }
 
-/// Up to here small tables are enough, and to clear large ones takes longer than to compress.
+/// Up to this size small tables are enough, and clearing large ones takes longer than compressing.
 const SMALL: usize = 4 << 10;
 
-/// Tables for the fastest parsing and for all others, small and large, made when they are first asked for.
+/// Tables for the fastest parsing and for all others, small and large, made on first use.
 #[derive(Debug, Default)]
 pub struct Libdeflate {
     compressors: [Option<Compressor>; 4],
@@ -78,7 +78,7 @@ impl Libdeflate {
         Self::default()
     }
 
-    /// With all tables; `None` without memory for them.
+    /// With all tables; `None` if memory runs out.
     pub(crate) fn complete() -> Option<Self> {
         let mut engine = Self::new();
         for (has_chains, is_small) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -119,7 +119,7 @@ impl Engine for Libdeflate {
         if chunk.history.is_empty() {
             return compressor.compress(chunk.before, chunk.input, 0, chunk.last, out);
         }
-        // Matches are found by comparing with what is in front of the input, so the two must be one piece.
+        // Matches are found by comparing with what precedes the input, so history and input must be contiguous.
         let history = &chunk.history[chunk.history.len().saturating_sub(WINDOW)..];
         let mut joined = pool::scratch(history.len() + chunk.input.len())?;
         joined[..history.len()].copy_from_slice(history);
@@ -134,12 +134,12 @@ struct Compressor {
     tables: NonNull<ffi::Compressor>,
 }
 
-// SAFETY: a compressor is memory that belongs to no thread, and nobody else has a pointer to this one.
+// SAFETY: a compressor is memory tied to no thread, and nobody else has a pointer to this one.
 unsafe impl Send for Compressor {}
 
 impl Compressor {
     fn new(api: &'static ffi::Api, has_chains: bool) -> Option<Self> {
-        // SAFETY: the two functions are an allocator, which the compressor keeps.
+        // SAFETY: the two functions form an allocator, which the compressor keeps.
         NonNull::new(unsafe { (api.new)(has_chains, pages::malloc, pages::free) })
             .map(|tables| Self { api, tables })
     }
@@ -150,7 +150,7 @@ impl Compressor {
         unsafe { (self.api.tune)(self.tables.as_ptr(), parsing as u32, depth, nice_length) }
     }
 
-    /// Compresses what is in `bytes` behind its first `history`.
+    /// Compresses the part of `bytes` that follows its first `history` bytes.
     fn compress(
         &mut self,
         before: Bits,
@@ -160,9 +160,9 @@ impl Compressor {
         out: &mut [u8],
     ) -> Option<Written> {
         let (mut value, mut count) = (before.value(), before.count());
-        // SAFETY: the compressor is alive and ours alone; the buffers are slices of these lengths, the history is within
-        // the first, and there is input behind it unless the whole stream is empty (`serves`). Fewer than eight bits come
-        // before.
+        // SAFETY: the compressor is alive and ours alone; the buffers are slices of these lengths, the history lies
+        // within the first, and input follows it unless the whole stream is empty (`serves`). `before` holds fewer than
+        // eight bits.
         let written = unsafe {
             (self.api.compress)(
                 self.tables.as_ptr(),

@@ -1,4 +1,4 @@
-//! zlib as an engine: one raw stream, made once and reset for every chunk.
+//! zlib as an engine: one raw stream, created once and reset for every chunk.
 
 mod api;
 
@@ -14,17 +14,17 @@ use super::{Bits, Chunk, Engine, EngineKind, Settings, Strategy, Tuning, Written
 use crate::abi::{self, ZStream};
 use crate::pages::{self, Page};
 
-/// zlib-rs, or the zlib of the program.
+/// zlib-rs, or the program's own zlib.
 #[derive(Debug)]
 pub struct Zlib {
     kind: EngineKind,
     api: ZlibApi,
-    /// In memory of its own, since zlib's state points back to it.
+    /// In its own memory, since zlib's state points back to it.
     stream: Page<ZStream>,
     configured: Option<Configured>,
 }
 
-/// What the stream was last told.
+/// The parameters last set on the stream.
 #[derive(Clone, Copy, Debug)]
 struct Configured {
     window_bits: u8,
@@ -33,16 +33,16 @@ struct Configured {
     strategy: Strategy,
 }
 
-// SAFETY: a stream of zlib belongs to no thread, and nobody else has a pointer to this one.
+// SAFETY: a stream of zlib is tied to no thread, and nobody else has a pointer to this one.
 unsafe impl Send for Zlib {}
 
 impl Zlib {
-    /// `None` without memory.
+    /// `None` if memory runs out.
     pub fn zlib_rs() -> Option<Self> {
         Self::new(EngineKind::ZlibRs, ZlibApi::ZLIB_RS)
     }
 
-    /// `None` before [`ZlibApi::set_original`], and without memory.
+    /// `None` before [`ZlibApi::set_original`], or if memory runs out.
     pub fn original() -> Option<Self> {
         ZlibApi::original().and_then(|api| Self::new(EngineKind::Original, *api))
     }
@@ -55,7 +55,7 @@ impl Zlib {
         &raw mut *self.stream
     }
 
-    /// A stream as new, with these settings.
+    /// A fresh stream with these settings.
     fn prepare(&mut self, settings: &Settings) -> Option<()> {
         match self.configured {
             Some(now) if now.window_bits == settings.window_bits && now.mem_level == settings.mem_level => {
@@ -66,10 +66,10 @@ impl Zlib {
         self.tune(settings.tuning)
     }
 
-    /// What the engine is told instead of the stream's settings.
+    /// The settings that the engine gets in place of the stream's.
     ///
-    /// Its memory is not the stream's, so there is no reason to save any. And the lowest level of zlib-rs is left out: it
-    /// can run out of the room that it has for its own output, which ends the process.
+    /// Its memory is not the stream's, so there is no reason to save any. The lowest level of zlib-rs is avoided: it
+    /// can exhaust the buffer for its own output, which ends the process.
     fn adapted(&self, settings: &Settings) -> Settings {
         let level = match (self.kind, settings.level) {
             (EngineKind::ZlibRs, 1) => 2,
@@ -86,8 +86,8 @@ impl Zlib {
         let size = size_of::<ZStream>() as c_int;
         *self.stream = ZStream { zalloc: Some(pages::zalloc), zfree: Some(pages::zfree), ..ZStream::new() };
         let stream = self.stream();
-        // SAFETY: the stream has no state, and an allocator as zlib wants it. Negative window bits ask for raw deflate. The
-        // version is only looked at up to its first dot.
+        // SAFETY: the stream has no state and has an allocator of the kind zlib wants. Negative window bits ask for raw
+        // deflate. Only the part of the version before its first dot is looked at.
         let status = unsafe {
             init2(stream, level, abi::Z_DEFLATED, -window_bits, mem_level, strategy, c"1.2.13".as_ptr(), size)
         };
@@ -114,7 +114,7 @@ impl Zlib {
         Some(())
     }
 
-    /// A reset has put the level's own tuning back.
+    /// A reset restores the level's own tuning.
     fn tune(&mut self, tuning: Option<Tuning>) -> Option<()> {
         let Some(Tuning { good_length, max_lazy, nice_length, max_chain }) = tuning else { return Some(()) };
         let stream = self.stream();
@@ -122,7 +122,7 @@ impl Zlib {
         ok(unsafe { (self.api.tune)(stream, good_length, max_lazy, nice_length, max_chain) })
     }
 
-    /// Makes the stream continue somebody else's.
+    /// Makes the stream continue another one.
     fn continue_from(&mut self, before: Bits, history: &[u8]) -> Option<()> {
         let stream = self.stream();
         if !before.is_empty() {
@@ -143,7 +143,7 @@ impl Zlib {
         self.stream.next_in = input.as_ptr();
         self.stream.avail_in = c_uint::try_from(input.len()).ok()?;
         self.stream.next_out = out.as_mut_ptr();
-        // More room than a stream can be told is no use.
+        // A stream cannot be told of more room than this.
         self.stream.avail_out = c_uint::try_from(out.len()).unwrap_or(c_uint::MAX);
         Some(())
     }
@@ -159,15 +159,15 @@ impl Zlib {
         done.then_some(Written { bytes: self.stream.total_out as usize, after: Bits::NONE, synced: false })
     }
 
-    /// Ends the block, but not at the end of a byte.
+    /// Ends the block, but not at a byte boundary.
     fn end_block(&mut self) -> Option<Written> {
-        // An empty stream with nothing to end is no error.
+        // An empty stream with nothing to end is not an error.
         if !matches!(self.deflate(abi::Z_BLOCK), abi::Z_OK | abi::Z_BUF_ERROR) || self.stream.avail_in > 0 {
             return None;
         }
         let (mut pending, mut bits) = (0, 0);
         let stream = self.stream();
-        // SAFETY: the stream is initialized; both results have a place.
+        // SAFETY: the stream is initialized, and both results are writable.
         ok(unsafe { (self.api.pending)(stream, &raw mut pending, &raw mut bits) })?;
         let count = u8::try_from(bits).ok().filter(|bits| *bits < 8)?;
         if pending > 0 {
@@ -177,7 +177,7 @@ impl Zlib {
         Some(Written { bytes, after: self.unfinished(count)?, synced: false })
     }
 
-    /// The bits that zlib still holds: those that a flush begins with.
+    /// The bits that zlib still holds: a flush begins with them.
     fn unfinished(&mut self, count: u8) -> Option<Bits> {
         if count == 0 {
             return Some(Bits::NONE);
@@ -191,13 +191,13 @@ impl Zlib {
     fn end(&mut self) {
         if self.configured.take().is_some() {
             let stream = self.stream();
-            // SAFETY: the stream was initialized and is not used again without `init`. The status says no more than
-            // that it was in the middle of something.
+            // SAFETY: the stream was initialized and is not used again without `init`. The status says only whether it
+            // was in the middle of something.
             unsafe { (self.api.end)(stream) };
         }
     }
 
-    /// Nothing may point to the caller's memory once it is the caller's again.
+    /// No pointer into the caller's memory may survive the call.
     fn forget_buffers(&mut self) {
         self.stream.next_in = ptr::null();
         self.stream.avail_in = 0;
@@ -218,8 +218,8 @@ impl Engine for Zlib {
         let written = if chunk.last { self.finish() } else { self.end_block() };
         self.forget_buffers();
         if written.is_none() {
-            // zlib-rs counts what did not fit as taken from its own room even after a reset, and ends the process when
-            // that room is gone.
+            // Even after a reset zlib-rs counts output that did not fit as taken from its own buffer, and ends the
+            // process once that is used up.
             self.end();
         }
         written

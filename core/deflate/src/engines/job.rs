@@ -1,4 +1,4 @@
-//! One chunk on its way through the engines: a device, else those of software one after the other, else stored blocks.
+//! One chunk on its way through the engines: first a device, then the software engines in turn, then stored blocks.
 
 use hasten_guard::breaker::Permit;
 
@@ -9,7 +9,7 @@ use crate::stream::Tally;
 use crate::watch::Watch;
 use crate::{savings, stored, verify};
 
-/// A chunk to be compressed: how, by whom, and where it is counted.
+/// A chunk to compress: how, by which engines, and where the work is counted.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) engines: &'a Engines,
@@ -20,18 +20,18 @@ pub(crate) struct Job<'a> {
     pub(crate) tally: &'a mut Tally,
 }
 
-/// What an engine has made of the chunk.
+/// An engine's result for the chunk.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     choice: Choice,
     permit: Permit,
-    /// The thread's CPU time before, where devices are asked as well.
+    /// The thread's CPU time beforehand, if devices are in use too.
     started: Option<u64>,
     written: Written,
 }
 
 impl Job<'_> {
-    /// The shortest output that somebody makes soon. `out` has room for any engine's ([`Engines::output`]).
+    /// The shortest output to be had quickly. `out` has room for any engine's ([`Engines::output`]).
     pub(crate) fn run(mut self, out: &mut [u8]) -> Written {
         self.by_device(out).or_else(|| self.by_software(out)).unwrap_or_else(|| self.plainly(out))
     }
@@ -40,7 +40,7 @@ impl Job<'_> {
         self.engines.devices.compress(self.settings, self.chunk, out, self.tally)
     }
 
-    /// `None` where stored blocks are smaller, or no engine will do.
+    /// `None` if stored blocks are smaller, or no engine accepts the chunk.
     fn by_software(&mut self, out: &mut [u8]) -> Option<Written> {
         let first = self.first_right(out)?;
         let best = self.challenged(first, out);
@@ -57,12 +57,12 @@ impl Job<'_> {
         stored::write_plain(self.chunk, out)
     }
 
-    /// Asks one candidate after the other, until one has a result that is not wrong.
+    /// Asks one candidate after another until a result is not wrong.
     fn first_right(&mut self, out: &mut [u8]) -> Option<Attempt> {
         let mut choices = self.engines.choose(self.settings, self.chunk).peekable();
         let mut was_wrong = false;
         while let Some(choice) = choices.next() {
-            // Who repairs what an engine did wrong is not another engine.
+            // A wrong result is repaired by the original, not by another engine.
             if was_wrong && choice.kind != EngineKind::Original {
                 continue;
             }
@@ -78,14 +78,14 @@ impl Job<'_> {
         None
     }
 
-    /// Whether one choice makes a piece of the chunk shorter than the next. What was made of it is thrown away.
+    /// Whether `choice` makes a piece of the chunk shorter than `next` does. The output is discarded.
     fn is_better(&mut self, choice: &Choice, next: &Choice) -> bool {
         let is_closed = self.engines.breakers.is_closed(choice.kind);
         let lengths = if is_closed { self.on_a_piece(choice, next) } else { None };
         lengths.is_some_and(|(bytes, of_next)| Choice::is_better(bytes, next.kind, of_next))
     }
 
-    /// How long a piece of the chunk becomes by either.
+    /// The length of a piece of the chunk as compressed by each.
     fn on_a_piece(&mut self, choice: &Choice, next: &Choice) -> Option<(usize, usize)> {
         let piece = Choice::piece(self.settings, self.chunk.input);
         let mut out = self.engines.output(piece.input.len())?;
@@ -93,7 +93,8 @@ impl Job<'_> {
         Some((bytes, self.timed(next, &piece, &mut out)?.bytes))
     }
 
-    /// Asks an engine, unless its breaker is open. `None` also where the result says that another is the better one.
+    /// Asks an engine, unless its breaker is open. Also `None` if the result suggests that another engine is the
+    /// better one.
     fn attempt(&mut self, choice: Choice, out: &mut [u8]) -> Option<Attempt> {
         let permit = self.engines.breakers.admit(choice.kind)?;
         let started = self.engines.devices.now();
@@ -101,7 +102,7 @@ impl Job<'_> {
         (written.bytes >= choice.least).then_some(Attempt { choice, permit, started, written })
     }
 
-    /// Has an engine compress. Its time counts whatever comes of it.
+    /// Has an engine compress. Its time counts whether or not it succeeds.
     fn timed(&mut self, choice: &Choice, chunk: &Chunk, out: &mut [u8]) -> Option<Written> {
         let watch = Watch::start(chunk.input.len());
         let written = (self.engines.backend.compress)(choice.kind, &choice.settings, chunk, out);
@@ -109,7 +110,7 @@ impl Job<'_> {
         written
     }
 
-    /// Whether the output stands for the input, where anybody wants to know.
+    /// Whether the output decodes to the input, where that is checked.
     fn is_right(&mut self, attempt: &Attempt, out: &[u8]) -> bool {
         let Attempt { choice: Choice { kind, .. }, permit, written, .. } = *attempt;
         if kind == EngineKind::Original || !(self.verifies || permit.is_probe()) {
@@ -135,15 +136,15 @@ impl Job<'_> {
         self.tally.mismatches += 1;
     }
 
-    /// The attempt, or the shorter one of a rival if it is so dense that one may do better.
+    /// The attempt, or a rival's shorter one if the output is so dense that the rival may do better.
     fn challenged(&mut self, first: Attempt, out: &mut [u8]) -> Attempt {
         let is_dense = first.written.bytes < first.choice.dense;
         let rival = if is_dense { self.rival(first.written.bytes, out) } else { None };
-        // What software took for the chunk is what both took.
+        // Software's time for the chunk is that of both attempts.
         rival.map_or(first, |rival| Attempt { started: first.started, ..rival })
     }
 
-    /// What a rival makes of a dense chunk, in place of what is in `out`, if that is shorter.
+    /// A rival's attempt at a dense chunk, which replaces the contents of `out` if it is shorter.
     fn rival(&mut self, than: usize, out: &mut [u8]) -> Option<Attempt> {
         let mut other = self.engines.output(self.chunk.input.len())?;
         let choice = select::rival(self.settings, self.chunk.input.len(), than);

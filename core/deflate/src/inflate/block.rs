@@ -5,7 +5,7 @@ use super::table::{self, Alphabet, Entry, Fixed};
 use super::{Call, Mode, Tables, Used};
 use crate::abi::{Z_BLOCK, Z_OK, Z_TREES};
 
-/// In which order the lengths of the precode come.
+/// The order in which the lengths of the precode come.
 const ORDER: [u8; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 const MAX_LITLEN: usize = 286;
@@ -18,7 +18,7 @@ impl Call<'_> {
         if self.flush == Z_BLOCK || self.flush == Z_TREES {
             return Err(Exit::Leave(Z_OK));
         }
-        // The mode stays, so that a call that ends here says so.
+        // The mode is unchanged, so that a call that ends here reports it.
         self.block_kind()
     }
 

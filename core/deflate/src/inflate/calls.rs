@@ -1,4 +1,4 @@
-//! The calls around `inflate`: dictionaries, headers, marks, and going on behind damage.
+//! The calls around `inflate`: dictionaries, headers, marks, and resuming after damage.
 
 use core::ffi::{c_int, c_long, c_uint, c_ulong};
 use core::ptr::copy_nonoverlapping;
@@ -15,7 +15,7 @@ use crate::checksum::adler32;
 ///
 /// As [`super::inflate`].
 pub unsafe fn prime(strm: *mut ZStream, bits: c_int, value: c_int) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((_, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     if bits < 0 {
         (state.hold, state.bits) = (0, 0);
@@ -37,7 +37,7 @@ pub unsafe fn prime(strm: *mut ZStream, bits: c_int, value: c_int) -> c_int {
 ///
 /// As [`super::inflate`]; `dictionary` must be null or valid for reads of `len` bytes.
 pub unsafe fn set_dictionary(strm: *mut ZStream, dictionary: *const u8, len: c_uint) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((strm, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     if state.wrap != 0 && state.mode != Mode::Dict {
         return Z_STREAM_ERROR;
@@ -45,7 +45,7 @@ pub unsafe fn set_dictionary(strm: *mut ZStream, dictionary: *const u8, len: c_u
     let dictionary = if dictionary.is_null() || len == 0 {
         &[]
     } else {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { core::slice::from_raw_parts(dictionary, len as usize) }
     };
     if state.mode == Mode::Dict && adler32(1, dictionary) != state.check {
@@ -65,9 +65,9 @@ pub unsafe fn set_dictionary(strm: *mut ZStream, dictionary: *const u8, len: c_u
 ///
 /// As [`super::inflate`]; `dictionary` must be null or have room for 32 KiB, `len` null or valid.
 pub unsafe fn get_dictionary(strm: *mut ZStream, dictionary: *mut u8, len: *mut c_uint) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((_, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !dictionary.is_null() {
             let (older, newer) = state.window.contents();
@@ -88,26 +88,26 @@ pub unsafe fn get_dictionary(strm: *mut ZStream, dictionary: *mut u8, len: *mut 
 /// As [`super::inflate`]; `head` must be null or stay valid, with its buffers, until the header is
 /// complete.
 pub unsafe fn get_header(strm: *mut ZStream, head: *mut GzHeader) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((_, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     if state.wrap & GZIP == 0 {
         return Z_STREAM_ERROR;
     }
     state.head = head;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     if let Some(head) = unsafe { head.as_mut() } {
         head.done = 0;
     }
     Z_OK
 }
 
-/// `inflateSync`: looks for a flush marker to go on behind.
+/// `inflateSync`: looks for a flush marker to resume after.
 ///
 /// # Safety
 ///
 /// As [`super::inflate`].
 pub unsafe fn sync(strm: *mut ZStream) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((strm, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     if strm.avail_in == 0 && state.bits < 8 {
         return Z_BUF_ERROR;
@@ -117,7 +117,7 @@ pub unsafe fn sync(strm: *mut ZStream) -> c_int {
         search_held(state);
     }
     if strm.avail_in != 0 {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let input = unsafe { core::slice::from_raw_parts(strm.next_in, strm.avail_in as usize) };
         let passed = search(&mut state.have, input);
         strm.next_in = input[passed..].as_ptr();
@@ -139,9 +139,9 @@ pub unsafe fn sync(strm: *mut ZStream) -> c_int {
     Z_OK
 }
 
-/// Begins the search in the bytes that were taken, but not used.
+/// Begins the search in the bytes that have been taken but not used.
 fn search_held(state: &mut State) {
-    // zlib 1.2.13 shifts the wrong way; what a damaged stream yields is the same then.
+    // zlib 1.2.13 shifts the wrong way; doing the same yields the same from a damaged stream.
     state.hold <<= state.bits & 7;
     state.bits -= state.bits & 7;
     let held = state.hold.to_le_bytes();
@@ -152,7 +152,7 @@ fn search_held(state: &mut State) {
     search(&mut state.have, &held[..count]);
 }
 
-/// Looks for 00 00 FF FF, of which `have` bytes were found; returns how many bytes it has passed.
+/// Looks for 00 00 FF FF, of which `have` bytes have been found; returns how many bytes it has passed.
 fn search(have: &mut usize, bytes: &[u8]) -> usize {
     let mut passed = 0;
     for byte in bytes {
@@ -170,24 +170,24 @@ fn search(have: &mut usize, bytes: &[u8]) -> usize {
     passed
 }
 
-/// `inflateSyncPoint`: whether the stream stands before the length of a stored block.
+/// `inflateSyncPoint`: whether the stream is just before the length of a stored block.
 ///
 /// # Safety
 ///
 /// As [`super::inflate`].
 pub unsafe fn sync_point(strm: *mut ZStream) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((_, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     c_int::from(state.mode == Mode::Stored && state.bits == 0)
 }
 
-/// `inflateUndermine`: to allow distances too far back is nothing that zlib was built for.
+/// `inflateUndermine`: zlib is not built to allow distances that reach too far back.
 ///
 /// # Safety
 ///
 /// As [`super::inflate`].
 pub unsafe fn undermine(strm: *mut ZStream, _subvert: c_int) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     if unsafe { parts(strm) }.is_none() { Z_STREAM_ERROR } else { Z_DATA_ERROR }
 }
 
@@ -197,7 +197,7 @@ pub unsafe fn undermine(strm: *mut ZStream, _subvert: c_int) -> c_int {
 ///
 /// As [`super::inflate`].
 pub unsafe fn validate(strm: *mut ZStream, check: c_int) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((_, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     set_checked(state, check != 0);
     Z_OK
@@ -209,7 +209,7 @@ pub unsafe fn validate(strm: *mut ZStream, check: c_int) -> c_int {
 ///
 /// As [`super::inflate`].
 pub unsafe fn mark(strm: *mut ZStream) -> c_long {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((_, state)) = (unsafe { parts(strm) }) else { return -(1 << 16) };
     let rest = match state.mode {
         Mode::Copy => state.length,
@@ -225,7 +225,7 @@ pub unsafe fn mark(strm: *mut ZStream) -> c_long {
 ///
 /// As [`super::inflate`].
 pub unsafe fn codes_used(strm: *mut ZStream) -> c_ulong {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((_, state)) = (unsafe { parts(strm) }) else { return c_ulong::MAX };
     let used = match state.used {
         Used::Entries(count) => count,

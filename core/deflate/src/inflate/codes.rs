@@ -1,9 +1,8 @@
 //! Inside a block: literals and matches, one step at a time.
 //!
-//! Each step goes on with the next, and any may be the last of a call, for want
-//! of input or of room; the next call goes on from there. `fast.rs` does the same
-//! for as long as there is enough of both, and leaves to these steps what it
-//! cannot finish.
+//! Each step continues with the next, and any may be the last of a call, for lack of input or room;
+//! the next call resumes there. `fast.rs` does the same for as long as both are plentiful, and
+//! leaves to these steps what it cannot finish.
 
 use super::fast;
 use super::io::{Exit, Step};
@@ -11,7 +10,7 @@ use super::table::Entry;
 use super::{Call, Mode};
 use crate::abi::Z_OK;
 
-/// With so much input and room zlib decodes without keeping count for `inflateMark`.
+/// With this much input and room zlib decodes without keeping count for `inflateMark`.
 pub(super) const ZLIB_FAST_INPUT: usize = 6;
 pub(super) const ZLIB_FAST_ROOM: usize = 258;
 
@@ -131,8 +130,7 @@ impl Call<'_> {
         }
     }
 
-    /// What the bits at hand, and zeros behind them, would be, and how many bits it takes to be
-    /// sure of that.
+    /// What the available bits, padded with zeros, decode to, and how many bits it takes to be sure of that.
     fn look(&self, code: Code) -> (Entry, u32) {
         let (litlen, dist) = self.state.tables();
         let (table, root) = match code {

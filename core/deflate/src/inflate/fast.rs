@@ -1,8 +1,7 @@
 //! The inner loop: whole symbols, as long as there is plenty of input and room.
 //!
-//! It never reports an error. Whatever it cannot finish, be it for want of room or
-//! because the stream is damaged, it leaves as if it had not looked at it, and the
-//! steps of `codes.rs` find out.
+//! It never reports an error. If it cannot finish a symbol, for lack of room or because the stream is damaged, it
+//! restores the state from before that symbol and leaves it to the steps of `codes.rs`.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{_bzhi_u32, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8};
@@ -15,13 +14,13 @@ use super::table::Entry;
 use super::window::Window;
 use super::{Call, Mode};
 
-/// A refill reads this many bytes, and takes up to seven of them.
+/// A refill reads this many bytes and consumes up to seven of them.
 const WORD: usize = 8;
-/// With less input or room than this it is not worth the while to begin.
+/// With less input or room than this the loop is not worth starting.
 const LITTLE: usize = 4;
-/// Input that the refills of a turn can do with.
+/// Input sufficient for the refills of one turn.
 const INPUT: usize = 3 * WORD;
-/// What one turn can write: two literals and a match.
+/// The most that one turn writes: two literals and a match.
 const ROOM: usize = 2 + 258;
 
 /// Why the loop ended.
@@ -31,19 +30,18 @@ enum End {
     Margin,
     /// The block is complete.
     Block,
-    /// The next symbol is not for this loop.
+    /// The next symbol cannot be handled by this loop.
     Symbol,
 }
 
 /// Decodes symbols from `Mode::Len` on; leaves `Mode::Len`, or `Mode::Type` at the end of the block.
 pub(super) fn run(call: &mut Call) {
-    // Bits that were primed must not be given back as bytes.
+    // Primed bits must not be given back as bytes.
     if call.input.have() < LITTLE || call.output.left() < LITTLE || call.input.bits >= 8 {
         return;
     }
     let run = Run::new(call);
-    // A program that decompresses in place: nothing may be written but the output, and no input
-    // looked at before its time.
+    // A program that decompresses in place: nothing but the output may be written, and no input read ahead of time.
     if call.output.next().cast_const() < run.input_end && call.input.next() < run.room_end.cast_const() {
         return;
     }
@@ -70,7 +68,7 @@ pub(super) fn run(call: &mut Call) {
     finish(call, cursor, end);
 }
 
-/// Puts back what was taken too much, and brings the call up to date.
+/// Gives back the excess input, and brings the call up to date.
 fn finish(call: &mut Call, cursor: Cursor, end: End) {
     let unused = (cursor.bits >> 3) as usize;
     let next = cursor.next.wrapping_sub(unused);
@@ -87,7 +85,7 @@ fn finish(call: &mut Call, cursor: Cursor, end: End) {
     }
 }
 
-/// What changes with every symbol. A value, so that it stays in registers.
+/// The state that changes with every symbol. A value, so that it stays in registers.
 #[derive(Clone, Copy)]
 struct Cursor {
     next: *const u8,
@@ -104,7 +102,7 @@ impl Cursor {
         Place { next: self.next, hold: self.hold, bits: self.bits }
     }
 
-    /// As before a symbol of which nothing was written.
+    /// The cursor as it was before a symbol of which nothing has been written.
     #[inline(always)]
     fn back_to(self, place: Place) -> Self {
         Self { next: place.next, hold: place.hold, bits: place.bits, ..self }
@@ -115,7 +113,7 @@ impl Cursor {
     /// There must be room for a byte.
     #[inline(always)]
     unsafe fn literal(&mut self, entry: Entry) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             *self.put = entry.value() as u8;
             self.put = self.put.add(1);
@@ -123,7 +121,7 @@ impl Cursor {
         self.drop(entry.total());
     }
 
-    /// The base and the extra bits.
+    /// The base plus the extra bits.
     #[inline(always)]
     fn value(&mut self, entry: Entry) -> usize {
         let extra = (self.hold & ((1 << entry.total()) - 1)) >> entry.code();
@@ -137,20 +135,20 @@ impl Cursor {
         self.bits = self.bits.wrapping_sub(count);
     }
 
-    /// Whether there are fewer bits than that, or more were dropped than there were.
+    /// Whether there are fewer than this many bits, or more were dropped than there were.
     #[inline(always)]
     fn lacks(&self, count: u32) -> bool {
         (self.bits as i32) < count as i32
     }
 
-    /// As [`Self::refill`], with `left` bytes of input: if they are less than a word, all of them.
+    /// As [`Self::refill`], with `left` bytes of input: all of them if they are less than a word.
     ///
     /// # Safety
     ///
     /// There must be `left` bytes of input.
     #[inline(always)]
     unsafe fn refill_from(&mut self, left: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if left >= WORD {
                 return self.refill();
@@ -166,15 +164,14 @@ impl Cursor {
         }
     }
 
-    /// Fills `hold` up to 56 bits or more. What lies above `bits` then is what the next refill
-    /// puts there again.
+    /// Fills `hold` to at least 56 bits. The bits above `bits` are those that the next refill puts there again.
     ///
     /// # Safety
     ///
     /// There must be `WORD` bytes of input.
     #[inline(always)]
     unsafe fn refill(&mut self) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let word = u64::from_le_bytes(*self.next.cast::<[u8; WORD]>());
             self.hold |= word << self.bits;
@@ -192,7 +189,7 @@ struct Place {
     bits: u32,
 }
 
-/// What stays the same for all symbols.
+/// The state that stays the same for all symbols.
 struct Run {
     input_end: *const u8,
     begin: *mut u8,
@@ -240,9 +237,9 @@ impl Run {
     fn all<C: Copies>(&self, cursor: &mut Cursor) -> End {
         let Cursor { next, hold, bits, put, counted } = *cursor;
         let local = Cursor { next, hold, bits, put, counted };
-        // SAFETY: `new` took ends from the call, whose buffers are valid memory, and tables from the
-        // state, which have an entry for every index below the mask, and behind every link a second
-        // table of the width that it names.
+        // SAFETY: `new` took the ends from the call, whose buffers are valid memory, and the tables from the state,
+        // which have an entry for every index up to the mask, and behind every link a second table of the width that it
+        // names.
         let (local, end) = unsafe {
             let (local, end) = self.turns::<C>(local);
             if end == End::Margin { self.careful_turns(local) } else { (local, end) }
@@ -261,9 +258,8 @@ impl Run {
         if self.input_left(&c) < INPUT || self.room_left(&c) < ROOM {
             return (c, End::Margin);
         }
-        // SAFETY: at most three refills read at most `INPUT` bytes between two checks, and what is
-        // written is at most `ROOM` bytes. With 56 bits or more there are enough for two literals and
-        // a look, or for a match.
+        // SAFETY: between two checks at most three refills read at most `INPUT` bytes, and at most `ROOM` bytes are
+        // written. 56 bits or more are enough for two literals and a look, or for a match.
         unsafe {
             c.refill();
             let mut entry = self.look(&c);
@@ -284,7 +280,7 @@ impl Run {
                     Symbol::End => return (c, End::Block),
                     Symbol::Other => return (c.back_to(begun), End::Symbol),
                 };
-                // The next look waits for memory while the match is copied.
+                // Overlaps the next look's wait for memory with copying the match.
                 c.refill();
                 entry = self.look(&c);
                 if len != 0 {
@@ -305,7 +301,7 @@ impl Run {
         }
     }
 
-    /// Decodes symbols while there is input and room for the very symbol.
+    /// Decodes symbols while there is input and room for that particular symbol.
     ///
     /// # Safety
     ///
@@ -354,7 +350,7 @@ impl Run {
     /// must be room for a byte.
     #[inline(always)]
     unsafe fn symbol<const CHECKED: bool>(&self, c: &mut Cursor, mut entry: Entry) -> Symbol {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if entry.is_special() && entry.is_link() {
                 entry = follow(c, self.litlen, entry);
@@ -393,7 +389,7 @@ impl Run {
     /// The table must be complete.
     #[inline(always)]
     unsafe fn look(&self, c: &Cursor) -> Entry {
-        // SAFETY: there is an entry for every index below the mask.
+        // SAFETY: there is an entry for every index up to the mask.
         unsafe { *self.litlen.add((c.hold & self.litlen_mask) as usize) }
     }
 
@@ -434,11 +430,12 @@ unsafe fn follow(c: &mut Cursor, table: *const Entry, entry: Entry) -> Entry {
 ///
 /// # Safety
 ///
-/// The CPU must be able to. `len` bytes must be writable at `put`; `back` must be at most what the window has.
+/// The CPU must support the features. `len` bytes must be writable at `put`; `back` must be at most what the window
+/// has.
 #[inline(always)]
 unsafe fn copy_window<C: Copies>(window: &Window, put: *mut u8, back: usize, distance: usize, len: usize) {
     let piece = window.piece(back, len);
-    // SAFETY: the caller's; the window is apart from the output.
+    // SAFETY: guaranteed by the caller; the window does not overlap the output.
     unsafe {
         if piece.len() == len {
             C::copy(piece.as_ptr(), put, len);
@@ -448,8 +445,8 @@ unsafe fn copy_window<C: Copies>(window: &Window, put: *mut u8, back: usize, dis
     }
 }
 
-/// As [`copy_window`], for a match around the end of the ring or out of the window into the output,
-/// and without overrun.
+/// As [`copy_window`], for a match that wraps around the end of the ring or runs out of the window into the output, and
+/// without overrun.
 ///
 /// # Safety
 ///
@@ -460,7 +457,7 @@ unsafe fn copy_exactly(window: &Window, put: *mut u8, mut back: usize, distance:
     let mut done = 0;
     while done < len && back > 0 {
         let piece = window.piece(back, len - done);
-        // SAFETY: room as the caller says; the window is apart from the output.
+        // SAFETY: the caller guarantees the room; the window does not overlap the output.
         unsafe { copy_nonoverlapping(piece.as_ptr(), put.add(done), piece.len()) };
         done += piece.len();
         back -= piece.len();
@@ -471,30 +468,31 @@ unsafe fn copy_exactly(window: &Window, put: *mut u8, mut back: usize, distance:
     }
 }
 
-/// How matches are copied. Nothing behind them is read, or written, not even to be overwritten: zlib leaves the room behind
-/// its output as it was, and a program that says it has more room than there is gets away with it.
+/// How matches are copied. Nothing behind them is read or written, not even to be overwritten later: zlib leaves the
+/// room behind its output untouched, so a program that claims more room than it has gets away with it.
 trait Copies {
     /// # Safety
     ///
-    /// The CPU must be able to. `len` bytes, 3 or more, must be readable at `from` and writable at `put`, and the two at least
-    /// 32 bytes or `len` apart.
+    /// The CPU must support the features. `len` bytes, 3 or more, must be readable at `from` and writable at `put`, and
+    /// the two at least 32 bytes or `len` apart.
     unsafe fn copy(from: *const u8, put: *mut u8, len: usize);
 
-    /// Writes again what lies `distance` bytes before `put`.
+    /// Repeats what lies `distance` bytes before `put`.
     ///
     /// # Safety
     ///
-    /// The CPU must be able to. `distance` bytes before `put` must be readable, and `len` bytes, 3 or more, at `put` writable.
+    /// The CPU must support the features. `distance` bytes before `put` must be readable, and `len` bytes, 3 or more,
+    /// at `put` writable.
     unsafe fn repeat(put: *mut u8, distance: usize, len: usize);
 }
 
-/// In words and vectors, of which the last reaches back to end where the match does.
+/// In words and vectors; the last one starts early enough to end where the match does.
 struct Words;
 
 impl Copies for Words {
     #[inline(always)]
     unsafe fn copy(from: *const u8, put: *mut u8, len: usize) {
-        // SAFETY: the caller's. Each is as wide as the match is long, or less.
+        // SAFETY: guaranteed by the caller. Each access is as wide as the match is long, or less.
         unsafe {
             match len {
                 0..4 => copy_ends::<2>(from, put, len),
@@ -507,7 +505,7 @@ impl Copies for Words {
 
     #[inline(always)]
     unsafe fn repeat(put: *mut u8, distance: usize, len: usize) {
-        // SAFETY: the caller's. No piece is wider than the distance, so none overlaps itself.
+        // SAFETY: guaranteed by the caller. No piece is wider than the distance, so none overlaps itself.
         unsafe {
             let from = put.sub(distance).cast_const();
             match distance {
@@ -522,7 +520,7 @@ impl Copies for Words {
     }
 }
 
-/// As [`Copies::repeat`], of fewer bytes than a word.
+/// As [`Copies::repeat`], for distances shorter than a word.
 ///
 /// # Safety
 ///
@@ -530,7 +528,7 @@ impl Copies for Words {
 #[inline(always)]
 unsafe fn repeat_pattern(put: *mut u8, distance: usize, len: usize) {
     let mut at = 0;
-    // SAFETY: the caller's. Of each word the first `distance` bytes are right; the next begins behind them.
+    // SAFETY: guaranteed by the caller. The first `distance` bytes of each word are right; the next begins behind them.
     unsafe {
         while len - at >= WORD {
             let word = put.add(at).sub(distance).cast::<u64>().read_unaligned();
@@ -543,10 +541,11 @@ unsafe fn repeat_pattern(put: *mut u8, distance: usize, len: usize) {
 
 /// # Safety
 ///
-/// `len` bytes, `N` or more and twice that at most, must be readable at `from` and writable at `put`, and the two as far apart.
+/// `len` bytes, at least `N` and at most twice that, must be readable at `from` and writable at `put`, and the two as
+/// far apart.
 #[inline(always)]
 unsafe fn copy_ends<const N: usize>(from: *const u8, put: *mut u8, len: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         copy_nonoverlapping(from, put, N);
         copy_nonoverlapping(from.add(len - N), put.add(len - N), N);
@@ -555,11 +554,13 @@ unsafe fn copy_ends<const N: usize>(from: *const u8, put: *mut u8, len: usize) {
 
 /// # Safety
 ///
-/// `len` bytes, `N` or more, must be readable at `from`, or be written by this, and writable at `put`, at least `N` bytes apart.
+/// `len` bytes, `N` or more, must be writable at `put`, and readable at `from` or written by this, at least `N` bytes
+/// apart.
 #[inline(always)]
 unsafe fn copy_all<const N: usize>(from: *const u8, put: *mut u8, len: usize) {
     let mut at = 0;
-    // SAFETY: the caller's. What the last piece reads was written before it: it ends at least `N` bytes before the match does.
+    // SAFETY: guaranteed by the caller. What the last piece reads was written before: it ends at least `N` bytes before
+    // the match does.
     unsafe {
         while len - at > N {
             copy_nonoverlapping(from.add(at), put.add(at), N);
@@ -577,7 +578,7 @@ pub fn refuse_masks(are_refused: bool) {
     IS_REFUSED.store(are_refused, Ordering::Relaxed);
 }
 
-/// In vectors of which only a part is stored.
+/// In vectors that are stored only in part.
 #[cfg(target_arch = "x86_64")]
 struct Masked;
 
@@ -604,7 +605,7 @@ impl Copies for Masked {
     #[inline(always)]
     unsafe fn copy(from: *const u8, put: *mut u8, len: usize) {
         let mut at = 0;
-        // SAFETY: the caller's; nothing is read or written where the mask is not set.
+        // SAFETY: guaranteed by the caller; nothing is read or written where the mask is not set.
         unsafe {
             while len - at > 32 {
                 copy_nonoverlapping(from.add(at), put.add(at), 32);
@@ -627,7 +628,7 @@ impl Copies for Masked {
             if distance == 1 {
                 return put.write_bytes(*from, len);
             }
-            // The same bytes again and again, as far as the match reaches.
+            // The same bytes over and over, as far as the match reaches.
             let whole = Self::first(distance);
             let bytes = _mm256_maskz_loadu_epi8(whole, from.cast());
             let mut at = 0;

@@ -1,4 +1,4 @@
-//! Around the blocks: the headers of zlib and gzip streams, and the check values behind.
+//! Around the blocks: the headers of zlib and gzip streams, and the check values at the end.
 
 use core::ffi::{c_int, c_ulong};
 use core::ptr::null_mut;
@@ -8,7 +8,7 @@ use super::{CHECKED, Call, GZIP, Mode, ZLIB};
 use crate::abi::{GzHeader, Z_DATA_ERROR, Z_DEFLATED, Z_NEED_DICT, Z_STREAM_END};
 use crate::checksum::{adler32, crc32};
 
-/// Flags of a gzip header, as `State::flags` has them: in the second byte.
+/// Flags of a gzip header, as in `State::flags`: in the second byte.
 const HEADER_CRC: c_int = 0x0200;
 const EXTRA: c_int = 0x0400;
 const NAME: c_int = 0x0800;
@@ -139,11 +139,11 @@ impl Call<'_> {
         let remaining = self.state.length;
         let from = self.input.next();
         let Some(head) = self.header() else { return };
-        // The program may have changed the length since.
+        // The program may have changed the length meanwhile.
         let Some(at) = (head.extra_len as usize).checked_sub(remaining) else { return };
         let room = (head.extra_max as usize).saturating_sub(at);
         if !head.extra.is_null() && room > 0 {
-            // SAFETY: the input has `count` bytes; the program vouches for `extra_max` at `extra`.
+            // SAFETY: the input has `count` bytes; the program vouches for `extra_max` bytes at `extra`.
             unsafe { core::ptr::copy_nonoverlapping(from, head.extra.add(at), count.min(room)) };
         }
     }
@@ -169,7 +169,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// A text of the header, up to and with its zero; as much of it is stored as there is room for.
+    /// A text in the header, up to and including its zero; as much of it is stored as there is room for.
     fn text(&mut self, field: impl Fn(&GzHeader) -> (*mut u8, u32)) -> Step {
         let rest = self.input.rest();
         if rest.is_empty() {
@@ -182,7 +182,7 @@ impl Call<'_> {
             let (to, max) = field(head);
             let stored = count.min((max as usize).saturating_sub(at));
             if !to.is_null() && stored > 0 {
-                // SAFETY: the input has `count` bytes; the program vouches for `max` at `to`.
+                // SAFETY: the input has `count` bytes; the program vouches for `max` bytes at `to`.
                 unsafe { core::ptr::copy_nonoverlapping(from, to.add(at), stored) };
                 self.state.length += stored;
             }
@@ -221,7 +221,7 @@ impl Call<'_> {
 
     pub(super) fn dictionary(&mut self) -> Step {
         if !self.state.have_dictionary {
-            // Without counting what this call has read: so does zlib.
+            // Without counting what this call has read, as zlib does.
             return Err(Exit::Return(Z_NEED_DICT));
         }
         self.start_check(1);
@@ -229,7 +229,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Compares the checksum behind the last block.
+    /// Compares the checksum that follows the last block.
     pub(super) fn check(&mut self) -> Step {
         if self.state.wrap != 0 {
             self.input.need(32)?;
@@ -245,7 +245,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Compares the length behind the checksum of gzip.
+    /// Compares the length that follows gzip's checksum.
     pub(super) fn length(&mut self) -> Step {
         if self.state.wrap != 0 && self.state.flags != 0 {
             self.input.need(32)?;
@@ -258,7 +258,7 @@ impl Call<'_> {
         Err(Exit::Leave(Z_STREAM_END))
     }
 
-    /// Adds what was written to the totals and to the checksum.
+    /// Adds the new output to the totals and the checksum.
     pub(super) fn account(&mut self) {
         let fresh = self.output.fresh();
         self.strm.total_out = self.strm.total_out.wrapping_add(fresh.len() as c_ulong);
@@ -278,7 +278,7 @@ impl Call<'_> {
 
     /// The program's description of the gzip header, if it wants one.
     fn header(&mut self) -> Option<&mut GzHeader> {
-        // SAFETY: inflateGetHeader's caller keeps it valid until the header is complete.
+        // SAFETY: the caller of inflateGetHeader keeps it valid until the header is complete.
         unsafe { self.state.head.as_mut() }
     }
 
@@ -294,7 +294,7 @@ impl Call<'_> {
         self.state.check = crc32(self.state.check, &self.input.hold.to_le_bytes()[..bytes]);
     }
 
-    /// Passes over bytes of the header that are not taken as bits.
+    /// Skips header bytes that are not read as bits.
     fn pass_header(&mut self, count: usize) {
         if self.state.flags & HEADER_CRC != 0 && self.state.wrap & CHECKED != 0 {
             self.state.check = crc32(self.state.check, &self.input.rest()[..count]);

@@ -1,4 +1,4 @@
-//! The two ends of a call: the bits that come in, the bytes that go out.
+//! The two ends of a call: the bits coming in, the bytes going out.
 
 use core::ffi::c_int;
 use core::ptr::copy_nonoverlapping;
@@ -16,9 +16,9 @@ pub(super) enum Exit {
 
 pub(super) type Step = Result<(), Exit>;
 
-/// The caller's input, and the bits that were taken from it and not used yet.
+/// The caller's input, and the bits taken from it but not used yet.
 ///
-/// No more bytes are taken than are needed, so that the caller sees exactly how far the stream got.
+/// No more bytes are taken than needed, so that the caller sees exactly how far the stream got.
 #[derive(Debug)]
 pub(super) struct Input {
     /// Valid for reads of `have` bytes.
@@ -45,7 +45,7 @@ impl Input {
         self.have
     }
 
-    /// What was not taken yet.
+    /// The input not taken yet.
     pub(super) fn rest(&self) -> &[u8] {
         if self.have == 0 {
             return &[];
@@ -54,10 +54,10 @@ impl Input {
         unsafe { core::slice::from_raw_parts(self.next, self.have) }
     }
 
-    /// Passes over bytes that were used as they are.
+    /// Skips bytes that were used directly.
     pub(super) fn advance(&mut self, count: usize) {
         assert!(count <= self.have);
-        // SAFETY: `count` bytes are there.
+        // SAFETY: at least `count` bytes are left.
         self.next = unsafe { self.next.add(count) };
         self.have -= count;
     }
@@ -68,7 +68,7 @@ impl Input {
         if self.have == 0 {
             return Err(Exit::Leave(Z_OK));
         }
-        // SAFETY: at least one byte is there.
+        // SAFETY: at least one byte is left.
         self.hold += u64::from(unsafe { *self.next }) << self.bits;
         self.bits += 8;
         self.advance(1);
@@ -96,7 +96,7 @@ impl Input {
         self.bits -= count;
     }
 
-    /// The next `count` bits, which `need` has made sure of.
+    /// The next `count` bits, which `need` has ensured.
     pub(super) fn take(&mut self, count: u32) -> usize {
         let value = self.peek(count);
         self.drop(count);
@@ -109,7 +109,7 @@ impl Input {
         self.bits = 0;
     }
 
-    /// Drops the rest of a byte.
+    /// Drops the bits up to the next byte boundary.
     pub(super) fn align(&mut self) {
         self.drop(self.bits & 7);
     }
@@ -141,12 +141,12 @@ impl Output {
         self.left
     }
 
-    /// How far back a match may reach within the output of this call.
+    /// How far back a match may reach within this call's output.
     pub(super) fn written(&self) -> usize {
         self.begun - self.left
     }
 
-    /// What this call has written, as far as it is not accounted for.
+    /// Output of this call that is not accounted for yet.
     pub(super) fn fresh(&self) -> &[u8] {
         let len = self.written();
         if len == 0 {
@@ -156,7 +156,7 @@ impl Output {
         unsafe { core::slice::from_raw_parts(self.put.sub(len), len) }
     }
 
-    /// Takes what was written as accounted for.
+    /// Marks the output as accounted for.
     pub(super) fn settle(&mut self) {
         self.begun = self.left;
     }
@@ -172,7 +172,7 @@ impl Output {
         self.left -= 1;
     }
 
-    /// Writes bytes that do not lie in the output itself.
+    /// Writes bytes from outside the output.
     pub(super) fn extend(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.left);
         // SAFETY: there is room. A C program may decompress in place, so the two may overlap.
@@ -180,31 +180,31 @@ impl Output {
         self.advance(bytes.len());
     }
 
-    /// Repeats what was written `distance` bytes ago.
+    /// Repeats the output from `distance` bytes ago.
     pub(super) fn repeat(&mut self, distance: usize, len: usize) {
         assert!(distance >= 1 && distance <= self.written() && len <= self.left);
-        // SAFETY: read behind, write ahead, both within this call's output.
+        // SAFETY: reads lie behind and writes ahead of `put`, all within this call's output.
         unsafe { repeat_exactly(self.put, distance, len) };
         self.advance(len);
     }
 
-    /// Passes over bytes that were written elsewhere.
+    /// Skips bytes that were written elsewhere.
     pub(super) fn advance(&mut self, count: usize) {
         assert!(count <= self.left);
-        // SAFETY: within the room, or at its end.
+        // SAFETY: the result is within the room, or at its end.
         self.put = unsafe { self.put.add(count) };
         self.left -= count;
     }
 }
 
-/// Writes again what lies `distance` bytes before `put`.
+/// Repeats what lies `distance` bytes before `put`.
 ///
 /// # Safety
 ///
 /// `distance` bytes before `put` must be readable, and `len` bytes at `put` writable.
 #[inline(always)]
 pub(super) unsafe fn repeat_exactly(put: *mut u8, distance: usize, len: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let from = put.sub(distance).cast_const();
         if distance >= len {

@@ -1,4 +1,4 @@
-//! The beginning and the end of a stream, and the beginnings in between.
+//! The beginning and the end of a stream, and the resets in between.
 
 use core::ffi::c_int;
 use core::ptr::{addr_of, addr_of_mut, null, null_mut};
@@ -7,26 +7,26 @@ use super::window::Window;
 use super::{CHECKED, MARK, Mode, State, Tables, Used, allocate, free, parts};
 use crate::abi::{Z_MEM_ERROR, Z_OK, Z_STREAM_ERROR, ZStream};
 
-/// The least that a stream's state takes.
+/// The smallest size of a stream's state.
 pub const STATE_SIZE: usize = size_of::<State>();
 
-/// Initializes a stream whose allocator is set. It is asked for `size` bytes, at least [`STATE_SIZE`]: as many as zlib would
-/// have asked for.
+/// Initializes a stream whose allocator is set. The allocator is asked for `size` bytes, at least [`STATE_SIZE`]: as
+/// many as zlib would have asked for.
 ///
 /// # Safety
 ///
-/// `strm` must point to a stream that has no state, and whose functions are zlib's kind of allocator.
+/// `strm` must point to a stream without state, whose functions are an allocator of the kind zlib uses.
 pub unsafe fn init(strm: *mut ZStream, window_bits: c_int, size: usize) -> c_int {
     assert!(size >= STATE_SIZE, "too little memory for a stream");
-    // SAFETY: the caller's; the borrow ends before the state points back to the stream.
+    // SAFETY: guaranteed by the caller; the borrow ends before the state points back to the stream.
     let stream = unsafe { &mut *strm };
     stream.msg = null();
     let state = allocate(stream, 1, size).cast::<State>();
     if state.is_null() {
         return Z_MEM_ERROR;
     }
-    // SAFETY: fresh memory of that size or more. Zeros are a value of all fields but `used`: the first mode,
-    // numbers, flags, and pointers that may be null.
+    // SAFETY: fresh memory of at least that size. Zeros are valid for all fields but `used`: the first mode, numbers,
+    // flags, and pointers that may be null.
     unsafe {
         state.write_bytes(0, 1);
         addr_of_mut!((*state).used).write(Used::Entries(0));
@@ -50,7 +50,7 @@ pub unsafe fn init(strm: *mut ZStream, window_bits: c_int, size: usize) -> c_int
 ///
 /// As [`super::inflate`].
 pub unsafe fn reset_to(strm: *mut ZStream, window_bits: c_int) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((strm, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     let (wrap, bits) = if window_bits < 0 {
         if window_bits < -15 {
@@ -79,19 +79,19 @@ pub unsafe fn reset_to(strm: *mut ZStream, window_bits: c_int) -> c_int {
 ///
 /// As [`super::inflate`].
 pub unsafe fn reset(strm: *mut ZStream) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((strm, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     restart(strm, state);
     Z_OK
 }
 
-/// `inflateResetKeep`: as new, but for the window.
+/// `inflateResetKeep`: as new, except for the window.
 ///
 /// # Safety
 ///
 /// As [`super::inflate`].
 pub unsafe fn reset_keep(strm: *mut ZStream) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((strm, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     restart_keep(strm, state);
     Z_OK
@@ -119,13 +119,13 @@ fn restart_keep(strm: &mut ZStream, state: &mut State) {
     state.back = -1;
 }
 
-/// `inflateEnd`: gives all memory back.
+/// `inflateEnd`: releases all memory.
 ///
 /// # Safety
 ///
 /// As [`super::inflate`].
 pub unsafe fn end(strm: *mut ZStream) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((strm, state)) = (unsafe { parts(strm) }) else { return Z_STREAM_ERROR };
     if !state.window.base.is_null() {
         free(strm, state.window.base.cast());
@@ -136,13 +136,13 @@ pub unsafe fn end(strm: *mut ZStream) -> c_int {
     Z_OK
 }
 
-/// `inflateCopy`: a second stream that goes on from the same point.
+/// `inflateCopy`: a second stream that continues from the same point.
 ///
 /// # Safety
 ///
 /// As [`super::inflate`] for the source; `dest` must be null or valid for a write.
 pub unsafe fn copy(dest: *mut ZStream, source: *mut ZStream) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let Some((source, state)) = (unsafe { parts(source) }) else { return Z_STREAM_ERROR };
     if dest.is_null() {
         return Z_STREAM_ERROR;
@@ -159,7 +159,7 @@ pub unsafe fn copy(dest: *mut ZStream, source: *mut ZStream) -> c_int {
             free(source, copy.cast());
             return Z_MEM_ERROR;
         }
-        // SAFETY: both are of this size; what is not written yet is copied, but not looked at.
+        // SAFETY: both are of this size; bytes not written yet are copied, but never looked at.
         unsafe { core::ptr::copy_nonoverlapping(state.window.base, window.base, size) };
     }
     // SAFETY: `copy` is fresh memory of the state's size, and `dest` may be written; both then hold

@@ -1,10 +1,9 @@
 //! Decoding tables: what the next bits of the stream mean.
 //!
-//! An entry tells all there is to know about a code: its symbol, how many
-//! extra bits follow it and how many bits to drop. Codes that are longer than
-//! the table's root continue in a second table behind the first.
+//! An entry says all there is to know about a code: its symbol, how many extra bits follow it and how many bits to
+//! drop. Codes longer than the table's root continue in a second table behind the first.
 
-/// Root bits: nearly every symbol is decoded by one look into a table that stays in the L1 cache, and both tables fit into
+/// Root bits: one look into a table that stays in the L1 cache decodes nearly every symbol, and both tables fit into
 /// the memory that zlib takes for its own.
 const LITLEN_ROOT: u32 = 9;
 const DIST_ROOT: u32 = 8;
@@ -84,7 +83,7 @@ impl Entry {
         self.0 & 0xff
     }
 
-    /// How many bits the code has; of a link, how many index the second table.
+    /// How many bits the code has; for a link, how many index the second table.
     #[inline(always)]
     pub(super) const fn code(self) -> u32 {
         self.0 >> 8 & 15
@@ -152,8 +151,8 @@ pub(super) struct Built {
     pub(super) used: usize,
 }
 
-/// Builds the table of the code with these lengths. `None` if it is no code:
-/// over-subscribed, or incomplete but for the one code of one bit that deflate allows.
+/// Builds the table of the code with these lengths. `None` if they do not form a code: over-subscribed, or incomplete
+/// except for the one code of one bit that deflate allows.
 pub(super) const fn build(alphabet: Alphabet, lens: &[u8], table: &mut [Entry]) -> Option<Built> {
     build_with_root(alphabet, lens, table, alphabet.root())
 }
@@ -180,7 +179,7 @@ const fn build_with_root(
     if left < 0 || (left > 0 && max > 0 && (max != 1 || matches!(alphabet, Alphabet::Precode))) {
         return None;
     }
-    // No code, or half of one: to meet the rest in the stream is an error.
+    // No code, or half of one: meeting the rest in the stream is an error.
     if left > 0 {
         table[0] = Entry::invalid(1);
         table[1] = Entry::invalid(1);
@@ -197,7 +196,7 @@ const fn build_with_root(
     let mut len = 1;
     while len <= max {
         if len as u32 <= root {
-            // What is there so far is the same for both values of the next bit.
+            // The table so far is the same for both values of the next bit.
             double(table, len);
         }
         while count[len] > 0 {
@@ -255,8 +254,8 @@ const fn sort(lens: &[u8]) -> ([u16; MAX_BITS + 1], [u16; MAX_CODES]) {
     (count, sorted)
 }
 
-/// Counts in four rows, because neighbours tend to be of the same length, and to count the same
-/// thing twice in a row takes the CPU several times as long.
+/// Counts in four rows: neighbours tend to be of the same length, and incrementing the same counter twice in a row
+/// takes the CPU several times as long.
 const fn count(lens: &[u8]) -> [u16; MAX_BITS + 1] {
     let mut rows = [[0u16; MAX_BITS + 1]; 4];
     let mut i = 0;
@@ -296,8 +295,8 @@ const fn root_of(count: &[u16; MAX_BITS + 1], wanted: u32, max: u32) -> u32 {
     if root < min { min } else { root }
 }
 
-/// How many bits a second table needs that begins with a code of `len` bits;
-/// `count` is of the codes that have no entry yet.
+/// How many bits a second table needs that begins with a code of `len` bits; `count` covers the codes that have no
+/// entry yet.
 const fn width(count: &[u16; MAX_BITS + 1], len: usize, root: usize, max: usize) -> u32 {
     let mut width = len - root;
     let mut left = 1i32 << width;
@@ -312,7 +311,7 @@ const fn width(count: &[u16; MAX_BITS + 1], len: usize, root: usize, max: usize)
     width as u32
 }
 
-/// The stream has codes with their first bit lowest.
+/// Codes are stored in the stream with their first bit lowest.
 const fn reverse(code: usize, len: usize) -> usize {
     (code as u16).reverse_bits() as usize >> (16 - len)
 }

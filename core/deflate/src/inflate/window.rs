@@ -4,7 +4,7 @@
 pub(super) struct Window {
     /// `1 << bits` bytes from the stream's allocator; null until they are needed.
     pub(super) base: *mut u8,
-    /// A power of two; zero until something was kept since the last reset.
+    /// A power of two; zero until something is kept after a reset.
     pub(super) size: usize,
     /// How many bytes are kept.
     pub(super) have: usize,
@@ -13,12 +13,12 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Forgets the contents, not the memory.
+    /// Forgets the contents but keeps the memory.
     pub(super) fn clear(&mut self) {
         (self.size, self.have, self.next) = (0, 0, 0);
     }
 
-    /// Keeps the end of `bytes`. The memory is there, and of `size` bytes.
+    /// Keeps the end of `bytes`. The memory must be allocated, with `size` bytes.
     pub(super) fn keep(&mut self, bytes: &[u8]) {
         debug_assert!(!self.base.is_null() && self.size > 0);
         if bytes.len() >= self.size {
@@ -41,8 +41,8 @@ impl Window {
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.add(at), bytes.len()) };
     }
 
-    /// At most `len` bytes that were kept `back` bytes before the next one, as far as they lie
-    /// in one piece. `back` is at least 1 and at most `have`.
+    /// At most `len` of the bytes kept `back` bytes before the next one, as far as they are
+    /// contiguous. `back` is at least 1 and at most `have`.
     #[inline]
     pub(super) fn piece(&self, back: usize, len: usize) -> &[u8] {
         assert!(back >= 1 && back <= self.have);

@@ -1,34 +1,35 @@
-//! What kind of data a chunk is, as far as a look tells.
+//! What kind of data a chunk is, as far as a quick look tells.
 
 use super::SHORT_FOR_COUNTERS;
 use crate::engine::Chunk;
 
-/// What decides which engine makes the most of it.
+/// The kinds of data, which decide which engine does best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     Text,
     /// Half of it, or more, is digits.
     Digits,
-    /// Rows with a number that counts up or down. ISA-L makes a little more of them than zlib does, libdeflate does not.
+    /// Rows with an ascending or descending number. ISA-L makes a little more of them than zlib does, libdeflate does
+    /// not.
     Numbered,
-    /// A good part of it is numbers that count up or down: most candidates for a match are as long as the longest, and the
-    /// length of the output is a matter of which are taken, by half for the better or, with as much effort as is right for
-    /// text, by a quarter for the worse.
+    /// Largely ascending or descending numbers: most candidates for a match are as long as the longest, and the choice
+    /// among them decides the length of the output, by up to half for the better or, with as much effort as is right
+    /// for text, by a quarter for the worse.
     Counters,
-    /// Programs, tables: ISA-L and libdeflate at their fastest make more of it than zlib does, which takes matches of three
-    /// bytes.
+    /// Programs, tables: ISA-L and libdeflate at their fastest make more of them than zlib does, which takes matches of
+    /// three bytes.
     Binary,
-    /// Sound, pictures, tables of measurements: nearly all values that a byte can have. Short matches are all there is, and
-    /// the longest of many is little longer than the first, but zlib's lowest levels find it.
+    /// Sound, pictures, tables of measurements: nearly all byte values occur. Matches are all short, and the longest of
+    /// many is hardly longer than the first, but zlib's lowest levels find it.
     Numbers,
-    /// Bitmaps, sequences, tables full of zeros: some few bytes make up nearly all. Every candidate is a match, so zlib
-    /// gets far by looking at many of them.
+    /// Bitmaps, sequences, tables full of zeros: a few byte values make up nearly all. Every candidate is a match, so
+    /// zlib gets far by looking at many of them.
     Few {
         binary: bool,
     },
-    /// Images, archives, secrets: nothing to gain, and many an engine takes its time to find out. ISA-L does not.
+    /// Images, archives, secrets: nothing to gain, and many engines are slow to find out. ISA-L is not.
     Noise,
-    /// Nothing but one byte, over and over, as in files with holes: zlib's fast levels leap over it, libdeflate does not.
+    /// One byte, over and over, as in files with holes: zlib's fast levels leap over it, libdeflate does not.
     OneByte,
 }
 
@@ -45,7 +46,7 @@ impl Nature {
         if level > 0 && counts(chunk, digits) {
             Self::Counters
         } else if level == 1 && digits >= 30 && has_numbers(input, 7) {
-            // Less of it makes a difference here, since ISA-L looks at one candidate only.
+            // Fewer of them make a difference here, since ISA-L looks at one candidate only.
             Self::Numbered
         } else if level > 0 && has_few(input) {
             Self::Few { binary: is_binary(input) }
@@ -59,7 +60,7 @@ impl Nature {
     }
 }
 
-/// How many of a hundred bytes are digits, in a look at pieces from all over.
+/// The percentage of digits, in a look at pieces from all over.
 fn percent_of_digits(input: &[u8]) -> usize {
     const PIECES: usize = 16;
     const PIECE: usize = 16;
@@ -72,8 +73,8 @@ fn percent_of_digits(input: &[u8]) -> usize {
     digits * 100 / (PIECES * PIECE)
 }
 
-/// Whether a good part of it is numbers that count. At the beginning of little text less of it makes a difference, and no
-/// piece tells which way to take. Behind a history, zlib finds less than where it has read all by itself.
+/// Whether a good part of it is counting numbers. At the beginning of a short text fewer of them make a difference, and
+/// no piece shows which way to take. Behind a history, zlib finds less than where it has read everything by itself.
 fn counts(chunk: &Chunk, digits: usize) -> bool {
     let (least, part) = match (chunk.history.is_empty(), chunk.input.len()) {
         (true, ..SHORT_FOR_COUNTERS) => (20, 10),
@@ -83,8 +84,8 @@ fn counts(chunk: &Chunk, digits: usize) -> bool {
     digits >= least && has_numbers(chunk.input, part) && !is_binary(chunk.input)
 }
 
-/// Whether one in `part` bytes of a piece of the middle is of a number that is a little more or less than one of the last few.
-/// Decimal or hexadecimal: read as the latter, the former keep their order.
+/// Whether one in `part` bytes of a piece from the middle belongs to a number slightly above or below one of the last
+/// few. Decimal or hexadecimal: decimal numbers read as hexadecimal keep their order.
 fn has_numbers(input: &[u8], part: usize) -> bool {
     const SAMPLE: usize = 1024;
     const LATEST: usize = 8;
@@ -109,24 +110,24 @@ fn has_numbers(input: &[u8], part: usize) -> bool {
     counted * part >= sample.len()
 }
 
-/// Whether a piece of the middle has nearly all bytes that there are, and hardly one twice in a row of 64.
+/// Whether a piece from the middle has nearly all byte values, and hardly any of them twice among 64 consecutive bytes.
 fn is_noise(input: &[u8]) -> bool {
-    // Of 64 random bytes some 57 differ, of 64 bytes of text some 25.
+    // About 57 of 64 random bytes are distinct, about 25 of 64 bytes of text.
     sample(input).is_some_and(|sample| distinct(&sample[..64]) > 48 && distinct(sample) > 232)
 }
 
-/// Whether a piece of the middle has most of the bytes that there are: of a program it has some 160.
+/// Whether a piece from the middle has most byte values: a program's has about 160.
 fn has_all_values(input: &[u8]) -> bool {
     sample(input).is_some_and(|sample| distinct(sample) > 180)
 }
 
-/// A piece of the middle.
+/// A piece from the middle.
 fn sample(input: &[u8]) -> Option<&[u8]> {
     const SAMPLE: usize = 1024;
     (input.len() >= SAMPLE * 4).then(|| &input[input.len() / 2..][..SAMPLE])
 }
 
-/// How many different bytes there are.
+/// The number of distinct bytes.
 fn distinct(bytes: &[u8]) -> u32 {
     let mut seen = [0_u64; 4];
     for byte in bytes.iter().copied() {
@@ -135,8 +136,8 @@ fn distinct(bytes: &[u8]) -> u32 {
     seen.iter().map(|word| word.count_ones()).sum()
 }
 
-/// Whether two bytes picked at random are the same more often than in any text: as with four letters, or one that makes up
-/// half of all.
+/// Whether two bytes picked at random are equal more often than in any text: as with four letters, or with one that
+/// makes up half of all.
 fn has_few(input: &[u8]) -> bool {
     const PIECES: usize = 16;
     const PIECE: usize = 16;
@@ -152,7 +153,7 @@ fn has_few(input: &[u8]) -> bool {
     pairs > PICKED * PICKED / 100 * 24
 }
 
-/// A look at the beginning and the middle for bytes that no text has.
+/// Looks at the beginning and the middle for bytes that no text has.
 fn is_binary(input: &[u8]) -> bool {
     const LOOK: usize = 256;
     let at = |start: usize| input[start..].iter().take(LOOK);

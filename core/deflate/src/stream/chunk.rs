@@ -7,14 +7,14 @@ use crate::pool::Scratch;
 use crate::store::Bytes;
 use crate::stored::{self, BitWriter};
 
-/// More than this is compressed a piece at a time: the largest whose output, or whose copy behind a window, has a place in
-/// the buffers that the process keeps.
+/// Longer inputs are compressed in pieces of this size: the largest whose output, or whose copy behind a window, fits
+/// into the buffers that the process keeps.
 const LARGEST: usize = 1 << 20;
 
-/// What has a place in the buffers that are there before a stream is opened.
+/// Fits into the buffers made before a stream is opened.
 const SMALLER: usize = 192 << 10;
 
-/// Flushes with fewer bytes than this are cheaper for the original, which need not learn the window again each time.
+/// Flushes of fewer bytes than this are cheaper with the original, which need not learn the window anew each time.
 /// Measured with text and a full window.
 const fn small_flush(level: u8) -> usize {
     match level {
@@ -26,7 +26,7 @@ const fn small_flush(level: u8) -> usize {
 }
 
 impl Deflate {
-    /// Takes input and writes blocks, until there is no input left, or no room for output.
+    /// Takes input and writes blocks until there is no input left, or no room for output.
     pub(super) fn run(&mut self, io: &mut Io, flush: Flush, tally: &mut Tally) {
         loop {
             let ending = if let Some(whole) = self.direct(io, flush) {
@@ -50,7 +50,7 @@ impl Deflate {
         }
     }
 
-    /// How much of the caller's input is compressed from where it lies, without being gathered first.
+    /// How much of the caller's input is compressed in place, without being gathered first.
     pub(super) fn direct(&self, io: &Io, flush: Flush) -> Option<usize> {
         if self.gathered > 0 || io.input.is_empty() {
             return None;
@@ -66,7 +66,7 @@ impl Deflate {
         }
     }
 
-    /// Whether the output of so much surely has a place.
+    /// Whether the output for `len` bytes certainly fits.
     pub(super) fn fits_whole(&self, len: usize, io: &Io) -> bool {
         io.output.len() >= stored::bound(len)
     }
@@ -77,8 +77,8 @@ impl Deflate {
         len - self.settings.window() - len / 8192 - 64
     }
 
-    /// Compresses what was gathered, or as much of the caller's input, and adds what the ending asks for. Returns what was
-    /// added: without memory, part of the input may be left for another call.
+    /// Compresses the gathered input, or as much of the caller's, and adds what the ending requires. Returns what was
+    /// added: if memory runs out, part of the input may be left for another call.
     pub(super) fn compress(
         &mut self,
         direct: Option<usize>,
@@ -92,7 +92,7 @@ impl Deflate {
         let mut out = None;
         if len > 0 {
             let Some((made, buffer)) = self.call_engine(direct, ending, io, tally) else {
-                // A smaller piece may still have a place.
+                // A smaller piece may still fit.
                 return match direct {
                     Some(len) if len > SMALLER => self.compress(Some(SMALLER), Ending::More, io, tally),
                     _ => self.store_plainly(direct, ending, io, tally),
@@ -118,8 +118,9 @@ impl Deflate {
         ending
     }
 
-    /// Compresses into a buffer of the process; `None` without memory for one. Not into the caller's: engines write whole
-    /// words, so some bytes behind the output, and the caller may have put the output in the place of the input.
+    /// Compresses into a buffer of the process; `None` if there is no memory for one. Not into the caller's: engines
+    /// write whole words, hence some bytes behind the output, and the caller may have put the output in the place of
+    /// the input.
     pub(super) fn call_engine(
         &mut self,
         direct: Option<usize>,
@@ -148,7 +149,7 @@ impl Deflate {
         Some((job.run(&mut out), out))
     }
 
-    /// Where the kernel gives no memory: stored blocks, for as much as the output has room.
+    /// The fallback if the kernel gives no memory: stored blocks, for as much as the output has room.
     fn store_plainly(
         &mut self,
         direct: Option<usize>,
@@ -157,7 +158,7 @@ impl Deflate {
         tally: &mut Tally,
     ) -> Ending {
         const STEP: usize = 256;
-        /// What a store has room for behind everything else (see `limit`) in any case.
+        /// What a store always has room for behind everything else (see `limit`).
         const LITTLE: usize = 40;
         let (mut bytes, mut out) = ([0; STEP], [0; STEP + 16]);
         let len = direct.unwrap_or(self.gathered);
@@ -195,14 +196,14 @@ impl Deflate {
         ending
     }
 
-    /// Flush markers, and the last block where nothing else was left to be the last.
+    /// Writes flush markers, and an empty last block if nothing else could be the last.
     pub(super) fn finish_chunk(&mut self, written: &Written, len: usize, ending: Ending, io: &mut Io) {
         let mut tail = BitWriter::after(written.after);
         match ending {
             Ending::Last if len == 0 => {
                 tail.push_empty(true);
                 tail.align();
-                // To zlib, nothing is binary.
+                // At level 0, zlib considers nothing binary.
                 self.is_text = self.is_text.or((self.settings.level > 0).then_some(false));
             }
             Ending::Last | Ending::More => {}
@@ -232,13 +233,13 @@ impl Deflate {
     }
 }
 
-/// zlib's guess, which it makes from the literals of the first block: text has no control characters that text files
-/// do not have, and at least one printable one.
+/// zlib's guess, which it makes from the literals of the first block: text has no control characters except those found
+/// in text files, and at least one printable one.
 ///
-/// How far a block reaches depends on the matches in it; this looks at as much as surely is in the first.
+/// How far a block reaches depends on its matches; this looks only at what is certainly in the first.
 fn is_text(input: &[u8], mem_level: u8) -> bool {
     let first = &input[..input.len().min((64 << mem_level) - 1)];
-    // Whole pieces without a way out of the loop are what vector units are good at.
+    // Fixed-size pieces and no early exit suit vector units.
     let is_binary = |byte: &u8| matches!(byte, 0..=6 | 14..=25 | 28..=31);
     let has_binary = |piece: &[u8]| piece.iter().fold(false, |any, byte| any | is_binary(byte));
     !first.chunks(1024).any(has_binary)

@@ -1,4 +1,4 @@
-//! zlib's other functions on a deflate stream, and handing the stream to somebody else.
+//! zlib's other functions on a deflate stream, and handing the stream over to the original.
 
 use super::{Deflate, Flush, Io, Outcome, Status, Tally};
 use crate::engine::{Bits, Settings, Strategy, Tuning};
@@ -7,11 +7,11 @@ use crate::pool;
 use crate::store::Store;
 use crate::stored::BitWriter;
 
-/// As many small flushes in a row are taken for a habit.
+/// This many small flushes in a row are taken for a habit.
 const HABIT: u8 = 2;
 
 impl Deflate {
-    /// zlib's `deflateParams`: what came before is compressed with the old settings.
+    /// zlib's `deflateParams`: earlier input is compressed with the old settings.
     pub fn set_params(&mut self, settings: Settings, io: &mut Io, tally: &mut Tally) -> Outcome {
         if self.must_flush_for(&settings) {
             match self.deflate(io, Flush::Block, tally) {
@@ -24,12 +24,12 @@ impl Deflate {
         Outcome::Ok
     }
 
-    /// Whether these settings begin with a new block, so that what came before must be compressed first.
+    /// Whether these settings require a new block, so that earlier input must be compressed first.
     pub fn must_flush_for(&self, settings: &Settings) -> bool {
         class(settings) != class(&self.settings) && self.has_seen_data()
     }
 
-    /// Whether `deflate` was called since the reset.
+    /// Whether `deflate` has been called since the reset.
     fn has_seen_data(&self) -> bool {
         self.status != Status::Init
     }
@@ -39,7 +39,7 @@ impl Deflate {
         self.settings.tuning = Some(tuning);
     }
 
-    /// zlib's `deflatePending`: bytes and bits that were not written for want of room.
+    /// zlib's `deflatePending`: bytes and bits not written for lack of room.
     pub fn pending(&self) -> (usize, u8) {
         let header = match self.status {
             Status::Header { left, .. } => left,
@@ -63,7 +63,7 @@ impl Deflate {
 
     /// zlib's `deflateSetDictionary`.
     pub fn set_dictionary(&mut self, dictionary: &[u8]) -> Outcome {
-        // Once its trailer is written, a stream is a raw one to zlib.
+        // Once its trailer is written, zlib treats a stream as raw.
         let wrapper = if self.has_ended() { Wrapper::Raw } else { self.wrapper };
         let refused = match wrapper {
             Wrapper::Gzip => true,
@@ -78,7 +78,7 @@ impl Deflate {
             let is_set = !dictionary.is_empty() || self.has_dictionary();
             self.dictionary = is_set.then_some(self.check);
         }
-        // What is pending lies where the window grows.
+        // Pending output lies where the window grows.
         let (start, len) = self.pending;
         let Some(mut pending) = pool::scratch(len) else { return Outcome::StreamError };
         self.store.read(start, &mut pending[..len]);
@@ -92,7 +92,7 @@ impl Deflate {
         self.dictionary.is_some()
     }
 
-    /// Whether zlib, in the place of this stream, had taken something into its window for good: it keeps back the last
+    /// Whether zlib, in place of this stream, would have committed anything to its window: it holds back the last
     /// bytes, as many as its longest match needs, until it is told to flush.
     pub fn has_filled_its_window(&self) -> bool {
         const KEPT_BACK: usize = 258 + 3 + 1;
@@ -109,32 +109,32 @@ impl Deflate {
         len
     }
 
-    /// A copy of the stream that lives in `store`, which must be as long as this one's.
+    /// A copy of the stream in `store`, which must be as long as this one's.
     pub fn copy_to(&self, mut store: Store) -> Self {
         let used = (self.history + self.gathered).max(self.pending.0 + self.pending.1);
         store.copy_from(&self.store, used);
         Self { store, ..*self }
     }
 
-    /// Whether the stream would be cheaper in the hands of the original, to which it can be handed now.
+    /// Whether the original would handle the stream more cheaply, and the stream can be handed over now.
     pub fn wants_original(&self) -> bool {
         let is_quiet = self.status == Status::Busy && self.gathered == 0 && self.pending.1 == 0;
         (self.small_flushes >= HABIT || self.is_outgrown()) && is_quiet && self.settings.mem_level > 1
     }
 
-    /// Whether the stream has a small window, and more data. Its memory is small as well, so chunks would be short, and the
-    /// engines that are fast at short ones know no small windows.
+    /// Whether the stream has a small window and more data than that. Its memory is small as well, so chunks would be
+    /// short, and the engines that are fast at short ones do not support small windows.
     pub(super) fn is_outgrown(&self) -> bool {
         let window = self.settings.window();
         self.settings.window_bits < 15 && self.settings.mem_level > 3 && self.history == window
     }
 
-    /// The memory, which is free for other use between [`Self::hand_over`] and [`Self::take_back`].
+    /// The memory, which is free for other uses between [`Self::hand_over`] and [`Self::take_back`].
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Copies the window out, and with the unfinished byte leaves the stream to somebody else.
+    /// Hands the stream over: copies the window out, and returns its length and the unfinished byte.
     pub fn hand_over(&mut self, window: &mut [u8]) -> (usize, Bits) {
         let len = self.history;
         self.store.read(0, &mut window[..len]);
@@ -143,24 +143,24 @@ impl Deflate {
         (len, core::mem::take(&mut self.bits))
     }
 
-    /// The opposite.
+    /// The reverse.
     pub fn take_back(&mut self, window: &[u8], bits: Bits) {
         self.store.write(0, window);
         self.history = window.len();
         self.bits = bits;
     }
 
-    /// Whether a call without input has nothing to do. The flush is remembered, as zlib does before it finds out.
+    /// Whether a call without input has nothing to do. The flush is remembered even so, as zlib does.
     pub fn repeats(&mut self, flush: Flush) -> bool {
         flush.repeats(self.last_flush.replace(flush))
     }
 
-    /// Notes input that somebody else has compressed.
+    /// Accounts for input compressed by the original.
     pub fn account(&mut self, input: &[u8]) {
         self.count_input(input);
     }
 
-    /// Notes settings that somebody else has put into force.
+    /// Records settings already applied by the original.
     pub fn note_settings(&mut self, settings: Settings) {
         self.settings = settings;
     }
@@ -171,7 +171,7 @@ impl Deflate {
     }
 }
 
-/// Settings of the same class follow each other without a new block.
+/// Settings of the same class need no new block between them.
 fn class(settings: &Settings) -> (Strategy, u8) {
     let effort = match settings.level {
         0 => 0,

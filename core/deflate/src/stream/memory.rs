@@ -1,9 +1,9 @@
-//! What is where in a stream's memory: `[history][gathered input][pending output]`.
+//! The layout of a stream's memory: `[history][gathered input][pending output]`.
 
 use super::{Deflate, Io, Tally};
 
 impl Deflate {
-    /// Puts input aside until there is enough of it.
+    /// Sets input aside until there is enough of it.
     pub(super) fn gather(&mut self, io: &mut Io, tally: &mut Tally) {
         let room = self.limit().saturating_sub(self.gathered);
         let (now, _) = io.input.split_at(room.min(io.input.len()));
@@ -28,7 +28,7 @@ impl Deflate {
         self.history = kept + input.len();
     }
 
-    /// The same for what was gathered.
+    /// The same for the gathered input.
     pub(super) fn remember_gathered(&mut self) {
         let total = self.history + self.gathered;
         let kept = total.min(self.settings.window());
@@ -37,7 +37,7 @@ impl Deflate {
         self.gathered = 0;
     }
 
-    /// The same for the first of what was gathered. More may follow it, and nothing is pending.
+    /// The same for the beginning of the gathered input. More may follow it, and nothing is pending.
     pub(super) fn remember_some(&mut self, len: usize) {
         (self.history, self.gathered) = (self.history + len, self.gathered - len);
         let excess = self.history.saturating_sub(self.settings.window());
@@ -45,7 +45,7 @@ impl Deflate {
         self.history -= excess;
     }
 
-    /// Writes bytes to the output, and what does not fit behind everything else in the store.
+    /// Writes bytes to the output, and the overflow behind everything else in the store.
     pub(super) fn emit(&mut self, bytes: &[u8], io: &mut Io) {
         let now = if self.pending.1 > 0 { 0 } else { bytes.len().min(io.output.len()) };
         io.take_output(now).copy_from_slice(&bytes[..now]);

@@ -1,4 +1,4 @@
-//! Numbers for those who look on.
+//! Numbers for monitoring.
 
 use crate::devices::DeviceEngine;
 use crate::engine::EngineKind;
@@ -8,9 +8,9 @@ use crate::engine::EngineKind;
 pub struct Tally {
     /// By engine.
     pub engines: [Work; EngineKind::ALL.len()],
-    /// By engine of a device.
+    /// By device engine.
     pub devices: [Work; DeviceEngine::ALL.len()],
-    /// Bytes of which no engine made less.
+    /// Bytes that no engine made shorter.
     pub plain: u64,
     pub verified: u64,
     pub mismatches: u64,
@@ -29,7 +29,7 @@ pub struct Work {
     pub wrong: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    /// Time at work, that for results of no use included.
+    /// Time at work, including that for unused results.
     pub busy_ns: u64,
     /// How often its breaker opened.
     pub opened: u64,

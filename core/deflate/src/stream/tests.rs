@@ -13,10 +13,10 @@ use crate::store::Store;
 
 static SOUND: Engines = Engines::new();
 
-/// There are no buffers.
+/// No buffers are available.
 static STARVED: Engines = Engines::with(Backend { scratch: |_| None, ..Backend::PROCESS });
 
-/// A stream with memory of its own, in pieces that do not lie together.
+/// A stream with its own memory, in pieces that are not contiguous.
 struct Owned {
     stream: Deflate,
     memory: Vec<Vec<u8>>,
@@ -47,7 +47,7 @@ impl Owned {
         self.stream.engines = if is_starved { &STARVED } else { &SOUND };
     }
 
-    /// One call with so much room; what came out, and how much went in.
+    /// One call with this much room; returns the output and how much input was consumed.
     fn call(&mut self, input: &[u8], room: usize, flush: Flush) -> (Outcome, Vec<u8>, usize) {
         let mut out = vec![0x5a; room];
         let mut io = Io { input, output: &mut out, header: None, complaint: None };
@@ -57,7 +57,7 @@ impl Owned {
         (outcome, out, taken)
     }
 
-    /// Calls until everything is in and, as far as the flush demands, out.
+    /// Calls until all input is consumed and, as far as the flush demands, all output written.
     fn feed(&mut self, mut input: &[u8], room: usize, flush: Flush) -> Vec<u8> {
         let mut all = Vec::new();
         loop {
@@ -78,7 +78,7 @@ impl Owned {
     }
 }
 
-/// What an independent decoder makes of a stream that may not have ended.
+/// An independent decoder's view of a stream that may not have ended.
 fn inflate(bytes: &[u8], wrapper: Wrapper, window_bits: u8) -> Vec<u8> {
     use libz_rs_sys as z;
     let window = match wrapper {
@@ -137,7 +137,7 @@ fn steps() -> impl Strategies<Value = Vec<Step>> {
     prop::collection::vec(step, 1..8)
 }
 
-/// Text, noise, zeros, or words that come again after a while.
+/// Text, noise, zeros, or words that recur after a while.
 fn data(kind: u8, len: usize, salt: usize) -> Vec<u8> {
     let mut state = salt as u32 * 2 + 1;
     let mut next = move || {
@@ -168,7 +168,7 @@ fn settings() -> impl Strategies<Value = (Settings, Wrapper, bool)> {
     )
 }
 
-/// The pieces that zlib 1.2.13 asks for, without its state.
+/// The pieces that zlib 1.2.13 allocates, without its state.
 fn pieces(settings: &Settings) -> [usize; 4] {
     let window = settings.window();
     [window * 2, window * 2, 2 << (settings.mem_level + 7), 4 << (settings.mem_level + 6)]
@@ -264,7 +264,7 @@ fn a_flush_that_filled_the_output_is_not_repeated() {
     assert_eq!(owned.call(b"", 100, Flush::Sync), (Outcome::Ok, Vec::new(), 0));
 }
 
-/// Compresses, verifying; what was counted.
+/// Compresses with verification and returns the tally.
 fn verified(engines: &'static Engines, settings: Settings, input: &[u8]) -> Tally {
     let mut owned = Owned::by(engines, settings, Wrapper::Gzip, &pieces(&settings), true);
     let mut out = vec![0; input.len() + 10_000];

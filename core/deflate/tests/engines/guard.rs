@@ -1,4 +1,4 @@
-//! Assembly does not know slices: buffers here are followed by a page that nobody may touch.
+//! Assembly does not know slices: buffers here are followed by an inaccessible page.
 
 use std::ptr;
 

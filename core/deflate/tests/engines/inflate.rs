@@ -2,7 +2,7 @@
 
 use hasten_deflate::engine::Bits;
 
-/// What a part of a stream says.
+/// What part of a stream decodes to.
 #[derive(Debug)]
 pub(crate) struct Inflated {
     pub(crate) plain: Vec<u8>,
@@ -14,7 +14,7 @@ pub(crate) struct Inflated {
     pub(crate) reach: usize,
 }
 
-/// Inflates all blocks between the bits `start` and `end` of `bytes`. Panics with a reason if there is anything wrong.
+/// Inflates all blocks between the bits `start` and `end` of `bytes`. Panics with a reason if anything is wrong.
 pub(crate) fn inflate(bytes: &[u8], start: usize, end: usize, history: &[u8]) -> Inflated {
     let mut reader = Reader { bytes, position: start, end };
     let mut window = Window { bytes: history.to_vec(), reach: 0 };
@@ -31,7 +31,7 @@ pub(crate) fn inflate(bytes: &[u8], start: usize, end: usize, history: &[u8]) ->
     }
 }
 
-/// Puts bytes and the bits behind them into one.
+/// Joins bytes and the bits behind them.
 pub(crate) fn join(mut bytes: Vec<u8>, after: Bits) -> (Vec<u8>, usize) {
     let end = 8 * bytes.len() + usize::from(after.count());
     if !after.is_empty() {

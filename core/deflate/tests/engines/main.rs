@@ -1,4 +1,4 @@
-//! What every engine writes is a part of a deflate stream that stands for its input, whatever its settings.
+//! Every engine's output is part of a deflate stream that decodes to its input, whatever the settings.
 
 mod guard;
 mod inflate;
@@ -23,7 +23,7 @@ fn compress(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> Option<(Vec
     Some((out, written))
 }
 
-/// Compresses, and takes the output apart with an inflater that shares nothing with the engines.
+/// Compresses, and decodes the output with an inflater that shares nothing with the engines.
 fn check(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> Option<(Vec<u8>, Written)> {
     let compressed = compress(kind, settings, chunk);
     assert_eq!(
@@ -90,7 +90,7 @@ fn settings() -> impl proptest::strategy::Strategy<Value = Settings> {
     )
 }
 
-/// Text, noise, repetition, in stretches.
+/// Stretches of text, noise and repetition.
 fn input(length: usize, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut bytes = Vec::new();
@@ -134,7 +134,7 @@ proptest! {
         assert!(inflated.reach <= settings.window());
     }
 
-    /// Whatever room there is: the result, or nothing, and never a byte behind it.
+    /// Whatever the room: the result or nothing, and never a byte behind it.
     #[test]
     fn room(kind in 0..KINDS.len(), settings in settings(), length in 0_usize..5_000, room in 0_usize..3_000, last: bool) {
         original::load();
@@ -172,7 +172,7 @@ fn slow_adler32(bytes: &[u8]) -> u32 {
     b << 16 | a
 }
 
-/// `check` fails when less than `bound` is needed; here it is nearly reached.
+/// `check` fails if more than `bound` is needed; here it is nearly reached.
 #[test]
 fn noise_stays_within_the_bound() {
     let bytes = noise(100_000, 3);
@@ -200,7 +200,8 @@ fn noise_stays_within_the_bound() {
     }
 }
 
-/// zlib-rs counted such an output as taken from its own room for good, and ended the process once that was gone.
+/// zlib-rs used to count such output as taken from its own buffer permanently, and ended the process once that
+/// was used up.
 #[test]
 fn an_output_that_did_not_fit_is_forgotten() {
     let input = noise(100_000, 1);
@@ -233,7 +234,7 @@ fn verification_sees_every_flipped_bit() {
                 if last { inflate(&joined, before.count().into(), end, history).end } else { 8 * out.len() };
             for bit in 0..significant {
                 out[bit / 8] ^= 1 << (bit % 8);
-                // Another stream may mean the same; most flips do not.
+                // A different stream may mean the same; most flips do not.
                 let same = std::panic::catch_unwind(|| {
                     let (joined, end) = join(out.clone(), written.after);
                     let start = usize::from(before.count());

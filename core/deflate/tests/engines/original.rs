@@ -1,16 +1,16 @@
-//! The zlib of this machine as an engine.
+//! This machine's zlib as an engine.
 
 use hasten_deflate::engine::zlib as api;
 use libc::{c_void, dlsym};
 
-/// Loads it by its name. Every Debian has it.
+/// Loads it by name. Every Debian has it.
 pub(crate) fn load() {
     // SAFETY: loading zlib runs no code of consequence.
     let library = unsafe { libc::dlopen(c"libz.so.1".as_ptr(), libc::RTLD_NOW) };
     assert!(!library.is_null(), "libz.so.1 is not installed");
     macro_rules! symbol {
         ($name:literal, $Type:ty) => {{
-            // SAFETY: the handle is valid and the name ends with a zero.
+            // SAFETY: the handle is valid and the name is terminated by a zero.
             let address = unsafe { dlsym(library, $name.as_ptr()) };
             assert!(!address.is_null(), "libz has no {:?}", $name);
             // SAFETY: the function has the type that zlib.h gives this name.

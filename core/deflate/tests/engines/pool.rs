@@ -7,7 +7,7 @@ use crate::text::{Random, text};
 use hasten_deflate::engine::{Bits, Chunk, EngineKind, Settings, bound};
 use hasten_deflate::{pool, verify};
 
-/// One chunk by one engine, and whether it stands for its input.
+/// One chunk with one engine; whether the output decodes to its input.
 fn round(random: &mut Random, plain: &[u8]) -> bool {
     let kind = EngineKind::ALL[random.next() as usize % 3];
     let settings = Settings { level: 1 + (random.next() % 9) as u8, ..Settings::default() };
@@ -62,10 +62,10 @@ fn a_child_forked_while_others_compress() {
     });
 }
 
-/// Whether `work` is true in a forked child that comes to its end within a minute.
+/// Whether `work` is true in a forked child that exits within a minute.
 fn in_child(work: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child does what children of servers do, compress and allocate, and leaves without the destructors of
-    // its parent.
+    // SAFETY: the child does what children of servers do, compress and allocate, and exits without running its
+    // parent's destructors.
     unsafe {
         match libc::fork() {
             -1 => panic!("cannot fork"),

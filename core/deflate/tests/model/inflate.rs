@@ -10,7 +10,7 @@ use hasten_deflate::inflate::refuse_masks;
 use super::streams::{Choices, Header, Stream, stream};
 use super::zlib::{Inflate, OURS, VERSION, original};
 
-/// Runs the calls that `data` chooses; returns which results `inflate` had.
+/// Makes the calls that `data` chooses; returns the results of `inflate`.
 pub(crate) fn check(data: &[u8]) -> Vec<c_int> {
     let mut choices = Choices(data);
     let stream = stream(&mut choices);
@@ -114,7 +114,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What can be seen of a stream.
+/// The visible state of a stream.
 #[derive(Debug, PartialEq)]
 struct Look {
     fields: [u64; 9],
@@ -156,7 +156,7 @@ impl<'a> Side<'a> {
 
     fn inflate(&mut self, input: usize, room: usize, flush: c_int) -> c_int {
         const GUARD: u8 = 0xa5;
-        // Both ways to copy, by turns.
+        // Both ways to copy, in turn.
         static TURN: AtomicU32 = AtomicU32::new(0);
         refuse_masks(TURN.fetch_add(1, Ordering::Relaxed).is_multiple_of(2));
         let input = &self.input[self.at..][..input.min(self.input.len() - self.at)];
@@ -200,8 +200,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Bits that were primed are kept apart from the input, of which a call could give back some
-    /// that it was never given.
+    /// Primed bits are kept apart from the input: a call could give back some of them as input that
+    /// it was never given.
     fn prime(&mut self, bits: c_int, value: c_int) -> c_int {
         // SAFETY: a stream of ours.
         unsafe {
@@ -231,9 +231,9 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// A stream that was copied as memory is none.
+    /// A bytewise copy of a stream is not a stream.
     fn use_as_copied(&mut self) -> c_int {
-        // SAFETY: the copy is not used for anything but calls that refuse it.
+        // SAFETY: the copy is used only for calls that refuse it.
         unsafe {
             let mut copy = core::ptr::read(&*self.strm);
             let results =
@@ -306,15 +306,15 @@ fn look_at_header(header: &Header) -> [Vec<u8>; 4] {
 
 impl Drop for Side<'_> {
     fn drop(&mut self) {
-        // SAFETY: the stream is not used any more.
+        // SAFETY: the stream is not used afterwards.
         unsafe { (self.zlib.end)(&mut *self.strm) };
     }
 }
 
-/// What an allocator has given and not got back.
+/// What an allocator has given out and not got back.
 struct Counter {
     live: Cell<i64>,
-    /// How often it gives any more.
+    /// How many more allocations succeed.
     left: Cell<u32>,
 }
 
@@ -335,7 +335,7 @@ unsafe extern "C" fn count_alloc(opaque: *mut c_void, items: c_uint, size: c_uin
     counter.live.set(counter.live.get() + 1);
     // SAFETY: any size may be asked for.
     let memory = unsafe { libc::malloc(items as usize * size as usize) };
-    // Nothing may rest on memory being clear.
+    // Nothing may depend on memory being zeroed.
     // SAFETY: that much was allocated.
     unsafe { memory.cast::<u8>().write_bytes(0x5a, items as usize * size as usize) };
     memory

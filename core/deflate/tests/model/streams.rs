@@ -1,4 +1,4 @@
-//! Streams to inflate: made by zlib with all its parameters, then damaged, or made of anything.
+//! Streams to inflate: made by zlib with all its parameters and then damaged, or made of arbitrary bytes.
 
 use core::ffi::c_int;
 
@@ -6,7 +6,7 @@ use hasten_deflate::abi::{GzHeader, Z_FINISH, ZStream};
 
 use super::zlib::{VERSION, original};
 
-/// Choices made by data that a test or a fuzzer gives; zeros when there is no more.
+/// Choices made by data from a test or a fuzzer; zeros once it runs out.
 pub(crate) struct Choices<'a>(pub(crate) &'a [u8]);
 
 impl Choices<'_> {
@@ -68,7 +68,7 @@ fn damage(choices: &mut Choices, bytes: &mut Vec<u8>) {
     if choices.one_in(2) {
         for _ in 0..=choices.byte() % 3 {
             if !bytes.is_empty() {
-                // Half of the time where the headers are.
+                // Half of the time within the headers.
                 let reach = if choices.one_in(2) { bytes.len().min(60) } else { bytes.len() };
                 let at = choices.below(reach);
                 bytes[at] ^= 1 << (choices.byte() % 8);
@@ -85,7 +85,7 @@ fn noise(seed: &mut u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| next(seed) as u8).collect()
 }
 
-/// Words, numbers, runs and repetitions near and far.
+/// Words, numbers, runs, and repetitions near and far.
 pub(crate) fn text(seed: &mut u64, len: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(len + 300);
     while out.len() < len {
@@ -116,7 +116,7 @@ fn deflated(choices: &mut Choices, window_bits: c_int, seed: &mut u64, dictionar
     let mut out = vec![0; input.len() + input.len() / 2 + 4096];
     let mut strm = ZStream::new();
     let mut header = Header::new(choices);
-    // SAFETY: zlib's documented calls on a stream of this function.
+    // SAFETY: zlib's documented calls on a stream local to this function.
     unsafe {
         let size = size_of::<ZStream>() as c_int;
         let version = VERSION.as_ptr();

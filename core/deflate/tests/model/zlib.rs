@@ -30,7 +30,7 @@ pub(crate) struct Inflate {
     pub(crate) codes_used: OnStream<c_ulong>,
 }
 
-/// The deflate half, of which only the original's is used, to make streams.
+/// The deflate half; only the original's is used, to make streams.
 pub(crate) struct Deflate {
     pub(crate) init2:
         unsafe extern "C" fn(*mut ZStream, c_int, c_int, c_int, c_int, c_int, *const c_char, c_int) -> c_int,
@@ -67,7 +67,7 @@ unsafe fn find<F: Copy>(handle: *mut c_void, name: &CStr) -> F {
 
 /// # Safety
 ///
-/// `handle` must be a zlib's.
+/// `handle` must be that of a zlib.
 unsafe fn inflate_of(handle: *mut c_void) -> Inflate {
     // SAFETY: the types are zlib.h's.
     unsafe {
@@ -95,7 +95,7 @@ unsafe fn inflate_of(handle: *mut c_void) -> Inflate {
 
 /// # Safety
 ///
-/// `handle` must be a zlib's.
+/// `handle` must be that of a zlib.
 unsafe fn deflate_of(handle: *mut c_void) -> Deflate {
     // SAFETY: the types are zlib.h's.
     unsafe {
@@ -109,7 +109,7 @@ unsafe fn deflate_of(handle: *mut c_void) -> Deflate {
     }
 }
 
-/// Ours under C's calling convention.
+/// Ours, with C's calling convention.
 macro_rules! exported {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
         mod exported {
@@ -119,7 +119,7 @@ macro_rules! exported {
             ///
             /// As for zlib's function.
             pub(super) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { ours::$name($($arg),*) }
             }
             )*
@@ -150,7 +150,7 @@ exported! {
 ///
 /// As for zlib's `inflateInit2_`.
 unsafe extern "C" fn init2(strm: *mut ZStream, bits: c_int, _version: *const c_char, _size: c_int) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { ours::init(strm, bits, ours::STATE_SIZE) }
 }
 

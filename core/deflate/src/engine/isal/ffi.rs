@@ -75,7 +75,7 @@ pub(super) struct BitBuffer {
 }
 
 impl Stream {
-    /// Takes the pointers back that a call was given.
+    /// Clears the buffer pointers that a call was given.
     pub(super) fn forget_buffers(&mut self) {
         self.next_in = ptr::null();
         self.avail_in = 0;

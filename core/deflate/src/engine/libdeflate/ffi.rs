@@ -11,7 +11,7 @@ pub(super) struct Compressor {
 /// Each function of `part.c` exists twice, with tables of two sizes.
 macro_rules! api {
     ($($field:ident = $large:ident | $small:ident: fn($($name:ident: $type:ty),*) $(-> $result:ty)?;)+) => {
-        /// One of the compressors that are linked.
+        /// The functions of one of the linked compressors.
         #[derive(Debug)]
         pub(super) struct Api {
             $(pub(super) $field: unsafe extern "C" fn($($name: $type),*) $(-> $result)?,)+

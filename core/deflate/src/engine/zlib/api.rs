@@ -1,4 +1,4 @@
-//! A zlib as a table of functions, so that zlib-rs and the zlib of the program are driven by the same code.
+//! A zlib as a table of functions, so that zlib-rs and the program's zlib are driven by the same code.
 
 use core::ffi::{c_char, c_int, c_uint};
 use std::mem::offset_of;
@@ -29,7 +29,7 @@ pub type DeflateSetDictionary =
     unsafe extern "C" fn(stream: Stream, dictionary: *const u8, length: c_uint) -> c_int;
 pub type DeflateEnd = unsafe extern "C" fn(stream: Stream) -> c_int;
 
-/// The functions of a zlib that an engine calls.
+/// The functions of zlib that an engine calls.
 #[derive(Clone, Copy, Debug)]
 pub struct ZlibApi {
     pub init2: DeflateInit2,
@@ -59,22 +59,22 @@ impl ZlibApi {
         end: zlib_rs::end,
     };
 
-    /// Makes the zlib of the program known to [`EngineKind::Original`](crate::engine::EngineKind::Original). The first
-    /// call counts.
+    /// Makes the program's zlib known to [`EngineKind::Original`](crate::engine::EngineKind::Original). Only the first
+    /// call takes effect.
     ///
     /// # Safety
-    /// The functions are those of zlib 1.2.5.1 or newer, or behave like them, and stay loaded.
+    /// The functions must be those of zlib 1.2.5.1 or newer, or behave like them, and stay loaded.
     pub unsafe fn set_original(self) {
         let _ = ORIGINAL.set(self);
     }
 
-    /// What [`set_original`](Self::set_original) was told.
+    /// What [`set_original`](Self::set_original) was given.
     pub fn original() -> Option<&'static Self> {
         ORIGINAL.get()
     }
 }
 
-/// zlib-rs declares a stream type of its own with the same layout; these functions take ours.
+/// zlib-rs declares its own stream type with the same layout; these functions take ours.
 mod zlib_rs {
     use libz_rs_sys::z_stream;
 
@@ -95,7 +95,7 @@ mod zlib_rs {
             ///
             /// As for zlib's function of this name.
             pub(super) unsafe extern "C" fn $name(stream: Stream $(, $argument: $Type)*) -> c_int {
-                // SAFETY: the caller keeps zlib's contract, and the two stream types are the same in memory.
+                // SAFETY: the caller keeps zlib's contract, and the two stream types have the same layout.
                 unsafe { libz_rs_sys::$function(stream.cast::<z_stream>() $(, $argument)*) }
             }
         )+};
