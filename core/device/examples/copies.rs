@@ -1,12 +1,13 @@
-//! Whether a copy that is checked could pay, if making it cost nothing.
+//! Whether a verified copy could pay off if making it cost nothing.
 //!
 //! ```sh
 //! cargo run --release -p hasten-device --example copies
 //! ```
 //!
-//! Copies by the CPU, and comparisons of source and copy, as a copy by a device would have to be checked, interleaved; CPU
-//! time, the least and the median of many rounds. Each round takes another pair of buffers out of a quarter of a gigabyte, so
-//! that neither finds its bytes in a cache; then the same with one pair, which lies in one if it fits.
+//! Interleaves copies by the CPU with comparisons of source and copy, since a copy by a device would have to be
+//! checked. Reports CPU time, the least and the median of many rounds. Each round takes another pair of buffers from a
+//! quarter of a gigabyte, so that neither finds its bytes in a cache; then the same is done with one pair, which stays
+//! in a cache if it fits.
 
 use std::hint::black_box;
 
@@ -15,7 +16,7 @@ use hasten_guard::clock::thread_cpu_ns;
 const SIZES: [usize; 4] = [64 << 10, 256 << 10, 1 << 20, 16 << 20];
 const SPREAD: usize = 256 << 20;
 const ROUNDS: usize = 41;
-/// A sample takes at least so many bytes.
+/// A sample copies at least this many bytes.
 const SAMPLE: usize = 16 << 20;
 
 fn main() {
@@ -64,7 +65,7 @@ fn measure(size: usize, pairs: usize) -> Timing {
             next = (next + 1) % pairs;
             assert!(black_box(&targets[next]) == black_box(&sources[next]));
         }));
-        // Nothing here is the same as in the round before.
+        // No buffer is the one of the round before.
         sources.rotate_left(1);
         targets.rotate_left(1);
     }

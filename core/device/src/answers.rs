@@ -1,4 +1,4 @@
-//! Questions whose answers are known: for devices before they are trusted, and for `hasten selftest`.
+//! Questions with known answers: for devices before they are trusted, and for `hasten selftest`.
 
 /// A raw deflate stream made by zlib at level 6 with a window of 4 KiB, which is all that some devices have.
 pub const STREAM: &[u8] = include_bytes!("answers/known.deflate");
@@ -17,7 +17,7 @@ pub fn text() -> Vec<u8> {
     (0..TEXT_LENGTH).map(letter).collect()
 }
 
-/// An RSA key of 2048 bits that was made for this, and one private operation. Most significant byte first.
+/// An RSA key of 2048 bits made for this purpose, and one private operation. Most significant byte first.
 #[derive(Clone, Copy)]
 pub struct Rsa {
     pub p: &'static [u8],

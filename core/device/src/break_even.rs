@@ -1,7 +1,7 @@
-//! From which size on a device is worth it: measured on this machine, and measured again while it runs.
+//! The size from which a device is worth using: measured on this machine, and again and again while it runs.
 //!
-//! Sizes are told apart by their binary logarithm. Where one side has not been measured yet, it is tried; afterwards the
-//! cheaper one is chosen, and once in a while the other, so that a device that has become slower (or faster) is noticed.
+//! Sizes are classed by their binary logarithm. A side that has not been measured yet is tried; afterwards the cheaper
+//! one is chosen, and once in a while the other, so that a device that has become slower (or faster) is noticed.
 
 use hasten_guard::cost::{Mean, Retry};
 
@@ -14,7 +14,7 @@ pub enum Side {
     Device,
 }
 
-/// The cost of both sides, in nanoseconds of whatever the caller pays with.
+/// The cost of both sides, in nanoseconds of whatever the caller chooses to measure.
 #[derive(Debug)]
 pub struct BreakEven {
     classes: [Class; CLASSES],
@@ -31,12 +31,12 @@ impl BreakEven {
         Self { classes: [const { Class { cost: [const { Mean::new() }; 2], retry: Retry::new() } }; CLASSES] }
     }
 
-    /// What `amount` took on one side.
+    /// Records what `amount` cost on one side.
     pub fn record(&self, side: Side, amount: usize, ns: u64) {
         self.class(amount).cost[side as usize].sample(ns);
     }
 
-    /// Where `amount` should go now.
+    /// The side that `amount` should go to now.
     pub fn choose(&self, amount: usize) -> Side {
         let class = self.class(amount);
         match (class.cost(Side::Software), class.cost(Side::Device)) {
@@ -52,7 +52,7 @@ impl BreakEven {
         }
     }
 
-    /// The smallest class from which on the device has been cheaper wherever both are known.
+    /// The smallest class from which the device is cheaper wherever both sides are known.
     pub fn from(&self) -> Option<usize> {
         let known = |class: &&Class| class.cost(Side::Software) > 0 && class.cost(Side::Device) > 0;
         let mut from = None;
@@ -85,7 +85,7 @@ mod tests {
     use super::{BreakEven, Side};
     use proptest::prelude::*;
 
-    /// Costs of two straight lines, learned from the choices alone.
+    /// Learns two linear costs from the choices alone.
     fn learn(device_fixed: u64, device: u64, software: u64, rounds: usize) -> BreakEven {
         let costs = BreakEven::new();
         for round in 0..rounds {

@@ -1,7 +1,8 @@
 //! A worker behind its breaker: the life of an engine in one process.
 //!
-//! Nobody waits for an engine to start or to be tried again. Both happen on the worker's thread, while operations go to
-//! software; the next operation sees how it went. So the only wait is that for a real operation, and it is bounded.
+//! Nobody waits for an engine to start or to be tried again. Both happen on the worker's thread while operations go to
+//! software; the next operation sees the outcome. So a caller waits only for a real operation, and that wait is
+//! bounded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +15,12 @@ use crate::worker::{Serve, Worker};
 use hasten_guard::breaker::{Breaker, Permit, View};
 use hasten_guard::clock::boot_ns;
 
-/// Why an operation was not done. In any case the caller does it in software.
+/// Why an operation was not done. In each case the caller does it in software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The engine is starting, out of service, disabled or busy.
     NotNow,
-    /// Not for this engine: too large, or data that it cannot make sense of.
+    /// Unsuitable for this engine: too large, or data that it does not understand.
     Declined,
     /// It failed just now.
     Fault(Fault),
@@ -30,7 +31,7 @@ pub enum Refusal {
 pub struct Limits {
     /// For one operation, while the caller waits.
     pub operation: Duration,
-    /// To start or to answer the question, while nobody waits.
+    /// To start or to answer the known question, while nobody waits.
     pub start: Duration,
 }
 
@@ -43,12 +44,12 @@ impl Limits {
 pub trait Engine: Serve + Sized {
     /// As on the counter page; also the thread's name.
     const NAME: &'static str;
-    /// The devices that it works on.
+    /// The devices that it uses.
     const KIND: DeviceKind;
     /// What it is made from.
     type Plan: Clone + Send + 'static;
 
-    /// Where the drivers of its devices are looked at.
+    /// The root below which its devices' drivers are found.
     fn root(_: &Self::Plan) -> Root {
         Root::from_environment()
     }
@@ -56,7 +57,7 @@ pub trait Engine: Serve + Sized {
     /// Opens the library and a session, on the worker's thread.
     fn open(plan: &Self::Plan) -> Result<Self, Fault>;
 
-    /// Asks the question. It is asked before the first real request, and whenever the breaker wants to know.
+    /// Asks the known question: before the first real request, and whenever the breaker wants a probe.
     fn known_answer(&mut self) -> Result<(), Fault>;
 }
 
@@ -69,7 +70,7 @@ pub struct Guard<E: Engine> {
     pending: Option<Pending>,
 }
 
-/// What is under way while nobody waits.
+/// What is in progress while nobody waits.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     permit: Permit,
@@ -82,14 +83,14 @@ impl<E: Engine> Guard<E> {
         Self { breaker, plan, limits, worker: None, pending: None }
     }
 
-    /// Asks to be let through. Whatever the answer, start and probes go on.
+    /// Asks for admission. Whatever the answer, start and probes advance.
     pub fn admit(&mut self) -> Result<Permit, Refusal> {
         let now = boot_ns();
         if self.worker.as_ref().is_some_and(|worker| !worker.is_here()) {
             self.give_up();
         }
         self.settle(now);
-        // It has seen that its device has failed, and has opened the breaker.
+        // The worker has seen its device fail and has opened the breaker.
         if self.worker.as_ref().is_some_and(Worker::is_over) {
             self.give_up();
         }
@@ -117,7 +118,7 @@ impl<E: Engine> Guard<E> {
         Err(Refusal::NotNow)
     }
 
-    /// Does what was admitted, within the limit.
+    /// Executes an admitted request, within the limit.
     pub fn call(&mut self, permit: Permit, request: E::Request) -> Result<E::Reply, Fault> {
         let outcome = match &mut self.worker {
             Some(worker) => match worker.post(Asked::Real(request)) {
@@ -138,14 +139,14 @@ impl<E: Engine> Guard<E> {
         self.breaker.succeeded(permit, boot_ns());
     }
 
-    /// Reports that it was not. The session ends; the next one begins with the question.
+    /// Reports that it was not. The session ends; the next one begins with the known question.
     pub fn fail(&mut self, permit: Permit, fault: Fault) -> Fault {
         self.breaker.failed(permit, fault, boot_ns());
         self.give_up();
         fault
     }
 
-    /// Ends the session for a reason that was found later, as when a check of the output fails.
+    /// Ends the session for a reason found later, such as a failed check of the output.
     pub fn blame(&mut self, fault: Fault) {
         self.breaker.trip(fault, boot_ns());
         self.give_up();
@@ -155,7 +156,7 @@ impl<E: Engine> Guard<E> {
         self.breaker.view()
     }
 
-    /// Whether a real operation would be let through now.
+    /// Whether a real operation would be admitted now.
     pub fn is_ready(&mut self) -> bool {
         self.admit().is_ok()
     }
@@ -172,7 +173,7 @@ impl<E: Engine> Guard<E> {
         })
     }
 
-    /// Looks at what is under way.
+    /// Checks on what is in progress.
     fn settle(&mut self, now: u64) {
         let (Some(pending), Some(worker)) = (self.pending, &mut self.worker) else { return };
         let outcome = match worker.ready() {
@@ -207,7 +208,7 @@ impl<E: Engine> Guard<E> {
     }
 }
 
-/// What the thread is asked: something real, or the question.
+/// What the thread is asked: a real request, or the known question.
 enum Asked<R> {
     Real(R),
     Question,

@@ -13,7 +13,7 @@ pub struct Health {
     /// `None` where the driver does not tell, or not to this user.
     pub heartbeat: Option<Heartbeat>,
     pub utilization: Vec<Utilization>,
-    /// Why there is no utilisation although the device could tell.
+    /// Why there is no utilisation although the device could report it.
     pub hint: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub struct Utilization {
 }
 
 impl Health {
-    /// Reads anew what `device` was discovered with, and what telemetry there is.
+    /// Reads the attributes found at discovery anew, and whatever telemetry there is.
     pub fn read(root: &Root, device: &Device) -> Self {
         let mut health = Self { up: device.is_up(), ..Self::default() };
         if let Some(qat) = &device.qat {
@@ -59,8 +59,8 @@ impl Health {
     }
 }
 
-/// Whether there is a device of this kind that works, as far as its driver tells. Asked before a session is made: one with a
-/// dead device would hang.
+/// Whether a device of this kind works, as far as its driver reports. Asked before a session is made: one with a dead
+/// device would hang.
 pub fn heartbeat_of(root: &Root, kind: DeviceKind) -> Result<(), Fault> {
     Watch::new(root, kind).look()
 }
@@ -78,7 +78,7 @@ fn slices(data: &str) -> Vec<Utilization> {
     data.lines().filter_map(slice).take(256).collect()
 }
 
-/// How full the queues are, where the device counts it.
+/// How full the queues are, if the device counts that.
 fn queues(root: &Root, device: &Device, unit: &Unit) -> Vec<Utilization> {
     let base = format!("sys/bus/pci/devices/{}/{}", device.address, unit.name);
     let queue = |queue: &crate::discovery::Queue| {

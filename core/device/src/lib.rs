@@ -1,11 +1,12 @@
-//! Accelerator devices: what is there, whether it can be used, and engines that may fail at any time.
+//! Accelerator devices: which exist, whether they can be used, and engines that may fail at any time.
 //!
-//! A device is never trusted. Every call of its library is bounded in time, every engine answers a question with a known
-//! answer before it is asked a real one, and a [`hasten_guard::Breaker`] in front of it decides whether it is asked at all. What
-//! a device does not do, the caller does in software: a [`Fault`] is never more than a reason for that.
+//! A device is never trusted. Every call of its library is bounded in time, every engine answers a question with a
+//! known answer before it is asked a real one, and a [`hasten_guard::Breaker`] in front of it decides whether it is
+//! asked at all. The caller does in software whatever a device does not: a [`Fault`] is never more than a reason for
+//! that.
 //!
-//! The crate is linked into preload libraries and runs inside other people's servers: it depends on libc, names and guards
-//! alone, never panics, never logs, and allocates when a device is opened, not when it is used.
+//! The crate is linked into preload libraries and runs inside other people's servers: it depends only on libc, names
+//! and guards, never panics, never logs, and allocates when a device is opened, not when it is used.
 
 #![deny(unsafe_code)]
 

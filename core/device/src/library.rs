@@ -1,22 +1,22 @@
-//! Libraries of devices: opened when they are there, and looked at before they are trusted.
+//! Device libraries: opened if present, and examined before they are trusted.
 //!
-//! Nothing is linked against them. A library that has once been opened stays: some start threads, and none of them was
-//! made for being unloaded from somebody else's program.
+//! Nothing links against them. Once opened, a library stays loaded: some start threads, and none was made to be
+//! unloaded from another program.
 
 use std::ffi::{CStr, CString, OsString, c_void};
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Where libraries are looked for before the loader is asked.
+/// A folder to search before the loader is asked.
 pub const FOLDER: &str = "HASTEN_DEVICE_LIBRARIES";
 
-/// What is known of a library before it is opened.
+/// What is known about a library before it is opened.
 #[derive(Debug)]
 pub struct Known {
     /// In the order in which they are tried.
     pub names: &'static [&'static str],
-    /// Where it comes from, for people.
+    /// Where to get it, for people.
     pub source: &'static str,
 }
 
@@ -38,7 +38,7 @@ pub enum LibraryError {
     Missing {
         names: &'static [&'static str],
         source: &'static str,
-        /// What the loader said, if there is such a file.
+        /// The loader's message, if the file exists.
         why: Option<String>,
     },
     Symbol {
@@ -80,7 +80,7 @@ impl Library {
         Self::open_in(known, folder.as_deref())
     }
 
-    /// Looks in `folder` only, if there is one; otherwise where the loader looks.
+    /// Looks only in `folder`, if given; otherwise where the loader looks.
     pub fn open_in(known: &Known, folder: Option<&Path>) -> Result<Self, LibraryError> {
         let mut why = None;
         for &name in known.names {
@@ -89,7 +89,7 @@ impl Library {
                 None => OsString::from(name),
             };
             let Ok(path) = CString::new(path.into_vec()) else { continue };
-            // SAFETY: a terminated string. The library's constructors run: it is one that the user has installed.
+            // SAFETY: a terminated string. The library's constructors run: the user has installed it.
             let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
             if !handle.is_null() {
                 let mut library = Self { handle, name, simulated: false };
@@ -105,7 +105,7 @@ impl Library {
         self.name
     }
 
-    /// Whether it says of itself that there is no device behind it.
+    /// Whether the library itself says that there is no device behind it.
     pub fn is_simulated(&self) -> bool {
         self.simulated
     }
@@ -113,14 +113,14 @@ impl Library {
     /// A function of the library.
     ///
     /// # Safety
-    /// `F` is a function pointer, and of the type that the library's function of that name has.
+    /// `F` must be a function pointer with the type of the library's function of that name.
     pub unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F, LibraryError> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         let address = self.address(name).ok_or_else(|| LibraryError::Symbol {
             library: self.name,
             symbol: name.to_string_lossy().into_owned(),
         })?;
-        // SAFETY: not null, and of this type as the caller says.
+        // SAFETY: not null, and of this type, as the caller guarantees.
         Ok(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
     }
 

@@ -1,4 +1,4 @@
-//! Waiting for a device without a busy loop: a few looks in a row, then sleeps that grow.
+//! Waiting for a device without a busy loop: a few looks in a row, then growing sleeps.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Pause {
         Self { until_ns: boot_ns().saturating_add(limit.as_nanos() as u64), looks: 0, sleep: SHORTEST }
     }
 
-    /// Waits a little. `false` when the time is over.
+    /// Waits a little. `false` once the time is up.
     pub(crate) fn wait(&mut self) -> bool {
         if self.looks < LOOKS {
             self.looks += 1;

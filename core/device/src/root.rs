@@ -1,7 +1,7 @@
 //! Files of `/sys` and `/proc` below a root that tests can choose.
 //!
-//! A file that is missing or unreadable is a fact like any other, so nothing here fails. Nor is anything believed: what is
-//! read is bounded, whatever stands in the file.
+//! A missing or unreadable file is a fact like any other, so nothing here fails. Nor is anything trusted: reads are
+//! bounded, whatever the file contains.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,19 +9,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// More than any file of `/proc` that is read; the largest is `cpuinfo`.
+/// More than any file read from `/proc`; the largest is `cpuinfo`.
 const LONGEST: u64 = 8 << 20;
 
-/// More than any folder of sysfs that is read holds.
+/// More entries than any sysfs folder that is read.
 const MOST_NAMES: usize = 65_536;
 
-/// Attributes of sysfs that people read are a word or a few.
+/// Sysfs attributes meant for people are one or a few words.
 const LONGEST_WORD: usize = 64;
 
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 
-/// Another tree than this machine's, for tests.
+/// A tree to read instead of this machine's, for tests.
 pub const VARIABLE: &str = "HASTEN_SYSFS_ROOT";
 
 impl Root {
@@ -46,7 +46,7 @@ impl Root {
 
     /// The file's text without surrounding white space.
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
-        // A pipe in a tree that somebody made must not stop us.
+        // A pipe in somebody's hand-made tree must not block us.
         let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.path(path)).ok()?;
         let mut text = String::new();
         file.take(LONGEST).read_to_string(&mut text).ok()?;

@@ -1,4 +1,4 @@
-//! Every device engine is asked what is known, and made to work for a moment, checked by software.
+//! Asks every device engine its known question, and gives it work for a moment, checked by software.
 
 #[cfg(feature = "unused-engines")]
 pub(crate) mod unused;
@@ -19,7 +19,7 @@ use crate::root::Root;
 use hasten_guard::breaker::{Breaker, Settings, View};
 use hasten_guard::clock::boot_ns;
 
-/// What was found out about one engine.
+/// The findings about one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub engine: &'static str,
@@ -35,14 +35,14 @@ pub struct Report {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// How much was done.
+    /// How much work was done.
     Passed(String),
     Failed(String),
-    /// There is nothing to be tested, and why.
+    /// Nothing to test, and why.
     NotHere(String),
 }
 
-/// Nobody waits for these but a person.
+/// Only a person is waiting for these.
 const LIMITS: Limits = Limits { operation: Duration::from_secs(5), start: Duration::from_secs(20) };
 
 const LARGEST: usize = 1 << 20;
@@ -87,7 +87,7 @@ fn breaker() -> Arc<Breaker> {
     Arc::new(Breaker::new(Settings { good: 1, ..Settings::DEFAULT }, 0))
 }
 
-/// Waits until the question has been answered.
+/// Waits until the known question has been answered.
 fn started(mut is_ready: impl FnMut() -> (bool, View)) -> Result<(), String> {
     let deadline = boot_ns() + LIMITS.start.as_nanos() as u64;
     loop {

@@ -1,25 +1,25 @@
-//! What the environment says about devices: one meaning for all libraries that ask them.
+//! The environment's settings for devices, with one meaning for all libraries that use them.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// `off` (the default: nobody has seen devices work on hardware yet), `auto` for those that are found and pay, or engines
-/// that are asked whether or not they pay, such as `qatzip,qat`.
+/// `off` (the default: nobody has seen devices work on hardware yet), `auto` for those that are found and worth using,
+/// or engines that are used regardless, such as `qatzip,qat`.
 pub const DEVICES: &str = "HASTEN_DEVICES";
 /// How long one operation may take, in milliseconds, 1 to 10,000.
 pub const TIMEOUT: &str = "HASTEN_DEVICE_TIMEOUT_MS";
-/// From a fault to the first attempt to use a device again and the longest that this may become, in milliseconds, such as
+/// The initial and the longest delay between a fault and the next attempt to use the device, in milliseconds, such as
 /// `250-30000`.
 pub const RETRY: &str = "HASTEN_DEVICE_RETRY_MS";
-/// A folder with the libraries of devices, in place of where the loader looks.
+/// A folder with the device libraries, in place of the loader's search path.
 pub const LIBRARIES: &str = "HASTEN_DEVICE_LIBRARIES";
-/// Below which `sys` and `dev` are looked for, in place of `/`.
+/// The root below which `sys` and `dev` are looked for, in place of `/`.
 pub const ROOT: &str = "HASTEN_SYSFS_ROOT";
 
 const MOST_TIMEOUT: u64 = 10_000;
 const MOST_RETRY: u64 = 3_600_000;
 
-/// What is not set, or does not parse, is `None`: nobody listens here, and `hasten run` refuses it.
+/// A variable that is unset or does not parse is `None`: nobody would see a message here, and `hasten run` rejects it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub request: Request,
@@ -33,7 +33,7 @@ pub struct Settings {
 pub enum Request {
     Off,
     Auto,
-    /// Engines, by name; names that nobody knows among them.
+    /// Engines by name, including unknown names.
     Only(Vec<String>),
 }
 
@@ -56,7 +56,7 @@ impl Settings {
 }
 
 impl Request {
-    /// Whether an engine is asked for by its name.
+    /// Whether an engine is requested by name.
     pub fn names(&self, engine: &str) -> bool {
         matches!(self, Self::Only(names) if names.iter().any(|name| name == engine))
     }

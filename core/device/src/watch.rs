@@ -1,6 +1,6 @@
-//! Whether the devices of a kind still work, looked at again and again: a few small files, found once.
+//! Repeated checks of whether the devices of a kind still work: a few small files, found once.
 //!
-//! What is unknown speaks against nothing: a container may see a device and nothing of its driver.
+//! An unknown state counts against nothing: a container may see a device and nothing of its driver.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::Fault;
 use crate::discovery::{Device, DeviceKind, Discovery, Heartbeat, heartbeat, qat_debugfs};
 use crate::root::Root;
 
-/// How often drivers are asked how their devices are. They ask the devices not much more often themselves.
+/// How often drivers are asked about their devices. They do not ask the devices much more often themselves.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 static TOLD: OnceLock<fn()> = OnceLock::new();
 
-/// Has this called, by threads of the watches, when one has opened a breaker, so that it is known before the next operation.
-/// It holds for the life of the process.
+/// Sets the function that watch threads call when they have opened a breaker, so that the process knows before the next
+/// operation. It stays set for the life of the process.
 pub fn when_opened(tell: fn()) {
     TOLD.get_or_init(|| tell);
 }
@@ -33,18 +33,18 @@ pub struct Watch {
     devices: Vec<Files>,
 }
 
-/// Where a device's driver says how it is.
+/// Where a device's driver reports its state.
 #[derive(Debug, Clone)]
 struct Files {
-    /// Goes away with the driver, or with the device.
+    /// Disappears with the driver, or with the device.
     driver: String,
     state: Option<String>,
-    /// The device's folder in debugfs, if its driver listens to its firmware.
+    /// The device's folder in debugfs, if its driver monitors the firmware.
     debug: Option<String>,
 }
 
 impl Watch {
-    /// Virtual functions are as their physical ones, where this machine sees those.
+    /// A virtual function is as healthy as its physical one, if this machine sees that.
     pub fn new(root: &Root, kind: DeviceKind) -> Self {
         let found = Discovery::read(root).devices;
         let bound = || found.iter().filter(|device| device.kind == kind && device.driver.is_some());
@@ -58,7 +58,7 @@ impl Watch {
         self.devices.is_empty()
     }
 
-    /// One that works is enough: which of them a session uses, nobody knows.
+    /// One working device is enough: nobody knows which of them a session uses.
     pub fn look(&self) -> Result<(), Fault> {
         let mut faults = Vec::with_capacity(self.devices.len());
         for device in &self.devices {
@@ -67,7 +67,7 @@ impl Watch {
                 None => return Ok(()),
             }
         }
-        // A heartbeat that is lost is the more telling of two reasons.
+        // A lost heartbeat is the more telling of two reasons.
         let is_lost = faults.contains(&Fault::HeartbeatLost);
         let fault = if is_lost { Some(Fault::HeartbeatLost) } else { faults.pop() };
         fault.map_or(Ok(()), Err)

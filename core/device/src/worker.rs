@@ -1,11 +1,11 @@
-//! Calls that may never return, made on a thread that can be given up.
+//! Calls that may never return, made on a thread that can be abandoned.
 //!
-//! The worker owns what it works with, buffers included, so that a device which answers too late writes into nobody
-//! else's memory. A caller waits no longer than it wants to; a worker that is stuck is left to itself and ends when it comes
-//! back. After a fork the child has no such thread, and starts its own.
+//! The worker owns what it works with, including buffers, so that a device which answers too late writes into nobody
+//! else's memory. A caller waits no longer than it wants to; a stuck worker is left to itself and ends when its call
+//! returns. After a fork the child has no such thread, and starts its own.
 //!
-//! Libraries of devices use OpenSSL and zlib, which take themselves down when the process exits. So at exit no worker
-//! begins a call any more, and those that are in one are waited for, but not for long.
+//! Device libraries use OpenSSL and zlib, which tear themselves down when the process exits. So at exit no worker
+//! begins another call, and calls in progress are waited for, but not for long.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,34 +17,34 @@ use hasten_names::Engine;
 
 use crate::Fault;
 
-/// Threads of the workers of one engine in this process, stuck ones included. More are not started.
+/// The most worker threads of one engine in this process, including stuck ones.
 const MOST: usize = 16;
 
-/// Libraries of devices are not frugal with their stack.
+/// Device libraries are not frugal with their stack.
 const STACK: usize = 1 << 20;
 
-/// Each engine has a share of its own: one whose calls hang does not keep another from starting. The last is for whatever
-/// has another name.
+/// Each engine has its own quota, so that one whose calls hang does not keep another from starting. The last is for all
+/// other names.
 static LIVE: [AtomicUsize; Engine::COUNT + 1] = [const { AtomicUsize::new(0) }; Engine::COUNT + 1];
 
-/// Whose threads are counted.
+/// The process whose threads are counted.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// How long an exit waits for calls into libraries of devices.
+/// How long an exit waits for calls into device libraries.
 const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 
-/// Calls that are under way in this process, of all workers.
+/// Calls in progress in this process, of all workers.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// The process exits.
+/// Whether the process is exiting.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is a worker's. Libraries of devices use zlib and OpenSSL themselves: what they ask there must not
-/// come back to a device.
+/// Whether this is a worker's thread. Device libraries use zlib and OpenSSL themselves: their calls must not come back
+/// to a device.
 pub fn is_worker() -> bool {
     IS_WORKER.get()
 }
@@ -61,13 +61,13 @@ pub trait Serve: 'static {
         None
     }
 
-    /// Whether it can go on. If not, the thread ends.
+    /// Whether it can continue. If not, the thread ends.
     fn look(&mut self) -> bool {
         true
     }
 }
 
-/// A thread that serves one request after the other.
+/// A thread that serves one request after another.
 pub struct Worker<S: Serve> {
     link: Option<Link<S>>,
     process: u32,
@@ -95,8 +95,8 @@ enum State {
 }
 
 impl<S: Serve> Worker<S> {
-    /// Starts a thread that makes its server first. [`Self::ready`] tells how that went. Its name is that of the engine, to
-    /// which more may be added behind a hyphen.
+    /// Starts a thread that first makes its server; [`Self::ready`] reports the outcome. The thread's name is the
+    /// engine's, optionally with a suffix behind a hyphen.
     pub fn start(
         name: &str,
         make: impl FnOnce() -> Result<S, Fault> + Send + 'static,
@@ -125,7 +125,7 @@ impl<S: Serve> Worker<S> {
         })
     }
 
-    /// Whether this process is the one that has the thread.
+    /// Whether the thread belongs to this process.
     pub fn is_here(&self) -> bool {
         self.process == std::process::id()
     }
@@ -157,7 +157,7 @@ impl<S: Serve> Worker<S> {
         Some(outcome)
     }
 
-    /// Hands over a request without waiting. Gives it back if the worker cannot take it.
+    /// Hands over a request without waiting, or gives it back if the worker cannot take it.
     pub fn post(&mut self, request: S::Request) -> Result<(), S::Request> {
         if self.state != State::Idle || !self.is_here() {
             return Err(request);
@@ -172,7 +172,7 @@ impl<S: Serve> Worker<S> {
         }
     }
 
-    /// The reply to what was posted, if it comes within `limit`. `None` if it has not come; the worker stays busy.
+    /// The reply to the posted request, if it comes within `limit`. If not, `None`; the worker stays busy.
     pub fn reply(&mut self, limit: Duration) -> Option<Result<S::Reply, Fault>> {
         if self.state != State::Busy || !self.is_here() {
             return Some(Err(Fault::Gone));
@@ -191,13 +191,13 @@ impl<S: Serve> Worker<S> {
 impl<S: Serve> Drop for Worker<S> {
     fn drop(&mut self) {
         if !self.is_here() {
-            // The locks inside may have been held by a thread of the parent at the moment of the fork.
+            // A thread of the parent may have held the locks inside at the moment of the fork.
             std::mem::forget(self.link.take());
         }
     }
 }
 
-/// Says that the thread has ended, also when it does so in an unforeseen way.
+/// Marks the thread as ended, even if it ends in an unforeseen way.
 struct Over(Arc<AtomicBool>);
 
 impl Over {
@@ -212,14 +212,14 @@ impl Drop for Over {
     }
 }
 
-/// A place in the share of an engine.
+/// A place in an engine's quota.
 struct Live(&'static AtomicUsize);
 
 impl Live {
     fn new(name: &str) -> Result<Self, Fault> {
         let engine = name.split('-').next().and_then(Engine::from_name);
         let live = Self(&LIVE[engine.map_or(Engine::COUNT, Engine::index)]);
-        // Dropping it gives the place back.
+        // Dropping it frees the place.
         if live.0.fetch_add(1, Ordering::AcqRel) < MOST { Ok(live) } else { Err(Fault::Init) }
     }
 }
@@ -230,7 +230,7 @@ impl Drop for Live {
     }
 }
 
-/// The threads of a parent are not in its child.
+/// Forgets the parent's threads, which do not exist in its child.
 fn forget_the_parents() {
     let process = std::process::id();
     if OWNER.swap(process, Ordering::AcqRel) != process {
@@ -262,22 +262,22 @@ impl Drop for Call {
     }
 }
 
-/// What is registered last runs first, and libraries register what takes them down when they are first used: so this is
+/// Exit handlers run in reverse order of registration, and libraries register their teardown on first use: so this is
 /// done for each worker, and once more when its library is known to be in use.
 fn rest_at_exit() {
-    // More would say nothing new.
+    // More registrations would add nothing.
     const MOST: usize = 64;
     static REGISTERED: AtomicUsize = AtomicUsize::new(0);
     if REGISTERED.fetch_add(1, Ordering::Relaxed) < MOST {
-        // SAFETY: a function that may be called at any time, in a library that is never unloaded. If there is no
-        // memory to register it, the exit is as it was.
+        // SAFETY: the function may be called at any time, and its library is never unloaded. If there is no memory to
+        // register it, the exit proceeds as it would without it.
         unsafe { libc::atexit(rest) };
     }
 }
 
 /// Waits until no worker is in a call.
 extern "C" fn rest() {
-    // The threads of a parent are not here. A worker that exits the process itself would wait for itself.
+    // A parent's threads do not exist here. A worker that itself exits the process would wait for itself.
     if OWNER.load(Ordering::Acquire) != std::process::id() || is_worker() {
         return;
     }
@@ -308,7 +308,7 @@ fn run<S: Serve>(
     }
 }
 
-/// Ends when the other side has been dropped, or the server cannot go on.
+/// Ends when the other side has been dropped, or the server cannot continue.
 fn serve_on<S: Serve>(
     server: &mut S,
     inbox: &Receiver<S::Request>,
@@ -334,7 +334,7 @@ fn serve_on<S: Serve>(
         if let Some((every, due)) = &mut look
             && Instant::now() >= *due
         {
-            // No library has a part in that.
+            // No library is involved in that.
             if !server.look() {
                 // Dropping it may hang: its device has failed.
                 over.tell();
@@ -350,7 +350,7 @@ fn in_call<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// A thread inherits the mask of signals: the program's handlers must not run on ours.
+/// A thread inherits the signal mask: the program's handlers must not run on ours.
 fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are writable and made by sigfillset or the kernel; restoring what was read is always valid.
     unsafe {
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(start("dlb").err(), Some(Fault::Init));
         assert_eq!(start("dlb-stop").err(), Some(Fault::Init), "the same engine");
         assert!(start("dml").is_ok());
-        // One comes back, and its place is free again.
+        // One returns, and its place is free again.
         let (worker, release) = stuck.pop().unwrap();
         drop((worker, release));
         while start("dlb").is_err() {
@@ -401,7 +401,7 @@ mod tests {
         }
     }
 
-    /// A server that takes long.
+    /// A server that takes a long time.
     struct Slow;
 
     impl Serve for Slow {
@@ -414,7 +414,8 @@ mod tests {
         }
     }
 
-    /// Runs this test program again, as a process that exits while a worker is in a call of so many milliseconds.
+    /// Runs this test program again, as a process that exits while a worker is in a call that takes this many
+    /// milliseconds.
     fn output_of_an_exit_in_a_call(milliseconds: &str) -> String {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "--nocapture", "worker::tests::an_exit_waits_for_calls_but_not_for_ever"]);

@@ -125,7 +125,7 @@ fn no_session_is_made_with_a_device_whose_heartbeat_is_lost() {
     write(root.path(), DEBUG, &[("heartbeat/status", "-1")]);
     assert_eq!(beat(), Err(Fault::HeartbeatLost));
     assert_eq!(heartbeat_of(&Root::new(root.path()), DeviceKind::Iaa), Ok(()));
-    // Another one is enough.
+    // One more working device is enough.
     let second =
         [("vendor", "0x8086"), ("device", "0x4940"), ("driver", "-> ../drivers/4xxx"), ("qat/state", "up")];
     write(root.path(), "sys/bus/pci/devices/0000:70:00.0", &second);

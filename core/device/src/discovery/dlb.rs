@@ -1,4 +1,4 @@
-//! What the driver of the dynamic load balancer tells.
+//! What the driver of the dynamic load balancer reveals.
 
 use crate::root::Root;
 

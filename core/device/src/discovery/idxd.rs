@@ -14,9 +14,9 @@ pub struct Unit {
     pub pasid: Option<bool>,
     pub work_queues: Vec<Queue>,
     pub groups: Vec<Group>,
-    /// Engines that belong to no group do nothing.
+    /// Engines without a group, which do nothing.
     pub idle_engines: Vec<String>,
-    /// Entries that all work queues together may have.
+    /// The number of entries that all work queues share.
     pub total_size: Option<u32>,
 }
 
@@ -33,7 +33,7 @@ pub struct Queue {
     pub driver: Option<String>,
     pub group: Option<u32>,
     pub size: Option<u32>,
-    /// How many entries of a shared queue this kind of submission may fill.
+    /// How many entries of a shared queue this kind of submission may occupy.
     pub threshold: Option<u32>,
     /// How many processes have it open.
     pub clients: Option<u32>,
@@ -43,9 +43,9 @@ pub struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum QueueMode {
-    /// For any number of processes.
+    /// Any number of processes may use it.
     Shared,
-    /// For one.
+    /// One process may use it.
     Dedicated,
 }
 
@@ -54,13 +54,13 @@ pub enum QueueMode {
 pub enum QueueType {
     /// Not configured.
     None,
-    /// The kernel's own.
+    /// Used by the kernel itself.
     Kernel,
     User,
     Unknown,
 }
 
-/// What joins queues and engines.
+/// Connects queues and engines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Group {
@@ -96,7 +96,7 @@ impl Unit {
         self.work_queues.iter().filter(|queue| queue.enabled).count()
     }
 
-    /// Whether something works through the queue; `None` if its group is not shown.
+    /// Whether an engine works through the queue; `None` if its group is not shown.
     pub fn is_served(&self, queue: &Queue) -> Option<bool> {
         let group = self.groups.iter().find(|group| Some(group.number) == queue.group)?;
         Some(group.engines > 0)
@@ -136,7 +136,7 @@ fn group_number(root: &Root, path: &str) -> Option<u32> {
     root.number(format!("{path}/group_id"))
 }
 
-/// `wq1.0`, `iax3`: names go into commands that people paste.
+/// `wq1.0`, `iax3`: checked because names go into commands that people paste.
 fn is_numbered(name: &str, prefix: &str) -> bool {
     let number = |text: &str| (1..=3).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(prefix).is_some_and(|rest| match rest.split_once('.') {

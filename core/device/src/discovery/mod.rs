@@ -1,4 +1,4 @@
-//! What accelerators there are, as the kernel tells it: read, typed, never judged.
+//! The accelerators that the kernel reports: read, typed, never judged.
 
 mod dlb;
 mod idxd;
@@ -29,18 +29,18 @@ pub struct Device {
     pub virtual_function: bool,
     /// The kernel driver that is bound to it, if any.
     pub driver: Option<String>,
-    /// What the driver says of the device: `up` or `down` for QAT, `enabled` or `disabled` for DSA and IAA.
+    /// The driver's word for the device's state: `up` or `down` for QAT, `enabled` or `disabled` for DSA and IAA.
     pub state: Option<String>,
     /// Work queues that are enabled (DSA and IAA).
     pub queues: Option<usize>,
     pub numa_node: Option<i32>,
-    /// Virtual functions that are switched on, and how many there could be.
+    /// Virtual functions that are enabled, and how many there could be.
     pub virtual_functions: Option<(u32, u32)>,
     /// The file by which a process uses this function: VFIO's, or DLB's. Queues of DSA and IAA have their own.
     pub file: Option<DeviceFile>,
     /// What only a QAT device has.
     pub qat: Option<Qat>,
-    /// The device of DSA or IAA that the driver has made of it.
+    /// The DSA or IAA device that the driver has made of it.
     pub unit: Option<Unit>,
     /// What only a DLB has.
     pub dlb: Option<Dlb>,
@@ -62,7 +62,7 @@ pub enum DeviceKind {
 impl DeviceKind {
     pub const ALL: [Self; 4] = [Self::Qat, Self::Iaa, Self::Dsa, Self::Dlb];
 
-    /// The name that people know.
+    /// The name by which people know it.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Qat => "QAT",
@@ -102,7 +102,7 @@ impl Device {
         }
     }
 
-    /// Bound to a driver that says nothing against it.
+    /// Bound to a driver that reports no trouble.
     pub fn is_up(&self) -> bool {
         let is_silent = self.qat.as_ref().is_some_and(|qat| qat.heartbeat == Some(Heartbeat::Lost));
         self.driver.is_some() && !is_silent && !matches!(self.state.as_deref(), Some("down" | "disabled"))
@@ -165,7 +165,7 @@ fn file(
     Some(DeviceFile::read(root, caller, &format!("dev/{name}")))
 }
 
-/// `0000:6b:00.0`. Addresses go into commands that people paste.
+/// `0000:6b:00.0`: checked because addresses go into commands that people paste.
 fn is_address(text: &str) -> bool {
     text.len() <= 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':' || byte == b'.')
 }

@@ -1,6 +1,6 @@
 //! Who is asking, and whether the kernel will let them.
 //!
-//! Taken from `/proc` and the modes of files, not by trying: a fake tree can then stand for any user, and looking at a
+//! Determined from `/proc` and file modes, not by trying: a fake tree can then stand for any user, and looking at a
 //! device does not open it.
 
 use std::fs::Metadata;
@@ -8,11 +8,11 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::root::Root;
 
-/// What the kernel knows of this process.
+/// What the kernel says about this process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Caller {
-    /// `None` if `/proc` does not tell; nothing is then said of permissions.
+    /// `None` if `/proc` does not say; permissions are not judged then.
     pub uid: Option<u32>,
     pub groups: Vec<u32>,
     /// `CAP_DAC_OVERRIDE`: permissions of files do not matter.
@@ -28,7 +28,7 @@ pub struct DeviceFile {
     /// From the root of the file system, such as `/dev/iax/wq1.0`.
     pub path: String,
     pub access: Access,
-    /// Its group, and whether that may read and write.
+    /// Its group, and whether the group may read and write.
     pub group: Option<(u32, bool)>,
 }
 
@@ -49,7 +49,7 @@ impl Caller {
     pub(super) fn read(root: &Root) -> Self {
         let status = root.text("proc/self/status").unwrap_or_default();
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-        // Real, effective, saved, of the file system; the last one counts for files.
+        // Real, effective, saved, file system; the last one counts for files.
         let last = |name: &str| field(name)?.split_whitespace().nth(3)?.parse().ok();
         let capabilities = field("CapEff:").and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
         let has = |capability: u32| capabilities.unwrap_or(0) >> capability & 1 == 1;

@@ -1,19 +1,19 @@
-//! What the QAT driver tells in sysfs and debugfs.
+//! What the QAT driver reveals in sysfs and debugfs.
 
 use crate::root::Root;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Qat {
-    /// What the device is configured for, as the driver writes it: `sym;asym`, `dc`. Unknown on devices before Gen 4.
+    /// What the device is configured for, in the driver's notation: `sym;asym`, `dc`. Unknown on devices before Gen 4.
     pub services: Option<String>,
     /// `None` where debugfs cannot be read, which takes root.
     pub heartbeat: Option<Heartbeat>,
     /// Whether the driver resets the device by itself when it fails.
     pub auto_reset: Option<bool>,
-    /// Of a virtual function, if this machine sees it: the address of the physical one.
+    /// For a virtual function, the address of the physical one if this machine sees it.
     pub physical_function: Option<String>,
-    /// Errors that the device could not correct, since it was started or they were reset.
+    /// Errors that the device could not correct, since its start or the last reset of the counter.
     pub fatal_errors: Option<u64>,
 }
 
@@ -25,7 +25,7 @@ pub enum Heartbeat {
     Lost,
 }
 
-/// What hasten would ask of a QAT device.
+/// The services that hasten uses a QAT device for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     /// Public-key operations.

@@ -19,7 +19,7 @@ pub enum Operation<'a> {
 #[derive(Debug, Clone, Copy)]
 pub enum Point<'a> {
     Base,
-    /// Its coordinates. The caller has made sure that it is on the curve.
+    /// Its coordinates. The caller has checked that it lies on the curve.
     At(&'a [u8], &'a [u8]),
 }
 
@@ -39,15 +39,15 @@ impl std::fmt::Debug for RsaKey<'_> {
     }
 }
 
-/// Is told the ticket of an operation that has ended, and how.
+/// Called with the ticket of each completed operation and its result.
 pub type Done<'a> = dyn FnMut(u64, Result<&[u8], Fault>) + 'a;
 
-/// Takes operations, and gives their results later.
+/// Accepts operations and delivers their results later.
 pub trait CryptoDevice {
     /// Hands over a copy of the operation. Returns at once.
     fn submit(&mut self, operation: &Operation, ticket: u64) -> Result<(), Failure>;
 
-    /// Looks once what has become of the operations. A fault is the whole device's.
+    /// Checks once for completed operations. A fault concerns the whole device.
     fn poll(&mut self, done: &mut Done) -> Result<(), Fault>;
 
     fn in_flight(&self) -> usize;

@@ -1,4 +1,4 @@
-//! Whole deflate streams by devices: the interface, the question, and the engine behind its guard.
+//! Whole deflate streams by devices: the interface, the known question, and the engine behind its guard.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use hasten_guard::breaker::{Breaker, View};
 /// Compresses and decompresses whole raw deflate streams.
 pub trait DeflateDevice: Sized + 'static {
     const NAME: &'static str;
-    /// The devices that it works on.
+    /// The devices that it uses.
     const KIND: DeviceKind;
 
     /// Opens the library and a session.
@@ -23,23 +23,23 @@ pub trait DeflateDevice: Sized + 'static {
     /// Writes a complete stream and returns its length.
     fn compress(&mut self, level: u8, input: &[u8], out: &mut [u8]) -> Result<usize, Failure>;
 
-    /// Reads a complete stream, and nothing but that.
+    /// Reads one complete stream and nothing beyond it.
     fn decompress(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize, Failure>;
 }
 
-/// Software that unpacks a raw deflate stream: how the known answer is checked.
+/// Software that unpacks a raw deflate stream, used to check the known answer.
 pub type Inflate = fn(&[u8], &mut [u8]) -> Option<usize>;
 
 /// What a device is made from.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub folder: Folder,
-    /// Where drivers say how their devices are.
+    /// Where drivers report the state of their devices.
     pub root: Root,
     pub inflate: Inflate,
 }
 
-/// An engine of one thread behind a breaker.
+/// One thread's engine behind a breaker.
 pub struct Deflate<D: DeflateDevice> {
     guard: Guard<Server<D>>,
     buffers: Option<Box<Buffers>>,
@@ -60,12 +60,12 @@ impl<D: DeflateDevice> Deflate<D> {
         self.run(Operation::Decompress, input, out)
     }
 
-    /// The caller has found output wrong that this engine gave.
+    /// Reports that the caller has found this engine's output wrong.
     pub fn blame(&mut self, fault: Fault) {
         self.guard.blame(fault);
     }
 
-    /// Lets start and probes go on, and says whether an operation would be let through.
+    /// Advances start and probes, and returns whether an operation would be admitted.
     pub fn is_ready(&mut self) -> bool {
         self.guard.is_ready()
     }
@@ -85,7 +85,7 @@ impl<D: DeflateDevice> Deflate<D> {
         let buffers = self.guard.call(permit, buffers).map_err(Refusal::Fault)?;
         let outcome = buffers.outcome;
         let outcome = match outcome {
-            // More than there was room for is no answer.
+            // More than there was room for is not an answer.
             Ok(length) if length > room => Err(Failure::Fault(Fault::BadOutput)),
             other => other,
         };
@@ -112,7 +112,7 @@ enum Operation {
     Decompress,
 }
 
-/// What goes to the worker and comes back. A worker that is given up keeps them.
+/// What goes to the worker and comes back. A worker that is abandoned keeps them.
 pub struct Buffers {
     operation: Operation,
     input: Vec<u8>,
@@ -180,12 +180,12 @@ impl<D: DeflateDevice> Engine for Server<D> {
     }
 }
 
-/// A device that has not answered may still read and write: what it was given is never used again.
+/// A device that has not answered may still read and write: buffers that it was given are never reused.
 fn keep(input: Vec<u8>, output: Vec<u8>) {
     std::mem::forget((input, output));
 }
 
-/// Both directions. A device that only compresses passes; its output is unpacked by software.
+/// Asks both directions. A device that only compresses passes; software unpacks its output.
 pub fn known_answer<D: DeflateDevice>(device: &mut D, inflate: Inflate) -> Result<(), Fault> {
     let text = answers::text();
     let mut unpacked = vec![0; answers::TEXT_LENGTH + 64];

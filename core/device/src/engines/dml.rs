@@ -1,7 +1,7 @@
 //! Intel's Data Mover Library: large copies by DSA.
 //!
-//! The device writes into the caller's memory, so a copy that does not end must not let go of it. That is why source and
-//! target are handed over and come back: those of a copy that hangs never do, and the caller takes others.
+//! The device writes into the caller's memory, so a copy that does not finish must keep it. That is why source and
+//! target are handed over and handed back: a copy that hangs never returns them, and the caller uses other buffers.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub const LIBRARY: Known = Known {
     source: "Intel DML 1.x, built as a shared library (github.com/intel/DML)",
 };
 
-/// Nothing smaller is worth a submission, whatever is measured.
+/// Nothing smaller is worth a submission, whatever the measurements say.
 pub const SMALLEST: usize = 64 << 10;
 
 const PAGE: usize = 4096;
@@ -64,7 +64,7 @@ const NO_QUEUES: u32 = 102;
 const PAGE_FAULT: u32 = 25;
 const PAGE_FAULT_ON_TRANSLATION: u32 = 37;
 
-/// The end of `dml_library_version_t`: numbers behind 123 bytes of text.
+/// The tail of `dml_library_version_t`: numbers behind 123 bytes of text.
 #[repr(C)]
 struct Version {
     text: [u8; 123],
@@ -102,19 +102,19 @@ fn functions(library: &Library) -> Result<Functions<Fields>, LibraryError> {
     }
 }
 
-/// Whether the library is there and of a version that is known.
+/// Whether the library is present, in a known version.
 pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
     let library = super::open(&LIBRARY, folder)?;
     functions(&library)?;
     Ok(library)
 }
 
-/// Copies of one thread, behind a breaker.
+/// One thread's copies, behind a breaker.
 pub struct Copier {
     guard: Guard<Dml>,
-    /// Whether every byte is compared, and not only some of each page.
+    /// Whether every byte is compared, rather than some of each page.
     pub verify: bool,
-    /// Whether the device copies also where it has been found not to pay.
+    /// Whether the device copies even where it has been found not to pay.
     pub always: bool,
     costs: BreakEven,
 }
@@ -129,18 +129,19 @@ impl Copier {
         }
     }
 
-    /// What a copy in software took, of a size that this was asked for. The device copies where that is more.
+    /// Records how long a software copy took, for a size that this was asked for. The device copies where software is
+    /// slower.
     pub fn software_took(&self, length: usize, ns: u64) {
         self.costs.record(Side::Software, length, ns);
     }
 
-    /// The size from which on the device has been faster.
+    /// The size from which the device has been faster.
     pub fn break_even(&self) -> Option<usize> {
         self.costs.from()
     }
 
-    /// Copies all of `source` into `target`, which must be as long, and gives it back. Otherwise the caller copies in software,
-    /// into `target` if it is given back, else into a new one.
+    /// Copies all of `source` into `target`, which must be as long, and gives it back. On failure the caller copies in
+    /// software, into `target` if it is given back, else into a new buffer.
     pub fn copy(
         &mut self,
         source: &Arc<[u8]>,
@@ -188,7 +189,7 @@ impl Copier {
         if self.verify {
             return source == target;
         }
-        // A line of each page, and the end, which a copy that was cut short has not reached.
+        // A line of each page, and the end, which a truncated copy has not reached.
         let line = |bytes: &[u8]| bytes.len().min(64);
         let mut pages = source.chunks(PAGE).zip(target.chunks(PAGE));
         pages.all(|(a, b)| a[..line(a)] == b[..line(b)]) && source.ends_with(&target[target.len() - 64..])
@@ -251,7 +252,7 @@ impl Dml {
         fields.source_length = length;
         fields.target_length = length;
         fields.flags = 0;
-        // SAFETY: both buffers are as long as is said, and outlive it: if it does not end, they are leaked.
+        // SAFETY: both buffers are as long as stated and outlive the job: if it does not finish, they are leaked.
         match unsafe { self.0.run() }? {
             OK => Ok(()),
             PAGE_FAULT | PAGE_FAULT_ON_TRANSLATION | LIMITS_ERROR => Err(Failure::Declined),
@@ -260,7 +261,7 @@ impl Dml {
     }
 }
 
-/// The device stops at pages that are not there.
+/// Touches every page: the device stops at pages that are not present.
 fn touch(source: &[u8], target: &mut [u8]) {
     for page in source.chunks(PAGE) {
         std::hint::black_box(page[0]);

@@ -1,6 +1,6 @@
-//! A job as QPL and DML have them: filled in, submitted, and looked at until it has ended.
+//! A job as in QPL and DML: filled in, submitted, and polled until it ends.
 //!
-//! The device may write to a job, and to what it points to, until then. One that does not end keeps its memory.
+//! Until then the device may write to the job and to what it points to. A job that does not end keeps its memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, c_int};
@@ -10,12 +10,12 @@ use crate::Fault;
 use crate::library::{Library, LibraryError};
 use crate::pause::Pause;
 
-/// How long one may take. The caller's own limit is usually shorter.
+/// How long a job may take. The caller's own limit is usually shorter.
 const LONGEST: Duration = Duration::from_secs(1);
 
 const OK: u32 = 0;
 
-/// The functions of a library whose structure for jobs is `J`, by their common shape.
+/// The functions of a library with the job structure `J`, in the shape that both libraries share.
 pub(super) struct Functions<J> {
     size: unsafe extern "C" fn(u32, *mut u32) -> c_int,
     init: unsafe extern "C" fn(u32, *mut J) -> c_int,
@@ -24,7 +24,7 @@ pub(super) struct Functions<J> {
     finish: unsafe extern "C" fn(*mut J) -> c_int,
 }
 
-/// What such a library calls them, and what its numbers mean.
+/// The names of these functions in a library, and the meaning of its numbers.
 pub(super) struct Dialect {
     pub(super) size: &'static CStr,
     pub(super) init: &'static CStr,
@@ -39,9 +39,10 @@ pub(super) struct Dialect {
 
 impl<J> Functions<J> {
     /// # Safety
-    /// The functions of these names are of the types above, with `J` as it begins in the library.
+    /// The functions with these names must have the types above, with `J` matching the beginning of the
+    /// library's structure.
     pub(super) unsafe fn of(library: &Library, dialect: &Dialect) -> Result<Self, LibraryError> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Ok(Self {
                 size: library.function(dialect.size)?,
@@ -54,7 +55,7 @@ impl<J> Functions<J> {
     }
 }
 
-/// One job, used again and again.
+/// One job, used repeatedly.
 pub(super) struct Job<J> {
     functions: Functions<J>,
     dialect: &'static Dialect,
@@ -64,12 +65,12 @@ pub(super) struct Job<J> {
 }
 
 impl<J> Job<J> {
-    /// With as much memory as the library wants for it. The error is the library's status.
+    /// Allocates as much memory as the library asks for. The error is the library's status.
     pub(super) fn new(functions: Functions<J>, dialect: &'static Dialect) -> Result<Self, u32> {
         let mut size = 0;
         // SAFETY: `size` is writable.
         started(unsafe { (functions.size)(dialect.hardware, &raw mut size) })?;
-        // The libraries do not say which alignment they want; a cache line is what their structures have.
+        // The libraries do not state the alignment they need; their own structures have that of a cache line.
         let layout =
             Layout::from_size_align((size as usize).max(size_of::<J>()), 64).map_err(|_| u32::MAX)?;
         // SAFETY: the size is not zero.
@@ -78,27 +79,27 @@ impl<J> Job<J> {
             return Err(u32::MAX);
         }
         let job = Self { functions, dialect, memory, layout, in_flight: false };
-        // SAFETY: as large as the library wants, and aligned.
+        // SAFETY: as large as the library asked for, and aligned.
         started(unsafe { (job.functions.init)(dialect.hardware, memory) })?;
         Ok(job)
     }
 
-    /// The structure, unless the device may be at work on it.
+    /// The structure, unless the device may be working on it.
     pub(super) fn fields(&mut self) -> Option<&mut J> {
-        // SAFETY: as large as `J` and initialised by the library, on top of zeros; nobody else has it.
+        // SAFETY: at least as large as `J`, initialised by the library on top of zeros, and nobody else has access.
         (!self.in_flight).then(|| unsafe { &mut *self.memory })
     }
 
-    /// Whether it was submitted, and has not ended.
+    /// Whether it has been submitted and has not ended.
     #[cfg(feature = "unused-engines")]
     pub(super) fn is_in_flight(&self) -> bool {
         self.in_flight
     }
 
-    /// Submits it and waits until it has ended; the library's status.
+    /// Submits it and waits until it has ended; returns the library's status.
     ///
     /// # Safety
-    /// What its fields point to stays valid until then: if it does not end, for ever.
+    /// What its fields point to must stay valid until then: if it does not end, for ever.
     pub(super) unsafe fn run(&mut self) -> Result<u32, Fault> {
         let status = self.submit()?;
         if status != OK {
@@ -124,7 +125,7 @@ impl<J> Job<J> {
         }
         let mut pause = Pause::new(LONGEST / 20);
         loop {
-            // SAFETY: it is filled in, and not in flight.
+            // SAFETY: it is filled in and not in flight.
             let status = unsafe { (self.functions.submit)(self.memory) } as u32;
             self.in_flight = status == OK;
             if status != self.dialect.queue_full || !pause.wait() {
@@ -137,7 +138,7 @@ impl<J> Job<J> {
 impl<J> Drop for Job<J> {
     fn drop(&mut self) {
         if self.in_flight {
-            // Its memory is the device's.
+            // The device still owns the memory.
             return;
         }
         // SAFETY: initialised or zeros, not in flight, and not used afterwards.

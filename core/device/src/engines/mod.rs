@@ -1,4 +1,4 @@
-//! The engines of devices: each speaks the C interface of one library, and promises nothing.
+//! Device engines: each speaks the C interface of one library, and promises nothing.
 
 pub mod crypto;
 pub mod deflate;
@@ -17,12 +17,13 @@ use std::path::PathBuf;
 pub use self::table::{ENGINES, Entry};
 use crate::Fault;
 
-/// What an engine says of one request.
+/// An engine's reason for not completing a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The engine or its device is to blame.
     Fault(Fault),
-    /// The data is, or the engine was not made for it. This opens no breaker: a client could send such data on purpose.
+    /// The data is to blame, or unsuitable for the engine. This opens no breaker: a client could send such data on
+    /// purpose.
     Declined,
 }
 

@@ -1,4 +1,4 @@
-//! QATzip: deflate by QAT. Its calls wait for the device, which is why they are made by a worker.
+//! QATzip: deflate by QAT. Its calls block until the device is done, hence a worker makes them.
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -52,7 +52,7 @@ const _: () = {
     assert!(std::mem::offset_of!(Parameters, format) == 52);
 };
 
-/// A later minor version may have put more behind it.
+/// A later minor version may append fields.
 #[repr(C)]
 struct Room {
     parameters: Parameters,
@@ -107,14 +107,14 @@ impl Functions {
         }
     }
 
-    /// The library's own defaults. If they do not stand where they should, its structure is not the one that we know.
+    /// The library's own defaults. If they are not where we expect them, its structure is not the one we know.
     fn parameters(&self, library: &Library) -> Result<Parameters, LibraryError> {
         let mut room = Room {
             // SAFETY: all of it is plain numbers.
             parameters: unsafe { std::mem::zeroed() },
             more: [0; 200],
         };
-        // SAFETY: the room is larger than the structure of any known version.
+        // SAFETY: the buffer is larger than the structure of any known version.
         let status = unsafe { (self.defaults)((&raw mut room).cast()) };
         let found = room.parameters;
         let is_known = status == OK
@@ -136,7 +136,7 @@ impl Functions {
     }
 }
 
-/// Whether the library is there and of a version that is known.
+/// Whether the library is present, in a known version.
 pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
     let library = super::open(&LIBRARY, folder)?;
     Functions::of(&library)?.parameters(&library)?;
@@ -148,7 +148,7 @@ pub struct QatZip {
     functions: Functions,
     parameters: Parameters,
     session: Box<RawSession>,
-    /// What the session was set up for.
+    /// The level the session was set up for.
     level: u8,
 }
 
@@ -161,7 +161,7 @@ impl DeflateDevice for QatZip {
         let functions = Functions::of(&library).map_err(|_| Fault::Init)?;
         let parameters = functions.parameters(&library).map_err(|_| Fault::Init)?;
         let mut qatzip = Self { functions, parameters, session: empty(), level: 0 };
-        // SAFETY: a session of zeros is one that has not been used, and it does not move.
+        // SAFETY: an all-zero session is an unused one, and it does not move.
         started(unsafe { (functions.init)(&raw mut *qatzip.session, 0) })?;
         qatzip.set_up(1)?;
         Ok(qatzip)
@@ -170,7 +170,7 @@ impl DeflateDevice for QatZip {
     fn compress(&mut self, level: u8, input: &[u8], out: &mut [u8]) -> Result<usize, Failure> {
         self.set_up(level.clamp(1, 9))?;
         let Lengths { mut consumed, mut written } = Lengths::of(input, out)?;
-        // SAFETY: the session is set up; both buffers are as long as is said, and outlive the call, which is synchronous.
+        // SAFETY: the session is set up; both buffers are as long as stated and outlive the call, which is synchronous.
         let status = unsafe {
             let out = out.as_mut_ptr();
             (self.functions.compress)(
@@ -235,7 +235,7 @@ impl QatZip {
             ..self.parameters
         };
         let mut room = Room { parameters, more: [0; 200] };
-        // SAFETY: the session was started, and the room is larger than the structure of any known version.
+        // SAFETY: the session was started, and the buffer is larger than the structure of any known version.
         started(unsafe { (self.functions.setup)(&raw mut *self.session, (&raw mut room).cast()) })?;
         self.level = level;
         Ok(())
@@ -244,7 +244,7 @@ impl QatZip {
 
 impl Drop for QatZip {
     fn drop(&mut self) {
-        // SAFETY: the session is not used afterwards; both accept one in any state.
+        // SAFETY: the session is not used afterwards; both functions accept it in any state.
         unsafe {
             (self.functions.teardown)(&raw mut *self.session);
             (self.functions.close)(&raw mut *self.session);
@@ -274,7 +274,7 @@ fn empty() -> Box<RawSession> {
     })
 }
 
-/// All of the input must have been read, and no more than the output written.
+/// Requires that all input has been read and no more than the output written.
 fn complete(input: &[u8], out: &[u8], consumed: c_uint, written: c_uint) -> Result<usize, Failure> {
     let is_whole = consumed as usize == input.len() && written as usize <= out.len();
     if is_whole { Ok(written as usize) } else { Err(Fault::BadOutput.into()) }
@@ -294,7 +294,7 @@ fn fault(status: c_int) -> Fault {
         TIMEOUT => Fault::TimedOut,
         INTEGRITY => Fault::BadOutput,
         LOW_MEMORY..=NO_HARDWARE => Fault::Gone,
-        // It should not have used software, and says that it had to.
+        // It used software although it should not have, and says so.
         1.. => Fault::Gone,
         _ => Fault::Error,
     }

@@ -1,6 +1,6 @@
 //! Intel's Query Processing Library: deflate by IAA.
 //!
-//! A job is submitted and looked at from time to time.
+//! A job is submitted and then polled.
 
 use std::ffi::{CStr, c_char};
 
@@ -18,7 +18,7 @@ pub const LIBRARY: Known = Known {
     source: "Intel QPL 1.x, built as a shared library (github.com/intel/qpl)",
 };
 
-/// The beginning of `qpl_job`, which is all that is needed of it.
+/// The beginning of `qpl_job`, which is all we need.
 #[repr(C)]
 struct Fields {
     next_in: *const u8,
@@ -72,7 +72,7 @@ const DEVICE_TIMEOUT: u32 = 219;
 const DESTINATION_IS_SHORT: u32 = 225;
 const OUTPUT_OVERFLOW: u32 = 221;
 
-/// Pages that were not there: written out meanwhile, on reading or on writing.
+/// Missing pages: paged out meanwhile, on reading or on writing.
 const PAGE_FAULTS: [u32; 6] = [303, 304, 326, 431, 432, 454];
 
 static DIALECT: Dialect = Dialect {
@@ -105,14 +105,14 @@ fn functions(library: &Library) -> Result<Functions<Fields>, LibraryError> {
     Err(LibraryError::Version { library: library.name(), found, needed: "1.x" })
 }
 
-/// Whether the library is there and of a version that is known.
+/// Whether the library is present, in a known version.
 pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
     let library = super::open(&LIBRARY, folder)?;
     functions(&library)?;
     Ok(library)
 }
 
-/// A job of one thread.
+/// One thread's job.
 pub struct Qpl(Job<Fields>);
 
 impl DeflateDevice for Qpl {
@@ -145,7 +145,7 @@ impl DeflateDevice for Qpl {
         match status {
             OK => self.complete(input, out, false),
             DEVICE_TIMEOUT => Err(Fault::TimedOut.into()),
-            // What the device says of streams that it cannot read: damaged, or with a window larger than its own.
+            // The device's answers to streams that it cannot read: damaged, or with a window larger than its own.
             MORE_OUTPUT_NEEDED | MORE_INPUT_NEEDED | BUFFER_TOO_LARGE | 201..=236 => Err(Failure::Declined),
             other => Err(failure(other)),
         }
@@ -165,7 +165,8 @@ impl Qpl {
         fields.operation = operation;
         fields.flags = flags;
         fields.level = DEFAULT_LEVEL;
-        // SAFETY: the buffers outlive it: either it ends here, or the worker that owns them is given up together with it.
+        // SAFETY: the buffers outlive the job: either it ends here, or the worker that owns them is abandoned along
+        // with it.
         Ok(unsafe { self.0.run() }?)
     }
 

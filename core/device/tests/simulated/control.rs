@@ -1,4 +1,4 @@
-//! The other side of `tests/devices/layout.h`: what goes wrong in the simulated libraries, and how often they are used.
+//! The other side of `tests/devices/layout.h`: which faults the simulated libraries have, and how often they are used.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -27,7 +27,7 @@ pub(crate) enum Simulated {
     Dlb = 4,
 }
 
-/// One engine's part of the control file. Tests of an engine take turns.
+/// One engine's part of the control file. Tests of the same engine run in turn.
 pub(crate) struct Control {
     file: &'static File,
     offset: u64,
@@ -109,7 +109,7 @@ fn file() -> &'static File {
         let mut bytes = vec![0; (8 + BLOCK * ENGINES) as usize];
         bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
         std::fs::write(&path, bytes).unwrap();
-        // SAFETY: no C code reads the environment before a library is first called, which is after this; Rust's own
+        // SAFETY: no C code reads the environment before a library is first called, which happens later; Rust's own
         // readers share a lock with it.
         unsafe { std::env::set_var("HASTEN_SIMULATED_DEVICES", &path) };
         (folder, File::options().read(true).write(true).open(path).unwrap())

@@ -127,7 +127,7 @@ fn the_device_copies_where_it_is_faster() {
     let mut engine = ready(PATIENT);
     engine.always = false;
     let before = control.operations();
-    // Nothing is known of software.
+    // Nothing is known about software yet.
     assert_eq!(copy(&mut engine, SMALLEST), Err(Refusal::Declined));
     engine.software_took(SMALLEST, u64::MAX);
     copy(&mut engine, SMALLEST).unwrap();

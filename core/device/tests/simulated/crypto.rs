@@ -31,7 +31,7 @@ fn ready(limits: Limits) -> Crypto {
     engine
 }
 
-/// Submits all, and waits until every one has a result of some kind.
+/// Submits all, and waits until each has a result of some kind.
 fn run(engine: &mut Crypto, operations: &[Operation]) -> Results {
     let mut results = Results::new();
     for (ticket, operation) in operations.iter().enumerate() {
@@ -57,7 +57,7 @@ fn one(engine: &mut Crypto, operation: Operation) -> Result<Vec<u8>, Fault> {
     run(engine, &[operation]).remove(&0).unwrap_or(Err(Fault::Gone))
 }
 
-/// Two that agree have both done it right, but for a fault that hits both in the same way.
+/// Two that agree are both right, barring a fault that hits both in the same way.
 fn agree(engine: &mut Crypto) -> Result<Vec<u8>, Fault> {
     let public = |engine: &mut Crypto, scalar| {
         let key = one(engine, Operation::X25519 { scalar, point: None })?;
@@ -196,7 +196,7 @@ fn a_session_that_cannot_start_is_tried_again() {
     }
 }
 
-/// Whether or not something is under way, and long before it would be late.
+/// Whether or not operations are pending, and long before they would be late.
 #[test]
 fn a_device_that_fails_takes_its_sessions_with_it() {
     let control = Control::of(Simulated::Qat);
@@ -219,7 +219,7 @@ fn a_device_that_fails_takes_its_sessions_with_it() {
             engine.in_flight() == 0
         });
         assert_eq!(ended, [(7, Err(fault))]);
-        // The state is there first: another thread may look before the opening is counted.
+        // The state changes first: another thread may look before the opening is counted.
         wait_for("the opening is counted", || engine.view().opened == 1);
         assert_eq!(engine.view().fault, Some(fault));
         control.inject(Injected::None);
@@ -229,7 +229,7 @@ fn a_device_that_fails_takes_its_sessions_with_it() {
             engine.view().state == BreakerState::Closed
         });
 
-        // Nobody asks it anything.
+        // Nobody asks the engine anything.
         fs::write(&file, bad).unwrap();
         wait_for("the opening is counted", || engine.view().opened == 2);
         assert_eq!((engine.view().state, engine.view().fault), (BreakerState::Open, Some(fault)));
@@ -245,7 +245,7 @@ fn a_device_that_fails_takes_its_sessions_with_it() {
     }
 }
 
-/// Sessions that share a breaker share what is known of their devices.
+/// Sessions that share a breaker share what is known about their devices.
 #[test]
 fn every_session_learns_of_it() {
     let control = Control::of(Simulated::Qat);

@@ -45,7 +45,7 @@ fn text() -> Vec<u8> {
         .collect()
 }
 
-/// What a careful caller does: compresses, unpacks in software, and blames the engine for what is wrong.
+/// Acts as a careful caller: compresses, unpacks in software, and blames the engine for wrong output.
 fn compress<D: DeflateDevice>(engine: &mut Deflate<D>) -> Result<(), Refusal> {
     let (input, mut packed, mut unpacked) = (text(), vec![0; LARGEST], vec![0; LARGEST]);
     let length = engine.compress(1, &input, &mut packed)?;
@@ -57,7 +57,7 @@ fn compress<D: DeflateDevice>(engine: &mut Deflate<D>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The faults of operations, and what each is called by the engine.
+/// The faults of operations, and the engine's name for each.
 fn meets<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
     for &(injected, expected) in faults {
         let mut engine = ready::<D>(limits(injected));
@@ -67,7 +67,7 @@ fn meets<D: DeflateDevice>(control: &Control, faults: &[(Injected, Fault)]) {
         }
         assert_eq!(compress(&mut engine), Err(Refusal::Fault(expected)), "{injected:?}");
         assert_eq!(engine.view().fault, Some(expected), "{injected:?}");
-        // As long as it lasts, operations are refused at once, and probes fail.
+        // As long as it lasts, operations are refused at once and probes fail.
         let failed = engine.view();
         wait_for("a probe has failed", || {
             let _ = engine.is_ready();
@@ -242,7 +242,7 @@ fn data_opens_no_breaker() {
     declines_what_is_not_its_fault::<Qpl>();
 }
 
-/// A machine with one device that works. The folder below which its driver's files are, and the device's.
+/// A machine with one working device: the root of its tree, and the device's folder.
 pub(crate) fn machine(kind: DeviceKind) -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let device = root.path().join("sys/bus/pci/devices/0000:6b:00.0");
@@ -269,7 +269,7 @@ fn notices<D: DeflateDevice>(control: &Control, fails: &[(Fault, &str, &str, &st
         wait_for("the engine is ready", || engine.is_ready());
         compress(&mut engine).unwrap();
         fs::write(&file, bad).unwrap();
-        // The state is there first: another thread may look before the opening is counted.
+        // The state changes first: another thread may look before the opening is counted.
         wait_for("the opening is counted", || engine.view().opened == 1);
         assert_eq!((engine.view().state, engine.view().fault), (BreakerState::Open, Some(fault)));
 
@@ -324,7 +324,7 @@ fn one_device_that_works_is_enough() {
     assert_eq!((watch.look(), both.look()), (Err(Fault::Gone), Ok(())));
     fs::write(second.join("qat/state"), "down").unwrap();
     assert_eq!(both.look(), Err(Fault::Gone));
-    // What has no driver, nobody uses; what nobody tells is taken for good.
+    // Devices without a driver are used by nobody; an unknown state counts as good.
     let nothing = Watch::new(&Root::new(root.path().join("none")), DeviceKind::Qat);
     assert!(nothing.is_empty() && nothing.look().is_ok());
 }

@@ -1,5 +1,5 @@
-//! Every engine against every fault that the simulated libraries can have: a fault is noticed within the limit, nothing wrong
-//! gets past the caller's check, and the engine is back when the fault is over.
+//! Every engine against every fault that the simulated libraries can have: a fault is noticed within the limit, nothing
+//! wrong gets past the caller's check, and the engine is back once the fault is over.
 
 mod control;
 #[cfg(feature = "unused-engines")]
@@ -19,17 +19,17 @@ use hasten_guard::breaker::{Breaker, Settings};
 
 use crate::control::Injected;
 
-/// Where a good result is expected: no test fails because the machine is busy.
+/// For expected good results: no test fails because the machine is busy.
 const PATIENT: Limits = Limits { operation: Duration::from_secs(30), start: Duration::from_secs(30) };
 
-/// Where none will come.
+/// For results that will not come.
 const SHORT: Limits = Limits { operation: Duration::from_millis(150), start: Duration::from_millis(300) };
 
 fn limits(injected: Injected) -> Limits {
     if matches!(injected, Injected::Hang | Injected::Slow | Injected::HangInit) { SHORT } else { PATIENT }
 }
 
-/// Quick to come back, so that tests are.
+/// Retries quickly, to keep the tests short.
 fn breaker() -> Arc<Breaker> {
     let settings = Settings {
         first: Duration::from_millis(5),
@@ -40,7 +40,7 @@ fn breaker() -> Arc<Breaker> {
     Arc::new(Breaker::new(settings, 1))
 }
 
-/// Waits for `condition`, as long as a busy machine may need.
+/// Waits for `condition` for as long as a busy machine may need.
 #[track_caller]
 fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -1,9 +1,9 @@
-//! All of this under valgrind's memcheck: neither the engines nor the libraries that stand in for devices touch what is not
-//! theirs, whatever fault there is. What is lost is not looked for: memory that a device may still write to is left to it.
+//! All of this under valgrind's memcheck: neither the engines nor the simulated libraries touch memory that is not
+//! theirs, whatever the fault. Leaks are not checked: memory that a device may still write to is left to it.
 
 use std::process::Command;
 
-/// The others have their turn in the default build.
+/// The other tests have their turn in the default build.
 const FILTER: &[&str] = if cfg!(feature = "unused-engines") { &["copies::", "hand_out::"] } else { &[] };
 
 const NAME: &str = "memory::nothing_is_touched_that_should_not_be";

@@ -1,4 +1,4 @@
-//! The part of libdlb that is used, declared from its public description.
+//! The part of libdlb that we use, declared from its public description.
 
 use std::ffi::{c_int, c_void};
 
@@ -20,7 +20,7 @@ pub(super) struct DomainArguments {
     pub(super) directed_ports: u32,
     pub(super) event_states: u32,
     pub(super) sequence_slots: [u32; 2],
-    /// Either credits for balanced and directed events, pools for both; or credits and pools for all.
+    /// Either credits for balanced and directed events and a pool for each, or credits and a pool for all.
     pub(super) credits: [u32; 4],
     pub(super) core_mask: [u64; 2],
 }
@@ -50,7 +50,7 @@ pub(super) struct Event {
     pub(super) data: u64,
     pub(super) data_16: u16,
     pub(super) queue: u8,
-    /// Two bits of how it is scheduled, three of its priority.
+    /// Two bits of scheduling type, three of priority.
     pub(super) schedule: u8,
     pub(super) flow: u16,
     pub(super) flags: [u8; 2],
@@ -64,7 +64,7 @@ const _: () = {
 };
 
 pub(super) const UNORDERED: u8 = 1;
-/// In the last byte of an event that was received: the device found an error in it.
+/// In the last byte of a received event: the device found an error in it.
 pub(super) const EVENT_ERROR: u8 = 1 << 5;
 pub(super) const ANY_CLASS: u32 = 4;
 /// In the device's capabilities: one pool of credits for all.

@@ -1,7 +1,7 @@
-//! DLB: small messages from one sender to whichever receiver is free, by a queue in hardware.
+//! DLB: small messages from one sender to whichever receiver is free, through a queue in hardware.
 //!
-//! The device carries numbers of places in a table; the messages stay in the table. So a message is taken exactly once:
-//! by the receiver that the device chose, or by the sender, which takes it back when it is late or the device has failed.
+//! The device carries slot numbers of a table; the messages stay in the table. So a message is taken exactly once: by
+//! the receiver that the device chose, or by the sender, which takes it back if it is late or the device has failed.
 
 mod abi;
 mod session;
@@ -22,7 +22,7 @@ use crate::worker::{Serve, Worker};
 use hasten_guard::breaker::{Breaker, Permit, View};
 use hasten_guard::clock::boot_ns;
 
-/// The sending side, and what starts and stops sessions.
+/// The sending side, which also starts and stops sessions.
 pub struct Sender {
     shared: Arc<Shared>,
     folder: Folder,
@@ -46,7 +46,7 @@ struct Shared {
     session: Mutex<Option<Arc<Session>>>,
     /// Changes with the session.
     epoch: AtomicU32,
-    /// A receiver has got something that nobody sent, or an error.
+    /// A receiver has got an error, or something that nobody sent.
     is_broken: AtomicBool,
 }
 
@@ -77,17 +77,17 @@ pub fn hand_out(
 }
 
 impl Sender {
-    /// Hands out `message`, or refuses: it is the caller's, then.
+    /// Hands out `message`, or refuses and leaves it to the caller.
     pub fn send(&mut self, message: u64) -> Result<(), Refusal> {
         let permit = self.admit()?;
         let Some(session) = &self.session else { return Err(Refusal::NotNow) };
         let Some(place) = self.shared.table.put(message, boot_ns()) else { return Err(Refusal::NotNow) };
         let Err(fault) = session.send(place) else { return Ok(()) };
         if self.shared.table.take(place).is_none() {
-            // It said that it failed, and has delivered it all the same.
+            // The device reported a failure and delivered the message all the same.
             return Ok(());
         }
-        // Receivers are busy: no fault, as long as they have something to do.
+        // Receivers are busy: not a fault as long as they have work.
         if fault == Fault::QueueFull && !self.shared.table.is_empty() {
             return Err(Refusal::NotNow);
         }
@@ -95,7 +95,8 @@ impl Sender {
         Err(Refusal::Fault(fault))
     }
 
-    /// Takes back what is late or lost; each goes to `lost`, to be handed out in software. Call it once a turn.
+    /// Takes back late and lost messages and passes each to `lost`, to be handed out in software. Call it once per
+    /// turn.
     pub fn check(&mut self, lost: &mut dyn FnMut(u64)) {
         self.settle();
         let now = boot_ns();
@@ -118,12 +119,13 @@ impl Sender {
         self.breaker.view()
     }
 
-    /// Lets start and probes go on, and says whether a message would be let through.
+    /// Advances start and probes, and returns whether a message would be admitted.
     pub fn is_ready(&mut self) -> bool {
         self.admit().is_ok()
     }
 
-    /// A probe is a new session that has carried known messages: one in use cannot be asked, its receivers would see it.
+    /// A probe is a new session that has carried known messages. A session in use cannot be probed: its receivers would
+    /// see them.
     fn admit(&mut self) -> Result<Permit, Refusal> {
         self.settle();
         if self.starting.is_some() {
@@ -200,7 +202,7 @@ impl Drop for Sender {
 }
 
 impl Receiver {
-    /// A message, if there is one. Never waits.
+    /// A message, if there is one. Never blocks.
     pub fn receive(&mut self) -> Option<u64> {
         self.follow();
         let session = self.session.as_ref()?;
@@ -208,7 +210,8 @@ impl Receiver {
             Ok(place) => {
                 let place = place?;
                 let message = self.shared.table.take(place);
-                // The sender may have taken it back; but a place that never was one is the device's invention.
+                // The sender may have taken the message back; but a number that was never issued is the device's
+                // invention.
                 if message.is_none() && !self.shared.table.knows(place) {
                     self.shared.is_broken.store(true, Ordering::Release);
                 }
@@ -222,7 +225,7 @@ impl Receiver {
         }
     }
 
-    /// Goes over to a new session.
+    /// Switches to a new session.
     fn follow(&mut self) {
         let epoch = self.shared.epoch.load(Ordering::Acquire);
         if epoch == self.epoch {
@@ -242,7 +245,8 @@ impl Shared {
     }
 }
 
-/// On a thread of its own, when the last receiver has let go. If there can be no thread, the session is left as it is.
+/// Runs on its own thread, once the last receiver has let go. If no thread can be started, the session is left as it
+/// is.
 fn stop(session: Arc<Session>) {
     let session = std::mem::ManuallyDrop::new(session);
     let stopping = Worker::<Opener>::start("dlb-stop", move || {
@@ -257,14 +261,14 @@ fn stop(session: Arc<Session>) {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // A receiver that never looks again has it.
+        // A receiver that never looks again still holds it.
         std::mem::forget(session);
         Err(Fault::Gone)
     });
     drop(stopping);
 }
 
-/// A thread that opens a session and gives it away.
+/// A thread that opens a session and hands it over.
 struct Opener(Option<Arc<Session>>);
 
 impl Serve for Opener {

@@ -1,4 +1,4 @@
-//! One scheduling domain: a queue, a port to send, and a port for each receiver.
+//! One scheduling domain: a queue, a sending port, and a port for each receiver.
 
 use std::ffi::c_int;
 
@@ -11,11 +11,11 @@ use crate::Fault;
 use crate::library::{Library, LibraryError};
 use crate::pause::Pause;
 
-/// What a receiver's queue in the device holds.
+/// Capacity of a receiver's queue in the device.
 const DEPTH: u32 = 16;
 const CREDITS: u32 = 256;
 
-/// Whether the library is there.
+/// Whether the library is present.
 pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
     let library = super::super::open(&LIBRARY, folder)?;
     Functions::of(&library)?;
@@ -28,11 +28,12 @@ pub(super) struct Session {
     domain_number: c_int,
     domain: Handle,
     queue: u8,
-    /// The last one sends.
+    /// The last one is the sender's.
     ports: Vec<Handle>,
 }
 
-// SAFETY: the library allows its handles in any thread; a port is used by one at a time, which sender and receivers see to.
+// SAFETY: the library allows its handles in any thread; sender and receivers ensure that each port is used by one
+// thread at a time.
 unsafe impl Send for Session {}
 // SAFETY: as above.
 unsafe impl Sync for Session {}
@@ -49,7 +50,7 @@ impl Session {
             queue: 0,
             ports: Vec::new(),
         };
-        // What has been made before an error is undone when the session is dropped.
+        // If an error occurs, dropping the session undoes what has been made.
         session.set_up(receivers as u32)?;
         Ok(session)
     }
@@ -58,7 +59,7 @@ impl Session {
         let call = self.functions;
         let ports = receivers + 1;
         let mut capabilities = 0;
-        // SAFETY: handles are those that the library gave, in the order that it asks for; all arguments are writable.
+        // SAFETY: the handles came from the library and are used in the order it requires; all arguments are writable.
         unsafe {
             good((call.open)(0, &raw mut self.device))?;
             good((call.capabilities)(self.device, &raw mut capabilities))?;
@@ -112,10 +113,10 @@ impl Session {
         }
     }
 
-    /// Looks once.
+    /// Checks once.
     pub(super) fn receive(&self, receiver: usize) -> Result<Option<u64>, Fault> {
         let mut event = Event::default();
-        // SAFETY: a started port, used by the one receiver of this number; room for one event.
+        // SAFETY: a started port, used only by the receiver of this number; room for one event.
         unsafe {
             match (self.functions.receive)(self.ports[receiver], 1, false, &raw mut event) {
                 0 => Ok(None),
@@ -132,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Everything that is sent arrives, once, at whichever port.
+    /// Checks that every message sent arrives, once, at any of the ports.
     pub(super) fn known_answer(&self, limit: std::time::Duration) -> Result<(), Fault> {
         const MESSAGES: u64 = 8;
         for message in 0..MESSAGES {
@@ -160,7 +161,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let call = self.functions;
-        // SAFETY: everything is undone in the opposite order, and not used afterwards.
+        // SAFETY: everything is undone in reverse order and not used afterwards.
         unsafe {
             for &port in &self.ports {
                 (call.detach_port)(port);

@@ -1,4 +1,4 @@
-//! Where messages are while the device carries their number. Each is taken once, whoever is first.
+//! Holds messages while the device carries their numbers. Each is taken once, by whoever comes first.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ pub(super) struct Table {
 }
 
 struct Place {
-    /// The number under which its message is known: the turn, and the place.
+    /// The number that identifies its message: the turn and the slot.
     number: AtomicU64,
     message: AtomicU64,
     since_ns: AtomicU64,
@@ -30,14 +30,14 @@ impl Table {
         Self { places: std::array::from_fn(place), turn: AtomicU32::new(0) }
     }
 
-    /// Puts a message down. `None` if every place is taken.
+    /// Stores a message. `None` if every slot is taken.
     pub(super) fn put(&self, message: u64, now_ns: u64) -> Option<u64> {
         for (at, place) in self.places.iter().enumerate() {
             if place.number.compare_exchange(EMPTY, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
             let turn = self.turn.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-            // Never 0 nor all ones: there are fewer places than that.
+            // Never 0 nor all ones: there are fewer slots than that.
             let number = u64::from(turn) << 32 | (at as u64 + 1);
             place.message.store(message, Ordering::Relaxed);
             place.since_ns.store(now_ns, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Table {
         None
     }
 
-    /// The message of this number, for the first who asks.
+    /// The message with this number, for the first caller that asks.
     pub(super) fn take(&self, number: u64) -> Option<u64> {
         let place = self.place(number)?;
         if matches!(number, EMPTY | BUSY) {
@@ -67,7 +67,7 @@ impl Table {
         }
     }
 
-    /// Whether a message of this number can have been sent.
+    /// Whether a message with this number can have been sent.
     pub(super) fn knows(&self, number: u64) -> bool {
         let turn = (number >> 32) as u32;
         let last = self.turn.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The part of the QuickAssist API and of libusdm that is used, declared from their public description.
+//! The part of the QuickAssist API and of libusdm that we use, declared from their public description.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -137,8 +137,8 @@ pub(super) struct Functions {
 
 impl Functions {
     pub(super) fn of(qat: &Library, memory: &Library) -> Result<Self, LibraryError> {
-        // SAFETY: the types are those of the public headers of qatlib 22.07 to 24.09. The name of the library carries the
-        // version of its interface.
+        // SAFETY: the types are those of the public headers of qatlib 22.07 to 24.09. The library's file name carries
+        // the version of its interface.
         unsafe {
             Ok(Self {
                 start: qat.function(c"icp_sal_userStart")?,

@@ -1,4 +1,4 @@
-//! The curves, as the device wants them: numbers with the most significant byte first.
+//! The curves in the device's form: numbers with the most significant byte first.
 
 use super::super::crypto::Curve;
 

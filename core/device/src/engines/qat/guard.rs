@@ -1,7 +1,8 @@
 //! A QAT session behind its breaker.
 //!
-//! Starting and stopping talk to drivers and are done by other threads; submitting and polling touch rings in memory and are
-//! the caller's. When anything goes wrong, every operation that is under way comes back as failed, and is done in software.
+//! Other threads start and stop sessions, since that involves drivers; submitting and polling touch rings in memory and
+//! are left to the caller. When anything goes wrong, every pending operation comes back as failed and is done in
+//! software.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -18,31 +19,31 @@ use crate::worker::{Serve, Worker};
 use hasten_guard::breaker::{Breaker, Permit, View};
 use hasten_guard::clock::boot_ns;
 
-/// The ticket of the question. Callers use smaller ones.
+/// The ticket of the known question. Callers use smaller ones.
 const QUESTION: u64 = u64::MAX;
 
 #[derive(Clone)]
 pub struct Plan {
     pub folder: Folder,
-    /// Where drivers say how their devices are.
+    /// Where drivers report the state of their devices.
     pub root: Root,
     pub limits: Limits,
     /// Sessions that share a breaker share it, too.
     pub monitor: Arc<Monitor>,
 }
 
-/// Public-key operations of one thread.
+/// One thread's public-key operations.
 pub struct Crypto {
     breaker: Arc<Breaker>,
     plan: Plan,
     session: Session,
-    /// Of the monitor's losses, those from before the session.
+    /// The monitor's count of losses when the session began.
     losses: u32,
     process: u32,
-    /// A probe that is under way in an open session, and which question it is.
+    /// A probe in progress in an open session, and its question.
     probe: Option<(Permit, usize)>,
     questions: usize,
-    /// Operations that went down with a session, until their owner is told.
+    /// Operations lost with a session, until their owner is told.
     lost: Vec<u64>,
     why: Fault,
 }
@@ -69,7 +70,7 @@ impl Crypto {
         }
     }
 
-    /// Hands over an operation. Its result comes by [`Self::poll`], with its ticket.
+    /// Submits an operation. [`Self::poll`] delivers its result, with the ticket.
     pub fn submit(&mut self, operation: &Operation, ticket: u64) -> Result<(), Refusal> {
         let permit = self.admit()?;
         let Session::Open(qat) = &mut self.session else { return Err(Refusal::NotNow) };
@@ -85,7 +86,7 @@ impl Crypto {
         }
     }
 
-    /// Looks what has become of the operations. Never waits.
+    /// Checks for completed operations. Never blocks.
     pub fn poll(&mut self, done: &mut Done) {
         self.leave_the_parent();
         self.settle();
@@ -126,7 +127,7 @@ impl Crypto {
         }
     }
 
-    /// Operations under way, the question not counted.
+    /// Pending operations, not counting the known question.
     pub fn in_flight(&self) -> usize {
         match &self.session {
             Session::Open(qat) => qat.in_flight() - usize::from(self.probe.is_some()) + self.lost.len(),
@@ -134,13 +135,13 @@ impl Crypto {
         }
     }
 
-    /// The caller has found a result wrong.
+    /// Reports that the caller has found a result wrong.
     pub fn blame(&mut self, fault: Fault) {
         self.breaker.trip(fault, boot_ns());
         self.close(fault);
     }
 
-    /// CPU time that the RSA question took, if there is a session.
+    /// CPU time of the RSA question, if there is a session.
     pub fn question_ns(&self) -> Option<u64> {
         match &self.session {
             Session::Open(qat) => Some(qat.question_ns()),
@@ -152,7 +153,7 @@ impl Crypto {
         self.breaker.view()
     }
 
-    /// Lets start and probes go on, and says whether an operation would be let through.
+    /// Advances start and probes, and returns whether an operation would be admitted.
     pub fn is_ready(&mut self) -> bool {
         self.poll(&mut |_, _| {});
         self.admit().is_ok()
@@ -194,7 +195,7 @@ impl Crypto {
         })
     }
 
-    /// Looks at a session that is starting, and takes it over.
+    /// Checks on a session that is starting, and takes it over.
     fn settle(&mut self) {
         let Session::Starting { worker, permit, since_ns } = &mut self.session else { return };
         let (permit, now) = (*permit, boot_ns());
@@ -205,7 +206,7 @@ impl Crypto {
             None => return,
             Some(Err(fault)) => Err(fault),
             Some(Ok(())) => {
-                // It is made; handing it over takes no time.
+                // The session exists; handing it over takes no time.
                 let _ = worker.post(());
                 match worker.reply(Duration::from_millis(100)) {
                     Some(Ok(Some(qat))) => Ok(qat),
@@ -223,7 +224,8 @@ impl Crypto {
         }
     }
 
-    /// Ends a session whose devices are dead, as their drivers say: what is under way need not wait for its time-out.
+    /// Ends a session whose devices are dead according to their drivers: pending operations need not wait for their
+    /// time-out.
     fn heed(&mut self) {
         let Plan { monitor, .. } = &self.plan;
         if matches!(self.session, Session::Open(_)) && monitor.losses() != self.losses {
@@ -273,7 +275,7 @@ impl Drop for Crypto {
     }
 }
 
-/// On a thread of its own: stopping may hang, too. If there can be no thread, it is not stopped.
+/// Runs on its own thread: stopping may hang, too. If no thread can be started, the session is not stopped.
 fn stop(qat: Box<Qat>) {
     let mut qat = ManuallyDrop::new(qat);
     let stopped = Worker::<Starter>::start("qat-stop", move || {
@@ -284,7 +286,7 @@ fn stop(qat: Box<Qat>) {
     drop(stopped);
 }
 
-/// A thread that makes a session and gives it away.
+/// A thread that makes a session and hands it over.
 struct Starter(Option<Box<Qat>>);
 
 impl Serve for Starter {

@@ -1,6 +1,6 @@
-//! qatlib: public-key operations by QAT, submitted and looked at later.
+//! qatlib: public-key operations by QAT, submitted and polled later.
 //!
-//! Nothing here waits: the server's own event loop polls. What could hang (starting, stopping) is done by other threads.
+//! Nothing here blocks: the server's own event loop polls. Other threads do what could hang (starting, stopping).
 
 pub mod abi;
 mod curves;
@@ -14,5 +14,5 @@ pub use self::guard::{Crypto, Plan};
 pub use self::monitor::Monitor;
 pub use self::session::{Qat, look};
 
-/// Not a status of the library's: it has said that the multiplication gave no point.
+/// Not one of the library's statuses: the multiplication gave no point.
 const NOT_MULTIPLIED: abi::Status = -1000;

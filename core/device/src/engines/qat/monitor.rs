@@ -1,5 +1,5 @@
-//! One thread of a process that looks after the devices of all its sessions: those have no thread of their own, and an event
-//! loop does not read files of drivers, which may hang.
+//! One thread per process that watches the devices of all its sessions: those have no thread of their own, and an event
+//! loop must not read drivers' files, which may hang.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,11 @@ use crate::worker::{Serve, Worker};
 use hasten_guard::breaker::Breaker;
 use hasten_guard::clock::boot_ns;
 
-/// What the sessions that share a breaker know of their devices.
+/// What the sessions that share a breaker know about their devices.
 #[derive(Default)]
 pub struct Monitor {
     seen: Arc<Seen>,
-    /// Of this process is the thread; 0: there is none.
+    /// The process that has the thread; 0 for none.
     process: AtomicU32,
     thread: Mutex<Option<Worker<Watchman>>>,
 }
@@ -26,12 +26,12 @@ pub struct Monitor {
 #[derive(Default)]
 struct Seen {
     losses: AtomicU32,
-    /// Its number.
+    /// The fault's number.
     fault: AtomicU32,
 }
 
 impl Monitor {
-    /// Looks that found the devices dead. One that was made after a session means that this is dead, too.
+    /// How many looks have found the devices dead. A look after a session was made means that the session is dead, too.
     pub(super) fn losses(&self) -> u32 {
         self.seen.losses.load(Ordering::Acquire)
     }
@@ -41,8 +41,8 @@ impl Monitor {
         Fault::from_number(self.seen.fault.load(Ordering::Relaxed) as usize).unwrap_or(Fault::Gone)
     }
 
-    /// Starts the thread if this process has none. Who comes at the same moment relies on the other; a child that was forked at
-    /// that moment has to do without.
+    /// Starts the thread if this process has none. A caller that arrives at the same moment relies on the first one; a
+    /// child forked at that moment does without.
     pub(super) fn begin(&self, root: &Root, breaker: &Arc<Breaker>) {
         let process = std::process::id();
         if self.process.load(Ordering::Relaxed) == process {
@@ -50,7 +50,7 @@ impl Monitor {
         }
         let Ok(mut thread) = self.thread.try_lock() else { return };
         let (root, breaker, seen) = (root.clone(), Arc::clone(breaker), Arc::clone(&self.seen));
-        // A parent's is left alone.
+        // A parent's worker is left alone.
         *thread = Worker::start("qat-watch", move || {
             let watch = Watch::new(&root, DeviceKind::Qat);
             Ok(Watchman { watch, breaker, seen })
@@ -81,7 +81,7 @@ impl Serve for Watchman {
         if let Err(fault) = self.watch.look() {
             self.breaker.trip(fault, boot_ns());
             self.seen.fault.store(fault.number().into(), Ordering::Relaxed);
-            // After the breaker: whoever closes a session for it makes no other.
+            // After the breaker, so that whoever ends a session because of this does not make another.
             self.seen.losses.fetch_add(1, Ordering::Release);
         }
         if self.breaker.view().opened > 0 {

@@ -20,13 +20,13 @@ use crate::pause::Pause;
 use crate::root::Root;
 use hasten_guard::clock::{boot_ns, thread_cpu_ns};
 
-/// Operations under way at once. Rings hold at least 64.
+/// Pending operations at a time. Rings hold at least 64.
 const SLOTS: usize = 64;
 
-/// An instance's name in the device's configuration; qatlib gives each process its own.
+/// The instance's section in the device's configuration; qatlib gives each process its own.
 const SECTION: &std::ffi::CStr = c"SSL";
 
-/// Whether the libraries are there.
+/// Whether the libraries are present.
 pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
     let qat = super::super::open(&abi::LIBRARY, folder)?;
     let memory = super::super::open(&abi::MEMORY, folder)?;
@@ -34,7 +34,7 @@ pub fn look(folder: &Folder) -> Result<Library, LibraryError> {
     Ok(qat)
 }
 
-/// A started instance with its slots.
+/// A started instance and its slots.
 pub struct Qat {
     functions: Functions,
     instance: Instance,
@@ -46,11 +46,11 @@ pub struct Qat {
     question_ns: u64,
 }
 
-// SAFETY: an instance may be used by any one thread at a time, and what it points to belongs to it.
+// SAFETY: an instance may be used by any one thread at a time, and everything it points to belongs to it.
 unsafe impl Send for Qat {}
 
 impl Qat {
-    /// Starts the library and one of the instances that there are for this process. May take long.
+    /// Starts the library and one of the instances available to this process. May take long.
     pub fn open(folder: &Folder, root: &Root, limit: Duration) -> Result<Self, Fault> {
         heartbeat_of(root, DeviceKind::Qat)?;
         let qat = super::super::open(&abi::LIBRARY, folder).map_err(|_| Fault::Init)?;
@@ -68,7 +68,7 @@ impl Qat {
 
     fn start(functions: Functions, limit: Duration) -> Result<Self, Fault> {
         let instance = instance(&functions)?;
-        // SAFETY: an instance of the library's; the translation is libusdm's own.
+        // SAFETY: the instance is the library's own; the address translation is libusdm's.
         unsafe {
             started((functions.translate)(instance, functions.physical))?;
             started((functions.start_instance)(instance))?;
@@ -86,12 +86,12 @@ impl Qat {
         Ok(Self { functions, instance, memory, slots, limit, result: [0; 512], question_ns: 0 })
     }
 
-    /// Asks for operations whose results are known, and waits for them.
+    /// Asks for operations with known results, and waits for the results.
     pub fn known_answers(&mut self) -> Result<(), Fault> {
         let start = thread_cpu_ns();
         self.ask(RSA, RSA as u64)?;
         let asked = thread_cpu_ns() - start;
-        // Looks that found nothing are the haste of this start, and no part of the cost.
+        // Looks that found nothing come from the haste of this start and are not part of the cost.
         self.question_ns = asked + self.answers(1)?;
         for known in RSA + 1..KNOWN {
             self.ask(known, known as u64)?;
@@ -99,7 +99,7 @@ impl Qat {
         self.answers(KNOWN - 1).map(|_| ())
     }
 
-    /// Waits for so many answers. Returns the CPU time of the last look.
+    /// Waits for `count` answers. Returns the CPU time of the last look.
     fn answers(&mut self, count: usize) -> Result<u64, Fault> {
         let mut good = 0;
         let mut pause = Pause::new(self.limit * 4);
@@ -122,7 +122,7 @@ impl Qat {
         }
     }
 
-    /// CPU time that the known RSA operation took this process.
+    /// CPU time that the known RSA operation cost this process.
     pub fn question_ns(&self) -> u64 {
         self.question_ns
     }
@@ -210,7 +210,7 @@ impl Qat {
                     x,
                     y: Flat::NONE,
                 };
-                // Only u is written, but room for both is asked for.
+                // Only u is written, but the library asks for room for both.
                 slot.out = [slot.reserve(32)?, slot.reserve(32)?];
                 slot.parts = 1;
                 slot.is_reversed = true;
@@ -224,8 +224,8 @@ impl Qat {
         let slot = &mut self.slots[at];
         let tag = slot.tag();
         let [x, y] = &mut slot.out;
-        // SAFETY: the instance is started. Everything that is pointed to is in the slot or its memory, neither of which moves or
-        // is used otherwise before the callback.
+        // SAFETY: the instance is started. All pointers lead into the slot or its memory, neither of which moves or is
+        // otherwise used before the callback.
         unsafe {
             match operation {
                 Operation::RsaPrivate { .. } => {
@@ -274,7 +274,7 @@ impl CryptoDevice for Qat {
     }
 
     fn poll(&mut self, done: &mut Done) -> Result<(), Fault> {
-        // SAFETY: the instance is started. Callbacks run inside and touch slots by their atomics only.
+        // SAFETY: the instance is started. Callbacks run inside and touch slots through their atomics only.
         let status = unsafe { (self.functions.poll)(self.instance, 0) };
         if !matches!(status, abi::SUCCESS | abi::RETRY) {
             return Err(fault(status));
@@ -311,7 +311,7 @@ impl Qat {
         self.slots.iter().any(Slot::is_in_flight)
     }
 
-    /// The operations that have not ended, for their owners.
+    /// Passes the operations that have not ended to `lost`, for their owners.
     pub fn abandon(&self, lost: &mut dyn FnMut(u64)) {
         for slot in self.slots.iter().filter(|slot| !slot.is_free()) {
             lost(slot.ticket);
@@ -319,7 +319,7 @@ impl Qat {
     }
 }
 
-/// How long a session that ends waits for operations that are late.
+/// How long an ending session waits for late operations.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Drop for Qat {
@@ -336,22 +336,22 @@ impl Drop for Qat {
             (self.functions.stop_instance)(self.instance);
             (self.functions.stop)();
         }
-        // The rings are gone, and with them whatever the device could still read.
+        // The rings are gone, and with them everything the device could still read.
         for slot in &mut self.slots {
             slot.wipe();
         }
         if is_idle {
-            // SAFETY: allocated by the same library, and no operation is under way.
+            // SAFETY: allocated by the same library, and no operation is pending.
             unsafe { (self.functions.free)(&raw mut self.memory) };
         } else {
-            // A callback or the device itself may still come.
+            // A callback, or the device itself, may still write here.
             std::mem::forget(std::mem::take(&mut self.slots));
         }
     }
 }
 
 const KNOWN: usize = 5;
-/// Which of them is RSA.
+/// The index of RSA among them.
 const RSA: usize = 0;
 
 /// Whether `result` is that of the known operation.
@@ -365,7 +365,7 @@ pub(super) fn is_known(known: usize, result: &[u8]) -> bool {
     }
 }
 
-/// Sessions take turns with the instances, so that threads have different ones, and one that is broken is not the only one.
+/// Assigns instances to sessions in turn, so that threads have different ones and a broken one does not serve them all.
 fn instance(functions: &Functions) -> Result<Instance, Fault> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let mut count = 0;
@@ -375,7 +375,7 @@ fn instance(functions: &Functions) -> Result<Instance, Fault> {
         return Err(Fault::Init);
     }
     let mut instances = vec![std::ptr::null_mut(); usize::from(count)];
-    // SAFETY: room for as many as is said.
+    // SAFETY: the array has room for as many as stated.
     started(unsafe { (functions.instances)(count, instances.as_mut_ptr()) })?;
     instances.retain(|instance| !instance.is_null());
     let turn = NEXT.fetch_add(1, Ordering::Relaxed).checked_rem(instances.len());

@@ -1,14 +1,14 @@
-//! The place of one operation: what the device reads, where it writes, and what has become of it.
+//! The slot of one operation: what the device reads, where it writes, and how the operation ended.
 //!
-//! A slot belongs to the device from the submission to the callback. An operation that takes too long is reported to its
-//! owner, but its slot is not used again before the callback has come.
+//! A slot belongs to the device from submission to callback. An operation that takes too long is reported to its owner,
+//! but its slot is not reused before the callback has come.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use super::abi::{Flat, MontgomeryData, MultiplyData, PrivateKey, RsaData, SUCCESS, Status, TRUE};
 
-/// Memory of a slot that the device reaches. An RSA-4096 operation needs 2,304 bytes of it.
+/// A slot's memory that is visible to the device. An RSA-4096 operation needs 2,304 bytes of it.
 pub(super) const ROOM: usize = 4096;
 
 const FREE: u32 = 0;
@@ -22,10 +22,10 @@ pub(super) struct Slot {
     pub(super) since_ns: u64,
     memory: *mut u8,
     used: usize,
-    /// What the result is: one part, or two.
+    /// The result: one part, or two.
     pub(super) out: [Flat; 2],
     pub(super) parts: usize,
-    /// X25519's result is turned around.
+    /// Whether the result must be reversed, as X25519's must.
     pub(super) is_reversed: bool,
     pub(super) multiplied: u32,
     pub(super) key: PrivateKey,
@@ -35,7 +35,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// `memory` is [`ROOM`] bytes that nobody else uses.
+    /// `memory` must be [`ROOM`] bytes that nobody else uses.
     pub(super) fn new(memory: *mut u8) -> Self {
         let none = Flat::NONE;
         Self {
@@ -95,7 +95,7 @@ impl Slot {
         self.state.store(IN_FLIGHT, Ordering::Release);
     }
 
-    /// Copies what the device is to read. `None` if there is no room.
+    /// Copies data for the device to read. `None` if there is no room.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Option<Flat> {
         let flat = self.reserve(bytes.len())?;
         // SAFETY: `reserve` has returned that many bytes of our own memory.
@@ -110,9 +110,9 @@ impl Slot {
         Some(flat)
     }
 
-    /// Room for a result.
+    /// Reserves room for a result.
     pub(super) fn reserve(&mut self, length: usize) -> Option<Flat> {
-        // The device likes its numbers at multiples of eight.
+        // The device prefers numbers at multiples of eight.
         let end = self.used.checked_add(length.next_multiple_of(8))?;
         if end > ROOM {
             return None;
@@ -123,7 +123,7 @@ impl Slot {
         Some(Flat { length: u32::try_from(length).ok()?, data })
     }
 
-    /// Writes the result into `out`; returns its length. `None` if it is not where it was to be.
+    /// Writes the result into `out` and returns its length. `None` if it is not where it should be.
     pub(super) fn result(&self, out: &mut [u8]) -> Option<usize> {
         let mut length = 0;
         for part in &self.out[..self.parts] {
@@ -134,7 +134,7 @@ impl Slot {
                 return None;
             }
             let target = out.get_mut(length..length + part_length)?;
-            // SAFETY: within what was reserved of the slot's memory, as was just seen, and the device is done with it.
+            // SAFETY: within the reserved part of the slot's memory, as just checked, and the device is done with it.
             target.copy_from_slice(unsafe { std::slice::from_raw_parts(part.data, part_length) });
             length += part_length;
         }
@@ -151,22 +151,23 @@ impl Slot {
         self.state.store(FREE, Ordering::Release);
     }
 
-    /// Wipes keys and results. What a device makes of an operation that it is still at is of no use then.
+    /// Wipes keys and results. This spoils an operation that the device is still working on, but nobody wants its
+    /// result.
     pub(super) fn wipe(&mut self) {
         for at in 0..self.used {
-            // SAFETY: within the slot's memory, which no reference leads to.
+            // SAFETY: within the slot's memory, to which no references exist.
             unsafe { self.memory.add(at).write_volatile(0) };
         }
     }
 
-    /// What the library is given to find the slot again.
+    /// The value by which a callback finds the slot again.
     pub(super) fn tag(&mut self) -> *mut c_void {
         (&raw mut *self).cast()
     }
 }
 
 /// # Safety
-/// `tag` is that of a slot that is in flight.
+/// `tag` must be that of a slot in flight.
 unsafe fn done(tag: *mut c_void, status: Status) {
     let slot: *const Slot = tag.cast();
     // SAFETY: slots are leaked rather than freed while they are in flight, and these fields are atomic.
@@ -178,7 +179,7 @@ unsafe fn done(tag: *mut c_void, status: Status) {
 
 /// # Safety
 ///
-/// As [`done`]: `tag` is what the library was given with an operation that has not been answered yet.
+/// As [`done`]: `tag` must be what the library was given with an operation that has not been answered yet.
 pub(super) unsafe extern "C" fn rsa_done(tag: *mut c_void, status: Status, _: *mut c_void, _: *mut Flat) {
     // SAFETY: the library returns the tag that it was given.
     unsafe { done(tag, status) };
@@ -195,7 +196,7 @@ pub(super) unsafe extern "C" fn multiply_done(
     _: *mut Flat,
     _: *mut Flat,
 ) {
-    // The result is the point at infinity, or the device could not say.
+    // The result is the point at infinity, or the device failed to compute it.
     let status = if status == SUCCESS && multiplied != TRUE { super::NOT_MULTIPLIED } else { status };
     // SAFETY: as above.
     unsafe { done(tag, status) };
@@ -212,7 +213,7 @@ mod tests {
         for ends in [true, false] {
             let flat = slot.put(b"a secret prime").unwrap();
             slot.put_reversed(&[7; 32]).unwrap();
-            // SAFETY: the device's part, played by us: a result in its place.
+            // SAFETY: we play the device's part and put a result in its place.
             unsafe { slot.reserve(8).unwrap().data.write(9) };
             slot.begin(1, 1);
             assert_eq!(flat.length, 14);
@@ -225,7 +226,7 @@ mod tests {
                 slot.wipe();
                 assert!(slot.is_in_flight(), "it is the device's still");
             }
-            // SAFETY: the memory lives, and the slot is not at work.
+            // SAFETY: the memory is alive, and the slot is idle.
             let left = unsafe { std::slice::from_raw_parts(memory.as_ptr(), ROOM) };
             assert!(left.iter().all(|&byte| byte == 0));
         }
