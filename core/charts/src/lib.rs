@@ -1,4 +1,4 @@
-//! The chart library of hasten's pages, to be written into a page that needs nothing else, and the look that they share.
+//! The chart library of hasten's pages, for embedding into self-contained pages, and their common look.
 //!
 //! A page has [`LOOK`], [`STYLE`] and [`CHARTS_STYLE`] in a style element, and [`SCRIPT`] and [`CHARTS_SCRIPT`] in a
 //! script element, in this order.
@@ -14,13 +14,13 @@ pub const STYLE: &str = include_str!("../vendor/uPlot.min.css");
 /// Colours, cards and tables, light and dark.
 pub const LOOK: &str = include_str!("look.css");
 
-/// What charts look like among them.
+/// The look of charts among them.
 pub const CHARTS_STYLE: &str = include_str!("charts.css");
 
-/// Defines the global `hastenCharts`: charts that follow the colours of the page and share a window of time.
+/// Defines the global `hastenCharts`: charts that follow the page's colours and share a time window.
 pub const CHARTS_SCRIPT: &str = include_str!("charts.js");
 
-/// A JSON text as it may stand in a script element: nothing in it can end the element or begin another.
+/// A JSON text that is safe in a script element: nothing in it can end the element or begin another.
 #[must_use]
 pub fn embeddable(json: &str) -> String {
     json.replace('<', "\\u003c")
