@@ -1,4 +1,4 @@
-//! Evidence for or against a gain: what was measured in pairs, how sure it is, and how to show it.
+//! Evidence for or against a gain: paired measurements, how sure they are, and how to show them.
 //!
 //! A [`Pair`](paired::Pair) holds the cost of the same work on both sides, measured one right after the other.
 //! [`paired::ratio`] makes an [`Estimate`](paired::Estimate) with an interval, [`Verdict`](verdict::Verdict) says

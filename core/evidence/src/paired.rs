@@ -1,5 +1,5 @@
-//! Comparison in pairs: both sides did the same work within a second or two of each other, so what slows the
-//! machine for longer than that slows both and leaves their ratio alone.
+//! Comparison in pairs: both sides did the same work within a second or two of each other, so anything that
+//! slows the machine for longer than that slows both and leaves their ratio alone.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,13 +25,13 @@ use self::whole::Whole;
 
 /// What is compared in one row: its columns in the table, its fields in the JSON row.
 pub trait Case: Serialize {
-    /// Heads of the columns that name a case.
+    /// Headings of the columns that name a case.
     const COLUMNS: &'static [&'static str];
 
     /// One value for each column.
     fn cells(&self) -> Vec<String>;
 
-    /// What the latency of an operation is measured from and to.
+    /// The start and end points of an operation's latency.
     const LATENCY: &'static str = "From connect to the last byte";
 
     /// The case where it stands alone.
@@ -39,13 +39,13 @@ pub trait Case: Serialize {
         self.cells().join(" · ")
     }
 
-    /// Whether the row says what the product gains. Others are there to compare with: they have no part in the
-    /// headline, and no bar.
+    /// Whether the row is a claim about the product. Others are only for comparison: they do not count in the
+    /// headline, and have no bar.
     fn is_claim(&self) -> bool {
         true
     }
 
-    /// A curve of the plot of speed and compression, and the place on it; the stock side has a curve of its own.
+    /// A curve in the plot of speed and compression, and the position on it; the stock side has its own curve.
     fn curve(&self) -> Option<(String, u8)> {
         None
     }
@@ -61,20 +61,20 @@ pub struct Report<C> {
     /// A short name, such as `tls`.
     pub workload: &'static str,
     pub text: Text,
-    /// Whether every row that was asked for is here.
+    /// Whether every requested row is here.
     pub complete: bool,
     pub rows: Vec<Row<C>>,
-    /// What concerns the whole run.
+    /// Warnings about the whole run.
     pub warnings: Vec<Warning>,
 }
 
-/// The words around the numbers.
+/// The text around the numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Text {
     pub title: String,
     /// The unit of work, singular: `handshake`.
     pub unit: String,
-    /// What one unit of work consists of and how it was driven.
+    /// What one unit of work consists of, and how the load was driven.
     pub method: String,
     /// Commands that repeat the run.
     pub reproduce: Vec<String>,
@@ -109,7 +109,7 @@ pub struct Row<C> {
     pub warnings: Vec<Warning>,
 }
 
-/// What one server did in one row, all rounds together.
+/// One server's results in one row, over all rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Side {
     pub server_cpu_us_per_op: f64,
@@ -119,7 +119,7 @@ pub struct Side {
     pub p999_us: u64,
     pub failures: u64,
     pub ops: u64,
-    /// What the load driver paid: near `1e6 / ops_per_s` it, not the server, was the limit.
+    /// The load driver's cost: near `1e6 / ops_per_s`, the driver and not the server was the limit.
     pub driver_cpu_us_per_op: f64,
     /// Failures by kind, in words; empty if there was none.
     pub failure_details: Vec<String>,
@@ -134,13 +134,13 @@ pub struct Side {
 /// Resident memory, in millions of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Memory {
-    /// At the end of a round, the median of all.
+    /// At the end of a round; the median of all rounds.
     pub rss_mb: f64,
-    /// The most there ever was.
+    /// The peak.
     pub rss_peak_mb: f64,
 }
 
-/// Of work that turns bytes into fewer bytes.
+/// For work that turns bytes into fewer bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bytes {
     pub wire_bytes_per_op: f64,
@@ -150,7 +150,7 @@ pub struct Bytes {
     pub compression: f64,
 }
 
-/// What the two sides made of the same bytes.
+/// The two sides' output for the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sizes {
     /// Hasten by stock: above 1 hasten's output is larger.
@@ -184,12 +184,12 @@ pub struct Saved {
 }
 
 impl<C: Case> Report<C> {
-    /// The stable data format.
+    /// The data, in the stable format.
     pub fn json(&self) -> Result<String, ReportError> {
         Ok(serde_json::to_string_pretty(&self.with_summary())? + "\n")
     }
 
-    /// The data, with the whole before its parts.
+    /// The data, with the summary before its parts.
     pub(crate) fn with_summary(&self) -> impl Serialize {
         #[derive(Serialize)]
         struct WithSummary<'a, C> {
@@ -201,7 +201,7 @@ impl<C: Case> Report<C> {
         WithSummary { summary: whole.summary(self.headline()), report: self }
     }
 
-    /// One page that needs nothing else.
+    /// A self-contained page.
     pub fn html(&self) -> Result<String, ReportError> {
         html::render(self)
     }
@@ -219,7 +219,7 @@ impl<C: Case> Report<C> {
         Whole::of(self.claims().map(|row| (row.verdict, row.cpu_ratio.value))).headline(about)
     }
 
-    /// How many cases have which verdict.
+    /// The number of cases with each verdict.
     #[must_use]
     pub fn tally(&self) -> String {
         let parts =
@@ -232,7 +232,7 @@ impl<C: Case> Report<C> {
         format!("{rows} {cases}: {}", parts.join(", "))
     }
 
-    /// The rows that say what the product gains.
+    /// The rows that are claims about the product.
     pub(crate) fn claims(&self) -> impl Iterator<Item = &Row<C>> {
         self.rows.iter().filter(|row| row.case.is_claim())
     }

@@ -1,4 +1,4 @@
-//! Location of a handful of noisy numbers.
+//! The location of a handful of noisy numbers.
 
 /// The middle value, or the mean of the two middle ones; NaN for no values.
 #[must_use]
@@ -11,8 +11,8 @@ pub fn median(values: &[f64]) -> f64 {
 
 /// The mean without the lowest and the highest fifth; NaN for no values.
 ///
-/// One round that a neighbour disturbed does not move it, and unlike the median it is smooth enough for the
-/// bootstrap.
+/// A single round that a neighbour disturbed does not move it, and unlike the median it is smooth enough for
+/// the bootstrap.
 #[must_use]
 pub fn trimmed_mean(values: &[f64]) -> f64 {
     trimmed_mean_of(&mut values.to_vec())
@@ -38,7 +38,7 @@ pub(crate) fn quantile_of_sorted(values: &[f64], q: f64) -> f64 {
 pub fn outliers(values: &[f64]) -> usize {
     let center = median(values);
     let deviations: Vec<f64> = values.iter().map(|value| (value - center).abs()).collect();
-    // 1.4826: the median deviation of a normal distribution times this is its standard deviation.
+    // 1.4826: a normal distribution's standard deviation is this many times its median deviation.
     let limit = 3.5 * 1.4826 * median(&deviations);
     deviations.iter().filter(|&&deviation| deviation > limit && deviation > 0.0).count()
 }

@@ -2,7 +2,7 @@
 
 use crate::paired::{Pair, ratio};
 
-/// Stops at an interval that is narrow enough. It never looks at where the interval lies: stopping as soon as it
+/// Stops once the interval is narrow enough. It never looks at where the interval lies: stopping as soon as it
 /// leaves 1 would find a difference between any two equal servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopRule {

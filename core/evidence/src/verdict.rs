@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::paired::Estimate;
 
-/// An effect smaller than this is not called a difference, however narrow the interval: two processes of the same
-/// program already differ by as much, from where their memory happens to lie.
+/// A smaller effect is not called a difference, however narrow the interval: two processes of the same program
+/// already differ by that much, depending on where their memory happens to lie.
 pub const NOISE_FLOOR: f64 = 0.01;
 
-/// The outcome of a comparison; `faster` and `slower` speak of hasten against stock.
+/// The outcome of a comparison; `faster` and `slower` describe hasten against stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     #[serde(rename = "faster")]
@@ -19,7 +19,7 @@ pub enum Verdict {
     Slower,
     #[serde(rename = "no difference")]
     NoDifference,
-    /// Some work was not done right; its cost means nothing.
+    /// Some work was not done correctly; its cost means nothing.
     #[serde(rename = "failed")]
     Failed,
 }

@@ -12,13 +12,13 @@ use crate::statistics::{median, outliers};
 pub enum Warning {
     /// The hypervisor gave this share of the CPU time to others.
     Steal { percent: f64 },
-    /// Processes that are no part of the measurement used this share of all CPUs.
+    /// Unrelated processes used this share of all CPUs.
     Neighbours { percent: f64 },
     /// Pairs far from all others.
     Outliers { count: usize, pairs: usize },
     /// The stock side's cost moved by this much from the first to the second half.
     Drift { percent: f64 },
-    /// The interval is wider than the rule wanted when time was up.
+    /// The interval is wider than the rule required when time was up.
     Wide { percent: f64 },
     /// The load driver, not the server, was the limit.
     DriverLimit { percent: f64 },
@@ -28,12 +28,12 @@ pub enum Warning {
     NotAccelerated { server: String },
     /// The output is larger than the rules about sizes allow: all of it, or one file.
     Larger { what: String, percent: f64 },
-    /// Something that was to be measured is not there.
+    /// Something to be measured is missing.
     Missing { what: String, why: String },
 }
 
 impl Warning {
-    /// How bad it is, to choose the worst of several of the same kind.
+    /// How bad it is, for choosing the worst of several of the same kind.
     pub(crate) fn severity(&self) -> f64 {
         match self {
             Self::Steal { percent }
@@ -47,7 +47,7 @@ impl Warning {
         }
     }
 
-    /// Whether both say the same, if perhaps with other numbers.
+    /// Whether both say the same, perhaps with different numbers.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::NotAccelerated { server }, Self::NotAccelerated { server: other }) => server == other,
@@ -57,7 +57,7 @@ impl Warning {
         }
     }
 
-    /// What the pairs themselves give away.
+    /// What the pairs themselves reveal.
     #[must_use]
     pub fn of_pairs(pairs: &[Pair]) -> Vec<Self> {
         let mut warnings = Vec::new();

@@ -60,7 +60,7 @@ fn row(engine: &'static str, level: u8, stock: (f64, f64), other: (f64, f64)) ->
     }
 }
 
-/// Another engine is listed first, and gains more.
+/// Another engine is listed first and gains more.
 fn example() -> Report<Example> {
     Report {
         host: Host(vec![("cpu", "Example".to_owned())]),

@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// Cost of a round: log-normal noise, and now and then a neighbour that makes it dearer.
+/// A round's cost: log-normal noise, and occasionally a neighbour that raises it.
 fn cost(random: &mut Random, noise: f64, disturbed: f64) -> f64 {
     let neighbour = if random.uniform() < disturbed { 0.2 * random.uniform() } else { 0.0 };
     300.0 * (noise * random.normal() + neighbour).exp()

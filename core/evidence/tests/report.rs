@@ -1,4 +1,4 @@
-//! The three views of a report: golden texts, and what must hold for any of them.
+//! The three views of a report: golden texts, and properties that hold for any of them.
 
 use hasten_evidence::paired::{Pair, ratio};
 use hasten_evidence::report::{Case, Host, Memory, Report, Row, Side, Style, Text};

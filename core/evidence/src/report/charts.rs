@@ -78,13 +78,13 @@ impl LatencyChart {
     }
 }
 
-/// Every factor of ten nearer to 100 % takes the same width, so the tail is as visible as the middle.
+/// Each factor of ten nearer to 100 % takes the same width, so the tail is as visible as the middle.
 fn x(percentile: f64) -> f64 {
     let nines = -(1.0 - percentile.min(99.9) / 100.0).log10();
     WIDTH * nines / 3.0
 }
 
-/// A step of 1, 2 or 5 times a power of ten that makes two to five ticks.
+/// A step of 1, 2 or 5 times a power of ten that yields two to five ticks.
 pub(super) fn nice_step(top: f64) -> f64 {
     let rough = top / 4.0;
     let power = 10f64.powf(rough.log10().floor());

@@ -24,9 +24,9 @@ pub(super) struct Frontier {
 #[derive(Clone, Debug, Serialize)]
 struct Curve {
     name: String,
-    /// Which of the page's colours.
+    /// The index of a page colour.
     style: usize,
-    /// Through all points, as SVG wants it.
+    /// Through all points, in SVG syntax.
     line: String,
     points: Vec<Point>,
 }
@@ -40,11 +40,11 @@ struct Point {
     title: String,
 }
 
-/// What was measured, by level.
+/// The measurements, by level.
 type Levels = BTreeMap<u8, Vec<Bytes>>;
 
 impl Frontier {
-    /// `None` if no row has a place in it.
+    /// `None` if no row belongs in it.
     pub(super) fn of<C: Case>(report: &Report<C>) -> Option<Self> {
         let series = series(report);
         let all: Vec<Bytes> =
@@ -61,7 +61,7 @@ impl Frontier {
     }
 }
 
-/// The stock side first, then what the report is about, then the others as they come.
+/// The stock side first, then the report's subject, then the others in order.
 fn series<C: Case>(report: &Report<C>) -> Vec<(String, Levels)> {
     let mut series = vec![(STOCK.to_owned(), Levels::new())];
     let claims = report.claims();

@@ -1,4 +1,4 @@
-//! The page: one file, no request to anywhere.
+//! The page: one file that makes no request.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -49,7 +49,7 @@ pub(super) fn render<C: Case>(report: &Report<C>) -> Result<String, ReportError>
     Ok(environment.get_template("page")?.render(Serde(&page))?)
 }
 
-/// Everything that the template names.
+/// Everything the template refers to.
 #[derive(Serialize)]
 struct Page<'a> {
     title: &'a str,
@@ -97,7 +97,7 @@ pub(super) fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A row as the template wants it: text and per cent.
+/// A row in the template's form: text and per cent.
 #[derive(Serialize)]
 struct View {
     name: String,
@@ -112,7 +112,7 @@ struct View {
     stock: SideView,
     hasten: SideView,
     latency: LatencyChart,
-    /// Bytes of hasten by bytes of stock.
+    /// hasten's bytes divided by stock's.
     size: String,
     claim: bool,
     timed: bool,

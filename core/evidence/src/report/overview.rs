@@ -1,4 +1,4 @@
-//! Several reports as one: a page that shows what each found, and a JSON that holds them all.
+//! Several reports in one: a page that shows the findings of each, and a JSON that contains them all.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const TEMPLATE: &str = include_str!("overview.html");
 pub struct Overview {
     pub parts: Vec<Part>,
     pub left_out: Vec<LeftOut>,
-    /// Whether it went to its end.
+    /// Whether it ran to the end.
     pub complete: bool,
     /// The command that repeats it.
     pub command: String,
@@ -34,7 +34,7 @@ pub struct Part {
     headline: String,
     tally: String,
     table: String,
-    /// How each case came out, and its ratio.
+    /// Each case's verdict and ratio.
     cases: Vec<(Verdict, f64)>,
     view: View,
     data: serde_json::Value,
@@ -48,14 +48,14 @@ pub struct LeftOut {
     pub fix: String,
 }
 
-/// What the template names.
+/// What the template refers to.
 #[derive(Clone, Debug, Serialize)]
 struct View {
     title: String,
     headline: String,
     tally: String,
     tone: &'static str,
-    /// Where the whole report is, from the overview's page.
+    /// The location of the full report, relative to the overview's page.
     page: String,
     rows: Vec<RowView>,
     /// Whether it is a failure, and the text.
@@ -80,7 +80,7 @@ struct RowView {
 }
 
 impl Part {
-    /// `page` is where the report's own page is, from the directory of the overview.
+    /// `page` is the location of the report's own page, relative to the overview's directory.
     pub fn of<C: Case>(report: &Report<C>, page: &Path, style: Style) -> Result<Self, ReportError> {
         let axis = RatioAxis::of(report);
         let view = View {
@@ -100,7 +100,7 @@ impl Part {
             headline: report.headline(),
             tally: report.tally(),
             table: report.table(style),
-            // A failure of an engine that is only compared with is one all the same.
+            // A failure counts even in an engine that is only there for comparison.
             cases: report
                 .rows
                 .iter()
@@ -158,7 +158,7 @@ impl Overview {
         self.parts.iter().flat_map(|part| part.cases.iter().copied())
     }
 
-    /// What all of them found, in a sentence.
+    /// All findings in one sentence.
     #[must_use]
     pub fn headline(&self) -> String {
         Whole::of(self.cases()).headline(|what| format!("{what}CPU"))
@@ -227,7 +227,7 @@ struct Page<'a> {
     left_out: &'a [LeftOut],
 }
 
-/// The time of one operation: a request is a matter of microseconds, a process one of milliseconds.
+/// The time of one operation: microseconds for a request, milliseconds for a process.
 #[must_use]
 pub fn time(us: f64) -> String {
     match us {

@@ -7,7 +7,7 @@ use super::remarks::remarks;
 use super::{Case, Report, Row, Side};
 use crate::verdict::Verdict;
 
-/// What the terminal can show.
+/// The terminal's capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
@@ -16,7 +16,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// Neither colour nor a limit.
+    /// Neither colour nor a width limit.
     pub const PLAIN: Self = Self { color: false, width: None };
 }
 
@@ -61,12 +61,12 @@ impl Optional {
     }
 }
 
-/// Which columns there is room for. Failures never hide: the remarks below the table name them.
+/// Which columns there is room for. Failures are never hidden: the remarks below the table name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// Case in one column, cost, ratio, verdict.
     Narrow,
-    /// And latency.
+    /// Also latency.
     Medium,
     /// Everything.
     Wide,
@@ -143,7 +143,7 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// Three digits are all that a latency is worth.
+/// A latency is worth three digits at most.
 pub(super) fn ms(us: u64) -> String {
     let decimals = match us {
         0..10_000 => 2,
@@ -153,7 +153,7 @@ pub(super) fn ms(us: u64) -> String {
     format!("{:.decimals$}", us as f64 / 1000.0)
 }
 
-/// A tenth of a per cent is the least that the rules about sizes speak of.
+/// A tenth of a per cent is the smallest step in the rules about sizes.
 pub(super) fn size(ratio: f64) -> String {
     format!("{ratio:.3}")
 }

@@ -1,10 +1,10 @@
-//! All cases of a run in a sentence. The best of them alone would promise what most do not keep.
+//! All cases of a run in one sentence. The best alone would promise what most do not keep.
 
 use serde::Serialize;
 
 use crate::verdict::Verdict;
 
-/// How every case came out.
+/// The outcome of every case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Whole {
     cases: usize,
