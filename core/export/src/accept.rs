@@ -1,9 +1,9 @@
-//! Which of the two formats a scraper would rather have.
+//! Which of the two formats a scraper prefers.
 
 use crate::encode::Format;
 
-/// What the request's `Accept` asks for. Whoever asks for neither, or for nothing in particular, gets the plain one,
-/// which everybody can read: that helps more than an error.
+/// The format that the request's `Accept` asks for. A client that asks for neither, or for nothing in particular,
+/// gets the plain one, which anything can read: that helps more than an error.
 #[must_use]
 pub(crate) fn format(accept: &str) -> Format {
     let ranges = || accept.split(',').filter_map(Range::parse);
@@ -30,7 +30,7 @@ impl<'a> Range<'a> {
             let value = value.trim().trim_matches('"');
             match name.trim() {
                 name if name.eq_ignore_ascii_case("version") => range.version = Some(value),
-                // What is no number wants nothing.
+                // An invalid number counts as zero.
                 name if name.eq_ignore_ascii_case("q") => range.quality = quality(value).unwrap_or(0),
                 _ => {}
             }
@@ -62,7 +62,7 @@ mod tests {
     fn scrapers_get_what_they_prefer() {
         use Format::{OpenMetrics, Prometheus};
         for (accept, expected) in [
-            // Prometheus 2 and 3, as they ask.
+            // What Prometheus 2 and 3 send.
             (
                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
                  text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
@@ -78,12 +78,12 @@ mod tests {
             ("text/plain, application/openmetrics-text;q=0.9", Prometheus),
             ("Application/OpenMetrics-Text; Version=\"1.0.0\"", OpenMetrics),
             ("application/openmetrics-text", OpenMetrics),
-            // A version that is not spoken here.
+            // A version that is not supported here.
             ("application/openmetrics-text;version=0.0.1", Prometheus),
             ("application/openmetrics-text;version=2.0.0,*/*;q=0.1", Prometheus),
             ("application/openmetrics-text;q=0", Prometheus),
             ("application/openmetrics-text;q=x", Prometheus),
-            // Browsers, curl, nobody.
+            // Browsers, curl, no header at all.
             ("text/html,application/xhtml+xml,*/*;q=0.8", Prometheus),
             ("*/*", Prometheus),
             ("", Prometheus),

@@ -1,4 +1,4 @@
-//! What is answered to a request.
+//! Answers to requests.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const LOOK_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// Everything that can be asked for.
+/// Everything that can be requested.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) watch: Watch,

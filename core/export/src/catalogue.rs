@@ -1,9 +1,9 @@
-//! Every metric there is: what it is called, what it means, how it is told apart.
+//! Every metric: its name, its meaning, its labels.
 
 /// What kind of number a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows, as long as the exporter runs.
+    /// Never decreases while the exporter runs.
     Counter,
     Gauge,
     Histogram,
@@ -14,10 +14,10 @@ pub enum Kind {
 /// A metric, without its values.
 #[derive(Debug, PartialEq)]
 pub struct Description {
-    /// Without what is put behind it: `_total`, `_bucket`, `_info`.
+    /// Without a suffix: `_total`, `_bucket`, `_info`.
     pub name: &'static str,
     pub kind: Kind,
-    /// The end of the name, where it is a unit.
+    /// The unit at the end of the name, if there is one.
     pub unit: Option<&'static str>,
     pub labels: &'static [&'static str],
     pub help: &'static str,
@@ -36,7 +36,7 @@ impl Kind {
 }
 
 impl Description {
-    /// The metric as it is asked for in a query; of a histogram, what its series begin with.
+    /// The metric's name in a query; for a histogram, the prefix of its series.
     #[must_use]
     pub fn metric(&self) -> String {
         let suffix = match self.kind {

@@ -1,4 +1,4 @@
-//! Looking at this host: which pages there are, and what they say.
+//! Looks at this host: which pages exist, and what they say.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use hasten_telemetry::{PageError, PageHandle, Scan, Unseen};
 use crate::recent::Recent;
 use crate::totals::{Programs, Reading, Totals};
 
-/// Each costs a descriptor and the reading of a megabyte. A host has one for each server and accelerator.
+/// Each costs a descriptor and reading a megabyte. A host has one for each server and accelerator.
 const MOST_PAGES: usize = 256;
 
-/// A host has a handful; with all virtual functions of all of them there may be hundreds.
+/// A host has a handful; with all virtual functions of all devices there may be hundreds.
 const MOST_DEVICES: usize = 1024;
 
 /// Finds and reads pages, and remembers what it has read.
@@ -35,16 +35,16 @@ pub struct Look {
     pub at: SystemTime,
     pub programs: Programs,
     pub unreadable: Vec<Unreadable>,
-    /// Processes that may not be looked into.
+    /// Processes that this one may not inspect.
     pub denied: usize,
-    /// Processes that have loaded hasten and have had nothing to do for it yet.
+    /// Processes that have loaded hasten but not needed it yet.
     pub standing_by: usize,
     pub devices: Vec<DeviceState>,
     /// How long it took.
     pub took: Duration,
 }
 
-/// A page that is there, but of no use, or that could not be made.
+/// A page that exists but is unusable, or could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     pub program: String,
@@ -54,7 +54,7 @@ pub struct Unreadable {
     pub fix: String,
 }
 
-/// Why a page is of no use.
+/// Why a page is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     Version,
@@ -72,7 +72,7 @@ pub struct DeviceState {
 }
 
 impl Collector {
-    /// Looks for devices below this root; `/`, but for tests.
+    /// Looks for devices below this root: `/`, except in tests.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Collector {
         }
     }
 
-    /// Looks at every process of this host, and at what the pages say at this moment.
+    /// Looks at every process of this host, and at what the pages say now.
     pub fn look(&mut self) -> Look {
         let (start, at) = (Instant::now(), SystemTime::now());
         let Scan { pages, denied, standing_by, failed } = Scan::of_host();
@@ -141,7 +141,7 @@ impl Default for Look {
 }
 
 impl Look {
-    /// How many pages are of no use, for every reason that there is.
+    /// The number of unusable pages for each possible reason.
     pub(crate) fn unreadable_by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
         Reason::ALL.into_iter().map(|reason| {
             let count = self.unreadable.iter().filter(|page| page.reason == reason).count();

@@ -1,6 +1,6 @@
 //! Metric families as text: Prometheus 0.0.4 and OpenMetrics 1.0.
 //!
-//! Names and help come from the catalogue and are right by construction; values of labels come from other people's
+//! Names and help come from the catalogue and are right by construction; label values come from other people's
 //! processes and may be anything, so everything is escaped.
 
 use std::fmt::Write as _;
@@ -36,14 +36,14 @@ pub enum Value {
     Count(u64),
     Number(f64),
     Histogram {
-        /// Upper bound, and how many observations are above the bound before it.
+        /// Each bucket's upper bound, and the number of observations in it.
         buckets: Vec<(f64, u64)>,
         sum: u64,
     },
 }
 
 impl Format {
-    /// What the answer says it is.
+    /// The answer's content type.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Format {
     }
 }
 
-/// The whole answer to a scrape.
+/// The complete answer to a scrape.
 #[must_use]
 pub fn encode(families: &[Family], format: Format) -> String {
     let mut text = String::with_capacity(16 * 1024);
@@ -68,7 +68,7 @@ pub fn encode(families: &[Family], format: Format) -> String {
 }
 
 fn head(text: &mut String, about: &Description, format: Format) {
-    // OpenMetrics names the family, Prometheus what its samples are called.
+    // OpenMetrics names the family, Prometheus its samples.
     let (name, kind) = match (format, about.kind) {
         (Format::OpenMetrics, kind) => (about.name.to_owned(), kind.as_str()),
         (Format::Prometheus, Kind::Counter) => (about.name.to_owned() + "_total", "counter"),
@@ -113,7 +113,7 @@ fn line(
     bound: Option<f64>,
     value: &str,
 ) {
-    // The same in both formats, so that a series stays itself whichever is asked for.
+    // The same in both formats, so that a series keeps its identity whichever is requested.
     let bound = bound.map(|bound| ("le", number(bound)));
     let labels: Vec<String> =
         labels.iter().chain(&bound).map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
@@ -121,7 +121,7 @@ fn line(
     let _ = writeln!(text, "{name}{suffix}{labels} {value}");
 }
 
-/// As both formats want it; a whole number keeps its point.
+/// In the form that both formats want: a whole number keeps its point.
 fn number(value: f64) -> String {
     match value {
         f64::INFINITY => "+Inf".to_owned(),
@@ -131,7 +131,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The value of a label.
+/// A label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

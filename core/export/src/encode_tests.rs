@@ -18,7 +18,7 @@ fn some_of_each() -> Vec<Family> {
     ]
 }
 
-/// Without help, which the catalogue has and which may be reworded.
+/// Without the help, which comes from the catalogue and may be reworded.
 fn written(format: Format) -> Vec<String> {
     let text = encode(&some_of_each(), format);
     text.lines().filter(|line| !line.starts_with("# HELP")).map(str::to_owned).collect()

@@ -1,4 +1,5 @@
-//! Metric families out of totals. Everything comes from one look at the pages, so that families agree with each other.
+//! Makes metric families from totals. Everything comes from one look at the pages, so that families agree with each
+//! other.
 
 use hasten_names::ORIGINAL;
 use hasten_telemetry::{
@@ -10,13 +11,13 @@ use crate::collector::{DeviceState, Look};
 use crate::encode::{Family, Sample, Value};
 use crate::totals::{Key, Program};
 
-/// Where the page does not say which algorithm it was.
+/// Used if the page does not say which algorithm it was.
 const PUBLIC_KEY: &str = "public-key";
 const DEFLATE: &str = "deflate";
 const INFLATE: &str = "inflate";
 const MULTIBUFFER: &str = Engine::Multibuffer.as_str();
 
-/// Uncompressed bytes by direction and engine, and whether they are what the engine took in or gave out.
+/// Uncompressed bytes by direction and engine, and whether they are the engine's input or its output.
 const BYTES: [(&str, &str, &str, Event); 7] = [
     (DEFLATE, Engine::Isal.as_str(), "in", Event::DeflateIsal),
     (DEFLATE, Engine::Libdeflate.as_str(), "in", Event::DeflateLibdeflate),
@@ -33,11 +34,11 @@ const STREAMS: [(&str, Event, Event, Event, Event); 2] = [
     (INFLATE, Event::InflateStreams, Event::InflateBytesIn, Event::InflateBytesOut, Event::InflateSavedNs),
 ];
 
-/// Why handshakes that were put aside had to run on.
+/// Why suspended handshakes had to continue at once.
 const CALLED_IN: [(&str, Event); 3] =
     [("blocking", Event::CalledIn), ("overdue", Event::Overdue), ("foreign-thread", Event::ForeignCall)];
 
-/// Everything that the catalogue has, in its order. Families without a series are left out.
+/// Everything in the catalogue, in its order. Families without a series are omitted.
 #[must_use]
 pub fn families(look: &Look) -> Vec<Family> {
     let mut all = Families(vec![Vec::new(); metric::CATALOGUE.len()]);
@@ -51,7 +52,7 @@ pub fn families(look: &Look) -> Vec<Family> {
     filled.map(|(about, samples)| Family { about, samples }).collect()
 }
 
-/// Series by the place of their metric in the catalogue.
+/// Series by their metric's position in the catalogue.
 struct Families(Vec<Vec<Sample>>);
 
 /// The series of one program.
@@ -71,7 +72,7 @@ impl Families {
     fn devices(&mut self, devices: &[DeviceState]) {
         for DeviceState { device, health } in devices {
             let kind = device.kind.label().to_lowercase();
-            // The kernel says -1 where there is but one node, or it does not know.
+            // The kernel says -1 if there is only one node, or it does not know.
             let numa = device.numa_node.filter(|node| *node >= 0).map(|node| node.to_string());
             let labels = [device.address.as_str(), &kind, numa.as_deref().unwrap_or_default()];
             self.add(&metric::DEVICE_UP, &labels, Value::Count(health.up.into()));
@@ -98,7 +99,8 @@ impl Series<'_> {
         let processes =
             program.live.iter().fold(0, |sum: u64, page| sum.saturating_add(page.processes as u64));
         self.count(&metric::PROCESSES, &[], processes);
-        // Whoever counts nothing of a kind has no series of it, but an accelerator that has just begun has zeros.
+        // A program that counts nothing of a kind has no series of it, but an accelerator that has just started has
+        // zeros.
         if self.key.accelerator != "gzip" {
             self.public_key(program);
         }
@@ -175,7 +177,7 @@ impl Series<'_> {
         }
     }
 
-    /// What each engine did, as far as nothing above says it in more detail.
+    /// Each engine's work, unless reported above in more detail.
     fn engines(&mut self, program: &Program) {
         for engine in Engine::ALL {
             let one = program.counters[engine];
@@ -187,7 +189,7 @@ impl Series<'_> {
                 let op = op_of(engine);
                 self.count(&metric::OPS, &[op, name, "ok"], one.ok);
                 self.count(&metric::OPS, &[op, name, "failed"], one.failed);
-                // Of these, the page counts what they took in elsewhere, too, and has always done so.
+                // For these engines the page has always counted what they took in elsewhere as well.
                 let is_told = BYTES.iter().any(|(_, engine, ..)| *engine == name);
                 if !is_told && one.bytes_in > 0 {
                     self.count(&metric::BYTES, &[op, name, "in"], one.bytes_in);
@@ -216,14 +218,14 @@ impl Series<'_> {
         self.add(about, labels, Value::Count(count));
     }
 
-    /// With the labels that every series of a program has.
+    /// Adds a sample with the labels that every series of a program has.
     fn add(&mut self, about: &'static Description, labels: &[&str], value: Value) {
         let own = [self.key.program.as_str(), self.key.accelerator.as_str()];
         self.all.add(about, &[&own, labels].concat(), value);
     }
 }
 
-/// What an engine is for, where the page does not say what it did.
+/// An engine's purpose, if the page does not say what it did.
 const fn op_of(engine: Engine) -> &'static str {
     match engine {
         Engine::Multibuffer | Engine::Qat => PUBLIC_KEY,
@@ -234,7 +236,7 @@ const fn op_of(engine: Engine) -> &'static str {
     }
 }
 
-/// In the order in which a breaker goes back into service, which is not that of the page.
+/// In the order in which a breaker returns to service, which differs from the page's.
 const fn value_of(state: BreakerState) -> u64 {
     match state {
         BreakerState::Closed => 0,

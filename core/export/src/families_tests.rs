@@ -175,7 +175,8 @@ fn no_series_is_there_twice() {
     assert!(series.len() > 150, "{}", series.len());
 }
 
-/// Whatever stands on a page, the answer is a text that scrapers can read: names, a value, and buckets that never fall.
+/// Whatever a page contains, the answer is a text that scrapers can read: names, a value, and buckets that never
+/// decrease.
 #[test]
 fn numbers_of_a_damaged_page_do_no_harm() {
     let everything = |program: &mut Program| {

@@ -1,6 +1,6 @@
-//! The last ten minutes of all counters, for a page that is opened now.
+//! The last ten minutes of all counters, for a page opened now.
 //!
-//! Bounded as the totals are: no more series than programs and what can happen to them, and no more points than fit into
+//! Bounded like the totals: no more series than programs and what can happen to them, and no more points than fit into
 //! the time.
 
 use std::collections::{HashMap, VecDeque};
@@ -15,7 +15,7 @@ use crate::encode::Value;
 use crate::families::families;
 
 const SPAN: Duration = Duration::from_secs(600);
-/// Points are this far apart at least.
+/// The minimum distance between points.
 const STEP: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default, Serialize)]
@@ -37,7 +37,7 @@ struct Series {
 struct Point {
     #[serde(rename = "time_unix_s")]
     at: f64,
-    /// By series: its value, or of a histogram the counts of its buckets. Nothing for a series that has not begun.
+    /// Each series' value, or the bucket counts of a histogram. Nothing for a series that has not begun.
     values: Vec<Vec<Json>>,
 }
 
@@ -47,7 +47,7 @@ impl History {
         if self.points.back().is_some_and(|last| (0.0..STEP.as_secs_f64()).contains(&(at - last.at))) {
             return;
         }
-        // A clock that was set back begins a new history.
+        // A clock that was set back starts a new history.
         self.points.retain(|point| point.at < at && at - point.at <= SPAN.as_secs_f64());
         let mut values = vec![Vec::new(); self.series.len()];
         for family in families(look) {
@@ -105,7 +105,7 @@ mod tests {
         Look { at, programs: programs.iter().map(program).collect(), ..Look::default() }
     }
 
-    /// What a program finished, point by point.
+    /// A program's finished handshakes, point by point.
     fn handshakes(history: &History, program: &str) -> Vec<Json> {
         let json: Json = serde_json::from_str(&history.json()).unwrap();
         let labels = json!({"program": program, "accelerator": "tls", "result": "finished"});

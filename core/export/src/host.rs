@@ -1,10 +1,10 @@
-//! Whether a request that came in over loopback was meant for this host.
+//! Whether a request received over loopback was meant for this host.
 
 use std::net::IpAddr;
 
 use hyper::header::HeaderValue;
 
-/// Addresses and `localhost` cannot be made to lead here by somebody's DNS; any other name can.
+/// An attacker's DNS cannot make addresses or `localhost` lead here, but it can with any other name.
 pub(crate) fn is_local(host: &HeaderValue) -> bool {
     let Ok(host) = host.to_str() else { return false };
     let name = match host.strip_prefix('[') {

@@ -1,8 +1,8 @@
-//! What accelerated processes do, for monitoring: Prometheus, OpenMetrics, JSON, and a live page.
+//! The work of accelerated processes, for monitoring: Prometheus, OpenMetrics, JSON, and a live page.
 //!
 //! [`Collector`] looks at the counter pages of this host and adds up what they say ([`Totals`]): counters never go
-//! backwards, whoever ends. [`families`] makes metrics of that, and [`encode()`] text of the metrics. The processes that
-//! are looked at are not changed and notice nothing.
+//! backwards, whichever process ends. [`families`] turns totals into metrics, and [`encode()`] metrics into text. The
+//! observed processes are not changed and notice nothing.
 //!
 //! `docs/metrics.md` lists every metric.
 

@@ -1,4 +1,4 @@
-//! The live page: one document with everything in it, which asks nobody but this server.
+//! The live page: one self-contained document that contacts only this server.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,7 +11,7 @@ const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// Scripts and styles run by a number that nobody can know beforehand; all that comes from elsewhere is text.
+/// Scripts and styles need a nonce that nobody can know beforehand; everything from elsewhere is text.
 pub(crate) fn answer() -> io::Result<Answer> {
     let nonce = nonce()?;
     let mut answer = with_type("text/html; charset=utf-8", html(&nonce));

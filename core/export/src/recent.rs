@@ -1,4 +1,4 @@
-//! The last minute: whether something is going on now is not to be seen from counts since the start.
+//! The last minute: counts since the start do not show whether anything is happening now.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use hasten_telemetry::{Counters, Window};
 
 use crate::totals::{Key, Programs};
 
-/// How far back it goes, and how far apart what is kept is at least.
+/// How far back it goes, and the minimum distance between samples.
 const SPAN: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_secs(5);
 
-/// What was counted up to some moments, oldest first.
+/// Counts up to some moments, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     past: VecDeque<(Instant, Vec<(Key, Counters)>)>,
@@ -32,7 +32,7 @@ impl Recent {
         }
     }
 
-    /// What the program has counted up to now. One that was not there yet has counted everything since.
+    /// The program's counts since the window began. One that did not exist then has counted everything since.
     pub(crate) fn window(&self, now: Instant, key: &Key, counters: &Counters) -> Option<Window> {
         let (since, programs) = self.past.front()?;
         let elapsed = now.duration_since(*since);

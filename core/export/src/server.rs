@@ -1,7 +1,7 @@
 //! The HTTP server: small, and bounded in every direction.
 //!
-//! A connection carries one request, has ten seconds for everything, and waits in the kernel's queue while as many as
-//! are allowed are being served. Nothing is read from disk, and no request has a body that matters.
+//! A connection carries one request and has ten seconds in all; it waits in the kernel's queue while the maximum
+//! number is being served. Nothing is read from disk, and request bodies are ignored.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -22,19 +22,19 @@ use crate::answer::Site;
 use crate::collector::Collector;
 use crate::watch::Watch;
 
-/// A request with more of a head than this is refused.
+/// A request with a longer head is refused.
 const MOST_HEAD: usize = 16 * 1024;
 const MOST_HEADERS: usize = 64;
 
-/// What clients may take.
+/// The limits for clients.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     connections: u32,
-    /// For a request to come in.
+    /// For receiving a request.
     head_time: Duration,
     /// For everything: request, look, answer.
     connection_time: Duration,
-    /// For what is being answered when the exporter is told to stop.
+    /// For finishing answers when the exporter is told to stop.
     parting_time: Duration,
 }
 
@@ -47,9 +47,9 @@ const LIMITS: Limits = Limits {
 
 /// Serves until SIGTERM or SIGINT.
 ///
-/// `ready` is told once connections are accepted. Without `allow_remote`, a request must also name this host by an
-/// address or as `localhost`: a web page that a user of this host has open could otherwise read the answers by a DNS
-/// name of its own that leads here.
+/// `ready` is called once connections are accepted. Without `allow_remote`, a request must also name this host by an
+/// address or as `localhost`: otherwise a web page open in a local user's browser could read the answers through a
+/// DNS name of its own that leads here.
 pub fn serve(
     listener: std::net::TcpListener,
     collector: Collector,
@@ -77,7 +77,7 @@ async fn run(
     Ok(())
 }
 
-/// Registered before anybody is told that the server is there.
+/// Registered before anyone learns that the server is there.
 fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
@@ -126,7 +126,7 @@ async fn connection(stream: TcpStream, site: Arc<Site>, limits: Limits) {
         .max_buf_size(MOST_HEAD)
         .max_headers(MOST_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
-    // Whatever went wrong went wrong for this client only.
+    // Whatever went wrong concerns this client only.
     let _ = timeout(limits.connection_time, connection).await;
 }
 

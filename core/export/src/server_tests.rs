@@ -6,13 +6,13 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// Far more than anything here takes, on a machine that has much else to do.
+/// Far more than anything here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So that another limit is the one that holds.
+/// So that a different limit applies.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// A server in a thread, whose host has no device.
+/// A server in a thread, on a host without devices.
 struct Server {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -44,10 +44,10 @@ impl Server {
         stream
     }
 
-    /// Everything that comes back for these bytes, until the server closes.
+    /// Everything received for these bytes until the server closes.
     fn send(&self, bytes: &str) -> String {
         let mut stream = self.connect();
-        // A request that is refused half-way may be reset before it is all sent.
+        // A request that is refused half-way may be reset before it has been sent completely.
         let _ = stream.write_all(bytes.as_bytes());
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
@@ -60,7 +60,7 @@ impl Server {
         (head.to_owned(), body.to_owned())
     }
 
-    /// The thread ends by itself once it is told to.
+    /// The thread ends by itself once told to.
     fn finish(mut self) {
         self.stop.take().unwrap().send(()).unwrap();
         self.thread.take().unwrap().join().unwrap();
@@ -153,7 +153,7 @@ fn requests_without_measure_are_refused() {
         "\u{16}\u{3}\u{1}not http at all\r\n\r\n".to_owned(),
     ] {
         let answer = server.send(&request);
-        // Whoever is still sending may find the connection reset instead of an answer.
+        // A client that is still sending may see a reset instead of an answer.
         assert!(answer.is_empty() || (400..=431).contains(&status(&answer)), "{answer}");
     }
     assert_eq!(server.get("/healthz", "").1, "ok\n");
@@ -169,7 +169,7 @@ fn clients_that_say_nothing_make_nobody_wait_for_long() {
     assert_eq!(server.get("/healthz", "").1, "ok\n");
     for mut stream in silent {
         let mut rest = Vec::new();
-        // Closed by the server, whether it said something or not.
+        // Closed by the server, with or without an answer.
         let _ = stream.read_to_end(&mut rest);
     }
     server.finish();

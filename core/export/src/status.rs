@@ -1,4 +1,4 @@
-//! Everything that one look has shown, as JSON: the same series as the metrics, and what only people read.
+//! Everything one look has found, as JSON: the same series as the metrics, plus what only people read.
 
 use std::time::UNIX_EPOCH;
 
@@ -90,14 +90,14 @@ struct UnreadableView<'a> {
     fix: &'a str,
 }
 
-/// A series by the name that queries have for it.
+/// A series under its name in queries.
 #[derive(Serialize)]
 struct SeriesView {
     name: String,
     labels: Map<String, Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Json>,
-    /// Of a histogram: upper bound, and how many are above the bound before it.
+    /// For a histogram: each bucket's upper bound and count.
     #[serde(skip_serializing_if = "Option::is_none")]
     buckets: Option<Vec<(f64, u64)>>,
 }

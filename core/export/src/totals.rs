@@ -1,6 +1,6 @@
-//! Adding up what counter pages say, so that nothing that was counted is ever taken back.
+//! Adds up what counter pages say, so that no count is ever taken back.
 //!
-//! A page lives as long as a process that shares it. What it said last stays in the totals of its program, and a new
+//! A page lives as long as a process that shares it. Its last counts stay in the totals of its program, and a new
 //! program of the same name adds to them. All memory here is bounded: any user of the host can make pages, with any
 //! names on them.
 
@@ -17,14 +17,14 @@ const MOST_KEYS: usize = 128;
 /// Pages of processes that have ended are remembered: a process may only have been out of sight for a moment.
 const MOST_GONE: usize = 512;
 
-/// What the series of a program are labelled with.
+/// The labels of a program's series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     pub program: String,
     pub accelerator: String,
 }
 
-/// Tells a page from every other that this host has had since it was started.
+/// Distinguishes a page from every other since this host booted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageId {
     pub inode: u64,
@@ -41,7 +41,7 @@ pub struct Reading {
     pub page: Live,
 }
 
-/// What a page says of a program that runs, besides counts.
+/// What a page says about a running program, besides counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
     pub processes: usize,
@@ -50,31 +50,31 @@ pub struct Live {
     /// Wall clock at the start, since the epoch.
     pub started: Duration,
     pub engines: Vec<EngineCondition>,
-    /// Whether its processes put handshakes aside.
+    /// Whether its processes suspend handshakes.
     pub suspension: Vec<SuspensionShare>,
-    /// What it takes to make its batches pay.
+    /// The point at which its batches become worthwhile.
     pub break_even: [Option<BreakEven>; Algorithm::COUNT],
 }
 
-/// All programs of one name under one accelerator, those that have ended among them.
+/// All programs of one name under one accelerator, including those that have ended.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     pub counters: Counters,
-    /// Batched operations that did not fail. A page counts a batch first and what failed in it a moment later, so the
-    /// difference of the two may shrink between looks, and this does not.
+    /// Batched operations that did not fail. A page counts a batch first and its failures a moment later, so the
+    /// difference may shrink between looks, but this does not.
     pub good: [u64; Algorithm::COUNT],
     /// Engines that any of them has had: a series that has begun stays.
     pub engines: BTreeSet<Engine>,
-    /// Those that run at this moment.
+    /// Those running now.
     pub live: Vec<Live>,
-    /// What was counted in the last minute or so, once that can be said.
+    /// Counts of the last minute or so, once available.
     pub recent: Option<Window>,
 }
 
-/// Programs by what their series are labelled with.
+/// Programs by the labels of their series.
 pub type Programs = BTreeMap<Key, Program>;
 
-/// What is known of this host's programs.
+/// What is known about this host's programs.
 #[derive(Debug, Default)]
 pub struct Totals {
     programs: Programs,
@@ -83,7 +83,7 @@ pub struct Totals {
     gone: VecDeque<PageId>,
 }
 
-/// What of a page is in the totals already.
+/// The part of a page that is already in the totals.
 #[derive(Debug)]
 struct Counted {
     key: Key,
@@ -92,7 +92,7 @@ struct Counted {
 }
 
 impl Key {
-    /// Where programs go that are too many.
+    /// For programs beyond the limit.
     fn rest() -> Self {
         Self { program: "(other)".to_owned(), accelerator: "(other)".to_owned() }
     }
@@ -134,7 +134,7 @@ impl Program {
             .max_by_key(|state| state.state().map(BreakerState::gravity))
     }
 
-    /// How many processes put handshakes aside or not, over all pages, and why not.
+    /// How many processes suspend handshakes or do not, over all pages, and why not.
     #[must_use]
     pub fn suspension(&self) -> BTreeMap<(Suspension, Option<Doubt>), u64> {
         let mut processes = BTreeMap::new();
@@ -144,7 +144,7 @@ impl Program {
         processes
     }
 
-    /// Of several pages, that of the one that asks least.
+    /// The lowest among several pages.
     #[must_use]
     pub fn break_even(&self, algorithm: Algorithm) -> Option<BreakEven> {
         let told = self.live.iter().filter_map(|page| page.break_even[algorithm.index()]);
@@ -162,7 +162,7 @@ impl Program {
 }
 
 impl Totals {
-    /// Takes in all pages that there are now, and the last look at those that were there before.
+    /// Takes in all current pages, and the last look at those that were there before.
     pub fn update(&mut self, live: Vec<Reading>, last_looks: &[Reading]) {
         for reading in last_looks {
             self.count(reading);
@@ -183,8 +183,8 @@ impl Totals {
         &self.programs
     }
 
-    /// Adds what the page says above what it has said before. A count that is smaller than before is damage, or somebody's
-    /// idea of a joke, and changes nothing.
+    /// Adds the difference from what the page said before. A count smaller than before is damage, or somebody's idea of
+    /// a joke, and changes nothing.
     fn count(&mut self, reading: &Reading) -> Key {
         let id = reading.id;
         let key = self.key(reading);
@@ -201,7 +201,7 @@ impl Totals {
         key
     }
 
-    /// A page stays with the key that it had first: texts on it can change, counts cannot move.
+    /// A page keeps the key that it had first: its texts can change, counts cannot move.
     fn key(&self, reading: &Reading) -> Key {
         if let Some(page) = self.pages.get(&reading.id) {
             return page.key.clone();

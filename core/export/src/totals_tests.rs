@@ -98,7 +98,7 @@ fn names_without_end_cost_bounded_memory() {
     assert_eq!(totals.programs()[&Key::rest()].counters[Event::HandshakeFinished], 2000 - MOST_KEYS as u64);
 }
 
-/// What a page does between two looks.
+/// A page's changes between two looks.
 #[derive(Clone, Debug)]
 enum Step {
     Count(usize, u64),
@@ -118,7 +118,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever pages do, a total never shrinks; and as long as none is damaged, it is the truth.
+    /// Whatever pages do, a total never shrinks; and while none is damaged, it is the truth.
     #[test]
     fn totals_are_what_was_counted_and_never_shrink(steps in steps()) {
         let mut totals = Totals::default();

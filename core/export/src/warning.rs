@@ -1,5 +1,5 @@
-//! What deserves attention on this host: each warning says what is wrong and what to do. What can be said of one program is
-//! `hasten-telemetry`'s to say, here and in `hasten top`.
+//! What deserves attention on this host: each warning says what is wrong and what to do. Warnings about a single
+//! program come from `hasten-telemetry`, here and in `hasten top`.
 
 use hasten_device::discovery::Heartbeat;
 use hasten_telemetry::{Severity, Warning as Finding};
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::collector::{DeviceState, Look};
 use crate::totals::{Key, Program};
 
-/// What is wrong with somebody.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
     #[serde(serialize_with = "by_name")]
@@ -21,7 +21,7 @@ pub struct Warning {
     pub fix: String,
 }
 
-/// Everything there is to say, gravest first.
+/// All warnings, gravest first.
 #[must_use]
 pub fn warnings(look: &Look) -> Vec<Warning> {
     let mut all = Vec::new();

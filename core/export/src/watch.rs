@@ -1,7 +1,7 @@
-//! A thread that looks at the host: on request, and now and then by itself.
+//! A thread that looks at the host: on request, and occasionally by itself.
 //!
-//! There is only ever one look at a time, however many scrapers there are. A look reads `/proc` of every process, which
-//! can take long where there are many, so it never happens on the thread that answers.
+//! Only one look happens at a time, however many scrapers there are. A look reads `/proc` of every process, which can
+//! take long where there are many, so it never happens on the thread that answers.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +13,14 @@ use tokio::sync::watch;
 use crate::collector::{Collector, Look};
 use crate::history::History;
 
-/// A look that is younger serves whoever asks.
+/// A look younger than this is reused.
 const FRESH: Duration = Duration::from_millis(500);
-/// At least this often, so that programs which live for a short time are seen, and their ends are.
+/// At least this often, so that short-lived programs and their ends are seen.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Looking unasked takes at most this part of one CPU, and on request ten times as much.
+/// Unrequested looks take at most this fraction of one CPU, requested ones ten times as much.
 const SHARE: u32 = 100;
 
-/// Where looks come from.
+/// Provides looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     ask: SyncSender<()>,
@@ -28,7 +28,7 @@ pub(crate) struct Watch {
     history: Arc<Mutex<History>>,
 }
 
-/// A look and when it ended.
+/// A look and the time when it ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) at: Instant,
@@ -36,9 +36,9 @@ pub(crate) struct Seen {
 }
 
 impl Watch {
-    /// Begins to look. The thread ends with the last clone of this.
+    /// Starts looking. The thread ends with the last clone of this.
     pub(crate) fn start(collector: Collector) -> std::io::Result<Self> {
-        // Room for one: whoever finds it full knows that a look is coming.
+        // Room for one: a full channel means that a look is coming.
         let (ask, asked) = sync_channel(1);
         let (publish, latest) = watch::channel(None);
         let history = Arc::new(Mutex::new(History::default()));
