@@ -20,7 +20,7 @@ const STANDARD_STREAMS: [c_int; 3] = [libc::STDIN_FILENO, libc::STDOUT_FILENO, l
 
 /// Runs before the Rust runtime: the loader calls the functions of this section before the entry point.
 #[used]
-// SAFETY: the section holds pointers to functions of this type, and `note` needs nothing of the runtime.
+// SAFETY: the section holds pointers to functions of this type, and `note` does not use the runtime.
 #[unsafe(link_section = ".init_array")]
 static NOTE: extern "C" fn() = note;
 
@@ -40,8 +40,8 @@ extern "C" fn note() {
 }
 
 /// Replaces this process by `command`, its name looked up in `PATH` by the rules of `execvp`, with `environment`
-/// changed: a value sets a variable, `None` removes it. With a `file` it is that which is executed, and a shell is not
-/// tried where the kernel refuses it.
+/// changed: a value sets a variable, `None` removes it. If `file` is given, it is executed instead, and no shell is
+/// tried if the kernel rejects it.
 ///
 /// Returns only if that fails. Must be called while this process has a single thread.
 pub fn exec(
@@ -77,7 +77,7 @@ pub fn exec(
     error
 }
 
-/// Keeps this thread, and so the command that it becomes, to these CPUs.
+/// Restricts this thread, and so the command that it becomes, to these CPUs.
 pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
     const BITS: usize = u64::BITS as usize;
     let mut mask = vec![0u64; cpus.iter().max().map_or(0, |cpu| cpu / BITS + 1)];
@@ -92,7 +92,7 @@ pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
-/// Keeps transparent huge pages from this process, from the command that it becomes, and from what that starts.
+/// Denies transparent huge pages to this process, to the command that it becomes, and to what that starts.
 pub fn forbid_huge_pages() -> io::Result<()> {
     // SAFETY: this option takes a flag and three zeros, and no pointer.
     match unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) } {
@@ -116,7 +116,7 @@ fn restore() {
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     }
     for stream in closed_streams() {
-        // SAFETY: the runtime opened /dev/null there; whoever still writes to it meets EBADF, as the command will.
+        // SAFETY: the runtime opened /dev/null there; a later write to it gets EBADF, as it will in the command.
         unsafe { libc::close(stream) };
     }
 }

@@ -46,13 +46,13 @@ impl Workshop {
     }
 }
 
-/// What the loader would map, by its own word.
+/// The loader's own account of what it would map.
 fn by_loader(program: &Path, library_path: &str) -> BTreeSet<PathBuf> {
     let output =
         Command::new(LD_SO).arg("--list").arg(program).env("LD_LIBRARY_PATH", library_path).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let path = |line: &str| line.split_whitespace().find(|word| word.starts_with('/')).map(canonical);
-    // The loader lists itself and the kernel's vdso, neither of which is searched for.
+    // The loader lists itself and the kernel's vdso; neither is searched for.
     let found: BTreeSet<_> = text.lines().filter_map(path).collect();
     assert!(!found.is_empty(), "{program:?}: {text}");
     found.into_iter().filter(|path| *path != canonical(LD_SO)).collect()

@@ -1,4 +1,4 @@
-//! The resource limits of the control group that we run in, as its descendants will.
+//! The resource limits of the control group that we run in, and our descendants will.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct Cgroup {
 #[serde(rename_all = "kebab-case")]
 pub enum CgroupVersion {
     V1,
-    /// Version 1 controllers beside a version 2 tree without any.
+    /// Version 1 controllers beside a version 2 tree that has none.
     Hybrid,
     V2,
     #[default]
@@ -76,7 +76,7 @@ impl Cgroup {
     }
 }
 
-/// The group's directory and those above it, up to the mount: every level may set a limit.
+/// The group's directory and those above it, up to the mount: each level may set a limit.
 fn levels<'a>(mount: &'a str, group: &'a str) -> impl Iterator<Item = String> + 'a {
     Path::new(group).ancestors().map(move |level| format!("{mount}{}", level.display()))
 }

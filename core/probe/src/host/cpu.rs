@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::root::Root;
 
-/// One feature as the three parties see it.
+/// One feature as seen by the CPU, the kernel and programs.
 #[derive(Debug, Clone, Serialize)]
 pub struct FeatureState {
     #[serde(serialize_with = "flag")]
@@ -54,7 +54,7 @@ impl Cpu {
         }
     }
 
-    /// The model, where the kernel tells it: not without `/proc`.
+    /// The model, if the kernel reveals it: not without `/proc`.
     pub fn name(&self) -> &str {
         if self.model.is_empty() { "CPU" } else { &self.model }
     }

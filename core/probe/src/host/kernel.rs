@@ -14,7 +14,7 @@ pub struct Kernel {
     pub io_uring: IoUring,
     /// `kernel.perf_event_paranoid`
     pub perf_event_paranoid: Option<i32>,
-    /// Whether a user without privileges may make a user namespace.
+    /// Whether an unprivileged user may make a user namespace.
     pub unprivileged_userns: Option<bool>,
     /// By version: since 3.17.
     pub memfd: Option<bool>,
@@ -43,7 +43,7 @@ pub enum IoUring {
 pub enum KernelTls {
     /// Ready to use.
     Loaded,
-    /// The module is there and loads on request.
+    /// The module exists and loads on request.
     Available,
     Absent,
     #[default]

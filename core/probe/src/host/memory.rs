@@ -28,7 +28,7 @@ pub struct HugePagePool {
     pub free: u64,
 }
 
-/// The chosen words of `always [madvise] never` and the like.
+/// The chosen words of lines like `always [madvise] never`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TransparentHugePages {
     pub enabled: String,

@@ -15,13 +15,13 @@ use self::kernel::Kernel;
 use self::memory::Memory;
 use crate::root::Root;
 
-/// Everything that the kernel tells about this host.
+/// Everything the kernel says about this host.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Host {
     pub cpu: Cpu,
     pub memory: Memory,
     pub devices: Vec<Device>,
-    /// Who is asking, as far as devices care.
+    /// The calling user, as far as devices care.
     pub caller: Caller,
     pub kernel: Kernel,
 }
@@ -49,13 +49,13 @@ impl Probe {
         Cpu::read(&self.root)
     }
 
-    /// What a process started here may use of the memory: the control group's limit, or all that is there.
+    /// How much memory a process started here may use: the control group's limit, or all there is.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let installed = Memory::read(&self.root).total_kib.map(|kib| kib * 1024);
         Cgroup::read(&self.root).memory_limit_bytes.into_iter().chain(installed).min()
     }
 
-    /// How many CPUs this process, and so what it starts, may run on.
+    /// How many CPUs this process, and thus what it starts, may run on.
     pub fn cpus_allowed(&self) -> Option<usize> {
         let status = self.root.text("proc/self/status")?;
         let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?;
@@ -70,7 +70,7 @@ impl Probe {
         Some(list.trim().to_owned())
     }
 
-    /// Only accelerator devices, and who is asking.
+    /// Only accelerator devices, and the calling user.
     pub fn devices(&self) -> Discovery {
         Discovery::read(&self.root)
     }

@@ -1,4 +1,4 @@
-//! Compression code that a program carries inside, where no preload reaches it: seen by the texts that such code has.
+//! Compression code inside a program, where no preload reaches it: recognised by the texts that such code contains.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{elf, version};
 pub enum Carried {
     /// zlib, or one of its forks under zlib's name.
     Zlib { version: String },
-    /// libslz: another interface, and streams without a window.
+    /// libslz: a different interface, and streams without a window.
     Slz,
 }
 
@@ -24,11 +24,11 @@ fn find(constants: &[u8]) -> Option<Carried> {
     if let Some(version) = zlib(constants) {
         return Some(Carried::Zlib { version });
     }
-    // What HAProxy says of itself with `-vv`.
+    // HAProxy's own words with `-vv`.
     memmem::find(constants, b"Built with libslz").map(|_| Carried::Slz)
 }
 
-/// The licence asks for the text, so every copy has it: ` deflate 1.2.13 Copyright 1995-2022 …`.
+/// The licence requires the text, so every copy has it: ` deflate 1.2.13 Copyright 1995-2022 …`.
 fn zlib(constants: &[u8]) -> Option<String> {
     const BEFORE: &[u8] = b" deflate ";
     memmem::find_iter(constants, BEFORE).find_map(|at| {

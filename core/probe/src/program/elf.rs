@@ -63,7 +63,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// As people call it.
+    /// The name by which people know it.
     pub fn label(self) -> &'static str {
         match self {
             Self::X86_64 => "an x86-64",
@@ -135,7 +135,8 @@ impl Elf {
     }
 }
 
-/// How a file that begins as an ELF program falls short of what its headers say, if it does: such a program cannot run.
+/// How a file that begins like an ELF program falls short of what its headers say, if it does: such a program cannot
+/// run.
 pub fn shortfall<'data, R: ReadRef<'data>>(data: R) -> Option<String> {
     let size = data.len().ok()?;
     let magic = data.read_bytes_at(0, 4).is_ok_and(|head| head == elf::ELFMAG);
@@ -189,7 +190,7 @@ pub(crate) fn with<T>(
     read(&ReadCache::new(File::open(path)?))
 }
 
-/// The dynamic symbol table by its section header; without section headers there is no telling its length.
+/// The dynamic symbol table by its section header: without section headers its length is unknown.
 struct DynamicSymbols<'data, R: ReadRef<'data>> {
     endian: Endianness,
     sections: SectionTable<'data, Header, R>,
@@ -203,7 +204,7 @@ impl<'data, R: ReadRef<'data>> DynamicSymbols<'data, R> {
         let endian = header.endian()?;
         let sections = header.sections(endian, data)?;
         let table = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
-        // One read for all names instead of one for each.
+        // One read for all names rather than one for each.
         let names = sections.section(table.string_section())?.data(endian, data)?;
         Ok(Self { endian, sections, table, names: StringTable::new(names, 0, names.len() as u64) })
     }
@@ -213,7 +214,7 @@ impl<'data, R: ReadRef<'data>> DynamicSymbols<'data, R> {
     }
 }
 
-/// The contents of a named section, for the data that hasten's own libraries carry.
+/// The contents of a named section, for the data inside hasten's own libraries.
 pub fn section(path: &Path, name: &str) -> Result<Option<Vec<u8>>, ElfError> {
     with(path, |data| {
         let header = Header::parse(data)?;
@@ -233,7 +234,7 @@ pub fn has_section(path: &Path, name: &str) -> Result<bool, ElfError> {
     })
 }
 
-/// `None` if it is no ELF file at all.
+/// `None` if it is not an ELF file.
 fn machine<'data, R: ReadRef<'data>>(data: R) -> Option<Machine> {
     let head = data.read_bytes_at(0, 20).ok()?;
     if !head.starts_with(&elf::ELFMAG) {

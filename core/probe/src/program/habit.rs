@@ -1,22 +1,22 @@
-//! What is known of how a server makes its TLS handshakes, besides what its imports say.
+//! What is known about a server's way of making TLS handshakes, beyond what its imports say.
 
 use hasten_openssl::PROVEN;
 
 use super::{Imports, Program};
 
-/// Whether a handshake can be put aside in this program.
+/// Whether a handshake can be suspended in this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Habit {
-    /// Its handshakes are begun in an event loop that comes back for them: hasten's tests run it, and so does a public
-    /// suite of tests.
+    /// It starts its handshakes in an event loop that resumes them: hasten's tests run it, and so does a public test
+    /// suite.
     Proven,
-    /// It has a process or a thread for each connection, and waits there until the handshake is done.
+    /// It has a process or a thread per connection, which blocks until the handshake is done.
     Waits,
-    /// It moves the bytes of TLS itself, so that OpenSSL never sees a socket.
+    /// It moves the TLS bytes itself, so that OpenSSL never sees a socket.
     Memory,
 }
 
-/// Those besides the proven, by name of the executable, or of the script that it runs; a version may follow.
+/// The others besides the proven, by the name of the executable or of the script that it runs; a version may follow.
 const KNOWN: [(&str, Habit); 10] = [
     ("exim4", Habit::Waits),
     ("mariadbd", Habit::Waits),
@@ -30,13 +30,13 @@ const KNOWN: [(&str, Habit); 10] = [
     ("vsftpd", Habit::Waits),
 ];
 
-/// Libraries with an event loop of their own beside the program's.
+/// Libraries with their own event loop beside the program's.
 const HELPERS: [&str; 6] =
     ["libdbus-1.so", "libpcsclite.so", "libpython", "libsystemd.so", "libudev.so", "liburing.so"];
 
 impl Program {
-    /// What is known of it, if it is known. Proven is what the TLS library will take it for: by the name of the
-    /// executable alone, to the letter.
+    /// The habit, if known. Proven is only what the TLS library will accept as such: by the exact name of the
+    /// executable.
     pub fn habit(&self) -> Option<Habit> {
         if PROVEN.contains(&&*self.name()) {
             return Some(Habit::Proven);
@@ -47,8 +47,8 @@ impl Program {
 }
 
 impl Imports {
-    /// As [`importers`](Self::importers) of any of these, without libraries that do not work for the program's
-    /// connections: those with an event loop beside it, and the C library.
+    /// As [`importers`](Self::importers) of any of these symbols, excluding libraries that do not serve the program's
+    /// connections: those with an event loop of their own, and the C library.
     pub fn workers(&self, symbols: &[&str]) -> Vec<String> {
         let helps =
             |name: &String| HELPERS.iter().chain(&["libc.so."]).any(|helper| name.starts_with(helper));

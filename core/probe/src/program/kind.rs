@@ -12,9 +12,9 @@ pub enum Kind {
     Envoy,
     Node,
     Redis,
-    /// Electron, which has a Node.js of its own inside.
+    /// Electron, which has its own Node.js inside.
     Electron,
-    /// Another run-time for JavaScript.
+    /// Another JavaScript runtime.
     Bun,
     Deno,
     Other,
@@ -63,17 +63,17 @@ impl Kind {
         }
     }
 
-    /// Whether the usual builds of this server carry a private TLS library instead of the system's.
+    /// Whether the usual builds of this server carry a private TLS library instead of using the system's.
     pub fn carries_own_tls(self) -> bool {
         matches!(self, Self::Envoy)
     }
 
-    /// Whether it runs JavaScript by itself.
+    /// Whether it runs JavaScript itself.
     pub fn runs_javascript(self) -> bool {
         matches!(self, Self::Node | Self::Electron | Self::Bun | Self::Deno)
     }
 
-    /// Whether it may start programs that do a part of its work. These servers start none but themselves.
+    /// Whether it may start other programs for part of its work. The servers excluded here start none but themselves.
     pub fn may_start_others(self) -> bool {
         !matches!(self, Self::Nginx | Self::Haproxy | Self::Envoy | Self::Redis)
     }

@@ -25,7 +25,7 @@ impl Cache {
         std::fs::read("/etc/ld.so.cache").map(|bytes| Self::parse(&bytes)).unwrap_or_default()
     }
 
-    /// Damaged entries are left out.
+    /// Damaged entries are skipped.
     pub fn parse(bytes: &[u8]) -> Self {
         // Caches made for very old loaders begin with a table in the old format.
         let start = bytes.windows(MAGIC.len()).position(|window| window == MAGIC);
@@ -43,7 +43,7 @@ impl Cache {
         Self { entries }
     }
 
-    /// Every path that the cache has for `name`; the loader's choice among them depends on the CPU.
+    /// Every path in the cache for `name`; the loader's choice among them depends on the CPU.
     pub fn paths<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Path> {
         self.entries.iter().filter(move |(entry, _)| entry == name).map(|(_, path)| path.as_path())
     }

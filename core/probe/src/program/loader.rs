@@ -15,7 +15,7 @@ use super::{Library, version};
 const SYSTEM_DIRECTORIES: [&str; 6] =
     ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// A library that was asked for and not found.
+/// A library that was requested but not found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
     pub name: String,
@@ -37,12 +37,12 @@ pub(crate) struct Loader {
     hwcaps: Vec<&'static str>,
 }
 
-/// An object whose own needs are yet to be resolved.
+/// An object whose own dependencies are yet to be resolved.
 struct Object {
     name: String,
     origin: PathBuf,
     elf: Elf,
-    /// Index of the object that asked for this one; the executable has none.
+    /// Index of the object that requested this one; `None` for the executable.
     parent: Option<usize>,
 }
 
@@ -85,7 +85,7 @@ impl Loader {
         closure
     }
 
-    /// What the executable would get if it asked for this library while it runs.
+    /// The library that the executable would get if it requested this one at run time.
     pub(crate) fn on_request(&self, name: &str, executable: &Path, elf: &Elf) -> Option<Library> {
         let objects = [Object::new(executable, elf.clone(), None)];
         let (path, _) = self.find(name, 0, &objects)?;
@@ -93,7 +93,7 @@ impl Loader {
         Some(Library { name: name.to_owned(), path, needed_by: objects[0].name.clone(), version })
     }
 
-    /// What a program of this host gets that brings no library, and no path, of its own.
+    /// The library that a program of this host gets if it brings neither libraries nor paths of its own.
     pub(crate) fn of_host(&self, name: &str) -> Option<Library> {
         let cached = self.by_preference(self.cache.paths(name)).into_iter().find_map(usable);
         let in_system = || SYSTEM_DIRECTORIES.iter().find_map(|dir| self.in_directory(Path::new(dir), name));
@@ -125,7 +125,7 @@ impl Loader {
         special.chain([directory.join(name)]).find_map(usable)
     }
 
-    /// Drops what this CPU cannot run and puts the most special variant first, as the loader does.
+    /// Drops what this CPU cannot run and puts the most specific variant first, as the loader does.
     fn by_preference<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
         let rank = |path: &Path| {
             let text = path.to_string_lossy();
@@ -147,7 +147,7 @@ impl Object {
     }
 }
 
-/// `DT_RPATH` of the asking object and of those that brought it in, unless the asking object has a
+/// `DT_RPATH` of the requesting object and of those that brought it in, unless the requesting object has a
 /// `DT_RUNPATH`; an ancestor with a `DT_RUNPATH` contributes nothing.
 fn inherited_rpath(object: usize, objects: &[Object]) -> Vec<PathBuf> {
     let mut directories = Vec::new();
@@ -177,7 +177,7 @@ fn expand(path: &str, origin: &Path) -> Vec<PathBuf> {
     path.split(':').filter(|element| !element.is_empty()).map(|element| replace(element).into()).collect()
 }
 
-/// The loader skips files of another architecture and goes on searching.
+/// The loader skips files of another architecture and continues its search.
 fn usable(path: PathBuf) -> Option<(PathBuf, Elf)> {
     let elf = Elf::open(&path).ok()?;
     (elf.machine == Machine::X86_64).then_some((path, elf))

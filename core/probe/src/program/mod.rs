@@ -39,7 +39,7 @@ pub struct Program {
     pub scripts: Vec<PathBuf>,
     /// The file that finally runs, after `PATH` and `#!` lines.
     pub executable: PathBuf,
-    /// What the command's name led to, links not followed.
+    /// What the command's name led to, without following links.
     #[serde(skip)]
     pub file: PathBuf,
     /// `LD_LIBRARY_PATH`, if the loader would heed it.
@@ -51,7 +51,7 @@ pub struct Program {
     pub privilege: Privilege,
     /// Every library that the loader maps at start, in its breadth-first order.
     pub libraries: Vec<Library>,
-    /// Libraries that are asked for but not found.
+    /// Libraries that are requested but not found.
     pub missing: Vec<Missing>,
 }
 
@@ -78,17 +78,17 @@ pub enum Libc {
 /// One shared library of a program.
 #[derive(Debug, Clone, Serialize)]
 pub struct Library {
-    /// The name it was asked for by, such as `libssl.so.3`.
+    /// The name under which it was requested, such as `libssl.so.3`.
     pub name: String,
     pub path: PathBuf,
     /// The object whose `DT_NEEDED` entry brought it in.
     pub needed_by: String,
-    /// What the library says of itself, such as `OpenSSL 3.0.22`; only for libraries hasten cares about.
+    /// The library's own version text, such as `OpenSSL 3.0.22`; only for libraries hasten cares about.
     pub version: Option<String>,
 }
 
 impl Library {
-    /// What programs of this host get by this name, unless they bring another one.
+    /// The library that this host's programs get by this name, unless they bring another one.
     pub fn of_host(name: &str) -> Option<Self> {
         Loader::new(None).of_host(name)
     }
@@ -110,10 +110,10 @@ impl Environment {
 }
 
 impl Program {
-    /// Finds what `command` with `arguments` would execute and reads it.
+    /// Finds and reads what `command` with `arguments` would execute.
     ///
-    /// The arguments matter only for `#!/usr/bin/env` lines. A file that exists and may be executed but cannot
-    /// be understood is no error: its [`Linkage`] says why it is unknown.
+    /// The arguments matter only for `#!/usr/bin/env` lines. A file that exists and is executable but cannot be
+    /// understood is not an error: its [`Linkage`] says why it is unknown.
     pub fn inspect(command: &OsStr, environment: &Environment) -> Result<Self, ProgramError> {
         let resolved = resolve::resolve(command, environment)?;
         let privilege = Privilege::of(&resolved.executable);
@@ -153,18 +153,18 @@ impl Program {
         }
     }
 
-    /// Why nothing can run it, where that is certain before it is tried.
+    /// Why nothing can run it, if that is certain before trying.
     pub fn is_cut_off(&self) -> Option<ProgramError> {
         let why = elf::with(&self.executable, |data| Ok(elf::shortfall(data))).ok().flatten()?;
         Some(ProgramError::CutOff { path: self.executable.clone(), why })
     }
 
-    /// Whether it is made for another kind of machine than this; the kernel may still have somebody to run it by.
+    /// Whether it is built for another architecture; the kernel may still have an interpreter for it.
     pub fn is_foreign(&self) -> bool {
         matches!(self.machine, Machine::X86 | Machine::Aarch64 | Machine::Other)
     }
 
-    /// Why the kernel did not run it, although the file is there and may be executed; nothing where that cannot be told.
+    /// Why the kernel did not run it, although the file exists and is executable; `None` if unknown.
     pub fn refusal(&self, error: &std::io::Error) -> Option<ProgramError> {
         let path = self.executable.clone();
         let (why, fix) = match (&self.linkage, error.raw_os_error()) {
@@ -196,20 +196,20 @@ impl Program {
         self.libraries.iter().find(|library| library.name.starts_with(stem))
     }
 
-    /// The library of this name that it would get if it, or a module of it, asked for one while it runs.
+    /// The library of this name that the program, or a module of it, would get by requesting it at run time.
     pub fn on_request(&self, name: &str) -> Option<Library> {
         let elf = Elf::open(&self.executable).ok()?;
         Loader::new(self.library_path.as_deref()).on_request(name, &self.executable, &elf)
     }
 
-    /// Whether starting others is what it is for: a shell, `env`, `make`.
+    /// Whether its purpose is to start other programs: a shell, `env`, `make`.
     pub fn is_launcher(&self) -> bool {
         kind::is_launcher(&self.name())
     }
 
-    /// Whether it is a Node.js with its application inside (a single executable application).
+    /// Whether it is a Node.js single executable application, with the application inside.
     pub fn is_single_executable(&self) -> bool {
-        // What Node.js itself makes, and what tools before it made.
+        // Node.js's own form, and that of earlier tools.
         let sections = [".note.node.sea", ".note.NODE_SEA_BLOB"];
         sections.iter().any(|section| elf::has_section(&self.executable, section).unwrap_or(false))
     }
@@ -219,12 +219,12 @@ impl Program {
         elf::with(&self.executable, |data| elf::exports(data, symbol)).unwrap_or(false)
     }
 
-    /// Compression code inside the executable. Costs a look at all its constants.
+    /// Compression code inside the executable. Costs a scan of all its constants.
     pub fn carried_compression(&self) -> Option<Carried> {
         compression::carried(&self.executable)
     }
 
-    /// What the executable and its libraries call in each other. Costs a look into every one of them.
+    /// The symbols that the executable and its libraries import from each other. Costs a look into each of them.
     pub fn imports(&self) -> Imports {
         let read = |path: &Path| elf::with(path, |data| elf::imports(data)).unwrap_or_default();
         let own = (self.name(), read(&self.executable));
@@ -238,13 +238,13 @@ impl Program {
 pub struct Imports(Vec<(String, Vec<Import>)>);
 
 impl Imports {
-    /// The objects that take `symbol` from elsewhere.
+    /// The objects that import `symbol`.
     pub fn importers(&self, symbol: &str) -> Vec<String> {
         let takes = |imports: &[Import]| imports.iter().any(|import| import.symbol == symbol);
         self.0.iter().filter(|(_, imports)| takes(imports)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// What the executable takes from the library whose name starts with `stem`, as its symbol versions tell.
+    /// The executable's imports from the library whose name starts with `stem`, according to symbol versions.
     pub fn of_executable<'a>(&'a self, stem: &'a str) -> impl Iterator<Item = &'a str> {
         let own = self.0.first().into_iter().flat_map(|(_, imports)| imports);
         own.filter(move |import| import.library.as_deref().is_some_and(|library| library.starts_with(stem)))

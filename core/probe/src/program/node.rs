@@ -1,5 +1,5 @@
-//! What a Node.js binary says of itself. Only running it tells how it was built, so it is asked: with an empty
-//! environment, for a bounded time, and believed only if its answer has exactly the expected form.
+//! A Node.js binary's account of itself. Only running it reveals how it was built, so it is asked: with an
+//! empty environment, for a bounded time, and believed only if its answer has exactly the expected form.
 
 use std::io::Read;
 use std::path::Path;
@@ -13,14 +13,14 @@ use thiserror::Error;
 
 use super::{Environment, Program, elf};
 
-/// A start takes a twentieth of a second; a machine may be busy.
+/// A start takes a twentieth of a second, but the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_ANSWER: u64 = 16 << 10;
 /// MiB. What the heap may have beyond this old space is the young generation: three semi-spaces.
 const OLD_SPACE: u64 = 256;
 const SEMI_SPACES: u64 = 3;
 
-/// Nothing of it is newer than Node.js 18. The rates are the best of five, in GB/s.
+/// Uses nothing newer than Node.js 18. The rates are the best of five, in GB/s.
 const QUESTION: &str = r#"
     const variables = process.config.variables;
     const is = (name) => Boolean(Number(variables[name] ?? 0));
@@ -63,9 +63,9 @@ pub struct NodeBuild {
     pub pgo: bool,
     pub lto: bool,
     pub ignores_node_options: bool,
-    /// `module.enableCompileCache` is there.
+    /// `module.enableCompileCache` exists.
     pub compile_cache: bool,
-    /// What V8 allows all heaps of the process to be, by default and here.
+    /// V8's limit for all heaps of the process, by default and here.
     pub heap_limit_bytes: u64,
     /// The largest semi-space, by default and here.
     #[serde(default)]
@@ -74,10 +74,10 @@ pub struct NodeBuild {
     pub swap32_gb_s: f64,
     pub swap64_gb_s: f64,
     pub copy_gb_s: f64,
-    /// BOLT has been over the file.
+    /// Whether the file has been processed by BOLT.
     #[serde(default)]
     pub bolt: bool,
-    /// The file has kept the relocations that BOLT needs to move functions.
+    /// Whether the file has kept the relocations that BOLT needs to move functions.
     #[serde(default)]
     pub relocations: bool,
 }
@@ -97,7 +97,7 @@ pub enum AskError {
 }
 
 impl NodeBuild {
-    /// Runs `program` twice, to ask it.
+    /// Runs `program` twice to ask it.
     pub fn ask(program: &Program, environment: &Environment) -> Result<Self, AskError> {
         if program.privilege.secure_exec {
             return Err(AskError::Privileged);
@@ -129,7 +129,7 @@ impl NodeBuild {
         self.release.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0)
     }
 
-    /// What V8 allows the old generation to be, by default and here.
+    /// V8's limit for the old generation, by default and here.
     pub fn old_space_bytes(&self) -> u64 {
         self.heap_limit_bytes.saturating_sub(SEMI_SPACES * self.semi_space_bytes)
     }
@@ -147,18 +147,18 @@ fn answer(
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(AskError::Start)?;
     let outcome = listen(&mut child, patience);
-    // It may have ended already; then there is nothing to end.
+    // It may have ended already; then there is nothing to kill.
     let _ = child.kill();
     let _ = child.wait();
     outcome
 }
 
-/// The output of a child that ends well and in time.
+/// The output of a child that ends successfully and in time.
 fn listen(child: &mut Child, patience: Duration) -> Result<Vec<u8>, AskError> {
     let deadline = Instant::now() + patience;
     let Some(output) = child.stdout.take() else { return Err(AskError::Timeout) };
     let (sender, receiver) = mpsc::channel();
-    // A thread, for a program that neither ends nor says anything. It ends with the pipe.
+    // A thread, because the program may neither end nor say anything. The thread ends with the pipe.
     thread::spawn(move || {
         let mut text = Vec::new();
         let read = output.take(MAX_ANSWER + 1).read_to_end(&mut text);
@@ -190,7 +190,7 @@ mod tests {
         NodeBuild::parse(text.as_bytes()).map_err(|error| error.to_string())
     }
 
-    /// What becomes of a program that does this instead of answering.
+    /// The outcome for a program that runs this script instead of answering.
     fn ask(script: &str, patience: Duration) -> Result<Vec<u8>, String> {
         let library_path = Some("/libraries".into());
         let environment = Environment { path: None, library_path };
@@ -244,7 +244,7 @@ mod tests {
         let seen = String::from_utf8(seen).unwrap();
         let mut names: Vec<_> =
             seen.lines().filter_map(|line| line.split_once('=').map(|(name, _)| name)).collect();
-        // A shell adds these by itself.
+        // A shell adds these itself.
         names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
         assert_eq!(names, ["LD_LIBRARY_PATH"], "{seen}");
         assert!(seen.ends_with("/\n"), "{seen}");

@@ -1,6 +1,6 @@
-//! What OpenSSL's configuration says of who does the cryptography: config(5), `providers` and `alg_section`.
+//! What OpenSSL's configuration says about who does the cryptography: config(5), `providers` and `alg_section`.
 //!
-//! Nothing here trusts the file. What cannot be read says nothing.
+//! Nothing here trusts the file. What cannot be read is ignored.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,25 +13,25 @@ use memchr::memmem;
 
 use super::{Library, elf};
 
-/// More than any such file has.
+/// Larger than any such file.
 const LONGEST: u64 = 1 << 20;
-/// Files that include each other end somewhere.
+/// Limits files that include each other.
 const DEEPEST: usize = 4;
-/// Providers that are OpenSSL's own and take nothing from the default one.
+/// OpenSSL's own providers, which take nothing from the default one.
 const OWN: [&str; 4] = ["base", "default", "legacy", "null"];
 
-/// What of a configuration may put somebody else in the place of OpenSSL's default provider.
+/// How a configuration may replace OpenSSL's default provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Takeover {
-    /// Every algorithm must have these properties, which the default provider's have not.
+    /// Every algorithm must have these properties, which the default provider's lack.
     Properties(String),
-    /// A provider that may do anything is activated.
+    /// A provider is activated that may do anything.
     Provider(String),
 }
 
 type Sections = BTreeMap<String, Vec<(String, String)>>;
 
-/// The file that a program reads which loads this libcrypto, unless `OPENSSL_CONF` names another.
+/// The file read by a program that loads this libcrypto, unless `OPENSSL_CONF` names another.
 pub fn file(libcrypto: &Library) -> Option<PathBuf> {
     const BEFORE: &[u8] = b"OPENSSLDIR: \"";
     let constants = elf::section(&libcrypto.path, ".rodata").ok()??;
@@ -65,7 +65,7 @@ fn find(sections: &Sections) -> Option<Takeover> {
     foreign.find(|(_, section)| is_active(section)).map(|(name, _)| Takeover::Provider(name.clone()))
 }
 
-/// Whether the default provider's algorithms lack one of the properties; a question mark makes one a wish.
+/// Whether the default provider's algorithms lack one of the properties; a question mark makes a property optional.
 fn is_foreign(properties: &str) -> bool {
     let one = |property: &str| {
         let property: String = property.split_whitespace().collect();
@@ -77,7 +77,7 @@ fn is_foreign(properties: &str) -> bool {
     properties.trim_matches('"').split(',').any(one)
 }
 
-/// Adds what a file says, and the files that it includes.
+/// Adds a file's contents, and those of the files that it includes.
 fn read(file: &Path, depth: usize, section: &mut String, to: &mut Sections) {
     let mut text = String::new();
     let opened = File::open(file).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
@@ -114,7 +114,7 @@ mod tests {
     /// As Debian ships it.
     const STOCK: &str = "HOME = .\nopenssl_conf = openssl_init\n[ new_oids ]\n[openssl_init]\nproviders = provider_sect\n\
                          [provider_sect]\ndefault = default_sect\n# fips = fips_sect\n[default_sect]\n# activate = 1\n";
-    /// As the FIPS module's manual has it.
+    /// As in the FIPS module's manual.
     const FIPS: &str = "openssl_conf = init\n.include fips.cnf\n[init]\nproviders = list\nalg_section = algorithms\n\
                         [list]\nfips = fips_sect\nbase = base_sect\n[base_sect]\nactivate = 1\n";
 

@@ -12,7 +12,7 @@ const S_ISUID: u32 = 0o4000;
 /// Without group execution the bit means mandatory locking, not set-group-ID.
 const S_ISGID_EXECUTABLE: u32 = 0o2010;
 
-/// What a file's mode and attributes add to the rights of whoever runs it.
+/// What a file's mode and attributes add to the rights of the user who runs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Privilege {
     pub setuid: bool,
@@ -23,7 +23,7 @@ pub struct Privilege {
 }
 
 impl Privilege {
-    /// A file that cannot be examined counts as unprivileged: it is the kernel that enforces, not we.
+    /// A file that cannot be examined counts as unprivileged: the kernel enforces, not we.
     pub(crate) fn of(path: &Path) -> Self {
         let Ok(metadata) = path.metadata() else { return Self::default() };
         let setuid = metadata.mode() & S_ISUID != 0;

@@ -90,10 +90,10 @@ pub(crate) fn resolve(command: &OsStr, environment: &Environment) -> Result<Reso
     Ok(Resolved { scripts, executable, file })
 }
 
-/// How the name of an interpreter is shown to end in a script with Windows' line ends.
+/// How a trailing carriage return is shown in an interpreter's name, from a script with Windows line ends.
 const CARRIAGE_RETURN: &str = "\\r";
 
-/// Where the interpreter of a script is. What is wrong with it is said of the script: that is what the user knows.
+/// The location of a script's interpreter. Errors name the script: that is what the user knows.
 fn run_by(
     script: &Path,
     interpreter: &Interpreter,
@@ -118,11 +118,11 @@ fn run_by(
     })
 }
 
-/// Nothing of what cannot be read: then the file itself is the answer.
+/// Empty if the file cannot be read: then the file itself is the answer.
 fn head(path: &Path) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD);
     if let Ok(file) = File::open(path) {
-        // What was read before an error is good enough.
+        // Whatever was read before an error is good enough.
         let _ = file.take(HEAD as u64).read_to_end(&mut head);
     }
     head

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Who runs a script.
+/// What runs a script.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Interpreter {
     /// The path on the `#!` line.
@@ -16,7 +16,7 @@ pub enum Interpreter {
 /// Reads the first bytes of a file; `None` if they are not a `#!` line with an interpreter.
 pub fn interpreter(head: &[u8]) -> Option<Interpreter> {
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
-    // A carriage return belongs to the name, for the kernel as well.
+    // A carriage return is part of the name, as it is for the kernel.
     let mut words = line.split(|&byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     let path = words.next()?;
     if path.ends_with(b"/env")

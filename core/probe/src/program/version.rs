@@ -1,4 +1,4 @@
-//! What a library says of itself, found in its bytes: running it to ask would be running foreign code.
+//! A library's version, found in its bytes: running it to ask would be running foreign code.
 
 use std::path::Path;
 
