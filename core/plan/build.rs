@@ -1,11 +1,11 @@
-//! Puts the measurements that are kept in docs/results into the command, which quotes them.
+//! Embeds the measurements in docs/results that the command quotes.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 const RESULTS: &str = "../../docs/results";
-/// What `hasten check` quotes of them.
+/// The reports that `hasten check` quotes.
 const QUOTED: [&str; 2] = ["node-tunings-", "tls-"];
 
 fn main() {

@@ -1,7 +1,7 @@
-//! What `hasten gc --json` advises, read back: the options for Node.js, each checked, and nothing else of the file.
+//! Reads back the advice of `hasten gc --json`: the options for Node.js, each checked, and nothing else from the file.
 //!
-//! The file may come from anywhere. Whatever is not an option of the short list below, with a value in its range, makes
-//! the whole of it an error.
+//! The file may come from anywhere. Anything that is not on the short list of options below, with a value in its range,
+//! makes the whole file an error.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The only schema that there has been.
+/// The only schema so far.
 const SCHEMA: u64 = 1;
 /// Reports of very long traces are a few megabytes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -24,7 +24,7 @@ struct Allowed {
     name: &'static str,
     /// MiB.
     range: (u64, u64),
-    /// Options by which a user decides the same.
+    /// Options with which a user makes the same decision.
     same: &'static [&'static str],
 }
 
@@ -40,16 +40,16 @@ const OLD_SPACE: Allowed = Allowed {
 };
 const ALLOWED: [&Allowed; 2] = [&SEMI_SPACE, &OLD_SPACE];
 
-/// What the advice of one file comes to.
+/// The result of reading one file's advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GcAdvice {
     pub file: PathBuf,
     pub settings: Vec<Setting>,
-    /// The titles of advice that sets nothing.
+    /// The titles of advice without options.
     pub remarks: Vec<String>,
 }
 
-/// One option with the advice that it comes from.
+/// One option, with the advice that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
     /// Such as `--max-semi-space-size=32`.
@@ -111,7 +111,7 @@ struct Advice {
 }
 
 impl GcAdvice {
-    /// Reads a file; `memory_limit` is what the process will have, if that is known.
+    /// Reads a file; `memory_limit` is the process's future limit, if known.
     pub fn read(path: &Path, memory_limit: Option<u64>) -> Result<Self, AdviceError> {
         let unreadable = |source| AdviceError::Read { path: path.to_owned(), source };
         let mut text = Vec::new();
@@ -143,7 +143,7 @@ impl GcAdvice {
                     option: line(&option),
                     problem,
                 })?;
-                // Several isolates may want different sizes; the process gets what the neediest of them wants.
+                // Isolates may want different sizes; the process gets the largest.
                 let largest = chosen.entry(at).or_insert_with(|| (value, line(&title)));
                 if value > largest.0 {
                     *largest = (value, line(&title));
@@ -162,7 +162,7 @@ impl GcAdvice {
 }
 
 impl Setting {
-    /// The options by which a user decides what this one decides.
+    /// Options with which a user makes the same decision as this one.
     pub(crate) fn same(&self) -> &'static [&'static str] {
         let name = self.option.split('=').next();
         ALLOWED.iter().find(|allowed| name == Some(allowed.name)).map_or(&[], |allowed| allowed.same)
@@ -175,7 +175,7 @@ impl Allowed {
     }
 }
 
-/// The place of an option in the list, and its value.
+/// The option's position in the list, and its value.
 fn value(option: &str) -> Result<(usize, u64), String> {
     let (name, text) = option.split_once('=').unwrap_or((option, ""));
     let at = ALLOWED.iter().position(|allowed| allowed.name == name);
@@ -189,7 +189,7 @@ fn value(option: &str) -> Result<(usize, u64), String> {
     Ok((at, value))
 }
 
-/// Refuses what would have the process killed by the kernel before V8 sees its own limit.
+/// Rejects sizes for which the kernel would kill the process before V8 reaches its own limit.
 fn fits(allowed: &Allowed, value: u64, memory_limit: Option<u64>, path: &Path) -> Result<(), AdviceError> {
     let Some(limit) = memory_limit else { return Ok(()) };
     let is_semi_space = allowed.name == SEMI_SPACE.name;
@@ -206,7 +206,7 @@ fn fits(allowed: &Allowed, value: u64, memory_limit: Option<u64>, path: &Path) -
     Err(AdviceError::Memory { path: path.to_owned(), option: format!("{}={value}", allowed.name), problem })
 }
 
-/// Text of a foreign file, fit for one line of a terminal.
+/// Text from a foreign file, made fit for one line of a terminal.
 fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }

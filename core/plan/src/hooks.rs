@@ -1,4 +1,4 @@
-//! The hook table that a preload library carries in itself, and what of it a program would use.
+//! A preload library's own hook table, and the part of it that a program would use.
 //!
 //! The table is the section `.hasten.hooks`: a line for each hook, `symbol \t library \t need \t purpose`.
 
@@ -14,9 +14,9 @@ const SECTION: &str = ".hasten.hooks";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hook {
     pub symbol: String,
-    /// The library whose function it stands in for.
+    /// The library whose function it replaces.
     pub library: String,
-    /// Whether the accelerator is of no use without it.
+    /// Whether the accelerator is useless without it.
     pub required: bool,
     pub purpose: String,
 }
@@ -26,7 +26,7 @@ pub struct Hook {
 pub struct Binding {
     #[serde(flatten)]
     pub hook: Hook,
-    /// Empty if nothing that is loaded at start calls the function.
+    /// Empty if nothing loaded at start calls the function.
     pub bound_in: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub fn read(library: &Path) -> Result<Vec<Hook>, ElfError> {
     Ok(parse(&elf::section(library, SECTION)?.unwrap_or_default()))
 }
 
-/// Lines that are not of the table's form are left out.
+/// Lines that do not have the table's form are skipped.
 pub fn parse(table: &[u8]) -> Vec<Hook> {
     String::from_utf8_lossy(table).lines().filter_map(hook).collect()
 }

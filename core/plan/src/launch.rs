@@ -1,4 +1,4 @@
-//! The command as it is started: everything that a plan comes to, and nothing left to decide.
+//! The command as it is started: the whole outcome of a plan, with nothing left to decide.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -8,23 +8,24 @@ use hasten_probe::Program;
 use crate::plan::Plan;
 use crate::process::CpuList;
 
-/// What `hasten run` executes, and what somebody who does without it pastes into a shell.
+/// What `hasten run` executes, and what a user who does without it pastes into a shell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// The command line; the options that only a command line may hold stand behind its first word.
+    /// The command line; options allowed only on a command line follow its first word.
     pub argv: Vec<OsString>,
-    /// Variables to set; `None` removes a variable. They are set in this order, so of two of one name the later counts.
+    /// Variables to set; `None` removes a variable. They are set in this order, so the later of two with one name
+    /// counts.
     pub env: Vec<(String, Option<OsString>)>,
     /// The only CPUs that the process may use.
     pub cpus: Option<CpuList>,
     /// No transparent huge pages for the process and what it starts.
     pub no_thp: bool,
-    /// What to execute where a refusal of the kernel is final: a shell would read that file as a script.
+    /// The file to execute where the kernel's refusal is final: a shell would read that file as a script.
     pub file: Option<PathBuf>,
 }
 
 impl Plan {
-    /// What the plan comes to for `command`, whose first word led to `program`.
+    /// Applies the plan to `command`, whose first word led to `program`.
     #[must_use]
     pub fn launch(&self, program: &Program, command: &[OsString]) -> Launch {
         let settings = &self.settings;
@@ -37,7 +38,7 @@ impl Plan {
         }
     }
 
-    /// Those of accelerators, and behind them those of settings, which have other names.
+    /// Those of accelerators, followed by those of settings, which have other names.
     fn all_variables(&self) -> Vec<(String, Option<OsString>)> {
         let ours = self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let own = self.settings.variables.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
@@ -46,7 +47,7 @@ impl Plan {
 }
 
 impl Launch {
-    /// The line that does the same in a POSIX shell, but for huge pages, which no command switches off.
+    /// The line that does the same in a POSIX shell, except for huge pages, which no command can switch off.
     #[must_use]
     pub fn by_hand(&self) -> String {
         let variables = self.env.iter().map(|(name, value)| assignment(name, value.as_deref()));
@@ -62,7 +63,7 @@ fn with_options(command: &[OsString], options: &[String]) -> Vec<OsString> {
     name.iter().cloned().chain(options).chain(arguments.iter().cloned()).collect()
 }
 
-/// Before a command; an empty variable is taken for one that is not there.
+/// An assignment before a command; an empty variable counts as unset.
 fn assignment(name: &str, value: Option<&OsStr>) -> String {
     format!("{name}={}", value.map(quote).unwrap_or_default())
 }

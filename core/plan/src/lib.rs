@@ -1,4 +1,4 @@
-//! Facts and configuration in, a plan out: what is applied to a process, with a reason for every yes and no.
+//! Turns facts and configuration into a plan: what is applied to a process, with a reason for every yes and no.
 //!
 //! Facts come from `hasten-probe`. Nothing here runs, changes or prints anything.
 

@@ -1,4 +1,4 @@
-//! Where the preload libraries and the Node.js plugin are.
+//! Locates the preload libraries and the Node.js plugin.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use crate::{node_options, preload};
 /// Debian's library directory for this architecture.
 const TRIPLET: &str = "x86_64-linux-gnu";
 
-/// Where installations have them, for a command that cannot tell where it is itself: without `/proc`.
+/// Installation directories, for a command that cannot determine its own location: without `/proc`.
 const INSTALLED: [&str; 2] = ["/usr/lib/hasten", "/usr/local/lib/hasten"];
 
-/// Where a library may be, best first: the override, the build tree, then the layouts of `make install` and of
-/// the Debian package.
+/// Possible locations of a library, best first: the override, the build tree, then the layouts of `make
+/// install` and of the Debian package.
 fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> = surroundings.library_directory.iter().cloned().collect();
     if let Some(beside) = surroundings.executable.as_deref().and_then(Path::parent) {
@@ -29,7 +29,7 @@ fn directories(surroundings: &Surroundings) -> Vec<PathBuf> {
     directories
 }
 
-/// That libraries are taken from elsewhere than from the directory that the user names.
+/// Says that libraries are taken from somewhere other than the directory named by the user.
 pub(crate) fn elsewhere<'a>(
     libraries: impl Iterator<Item = &'a Path>,
     surroundings: &Surroundings,
@@ -43,7 +43,7 @@ pub(crate) fn elsewhere<'a>(
     Some(format!("HASTEN_LIBDIR={} {why}; what is used is in {place}", named.display()))
 }
 
-/// The same of one library, behind its path.
+/// The same for one library, to follow its path.
 pub(crate) fn remark(library: &Path, surroundings: &Surroundings) -> String {
     match surroundings.library_directory.as_deref().filter(|named| !is_below(library, named)) {
         Some(named) => format!(", which is not in HASTEN_LIBDIR ({})", named.display()),
@@ -55,7 +55,7 @@ fn is_below(library: &Path, directory: &Path) -> bool {
     std::path::absolute(directory).is_ok_and(|directory| library.starts_with(directory))
 }
 
-/// What an accelerator puts into a process, or a reason against that names every place that was searched.
+/// The accelerator's library or plugin, or a reason against it that names every place searched.
 pub(crate) fn find(accelerator: &dyn Accelerator, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
     let file = accelerator.library();
     let directories = directories(surroundings);

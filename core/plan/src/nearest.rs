@@ -1,13 +1,13 @@
 //! "Did you mean …?"
 
-/// The candidate that `word` is most likely a misspelling of, if any is close enough to be worth a mention.
+/// The candidate that `word` most likely misspells, if any is close enough to be worth mentioning.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let closest = candidates.into_iter().map(|candidate| (distance(word, candidate), candidate)).min()?;
     let tolerance = 1 + word.chars().count() / 4;
     (closest.0 <= tolerance).then_some(closest.1)
 }
 
-/// What to tell somebody who wrote `word` where one of `valid` belongs.
+/// The advice for a user who wrote `word` where one of `valid` belongs.
 pub fn suggestion(word: &str, valid: &[&str]) -> String {
     match nearest(word, valid.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -15,7 +15,7 @@ pub fn suggestion(word: &str, valid: &[&str]) -> String {
     }
 }
 
-/// Edit distance in which swapping two neighbours is one edit, case ignored.
+/// Edit distance, ignoring case; swapping two neighbours counts as one edit.
 fn distance(a: &str, b: &str) -> usize {
     strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())
 }

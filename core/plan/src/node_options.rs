@@ -1,5 +1,5 @@
-//! `NODE_OPTIONS`, read and composed by the rules of Node.js: spaces separate words, a double quote opens or closes a
-//! part in which a space is a character like any other, and a backslash in such a part takes what follows as it is.
+//! `NODE_OPTIONS`, read and composed by the rules of Node.js: spaces separate words, a double quote starts or ends a
+//! part in which a space is an ordinary character, and a backslash in such a part escapes the next character.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::plan::Reason;
 
-/// The plugin below the directory of the libraries.
+/// The plugin, relative to the directory of the libraries.
 pub(crate) const PLUGIN: &str = "node/register.js";
 /// Where it is in an installation, whatever the prefix.
 const INSTALLED: &str = "hasten/node/register.js";
@@ -34,11 +34,11 @@ pub(crate) fn change(
     (value.as_deref() != present).then_some(("NODE_OPTIONS", value))
 }
 
-/// `NODE_OPTIONS` with the plugin and `options` in front of what is already there.
+/// `NODE_OPTIONS` with the plugin and `options` in front of the present value.
 ///
-/// In front, because what comes later wins: the user's own options have the last word, and the user's own modules
-/// find the plugin in place. Ours are dropped from the old value, so that `hasten run` inside `hasten run` means what
-/// the inner one says; all the rest is kept as it was written, mistakes included.
+/// In front, because later options win: the user's own options have the last word, and the user's own modules find
+/// the plugin in place. Ours are dropped from the old value, so that `hasten run` inside `hasten run` does what the
+/// inner one says; all the rest stays as written, mistakes included.
 pub(crate) fn compose(present: Option<&OsStr>, plugin: Option<&Path>, options: &[String]) -> OsString {
     // Node.js 8 ends at `--require=`.
     let plugin =
@@ -57,19 +57,19 @@ pub(crate) fn cannot_carry(path: &Path) -> Option<Reason> {
     })
 }
 
-/// Whether a word of `NODE_OPTIONS` or of a command line sets one of these options of V8.
+/// Whether a word of `NODE_OPTIONS` or of a command line sets one of these V8 options.
 pub(crate) fn sets(word: &[u8], names: &[&str]) -> bool {
     let name = word.split(|&byte| byte == b'=').next().unwrap_or_default();
     let name: Vec<u8> = name.iter().map(|&byte| if byte == b'_' { b'-' } else { byte }).collect();
     names.iter().any(|known| known.as_bytes() == name)
 }
 
-/// The words of a value, as Node.js gets them.
+/// The words of a value, as Node.js sees them.
 pub(crate) fn texts(value: &OsStr) -> Vec<Vec<u8>> {
     words(value.as_bytes()).into_iter().map(|word| word.text).collect()
 }
 
-/// The value as it was written, but for the words that load a plugin of ours.
+/// The value as written, without the words that load a plugin of ours.
 fn without_ours(value: &[u8]) -> Vec<u8> {
     let words = words(value);
     let loads = |at: usize| -> Option<usize> {
@@ -97,7 +97,7 @@ fn without_ours(value: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Whether a path is a plugin of hasten, here or in another place.
+/// Whether a path is a hasten plugin, here or elsewhere.
 fn is_ours(path: &[u8]) -> bool {
     let path = PathBuf::from(OsStr::from_bytes(path));
     if !path.is_absolute() || !path.ends_with(PLUGIN) {
@@ -134,7 +134,7 @@ fn words(value: &[u8]) -> Vec<Word> {
         text.get_or_insert_default().push(byte);
         at += 1;
     }
-    // An open quote is Node's to complain about.
+    // An open quote is for Node.js to complain about.
     words.extend((text.is_some() || quoted).then(|| Word { text: text.unwrap_or_default(), start }));
     words
 }

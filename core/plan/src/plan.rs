@@ -24,18 +24,18 @@ pub struct Plan {
     /// The module that Node.js loads first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_plugin: Option<PathBuf>,
-    /// What advice from `hasten gc` comes to here.
+    /// The options from the advice of `hasten gc`, as they apply here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gc_advice: Vec<AdvisedOption>,
-    /// What is set besides accelerators.
+    /// Settings besides accelerators.
     pub settings: Settings,
     /// Variables to set, `LD_PRELOAD` and `NODE_OPTIONS` included; `None` removes a variable.
     #[serde(skip)]
     pub environment: Vec<(&'static str, Option<OsString>)>,
-    /// What was said or asked for in vain.
+    /// Warnings about requests without effect.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
-    /// What becomes of each engine of a device, once [`Plan::look_at_devices`] has been told of them.
+    /// The outlook for each device engine, once [`Plan::look_at_devices`] has been called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outlooks: Vec<Outlook>,
 }
@@ -47,26 +47,26 @@ pub struct Verdict {
     /// What the accelerator does, in one line.
     pub summary: &'static str,
     pub decision: Decision,
-    /// How sure that is, where an accelerator can be of more and less use.
+    /// How sure that is, for accelerators whose benefit varies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     pub reasons: Vec<Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library: Option<PathBuf>,
-    /// Where to see what it does.
+    /// Where to see its effect.
     #[serde(skip)]
     pub follow_up: String,
-    /// Whether the user of this program expects a word about it when it is left out.
+    /// Whether the user of this program expects to be told when it is left out.
     #[serde(skip)]
     pub concerns: bool,
 }
 
-/// An option of Node.js that advice asks for.
+/// A Node.js option requested by advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdvisedOption {
     #[serde(flatten)]
     pub setting: Setting,
-    /// Why it is not set; without a reason it is.
+    /// Why it is not set; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }
@@ -76,19 +76,19 @@ pub struct AdvisedOption {
 pub enum Decision {
     /// It will work on this program.
     Apply,
-    /// It is loaded but idle until this program, or one that it starts, uses what it accelerates.
+    /// It is loaded but idle until this program, or one of its children, uses what it accelerates.
     Standby,
     /// It is left out.
     Skip,
 }
 
-/// What stands behind a yes.
+/// The evidence behind a yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// hasten's tests, and a public suite of tests, run this very program.
+    /// This very program is run by hasten's tests and by a public test suite.
     Proven,
-    /// The program has what it takes; whether it behaves so is looked at while it runs, before anything is changed.
+    /// The program has the prerequisites; its behaviour is checked while it runs, before anything is changed.
     Expected,
 }
 
@@ -108,7 +108,7 @@ pub struct Reason {
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// Whoever starts the program has nothing to do with it: it is shown to those only who ask.
+    /// The user who starts the program can do nothing about it: shown only on request.
     #[serde(skip)]
     pub is_aside: bool,
 }
@@ -117,7 +117,7 @@ pub struct Reason {
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     For,
-    /// Not against, but it will be idle for now.
+    /// Not against it, but it will be idle for now.
     Idle,
     Against,
 }
@@ -147,7 +147,7 @@ impl Plan {
         plan
     }
 
-    /// What carries the accelerators into the process, and what tells them how to work there.
+    /// The variables that carry the accelerators into the process and configure them there.
     fn variables(
         &self,
         config: &Config,
@@ -159,14 +159,14 @@ impl Plan {
             node_options::change(surroundings.node_options.as_deref(), plugin, &self.node_options());
         let settings = loaded(&self.accelerators)
             .flat_map(|(accelerator, _)| accelerator.environment(config, surroundings));
-        // Only what is preloaded asks devices.
+        // Only preloaded libraries use devices.
         let devices =
             if self.preload.is_empty() { Vec::new() } else { devices::environment(config, surroundings) };
         let settings = settings.chain(devices).map(|(name, value)| (name, Some(value)));
         ld_preload.into_iter().chain(node_options).chain(settings).collect()
     }
 
-    /// The options for `NODE_OPTIONS`: advice that nothing speaks against, and what is configured.
+    /// The options for `NODE_OPTIONS`: advice that nothing speaks against, and configured options.
     fn node_options(&self) -> Vec<String> {
         let advised = self.gc_advice.iter().filter(|advised| advised.left_out.is_none());
         let advised = advised.map(|advised| &advised.setting.option);
@@ -183,8 +183,8 @@ impl Plan {
         self.accelerators.iter().any(Verdict::is_loaded) || self.settings.applies()
     }
 
-    /// Whether it is of any use, as far as can be told: a plugin that waits for what this program is not known to
-    /// start is not.
+    /// Whether it is of any use, as far as can be told: a plugin that waits for something this program is not known
+    /// to start is not.
     pub fn promises(&self) -> bool {
         let promises = |verdict: &Verdict| match verdict.decision {
             Decision::Apply => true,
@@ -206,7 +206,7 @@ fn carried(verdicts: &[Verdict], carrier: Carrier) -> impl Iterator<Item = PathB
     theirs.filter_map(|(_, verdict)| verdict.library.clone())
 }
 
-/// Each advised option, unless the user has decided the same, or nothing may be changed.
+/// Each advised option, unless the user has decided it already, or nothing may be changed.
 fn gc_advice(program: &Program, config: &Config, surroundings: &Surroundings) -> Vec<AdvisedOption> {
     let Some(advice) = &config.gc_advice else { return Vec::new() };
     let obstacle = surroundings.kill_switch(node::NAME).or_else(|| {
@@ -220,7 +220,7 @@ fn gc_advice(program: &Program, config: &Config, surroundings: &Surroundings) ->
     advice.settings.iter().map(advised).collect()
 }
 
-/// What this host alone says about every accelerator, before any program is known.
+/// The host's own verdict on every accelerator, before any program is known.
 pub fn host_verdicts(cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Verdict> {
     ACCELERATORS
         .iter()

@@ -31,10 +31,10 @@ pub(crate) fn change(
     (value.as_deref() != present).then_some(("LD_PRELOAD", value))
 }
 
-/// `LD_PRELOAD` with `libraries` behind what is already there.
+/// `LD_PRELOAD` with `libraries` behind the present value.
 ///
-/// Behind, because some libraries insist on being first (sanitizers do). Ours are dropped from the old value, so
-/// that `hasten run` inside `hasten run` means what the inner one says.
+/// Behind, because some libraries insist on being first (sanitizers do). Ours are dropped from the old value, so that
+/// `hasten run` inside `hasten run` does what the inner one says.
 fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsString {
     let present = present.unwrap_or_default().as_bytes().split(|byte| b" :".contains(byte));
     let foreign = present.filter(|entry| !entry.is_empty() && !is_ours(entry));
@@ -125,7 +125,8 @@ mod tests {
         assert_eq!(compose(Some(old), &[]), "/a.so");
     }
 
-    /// In an image with `ENV LD_PRELOAD=/usr/lib/hasten/libhasten.so`: left there, it would load what the plan has left out.
+    /// In an image with `ENV LD_PRELOAD=/usr/lib/hasten/libhasten.so`: if left there, it would load what the plan
+    /// leaves out.
     #[test]
     fn replaces_the_shim_too() {
         let image = OsStr::new("/usr/lib/hasten/libhasten.so:/a.so:/libhasten.so.1");

@@ -1,5 +1,5 @@
-//! The environment variables and places that a plan depends on, taken once so that a plan is a function of
-//! its inputs.
+//! The environment variables and places that a plan depends on, captured once so that a plan is a function of its
+//! inputs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use crate::plan::Reason;
 use crate::process::CpuList;
 use crate::{nearest, node_options};
 
-/// What the kill switch takes for every accelerator, as the preload libraries themselves do.
+/// Values that switch off every accelerator, as in the preload libraries.
 const EVERY: [&str; 2] = ["all", "1"];
 
 /// Whether a value of `HASTEN_DISABLE` names an accelerator.
@@ -60,16 +60,16 @@ const VARIABLES: [&str; 26] = [
     "HASTEN_WITHOUT",
 ];
 
-/// What only our build reads: everything that cargo starts has them.
+/// Read only by our build: everything that cargo starts has them.
 const OF_THE_BUILD: [&str; 3] = ["HASTEN_CRYPTO_MB", "HASTEN_ISAL", "HASTEN_LIBDEFLATE"];
 
-/// The known variable that `name` looks like a misspelling of. Others with our prefix are none of our business.
+/// The known variable that `name` seems to misspell. Other variables with our prefix are not ours to judge.
 pub fn misspelt_variable(name: &str) -> Option<&'static str> {
     let is_known = VARIABLES.contains(&name) || OF_THE_BUILD.contains(&name);
     (name.starts_with("HASTEN") && !is_known).then(|| nearest(name, VARIABLES)).flatten()
 }
 
-/// As the plugin finds it, which ignores relative paths, as the standard for `XDG_CACHE_HOME` has it.
+/// As the plugin determines it: relative paths are ignored, as the standard for `XDG_CACHE_HOME` requires.
 fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("HASTEN_CACHE_DIR")
@@ -101,7 +101,7 @@ pub struct Surroundings {
     pub node_cache_limit: Option<OsString>,
     /// `HASTEN_NODE_GC`, which wins over the configuration file.
     pub node_gc: Option<OsString>,
-    /// Where caches of this user are: `HASTEN_CACHE_DIR`, or a place below `XDG_CACHE_HOME` or `HOME`.
+    /// This user's cache directory: `HASTEN_CACHE_DIR`, or a place below `XDG_CACHE_HOME` or `HOME`.
     pub cache_directory: Option<PathBuf>,
     /// `HASTEN_CPU_DISABLE_IFMA`: behave as on a CPU without IFMA.
     pub deny_ifma: bool,
@@ -111,15 +111,15 @@ pub struct Surroundings {
     pub node_compile_cache: Option<OsString>,
     /// `NODE_OPTIONS` as it is now.
     pub node_options: Option<OsString>,
-    /// Every variable that is set to something.
+    /// Every variable that is set and not empty.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The name of every variable, in their order, also of one that is set to nothing.
+    /// The name of every variable, in order, including empty ones.
     pub names: Vec<OsString>,
     /// The CPUs that this process may use.
     pub cpus: Option<CpuList>,
-    /// The libssl that programs of this host get, or that there is none; `None` where nobody has looked.
+    /// The libssl that this host's programs get, or that there is none; the outer `None` if nobody has looked.
     pub libssl: Option<Option<Library>>,
-    /// What the process may have of memory, in bytes.
+    /// The process's memory limit, in bytes.
     pub memory_limit: Option<u64>,
     /// The command's own arguments.
     pub arguments: Vec<OsString>,
@@ -158,13 +158,13 @@ impl Surroundings {
         }
     }
 
-    /// With a look at what only an answer about the host needs.
+    /// Also looks at what only an answer about the host needs.
     #[must_use]
     pub fn with_libraries(self) -> Self {
         Self { libssl: Some(Library::of_host(LIBSSL)), ..self }
     }
 
-    /// Refuses variables that the libraries would ignore in silence.
+    /// Rejects values that the libraries would silently ignore.
     pub fn validate(&self) -> Result<(), ConfigError> {
         type Check = fn(&str) -> Result<(), (String, String)>;
         let checks: [(&'static str, &Option<OsString>, Check); 10] = [
@@ -185,7 +185,7 @@ impl Surroundings {
         })
     }
 
-    /// Where the user has decided what an advised option decides, if anywhere.
+    /// Where the user has already decided what an advised option decides, if anywhere.
     pub(crate) fn sets(&self, setting: &Setting) -> Option<String> {
         let decides = |word: &[u8]| node_options::sets(word, setting.same());
         let words = node_options::texts(self.node_options.as_deref().unwrap_or_default());
@@ -196,7 +196,8 @@ impl Surroundings {
         Some(format!("the command line says {} already", String::from_utf8_lossy(word)))
     }
 
-    /// Whether the user gives Node.js one of these options, also in a line for a shell (`sh -c 'node --permission app.js'`).
+    /// Whether the user gives Node.js one of these options, including in a shell line (`sh -c 'node --permission
+    /// app.js'`).
     pub(crate) fn gives_node(&self, names: &[&str]) -> bool {
         let variable = node_options::texts(self.node_options.as_deref().unwrap_or_default());
         let is_one = |word: &[u8]| node_options::sets(word, names);
@@ -204,7 +205,7 @@ impl Surroundings {
         variable.iter().any(|word| is_one(word)) || given.any(is_one)
     }
 
-    /// The command's own arguments up to `--`: what follows is the application's.
+    /// The command's own arguments up to `--`: the rest is for the application.
     fn words(&self) -> impl Iterator<Item = &[u8]> {
         self.arguments.iter().map(|word| word.as_bytes()).take_while(|word| *word != b"--")
     }
@@ -223,7 +224,7 @@ impl Surroundings {
         })
     }
 
-    /// Names in the kill switch that mean nothing, so that a misspelt one does not fail silently.
+    /// Unknown names in the kill switch, so that a misspelt one does not fail silently.
     pub fn unknown_disabled(&self) -> Vec<&str> {
         let known = |name: &&str| {
             EVERY.into_iter().chain(accelerator::names()).any(|known| known.eq_ignore_ascii_case(name))

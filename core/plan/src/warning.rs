@@ -1,4 +1,4 @@
-//! What the user should know before the command runs, although nothing of it keeps the command from running.
+//! What the user should know before the command runs, although none of it prevents the command from running.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use crate::plan::{Decision, Plan, Verdict};
 use crate::surroundings::{Surroundings, misspelt_variable};
 use crate::{accelerator, library, nearest};
 
-/// Something that was said or asked for in vain.
+/// A request without effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// `HASTEN_DISABLE` names what is no accelerator.
+    /// `HASTEN_DISABLE` names something that is not an accelerator.
     NoAccelerator { name: String, meant: Option<&'static str> },
-    /// Nothing reads this variable. It is not refused: it may be meant for somebody else.
+    /// Nothing reads this variable. It is not rejected: it may be meant for another program.
     MisspeltVariable { name: String, meant: &'static str },
-    /// Whoever names a directory means the libraries that are in it; the sentence says which are not.
+    /// A user who names a directory means the libraries in it; the sentence says which are not there.
     LibrariesElsewhere(String),
-    /// Whoever asks for verification relies on it.
+    /// A user who asks for verification relies on it.
     NothingToVerify,
-    /// All that the advice on garbage collection asks for is left out.
+    /// All the options that the garbage collection advice asks for are left out.
     NoAdviceSet,
 }
 
-/// Every warning, in the order in which they are printed: first what is misspelt, then what has no effect.
+/// Every warning, in the order of printing: misspellings first, then requests without effect.
 pub(crate) fn warnings(plan: &Plan, config: &Config, surroundings: &Surroundings) -> Vec<Warning> {
     unknown_accelerators(surroundings)
         .chain(misspelt_variables(surroundings))

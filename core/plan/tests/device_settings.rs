@@ -1,4 +1,4 @@
-//! Which devices a process is told to try: `[devices]`, the variables, and what the host says to it.
+//! Which devices a process is told to try: `[devices]`, the variables, and the host's verdict.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -137,7 +137,7 @@ fn the_file_is_refused_with_its_line() {
         ),
     ] {
         let said = complaint(&parse(&format!("[devices]\n{text}")).expect_err(text));
-        // A value that is wrong repeats itself in its fix.
+        // A wrong value is repeated in its fix.
         assert!(said.starts_with(expected), "{said}");
     }
 }
@@ -227,7 +227,7 @@ fn each_engine_is_tried_or_there_is_a_reason() {
     let tried: Vec<_> = all.iter().map(|outlook| (outlook.engine, outlook.is_tried())).collect();
     assert_eq!(tried, [("qatzip", true), ("qpl", false), ("qat", false)]);
     assert!(all[0].reasons.iter().any(|reason| reason.text == "the QAT device 0000:6b:00.0 is up"));
-    // No virtual functions: the process will find out, but nobody should have to.
+    // No virtual functions: the process would find out, but the user should not have to.
     let doubt = all[0].reasons.iter().find(|reason| reason.side == Side::Idle).unwrap();
     assert!(doubt.text.starts_with("0000:6b:00.0: ") && doubt.fix.is_some(), "{doubt:?}");
     assert_eq!(against(&all[1]), ["there is no IAA device"]);
@@ -275,7 +275,7 @@ fn a_cpu_without_lanes_gets_the_tls_library_for_a_device() {
     fs::write(installed.path().join("libhasten_tls.so"), "").unwrap();
     let tls = |file: &str, variable: &str| {
         let devices = Some(variable).filter(|list| !list.is_empty()).map(Into::into);
-        // This invented CPU has no features at all.
+        // This invented CPU has no features.
         let plan = plan(&parse(file).unwrap(), &Surroundings { devices, ..surroundings.clone() });
         let verdict = plan.accelerators.iter().find(|verdict| verdict.name == "tls").unwrap().clone();
         let lanes = verdict.reasons.iter().find(|reason| reason.text.contains("AVX-512")).unwrap().clone();

@@ -1,4 +1,4 @@
-//! What `hasten check` says of accelerators in every state that they are found in, from trees that look like sysfs.
+//! What `hasten check` says about accelerators in every state they are found in, from trees that look like sysfs.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -47,7 +47,7 @@ impl Tree {
         findings(&Probe::with_root(root.path()).host())
     }
 
-    /// The state of a kind, and of each of its devices what is said and the fix.
+    /// The state of a kind, and the message and fix for each of its devices.
     fn of(&self, kind: &str) -> (State, Vec<(State, String, String)>) {
         of(&self.findings(), kind)
     }
@@ -79,7 +79,7 @@ fn is_hindered(findings: &[Finding], kind: &str, why: &str, fix: &str) {
     assert_eq!(summary.fix.as_deref(), Some(&**cure));
 }
 
-/// A user with groups, and what he may lock.
+/// A user with groups and a limit for locked memory.
 fn user(tree: Tree, uid: u32, groups: &str, memlock: &str) -> Tree {
     let status =
         format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\nGid:\t{uid}\t{uid}\t{uid}\t{uid}\nGroups:\t{groups}\n");
@@ -89,7 +89,7 @@ fn user(tree: Tree, uid: u32, groups: &str, memlock: &str) -> Tree {
     tree.with("proc/self", &[("status", &format!("{status}CapEff:\t0000000000000000")), ("limits", &limits)])
 }
 
-/// One that works, for a user who may use it.
+/// A working one, for a user who may use it.
 fn qat() -> Tree {
     let pf = [
         ("vendor", "0x8086"),
@@ -329,7 +329,7 @@ fn a_dlb_needs_its_driver_its_file_and_permission() {
     named.is_hindered("dlb", "/dev/dlb0 is missing", "udevadm trigger");
     let usable = named.with("dev", &[("dlb0", "")]).findings();
     assert_eq!(of(&usable, "dlb").0, State::Available);
-    // Nobody is to believe that anything is gained by it.
+    // Nobody should believe that it gains anything.
     let summary = usable.iter().find(|finding| finding.id == "device.dlb").unwrap();
     assert_eq!(summary.detail, "1 device; hasten does not use it");
 }

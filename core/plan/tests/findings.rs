@@ -1,4 +1,4 @@
-//! What `hasten check` says of hosts that are not at hand.
+//! What `hasten check` says about hosts that are not at hand.
 
 use std::collections::HashSet;
 use std::os::unix::fs::symlink;

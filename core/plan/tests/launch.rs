@@ -1,4 +1,4 @@
-//! What a plan comes to: the command line, the variables and the file that is executed.
+//! The outcome of a plan: the command line, the variables and the file that is executed.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -35,7 +35,7 @@ fn it_holds_all_that_is_set() {
     let variables: Vec<_> =
         launch.env.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
     let set = |value: &'static str| Some(OsStr::new(value));
-    // What is composed comes first; a variable that only hasten had set is removed.
+    // Composed variables come first; a variable that only hasten had set is removed.
     let expected = [
         ("LD_PRELOAD", None),
         ("NODE_OPTIONS", set("--max-semi-space-size=32")),
@@ -51,7 +51,7 @@ fn without_anything_to_set_the_command_stays_as_it_is() {
     assert_eq!(launch, Launch { argv: ["node", "app.js"].map(OsString::from).into(), ..Launch::default() });
 }
 
-/// A shell would read it as a script, but what a script is for is a shell's business.
+/// A shell would read it as a script, but what to do with a script is up to a shell.
 #[test]
 fn a_program_for_another_machine_is_executed_by_its_file() {
     let foreign = Program { machine: Machine::Aarch64, ..node() };

@@ -1,4 +1,4 @@
-//! Plans for Node.js: who gets the plugin, and what `NODE_OPTIONS` becomes.
+//! Plans for Node.js: which programs get the plugin, and what `NODE_OPTIONS` becomes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -38,7 +38,7 @@ impl Place {
         self.directory.path().join("bin").join(name)
     }
 
-    /// A copy of a program, under the name of another.
+    /// A copy of a program, under another name.
     fn program(&self, name: &str) -> Program {
         std::fs::copy("/bin/true", self.path(name)).unwrap();
         self.inspect(name)
@@ -72,7 +72,7 @@ fn variable(plan: &Plan, name: &str) -> Option<String> {
     value.map(|value| value.into_string().unwrap())
 }
 
-/// A configuration with advice that wants these options.
+/// A configuration with advice for these options.
 fn advised(options: &[&str]) -> Config {
     let advice = serde_json::json!([{ "title": "Fewer scavenges", "node_options": options }]);
     let text = serde_json::json!({ "schema": 1, "advice": advice }).to_string();

@@ -82,7 +82,7 @@ fn the_users_own_word_wins() {
         ]
     );
     assert_eq!((node_options(&plan), variable(&plan, "A")), (None, None));
-    // What follows `--` is the application's.
+    // Everything after `--` is for the application.
     let arguments = vec!["--".into(), "--no-maglev".into()];
     let plan = self::plan(Kind::Node, ALL, &Surroundings { arguments, ..Surroundings::default() });
     assert_eq!(left_out(&plan), []);

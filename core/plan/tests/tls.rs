@@ -1,5 +1,5 @@
-//! Plans for TLS: what is promised of a program by what it calls and what is known of it. The programs are little, and
-//! link a look-alike of OpenSSL.
+//! Plans for TLS: what is promised to a program, by its imports and by what is known about it. The programs are small,
+//! and link a look-alike of OpenSSL.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl Workshop {
         plan.verdict("tls").unwrap().clone()
     }
 
-    /// Asserts the decision, what stands behind it, and that one of the reasons contains `why`.
+    /// Asserts the decision, the evidence behind it, and that one of the reasons contains `why`.
     #[track_caller]
     fn is(&self, program: &str, decision: Decision, proof: Option<Proof>, why: &str) {
         let verdict = self.verdict(program);
@@ -79,7 +79,7 @@ impl Workshop {
     }
 }
 
-/// C code of a function that calls these.
+/// C code of a function that calls these functions.
 fn calls(name: &str, functions: &[&str]) -> String {
     let called: String = functions.iter().map(|function| format!("{function}(0, 0, 0, 0);")).collect();
     format!("int {name}(int n) {{ if (n > 9) {{ {called} }} return 0; }}")
@@ -111,7 +111,7 @@ fn a_program_with_an_event_loop_is_expected_and_a_tested_one_is_proven() {
     }
 }
 
-/// As the library in the process, which asks for the name to the letter.
+/// Like the library in the process, which compares the exact name.
 #[test]
 fn a_program_with_a_longer_name_than_a_proven_one_is_expected() {
     let workshop = Workshop::new();
@@ -121,7 +121,7 @@ fn a_program_with_a_longer_name_than_a_proven_one_is_expected() {
     }
 }
 
-/// As `openssl s_server`, and stunnel, whose libsystemd has a loop that is not the program's.
+/// Like `openssl s_server`, and stunnel, whose libsystemd has a loop that is not the program's.
 #[test]
 fn a_program_without_an_event_loop_is_off_whatever_its_helpers_have() {
     let workshop = Workshop::new();
@@ -133,7 +133,7 @@ fn a_program_without_an_event_loop_is_off_whatever_its_helpers_have() {
     workshop.is("helped", Decision::Skip, None, "nothing in helped calls epoll_wait");
 }
 
-/// As memcached and hitch.
+/// Like memcached and hitch.
 #[test]
 fn the_event_loop_may_be_a_library() {
     let workshop = Workshop::new();
@@ -142,7 +142,7 @@ fn the_event_loop_may_be_a_library() {
     workshop.is("looping", Decision::Apply, Some(Proof::Expected), "has an event loop");
 }
 
-/// As Debian's Node.js, whose libnode moves the bytes itself.
+/// Like Debian's Node.js, whose libnode moves the bytes itself.
 #[test]
 fn a_program_that_passes_tls_through_memory_is_off() {
     let workshop = Workshop::new();
@@ -155,7 +155,7 @@ fn a_program_that_passes_tls_through_memory_is_off() {
     }
 }
 
-/// As puma, which Ruby runs: of that alone nothing would be known.
+/// Like puma, which Ruby runs: Ruby's name alone would say nothing.
 #[test]
 fn a_script_is_known_by_its_own_name() {
     let workshop = Workshop::new();
@@ -174,7 +174,7 @@ fn a_bio_of_its_own_may_read_from_anywhere_so_the_library_waits_and_sees() {
     workshop.is("own", Decision::Standby, None, "own moves the bytes of TLS by a BIO of its own");
 }
 
-/// As lighttpd with its mod_openssl, Apache with its mod_ssl, and every interpreter; and as curl.
+/// Like lighttpd with its mod_openssl, Apache with its mod_ssl, and every interpreter; also like curl.
 #[test]
 fn what_is_seen_only_after_the_start_is_on_standby() {
     let workshop = Workshop::new();
@@ -195,7 +195,7 @@ fn servers_that_are_known_to_wait_for_each_handshake_are_off() {
     }
 }
 
-/// As in Debian 13, and even where the program is a tested one.
+/// As in Debian 13, even for a proven program.
 #[test]
 fn another_release_of_openssl_is_off_and_the_needed_one_is_named() {
     for version in ["3.1.4", "3.5.4"] {
@@ -206,8 +206,8 @@ fn another_release_of_openssl_is_off_and_the_needed_one_is_named() {
     }
 }
 
-/// As lighttpd with its mod_openssl in Debian 13: the module would load what cannot be helped. A shell may start a program
-/// that brings a library of its own.
+/// Like lighttpd with its mod_openssl in Debian 13: the module would load an OpenSSL that cannot be accelerated. A
+/// shell may start a program that brings its own library.
 #[test]
 fn what_would_be_loaded_is_looked_at_before_a_standby_is_promised() {
     for (version, decision) in [("3.5.4", Decision::Skip), ("3.0.19", Decision::Standby)] {
@@ -228,7 +228,7 @@ fn what_would_be_loaded_is_looked_at_before_a_standby_is_promised() {
     assert!(fix.is_some_and(|fix| fix.contains("a build for OpenSSL 3.0")), "{verdict:#?}");
 }
 
-/// As `echo` on Debian 13: whoever starts it did not ask for anything.
+/// Like `echo` on Debian 13: its user did not ask for anything.
 #[test]
 fn a_program_that_does_not_link_openssl_is_left_out_without_a_word() {
     let workshop = Workshop::with_openssl("3.5.4");
@@ -248,7 +248,7 @@ fn a_node_with_another_openssl_is_not_sent_to_a_build_that_is_off_as_well() {
     assert!(fix.contains("in front of it") && !fix.contains("build"), "{verdict:#?}");
 }
 
-/// What is said before any program is named.
+/// The verdict before any program is named.
 #[test]
 fn the_hosts_own_libssl_decides_for_the_host() {
     let workshop = Workshop::new();
@@ -279,7 +279,7 @@ fn the_hosts_own_libssl_decides_for_the_host() {
     }
 }
 
-/// As with the FIPS module: the library looks at the first handshake, and leaves it to that.
+/// As with the FIPS module: the library looks at the first handshake, and leaves the work to the module.
 #[test]
 fn a_configuration_that_puts_another_provider_in_place_is_heeded() {
     let workshop = Workshop::new();
@@ -299,7 +299,7 @@ fn a_configuration_that_puts_another_provider_in_place_is_heeded() {
     }
 }
 
-/// What Debian 12 has of it, where it is installed.
+/// Debian 12's programs, if they are installed.
 #[test]
 fn programs_of_the_distribution_are_what_they_are() {
     let workshop = Workshop::new();

@@ -196,7 +196,7 @@ fn cpus_that_are_withheld_are_a_cpuset() {
 fn tls_is_quoted_from_the_first_server_under_the_highest_load() {
     let tls = Case::of("20.0.0").tuning("async-tls");
     assert_eq!(tls.measured, "CPU per handshake, stock ÷ hasten: nginx p-256 2.60 [2.57, 2.63]");
-    // This invented CPU has nothing that it needs.
+    // This invented CPU lacks what it needs.
     assert_eq!(tls.state, TuningState::NoEffect);
 }
 

@@ -1,4 +1,4 @@
-//! What is said in vain is pointed out, in this order and with these words.
+//! Requests without effect are pointed out, in this order and with these words.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,7 +25,7 @@ fn config() -> Config {
     config
 }
 
-/// The plugin is beside the command, and nothing where the user says that it is.
+/// The plugin is beside the command, and nothing is where the user says it is.
 fn surroundings(place: &Path) -> Surroundings {
     fs::create_dir(place.join("node")).unwrap();
     fs::write(place.join("node/register.js"), "").unwrap();

@@ -15,16 +15,16 @@ use crate::surroundings::Surroundings;
 
 pub struct Gzip;
 
-/// The engines by their names in the configuration; the original zlib always stands behind them.
+/// The engines by their names in the configuration; the original zlib always backs them.
 pub const ENGINES: [&str; 4] =
     [Engine::Isal.as_str(), Engine::Libdeflate.as_str(), Engine::ZlibRs.as_str(), ORIGINAL];
 
-/// Verifies what the engines compress.
+/// Verifies the engines' output.
 pub(crate) const VERIFY: &str = "HASTEN_GZIP_VERIFY";
 /// The engines that may be used.
 pub(crate) const ENGINE_LIST: &str = "HASTEN_GZIP_ENGINES";
 
-/// What the engines look for at run time, most useful first; without any of it they use plain code.
+/// CPU features that the engines look for at run time, most useful first; without any of them they use plain code.
 const FASTER: [Feature; 5] =
     [Feature::Avx2, Feature::Bmi2, Feature::Pclmulqdq, Feature::Avx512Bw, Feature::Vpclmulqdq];
 
@@ -74,13 +74,13 @@ impl Accelerator for Gzip {
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
         let accepts = preload::accepts(program);
-        // Of a program that preloads nothing, no libraries are known either.
+        // If a program preloads nothing, its libraries are not known either.
         let zlib = (accepts.side == Side::For).then(|| zlib(program));
         [accepts].into_iter().chain(zlib).collect()
     }
 
     fn concerns(&self, program: &Program) -> bool {
-        // Official builds carry their own copy; it is not for this that they are started by hasten.
+        // Official builds carry their own copy; nobody starts them with hasten for this.
         !program.kind.runs_javascript()
     }
 
@@ -97,7 +97,7 @@ impl Accelerator for Gzip {
     }
 }
 
-/// The reason against an accelerator that may use no engine but the original: it would only pass every call on.
+/// The reason against an accelerator that may use only the original engine: it would merely pass on every call.
 fn no_engine(config: &Config, surroundings: &Surroundings) -> Option<Reason> {
     let variable = surroundings.gzip_engines.as_deref().map(|list| list.to_string_lossy().into_owned());
     let (source, engines) = match variable {
@@ -116,13 +116,13 @@ fn no_engine(config: &Config, surroundings: &Surroundings) -> Option<Reason> {
 fn zlib(program: &Program) -> Reason {
     let name = program.name();
     if program.kind.runs_javascript() && program.library("libz.so.1").is_none() {
-        // Looking into such a file would take longer than its start.
+        // Reading such a file would take longer than starting it.
         return Reason::against(format!(
             "{name} does not link libz.so.1, and no preload can reach a zlib inside it"
         ))
         .fix("use a build that links the system's libz.so.1, such as the distribution's package");
     }
-    // The executable's own functions win over preloaded ones, in all of its libraries, too.
+    // The executable's own functions take precedence over preloaded ones, in all of its libraries, too.
     if program.exports("deflate") {
         return carried(program.carried_compression().as_ref(), &name);
     }

@@ -32,43 +32,43 @@ pub trait Accelerator: Sync {
     /// What it does, in one line.
     fn summary(&self) -> &'static str;
 
-    /// The file that the process gets, below the directory of the libraries.
+    /// The file loaded into the process, relative to the directory of the libraries.
     fn library(&self) -> &'static str;
 
     fn carrier(&self) -> Carrier {
         Carrier::LdPreload
     }
 
-    /// The features of the host that it makes use of, by the identifiers of [`crate::findings`].
+    /// The host features that it uses, by the identifiers of [`crate::findings`].
     fn uses(&self) -> &'static [&'static str];
 
     /// What speaks for or against it on this host.
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason>;
 
-    /// What speaks for or against it in this program; all of it, not just the first hindrance.
+    /// What speaks for or against it in this program; everything, not just the first obstacle.
     fn judge_program(&self, program: &Program) -> Vec<Reason>;
 
-    /// What of this host's libraries decides for or against it, where no program is named that may bring its own.
+    /// What this host's libraries say for or against it, if no program is named that may bring its own.
     fn judge_libraries(&self, _: &Surroundings) -> Option<Reason> {
         None
     }
 
-    /// What of the surroundings decides for or against it in this program.
+    /// What the surroundings say for or against it in this program.
     fn judge_surroundings(&self, _: &Program, _: &Surroundings) -> Option<Reason> {
         None
     }
 
-    /// What stands behind a yes for this program; none where a yes is all that there is to say.
+    /// The evidence behind a yes for this program; `None` if there is nothing to add to the yes.
     fn proof(&self, _: &Program) -> Option<Proof> {
         None
     }
 
-    /// Whether somebody who starts this program expects a word about it when it is left out.
+    /// Whether a user who starts this program expects to be told when it is left out.
     fn concerns(&self, _: &Program) -> bool {
         true
     }
 
-    /// Where to see what it does.
+    /// Where to see its effect.
     fn follow_up(&self, _: &Config, _: &Surroundings) -> String {
         "watch it with `hasten top`".into()
     }
@@ -77,7 +77,7 @@ pub trait Accelerator: Sync {
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)>;
 }
 
-/// Those that get into a process in the same way.
+/// The accelerators that get into a process this way.
 pub(crate) fn carried_by(carrier: Carrier) -> impl Iterator<Item = &'static dyn Accelerator> {
     ACCELERATORS.iter().copied().filter(move |accelerator| accelerator.carrier() == carrier)
 }

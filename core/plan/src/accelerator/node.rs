@@ -1,4 +1,4 @@
-//! Node.js: start-up from a cache, and a recorder of garbage collections that can be asked for.
+//! Node.js: a start-up cache, and a recorder of garbage collections on request.
 
 mod place;
 
@@ -22,14 +22,14 @@ pub(crate) const NAME: &str = "node";
 
 /// Whether start-up is cached: 0, read or 1.
 pub(crate) const CACHE: &str = "HASTEN_NODE_CACHE";
-/// MiB of all caches of a user.
+/// Size limit of all caches of a user, in MiB.
 pub(crate) const CACHE_LIMIT: &str = "HASTEN_NODE_CACHE_LIMIT";
 /// Whether collections are recorded: 0, record, or on request.
 pub(crate) const GC: &str = "HASTEN_NODE_GC";
 
 const DEFAULT_CACHE_LIMIT: &str = "256";
 
-/// Options of Node.js with which a plugin in `NODE_OPTIONS` would change what a program does.
+/// Options of Node.js with which a plugin in `NODE_OPTIONS` would change the program's behaviour.
 struct Conflict {
     options: &'static [&'static str],
     why: &'static str,
@@ -54,7 +54,8 @@ impl Conflict {
         Reason::against(self.why).fix(self.fix)
     }
 
-    /// Whether the script behind a program gives one of these options: in its `#!` line, or where it starts Node.js as shells do.
+    /// Whether the script behind a program sets one of these options: in its `#!` line, or where it starts Node.js as
+    /// shells do.
     fn is_in(&self, script: &Path, program: &Program) -> bool {
         let mut head = Vec::new();
         let read = File::open(script).and_then(|file| file.take(SCRIPT_BYTES).read_to_end(&mut head));
@@ -66,10 +67,10 @@ impl Conflict {
     }
 }
 
-/// So much of a script is read: more than any has that does nothing but start a server.
+/// How much of a script is read: more than any script has that only starts a server.
 const SCRIPT_BYTES: u64 = 64 * 1024;
 
-/// The words in a line of a script, whatever quotes or joins them.
+/// The words in a line of a script, however they are quoted or joined.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| byte.is_ascii_whitespace() || b"\"';&|()".contains(byte))
 }
@@ -134,7 +135,7 @@ impl Accelerator for Node {
     }
 }
 
-/// Whether `NODE_OPTIONS` reaches a Node.js in this program, or in one that it starts.
+/// Whether `NODE_OPTIONS` reaches a Node.js in this program or its children.
 pub(crate) fn heeds(program: &Program) -> Reason {
     let name = program.name();
     let kind = program.kind;
@@ -168,7 +169,7 @@ pub(crate) fn heeds(program: &Program) -> Reason {
     }
 }
 
-/// For services, as a rule, whose home is not theirs to write to.
+/// Usually for services, which cannot write to their home directory.
 const ANOTHER_PLACE: &str = "set HASTEN_CACHE_DIR to a folder of its user, or in a systemd unit CacheDirectory=hasten and \
                              Environment=HASTEN_CACHE_DIR=/var/cache/hasten";
 
@@ -205,7 +206,7 @@ fn directory(surroundings: &Surroundings) -> Option<PathBuf> {
     Some(surroundings.cache_directory.as_ref()?.join("node"))
 }
 
-/// Reads the variables as the plugin does, which would take the default for what it does not know.
+/// Checks the variables as the plugin reads them; the plugin would replace unknown values by the default.
 pub(crate) fn check_cache(value: &str) -> Result<(), (String, String)> {
     if value.is_empty() || NodeCache::from_variable(value).is_some() {
         return Ok(());

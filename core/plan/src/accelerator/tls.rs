@@ -60,7 +60,7 @@ impl Accelerator for Tls {
             return vec![engine];
         }
         match devices::who_asks_for(Engine::Qat.as_str(), config, surroundings) {
-            // It needs nothing of the CPU.
+            // It needs no CPU feature.
             Some(who) => {
                 let text =
                     format!("{}: nothing but RSA signatures, by QAT, for which {who} asks", engine.text);
@@ -72,7 +72,7 @@ impl Accelerator for Tls {
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
         let accepts = preload::accepts(program);
-        // Of a program that preloads nothing, no libraries are known either.
+        // If a program preloads nothing, its libraries are not known either.
         if accepts.side != Side::For {
             return vec![accepts];
         }
@@ -98,7 +98,7 @@ impl Accelerator for Tls {
     }
 
     fn concerns(&self, program: &Program) -> bool {
-        // Official builds carry their own copy; it is not for this that they are started by hasten.
+        // Official builds carry their own copy; nobody starts them with hasten for this.
         !program.kind.runs_javascript()
     }
 
@@ -141,7 +141,7 @@ fn engine(cpu: &Cpu, denied: bool) -> Reason {
 fn openssl(program: &Program) -> Reason {
     let name = program.name();
     if program.kind.runs_javascript() && program.library("libssl.so").is_none() {
-        // Looking into such a file would take longer than its start.
+        // Reading such a file would take longer than starting it.
         return Reason::against(format!(
             "{name} does not link libssl.so.3, and no preload can reach an OpenSSL inside it"
         ))
@@ -162,7 +162,7 @@ fn openssl(program: &Program) -> Reason {
     unlinked(program, &name)
 }
 
-/// What this host's own programs get.
+/// What programs of this host get.
 fn of_host(library: Option<&Library>) -> Reason {
     let Some(library) = library else {
         return Reason::idle(format!(
@@ -178,20 +178,20 @@ fn of_host(library: Option<&Library>) -> Reason {
     }
 }
 
-/// Why nothing that uses this libssl can be helped, to go on a sentence that says whose it is; `None` where it can, or
-/// where only the running library can tell.
+/// Why nothing that uses this libssl can be accelerated, as the continuation of a sentence that names its owner;
+/// `None` if it can be, or if only the running library can tell.
 pub(crate) fn no_use(library: &Library) -> Option<String> {
     let known = library.version.as_deref().is_none_or(is_known);
     let text = || only_known(format_args!("libssl is {} ({})", library.path.display(), says(library)));
     (!known).then(text)
 }
 
-/// What can still become of a program that does not link OpenSSL: that depends on what there is to load.
+/// The prospects of a program that does not link OpenSSL: they depend on what it may load.
 fn unlinked(program: &Program, name: &str) -> Reason {
     let found = program.on_request(LIBSSL);
     let unknown = found.filter(|library| library.version.as_deref().is_some_and(|text| !is_known(text)));
     match unknown {
-        // It may start anything, also what brings an OpenSSL of its own.
+        // It may start anything, including programs with their own OpenSSL.
         Some(library) if program.is_launcher() => Reason::idle(format!(
             "{name} does not link {LIBSSL}: the library stays idle until a program that {name} starts brings OpenSSL \
              {}; this system's own is {}",
@@ -225,7 +225,7 @@ fn says(library: &Library) -> &str {
     library.version.as_deref().unwrap_or("version unknown")
 }
 
-/// The reason against where OpenSSL is configured to have its work done by others: the library leaves it to them.
+/// The reason against an OpenSSL that is configured to delegate its work: the library leaves that work alone.
 fn provider(program: &Program, surroundings: &Surroundings) -> Option<Reason> {
     let libcrypto = program.library("libcrypto.so.3")?;
     let named = surroundings.environment.get(OsStr::new("OPENSSL_CONF"));
@@ -247,10 +247,10 @@ fn provider(program: &Program, surroundings: &Surroundings) -> Option<Reason> {
 const OTHER_BUILD: &str =
     "use a build for OpenSSL 3.0, such as that of Debian 12 or Ubuntu 22.04, or its container image";
 
-/// A Node.js that links OpenSSL 3.0 passes TLS through memory all the same: another build of it would not help.
+/// A Node.js that links OpenSSL 3.0 still passes TLS through memory: another build of it would not help.
 const IN_FRONT_OF_NODE: &str = "let an nginx or HAProxy that uses OpenSSL 3.0 end TLS in front of it";
 
-/// Whether it is the OpenSSL that is known.
+/// Whether this is a supported OpenSSL.
 fn version(name: &str, library: &Library, fix: &str) -> Reason {
     let (path, version) = (library.path.display(), library.version.as_deref());
     let text = format!("{name} uses {path} ({})", says(library));

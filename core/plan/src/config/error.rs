@@ -29,7 +29,7 @@ pub enum ConfigError {
         place: Place,
         what: &'static str,
         name: String,
-        /// The table, where `what` alone does not say it.
+        /// The table, if `what` alone does not identify it.
         within: &'static str,
         fix: String,
     },

@@ -152,7 +152,7 @@ impl Reader<'_> {
     fn engines(&self, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
         let expected = "a list of engines, such as [\"isal\", \"libdeflate\"]";
         let engines = self.names("engines", value, expected, "engine", &gzip::ENGINES)?;
-        // No engine at all is what `enabled = false` says.
+        // An empty list would mean `enabled = false`.
         if engines.is_empty() { Err(self.wrong("engines", expected, value)) } else { Ok(engines) }
     }
 
@@ -181,7 +181,7 @@ impl Reader<'_> {
         self.names(key, value, "a list of accelerators, such as [\"tls\"]", "accelerator", &known)
     }
 
-    /// A list of nothing but `known` names.
+    /// A list that contains only `known` names.
     fn names(
         &self,
         key: &str,

@@ -1,4 +1,4 @@
-//! What the user asked for: `hasten.toml`, overridden by the command line and its environment variables.
+//! The user's wishes: `hasten.toml`, overridden by the command line and its environment variables.
 
 mod devices;
 mod error;
@@ -15,7 +15,7 @@ use crate::process::{NodeOption, ProcessConfig};
 
 pub use self::error::{ConfigError, Place};
 
-/// Looked for, in this order, if no file is named.
+/// Searched in this order if no file is named.
 pub const DEFAULT_FILES: [&str; 2] = ["hasten.toml", "/etc/hasten/hasten.toml"];
 
 /// Everything that can be configured.
@@ -23,7 +23,7 @@ pub const DEFAULT_FILES: [&str; 2] = ["hasten.toml", "/etc/hasten/hasten.toml"];
 pub struct Config {
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
-    /// Whether somebody named that file, rather than it being where configurations are looked for.
+    /// Whether the user named that file, rather than it being found in a default place.
     pub named: bool,
     /// Refuse to run a command that cannot be accelerated.
     pub strict: bool,
@@ -34,15 +34,15 @@ pub struct Config {
     pub process: ProcessConfig,
     /// Variables for the command, unless its user has set them.
     pub environment: BTreeMap<String, String>,
-    /// The options that `node.gc_advice` or the command line brings.
+    /// The options from `node.gc_advice` or the command line.
     pub gc_advice: Option<GcAdvice>,
-    /// Who asked for which accelerators, strongest first.
+    /// Requests for accelerators from all sources, strongest first.
     requests: Vec<Request>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// Operation -> smallest group that is worth a batch.
+    /// The smallest group worth a batch, for each operation.
     pub break_even: BTreeMap<String, u8>,
 }
 
@@ -50,22 +50,22 @@ pub struct TlsConfig {
 pub struct GzipConfig {
     /// Decompress and compare what the engines compress; the environment may say otherwise.
     pub verify: bool,
-    /// The same, by the command line, which wins over the environment.
+    /// The same from the command line, which takes precedence over the environment.
     pub verify_always: bool,
     /// The engines that may be used; all of them if none is named.
     pub engines: Vec<String>,
 }
 
-/// What the file says; the environment may say otherwise.
+/// The file's settings; the environment may override them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DevicesConfig {
     /// The devices to use.
     pub asked: Option<Asked>,
     /// How long one operation may take.
     pub timeout_ms: Option<u64>,
-    /// From a fault to the first attempt to use a device again, and the longest that this may become.
+    /// The initial and the longest delay between a fault and the next attempt to use a device.
     pub retry_ms: Option<(u64, u64)>,
-    /// Where libraries are looked for in place of the system's own places.
+    /// Where libraries are looked for, in place of the system's own places.
     pub libraries: Option<PathBuf>,
 }
 
@@ -74,7 +74,7 @@ pub struct NodeConfig {
     pub cache: NodeCache,
     /// Record garbage collections from the start.
     pub gc_record: bool,
-    /// A file that `hasten gc --json` wrote.
+    /// A file written by `hasten gc --json`.
     pub gc_advice: Option<PathBuf>,
     /// Options of Node.js and V8.
     pub options: Vec<NodeOption>,
@@ -89,7 +89,7 @@ pub struct NodeConfig {
 pub enum NodeCache {
     #[default]
     On,
-    /// Use what is there, and record nothing.
+    /// Use what exists, and record nothing.
     Read,
     Off,
 }
@@ -97,7 +97,7 @@ pub enum NodeCache {
 /// One source's choice of accelerators.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// How to name the source in a reason, such as `--only`.
+    /// The source's name in a reason, such as `--only`.
     pub only_source: String,
     pub without_source: String,
     /// Nothing but these.
@@ -121,17 +121,17 @@ impl Config {
         file::parse(text, path)
     }
 
-    /// Puts the command line's requests before those of the file.
+    /// Puts the command line's request before the file's.
     pub fn prefer(&mut self, request: Request) {
         self.requests.insert(0, request);
     }
 
-    /// Whether it is `only` in the file that leaves an accelerator out: who wrote the list, or let `hasten tune` write
-    /// it, need not be told at every start.
+    /// Whether it is `only` in the file that leaves an accelerator out: the user who wrote the list, or had `hasten
+    /// tune` write it, need not be told at every start.
     #[must_use]
     pub fn file_leaves_out(&self, name: &str) -> bool {
         let deciding = self.requests.iter().position(|request| request.choice(name).is_some());
-        // The file's is the last, if there is a file.
+        // The file's request is the last, if there is a file.
         let of_file = self
             .file
             .as_ref()
@@ -144,12 +144,12 @@ impl Config {
         })
     }
 
-    /// Whether somebody names an accelerator as one to apply.
+    /// Whether any source names an accelerator as one to apply.
     pub(crate) fn asks_for(&self, name: &str) -> bool {
         self.requests.iter().flat_map(|request| request.only.iter().flatten()).any(|listed| listed == name)
     }
 
-    /// Whether an accelerator is wanted: the strongest source that says anything decides.
+    /// Whether an accelerator is wanted: the strongest source that mentions it decides.
     pub(crate) fn choice(&self, name: &str) -> Reason {
         self.requests
             .iter()

@@ -1,4 +1,4 @@
-//! `[process]` and `[environment]` in `hasten.toml`, and what `[node]` says of options.
+//! `[process]` and `[environment]` in `hasten.toml`, and the options in `[node]`.
 
 use std::collections::BTreeMap;
 

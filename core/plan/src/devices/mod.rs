@@ -1,4 +1,4 @@
-//! Accelerator devices: which of their engines a process is told to try, and what comes of it on this host.
+//! Accelerator devices: which of their engines a process is told to try, and the outlook for each on this host.
 
 mod settings;
 
@@ -27,20 +27,20 @@ pub(crate) fn engines() -> impl Iterator<Item = (&'static Entry, &'static str)> 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outlook {
     pub engine: &'static str,
-    /// Whose work it would do.
+    /// The accelerator whose work it would do.
     pub accelerator: &'static str,
     pub summary: &'static str,
     pub reasons: Vec<Reason>,
-    /// Whether it is asked for by name.
+    /// Whether it is requested by name.
     #[serde(skip)]
     pub is_named: bool,
 }
 
-/// A library of devices that could be opened.
+/// A device library that could be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
     pub name: &'static str,
-    /// Whether it only behaves as if there were a device.
+    /// Whether it only simulates a device.
     pub is_simulated: bool,
 }
 
@@ -50,14 +50,14 @@ impl Outlook {
         self.reasons.iter().all(|reason| reason.side != Side::Against)
     }
 
-    /// Whether the user of the program expects a word about it: it is tried, or somebody has named it for nothing.
+    /// Whether the user of the program expects to be told about it: it is tried, or was named in vain.
     pub fn concerns(&self) -> bool {
         self.is_tried() || self.is_named
     }
 }
 
 impl Plan {
-    /// Adds what becomes of each engine; nothing if nobody has said a word about devices, which `find` then does not look for.
+    /// Adds the outlook for each engine; nothing if no device is configured, in which case `find` is not called.
     pub fn look_at_devices(
         &mut self,
         find: impl FnOnce() -> Discovery,
@@ -69,7 +69,7 @@ impl Plan {
         self.outlooks = engines().map(|engine| self.outlook(engine, &asked, &source, &found)).collect();
     }
 
-    /// Adds whether the libraries of the engines to try open, which `open` finds out; one that does not is a reason
+    /// Adds whether the libraries of the engines to try can be opened, as `open` finds out; one that cannot is a reason
     /// against its engine.
     pub fn look_at_libraries(&mut self, open: impl Fn(&str) -> Option<Result<Opened, String>>) {
         for outlook in self.outlooks.iter_mut().filter(|outlook| outlook.is_tried()) {
@@ -102,19 +102,19 @@ impl Plan {
     }
 }
 
-/// Who asks for this engine, if anybody does: by its name, or for whatever pays.
+/// The source that requests this engine, if any: by name, or by requesting whatever is worth using.
 pub(crate) fn who_asks_for(engine: &str, config: &Config, surroundings: &Surroundings) -> Option<String> {
     let (asked, source) = asked(config, surroundings)?;
     (asked == Asked::Auto || asked.names(engine)).then_some(source)
 }
 
-/// Where libraries are looked for in place of the system's own places.
+/// Where libraries are looked for, in place of the system's own places.
 pub fn libraries(config: &Config, surroundings: &Surroundings) -> Option<PathBuf> {
     let variable = surroundings.device_libraries.as_deref().map(PathBuf::from);
     variable.or_else(|| config.devices.libraries.clone())
 }
 
-/// The variables that tell the process.
+/// The variables that configure the process.
 pub(crate) fn environment(config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
     let devices = &config.devices;
     let retry = devices.retry_ms.map(|(first, longest)| format!("{first}-{longest}"));
@@ -128,7 +128,7 @@ pub(crate) fn environment(config: &Config, surroundings: &Surroundings) -> Vec<(
     by_file.filter_map(|(name, value, _)| Some((name, value?))).collect()
 }
 
-/// What is asked for, and who says so.
+/// What is requested, and by which source.
 fn asked(config: &Config, surroundings: &Surroundings) -> Option<(Asked, String)> {
     if let Some(list) = surroundings.devices.as_deref() {
         let list = list.to_string_lossy();

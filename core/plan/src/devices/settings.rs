@@ -1,4 +1,4 @@
-//! The settings of devices as they are written: what is accepted, and what is said of the rest.
+//! Device settings as they are written: what is accepted, and what is wrong with the rest.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::suggestion;
 pub const SWITCH: &str = "HASTEN_DEVICES";
 /// How long one operation may take, in milliseconds.
 pub const TIMEOUT: &str = "HASTEN_DEVICE_TIMEOUT_MS";
-/// From a fault to the first attempt to use a device again, and the longest that this may become.
+/// The initial and the longest delay between a fault and the next attempt to use a device.
 pub const RETRY: &str = "HASTEN_DEVICE_RETRY_MS";
-/// A folder with the libraries of devices, in place of where the loader looks.
+/// A folder with the device libraries, in place of the loader's search path.
 pub const LIBRARIES: &str = "HASTEN_DEVICE_LIBRARIES";
 
-/// As the libraries have them (`preload/gzip/src/config.rs`).
+/// The limit of the libraries (`preload/gzip/src/config.rs`).
 const MOST_TIMEOUT_MS: u64 = 10_000;
 const MOST_RETRY_MS: u64 = 3_600_000;
 
-/// Engines that no accelerator hands work to, so that naming them would do nothing.
+/// Engines to which no accelerator hands work, so that naming them would have no effect.
 const IDLE: [&str; 2] = [Engine::Dml.as_str(), Engine::Dlb.as_str()];
 
 /// What is wrong, and what to do.
@@ -31,14 +31,14 @@ type Complaint = (String, String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     Off,
-    /// Those that are found and pay.
+    /// Those that are found and worth using.
     Auto,
-    /// These, whether or not they pay.
+    /// These, whether or not they are worth using.
     Only(Vec<String>),
 }
 
 impl Asked {
-    /// Of a value that was found good.
+    /// From a value that has been validated.
     pub(super) fn from_variable(value: &str) -> Self {
         match value.trim() {
             "" | "off" | "0" => Self::Off,
@@ -114,12 +114,12 @@ pub(crate) fn check_retry(value: &str) -> Result<(), Complaint> {
     Err((problem, "write such as 250-30000, or unset it for that default".to_owned()))
 }
 
-/// A time-out that the libraries accept.
+/// The time-out, if the libraries accept it.
 pub(crate) fn timeout(ms: u64) -> Option<u64> {
     (1..=MOST_TIMEOUT_MS).contains(&ms).then_some(ms)
 }
 
-/// A pair of intervals that the libraries accept.
+/// The pair of intervals, if the libraries accept it.
 pub(crate) fn retry(first: u64, longest: u64) -> Option<(u64, u64)> {
     let is_good = first >= 1 && first <= longest && longest <= MOST_RETRY_MS;
     is_good.then_some((first, longest))
@@ -137,7 +137,7 @@ pub(crate) fn check_libraries(value: &str) -> Result<(), Complaint> {
     library_folder(Path::new(value)).map(|_| ())
 }
 
-/// The folder without links in its path, if there is one and nobody else can put a library there.
+/// The folder with links resolved, if it exists and nobody else can put a library there.
 pub(crate) fn library_folder(path: &Path) -> Result<PathBuf, Complaint> {
     let shown = path.display();
     let fix = "name a folder with the devices' libraries, or unset it to use the system's".to_owned();
@@ -149,7 +149,7 @@ pub(crate) fn library_folder(path: &Path) -> Result<PathBuf, Complaint> {
     Ok(real)
 }
 
-/// Whoever can put a file where libraries are loaded from runs code in the server.
+/// Anyone who can put a file where libraries are loaded from can run code in the server.
 fn nobody_else_writes(folder: &Path, is_the_one: bool) -> Result<(), Complaint> {
     const WRITABLE: u32 = 0o022;
     const STICKY: u32 = 0o1000;
@@ -162,7 +162,7 @@ fn nobody_else_writes(folder: &Path, is_the_one: bool) -> Result<(), Complaint> 
             format!("{shown} belongs to another user, who could put code of theirs into the server");
         return Err((problem, format!("chown root {shown}, or use another folder")));
     }
-    // In a sticky folder above it, others can rename nothing of ours.
+    // In a sticky parent folder, others cannot rename anything of ours.
     let is_writable = found.mode() & WRITABLE != 0 && (is_the_one || found.mode() & STICKY == 0);
     if is_writable {
         let mode = found.mode() & 0o7777;

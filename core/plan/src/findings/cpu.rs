@@ -14,7 +14,7 @@ fn finding(cpu: &Cpu, state: &FeatureState) -> Finding {
     match (usable, in_silicon) {
         // Without /proc the kernel lists nothing at all.
         (true, _) if kernel || cpu.threads == 0 => finding.state(State::Available, "yes"),
-        // Programs that look at /proc/cpuinfo will not use it, those that ask the CPU will.
+        // Programs that look at /proc/cpuinfo will not use it; those that ask the CPU will.
         (true, _) => finding.state(State::Available, "yes, though the kernel does not list it"),
         (false, true) => finding
             .state(State::Limited, "kept from programs by the kernel")

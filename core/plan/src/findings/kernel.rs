@@ -14,7 +14,7 @@ pub(super) fn findings(kernel: &Kernel) -> Vec<Finding> {
         cpu_limit(kernel),
         memory_limit(kernel),
     ];
-    // Without /proc nothing is told, and an absent file says nothing of the kernel.
+    // Without /proc nothing is known, and a missing file says nothing about the kernel.
     if kernel.release.is_empty() { all.into_iter().map(Finding::unknown).collect() } else { all }
 }
 

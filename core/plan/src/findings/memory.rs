@@ -8,7 +8,7 @@ pub(super) fn findings(memory: &Memory) -> Vec<Finding> {
     if is_told(memory) { all } else { all.into_iter().map(Finding::unknown).collect() }
 }
 
-/// Every kernel tells something of its memory, where `/sys` or `/proc` is mounted.
+/// Every kernel reports something about its memory if `/sys` or `/proc` is mounted.
 fn is_told(memory: &Memory) -> bool {
     memory.total_kib.is_some() || !memory.nodes.is_empty() || !memory.huge_page_pools.is_empty()
 }

@@ -24,7 +24,7 @@ pub struct Finding {
     pub detail: String,
     /// Why it matters.
     pub why: &'static str,
-    /// How to get it; `None` if there is nothing to do, or nothing that could be done.
+    /// How to get it; `None` if nothing needs doing or can be done.
     pub fix: Option<String>,
     /// The accelerators that can make use of it.
     pub used_by: Vec<&'static str>,
@@ -43,7 +43,7 @@ pub enum Group {
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     Available,
-    /// There, but not (fully) usable as things stand.
+    /// Present, but not (fully) usable at the moment.
     Limited,
     Absent,
     Unknown,
@@ -98,12 +98,12 @@ impl Finding {
         self
     }
 
-    /// Of a host that tells nothing.
+    /// For a host that reports nothing.
     fn unknown(self) -> Self {
         Self { fix: None, ..self.state(State::Unknown, CANNOT_TELL) }
     }
 
-    /// Available or absent, if known; the fix is for the absent.
+    /// Available or absent, if known; the fix applies if it is absent.
     fn known(self, there: Option<bool>, fix: &str) -> Self {
         match there {
             None => self,
@@ -113,7 +113,7 @@ impl Finding {
     }
 }
 
-/// Bytes as people read them.
+/// Formats bytes for people.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

@@ -1,4 +1,4 @@
-//! Allocators that can take malloc's place, found as the dynamic loader would find them.
+//! Allocators that can replace malloc, located as the dynamic loader would locate them.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ impl Allocator {
         self.sonames().iter().find_map(|name| cache.paths(name).find(|path| path.exists()).map(Into::into))
     }
 
-    /// The package of Debian that brings it.
+    /// The Debian package that contains it.
     pub(crate) fn package(self) -> &'static str {
         match self {
             Self::Jemalloc => "libjemalloc2",

@@ -1,4 +1,4 @@
-//! A list of CPUs as the kernel writes it.
+//! A list of CPUs in the kernel's notation.
 
 use std::fmt;
 

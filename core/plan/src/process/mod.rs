@@ -1,7 +1,7 @@
-//! Settings of the process that no accelerator is needed for: CPUs, allocator, huge pages, options of Node.js, variables.
+//! Process settings that need no accelerator: CPUs, allocator, huge pages, options of Node.js, variables.
 //!
-//! `hasten tune` writes them into a profile once they are proven. Each is applied or left out with a reason; what the user
-//! has set in the environment or on the command line wins.
+//! `hasten tune` writes them into a profile once they are proven. Each is applied or left out with a reason; what the
+//! user has set in the environment or on the command line takes precedence.
 
 mod allocator;
 mod cpus;
@@ -35,39 +35,39 @@ pub struct ProcessConfig {
     pub malloc_arenas: Option<u64>,
     /// malloc asks for transparent huge pages.
     pub malloc_hugepages: bool,
-    /// MiB that malloc keeps before it gives memory back, and the size from which on it maps blocks apart.
+    /// MiB that malloc keeps before it returns memory, and the size from which it maps blocks separately.
     pub malloc_keep: Option<u64>,
 }
 
-/// What the settings come to for one program.
+/// The settings as they apply to one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Settings {
-    /// Each of them, applied or not.
+    /// All of them, applied or not.
     pub list: Vec<Setting>,
     #[serde(skip)]
     pub cpus: Option<CpuList>,
     #[serde(skip)]
     pub no_thp: bool,
-    /// To preload before any library of hasten.
+    /// To preload before any hasten library.
     #[serde(skip)]
     pub(crate) preload: Vec<PathBuf>,
     /// For `NODE_OPTIONS`.
     #[serde(skip)]
     pub(crate) node_options: Vec<String>,
-    /// For the command line, behind its first word.
+    /// For the command line, after its first word.
     #[serde(skip)]
     pub arguments: Vec<String>,
     #[serde(skip)]
     pub variables: BTreeMap<String, OsString>,
 }
 
-/// One setting, as it stands in the file.
+/// One setting, as written in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
     /// Such as `[process] cpus`.
     pub key: String,
     pub value: String,
-    /// Why it is not applied; without a reason it is.
+    /// Why it is not applied; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }
@@ -80,13 +80,14 @@ impl Settings {
     }
 }
 
-/// Whether `NODE_OPTIONS` reaches a Node.js in this program, or in one that it starts; the reason if not.
+/// Whether `NODE_OPTIONS` reaches a Node.js in this program or its children; the reason if not.
 pub fn reaches_node(program: &Program) -> Result<(), String> {
     let reason = node::heeds(program);
     if reason.side == Side::Against { Err(reason.text) } else { Ok(()) }
 }
 
-/// Variables that `[environment]` may not set: others of our tables do, or they would make any program run other code.
+/// Variables that `[environment]` may not set: other tables of ours set them, or they would make any program run other
+/// code.
 #[must_use]
 pub fn is_reserved(variable: &str) -> bool {
     const SET_ELSEWHERE: [&str; 8] = [
@@ -102,7 +103,7 @@ pub fn is_reserved(variable: &str) -> bool {
     SET_ELSEWHERE.contains(&variable) || variable.starts_with("LD_") || variable.starts_with("HASTEN_")
 }
 
-/// Whether a variable is set to something.
+/// The sentence that the environment wins, if it sets the variable to something.
 fn is_set(environment: &BTreeMap<OsString, OsString>, name: &str) -> Option<String> {
     let value = environment.get(OsStr::new(name)).filter(|value| !value.is_empty())?;
     Some(format!("{name}={} in the environment wins", value.to_string_lossy()))

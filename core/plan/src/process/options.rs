@@ -1,14 +1,14 @@
-//! Options of Node.js that a configuration may set: a short list, for the file may come from anywhere.
+//! Node.js options that a configuration may set: a short list, because the file may come from anywhere.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::node_options;
 
-/// An option that was found on the list, with its value.
+/// An option from the list, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeOption {
-    /// As it is given to Node.js.
+    /// In the form given to Node.js.
     pub text: String,
     at: usize,
 }
@@ -16,9 +16,9 @@ pub struct NodeOption {
 struct Rule {
     name: &'static str,
     values: Values,
-    /// Whether `NODE_OPTIONS` may hold it; otherwise it has to stand on the command line.
+    /// Whether `NODE_OPTIONS` may contain it; otherwise it must be on the command line.
     in_variable: bool,
-    /// Options by which a user decides the same.
+    /// Options with which a user makes the same decision.
     same: &'static [&'static str],
 }
 
@@ -68,7 +68,7 @@ const fn flag(name: &'static str, same: &'static [&'static str]) -> Rule {
 }
 
 impl NodeOption {
-    /// An option of the list; the error says what is wrong and what to write instead.
+    /// Parses an option from the list; the error says what is wrong and what to write instead.
     pub fn parse(text: &str) -> Result<Self, (String, String)> {
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         let Some(at) = RULES.iter().position(|rule| rule.name == name) else {
@@ -99,7 +99,7 @@ impl NodeOption {
         RULES[self.at].in_variable
     }
 
-    /// Where its user has decided the same, if anywhere.
+    /// Where the user has already made this decision, if anywhere.
     pub(super) fn decided<'a>(
         &self,
         variable: Option<&OsStr>,
@@ -119,7 +119,7 @@ impl NodeOption {
     }
 }
 
-/// Where a user has decided what `option` decides: in `NODE_OPTIONS` or on the command line.
+/// Where a user has already decided what `option` decides: in `NODE_OPTIONS` or on the command line.
 pub fn decided<'a>(
     option: &str,
     variable: Option<&OsStr>,

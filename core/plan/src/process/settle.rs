@@ -1,4 +1,4 @@
-//! From what is configured to what is applied.
+//! Turns configured settings into applied ones.
 
 use std::ffi::OsString;
 
@@ -17,7 +17,7 @@ const THREADPOOL: &str = "UV_THREADPOOL_SIZE";
 const COMPILE_CACHE: &str = "NODE_COMPILE_CACHE";
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
-/// What the configuration sets for this program.
+/// Applies the configuration to this program.
 pub(crate) fn settle(program: &Program, config: &Config, surroundings: &Surroundings) -> Settings {
     let mut work = Work { program, config, surroundings, settings: Settings::default() };
     work.cpus();
@@ -82,7 +82,7 @@ impl Work<'_> {
         if let Some(mib) = process.malloc_keep {
             let bytes = (mib * MIB).to_string();
             for name in ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"] {
-                // More than 32 MiB malloc never takes from the heap.
+                // malloc never takes blocks of more than 32 MiB from the heap.
                 let bytes =
                     if name.contains("MMAP") { (mib.min(32) * MIB).to_string() } else { bytes.clone() };
                 self.variable("[process] malloc_keep", name, bytes, refuses.as_ref());
@@ -132,7 +132,7 @@ impl Work<'_> {
         });
         let is_node = self.program.kind == Kind::Node && self.program.scripts.is_empty();
         option
-            // What follows `--` is the application's.
+            // Everything after `--` is for the application.
             .decided(variable, arguments.take_while(|word| *word != "--"))
             .or_else(|| advised.then(|| "the GC advice sets it".to_owned()))
             .or_else(|| option.does_not_fit(self.surroundings.memory_limit))
@@ -146,14 +146,14 @@ impl Work<'_> {
 
     fn environment(&mut self) {
         for (name, value) in &self.config.environment {
-            // Whoever may write into a working directory must not choose what runs there.
+            // A user who can write to a working directory must not choose what runs there.
             let unnamed =
                 (!self.config.named).then(|| "it counts only in a file that --config names".to_owned());
             self.variable("[environment]", name, value.clone(), unnamed.as_ref());
         }
     }
 
-    /// Sets a variable that its user has not set.
+    /// Sets a variable that the user has not set.
     fn variable(&mut self, key: &str, name: &str, value: impl Into<OsString>, refuses: Option<&String>) {
         let value = value.into();
         let why = refuses.cloned().or_else(|| is_set(&self.surroundings.environment, name));
@@ -162,9 +162,9 @@ impl Work<'_> {
         }
     }
 
-    /// Notes a setting; whether it is applied.
+    /// Records a setting; returns whether it is applied.
     fn decide(&mut self, key: &str, value: &str, left_out: Option<String>) -> bool {
-        // No accelerator has this name: what is asked for is whether everything is switched off.
+        // No accelerator has the empty name: this asks whether everything is switched off.
         let switched_off = self.surroundings.kill_switch("").map(|reason| reason.text);
         let left_out = switched_off.or(left_out);
         let applies = left_out.is_none();

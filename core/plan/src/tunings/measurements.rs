@@ -1,18 +1,18 @@
-//! What was measured, from the reports of `hasten bench` that are kept in docs/results.
+//! Measurements from the reports of `hasten bench` kept in docs/results.
 
 use serde::Deserialize;
 
-/// The reports as they were when hasten was built.
+/// The reports as of the build.
 const KEPT: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
 
-/// Every row that says something about a tuning.
+/// All rows that concern a tuning.
 #[derive(Debug, Clone, Default)]
 pub struct Measurements {
     tunings: Vec<Measured>,
     handshakes: Vec<Measured>,
 }
 
-/// One comparison and the file that it is in.
+/// One comparison and the file that contains it.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     pub(super) source: String,
@@ -48,12 +48,12 @@ struct Ratio {
 }
 
 impl Measurements {
-    /// Those that were kept with this version of hasten.
+    /// The reports kept with this version of hasten.
     pub fn kept() -> Self {
         Self::parse(KEPT)
     }
 
-    /// Reads reports, given with the names of their files. A report of another form says nothing.
+    /// Parses reports, given with their file names. A report of another form is ignored.
     pub fn parse(reports: &[(&str, &str)]) -> Self {
         let mut all = Self::default();
         for (source, text) in reports {
@@ -66,7 +66,7 @@ impl Measurements {
         all
     }
 
-    /// What was measured of some tunings on one release, or on the others.
+    /// The measurements of some tunings on one release, or on the others.
     pub(super) fn of(&self, tunings: &[&str], major: u32, same_release: bool) -> Vec<&Measured> {
         let is_meant = |measured: &&Measured| {
             let tuning = measured.row.tuning.as_deref().unwrap_or_default();
@@ -101,7 +101,7 @@ impl Measured {
         self.row.verdict == "faster"
     }
 
-    /// The figure with its interval and what it is about.
+    /// The figure with its interval and subject.
     pub(super) fn text(&self) -> String {
         let Row { cpu_ratio: Ratio { value, low, high }, workload, node, server, cert, .. } = &self.row;
         let about = [workload, server, cert].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");

@@ -14,11 +14,11 @@ use crate::surroundings::Surroundings;
 use crate::{accelerator, node_options};
 
 const MIB: u64 = 1 << 20;
-/// V8 leaves built-in code where it is for heaps below this.
+/// V8 does not move built-in code for heaps below this.
 const SHORT_CALLS_OLD_SPACE: u64 = 2 << 30;
 /// The first release without `--use-largepages`.
 const NO_LARGE_PAGES: u32 = 26;
-/// Byte by byte, swapping reaches a tenth of a copy; with vector instructions a third or more.
+/// Byte by byte, swapping reaches a tenth of the speed of a copy; with vector instructions, a third or more.
 const VECTORISED: f64 = 0.2;
 
 /// One row of the table.
@@ -30,11 +30,11 @@ pub struct Tuning {
     pub state: TuningState,
     /// What was found out about this binary and this host.
     pub detail: String,
-    /// What was measured; the figures are CPU without the tuning, divided by CPU with it.
+    /// The measurements; the figures are CPU without the tuning, divided by CPU with it.
     pub measured: String,
-    /// Where that is kept, or how to measure it.
+    /// Where they are kept, or how to make them.
     pub source: String,
-    /// What to do to have it, where anything can be done.
+    /// How to get it, if anything can be done.
     pub how: Option<String>,
 }
 
@@ -42,11 +42,11 @@ pub struct Tuning {
 #[serde(rename_all = "kebab-case")]
 pub enum TuningState {
     InEffect,
-    /// hasten, or the command that is named, can apply it.
+    /// hasten, or the command named, can apply it.
     Applicable,
     NeedsBuild,
     NoEffect,
-    /// It could be applied; whether it is worth it has not been measured on this release.
+    /// It could be applied; whether it helps has not been measured on this release.
     Unmeasured,
 }
 
@@ -100,7 +100,7 @@ impl Subject<'_> {
             let host = Feature::MULTIBUFFER.into_iter().all(|feature| self.host.cpu.has(feature));
             verdict.reasons(Side::Against).find(|_| !host).map(|reason| reason.text.clone())
         });
-        // It is nginx's that counts, not that of Node.js.
+        // nginx's OpenSSL counts, not that of Node.js.
         let library = self.surroundings.libssl.as_ref().and_then(Option::as_ref);
         if let (None, Some(why)) = (&obstacle, library.and_then(accelerator::tls::no_use)) {
             return tuning
@@ -293,7 +293,7 @@ impl Subject<'_> {
         }
     }
 
-    /// A row whose state follows from what was measured on this release, until something else is known.
+    /// A row whose state follows from the measurements on this release, unless something else is known.
     fn measured_tuning(&self, id: &'static str, name: &'static str, tunings: &[&str]) -> Tuning {
         let tuning = Tuning::new(id, name);
         let major = self.build.major();
@@ -320,14 +320,14 @@ impl Subject<'_> {
         self.plan.accelerators.iter().find(|verdict| verdict.name == name)
     }
 
-    /// Whether `NODE_OPTIONS` has one of these already.
+    /// Whether `NODE_OPTIONS` already has one of these.
     fn option(&self, names: &[&str]) -> bool {
         let present = self.surroundings.node_options.as_deref().unwrap_or_default();
         node_options::texts(present).iter().any(|word| node_options::sets(word, names))
     }
 }
 
-/// Where measurements are described that no bench repeats.
+/// The description of measurements that no bench repeats.
 const BY_HAND: &str = "docs/node-tunings.md";
 
 impl Tuning {

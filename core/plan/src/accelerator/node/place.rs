@@ -1,4 +1,4 @@
-//! Whether there can be a cache in a place; the rules are those of `makeFolder` in plugins/node/src/cache/store.ts.
+//! Whether a cache can exist in a place; the rules are those of `makeFolder` in plugins/node/src/cache/store.ts.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
-/// Why this user cannot keep a cache in the folder, if it is so. A folder that is not there yet is made when it is needed.
+/// Why this user cannot keep a cache in the folder, if so. A folder that does not exist yet is made on demand.
 pub(super) fn obstacle(folder: &Path) -> Option<String> {
     let there = folder.ancestors().find(|path| fs::symlink_metadata(path).is_ok())?;
     let name = there.display();
@@ -17,7 +17,7 @@ pub(super) fn obstacle(folder: &Path) -> Option<String> {
     let is_own = metadata.uid() == geteuid().as_raw();
     match () {
         () if !metadata.is_dir() => Some(format!("{name} is no folder")),
-        // Root, with the home of somebody else: a folder of root's would be in their way.
+        // Root with somebody else's home: a folder owned by root would be in the way of its owner.
         () if !is_own && (there == folder || metadata.uid() != 0) => {
             Some(format!("{name} belongs to another user"))
         }

@@ -1,4 +1,4 @@
-//! Whether a program makes its handshakes so that they can wait for each other.
+//! Whether a program makes its handshakes in a way that lets them wait for each other.
 
 use hasten_openssl::{HANDSHAKES, LOOPS, OWN_BIO, SOCKETS};
 use hasten_probe::Program;
@@ -9,12 +9,12 @@ use crate::plan::Reason;
 
 const IN_FRONT: &str = "let nginx or HAProxy end TLS in front of it";
 
-/// By what is known of the program, or else by what it calls.
+/// Judges by what is known about the program, or else by its imports.
 pub(super) fn judge(program: &Program) -> Reason {
     known(program).unwrap_or_else(|| by_imports(&program.name(), &program.imports()))
 }
 
-/// Without a look at what it calls, which may be in a module that is loaded later.
+/// Ignores its imports, which may be in a module loaded later.
 pub(super) fn known(program: &Program) -> Option<Reason> {
     let script = program.scripts.last().filter(|_| program.habit().is_some());
     let script = script.and_then(|script| script.file_name()).map(|name| name.to_string_lossy().into_owned());
@@ -31,7 +31,7 @@ pub(super) fn known(program: &Program) -> Option<Reason> {
     Some(reason)
 }
 
-/// One look at what is loaded at start; a module that is loaded later is seen when it is there.
+/// A single look at what is loaded at start; a module that is loaded later is examined then.
 fn by_imports(name: &str, imports: &Imports) -> Reason {
     let begin = imports.workers(&HANDSHAKES);
     if begin.is_empty() {

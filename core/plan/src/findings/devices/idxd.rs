@@ -1,4 +1,4 @@
-//! What can be wrong with DSA and IAA: the device, its work queues, and their user.
+//! Possible problems with DSA and IAA: the device, its work queues, and their user.
 
 use hasten_probe::host::device::{Caller, Device, Queue, QueueMode, QueueType, Unit};
 
@@ -31,7 +31,7 @@ pub(super) fn hindrance(device: &Device, caller: &Caller) -> Option<Hindrance> {
     queues(unit, device.state.as_deref(), caller)
 }
 
-/// One queue in order is enough; otherwise what is wrong with the one that comes closest.
+/// One working queue is enough; otherwise, what is wrong with the most promising one.
 fn queues(unit: &Unit, state: Option<&str>, caller: &Caller) -> Option<Hindrance> {
     let user: Vec<_> = unit.work_queues.iter().filter(|queue| is_for_users(queue)).collect();
     let enabled: Vec<_> = user.iter().filter(|queue| queue.enabled).collect();
@@ -52,7 +52,7 @@ fn queues(unit: &Unit, state: Option<&str>, caller: &Caller) -> Option<Hindrance
     if hindrances.any(|hindrance| hindrance.is_none()) { None } else { Some(first) }
 }
 
-/// A queue that says nothing of its type may be one.
+/// A queue without a type may be one.
 fn is_for_users(queue: &Queue) -> bool {
     matches!(queue.queue_type, QueueType::User | QueueType::Unknown)
         && queue.driver.as_deref().is_none_or(|driver| driver == "user")
@@ -106,7 +106,7 @@ fn enable(unit: &Unit, queue: &Queue) -> String {
     format!("accel-config enable-device {0}; accel-config enable-wq {0}/{1}", unit.name, queue.name)
 }
 
-/// From whatever is there to one shared queue for user space, with one engine.
+/// Configures one shared queue for user space with one engine, starting from the present state.
 fn configure(unit: &Unit, queue: Option<&Queue>) -> String {
     let name = &unit.name;
     let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());

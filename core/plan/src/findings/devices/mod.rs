@@ -1,4 +1,4 @@
-//! Accelerators: a row for each kind, and below it one for each device with what keeps it from being used.
+//! Accelerators: a row for each kind, and below it one for each device with what prevents its use.
 
 mod idxd;
 mod permission;
@@ -12,7 +12,7 @@ pub(super) fn findings(devices: &[Device], caller: &Caller) -> Vec<Finding> {
     DeviceKind::ALL.into_iter().flat_map(|kind| of_kind(kind, devices, caller)).collect()
 }
 
-/// What keeps a device from being used, and the command that removes it.
+/// What prevents a device from being used, and the command that fixes it.
 pub(crate) struct Hindrance {
     pub(crate) why: String,
     pub(crate) fix: String,
@@ -34,7 +34,7 @@ pub(crate) fn hindrances<'a>(
     shown(kind, devices).map(hindered).collect()
 }
 
-/// Virtual functions are told of with their physical one, if this machine sees it.
+/// Virtual functions are reported with their physical one, if this machine sees it.
 fn shown(kind: DeviceKind, devices: &[Device]) -> impl Iterator<Item = &Device> {
     devices.iter().filter(move |device| device.kind == kind && physical(device, devices).is_none())
 }
@@ -78,7 +78,7 @@ fn why(kind: DeviceKind) -> &'static str {
     }
 }
 
-/// Why these are not used stands in docs/devices.md.
+/// docs/devices.md explains why these are not used.
 fn use_of(kind: DeviceKind) -> &'static str {
     match kind {
         DeviceKind::Qat | DeviceKind::Iaa => "",

@@ -1,10 +1,10 @@
-//! Files in `/dev`: whether they are there, and whose they are.
+//! Files in `/dev`: whether they exist, and who owns them.
 
 use hasten_probe::host::device::{Access, Caller, DeviceFile};
 
 use super::Hindrance;
 
-/// `missing` is the command that makes the file appear.
+/// `missing` is the command that creates the file.
 pub(super) fn hindrance(file: &DeviceFile, caller: &Caller, missing: &str) -> Option<Hindrance> {
     let path = &file.path;
     match file.access {
@@ -13,7 +13,7 @@ pub(super) fn hindrance(file: &DeviceFile, caller: &Caller, missing: &str) -> Op
         Access::Denied => {
             let user = caller.uid.map(|uid| format!("user {uid}")).unwrap_or_default();
             let fix = match file.group {
-                // A group that is allowed to, and that is not root's, is meant for this.
+                // A group other than root's that has access is meant for this purpose.
                 Some((group, true)) if group != 0 => {
                     format!("usermod -aG \"$(getent group {group} | cut -d: -f1)\" USER, and log in again")
                 }

@@ -1,4 +1,4 @@
-//! What can be wrong with QAT: the physical function, its configuration, its virtual functions, and their user.
+//! Possible problems with QAT: the physical function, its configuration, its virtual functions, and their user.
 
 use hasten_probe::host::device::{Caller, Device, Heartbeat, Service};
 
@@ -51,7 +51,7 @@ fn physical_function(device: &Device) -> Option<Hindrance> {
     })
 }
 
-/// A process uses virtual functions; one that is in order is enough.
+/// A process uses virtual functions; one working function is enough.
 fn virtual_functions(device: &Device, devices: &[Device], caller: &Caller) -> Option<Hindrance> {
     let sysfs = format!("/sys/bus/pci/devices/{}", device.address);
     match device.virtual_functions? {
@@ -74,7 +74,7 @@ fn virtual_functions(device: &Device, devices: &[Device], caller: &Caller) -> Op
         other.virtual_function && physical == Some(&device.address)
     };
     let mut hindrances = devices.iter().filter(belongs).map(|function| virtual_function(function, caller));
-    // Not seen, as in a container: nothing is known against them.
+    // Invisible, as in a container: nothing is known against them.
     let Some(first) = hindrances.next() else { return memory(caller) };
     match first {
         Some(first) if hindrances.all(|hindrance| hindrance.is_some()) => Some(first),
