@@ -1,6 +1,6 @@
-//! What to change, why, and what it would do: from what traces show and from the model of [`crate::model`].
+//! What to change, why, and the effect: derived from traces and from the model of [`crate::model`].
 //!
-//! An advice without a predicted effect that matters is not given; `nothing` says so instead, with the figures.
+//! Advice without a significant predicted effect is not given; `nothing` says so instead, with the figures.
 
 mod defaults;
 mod heap;
@@ -13,10 +13,10 @@ use crate::event::Isolate;
 use crate::summary::{IsolateSummary, Summary};
 use crate::units;
 
-/// What traces do not tell.
+/// Facts that traces do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// What the container, or else the machine, gives to the program.
+    /// The memory that the container, or else the machine, gives the program.
     pub memory_limit_bytes: Option<u64>,
     /// `20.20.2`, or as much of it as is known.
     pub node_version: Option<String>,
@@ -31,33 +31,33 @@ pub struct Facts {
 #[serde(rename_all = "kebab-case")]
 pub enum Id {
     SemiSpace,
-    /// Like `semi-space`, where V8 itself made the young generation small because memory is.
+    /// Like `semi-space`, where V8 itself chose a small young generation because memory is limited.
     ContainerDefault,
     OldSpace,
     Leak,
     Upgrade,
-    /// No change pays.
+    /// No change is worthwhile.
     Nothing,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     pub id: Id,
-    /// The heap that it is about; `None` if it is about all.
+    /// The heap concerned; `None` for all of them.
     pub isolate: Option<Isolate>,
     pub title: String,
     pub reason: String,
-    /// What would change, with figures; empty where nothing is predicted.
+    /// The predicted change, with figures; empty if nothing is predicted.
     pub effect: String,
-    /// What would decide otherwise, and a trace cannot tell.
+    /// Facts that would change the decision but that a trace does not show.
     pub unknowns: Vec<String>,
     /// For NODE_OPTIONS.
     pub node_options: Vec<String>,
 }
 
-/// What the traces give reason for, most effective first.
+/// The advice that the traces justify, most effective first.
 ///
-/// Sizes are advised for the first trace, which the others are compared with; growth is looked for in all.
+/// Sizes are advised for the first trace, the reference for the others; growth is looked for in all of them.
 #[must_use]
 pub fn advise(summaries: &[Summary], facts: &Facts) -> Vec<Advice> {
     let Some(first) = summaries.first().filter(|summary| !summary.isolates.is_empty()) else {
@@ -79,7 +79,7 @@ pub fn advise(summaries: &[Summary], facts: &Facts) -> Vec<Advice> {
     advice
 }
 
-/// Heaps that live at the same time share the memory: processes of a cluster, and worker threads.
+/// Heaps that live at the same time share the memory: those of cluster processes and of worker threads.
 fn heaps(summary: &Summary) -> u64 {
     summary.isolates.len().max(1) as u64
 }
@@ -89,7 +89,7 @@ fn wall_ms(heap: &IsolateSummary) -> f64 {
     heap.observed_ms()
 }
 
-/// The major release of Node: what somebody says, else what the trace looks like, if it is the only one.
+/// The major release of Node: as stated, else what the trace looks like, if that is unambiguous.
 fn major(heap: &IsolateSummary, facts: &Facts) -> Option<u32> {
     let recorded = heap.process.as_ref().and_then(|process| process.node.as_deref());
     let version = facts.node_version.as_deref().or(recorded).or(heap.node.as_deref())?;

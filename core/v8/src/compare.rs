@@ -1,7 +1,7 @@
 //! Several traces side by side: a column for each, ratios against the first.
 //!
-//! Traces differ in length and in what the program did meanwhile, so what can be is also told for each GiB allocated
-//! and for each second.
+//! Traces differ in length and in the program's work meanwhile, so figures are also given per GiB allocated and per
+//! second where possible.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::units;
 use crate::verdict::{Headline, Tone};
 use crate::words::{short_names, shortened};
 
-/// A smaller difference is none.
+/// A smaller difference counts as none.
 const NOISE: f64 = 0.05;
 
 #[derive(Clone, Debug, Serialize)]
@@ -20,11 +20,11 @@ pub struct Comparison {
     pub rows: Vec<Row>,
 }
 
-/// A trace, by the heap whose pauses took longest in it.
+/// A trace, represented by the heap with the longest total pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Column {
     pub source: String,
-    /// As much of the source as tells it from the others.
+    /// As much of the source as distinguishes it from the others.
     pub name: String,
     pub isolate: Option<Isolate>,
     /// How many heaps the trace has.
@@ -37,10 +37,10 @@ pub struct Row {
     pub id: &'static str,
     pub name: &'static str,
     pub unit: Unit,
-    /// Whether less of it is better; a matter of taste otherwise.
+    /// Whether less is better; otherwise it is a matter of taste.
     pub less_is_better: bool,
     pub values: Vec<Option<f64>>,
-    /// By the first value; `None` where one is missing or the first is 0.
+    /// Relative to the first value; `None` if one is missing or the first is 0.
     pub ratios: Vec<Option<f64>>,
 }
 
@@ -49,7 +49,7 @@ pub struct Row {
 pub enum Unit {
     Count,
     Milliseconds,
-    /// Milliseconds again, as a stretch of time.
+    /// Milliseconds, shown as a stretch of time.
     Span,
     Bytes,
     BytesPerSecond,
@@ -73,7 +73,7 @@ impl Unit {
     }
 }
 
-/// What is compared, and how it is read from a heap.
+/// A compared quantity, and how it is read from a heap.
 struct Measure(&'static str, &'static str, Unit, bool, fn(&IsolateSummary) -> Option<f64>);
 
 const MEASURES: [Measure; 20] = [
@@ -114,7 +114,7 @@ const MEASURES: [Measure; 20] = [
 ];
 
 impl Comparison {
-    /// `None` where there are not two traces to compare.
+    /// `None` without at least two traces.
     #[must_use]
     pub fn of(traces: &[Summary]) -> Option<Self> {
         if traces.len() < 2 {
@@ -128,7 +128,7 @@ impl Comparison {
         Some(Self { columns, rows })
     }
 
-    /// The trace with the least time in pauses, in a sentence.
+    /// The trace with the least time in pauses, in one sentence.
     #[must_use]
     pub fn headline(&self) -> Headline {
         let of_time = self.best("pause_share");
@@ -160,13 +160,13 @@ impl Comparison {
         Headline::new(Tone::Good, format!("{name} pauses {ratio} as long as {first} {what}"))
     }
 
-    /// `None` where a trace does not tell.
+    /// `None` if a trace does not have it.
     fn best(&self, id: &str) -> Option<Best> {
         let row = self.rows.iter().find(|row| row.id == id)?;
         let values: Vec<f64> = row.values.iter().copied().collect::<Option<_>>()?;
         let (at, least) = values.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let most = values.iter().copied().fold(least, f64::max);
-        // A tie with the first is the first's.
+        // A tie with the first trace goes to the first.
         let at = if least >= values[0] * (1.0 - NOISE) { 0 } else { at };
         let ratio = if values[0] > 0.0 { values[at] / values[0] } else { 1.0 };
         Some(Best { at, ratio, is_same: most - least <= most * NOISE })
@@ -180,7 +180,7 @@ impl Comparison {
 /// The trace with the least of something.
 struct Best {
     at: usize,
-    /// Against the first trace.
+    /// Relative to the first trace.
     ratio: f64,
     /// All traces are within the noise.
     is_same: bool,
@@ -204,7 +204,7 @@ impl Row {
             heaps.iter().map(|heap| heap.and_then(read).filter(|value| value.is_finite())).collect();
         let first = values[0].filter(|first| *first > 0.0);
         let ratios = match unit {
-            // The sign of a slope is what matters in it.
+            // For a slope, only the sign matters.
             Unit::BytesPerHour => vec![None; values.len()],
             _ => values.iter().map(|value| Some((*value)? / first?)).collect(),
         };

@@ -1,4 +1,4 @@
-//! One collection, whatever wrote it down: `--trace-gc` of any release, `--trace-gc-nvp`, or hasten's recorder.
+//! One collection, whatever recorded it: `--trace-gc` of any release, `--trace-gc-nvp`, or hasten's recorder.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Isolate {
     pub pid: u32,
-    /// The address that V8 prints; 0 where the source does not tell isolates apart.
+    /// The address that V8 prints; 0 if the source does not distinguish isolates.
     pub address: u64,
 }
 
@@ -30,35 +30,36 @@ pub struct Collection {
     /// When the pause ended, in milliseconds since the isolate (or the recorder's process) started.
     pub at_ms: f64,
     pub kind: Kind,
-    /// How long the program stood still, in milliseconds.
+    /// How long the program was stopped, in milliseconds.
     pub pause_ms: f64,
     /// Incremental marking before the pause, on the program's own thread, in milliseconds.
     pub steps_ms: f64,
-    /// Bytes in objects, dead ones included, in the whole heap. The recorder leaves them out where collections are
-    /// frequent, and knows only the second of some full ones.
+    /// Bytes in objects, dead ones included, in the whole heap. The recorder omits them if collections are frequent,
+    /// and knows only the second figure for some full ones.
     pub used_before: Option<u64>,
     pub used_after: Option<u64>,
-    /// Bytes that the heap had from the system; 0 where the source does not tell.
+    /// Bytes that the heap had from the system; 0 if unknown.
     pub committed_before: u64,
     pub committed_after: u64,
-    /// Bytes outside of the heap that objects keep alive, such as buffers, where the source tells.
+    /// Bytes outside the heap kept alive by objects, such as buffers, if known.
     pub external_after: Option<u64>,
-    /// V8's word for why, such as `allocation failure`; empty where the source does not tell.
+    /// V8's reason, such as `allocation failure`; empty if unknown.
     pub reason: Reason,
-    /// Memory was short, or somebody asked (`global.gc()`, a heap snapshot): the program did not come to it by itself.
+    /// Memory was short, or the collection was requested (`global.gc()`, a heap snapshot): the program did not reach
+    /// it by itself.
     pub last_resort: bool,
-    /// What became of young objects, where the source tells.
+    /// What happened to young objects, if known.
     pub young: Option<Young>,
-    /// Bytes in each space behind the collection, where the source tells.
+    /// Bytes in each space after the collection, if known.
     pub spaces: Option<Spaces>,
 }
 
 /// The young generation in one collection; bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Young {
-    /// What the collection looked at: young objects before it, dead ones included.
+    /// The young objects examined by the collection, including dead ones.
     pub examined: Option<u64>,
-    /// Allocated since the collection before, in the young generation or the whole heap, as the source has it.
+    /// Allocated since the previous collection, in the young generation or the whole heap, depending on the source.
     pub allocated: Option<u64>,
     /// Survived and stayed young.
     pub copied: Option<u64>,
@@ -68,7 +69,7 @@ pub struct Young {
     pub capacity: Option<u64>,
 }
 
-/// Bytes in objects by space; what a source does not know is 0.
+/// Bytes in objects by space; 0 if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spaces {
     pub new: u64,
@@ -82,7 +83,7 @@ pub struct Spaces {
     pub other: u64,
 }
 
-/// V8's reasons are a closed set in each release, and another one in the next.
+/// V8's reasons are a closed set in each release, but the set changes between releases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason(pub Arc<str>);
 

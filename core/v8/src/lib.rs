@@ -1,7 +1,6 @@
 //! Garbage collection of V8: traces in, a summary, a model and advice out.
 //!
-//! [`event`] is what one collection was, whatever wrote it down; [`summary`] is what a whole trace shows, in bounded
-//! memory.
+//! [`event`] describes one collection, whatever recorded it; [`summary`] describes a whole trace, in bounded memory.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! What another size of the young generation would have cost.
+//! The cost of other sizes of the young generation.
 //!
-//! A trace at one size tells how long objects live (in bytes allocated meanwhile), what a scavenge costs, and when V8
-//! let the young generation grow. The same program is then run through a small V8 of arithmetic at any other size.
-//! docs/gc-model.md holds the predictions against measurements, and says where they are wrong.
+//! A trace at one size shows how long objects live (in bytes allocated meanwhile), what a scavenge costs, and when V8
+//! let the young generation grow. The same program is then simulated at any other size by a small arithmetic model of
+//! V8. docs/gc-model.md compares the predictions with measurements, and says where they are wrong.
 
 mod cost;
 mod input;
@@ -19,7 +19,7 @@ use lifetime::Lifetimes;
 use observe::{LARGEST, Observed, SMALLEST};
 use simulate::{Outcome, Script};
 
-/// Why a trace says nothing about other sizes.
+/// Why a trace reveals nothing about other sizes.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unfit {
     #[error(
@@ -27,7 +27,7 @@ pub enum Unfit {
         known(*detailed, *all)
     )]
     TooFew {
-        /// With the size of the heap.
+        /// Collections whose heap size is known.
         detailed: usize,
         all: u64,
         needed: usize,
@@ -64,7 +64,7 @@ pub struct Model {
     ladder: Vec<Prediction>,
 }
 
-/// What the program of the trace would have done with another limit of its semi-spaces.
+/// What the traced program would have done with another limit of its semi-spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// `--max-semi-space-size`, in bytes.
@@ -75,15 +75,16 @@ pub struct Prediction {
     pub promoted_bytes: f64,
     pub full_collections: f64,
     pub full_pause_ms: f64,
-    /// The size that a semi-space grows to within the trace; a program whose objects die young needs less than the limit.
+    /// The size that a semi-space reaches within the trace; a program whose objects die young needs less than the
+    /// limit.
     pub reached: u64,
-    /// The total pause of scavenges is expected between these two, in four of five cases.
+    /// The total pause of scavenges is expected to lie between these two, in four of five cases.
     pub scavenge_pause_low_ms: f64,
     pub scavenge_pause_high_ms: f64,
 }
 
 impl Model {
-    /// `limit` is the `--max-semi-space-size` under which the trace was recorded, in bytes, where somebody knows it.
+    /// `limit` is the `--max-semi-space-size` under which the trace was recorded, in bytes, if known.
     pub fn fit(input: &ModelInput, limit: Option<u64>) -> Result<Model, Unfit> {
         let observed = Observed::of(input, limit)?;
         let lifetimes = Lifetimes::of(&observed);
@@ -102,7 +103,7 @@ impl Model {
             ladder.push(correction.apply(&play(size), size, observed.semi_space));
             size *= 2.0;
         }
-        // Where sizes differ by less than the model's own unevenness, the larger one is not the worse one.
+        // If two sizes differ by less than the model's own unevenness, the larger one must not look worse.
         for at in 1..ladder.len() {
             ladder[at].scavenges = ladder[at].scavenges.min(ladder[at - 1].scavenges);
         }
@@ -115,7 +116,7 @@ impl Model {
         })
     }
 
-    /// What a limit of `semi_space` bytes would do. V8 rounds it up to a power of two, and so does this.
+    /// The effect of a limit of `semi_space` bytes. Like V8, this rounds it up to a power of two.
     pub fn predict(&self, semi_space: u64) -> Prediction {
         let fits = |prediction: &&Prediction| prediction.semi_space >= semi_space;
         *self.ladder.iter().find(fits).unwrap_or(&self.ladder[self.ladder.len() - 1])
@@ -126,12 +127,12 @@ impl Model {
         &self.ladder
     }
 
-    /// The largest semi-space that was in use while the trace was recorded.
+    /// The largest semi-space used while the trace was recorded.
     pub fn semi_space(&self) -> u64 {
         self.semi_space
     }
 
-    /// Whether V8 would have made semi-spaces larger than that, had it been allowed to.
+    /// Whether V8 would have made semi-spaces larger than that if allowed.
     pub fn is_limited(&self) -> bool {
         self.is_limited
     }
@@ -141,7 +142,7 @@ impl Model {
         self.wall_ms
     }
 
-    /// Whether the trace told what was copied and promoted; otherwise that is concluded from the heap's size.
+    /// Whether the trace recorded what was copied and promoted; otherwise that is inferred from the heap's size.
     pub fn is_measured(&self) -> bool {
         self.is_measured
     }
@@ -158,7 +159,7 @@ fn sum(a: Outcome, b: Outcome) -> Outcome {
     }
 }
 
-/// What the model gets wrong about the trace that it was made from, it gets wrong about other sizes as well.
+/// The model's error on its own trace is assumed for other sizes as well.
 struct Correction {
     scavenges: f64,
     pause: f64,
@@ -167,7 +168,7 @@ struct Correction {
     doubt: f64,
 }
 
-/// The model may miss the trace that it was made from by this factor.
+/// The model's error on its own trace may reach this factor.
 const TOLERANCE: f64 = 3.0;
 
 impl Correction {
@@ -206,13 +207,13 @@ impl Correction {
     }
 }
 
-/// How far predictions of the total pause are off, from docs/results/gc-model.json: four of five lie within. What is
-/// concluded from the heap's size is further off.
+/// The error of predictions of the total pause, from docs/results/gc-model.json: four of five lie within. Predictions
+/// inferred from the heap's size are further off.
 const FIRST_ERROR: f64 = 1.1;
 const ERROR_PER_DOUBLING: f64 = 1.12;
 const ERROR_OF_CONCLUSIONS: f64 = 1.12;
 
-/// All collections for each that was kept.
+/// The ratio of all collections to those that were kept.
 fn gaps(input: &ModelInput) -> f64 {
     let totals = input.totals();
     let kept: usize = input.parts().iter().map(Vec::len).sum();

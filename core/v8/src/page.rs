@@ -1,4 +1,4 @@
-//! The page: one file with everything in it, which asks nobody for anything.
+//! The page: one self-contained file that makes no requests.
 
 mod budget;
 mod charts;
@@ -66,7 +66,7 @@ pub fn page(traces: &[Summary], advice: &[Advice]) -> Result<String, PageError> 
     Ok(environment.get_template("page")?.render(Serde(&view))?)
 }
 
-/// Everything that the template names.
+/// Everything the template refers to.
 #[derive(Serialize)]
 struct Page {
     style: String,

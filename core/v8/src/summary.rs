@@ -1,4 +1,5 @@
-//! What a trace shows, in memory that does not grow with it. Serialized, it is the data of `hasten gc --json` and of the page.
+//! A trace's findings, in memory that does not grow with it. Serialized, they are the data of `hasten gc --json` and of
+//! the page.
 
 use serde::Serialize;
 
@@ -11,13 +12,13 @@ pub struct Summary {
     /// The file, or `-`.
     pub source: String,
     pub lines: Lines,
-    /// Why the source was not read to its end, such as a damaged gzip file; what came before is here.
+    /// Why the source was not read to its end, such as a damaged gzip file; what came before is included.
     pub incomplete: Option<String>,
     /// How many times a process reported that its heap was full, and ended.
     pub out_of_memory: u64,
-    /// In the order of their pauses' total, longest first.
+    /// In order of total pause, longest first.
     pub isolates: Vec<IsolateSummary>,
-    /// Heaps beyond those that fit into bounded memory: the ones whose pauses were the shortest in all.
+    /// Heaps beyond those that fit into bounded memory: the ones with the shortest total pauses.
     pub rest: Option<Rest>,
 }
 
@@ -29,7 +30,7 @@ pub struct Rest {
     pub pause_ms: f64,
 }
 
-/// What became of every line; the counts add up to `total`.
+/// The fate of every line; the counts add up to `total`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lines {
     /// Unpacked.
@@ -39,13 +40,13 @@ pub struct Lines {
     pub understood: u64,
     /// The program's own output.
     pub other: u64,
-    /// V8's, and not understood: a release that hasten does not know, or a line cut in two.
+    /// V8's lines that were not understood: an unknown release, or a line cut in two.
     pub unknown: u64,
     /// The first few of `unknown`, shortened.
     pub samples: Vec<String>,
 }
 
-/// What wrote a trace.
+/// The writer of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -61,21 +62,21 @@ pub enum Format {
 #[derive(Clone, Debug, Serialize)]
 pub struct IsolateSummary {
     pub isolate: Isolate,
-    /// Every format that told of this heap.
+    /// Every format that reported this heap.
     pub formats: Vec<Format>,
-    /// The releases of Node whose traces look like this one, such as `22, 24`; the exact one where the source says it.
+    /// The releases of Node whose traces look like this one, such as `22, 24`; the exact one if the source states it.
     pub node: Option<String>,
-    /// What the recorder says of the process.
+    /// The recorder's account of the process.
     pub process: Option<Process>,
     /// From the first collection's end to the last one's, in milliseconds.
     pub first_ms: f64,
     pub last_ms: f64,
-    /// How long nobody looked meanwhile: the recorder leaves gaps where collections are very frequent.
+    /// How much of that time was not observed: the recorder leaves gaps if collections are very frequent.
     pub unseen_ms: f64,
     pub by_kind: Vec<KindSummary>,
     pub pauses: Pauses,
-    /// Of wall time between the ends of the first and the last collection, gaps left out, 0 to 1; so the first pause itself
-    /// is not in it.
+    /// The fraction, 0 to 1, of wall time between the ends of the first and the last collection, without gaps; so the
+    /// first pause itself is excluded.
     pub pause_share: Option<f64>,
     pub longest: Vec<LongPause>,
     pub young: YoungSummary,
@@ -95,11 +96,11 @@ pub struct Process {
     /// The largest size of one semi-space that V8 may choose.
     pub semi_space_max: Option<u64>,
     pub heap_limit: Option<u64>,
-    /// What the container may use.
+    /// The container's memory limit.
     pub memory_limit: Option<u64>,
 }
 
-/// Pauses of one kind, or of all; milliseconds. Percentiles are right to 1 %, the others exact.
+/// Pauses of one kind, or of all; milliseconds. Percentiles are accurate to 1 %, the others exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pauses {
     pub count: u64,
@@ -116,13 +117,13 @@ pub struct KindSummary {
     pub kind: Kind,
     #[serde(flatten)]
     pub pauses: Pauses,
-    /// As that of all kinds, of which it is a part.
+    /// Like that of all kinds, of which it is a part.
     pub pause_share: Option<f64>,
     /// Incremental marking before these pauses, on the program's own thread.
     pub steps_ms: f64,
-    /// How often for which reason, most frequent first.
+    /// How often each reason occurred, most frequent first.
     pub reasons: Vec<(Reason, u64)>,
-    /// How many pauses were as long: upper edge of the bucket in milliseconds, and the count.
+    /// The distribution of pauses: each bucket's upper edge in milliseconds, and its count.
     pub histogram: Vec<(f64, u64)>,
 }
 
@@ -134,30 +135,30 @@ pub struct LongPause {
     pub reason: Reason,
 }
 
-/// Allocation and survival since the first collection; rates are bytes per second of wall time. Where the recorder tells
-/// the heap of some collections only, sums and rates are of the time that it tells of.
+/// Allocation and survival since the first collection; rates are bytes per second of wall time. If the recorder knows
+/// the heap for some collections only, sums and rates cover the time that it knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct YoungSummary {
     pub allocated_bytes: Option<u64>,
     pub allocation_rate: Option<f64>,
     pub promoted_bytes: Option<u64>,
     pub promotion_rate: Option<f64>,
-    /// Of the bytes that a scavenge looked at, those that it kept, 0 to 1. Concluded from the size of the heap, it rests
-    /// on every promoted byte having been copied once, and counts what was born old as promoted.
+    /// The fraction, 0 to 1, of the bytes examined by a scavenge that it kept. If inferred from the size of the heap,
+    /// it assumes that every promoted byte had been copied once, and counts objects born old as promoted.
     pub survival: Option<f64>,
-    /// The largest semi-space that was seen or follows from what a scavenge freed, in bytes.
+    /// The largest semi-space seen, or inferred from what a scavenge freed, in bytes.
     pub semi_space: Option<u64>,
-    /// Whether the source tells promotion and survival, or hasten concludes them from the size of the heap.
+    /// Whether the source records promotion and survival, rather than hasten inferring them from the size of the heap.
     pub is_measured: bool,
-    /// The same of the semi-space.
+    /// The same for the semi-space.
     pub is_semi_space_measured: bool,
 }
 
-/// The heap behind full collections.
+/// The heap after full collections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HeapSummary {
     pub peak_used: u64,
-    /// 0 where the source does not tell.
+    /// 0 if unknown.
     pub peak_committed: u64,
     pub peak_external: Option<u64>,
     /// Milliseconds and bytes, thinned out evenly if there are many.
@@ -165,7 +166,7 @@ pub struct HeapSummary {
     pub trend: Option<Trend>,
 }
 
-/// A straight line through the heap behind full collections, start-up left out.
+/// A straight line through the heap after full collections, without start-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Trend {
     pub bytes_per_hour: f64,
@@ -180,7 +181,7 @@ pub struct Trend {
 /// For charts: at most a few thousand entries, however long the trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timeline {
-    /// The pauses; where there are too many, the longest of each kind in each slice of time.
+    /// The pauses; if there are too many, the longest of each kind in each slice of time.
     pub pauses: Vec<(f64, Kind, f64)>,
     /// Whether every pause is in `pauses`.
     pub is_complete: bool,
@@ -197,12 +198,12 @@ pub struct Slice {
     pub allocated: u64,
     pub promoted: u64,
     pub pause_ms: f64,
-    /// Both are 0 where no collection in it tells.
+    /// Both are 0 if no collection in it records them.
     pub used_min: u64,
     pub used_max: u64,
-    /// 0 where the source does not tell.
+    /// 0 if unknown.
     pub committed_max: u64,
     pub external_max: Option<u64>,
-    /// The last state of the spaces in it, where the source tells.
+    /// The last state of the spaces in it, if known.
     pub spaces: Option<crate::event::Spaces>,
 }

@@ -1,4 +1,4 @@
-//! Quantities for people: as many digits as they are worth, and a unit.
+//! Quantities for people: as many digits as are significant, and a unit.
 //!
 //! Sizes are in powers of two, because V8's options are: `--max-semi-space-size=16` is 16 MiB.
 
@@ -58,20 +58,20 @@ pub fn bytes(bytes: f64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
-/// As [`bytes`], of each second.
+/// As [`bytes`], per second.
 #[must_use]
 pub fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", bytes(bytes_per_second))
 }
 
-/// As [`bytes`], with a sign, of each hour.
+/// As [`bytes`], with a sign, per hour.
 #[must_use]
 pub fn trend(bytes_per_hour: f64) -> String {
     let sign = if bytes_per_hour < 0.0 { '−' } else { '+' };
     format!("{sign}{}/h", bytes(bytes_per_hour.abs()))
 }
 
-/// 0 %, <0.1 %, 3.2 %, 42 %: none and all are kept apart from nearly.
+/// 0 %, <0.1 %, 3.2 %, 42 %: none and all are distinguished from nearly none and nearly all.
 #[must_use]
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
@@ -93,7 +93,7 @@ pub fn ratio(ratio: f64) -> String {
     }
 }
 
-/// 7, 99999, 1.2M: exact while that can be read.
+/// 7, 99999, 1.2M: exact as long as that is readable.
 #[must_use]
 pub fn count(count: u64) -> String {
     match count {

@@ -1,15 +1,15 @@
-//! What a trace shows, in a sentence.
+//! A trace's findings in one sentence.
 
 use serde::Serialize;
 
 use crate::summary::{IsolateSummary, Summary};
 use crate::units;
 
-/// Below this share of wall time, nothing is to be gained.
+/// Below this share of wall time, there is nothing to gain.
 const CHEAP: f64 = 0.02;
-/// Above this one, collection is among the first things to look at.
+/// Above this share, collection is among the first things to look at.
 const DEAR: f64 = 0.10;
-/// A pause that somebody who waits for an answer notices, in milliseconds.
+/// A pause noticed by someone waiting for an answer, in milliseconds.
 const NOTICED_MS: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -18,7 +18,7 @@ pub enum Tone {
     Good,
     Notable,
     Bad,
-    /// There is too little to say anything.
+    /// Too little data to say anything.
     Unknown,
 }
 
@@ -29,7 +29,7 @@ pub struct Headline {
 }
 
 impl Headline {
-    /// The worst thing first: the end of memory, a leak, time, then a single long pause.
+    /// The worst first: running out of memory, a leak, time, then a single long pause.
     #[must_use]
     pub fn of(summary: &Summary) -> Self {
         if summary.out_of_memory > 0 {
@@ -70,7 +70,7 @@ impl Headline {
 }
 
 impl Summary {
-    /// The heap whose pauses took longest in all.
+    /// The heap with the longest total pause.
     #[must_use]
     pub fn busiest(&self) -> Option<&IsolateSummary> {
         self.isolates.iter().find(|one| one.pauses.count > 0)

@@ -1,4 +1,4 @@
-//! What terminal and page say in the same words.
+//! Words that the terminal and the page share.
 
 use std::fmt;
 use std::path::Path;
@@ -32,7 +32,7 @@ impl Format {
 }
 
 impl Summary {
-    /// What wrote it, which Node, how many heaps, how long: `Node 20 · --trace-gc · 1 heap · 12m 3s`.
+    /// The format, the release of Node, the number of heaps, the length: `Node 20 · --trace-gc · 1 heap · 12m 3s`.
     #[must_use]
     pub fn description(&self) -> String {
         let mut parts = Vec::new();
@@ -57,7 +57,7 @@ impl Summary {
         parts.join(" · ")
     }
 
-    /// The releases that its heaps look like.
+    /// The releases that its heaps resemble.
     #[must_use]
     pub fn node(&self) -> Option<String> {
         let mut releases: Vec<&str> = Vec::new();
@@ -66,7 +66,7 @@ impl Summary {
                 releases.push(node);
             }
         }
-        // Many processes of many releases in one file are possible, but no reason for a long line.
+        // Many processes of many releases in one file are possible, but not worth a long line.
         (!releases.is_empty()).then(|| releases[..releases.len().min(4)].join(" and "))
     }
 }
@@ -78,7 +78,7 @@ impl IsolateSummary {
         (self.last_ms - self.first_ms).max(0.0)
     }
 
-    /// That, without what nobody looked at.
+    /// The same without unobserved time.
     #[must_use]
     pub fn observed_ms(&self) -> f64 {
         (self.span_ms() - self.unseen_ms).max(0.0)
@@ -94,7 +94,7 @@ impl IsolateSummary {
         }
     }
 
-    /// As V8 tells heaps apart: `process 123, isolate 0x5c0`.
+    /// As V8 identifies heaps: `process 123, isolate 0x5c0`.
     #[must_use]
     pub fn name(&self) -> String {
         let script = self.process.as_ref().and_then(|process| process.script.as_deref());
@@ -117,7 +117,7 @@ impl fmt::Display for Lines {
 }
 
 impl HeapSummary {
-    /// Whether what survives grows, in a sentence.
+    /// Whether what survives grows, in one sentence.
     #[must_use]
     pub fn growth(&self) -> String {
         let Some(trend) = self.trend else {
@@ -137,7 +137,7 @@ impl HeapSummary {
     }
 }
 
-/// A name for each trace: the file's, with as much of its path as tells it from the others.
+/// A name for each trace: the file's, with as much of its path as distinguishes it from the others.
 #[must_use]
 pub fn short_names(traces: &[Summary]) -> Vec<String> {
     let tail = |source: &str, parts: usize| {

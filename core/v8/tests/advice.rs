@@ -1,4 +1,4 @@
-//! Advice: given where it pays and is sure, within the memory that there is, and not otherwise.
+//! Advice: given where it is worthwhile and certain, within the available memory, and not otherwise.
 
 mod support;
 

@@ -58,7 +58,7 @@ fn one_trace_is_no_comparison_and_a_missing_value_has_no_ratio() {
     assert!(Comparison::of(&[fixture("v20.trace-gc.txt")]).is_none());
     let traces = [steady("a", 1.0, 16.0), fixture("v20.trace-gc.txt")];
     let comparison = Comparison::of(&traces).unwrap();
-    // There is no full collection in the first: a count of none is a count, a total of none is nothing.
+    // The first trace has no full collection: a count of none is 0, a total of none does not exist.
     assert_eq!((row(&comparison, "full").values[0], row(&comparison, "full").ratios[1]), (Some(0.0), None));
     assert_eq!(row(&comparison, "full_total_ms").values[0], None);
 }
@@ -76,7 +76,7 @@ fn the_headline_names_the_trace_that_pauses_least() {
         (same.tone, same.text.as_str()),
         (Tone::Unknown, "No difference in time in pauses per GiB allocated")
     );
-    // Less to do is no merit.
+    // Having less to do is not an achievement.
     let idle = headline(&[slow, steady("idle.log", 8.0, 4.0)]);
     assert_eq!(idle.tone, Tone::Unknown);
     assert!(

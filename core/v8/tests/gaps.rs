@@ -1,4 +1,5 @@
-//! A recording with gaps tells the same rates as one without, and so does the model: real recordings, looked at for a third of the time.
+//! A recording with gaps yields the same rates as one without, and so does the model: real recordings, observed for a
+//! third of the time.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +10,8 @@ use hasten_v8::parse;
 use hasten_v8::summary::IsolateSummary;
 use serde_json::Value;
 
-/// How long the recorder looks at a time, and how long it looks away. In truth, it is seconds and up to a minute; but the fixtures are short, and so
-/// many collections as here are in a second of a program that it looks away from.
+/// How long the recorder observes at a time, and how long it pauses. In reality it is seconds and up to a minute; but
+/// the fixtures are short, and contain as many collections as a second of a program at which the recorder pauses.
 const SEEN_MS: f64 = 150.0;
 const UNSEEN_MS: f64 = 300.0;
 
@@ -19,12 +20,13 @@ struct Rates {
     /// Bytes allocated in a second.
     allocation: f64,
     scavenges: f64,
-    /// Scavenges in a second, and milliseconds that they take in it, as the model predicts them for a larger semi-space.
+    /// Scavenges per second, and milliseconds per second that they take, as the model predicts them for a larger
+    /// semi-space.
     predicted: f64,
     predicted_pause: f64,
 }
 
-/// A line of a recording: when it was, and whether of an event.
+/// A line of a recording: its time, and whether it is an event.
 #[derive(Clone)]
 struct Line {
     at_ms: f64,
@@ -47,7 +49,7 @@ fn line(text: &str) -> Line {
     }
 }
 
-/// As the recorder would have written it: events within gaps are missing, and each gap is told of at its end.
+/// As the recorder would have written it: events within gaps are missing, and each gap is reported at its end.
 fn cut(lines: &[Line], offset_ms: f64) -> Vec<Line> {
     let begin = lines[0].at_ms + offset_ms;
     let mut found = Vec::new();
@@ -86,8 +88,8 @@ fn rates(lines: &[Line]) -> (Rates, IsolateSummary) {
 
 type Figure = (&'static str, fn(&Rates) -> f64, f64);
 
-/// Each may be off by so much in one of three interleaved recordings, because the program is not the same all the time. Allocation comes out some per
-/// cent too high: of intervals between two collections, it is the long ones that do not fit between two gaps.
+/// The allowed deviation in one of three interleaved recordings, because the program varies over time. Allocation comes
+/// out a few per cent too high: it is the long intervals between collections that do not fit between two gaps.
 const FIGURES: [Figure; 4] = [
     ("bytes allocated in a second", |rates| rates.allocation, 0.15),
     ("scavenges in a second", |rates| rates.scavenges, 0.1),
@@ -95,10 +97,10 @@ const FIGURES: [Figure; 4] = [
     ("predicted pauses in a second", |rates| rates.predicted_pause, 0.3),
 ];
 
-/// The mean of the three may be off by so much.
+/// The allowed deviation of the mean of the three.
 const TOLERANCE_OF_MEAN: f64 = 0.1;
 
-/// How three interleaved recordings compare with all of it, for each figure.
+/// The ratio of three interleaved recordings to the whole, for each figure.
 fn factors(name: &str, figure: fn(&Rates) -> f64) -> Vec<f64> {
     let lines = fixture(name);
     let (whole, all) = rates(&lines);
@@ -125,7 +127,8 @@ fn rates_and_predictions_do_not_depend_on_gaps() {
     }
 }
 
-/// Of Node 26 the windows do not show how its semi-spaces grow: then a larger one is expected to bring less than it would, never more.
+/// For Node 26 the windows do not show how its semi-spaces grew: a larger one is then expected to help less than it
+/// would, never more.
 #[test]
 fn where_growth_is_not_seen_less_is_promised() {
     let name = "recorder-v26.fast.jsonl";

@@ -82,7 +82,7 @@ fn sizes_between_powers_of_two_are_rounded_up_as_v8_does() {
     assert_eq!(model.predict(u64::MAX).semi_space, 1024 * MB);
 }
 
-/// Start-up of a small program is all that some of them show; nothing may be made up from it, and nothing may break.
+/// Some of them show only the start-up of a small program; nothing may be made up from that, and nothing may break.
 #[test]
 fn real_traces_of_all_releases_are_fit_or_say_why_not() {
     for release in [18, 20, 22, 24, 26] {
@@ -110,7 +110,7 @@ fn too_little_is_no_trace() {
     assert!(matches!(fit(&[]), Err(Unfit::TooFew { detailed: 0, all: 0, .. })));
     let trace = Heap { allocated: 400 * MB, immortal: 0.05, window: (0.0, 0) }.run(16 * MB);
     assert!(matches!(fit(&trace[..8]), Err(Unfit::TooFew { .. })));
-    // Of most of them the source does not tell how large the heap was; the summary counts them all the same.
+    // For most of them the heap's size is unknown; the summary counts them all the same.
     let mut vague: Vec<Collection> = trace[..30].to_vec();
     for one in &mut vague[8..] {
         (one.used_before, one.used_after) = (None, None);

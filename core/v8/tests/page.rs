@@ -1,4 +1,5 @@
-//! The page as a text: bounded, self-contained, and deaf to what a trace says. tests/tests/gc_page looks at it in a browser.
+//! The page as text: bounded, self-contained, and immune to the contents of a trace. tests/tests/gc_page looks at it in
+//! a browser.
 
 use std::fmt::Write;
 use std::path::Path;

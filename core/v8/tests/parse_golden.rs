@@ -25,7 +25,7 @@ fn every_fixture_is_summed_up_as_reviewed() {
     }
 }
 
-/// What a reviewer can check by hand.
+/// The figures that a reviewer can check by hand.
 fn text(summary: &Summary) -> String {
     let mut text = String::new();
     let lines = &summary.lines;

@@ -1,4 +1,4 @@
-//! Traces as they are found: among other output, cut, glued, packed, repeated.
+//! Traces as they occur: among other output, cut, glued, packed, repeated.
 
 use std::io::{self, Read, Write};
 
@@ -21,7 +21,7 @@ fn read(text: impl AsRef<[u8]>) -> Summary {
     parse::read(text.as_ref(), "test", &mut |_| {}).expect("a trace")
 }
 
-/// Everything but the bytes, which differ with what surrounds the lines.
+/// Everything but the byte count, which depends on what surrounds the lines.
 fn counts(lines: &Lines) -> [u64; 4] {
     [lines.total, lines.understood, lines.other, lines.unknown]
 }
@@ -208,7 +208,7 @@ fn the_report_of_a_full_heap_repeats_lines_that_count_once() {
         .count();
     assert_eq!(heap.pauses.count, lines as u64);
     assert!(heap.ran_out_of_memory && summary.out_of_memory == 1);
-    // What other processes write behind the report is theirs.
+    // What other processes write after the report is their own.
     let followed = read(format!("{OOM}\n{PLAIN}"));
     let full: Vec<bool> = followed.isolates.iter().map(|heap| heap.ran_out_of_memory).collect();
     assert_eq!(full, [true, false]);
@@ -307,7 +307,7 @@ fn what_lies_on_both_sides_of_a_gap_are_no_neighbours() {
     let seen = [scavenge(1000, 500, 100), scavenge(2000, 600, 100)].concat();
     let behind = [scavenge(7000, 900, 100), scavenge(8000, 400, 100)].concat();
     let gaps = [gap("2000", "3000"), gap("3000", "6000")].concat();
-    // What was not looked at before the first collection and behind the last one is not of the time between them.
+    // Unobserved time before the first collection and after the last one is not part of the time between them.
     let summary = read(
         [&header, &gap("1", "900"), &seen, &gaps, &behind, &gap("8000", "9000")].map(|text| &**text).concat(),
     );
@@ -321,7 +321,7 @@ fn what_lies_on_both_sides_of_a_gap_are_no_neighbours() {
     let whole = read([header.clone(), seen.clone(), behind].concat());
     assert_eq!(whole.isolates[0].young.allocated_bytes, Some(1600));
     assert_eq!(whole.isolates[0].unseen_ms, 0.0);
-    // Not understood: times that are none, or that run backwards.
+    // Not understood: invalid times, or times that run backwards.
     for (from, to) in [("3000", "2000"), ("-1", "2"), ("1e300", "1e301"), ("null", "2")] {
         let summary = read([header.as_str(), &seen, &gap(from, to)].concat());
         assert_eq!((summary.lines.unknown, summary.isolates[0].unseen_ms), (1, 0.0), "{from} to {to}");

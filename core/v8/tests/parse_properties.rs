@@ -1,4 +1,4 @@
-//! What is written in a format is read again; how bytes arrive does not matter.
+//! Whatever is written in a format is read back; how the bytes arrive does not matter.
 
 use std::io::{self, Read};
 
@@ -6,7 +6,7 @@ use hasten_v8::event::Kind;
 use hasten_v8::parse;
 use proptest::prelude::*;
 
-/// A collection in the digits that formats have.
+/// A collection with the precision of the formats.
 #[derive(Clone, Debug)]
 struct Written {
     pid: u32,
@@ -135,7 +135,7 @@ proptest! {
     ) {
         let text: String = all.iter().map(|one| one.plain(node)).collect();
         let mut read = parse::collections(text.as_bytes());
-        // Told as they are completed, which is heap by heap at the end.
+        // In the order of completion, which is heap by heap at the end.
         for one in &all {
             let at = read.iter().position(|read| read.isolate.pid == one.pid && read.at_ms == one.at_ms as f64);
             let read = read.remove(at.expect("a collection"));
@@ -188,7 +188,7 @@ proptest! {
     }
 }
 
-/// Some of everything, with lines that are too long between them.
+/// A bit of everything, with lines that are too long in between.
 fn mixture() -> String {
     let long = "no end [5:0".repeat(10_000);
     [

@@ -1,4 +1,4 @@
-//! What a summary concludes, held against what is known.
+//! A summary's conclusions, compared with known facts.
 
 use std::fs;
 use std::io::{self, Read};
@@ -30,7 +30,7 @@ fn line(at_ms: u64, kind: &str, before: f64, after: f64, pause_ms: f64) -> Strin
     )
 }
 
-/// A number between 0 and 1 that always comes the same.
+/// A pseudo-random number between 0 and 1.
 fn noise(n: u64) -> f64 {
     (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / (1_u64 << 24) as f64
 }
@@ -73,7 +73,7 @@ fn totals_agree_with_a_simple_count() {
     }
 }
 
-/// What --trace-gc-nvp measures is concluded from the same trace with nothing but sizes.
+/// What --trace-gc-nvp measures is inferred from the same trace with only sizes left.
 #[test]
 fn conclusions_are_near_what_is_measured() {
     for name in [
@@ -201,7 +201,7 @@ fn a_trace_may_sleep() {
     assert!(only(&summary).timeline.slices.len() <= 512);
 }
 
-/// Endless input in memory that does not grow: what a summary holds is bounded by constants.
+/// Endless input in constant memory: what a summary holds is bounded.
 #[test]
 fn a_long_trace_is_no_larger_than_a_short_one() {
     struct Endless(u64, Vec<u8>);
@@ -231,7 +231,7 @@ fn a_long_trace_is_no_larger_than_a_short_one() {
 mod trend {
     use super::*;
 
-    /// Full collections every ten seconds, with what `used` says behind each, in MiB, and noise of 2 MiB.
+    /// Full collections every ten seconds, with the heap that `used` gives after each, in MiB, and noise of 2 MiB.
     fn trace(minutes: u64, used: impl Fn(f64) -> f64) -> Summary {
         let text: String = (0..minutes * 6)
             .map(|n| {
@@ -290,7 +290,7 @@ mod trend {
             |minutes| 20.0 + 100.0 * (minutes / 3.0).min(1.0),
             // A cache that fills.
             |minutes| 50.0 + 200.0 * (1.0 - (-minutes / 6.0).exp()),
-            // A saw.
+            // A sawtooth.
             |minutes| 50.0 + 3.0 * (minutes % 12.0),
             |minutes| 50.0 + 10.0 * (minutes / 9.0).sin(),
         ];
@@ -309,7 +309,7 @@ mod trend {
         assert!(only(&read(line(5, "Mark-Compact", 9.0, 3.0, 1.0))).heap.trend.is_none());
     }
 
-    /// Of heaps that wander at random, a line through them rises or falls; few may be accused.
+    /// A line through a random walk rises or falls; few may be accused.
     #[test]
     fn random_walks_are_seldom_suspected() {
         let suspected = (0..200_u64)

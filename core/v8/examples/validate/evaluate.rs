@@ -1,4 +1,4 @@
-//! Predictions beside measurements, and the loop closed: an advice, taken.
+//! Predictions beside measurements, and the full circle: a piece of advice, followed.
 
 use std::error::Error;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::measure::{Format, Measured, Place, Plan, SIZES, WORKLOADS};
 
 const MIB: u64 = 1 << 20;
 
-/// A trace at these sizes is what the model is made from: what the release does by itself, and the same for all.
+/// The model is made from traces at these sizes: the release's own choice, and the same sizes for all releases.
 const STARTS: [Option<u64>; 5] = [None, Some(1), Some(4), Some(16), Some(64)];
 
 #[derive(Serialize)]
@@ -71,7 +71,7 @@ struct Start {
     unfit: Vec<String>,
 }
 
-/// A trace, the advice that it gives, and what became of the pauses when it was taken.
+/// A trace, its advice, and the effect on pauses of following the advice.
 #[derive(Serialize)]
 struct Loop {
     workload: &'static str,
@@ -79,7 +79,7 @@ struct Loop {
     memory_limit_mb: Option<u64>,
     from: u64,
     advice: Id,
-    /// `null`: no size was advised.
+    /// `null` if no size was advised.
     to: Option<u64>,
     before_ms: f64,
     predicted_ms: Option<f64>,
@@ -110,7 +110,7 @@ pub(crate) fn report(plan: &Plan, versions: &[String]) -> Result<Report, Box<dyn
     })
 }
 
-/// The cells, and the traces that say nothing about other sizes.
+/// The cells, and the traces that reveal nothing about other sizes.
 fn cells_from(
     plan: &Plan,
     format: Format,
@@ -138,7 +138,7 @@ fn cells_from(
     Ok((cells, unfit))
 }
 
-/// What V8 makes the largest semi-space by itself, in MB.
+/// V8's own choice for the largest semi-space, in MB.
 fn usual(release: u32) -> u64 {
     match release {
         ..=23 => 16,
@@ -179,7 +179,7 @@ impl Cell {
 }
 
 impl Start {
-    /// The size of the trace itself is no prediction.
+    /// The trace's own size is not a prediction.
     fn of(format: Format, from: Option<u64>, cells: &[Cell], unfit: Vec<String>) -> Start {
         let predicted: Vec<&Cell> = cells.iter().filter(|cell| cell.size != cell.from).collect();
         let error = |pair: fn(&Cell) -> Pair| {

@@ -1,11 +1,10 @@
-//! Holds the model of the young generation against V8: runs the programs of bench/gc-model under every release of Node
+//! Tests the model of the young generation against V8: runs the programs of bench/gc-model under every release of Node
 //! and every size of a semi-space, predicts all sizes from the trace at one, and writes both down.
 //!
 //! `cargo run --release -p hasten-v8 --example validate -- --nodes .deps/nodes/node_modules --out docs/results/gc-model.json`
-//!
 //! The traces are kept with `--traces DIR`, and a second run measures only what is missing there. A pause is wall time,
-//! so on a machine that does anything else `--real-time` (root) keeps the others out of it. `cargo xtask results` makes
-//! the tables of docs/gc-model.md of the output.
+//! so on a busy machine `--real-time` (root) keeps other processes out of it. `cargo xtask results` turns the output
+//! into the tables of docs/gc-model.md.
 
 mod evaluate;
 mod measure;

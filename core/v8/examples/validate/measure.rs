@@ -41,7 +41,7 @@ pub(crate) struct Plan {
     pub(crate) is_real_time: bool,
 }
 
-/// One place in the table of measurements.
+/// One cell in the table of measurements.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) release: u32,
@@ -67,7 +67,7 @@ impl Plan {
         self.releases.iter().map(version).collect()
     }
 
-    /// Sizes and releases take turns, so that whatever else the machine does falls on all alike.
+    /// Sizes and releases alternate, so that other load on the machine affects all alike.
     pub(crate) fn measure(&self) -> Result<(), Box<dyn Error>> {
         fs::create_dir_all(&self.traces)?;
         let mut missing = Vec::new();
@@ -102,7 +102,7 @@ impl Plan {
         self.traces.join(format!("{release}-{workload}-{size}-{}-{run}.log", format.name()))
     }
 
-    /// A trace appears under its name only when it is whole.
+    /// A trace gets its final name only when it is complete.
     fn run(&self, place: Place, trace: &Path) -> Result<(), Box<dyn Error>> {
         let part = trace.with_extension("part");
         let node = self.node(place.release);
@@ -128,7 +128,7 @@ impl Plan {
         Ok(fs::rename(part, trace)?)
     }
 
-    /// The run with the least pauses: what else the machine did makes pauses longer, never shorter.
+    /// The run with the least pauses: other load on the machine lengthens pauses, never shortens them.
     pub(crate) fn best(&self, place: Place) -> Result<Measured, Box<dyn Error>> {
         let runs: Result<Vec<Measured>, _> =
             (1..=self.runs).map(|run| Measured::read(&self.trace(place, run))).collect();
@@ -137,7 +137,7 @@ impl Plan {
     }
 }
 
-/// What a trace shows.
+/// A trace's measurements.
 pub(crate) struct Measured {
     pub(crate) scavenges: f64,
     pub(crate) pause_ms: f64,

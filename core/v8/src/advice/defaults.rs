@@ -1,4 +1,4 @@
-//! How large V8 makes a semi-space by itself. It depends on the release, and on the memory that the container allows.
+//! V8's own choice for the size of a semi-space. It depends on the release, and on the container's memory limit.
 
 use super::MIB;
 
@@ -8,7 +8,7 @@ const GIB: u64 = 1024 * MIB;
 const SEMI_SPACE: [(u32, [u64; 4]); 4] =
     [(20, [16, 8, 4, 1]), (22, [16, 8, 4, 1]), (24, [64, 32, 16, 1]), (26, [32, 16, 8, 4])];
 
-/// One semi-space, in bytes, where it is known.
+/// One semi-space, in bytes, if known.
 pub(super) fn semi_space(major: u32, memory_limit: Option<u64>) -> Option<u64> {
     let (_, sizes) = SEMI_SPACE.iter().find(|(release, _)| *release == major)?;
     let at = match memory_limit.unwrap_or(u64::MAX) {
@@ -22,7 +22,7 @@ pub(super) fn semi_space(major: u32, memory_limit: Option<u64>) -> Option<u64> {
     Some(sizes[at] * MIB)
 }
 
-/// What it would be without a limit.
+/// The size without a limit.
 pub(super) fn unlimited(major: u32) -> Option<u64> {
     semi_space(major, None)
 }

@@ -1,27 +1,28 @@
-//! The old generation: what stays in the heap, whether that grows, and how much of it is allowed.
+//! The old generation: what stays in the heap, whether that grows, and how much is allowed.
 
 use super::{Advice, Facts, Id, MIB, heaps, size_text};
 use crate::event::Kind;
 use crate::summary::{IsolateSummary, Summary};
 use crate::units;
 
-/// Beyond this part of its limit a heap is collected again and again before it fails.
+/// A heap filled beyond this fraction of its limit is collected over and over before it fails.
 const FULL: f64 = 0.8;
 
-/// Room above what a full collection leaves: garbage has to go somewhere until the next one.
+/// Room above the size after a full collection: garbage has to go somewhere until the next one.
 const ROOM: f64 = 1.5;
 const LEAST_ROOM: u64 = 128 * MIB;
 
-/// `--max-old-space-size` is advised in such steps.
+/// `--max-old-space-size` is advised in multiples of this.
 const STEP: u64 = 64 * MIB;
 
-/// Of a memory limit, what all heaps may be; the rest is for the program, its threads, and what is outside of the heap.
+/// The fraction of a memory limit that all heaps may use; the rest is for the program, its threads, and memory outside
+/// the heap.
 const HEAPS: f64 = 0.75;
 
-/// Semi-spaces of that size are reckoned with where nobody says another one.
+/// The semi-space size assumed if none is known.
 const USUAL_SEMI_SPACE: u64 = 16 * MIB;
 
-/// The heap behind full collections rises, and certainly so.
+/// The heap after full collections certainly rises.
 pub(super) fn leak(heap: &IsolateSummary, facts: &Facts) -> Option<Advice> {
     let trend = heap.heap.trend.filter(|trend| trend.is_suspicious)?;
     let last = heap.heap.after_full.last().map_or(0, |(_, bytes)| *bytes);
@@ -56,7 +57,7 @@ pub(super) fn leak(heap: &IsolateSummary, facts: &Facts) -> Option<Advice> {
     })
 }
 
-/// The limit of the old generation: too small for what lives in it, or too large for the memory that there is.
+/// The limit of the old generation: too small for what lives in it, or too large for the available memory.
 pub(super) fn old_space(summary: &Summary, facts: &Facts, semi_space: Option<u64>) -> Option<Advice> {
     let heap = summary.isolates.iter().max_by_key(|heap| need(heap))?;
     let semi_space = semi_space.or(heap.young.semi_space).unwrap_or(USUAL_SEMI_SPACE);
@@ -78,7 +79,7 @@ pub(super) fn old_space(summary: &Summary, facts: &Facts, semi_space: Option<u64
     }
 }
 
-/// What lives, and room for garbage.
+/// The live size, and room for garbage.
 fn need(heap: &IsolateSummary) -> u64 {
     let live = heap.heap.after_full.iter().map(|(_, bytes)| *bytes).max().unwrap_or(heap.heap.peak_used);
     ((live as f64 * ROOM) as u64).max(live.saturating_add(LEAST_ROOM))
@@ -106,7 +107,7 @@ fn too_small(
         }
         (false, None) => format!("The heap was at {}", size_text(heap.heap.peak_used)),
     };
-    // What was there when memory ran out was not all that the program wanted.
+    // When memory ran out, the program wanted more than it had.
     let wanted = if heap.ran_out_of_memory {
         wanted.max(2 * heap.heap.peak_used).next_multiple_of(STEP)
     } else {

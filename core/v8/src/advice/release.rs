@@ -15,7 +15,7 @@ const PAUSES: [(u32, [f64; 3]); 4] = [
 pub(super) fn upgrade(heaps: &[IsolateSummary], facts: &Facts) -> Option<Advice> {
     let heap = heaps.first()?;
     let current = major(heap, facts)?;
-    // Odd releases live for half a year.
+    // Odd releases are supported for only half a year.
     let newer =
         facts.installed.iter().filter_map(|version| release(version).map(|release| (release, version)));
     let (release, version) = newer
@@ -41,7 +41,7 @@ fn release(version: &str) -> Option<u32> {
     version.trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
-/// The least and the most of the three programs.
+/// The least and the greatest effect among the three programs.
 fn effect(current: u32, release: u32) -> String {
     let of = |wanted: u32| PAUSES.iter().find(|(major, _)| *major == wanted).map(|(_, pauses)| pauses);
     let Some((now, then)) = of(current).zip(of(release)) else { return String::new() };

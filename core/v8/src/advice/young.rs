@@ -5,10 +5,10 @@ use crate::model::{Model, Prediction};
 use crate::summary::{IsolateSummary, Summary};
 use crate::units;
 
-/// A smaller part of wall time is not worth an option that somebody has to keep.
+/// A smaller fraction of wall time is not worth an option that somebody has to maintain.
 const WORTH: f64 = 0.01;
 
-/// A larger size has to bring this part of what the largest one would.
+/// A size has to achieve this fraction of what the largest one would.
 const MOST_OF_IT: f64 = 0.85;
 
 /// Beyond this the semi-spaces outgrow the caches of most machines: pauses still fall, CPU time often does not.
@@ -17,14 +17,14 @@ const LARGEST: u64 = 64 * MIB;
 /// The young generation is two semi-spaces, and as much again for large objects.
 const SPACES: u64 = 3;
 
-/// Of the memory limit: what the heap and the program itself may fill, and what the young generation alone.
+/// Fractions of the memory limit: for the heap together with the program itself, and for the young generation alone.
 const FILLED: f64 = 0.85;
 const YOUNG: f64 = 0.25;
 
-/// The program, its libraries and what it keeps outside of the heap, where nothing tells more.
+/// The program, its libraries and its memory outside the heap, unless known more precisely.
 const OUTSIDE: u64 = 64 * MIB;
 
-/// Always gives one: a size, or `nothing` with the figures.
+/// Always gives advice: a size, or `nothing` with the figures.
 pub(super) fn advise(summary: &Summary, facts: &Facts) -> Advice {
     let heap = &summary.isolates[0];
     let model = match Model::fit(&heap.model, limit(heap, facts)) {
@@ -52,7 +52,7 @@ pub(super) fn advise(summary: &Summary, facts: &Facts) -> Advice {
     let wall = wall_ms(heap).max(1.0);
     let saving = |size: &Prediction| (now.scavenge_pause_ms - size.scavenge_pause_ms) / wall;
     let most = larger.iter().map(|size| saving(size)).fold(0.0, f64::max);
-    // Half way to the bad end of the interval, it is still a gain.
+    // It is still a gain half way to the bad end of the interval.
     let is_likely = |size: &&&Prediction| {
         (size.scavenge_pause_ms + size.scavenge_pause_high_ms) / 2.0 < now.scavenge_pause_ms
     };
@@ -63,7 +63,7 @@ pub(super) fn advise(summary: &Summary, facts: &Facts) -> Advice {
     }
 }
 
-/// The size that such options set, in bytes.
+/// The size set by such options, in bytes.
 pub(super) fn size_of(options: &[String]) -> Option<u64> {
     let number = options.iter().find_map(|option| option.strip_prefix("--max-semi-space-size="))?;
     Some(number.parse::<u64>().ok()? * MIB)
@@ -73,7 +73,7 @@ fn limit(heap: &IsolateSummary, facts: &Facts) -> Option<u64> {
     facts.semi_space_max.or(heap.process.as_ref().and_then(|process| process.semi_space_max))
 }
 
-/// Whether the heaps of the trace, with semi-spaces of that size, stay within the memory limit.
+/// Whether the trace's heaps, with semi-spaces of that size, stay within the memory limit.
 fn fits(semi_space: u64, model: &Model, summary: &Summary, facts: &Facts) -> bool {
     let Some(limit) = facts.memory_limit_bytes else { return true };
     let young = SPACES * semi_space * heaps(summary);
@@ -124,7 +124,7 @@ fn size(summary: &Summary, facts: &Facts, model: &Model, best: &Prediction) -> A
     }
 }
 
-/// The sentence about V8's own choice, where the container made it a small one.
+/// The sentence about V8's own choice, if the container made it a small one.
 fn shrunk(heap: &IsolateSummary, model: &Model, facts: &Facts) -> Option<String> {
     let release = major(heap, facts)?;
     let limit = facts.memory_limit_bytes?;
@@ -170,7 +170,7 @@ fn unknowns(model: &Model, semi_space: u64) -> Vec<String> {
     unknowns
 }
 
-/// Every size was looked at, and none pays.
+/// All sizes were considered, and none is worthwhile.
 fn no_size(
     heap: &IsolateSummary,
     model: &Model,
@@ -202,7 +202,7 @@ fn no_size(
     nothing(heap, "No change pays", reason)
 }
 
-/// A larger limit is for programs that reach the one they have.
+/// A larger limit only helps programs that reach the present one.
 fn not_limited(heap: &IsolateSummary, now: &Prediction) -> Advice {
     let reason = format!(
         "Scavenges stop the program for {} of wall time. Semi-spaces grew to {} in the trace, and too little survived for V8 \

@@ -1,20 +1,20 @@
-//! What a scavenge costs: something for itself, and something for each byte that it copies or promotes.
+//! The cost of a scavenge: a fixed part, and a part for each byte that it copies or promotes.
 
 use super::observe::{MB, Observed, median};
 
-/// What a promoted byte costs, in copied ones. It was copied once before, and lies beside its like.
+/// The cost of a promoted byte, in copied ones. It has been copied once before, and lies next to similar objects.
 const PROMOTED: f64 = 0.3;
 
-/// What a scavenge costs by itself, in MB of survivors; where all scavenges of a trace are alike, it cannot be told from
-/// them, and this is what it usually is.
+/// The fixed cost of a scavenge, in MB of survivors. If all scavenges of a trace are alike, it cannot be separated from
+/// them, and this is its usual value.
 const USUAL_FIXED: f64 = 0.2;
 
-/// How many scavenges of the usual shape are added for each one of the trace: where all are alike, or are told in tenths
-/// of a millisecond, the line through them says little.
+/// How many scavenges of the usual shape are added for each one of the trace: if all are alike, or recorded in tenths
+/// of a millisecond, the line through them is uncertain.
 const PRIOR: f64 = 1.0;
 
-/// Times that errors beyond this many typical errors are held down: a pause during which the machine was busy with
-/// something else is no measure of work.
+/// Errors beyond this many typical errors are reduced: a pause during which the machine was busy with something else
+/// does not measure work.
 const OUTLIER: f64 = 3.0;
 const ROUNDS: usize = 12;
 
@@ -55,7 +55,7 @@ fn work(copied: f64, promoted: f64) -> f64 {
     (copied + PROMOTED * promoted) / MB
 }
 
-/// One round of least squares in relation to the pause expected so far.
+/// One round of least squares, relative to the pause expected so far.
 fn fitted(points: &[(f64, f64)], cost: Cost, usual: Cost) -> Cost {
     let expected = |survivors: f64| (cost.fixed + cost.per_survivor * survivors).max(0.01);
     let errors = points.iter().map(|(survivors, pause)| (pause / expected(*survivors) - 1.0).abs()).collect();
@@ -73,7 +73,7 @@ fn fitted(points: &[(f64, f64)], cost: Cost, usual: Cost) -> Cost {
         let trust = (OUTLIER / error.max(OUTLIER)).powi(2);
         add(trust / expected(*survivors).powi(2), *survivors, *pause);
     }
-    // The usual shape, as scavenges that kept nothing and as ones that kept much.
+    // The usual shape: scavenges that kept nothing, and scavenges that kept much.
     let most = points.iter().map(|(survivors, _)| *survivors).fold(1.0, f64::max);
     let weight = PRIOR * points.len() as f64 / 2.0;
     for survivors in [0.0, 2.0 * most] {
@@ -86,7 +86,7 @@ fn fitted(points: &[(f64, f64)], cost: Cost, usual: Cost) -> Cost {
     }
     let per_survivor = ((one * xy - x * y) / determinant).max(0.0);
     let fixed = ((y - per_survivor * x) / one).max(0.0);
-    // Where the line would begin below nothing, the survivors pay for all.
+    // If the line would start below zero, the survivors account for everything.
     let per_survivor = if fixed > 0.0 { per_survivor } else { xy / xx };
     Cost { fixed, per_survivor }
 }

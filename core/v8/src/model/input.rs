@@ -1,10 +1,10 @@
-//! What the model needs of a trace, in bounded memory: fill it with every collection of one heap, in the order of time.
+//! The part of a trace that the model needs, in bounded memory: add every collection of one heap, in order of time.
 
 use std::collections::VecDeque;
 
 use crate::event::{Collection, Kind};
 
-/// Collections kept from the beginning of a trace: the growth of the young generation is seen there and nowhere else.
+/// Collections kept from the beginning of a trace, the only place where the young generation is seen to grow.
 const FIRST: usize = 1024;
 
 /// Collections kept from its end; those in between only count in the totals.
@@ -18,16 +18,16 @@ pub struct ModelInput {
     totals: Totals,
     first_ms: Option<f64>,
     last_ms: f64,
-    /// How long nobody looked between the two, and since the last collection.
+    /// How long nothing was observed between the two, and since the last collection.
     unseen_ms: f64,
     gap_ms: f64,
-    /// Samples that were there for `first` and `last`, kept or not.
+    /// Samples seen for `first` and `last`, kept or not.
     samples: u64,
-    /// The collection before was without the size of the heap, or is not known.
+    /// The previous collection had no heap size, or is unknown.
     is_gap: bool,
 }
 
-/// One collection, as the model sees it; bytes and milliseconds.
+/// One collection as the model sees it; bytes and milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     pub kind: Kind,
@@ -40,13 +40,13 @@ pub(crate) struct Sample {
     pub promoted: Option<u64>,
     /// One semi-space.
     pub capacity: Option<u64>,
-    /// Behind the collection: young objects, and those in the spaces that a scavenge promotes into.
+    /// Young objects after the collection, and objects in the spaces that a scavenge promotes into.
     pub young_after: Option<u64>,
-    /// Collections before it are only counted, because the source does not tell the size of the heap, or not known.
+    /// Collections before it are only counted, because their heap size is unknown, or are themselves unknown.
     pub is_behind_gap: bool,
 }
 
-/// Of all collections, also of those that are not kept.
+/// Totals of all collections, including those not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
     pub scavenges: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Totals {
 }
 
 impl ModelInput {
-    /// Of which the model cannot use those without the size of the heap.
+    /// Includes those without a heap size, which the model cannot use.
     pub(crate) fn scavenges(&self) -> u64 {
         self.totals.scavenges
     }
@@ -92,13 +92,13 @@ impl ModelInput {
         self.last.push_back(sample);
     }
 
-    /// Nobody looked for so long.
+    /// Nothing was observed for this long.
     pub fn gap(&mut self, unseen_ms: f64) {
         self.gap_ms += unseen_ms;
         self.is_gap = true;
     }
 
-    /// From the beginning of the first pause to the end of the last one, without what nobody looked at.
+    /// From the beginning of the first pause to the end of the last one, without unobserved time.
     pub(crate) fn wall_ms(&self) -> f64 {
         (self.last_ms - self.first_ms.unwrap_or(self.last_ms) - self.unseen_ms).max(0.0)
     }
@@ -107,7 +107,7 @@ impl ModelInput {
         self.totals
     }
 
-    /// What is kept, in the order of time; where something is missing, a new part begins.
+    /// The samples kept, in order of time; a new part begins wherever something is missing.
     pub(crate) fn parts(&self) -> Vec<Vec<Sample>> {
         let is_whole = (self.first.len() + self.last.len()) as u64 == self.samples;
         let mut parts: Vec<Vec<Sample>> = Vec::new();
@@ -134,7 +134,7 @@ impl<'a> FromIterator<&'a Collection> for ModelInput {
 }
 
 impl Sample {
-    /// None where the source does not tell the size of the heap.
+    /// `None` if the heap size is unknown.
     fn of(collection: &Collection) -> Option<Sample> {
         let young = collection.young.unwrap_or_default();
         Some(Sample {

@@ -1,33 +1,33 @@
-//! How long objects live, with bytes allocated as the clock: a time that runs the same on a fast machine and a slow one.
+//! How long objects live, with allocated bytes as the clock: it runs at the same pace on fast and slow machines.
 
 use std::collections::BTreeMap;
 
 use super::observe::{MB, Observed, Step, median};
 
-/// The shortest lifetime that is told apart from none; the others are its doubles.
+/// The shortest lifetime distinguished from none; the others are this times powers of two.
 const SHORTEST: f64 = MB / 16.0;
 const LIFETIMES: usize = 16;
 
-/// How much a share of such a lifetime has to explain before it is believed; chosen with the traces of bench/gc-model.
+/// How much a share of such a lifetime has to explain before it is believed; tuned with the traces of bench/gc-model.
 const DOUBT_IMMORTAL: f64 = 1e-3;
 const DOUBT_SHORTER: f64 = 0.03;
 const DOUBT_LONGER: f64 = 1.0;
 
 const SWEEPS: usize = 400;
 
-/// What happens while a program starts says little of what it does afterwards: left out where there is enough behind it.
+/// A program's start says little about its later behaviour: it is left out if enough follows it.
 const START: f64 = 16.0 * MB;
 const START_SHARE: f64 = 0.2;
 
-/// Bytes that are still alive, of those allocated in the last so many bytes: `F(a)`. It is a sum of `share * min(a,
-/// lifetime)`, so it rises ever more slowly, whatever is put in.
+/// `F(a)`: the bytes still alive of those allocated in the last `a` bytes. It is a sum of `share * min(a, lifetime)`,
+/// so it rises ever more slowly, whatever the input.
 #[derive(Clone, Debug)]
 pub(crate) struct Lifetimes {
-    /// Shares of objects with lifetimes `SHORTEST * 2^n`; the last one is of those that live on.
+    /// Shares of objects with lifetimes `SHORTEST * 2^n`; the last one is for those that live on.
     shares: [f64; LIFETIMES + 1],
 }
 
-/// A sum of `F`s that was observed: `F(until) - F(from)` was `alive`.
+/// An observed difference of `F`: `F(until) - F(from)` was `alive`.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     from: f64,
@@ -47,7 +47,7 @@ impl Lifetimes {
         Lifetimes { shares }
     }
 
-    /// Bytes alive of the last `age` bytes.
+    /// Bytes still alive of the last `age` bytes.
     pub(crate) fn alive(&self, age: f64) -> f64 {
         let sum: f64 = self.shares.iter().enumerate().map(|(n, share)| share * basis(n, age)).sum();
         sum.clamp(0.0, age)
@@ -58,8 +58,8 @@ fn basis(n: usize, age: f64) -> f64 {
     if n == LIFETIMES { age } else { age.min(SHORTEST * f64::from(1u32 << n)) }
 }
 
-/// First scavenges of objects, and second ones. The later they are, the less they tell of start-up, and the more they
-/// count. Equal ages are one row, so that the many scavenges at full size do not drown the few that tell of other ages.
+/// First scavenges of objects, and second ones. Later ones are less affected by start-up, and count more. Equal ages
+/// share one row, so that the many scavenges at full size do not drown the few at other ages.
 fn rows(observed: &Observed) -> Vec<Row> {
     let all: f64 = observed.steps().map(|step| step.allocated).sum();
     let skipped = START.min(all * START_SHARE);
@@ -92,7 +92,7 @@ fn rows(observed: &Observed) -> Vec<Row> {
     groups.values().map(|group| typical(group)).collect()
 }
 
-/// What a trace leaves open: longer lives rather than shorter ones, and for ever rather than longer than it shows.
+/// How ambiguities are resolved: in favour of longer lives, and of endless ones where they would outlast the trace.
 fn doubt(n: usize, oldest: f64) -> f64 {
     if n == LIFETIMES {
         return DOUBT_IMMORTAL;
@@ -101,7 +101,7 @@ fn doubt(n: usize, oldest: f64) -> f64 {
     if lifetime >= oldest { DOUBT_LONGER } else { DOUBT_SHORTER * oldest / lifetime }
 }
 
-/// The mean of a group. Its weight grows slowly with its size, and errors count in relation to what is alive.
+/// The mean of a group. Its weight grows slowly with its size, and errors are relative to what is alive.
 fn typical(group: &[Row]) -> Row {
     let count = group.len() as f64;
     let mean = |value: fn(&Row) -> f64| group.iter().map(value).sum::<f64>() / count;
@@ -110,8 +110,8 @@ fn typical(group: &[Row]) -> Row {
     Row { from, until, alive, weight: trust * count.sqrt() / (alive + 0.02 * (until - from)) }
 }
 
-/// Behind a full collection the heap holds exactly what is alive. If that is less than what scavenges kept, they keep
-/// dead objects that dead old ones refer to, and the heap says nothing of what scavenges will keep.
+/// After a full collection the heap holds exactly what is alive. If that is less than what scavenges kept, they keep
+/// dead objects that dead old ones refer to, and the heap does not show what scavenges will keep.
 fn live_heap(observed: &Observed, rows: &[Row]) -> Option<Row> {
     let run = observed.runs.first()?;
     let base = run.first()?.used_after - run.first()?.copied;
@@ -137,7 +137,7 @@ fn live_heap(observed: &Observed, rows: &[Row]) -> Option<Row> {
     })
 }
 
-/// Least squares without negative shares, one share after the other until nothing moves.
+/// Least squares without negative shares, one share at a time until nothing changes.
 fn solve(rows: &[Row]) -> [f64; LIFETIMES + 1] {
     let mut shares = [0.0; LIFETIMES + 1];
     let total: f64 = rows.iter().map(|row| (row.weight * row.alive).powi(2)).sum();

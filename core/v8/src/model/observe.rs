@@ -1,5 +1,6 @@
-//! From samples to what the young generation did: how much was allocated between two collections, how much of it was
-//! copied and promoted, and how large a semi-space was. What a source does not tell follows from what it does tell.
+//! Turns samples into the behaviour of the young generation: how much was allocated between two collections, how much
+//! of it was copied and promoted, and how large a semi-space was. What a source does not record is inferred from what
+//! it does.
 
 use super::Unfit;
 use super::input::{ModelInput, Sample};
@@ -7,29 +8,30 @@ use crate::event::Kind;
 
 pub(crate) const MB: f64 = 1024.0 * 1024.0;
 
-/// V8 begins with a semi-space of this size and doubles it.
+/// V8 starts with a semi-space of this size and doubles it.
 pub(crate) const SMALLEST: f64 = MB;
 
-/// `--max-semi-space-size` beyond this is no young generation any more.
+/// A larger `--max-semi-space-size` no longer makes a young generation.
 pub(crate) const LARGEST: f64 = 1024.0 * MB;
 
-/// A trace of fewer scavenges tells of start-up and chance alone.
+/// A trace of fewer scavenges shows only start-up and chance.
 const FEWEST: usize = 12;
 
-/// Scavenges that come without that much allocation between them were asked for.
+/// Scavenges with less allocation before them than this were requested.
 const LEAST_ALLOCATION: f64 = SMALLEST / 8.0;
 
-/// Scavenges behind a full collection, which begin with an empty semi-space, that say how full one may become.
+/// The number of scavenges after a full collection, which begin with an empty semi-space, that shows how full one may
+/// become.
 const FEWEST_EMPTY: usize = 4;
 
-/// The bytes between two collections that fill a semi-space, in semi-spaces, where the trace does not say: V8 starts
+/// The bytes between two collections that fill a semi-space, in semi-spaces, if the trace does not show it: V8 starts
 /// between 80 % and full, and some objects are born old.
 const USUAL_OCCUPANCY: f64 = 0.97;
 
-/// Allocation fits a semi-space although it is larger by this: some objects are born old.
+/// Allocation larger than a semi-space by this factor still fits: some objects are born old.
 const BORN_OLD: f64 = 1.08;
 
-/// V8 doubles a semi-space when as much as it holds has survived, at the next collection; twice that is certain.
+/// V8 doubles a semi-space at the next collection after as much as it holds has survived; twice that is certain.
 const SURVIVORS_AT_LIMIT: f64 = 3.0;
 
 /// One collection in a run of consecutive ones; bytes.
@@ -37,9 +39,9 @@ const SURVIVORS_AT_LIMIT: f64 = 3.0;
 pub(crate) struct Step {
     pub is_full: bool,
     pub pause_ms: f64,
-    /// In the whole heap, since the collection before.
+    /// In the whole heap, since the previous collection.
     pub allocated: f64,
-    /// Young objects that the collection before left behind.
+    /// Young objects left by the previous collection.
     pub kept: f64,
     pub copied: f64,
     pub promoted: f64,
@@ -54,13 +56,13 @@ pub(crate) struct Observed {
     pub runs: Vec<Vec<Step>>,
     /// The largest semi-space that was in use.
     pub semi_space: f64,
-    /// Enough survived at that size for V8 to double it, and it did not: that is the limit.
+    /// Enough survived at that size for V8 to double it, and V8 did not: that is the limit.
     pub is_limited: bool,
     /// `(allocated + kept) / capacity` of a scavenge.
     pub occupancy: f64,
-    /// V8 decides about growth behind a scavenge (24 and later), not before the next one.
+    /// V8 decides about growth after a scavenge (24 and later), not before the next one.
     pub grows_at_once: bool,
-    /// Copied and promoted bytes are the source's, not conclusions.
+    /// Copied and promoted bytes are the source's figures, not inferred.
     pub is_measured: bool,
 }
 
@@ -115,12 +117,12 @@ impl Observed {
     }
 }
 
-/// Copied and promoted bytes, where the source tells.
+/// Copied and promoted bytes, if recorded.
 fn told(sample: &Sample) -> Option<(u64, u64)> {
     Some((sample.copied?, sample.promoted?))
 }
 
-/// Whether a trace is one from the start of a process: its first collection finds a heap that nothing was collected from.
+/// Whether a trace starts with the process: its first collection finds a heap from which nothing has been collected.
 fn starts(part: &[Sample]) -> bool {
     part.first().is_some_and(|sample| (sample.used_before as f64) < 8.0 * MB)
 }
@@ -131,7 +133,7 @@ fn steps(samples: &[Sample], is_start: bool) -> Vec<Step> {
     for sample in samples {
         let (used, copied, capacity) = match before {
             Some((last, copied, capacity)) => (last.used_after as f64, copied, capacity),
-            // At the start of a process, the heap that V8 begins with is not young.
+            // At the start of a process, V8's initial heap is not young.
             None if is_start => (sample.used_before as f64 - SMALLEST, 0.0, None),
             None => {
                 before = Some((sample, sample.copied.unwrap_or(0) as f64, sample.capacity));
@@ -156,13 +158,13 @@ fn steps(samples: &[Sample], is_start: bool) -> Vec<Step> {
     steps
 }
 
-/// Where the source does not tell: V8 doubles a semi-space and never shrinks that of a busy program, so it is the
-/// power of two that what was in it comes closest to, and at least what it was before.
+/// If not recorded: V8 doubles a semi-space and never shrinks that of a busy program, so its size is the power of two
+/// closest to its contents, and at least the previous size.
 fn capacities(runs: &mut [Vec<Step>], limit: Option<u64>, is_measured: bool) {
     let mut fills: Vec<f64> =
         runs.iter().flatten().filter(|step| !step.is_full).map(|step| step.allocated + step.kept).collect();
     fills.sort_by(f64::total_cmp);
-    // A large array may be born old; a single one says nothing of the semi-space.
+    // A large array may be born old; a single one says nothing about the semi-space.
     let usual = fills.get(fills.len().saturating_sub(1) * 19 / 20).copied().unwrap_or(0.0);
     let ceiling = limit.map_or_else(|| power_of_two(usual), |bytes| power_of_two(bytes as f64));
     for run in runs {
@@ -185,13 +187,13 @@ fn power_of_two(bytes: f64) -> f64 {
     bytes.clamp(SMALLEST, LARGEST).log2().round().exp2()
 }
 
-/// What else was kept is not known: as large as that at least, some of which was born old.
+/// What else was kept is unknown: at least this large, and part of it was born old.
 fn room_for(bytes: f64) -> f64 {
     (bytes / BORN_OLD).clamp(SMALLEST, LARGEST).log2().ceil().exp2()
 }
 
-/// A trace that tells only of the heap: a scavenge came when the semi-space was full, so what was not allocated since
-/// had been kept. The heap grew by what was promoted, and by the difference of what was kept.
+/// For a trace that records only the heap: a scavenge came when the semi-space was full, so what was not allocated
+/// since had been kept. The heap grew by what was promoted, and by the change in what was kept.
 fn conclude(runs: &mut [Vec<Step>]) {
     let empty = ratios(runs, |before| before.is_full);
     let full = if empty.len() < FEWEST_EMPTY { USUAL_OCCUPANCY } else { median(empty) };
@@ -200,7 +202,7 @@ fn conclude(runs: &mut [Vec<Step>]) {
             let kept = match (run[at - 1].is_full, run[at].is_full) {
                 (true, _) => 0.0,
                 (false, false) => (full * run[at].capacity - run[at].allocated).max(0.0),
-                // A full collection comes at any time.
+                // A full collection may come at any time.
                 (false, true) => run[at - 1].kept,
             };
             run[at].kept = kept;
@@ -216,7 +218,7 @@ fn conclude(runs: &mut [Vec<Step>]) {
     }
 }
 
-/// `(allocated + kept) / capacity` of scavenges in a large enough semi-space, by what came before.
+/// `(allocated + kept) / capacity` of scavenges in a large enough semi-space, selected by the preceding step.
 fn ratios(runs: &[Vec<Step>], is_wanted: fn(&Step) -> bool) -> Vec<f64> {
     let largest = largest_capacity(runs).unwrap_or(SMALLEST);
     runs.iter()

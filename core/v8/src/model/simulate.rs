@@ -1,23 +1,23 @@
-//! The young generation of V8, run once more with another limit: fill a semi-space, collect, keep what is young,
-//! promote what is older, double the semi-space when enough has survived.
+//! Reruns V8's young generation with another limit: fill a semi-space, collect, keep what is young, promote what is
+//! older, double the semi-space once enough has survived.
 
 use super::cost::Cost;
 use super::lifetime::Lifetimes;
 use super::observe::{MB, Observed, SMALLEST, Step, median};
 
-/// However much was kept, a program gets that part of a semi-space before the next scavenge.
+/// However much was kept, a program gets this fraction of a semi-space before the next scavenge.
 const LEAST_ROOM: f64 = 0.1;
 
-/// Scavenges whose survivors, together, say how much more or less survived than usual at that time.
+/// Scavenges whose survivors together show how much more or less than usual survived at that time.
 const BLOCK: usize = 12;
 
-/// A block's survivors are believed to differ from the usual by this factor at most.
+/// A block's survivors are assumed to differ from the usual by this factor at most.
 const VARIATION: f64 = 4.0;
 
-/// How much of a larger young generation V8 adds to what the old one may grow by.
+/// The fraction of a larger young generation that V8 adds to the old one's allowed growth.
 const YOUNG_IN_LIMIT: f64 = 0.25;
 
-/// What a run of the young generation came to; bytes and milliseconds.
+/// The outcome of a run of the young generation; bytes and milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub scavenges: f64,
@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
     pub reached: f64,
 }
 
-/// A run of consecutive collections as a script that any size can play.
+/// A run of consecutive collections as a script that can be replayed at any size.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     allocated: f64,
@@ -37,9 +37,10 @@ pub(crate) struct Script {
     capacity: f64,
     /// Until when (in bytes allocated), and how much more than usual survived.
     blocks: Vec<(f64, f64)>,
-    /// What made V8 collect everything: growth of the old generation since the last time, the semi-space at that moment.
+    /// The causes of full collections: growth of the old generation since the last one, and the semi-space at that
+    /// moment.
     fulls: Vec<(f64, f64)>,
-    /// Of allocated bytes, those born old.
+    /// The fraction of allocated bytes that is born old.
     born_old: f64,
 }
 
@@ -106,11 +107,11 @@ impl Script {
 struct State {
     clock: f64,
     capacity: f64,
-    /// Copied by the last scavenge, and what had been allocated before it.
+    /// Bytes copied by the last scavenge, and the bytes that had been allocated before it.
     kept: f64,
     kept_age: f64,
     old_growth: f64,
-    /// Since the semi-space last grew, as V8 had it before this collection and has it behind it.
+    /// Survivors since the semi-space last grew, as V8 counted them before this collection and after it.
     survived: f64,
     survived_before: f64,
     outcome: Outcome,
@@ -173,7 +174,7 @@ impl State {
         let survived = if at_once { self.survived } else { self.survived_before };
         if self.capacity < limit && survived > self.capacity {
             self.capacity = (2.0 * self.capacity).min(limit);
-            // What survived in this collection counts for the next growth only where V8 decided before it.
+            // Survivors of this collection count towards the next growth only if V8 decided before it.
             self.survived = if at_once { 0.0 } else { self.survived - self.survived_before };
             self.survived_before = 0.0;
         }
@@ -191,7 +192,7 @@ fn blocks(run: &[Step], lifetimes: &Lifetimes) -> Vec<(f64, f64)> {
         observed += step.copied;
         usual += lifetimes.alive(step.allocated);
         count += 1;
-        // The beginning is looked at closely: there the semi-space grows.
+        // The beginning is examined closely, because the semi-space grows there.
         if count == if blocks.len() < 4 { BLOCK / 4 } else { BLOCK } {
             blocks.push((clock, variation(observed, usual)));
             (observed, usual, count) = (0.0, 0.0, 0);
@@ -233,7 +234,7 @@ fn fulls(run: &[Step], born_old: f64) -> Vec<(f64, f64)> {
             growth += step.promoted;
         }
     }
-    // The first ones follow rules of their own; what comes behind the last one is like the later ones.
+    // The first ones follow rules of their own; full collections after the last one resemble the later ones.
     let later: Vec<f64> = fulls.iter().skip(fulls.len() / 2).map(|(growth, _)| *growth).collect();
     let capacity = fulls.last().map(|(_, capacity)| *capacity);
     fulls.extend(capacity.map(|capacity| (median(later).max(MB), capacity)));

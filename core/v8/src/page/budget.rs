@@ -29,7 +29,7 @@ impl Budget {
         &trace.isolates[..trace.isolates.len().min(self.heaps)]
     }
 
-    /// In the order of time, and whether all are here: where there are too many, the longest of each kind in each of
+    /// In order of time, and whether they are complete: if there are too many, the longest of each kind in each of
     /// many equal stretches of time.
     pub(super) fn pauses(&self, heap: &IsolateSummary) -> (Vec<(f64, Kind, f64)>, bool) {
         let all = &heap.timeline.pauses;
@@ -59,7 +59,7 @@ fn longest(pauses: &[(f64, Kind, f64)], stretches: usize) -> Vec<(f64, Kind, f64
     best.into_values().collect()
 }
 
-/// At most `limit` slices: neighbours become one.
+/// At most `limit` slices, made by merging neighbours.
 pub(super) fn merged(slices: &[Slice], limit: usize) -> Vec<Slice> {
     let by = slices.len().div_ceil(limit.max(1)).max(1);
     slices.chunks(by).map(|chunk| chunk.iter().copied().reduce(join).unwrap_or_default()).collect()
@@ -74,7 +74,7 @@ fn join(first: Slice, second: Slice) -> Slice {
         promoted: first.promoted + second.promoted,
         pause_ms: first.pause_ms + second.pause_ms,
         collections: first.collections + second.collections,
-        // A slice without a collection knows nothing of the heap.
+        // A slice without a collection knows nothing about the heap.
         used_min: match (used(&first), used(&second)) {
             (true, true) => first.used_min.min(second.used_min),
             (false, _) => second.used_min,

@@ -1,4 +1,4 @@
-//! What the charts are drawn from: columns, as uPlot takes them, rounded to what can be seen.
+//! The data of the charts: columns in uPlot's form, rounded to what is visible.
 
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ struct Columns {
     used_min: Vec<u64>,
     used_max: Vec<u64>,
     committed: Vec<u64>,
-    /// In the order of [`SPACES`]; empty where no source tells.
+    /// In the order of [`SPACES`]; empty if no source records them.
     spaces: Vec<(&'static str, Vec<Option<u64>>)>,
 }
 
@@ -60,7 +60,7 @@ struct Histogram {
     buckets: Vec<(f64, u64)>,
 }
 
-/// From the bottom of the stack to its top: what lives longest first.
+/// From the bottom of the stack to its top: the longest-lived first.
 type Space = (&'static str, fn(&Spaces) -> u64);
 const SPACES: [Space; 8] = [
     ("old", |spaces| spaces.old),
@@ -136,7 +136,7 @@ impl Histogram {
     }
 }
 
-/// JSON has no infinity, and a chart no place for it.
+/// JSON has no infinity, and a chart could not show it.
 fn rounded(value: f64) -> f64 {
     if value.is_finite() { (value * 1e3).round() / 1e3 } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! What the page says in words and tables: everything that its charts show, for those who do not see them.
+//! The page's words and tables: everything that its charts show, for those who cannot see them.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::units;
 use crate::verdict::Tone;
 use crate::words::{short_names, shortened};
 
-/// Rows of a table that stands for a chart.
+/// Rows of a table that replaces a chart.
 const ROWS: usize = 24;
 const LONGEST: usize = 10;
 /// Heaps in the table of heaps.
@@ -54,7 +54,7 @@ struct ComparisonRow {
 struct Cell {
     value: String,
     ratio: String,
-    /// Of the longest bar, in percent.
+    /// In percent of the longest bar.
     bar: String,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Numbers {
     name: String,
     kinds: Vec<KindRow>,
     longest: Vec<[String; 4]>,
-    /// Whether the source told any.
+    /// Whether the source records reasons.
     has_reasons: bool,
     growth: String,
     slices: Vec<[String; 7]>,
@@ -115,7 +115,7 @@ pub(super) fn title(traces: &[Summary]) -> String {
     }
 }
 
-/// Which file, what it looks like, how long it is.
+/// The file, its format, and its length.
 pub(super) fn about(trace: &Summary) -> String {
     format!("{}: {}", shortened(&trace.source, 200), trace.description())
 }
@@ -245,7 +245,7 @@ pub(super) fn heaps(traces: &[Summary]) -> Vec<HeapRow> {
     all.take(HEAPS).map(row).collect()
 }
 
-/// How many are not in the table.
+/// How many heaps are missing from the table.
 pub(super) fn hidden_heaps(traces: &[Summary]) -> u64 {
     let all: usize = traces.iter().map(|trace| trace.isolates.len()).sum();
     let rest: u64 = traces.iter().filter_map(|trace| trace.rest).map(|rest| rest.isolates).sum();

@@ -1,29 +1,30 @@
-//! From what lines tell to collections: a table completes the collection before it, and one that is told twice is one.
+//! Turns lines into collections: a table completes the collection before it, and a collection reported twice counts
+//! once.
 
 use super::event::{Event, Origin, Releases, Row};
 use crate::event::{Collection, Isolate, Kind, Spaces};
 use crate::summary::{Format, Process};
 
-/// Heaps with something pending; beyond, everything that is pending counts as complete.
+/// Heaps with something pending; beyond this, everything pending counts as complete.
 const HEAPS: usize = 256;
 
 /// How many collections the report of a process that ran out of memory can repeat: V8 keeps 512 bytes of them.
 const REMEMBERED: usize = 8;
 
-/// What is known for good.
+/// A final fact.
 #[derive(Clone, Debug)]
 pub(crate) enum Fact<'a> {
     Collection(&'a Collection, Formats),
     Release(Isolate, Releases),
     Process(Isolate, Process),
-    /// From here to there nobody looked: what lies on both sides are no neighbours.
+    /// Nothing was observed between these times: what lies on both sides is not adjacent.
     Gap(Isolate, f64, f64),
     /// This heap was full.
     LastWords(Isolate),
     OutOfMemory,
 }
 
-/// What told of a collection.
+/// The source of a collection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Formats {
     pub first: Format,
@@ -35,7 +36,7 @@ pub(crate) struct Formats {
 #[derive(Default)]
 pub(crate) struct Assembler {
     heaps: Vec<Pending>,
-    /// Where the last event was: most of them come in a row.
+    /// The position of the last event: most of them come in a row.
     last: usize,
 }
 
@@ -46,7 +47,7 @@ struct Pending {
     next: usize,
 }
 
-/// Two lines that agree in this tell of the same collection.
+/// Two lines that agree in this report the same collection.
 #[derive(Clone, Copy, PartialEq)]
 struct Key {
     at_ms: f64,
@@ -78,7 +79,7 @@ impl Assembler {
         }
     }
 
-    /// Nothing more will come.
+    /// Flushes everything pending at the end.
     pub(crate) fn flush(&mut self, fact: &mut impl FnMut(Fact)) {
         for heap in &mut self.heaps {
             heap.flush(fact);
@@ -148,8 +149,8 @@ impl Key {
 }
 
 impl Formats {
-    /// Whether `next` is what is pending, told by another format: in the same millisecond, as long and as large as the
-    /// digits of both can say.
+    /// Whether `next` is the pending collection in another format: in the same millisecond, as long and as large as
+    /// the digits of both can tell.
     fn is_same(&self, pending: &Collection, next: &Collection, origin: Origin) -> bool {
         /// 0.1 ms in Node 18 and in `--trace-gc-nvp`.
         const PAUSE_MS: f64 = 0.1;
@@ -169,7 +170,7 @@ fn is_near(a: Option<u64>, b: Option<u64>, bytes: u64) -> bool {
     matches!((a, b), (Some(a), Some(b)) if a.abs_diff(b) < bytes)
 }
 
-/// The format that measures the young generation is the more exact one; it knows no reason before Node 26.
+/// The format that measures the young generation is the more precise one; it has no reason before Node 26.
 fn merge(pending: &mut Collection, next: Collection) {
     let (exact, other) = if pending.young.is_some_and(|young| young.allocated.is_some()) {
         (pending.clone(), next)
@@ -225,7 +226,7 @@ fn complete(collection: &mut Collection, row: Row) {
     }
 }
 
-/// What is in the young spaces behind a collection is what it kept there, unless somebody counted it better.
+/// The young spaces after a collection contain what it kept there, unless that was counted more precisely.
 fn survivors(collection: &mut Collection, used: u64, capacity: Option<u64>) {
     let young = collection.young.get_or_insert_default();
     if young.allocated.is_none() {

@@ -1,14 +1,14 @@
 //! Reading from the front of a line.
 
-/// A petabyte, or thirty thousand years in milliseconds: whoever writes more than that is not V8.
+/// A petabyte, or thirty thousand years in milliseconds: larger numbers do not come from V8.
 pub(super) const MOST: f64 = 1e15;
 
-/// What is left of a line.
+/// The rest of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
-    /// Goes behind `word`, or stays.
+    /// Skips `word` if it comes next.
     pub(super) fn eat(&mut self, word: &[u8]) -> bool {
         match self.0.strip_prefix(word) {
             Some(rest) => {
@@ -19,7 +19,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// As [`eat`](Self::eat), for what has to be there.
+    /// As [`eat`](Self::eat), for required words.
     pub(super) fn expect(&mut self, word: &[u8]) -> Option<()> {
         self.eat(word).then_some(())
     }
@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
         self.decimal().map(|decimal| decimal.value)
     }
 
-    /// As [`number`](Self::number), with how exactly it was written.
+    /// As [`number`](Self::number), with the precision as written.
     pub(super) fn decimal(&mut self) -> Option<Decimal> {
         let (value, digits) = self.digits(0);
         if digits == 0 {
@@ -75,7 +75,8 @@ impl<'a> Cursor<'a> {
         (1..=16).contains(&length).then_some(value)
     }
 
-    /// Digits behind `value`, and how many: a number that is too long does not matter, because nobody takes it.
+    /// Appends digits to `value`, and returns how many: a number that is too long does not matter, because it
+    /// is rejected.
     fn digits(&mut self, mut value: u64) -> (u64, usize) {
         let before = self.0.len();
         while let [byte @ b'0'..=b'9', rest @ ..] = self.0 {
@@ -104,7 +105,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// A number, and how many digits there were behind its point.
+/// A number, and its count of digits after the point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Decimal {
     pub value: f64,

@@ -1,4 +1,4 @@
-//! What a line of a trace tells.
+//! What a line of a trace says.
 
 use std::ops::{BitAnd, BitOr};
 
@@ -10,15 +10,15 @@ pub(crate) enum Event {
     Collection(Collection, Origin),
     /// A row of the table behind a collection.
     Row(Isolate, Row),
-    /// Something else of this heap that shows which release it is.
+    /// Something else about this heap that reveals the release.
     Release(Isolate, Releases),
     Process(Isolate, Process),
-    /// From here to there nobody looked.
+    /// Nothing was observed between these times.
     Gap(Isolate, f64, f64),
     OutOfMemory,
 }
 
-/// Who says so.
+/// The origin of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Origin {
     pub format: Format,
@@ -41,7 +41,7 @@ pub(crate) enum Row {
     Large(u64),
     ReadOnly(u64),
     Other(u64),
-    /// What all spaces together have from the system.
+    /// The total that all spaces have from the system.
     Committed(u64),
     External(u64),
 }
@@ -76,7 +76,7 @@ impl BitAnd for Releases {
 }
 
 impl Releases {
-    /// `22, 24`; none where the lines contradict each other, or say nothing.
+    /// `22, 24`; `None` if the lines contradict each other, or reveal nothing.
     pub(crate) fn names(self) -> Option<String> {
         const NAMES: [&str; 5] = ["18", "20", "22", "24", "26"];
         let names: Vec<&str> = NAMES

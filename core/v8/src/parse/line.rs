@@ -1,4 +1,4 @@
-//! What one line tells, whoever wrote it.
+//! Reads single lines, whatever wrote them.
 
 use memchr::memmem::Finder;
 
@@ -12,7 +12,7 @@ use super::table;
 use crate::event::{Collection, Isolate, Kind};
 use crate::summary::Format;
 
-/// What became of a line; of two things in one line, the greater.
+/// What became of a line; if one line holds two things, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fate {
     Other,
@@ -26,7 +26,7 @@ pub(super) struct Lines {
     /// The middle of a line of `--trace-gc` that has lost its beginning.
     torn: Finder<'static>,
     reasons: Reasons,
-    /// The process whose recording this is, and marking steps that belong to its next full collection.
+    /// The process of this recording, and marking steps that belong to its next full collection.
     recorder: Option<(Isolate, f64)>,
     is_last_words: bool,
 }
@@ -63,7 +63,7 @@ impl Lines {
         fate
     }
 
-    /// Lines that begin otherwise.
+    /// Reads lines without a prefix.
     fn without_prefix(&mut self, line: &[u8], tell: &mut impl FnMut(Event)) -> Option<Fate> {
         match line.first()? {
             b'{' => self.recording(line, tell),
@@ -89,7 +89,7 @@ impl Lines {
         }
     }
 
-    /// A line that no prefix is found in may still be a part of one.
+    /// A line without any prefix may still be part of one.
     fn torn(&self, line: &[u8]) -> Fate {
         let is_torn = line.starts_with(b"[") && is_cut_prefix(line) || self.torn.find(line).is_some();
         if is_torn { Fate::Unknown } else { Fate::Other }
@@ -171,7 +171,7 @@ impl Lines {
         Origin { format, releases, is_last_words: self.is_last_words }
     }
 
-    /// A line of a recording; none if it is some program's JSON.
+    /// A line of a recording; `None` if it is some program's JSON.
     fn recording(&mut self, line: &[u8], tell: &mut impl FnMut(Event)) -> Option<Fate> {
         if line.starts_with(b"{\"hasten_gc\":") {
             let Some(header) = Header::parse(line) else { return Some(Fate::Unknown) };
@@ -246,7 +246,7 @@ fn table_or_remark(prefix: Prefix, body: &[u8], tell: &mut impl FnMut(Event)) ->
     }
 }
 
-/// `[123:0x4f` and nothing behind it.
+/// `[123:0x4f` and nothing after it.
 fn is_cut_prefix(line: &[u8]) -> bool {
     let digits = line[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let rest = &line[1 + digits..];

@@ -4,12 +4,12 @@ use std::io::{self, Read};
 
 use memchr::memchr;
 
-/// V8's longest lines are below 5 KB. What is longer is taken in pieces.
+/// V8's longest lines are below 5 KB. Longer ones are read in pieces.
 const LONGEST: usize = 64 << 10;
 const BUFFER: usize = 4 * LONGEST;
-/// A prefix of V8 is shorter, even where the cut goes through it.
+/// V8's prefix is shorter than this, even if cut.
 const PREFIX: usize = 64;
-/// A V8 line that begins within so many bytes of a cut is not cut.
+/// A V8 line that begins within this many bytes of a cut is not cut.
 const NEAR: usize = 16 << 10;
 
 /// A line, or a piece of a long one.
@@ -21,7 +21,7 @@ pub(super) struct Piece<'a> {
     pub has_newline: bool,
 }
 
-/// Calls `each` with every line. An error comes behind the lines that could be read.
+/// Calls `each` with every line. An error comes after the lines that could be read.
 pub(super) fn for_each(mut source: impl Read, mut each: impl FnMut(Piece)) -> io::Result<()> {
     let mut buffer = Buffer { bytes: vec![0; BUFFER], start: 0, searched: 0, end: 0 };
     loop {
@@ -39,7 +39,7 @@ pub(super) fn for_each(mut source: impl Read, mut each: impl FnMut(Piece)) -> io
     }
 }
 
-/// What has been read and not yet given away is `bytes[start..end]`, and there is no newline before `searched`.
+/// The bytes read but not yet passed on are `bytes[start..end]`, with no newline before `searched`.
 struct Buffer {
     bytes: Vec<u8>,
     start: usize,
@@ -57,8 +57,8 @@ impl Buffer {
         }
     }
 
-    /// Gives away what is complete. Where a line is cut must not depend on how the source happens to be read, so a long
-    /// line is cut at the same places whether its end is there or not.
+    /// Passes on what is complete. The places where a line is cut must not depend on how the source is read, so a long
+    /// line is cut at the same places whether or not its end has arrived.
     fn give(&mut self, is_end: bool, each: &mut impl FnMut(Piece)) {
         while self.start < self.end {
             let longest = self.end.min(self.start + LONGEST);
@@ -84,7 +84,7 @@ impl Buffer {
     }
 }
 
-/// Where to cut a line that is too long: before the last line of V8 that begins in it, or its prefix does.
+/// Where to cut a line that is too long: before the last line of V8, or prefix of one, that begins in it.
 fn cut(text: &[u8]) -> usize {
     let near = text.len() - NEAR;
     let begins = |start: &usize| {
@@ -101,7 +101,7 @@ fn cut(text: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Gives at most so many bytes at once.
+    /// Yields at most this many bytes at a time.
     struct Drip<'a>(&'a [u8], usize);
 
     impl Read for Drip<'_> {

@@ -1,4 +1,4 @@
-//! Traces in: bytes to lines, lines to events, events to collections.
+//! Reads traces: bytes to lines, lines to events, events to collections.
 
 pub(crate) mod assemble;
 mod cursor;
@@ -26,7 +26,7 @@ use line::Fate;
 use pipeline::Pipeline;
 use source::Counted;
 
-/// So many lines that were not understood are shown, and so much of each.
+/// How many unrecognised lines are shown, and how much of each.
 const SAMPLES: usize = 5;
 const SAMPLE: usize = 160;
 
@@ -39,10 +39,10 @@ pub enum TraceError {
     Packed { name: String, format: &'static str, command: &'static str },
 }
 
-/// Reads a trace to its end: a file of V8's output and whatever else a program wrote, packed by gzip or not.
+/// Reads a trace to its end: a file with V8's output and whatever else the program wrote, gzipped or not.
 ///
-/// `progress` is told how many bytes of `source` have been read, every megabyte and at the end. What breaks off in the
-/// middle is still summed up, and [`Summary::incomplete`] says why; a source of which nothing can be read is an error.
+/// `progress` receives the number of bytes of `source` read so far, every megabyte and at the end. A trace that breaks
+/// off is still summed up, and [`Summary::incomplete`] says why; a source of which nothing can be read is an error.
 pub fn read(source: impl Read, name: &str, progress: &mut dyn FnMut(u64)) -> Result<Summary, TraceError> {
     let source = Counted::new(source, progress);
     source::unpacked(source, name, |source| {
@@ -73,11 +73,11 @@ pub fn collections(text: &[u8]) -> Vec<Collection> {
     collections
 }
 
-/// Tells everything that `source` holds, and says what became of its lines.
+/// Reports everything in `source`, and returns the fate of its lines.
 fn events(source: impl Read, tell: &mut impl FnMut(Event)) -> (Lines, io::Result<()>) {
     let mut lines = Lines::default();
     let mut parser = line::Lines::new();
-    // A line that is too long comes in pieces.
+    // A line that is too long arrives in pieces.
     let mut fate = Fate::Other;
     let end = lines::for_each(source, |piece| {
         let piece_fate = parser.read(piece.text, tell);
@@ -104,7 +104,7 @@ impl Lines {
     }
 }
 
-/// The beginning of a line, fit to be printed.
+/// The beginning of a line, safe to print.
 fn sample(line: &[u8]) -> String {
     let is_long = line.len() > SAMPLE;
     let text = String::from_utf8_lossy(&line[..line.len().min(SAMPLE)]);

@@ -11,7 +11,7 @@ use super::cursor::{Cursor, MOST};
 use super::event::Releases;
 use crate::event::{Kind, Young};
 
-/// What hasten takes of a line.
+/// The part of a line that hasten uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pairs<'a> {
     kind: Option<Kind>,
@@ -22,7 +22,7 @@ pub(super) struct Pairs<'a> {
     allocated: Option<f64>,
     copied: Option<f64>,
     promoted: Option<f64>,
-    /// Of the young generation, in percent.
+    /// In percent of the young generation.
     copied_share: Option<f64>,
     promoted_share: Option<f64>,
     capacity: Option<f64>,
@@ -32,7 +32,7 @@ pub(super) struct Pairs<'a> {
     is_24: bool,
 }
 
-/// A whole line: without these, it was cut.
+/// A line without these is incomplete: it was cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     pub kind: Kind,
@@ -46,7 +46,7 @@ pub(super) struct Measured {
     pub releases: Releases,
 }
 
-/// `name=value name=value …`. Node 24 forgets a space, so that a name may begin where a number ends.
+/// `name=value name=value …`. Node 24 omits a space, so a name may begin where a number ends.
 pub(super) fn equations(text: &[u8]) -> Pairs<'_> {
     let mut pairs = Pairs::default();
     let mut rest = text;
@@ -64,7 +64,7 @@ pub(super) fn equations(text: &[u8]) -> Pairs<'_> {
     pairs
 }
 
-/// `"name":value,…` up to the closing brace; none if that is missing.
+/// `"name":value,…` up to the closing brace; `None` if that is missing.
 pub(super) fn json(text: &[u8]) -> Option<Pairs<'_>> {
     let mut pairs = Pairs::default();
     let mut rest = text;
@@ -90,7 +90,7 @@ pub(super) fn json(text: &[u8]) -> Option<Pairs<'_>> {
 }
 
 impl<'a> Pairs<'a> {
-    /// The value of `name` stands at the beginning of `text`; says how long it is.
+    /// Reads the value of `name` at the beginning of `text`; returns its length.
     fn take(&mut self, name: &[u8], text: &'a [u8]) -> usize {
         let place = match name {
             b"pause" => &mut self.pause_ms,
@@ -162,7 +162,7 @@ impl<'a> Pairs<'a> {
         })
     }
 
-    /// V8 tells what it kept in bytes and as a share of what it looked at.
+    /// V8 reports what it kept in bytes and as a share of what it examined.
     fn examined(&self) -> Option<f64> {
         let share = (self.copied_share? + self.promoted_share?) / 100.0;
         (share > 0.0).then_some((self.copied? + self.promoted?) / share)
@@ -179,7 +179,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// A value that nobody wants: a number up to where it ends, or a word.
+/// An unused value: a number up to where it ends, or a word.
 fn length(text: &[u8]) -> usize {
     match text.first() {
         Some(byte) if byte.is_ascii_digit() => {
@@ -191,7 +191,7 @@ fn length(text: &[u8]) -> usize {
     }
 }
 
-/// `%`, or `e+06`; not the `e` of the next name.
+/// `%`, or `e+06`, but not the `e` of the next name.
 fn exponent(text: &[u8]) -> usize {
     match text {
         [b'%', ..] => 1,

@@ -1,4 +1,4 @@
-//! A long trace is read by one thread and summed up by another one.
+//! One thread reads a long trace and another sums it up.
 
 use std::panic;
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -8,7 +8,7 @@ use super::event::Event;
 use super::relay::{self, Giver};
 use crate::summarize::Summarizer;
 
-/// So many events are handed over at once, some 80 KB. A trace that has no more is not worth a thread.
+/// How many events are handed over at once, some 80 KB. A shorter trace is not worth a thread.
 const BATCH: usize = 256;
 
 /// Takes events in the order of the trace.
@@ -18,7 +18,7 @@ pub(super) struct Pipeline<'scope, 'env> {
     place: Option<Place<'scope>>,
 }
 
-/// Where events are summed up: on another thread if there is a CPU for it, and the system allows one.
+/// Where events are summed up: on another thread if there is a CPU for it and the system permits one.
 enum Place<'scope> {
     Here(Sum),
     There(Worker<'scope>),
@@ -108,7 +108,7 @@ mod tests {
     use crate::parse;
     use crate::summary::Lines;
 
-    /// Of two heaps in turns, with a process that begins in the middle of it: `lines` lines.
+    /// `lines` lines of two heaps in turns, with a process that begins half way through.
     fn trace(lines: usize) -> String {
         let line = |n: usize| {
             let (pid, at_ms, used) = (7 + n % 2, (n / 2 % 5000) * 10, 4 + n % 60);

@@ -11,7 +11,7 @@ use crate::event::Kind;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// V8's words, 2018 to now; what begins with another one stands before it.
+/// V8's words, 2018 to now; a word that begins with another one comes before it.
 const KINDS: [(&[u8], Kind); 9] = [
     (b"Scavenge", Kind::Scavenge),
     (b"Mark-Compact", Kind::MarkCompact),
@@ -24,7 +24,7 @@ const KINDS: [(&[u8], Kind); 9] = [
     (b"Incremental Minor Mark-Sweep", Kind::MinorMarkSweep),
 ];
 
-/// A line of `--trace-gc` behind its prefix.
+/// The part of a `--trace-gc` line after the prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plain<'a> {
     pub kind: Kind,
@@ -38,7 +38,7 @@ pub(super) struct Plain<'a> {
     pub releases: Releases,
 }
 
-/// Whether the line means to be one of these, whole or not.
+/// Whether the line is meant to be one of these, complete or not.
 pub(super) fn kind(text: &[u8]) -> Option<(Kind, &[u8])> {
     KINDS.iter().find_map(|(word, kind)| Some((*kind, text.strip_prefix(*word)?)))
 }
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Plain<'_>> {
     })
 }
 
-/// ` (interleaved) (reduce) `, and what later releases put there.
+/// ` (interleaved) (reduce) `, and whatever later releases put there.
 fn remarks(line: &mut Cursor) -> Option<()> {
     line.expect(b" ")?;
     while line.eat(b"(") {
@@ -86,7 +86,7 @@ fn remarks(line: &mut Cursor) -> Option<()> {
     Some(())
 }
 
-/// `11.7 (24.4)`: in use, and taken from the system, in MiB.
+/// `11.7 (24.4)`: used, and obtained from the system, in MiB.
 fn size(line: &mut Cursor) -> Option<(u64, u64)> {
     let used = line.number()?;
     line.expect(b" (")?;
@@ -113,7 +113,7 @@ fn steps(mut line: Cursor) -> Option<f64> {
     Some(steps)
 }
 
-/// What stands between the last parenthesis and the semicolon; a line that was cut has none.
+/// The text between the last parenthesis and the semicolon; a line that was cut has none.
 fn reason(rest: &[u8]) -> &[u8] {
     let Some(end) = memchr::memchr(b';', rest) else { return b"" };
     let start = memchr::memrchr(b')', &rest[..end]).map_or(0, |parenthesis| parenthesis + 1);
@@ -131,7 +131,7 @@ fn releases(pooled: Option<Decimal>, pause: Decimal) -> Releases {
 
 fn bytes(mib: f64) -> Option<u64> {
     let bytes = mib * MIB;
-    // `round` is a call on processors that Debian supports, and this is what it would say.
+    // `round` is a function call on the processors that Debian supports, and this gives the same result.
     (bytes <= MOST).then_some((bytes + 0.5) as u64)
 }
 

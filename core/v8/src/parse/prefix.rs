@@ -1,4 +1,4 @@
-//! `[pid:isolate] N ms: `, which begins every line of V8; or without the time, in its tables.
+//! `[pid:isolate] N ms: `, which begins every line of V8; in its tables, without the time.
 
 use memchr::memmem::Finder;
 
@@ -8,7 +8,7 @@ use crate::event::Isolate;
 /// Some thirty years: no process is older.
 const LATEST_MS: f64 = 1e12;
 
-/// Finds where V8 begins to speak, also behind a program's own output that did not end its line.
+/// Finds the beginning of V8's output, including after a program's own unfinished line.
 pub(super) struct Prefixes {
     middle: Finder<'static>,
 }
@@ -27,7 +27,7 @@ impl Prefixes {
         Self { middle: Finder::new(b":0x") }
     }
 
-    /// Where the first prefix in `text` begins, what it is, and where it ends.
+    /// The position of the first prefix in `text`, the prefix itself, and where it ends.
     pub(super) fn find(&self, text: &[u8]) -> Option<(usize, Prefix, usize)> {
         let mut from = 0;
         while let Some(middle) = self.middle.find(&text[from..]) {

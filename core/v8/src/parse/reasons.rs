@@ -36,7 +36,7 @@ impl Reasons {
     }
 }
 
-/// Whether the program did not come to the collection by itself.
+/// Whether the program did not reach the collection by itself.
 pub(super) fn is_last_resort(reason: &[u8]) -> bool {
     const REASONS: [&[u8]; 8] = [
         b"last resort",

@@ -1,10 +1,10 @@
-//! Buffers from one thread to another, and back again when they are empty.
+//! Passes buffers from one thread to another, and back once they are empty.
 
 use std::mem;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
 
-/// So many buffers may wait, so that neither thread stops at each hiccup of the other.
+/// How many buffers may wait, so that neither thread stalls at each hiccup of the other.
 const WAITING: usize = 4;
 
 /// Whether there is a CPU for another thread.
@@ -29,16 +29,16 @@ pub(super) struct Taker<T> {
 }
 
 impl<T: Default> Giver<T> {
-    /// Takes what is in `buffer`, and leaves one that came back, or a new one.
+    /// Sends the contents of `buffer`, and replaces it by a returned buffer or a new one.
     pub(super) fn give(&self, buffer: &mut T) {
         let empty = self.empty.try_recv().unwrap_or_default();
-        // A thread that panicked takes nothing, and says so when it is joined.
+        // A panicked thread takes nothing, and joining it reports the panic.
         let _ = self.full.send(mem::replace(buffer, empty));
     }
 }
 
 impl<T> Taker<T> {
-    /// None when nothing more will come.
+    /// `None` at the end.
     pub(super) fn take(&self) -> Option<T> {
         self.full.recv().ok()
     }
@@ -77,7 +77,7 @@ mod tests {
                 giver.give(&mut buffer);
                 assert!(buffer.is_empty());
             }
-            // One that is filled, one that is emptied, one that is on its way to it, and those that wait.
+            // One being filled, one being emptied, one on its way, and those that wait.
             assert!(buffers.len() <= WAITING + 3, "{}", buffers.len());
             drop(giver);
             worker.join()

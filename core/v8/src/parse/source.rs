@@ -1,4 +1,4 @@
-//! Where the bytes come from: a file or pipe as it is, or packed by gzip.
+//! Where the bytes come from: a plain file or pipe, or one packed by gzip.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{self, Receiver};
@@ -11,7 +11,7 @@ use super::relay::{self, Taker};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// Other ways to pack a log, and the command that unpacks it.
+/// Other compression formats, and the command that unpacks each.
 const PACKED: [(&[u8], &str, &str); 4] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstdcat"),
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "xzcat"),
@@ -19,10 +19,10 @@ const PACKED: [(&[u8], &str, &str); 4] = [
     (b"PK\x03\x04", "zip", "unzip -p"),
 ];
 
-/// Unpacking is as much work as reading what comes out, so somebody else reads it: so much at once.
+/// Unpacking is as much work as reading the result, so another thread reads it, in blocks of this size.
 const BLOCK: usize = 128 << 10;
 
-/// Gives the unpacked bytes of `source` to `read`.
+/// Passes the unpacked bytes of `source` to `read`.
 pub(super) fn unpacked<T: Send>(
     mut source: impl Read,
     name: &str,
@@ -42,13 +42,13 @@ pub(super) fn unpacked<T: Send>(
     })
 }
 
-/// Calls `read` on another thread, and reads `source` on this one; or does both here if the system allows no thread.
+/// Calls `read` on another thread and reads `source` on this one; does both here if the system permits no thread.
 fn relayed<T: Send, F: FnOnce(&mut dyn Read) -> T + Send>(mut source: impl Read, read: F) -> T {
     thread::scope(|scope| {
         let (giver, taker) = relay::relay::<Vec<u8>>();
         let (fail, failure) = mpsc::channel();
         let mut blocks = Blocks { taker, failure, block: Vec::new(), start: 0 };
-        // What a thread that does not start was given is lost, so it is given its work when it has started.
+        // A closure given to a thread that fails to start is lost, so the work is sent once it runs.
         let (work, works) = mpsc::channel::<F>();
         let reader = thread::Builder::new()
             .name("lines".to_owned())
@@ -63,7 +63,7 @@ fn relayed<T: Send, F: FnOnce(&mut dyn Read) -> T + Send>(mut source: impl Read,
                 Ok(length) => block.truncate(length),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    // The reader is there until it has seen the end, which is below.
+                    // The reader exists until it has seen the end, which is below.
                     let _ = fail.send(error);
                     break;
                 }
@@ -76,7 +76,7 @@ fn relayed<T: Send, F: FnOnce(&mut dyn Read) -> T + Send>(mut source: impl Read,
     })
 }
 
-/// What comes from the other thread, and then its error.
+/// The blocks from the other thread, followed by its error.
 struct Blocks {
     taker: Taker<Vec<u8>>,
     failure: Receiver<io::Error>,
@@ -102,10 +102,10 @@ impl Read for Blocks {
     }
 }
 
-/// Whoever shows how far it is wants no more than that, and the end: of the first bytes follows no time.
+/// How often progress is reported, besides the end: the first bytes do not predict the remaining time.
 const STEP: u64 = 1 << 20;
 
-/// Tells how much has been read.
+/// Reports how much has been read.
 pub(super) struct Counted<'a, R> {
     source: R,
     bytes: u64,
@@ -136,7 +136,7 @@ impl<R: Read> Read for Counted<'_, R> {
 mod tests {
     use super::*;
 
-    /// Gives what it has in small pieces, is interrupted between them, and then fails.
+    /// Delivers small pieces, is interrupted between them, and then fails.
     struct Failing<'a>(&'a [u8], bool);
 
     impl Read for Failing<'_> {

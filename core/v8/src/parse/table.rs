@@ -1,4 +1,4 @@
-//! `--trace-gc-verbose`: a table behind each collection, and remarks.
+//! `--trace-gc-verbose`: a table after each collection, and remarks.
 //!
 //! ```text
 //! New space,              used:    182 KB, available:    824 KB, committed:   2048 KB
@@ -8,7 +8,7 @@
 use super::cursor::{Cursor, MOST};
 use super::event::Row;
 
-/// What V8 says beside collections and that changes no figure: by `--trace-gc-verbose` and
+/// V8's remarks that do not concern collections or change any figure: from `--trace-gc-verbose` and
 /// `--trace-incremental-marking`, 18 to 26.
 const REMARKS: [&[u8]; 21] = [
     b"Memory allocator,",
@@ -38,7 +38,7 @@ pub(super) fn is_remark(text: &[u8]) -> bool {
     REMARKS.iter().any(|remark| text.starts_with(remark))
 }
 
-/// A row of the table; a row that hasten has no use for is none, as is what is no row.
+/// A row of the table; `None` for a row that hasten does not use, and for anything that is not a row.
 pub(super) fn row(text: &[u8]) -> Option<Row> {
     if let Some(rest) = text.strip_prefix(b"External memory reported:") {
         return Some(Row::External(kilobytes(&mut Cursor(rest))?));
@@ -71,7 +71,7 @@ fn columns(text: &[u8]) -> Option<Columns> {
     line.expect(b"used:")?;
     let used = kilobytes(&mut line)?;
     line.expect(b", available:")?;
-    // A star says that the figure is not exact; it stands before or behind it.
+    // A star marks an inexact figure; it comes before or after it.
     line.eat(b"*");
     let available = kilobytes(&mut line)?;
     line.eat(b"*");
@@ -87,7 +87,7 @@ fn kilobytes(line: &mut Cursor) -> Option<u64> {
     kilobytes.checked_mul(1024).filter(|bytes| *bytes <= MOST as u64)
 }
 
-/// V8 counts what objects may use of its pages, which is up to 2 % less than a semi-space of a power of two.
+/// V8 counts the part of its pages usable by objects, which is up to 2 % less than a semi-space of a power of two.
 fn capacity(usable: u64) -> u64 {
     let round = usable.checked_next_power_of_two().unwrap_or(usable);
     if usable > round - round / 50 { round } else { usable.next_multiple_of(256 << 10) }

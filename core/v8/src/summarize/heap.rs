@@ -19,13 +19,13 @@ pub(super) struct Heap {
     pub(super) ran_out_of_memory: bool,
     formats: Vec<Format>,
     releases: Releases,
-    /// The ends of the first and the last pause, and how long the first one was, and of which kind.
+    /// The ends of the first and the last pause, and the length and kind of the first.
     first: Option<(f64, f64, Kind)>,
     last_ms: f64,
-    /// Between the first and the last pause nobody looked for so long.
+    /// How long nothing was observed between the first and the last pause.
     unseen_ms: f64,
     gap: Gap,
-    /// In use behind the last collection, where the source tells.
+    /// In use after the last collection, if known.
     used: Option<u64>,
     pauses: Record,
     nursery: Nursery,
@@ -37,7 +37,7 @@ pub(super) struct Heap {
     model: ModelInput,
 }
 
-/// What the recorder did not look at since the last pause.
+/// The time not observed by the recorder since the last pause.
 #[derive(Clone, Copy, Default)]
 struct Gap {
     is_open: bool,
@@ -69,8 +69,8 @@ impl Heap {
         }
     }
 
-    /// Whether `next` is another heap's, to which the system gave the same name: its clock is younger. V8 writes in the
-    /// order of time; the recorder begins a recording with a line of its own, and may tell of a collection late.
+    /// Whether `next` belongs to another heap, to which the system gave the same name: its clock is younger. V8 writes
+    /// in order of time; the recorder begins a recording with a line of its own, and may report a collection late.
     pub(super) fn is_over(&self, next: &Collection) -> bool {
         self.first.is_some() && next.at_ms + CLOCK_MS < self.last_ms
     }
@@ -116,7 +116,7 @@ impl Heap {
         self.used = collection.used_after;
     }
 
-    /// Nobody knows what happened meanwhile. It counts once a collection has come behind it, as time does.
+    /// Nobody knows what happened meanwhile. Like other time, it counts only once a collection follows it.
     pub(super) fn gap(&mut self, from_ms: f64, to_ms: f64) {
         if self.first.is_some() {
             let from_ms = from_ms.max(self.last_ms).max(self.gap.end_ms);
@@ -141,7 +141,7 @@ impl Heap {
         let (first_ms, first_pause_ms) = self.first.map(|(end, pause, _)| (end, pause)).unwrap_or_default();
         let unseen_ms = self.unseen_ms.min(self.last_ms - first_ms);
         let wall_ms = self.last_ms - first_ms - unseen_ms;
-        // The first pause ended when that time began. Rounded times may make pauses longer than the time they are in.
+        // The first pause ended when that time began. Rounding may make pauses longer than the time that contains them.
         let share_of = |pauses_ms: f64| (wall_ms > 0.0).then(|| (pauses_ms / wall_ms).clamp(0.0, 1.0));
         let mut by_kind = self.pauses.by_kind();
         for one in &mut by_kind {

@@ -11,7 +11,7 @@ use crate::parse::assemble::Fact;
 use crate::summary::{Format, Lines, Rest, Summary};
 use heap::Heap;
 
-/// More heaps than these are counted only. A heap takes some 250 KB beside what the model keeps of it.
+/// Heaps beyond this number are only counted. A heap takes some 250 KB besides what the model keeps for it.
 const HEAPS: usize = 64;
 
 /// Takes facts in the order of the trace.
@@ -22,7 +22,7 @@ pub(crate) struct Summarizer {
         reason = "of a file of thousands of short processes, one is forgotten whenever another begins, and the others move up"
     )]
     heaps: Vec<Box<Heap>>,
-    /// Where the last fact was: most of them come in a row.
+    /// The position of the last fact: most of them come in a row.
     last: usize,
     rest: Rest,
     out_of_memory: u64,
@@ -51,7 +51,7 @@ impl Summarizer {
     }
 
     pub(crate) fn finish(mut self, source: &str, lines: Lines, incomplete: Option<String>) -> Summary {
-        // With --trace-gc-nvp the report of a full heap names none; a single one it must have been.
+        // With --trace-gc-nvp the report of a full heap does not name it; if there is only one, it must be that.
         if let [heap] = &mut self.heaps[..] {
             heap.ran_out_of_memory |= self.out_of_memory > 0;
         }
@@ -79,7 +79,7 @@ impl Summarizer {
         &mut self.heaps[self.last]
     }
 
-    /// A process or a worker thread may get the name of one that has ended.
+    /// A process or a worker thread may reuse the name of one that has ended.
     fn begin(&mut self, isolate: Isolate) {
         if self.heaps.len() == HEAPS {
             self.forget_one();
@@ -88,7 +88,7 @@ impl Summarizer {
         self.last = self.heaps.len() - 1;
     }
 
-    /// What is forgotten is the heap whose pauses were the shortest in all.
+    /// Forgets the heap with the shortest total pause.
     fn forget_one(&mut self) {
         let totals = self.heaps.iter().map(|heap| heap.pause_ms()).enumerate();
         let Some((least, _)) = totals.min_by(|(_, a), (_, b)| a.total_cmp(b)) else { return };

@@ -1,11 +1,11 @@
-//! How long the program stood still, by kind of collection.
+//! How long the program was stopped, by kind of collection.
 
 use hdrhistogram::Histogram;
 
 use crate::event::{Collection, Kind, Reason};
 use crate::summary::{KindSummary, LongPause, Pauses};
 
-/// So many of the longest pauses are kept one by one.
+/// How many of the longest pauses are kept individually.
 const LONGEST: usize = 20;
 
 /// Percentiles are exact to this many digits, that is to 1 %.
@@ -14,7 +14,7 @@ const DIGITS: u8 = 2;
 /// A pause of an hour: a longer one counts as that in percentiles.
 const LIMIT_US: u64 = 3_600_000_000;
 
-/// The upper edges of the charts' buckets in milliseconds, from a microsecond to nearly three hours; a pause that is as
+/// The upper edges of the charts' buckets in milliseconds, from a microsecond to nearly three hours; a pause exactly as
 /// long as an edge belongs below it.
 const EDGES: [f64; 60] = {
     const STEPS: [u64; 6] = [1000, 1500, 2000, 3000, 5000, 7000];
@@ -44,7 +44,7 @@ struct Tally {
     max_ms: f64,
     microseconds: Histogram<u64>,
     buckets: Vec<u64>,
-    /// A handful, each of which is one string for all collections: the same pointer is found without a comparison.
+    /// A handful, each a shared string: equal pointers are found without a comparison.
     reasons: Vec<(Reason, u64)>,
 }
 
@@ -109,7 +109,7 @@ impl Tally {
         self.total_ms += collection.pause_ms;
         self.steps_ms += collection.steps_ms;
         self.max_ms = self.max_ms.max(collection.pause_ms);
-        // It grows by itself up to the limit.
+        // It grows automatically up to the limit.
         let _ = self.microseconds.record(((collection.pause_ms * 1e3).round() as u64).min(LIMIT_US));
         let bucket = bucket(collection.pause_ms);
         if self.buckets.len() <= bucket {
@@ -126,7 +126,7 @@ impl Tally {
         self.count += other.count;
         self.total_ms += other.total_ms;
         self.max_ms = self.max_ms.max(other.max_ms);
-        // Both have the same bounds, and grow by themselves.
+        // Both have the same bounds, and grow automatically.
         let _ = self.microseconds.add(&other.microseconds);
     }
 

@@ -1,17 +1,17 @@
-//! The course of a trace for charts: slices of time that become wider as the trace becomes longer.
+//! The course of a trace for charts: slices of time that widen as the trace grows.
 
 use super::pauses::KINDS;
 use super::young::Flow;
 use crate::event::{Collection, Kind};
 use crate::summary::{Slice, Timeline};
 
-/// So many slices at most.
+/// The maximum number of slices.
 const SLICES: usize = 512;
 
-/// So many pauses one by one; beyond, the longest of each kind in each slice.
+/// How many pauses are kept individually; beyond this, the longest of each kind in each slice.
 const PAUSES: usize = 2048;
 
-/// Where a trace begins; doubled as often as need be.
+/// The width at the beginning of a trace; doubled as often as needed.
 const WIDTH_MS: f64 = 10.0;
 
 pub(super) struct Slices {
@@ -23,7 +23,7 @@ pub(super) struct Slices {
     is_complete: bool,
 }
 
-/// One slice; empty ones tell nothing.
+/// One slice; empty ones are omitted.
 #[derive(Clone, Copy, Default)]
 struct Part {
     slice: Slice,
@@ -38,7 +38,7 @@ impl Default for Slices {
 }
 
 impl Slices {
-    /// `since` is the end of the collection before: what was allocated is spread evenly over the time between.
+    /// `since` is the end of the previous collection: allocation is spread evenly over the time between.
     pub(super) fn push(&mut self, collection: &Collection, since: Option<f64>, flow: Flow) {
         let at_ms = collection.at_ms;
         if self.slices.is_empty() {
@@ -73,7 +73,7 @@ impl Slices {
         ((at_ms - self.from_ms) / self.width_ms).max(0.0) as usize
     }
 
-    /// Makes room up to `at_ms`, and says in which slice that is.
+    /// Makes room up to `at_ms`, and returns the index of its slice.
     fn reach(&mut self, at_ms: f64) -> usize {
         let mut index = self.index(at_ms);
         while index >= SLICES {
@@ -137,7 +137,7 @@ impl Part {
         self.slice.allocated = self.slice.allocated.saturating_add(allocated);
     }
 
-    /// One or two neighbours as one.
+    /// Merges one or two neighbours.
     fn together(parts: &[Part]) -> Part {
         parts.iter().copied().reduce(Part::join).unwrap_or_default()
     }

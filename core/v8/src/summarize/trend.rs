@@ -1,22 +1,22 @@
-//! Whether what survives full collections grows: a leak, perhaps.
+//! Whether what survives full collections grows: possibly a leak.
 //!
 //! A heap also grows while a program starts, while caches fill, and by chance. So the beginning is left out, the line
-//! must rise certainly and by an amount that matters, and it must not become flat: all of it is said in [`suspicion`].
+//! must rise with certainty and by an amount that matters, and it must not flatten: [`suspicion`] has the details.
 
 use crate::summary::Trend;
 
-/// So many points at most; beyond, every second one is dropped, and so on.
+/// The maximum number of points; beyond it every second one is dropped, and so on.
 const POINTS: usize = 1024;
 
-/// Start-up, where programs load and warm up: this share of the time, and at least so many full collections.
+/// Start-up, when programs load and warm up: this share of the time, and at least this many full collections.
 const STARTUP: f64 = 0.15;
 const FIRST: usize = 2;
 
-/// A line needs this many points to have an interval at all, and this many to accuse somebody.
+/// A line needs this many points to have an interval at all, and this many to raise suspicion.
 const LINE: usize = 3;
 const SUSPICION: usize = 8;
 
-/// Below a minute, a heap that grows is a program at work.
+/// For less than a minute, a growing heap is a program at work.
 const MINUTE_MS: f64 = 60_000.0;
 
 /// Growth that matters: in bytes, and as a share of the heap.
@@ -25,11 +25,11 @@ const GROWTH_SHARE: f64 = 0.05;
 
 const HOUR_MS: f64 = 3_600_000.0;
 
-/// The heap behind full collections: milliseconds and bytes.
+/// The heap after full collections: milliseconds and bytes.
 #[derive(Default)]
 pub(super) struct AfterFull {
     points: Vec<(f64, u64)>,
-    /// Of how many collections one is kept: a power of two.
+    /// One of this many collections is kept: a power of two.
     stride: u32,
     count: u64,
 }
@@ -71,9 +71,9 @@ impl AfterFull {
     }
 }
 
-/// All must hold: enough collections over enough time; a slope certainly above zero; growth that matters; the least
-/// heap of each third above that of the third before; and a second half that certainly rises at no less than a third
-/// of the pace, because a cache that fills slows down.
+/// All must hold: enough collections over enough time; a slope certainly above zero; growth that matters; a minimum in
+/// each third above that of the previous third; and a second half that certainly rises at no less than a third of the
+/// pace, because a cache that is filling slows down.
 fn suspicion(points: &[(f64, u64)], line: &Line) -> bool {
     let growth = line.slope * line.span_ms;
     let least = |points: &[(f64, u64)]| points.iter().map(|(_, used)| *used).min().unwrap_or(0);
@@ -119,14 +119,14 @@ impl Line {
         Some(Self { slope, mean, span_ms, error, freedom })
     }
 
-    /// Half of the interval at 95 %.
+    /// Half the width of the 95 % interval.
     fn margin(&self) -> f64 {
         self.error * student(self.freedom)
     }
 }
 
-/// Neighbouring heaps resemble each other, so that n of them say less than n independent ones would: by (1 + r) / (1 −
-/// r), with r the correlation of neighbours.
+/// Successive heaps resemble each other, so n of them say less than n independent ones would: by (1 + r) / (1 − r),
+/// with r the correlation of neighbours.
 fn inflation(residuals: &[f64]) -> f64 {
     let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
     let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();

@@ -1,29 +1,29 @@
-//! What was allocated and what became of it, as far as the source tells or the size of the heap shows.
+//! What was allocated and what happened to it, as far as the source records it or the heap's size shows it.
 
 use std::collections::VecDeque;
 
 use crate::event::{Collection, Kind};
 use crate::summary::YoungSummary;
 
-/// Scavenges behind a full collection that are remembered for what they say of the semi-space.
+/// How many scavenges after a full collection are remembered for what they show about the semi-space.
 const EMPTY: usize = 64;
 
-/// Sums over everything behind the first collection: what that one looked at is older than the trace.
+/// Sums over everything after the first collection: what that one examined is older than the trace.
 #[derive(Default)]
 pub(super) struct Nursery {
     flow: Flow,
-    /// The time over which it is known what was allocated.
+    /// The time for which the allocation is known.
     told_ms: f64,
-    /// By how much the heap grew over scavenges, each with what was allocated before it.
+    /// The heap's growth over scavenges whose preceding allocation is known.
     growth: i64,
     allocated_for_scavenges: u64,
-    /// Of scavenges that tell.
+    /// Of scavenges that record it.
     examined: u64,
     kept: u64,
-    /// What the last collection left in the young generation, where it tells.
+    /// What the last collection left in the young generation, if recorded.
     copied: Option<u64>,
     scavenges: u64,
-    /// Scavenges that tell what they promoted.
+    /// The number of scavenges that record what they promoted.
     measured: u64,
     semi_space: SemiSpace,
 }
@@ -36,7 +36,7 @@ pub(super) struct Flow {
 }
 
 impl Nursery {
-    /// `since` is the end of the collection before, and `used` what was in use behind it.
+    /// `since` is the end of the previous collection, and `used` what was in use after it.
     pub(super) fn push(&mut self, collection: &Collection, since: Option<f64>, used: Option<u64>) -> Flow {
         let young = collection.young.unwrap_or_default();
         let copied = std::mem::replace(&mut self.copied, young.copied);
@@ -69,7 +69,7 @@ impl Nursery {
         self.semi_space.examined = self.semi_space.examined.max(examined);
     }
 
-    /// `limit` is the largest size that V8 may choose, where somebody says it.
+    /// `limit` is the largest size that V8 may choose, if known.
     pub(super) fn finish(&self, limit: Option<u64>) -> YoungSummary {
         let is_measured = self.measured > 0 && self.measured == self.scavenges;
         let grown = u64::try_from(self.growth).unwrap_or(0);
@@ -77,7 +77,7 @@ impl Nursery {
         let promoted = if is_measured { promoted } else { grown };
         let survival = match is_measured {
             true => share(self.kept, self.examined),
-            // What was promoted had been copied once, and was looked at twice.
+            // Promoted objects had been copied once, and were examined twice.
             false => share(grown.saturating_mul(2), self.allocated_for_scavenges.saturating_add(grown)),
         };
         let is_told = self.scavenges > 0 && self.told_ms > 0.0;
@@ -110,15 +110,15 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64).clamp(0.0, 1.0))
 }
 
-/// How large a semi-space was, or must have been.
+/// The size of a semi-space, recorded or inferred.
 #[derive(Default)]
 struct SemiSpace {
     capacity: Option<u64>,
-    /// The most that a scavenge looked at, and freed.
+    /// The most that any scavenge examined, and freed.
     examined: u64,
     freed: u64,
     is_empty: bool,
-    /// What was allocated before scavenges that began with an empty semi-space.
+    /// The allocation before scavenges that began with an empty semi-space.
     fillings: VecDeque<u64>,
 }
 
@@ -142,13 +142,13 @@ impl SemiSpace {
         }
     }
 
-    /// Sizes are powers of two. What a scavenge looked at is less than one; where that is not told, what it freed is,
-    /// and a full collection leaves a semi-space empty: what is allocated until the next scavenge nearly fills it, if
-    /// it was born young. They grow at the beginning, so it is the later ones that count.
+    /// Sizes are powers of two. A scavenge examines less than one; if that is not recorded, what it freed is less
+    /// than one, and a full collection leaves a semi-space empty: the allocation until the next scavenge nearly fills
+    /// it, if it was born young. Semi-spaces grow at the beginning, so the later scavenges count.
     fn concluded(&self) -> Option<u64> {
-        /// What else may be counted: roundings, and objects beside the semi-space.
+        /// Other contributions: rounding, and objects outside the semi-space.
         const BESIDE: u64 = 50;
-        /// Hardly a scavenge keeps more than two thirds; what was allocated beyond was born old.
+        /// Hardly any scavenge keeps more than two thirds; allocation beyond that was born old.
         const KEPT: u64 = 3;
         let mut later: Vec<u64> = self.fillings.iter().skip(self.fillings.len() / 2).copied().collect();
         later.sort_unstable();

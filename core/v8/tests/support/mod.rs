@@ -1,4 +1,4 @@
-//! A heap of known truth, and the traces at hand.
+//! A heap of known behaviour, and the available traces.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -11,10 +11,10 @@ use hasten_v8::event::{Collection, Isolate, Kind, Reason, Young};
 
 pub(crate) const MB: u64 = 1 << 20;
 
-/// Objects are allocated in lumps of that size.
+/// Objects are allocated in lumps of this size.
 const LUMP: u64 = 16 << 10;
 
-/// The old generation is collected when it has grown by so much.
+/// The old generation is collected after growing by this much.
 const OLD_GROWTH: u64 = 64 * MB;
 
 /// A program: what it allocates, and how long that lives in bytes allocated meanwhile.
@@ -22,7 +22,7 @@ pub(crate) struct Heap {
     pub(crate) allocated: u64,
     /// The share that lives for ever.
     pub(crate) immortal: f64,
-    /// The share that lives for so many bytes.
+    /// The share that lives for this many bytes.
     pub(crate) window: (f64, u64),
 }
 
@@ -51,7 +51,7 @@ impl Heap {
         state.trace
     }
 
-    /// Bytes of a lump that are alive.
+    /// Bytes of a lump that are still alive.
     fn alive(&self, lump: &Lump, now: u64) -> f64 {
         let (share, window) = self.window;
         let passing = if now - lump.born < window { share } else { 0.0 };
@@ -147,7 +147,7 @@ impl State {
     }
 }
 
-/// As `--trace-gc` has it: tenths of a megabyte, and nothing of the young generation.
+/// Like `--trace-gc`: tenths of a megabyte, and nothing about the young generation.
 pub(crate) fn only_heap(trace: Vec<Collection>) -> Vec<Collection> {
     let tenths = |bytes: u64| (bytes as f64 / MB as f64 * 10.0).round() as u64 * MB / 10;
     let plain = |one: Collection| Collection {
@@ -164,7 +164,7 @@ pub(crate) fn fixture(name: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// As `--trace-gc-nvp` of Node 20 has it.
+/// Like `--trace-gc-nvp` of Node 20.
 pub(crate) fn text(trace: &[Collection]) -> String {
     let line = |one: &Collection| {
         let young = one.young.unwrap_or_default();
