@@ -1,4 +1,4 @@
-//! The one definition from which help, completions and the man page are made.
+//! The single definition from which help, completions and the man page are made.
 
 use std::ffi::OsStr;
 
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Man(cmd::man::ManArgs),
 }
 
-/// The name of an accelerator, or nothing; a wrong one is answered with the nearest.
+/// The name of an accelerator, or nothing; a wrong one gets the nearest as a suggestion.
 #[derive(Debug, Clone)]
 pub(crate) struct AcceleratorName;
 
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(documented(page), defined(), "docs/cli.md on the left, --help on the right");
     }
 
-    /// In prose and examples, of which what follows `--` is not ours.
+    /// Options in prose and examples; those after `--` are not ours.
     #[test]
     fn no_page_shows_an_option_that_is_not_there() {
         let defined = defined();

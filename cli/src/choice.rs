@@ -1,4 +1,5 @@
-//! Which accelerators are wanted: the flags, variables and file that `run` and `check` have in common, so that both plan the same.
+//! Which accelerators are wanted: the flags, variables and file shared by `run` and `check`, so that both plan the
+//! same.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,7 +36,7 @@ struct OfEnvironment {
 }
 
 impl Choice {
-    /// The configuration of a `hasten run` that is started without flags in this environment.
+    /// The configuration of a `hasten run` started without flags in this environment.
     pub(crate) fn of_environment() -> Result<Config, Failure> {
         let read = OfEnvironment::try_parse_from(["hasten"]);
         let read = read.map_err(|error| {
@@ -47,9 +48,9 @@ impl Choice {
         read.choice.config()
     }
 
-    /// The configuration file with the flags and variables over it.
+    /// The configuration file, overridden by flags and variables.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        // In service files and manifests an empty variable means one that is not set.
+        // In service files and manifests an empty variable means an unset one.
         let given =
             |names: &[String]| names.iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
         let file = self.config.as_deref().filter(|file| !file.is_empty());

@@ -1,23 +1,23 @@
-//! Processes that this user may not look into.
+//! Processes that this user may not inspect.
 
-/// Who may: root may not either where the process belongs to somebody outside of its container.
+/// Who may: not even root, if the process belongs to somebody outside its container.
 pub(crate) const CURE: &str =
     "run it with sudo; if you are root, leave the container or give it CAP_SYS_PTRACE";
 
-/// The same for those who are root already.
+/// The same for users who are root already.
 pub(crate) const ROOT: &str = "if you are root, leave the container or give it CAP_SYS_PTRACE";
 
-/// `/proc`, in which processes are found, is not there: in a change root, as a rule.
+/// `/proc`, where processes are found, is missing: usually in a change root.
 pub(crate) const NO_PROC: &str = "/proc is not mounted, and processes are found there";
 
-/// What brings it.
+/// The command that mounts it.
 pub(crate) const MOUNT_PROC: &str = "`mount -t proc proc /proc`";
 
 pub(crate) fn has_proc() -> bool {
     std::path::Path::new("/proc/self").exists()
 }
 
-/// How many there are, behind a sentence that would be wrong if it did not say so.
+/// How many there are, appended to a sentence that would otherwise be wrong.
 pub(crate) fn note(denied: usize) -> String {
     match denied {
         0 => String::new(),

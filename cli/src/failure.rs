@@ -1,4 +1,4 @@
-//! How `hasten` fails: one sentence that says what and why, one that says what to do, and an exit code.
+//! The failures of `hasten`: one sentence that says what and why, one that says what to do, and an exit code.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ const NOT_EXECUTABLE: u8 = 126;
 /// As in a shell: there is no such command.
 const NOT_FOUND: u8 = 127;
 
-/// The file of this command, to be started again; the kernel tells in `/proc`.
+/// This command's own file, for starting it again; from `/proc`.
 pub(crate) fn own_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {
         let what = "cannot find my own program";
@@ -55,7 +55,7 @@ impl Failure {
         Self { what: format!("cannot execute {command}: {error}"), fix: None, code }
     }
 
-    /// Standard output takes nothing more.
+    /// Standard output accepts nothing more.
     #[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
     pub(crate) fn output(error: std::io::Error) -> Self {
         Self::new(
@@ -69,12 +69,12 @@ impl Failure {
         Self::new(format!("cannot write the {what} as JSON: {error}"), "please report this")
     }
 
-    /// A program that is needed is not there.
+    /// A required program is missing.
     pub(crate) fn missing(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { code: NOT_FOUND, ..Self::new(what, fix) }
     }
 
-    /// A program that was to be looked at, not started.
+    /// A program that was to be inspected, not started.
     pub(crate) fn lookup(error: ProgramError) -> Self {
         Self { code: FAILURE, ..Self::from(error) }
     }
@@ -89,7 +89,7 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// Without an end.
+    /// Reports the failure without exiting.
     pub(crate) fn tell(&self) {
         say(format!("hasten: {}", self.what));
         if let Some(fix) = &self.fix {

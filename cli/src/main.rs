@@ -1,7 +1,7 @@
 //! The `hasten` command: parsing and wiring only.
 
 #![forbid(unsafe_code)]
-// They panic where they cannot write: `output::print` and `render::say` do not.
+// The macros panic if they cannot write: `output::print` and `render::say` do not.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Ok(args) => args.command,
         Err(ended) => return ended,
     };
-    // Before anything else: what a `hasten tune` that was killed has left.
+    // Before anything else: undo what a killed `hasten tune` has left.
     for replayed in hasten_tune::journal::replay() {
         render::say(format_args!("hasten: {replayed}"));
     }

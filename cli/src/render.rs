@@ -1,4 +1,4 @@
-//! What plans and tables look like on a terminal.
+//! How plans and tables look on a terminal.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -46,7 +46,7 @@ impl Style {
     }
 }
 
-/// A line on standard error. If nobody reads it, that is no reason not to go on.
+/// A line on standard error. If nobody reads it, that is no reason to stop.
 pub(crate) fn say(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -66,7 +66,7 @@ fn decision(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// A reason and its fix, a line each.
+/// A reason and its fix, one line each.
 pub(crate) fn reason(reason: &Reason) -> String {
     let mark = match reason.side {
         Side::For => '+',
@@ -77,7 +77,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
     format!("  {mark} {}{fix}", reason.text)
 }
 
-/// An accelerator's answer with the reason that decides.
+/// An accelerator's verdict with the deciding reason.
 pub(crate) fn in_a_line(verdict: &Verdict) -> String {
     let side = match verdict.decision {
         Decision::Apply => Side::For,
@@ -85,12 +85,12 @@ pub(crate) fn in_a_line(verdict: &Verdict) -> String {
         Decision::Skip => Side::Against,
     };
     let texts: Vec<&str> = verdict.reasons(side).map(|reason| reason.text.as_str()).collect();
-    // All that speak against it have to go; of those for it, what it does says more than where its library is.
+    // All reasons against it have to go; for it, what it does says more than where its library is.
     let why = if side == Side::For { verdict.summary.to_owned() } else { texts.join("; ") };
     format!("{:<5} {:<8} {why}", verdict.name, decision(verdict))
 }
 
-/// An accelerator's answer with all of its reasons.
+/// An accelerator's verdict with all of its reasons.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
     let decision = decision(verdict);
     let proof = verdict.proof.map(|proof| format!(" ({})", proof.as_str())).unwrap_or_default();
@@ -107,7 +107,7 @@ pub(crate) fn settings(plan: &Plan) -> Vec<String> {
     plan.settings.list.iter().map(line).collect()
 }
 
-/// What becomes of the advice about garbage collection, a line for each option.
+/// What becomes of the garbage collection advice, a line for each option.
 pub(crate) fn gc_advice(plan: &Plan, config: &Config) -> Vec<String> {
     let Some(advice) = &config.gc_advice else { return Vec::new() };
     let file = advice.file.display();

@@ -1,4 +1,4 @@
-//! Reading the command line, and what is said where it is wrong or asks for help.
+//! Parses the command line, and reports mistakes or shows help.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::args::Args;
 use crate::failure::Failure;
 use crate::output::{is_dumb, read_or_not};
 
-/// What the words ask for; if nothing is left to do, how the process ends.
+/// The parsed words; if nothing is left to do, the exit code.
 pub(crate) fn parse(words: &[OsString]) -> Result<Args, ExitCode> {
     // clap takes continuous integration for a terminal with colours, whatever TERM says.
     let colour = if is_dumb() { ColorChoice::Never } else { ColorChoice::Auto };
@@ -23,7 +23,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Args, ExitCode> {
     parsed.map_err(|error| end(&with_suggestion(error, words)))
 }
 
-/// An empty variable is one that is not set, but nobody types `--only=` and means nothing by it.
+/// An empty variable counts as unset, but nobody types `--only=` and means nothing by it.
 fn must_name_something(matches: &ArgMatches) -> Result<(), clap::Error> {
     const LIST: &str = "only";
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
@@ -41,13 +41,13 @@ fn must_name_something(matches: &ArgMatches) -> Result<(), clap::Error> {
 fn end(error: &clap::Error) -> ExitCode {
     let printed = read_or_not(error.print().and_then(|()| io::stdout().flush()));
     match printed {
-        // Help and version are what was asked for; an error that nobody can read is still one.
+        // Help and version were requested; an error that nobody can read is still an error.
         Err(full) if !error.use_stderr() => Failure::output(full).report(),
         _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX)),
     }
 }
 
-/// Names the option that was meant where clap finds none: it reads `-strict` as `-s -t …`.
+/// Names the option that was meant if clap finds none: it reads `-strict` as `-s -t …`.
 fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
@@ -57,7 +57,7 @@ fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return error;
     }
-    // How to give the command an argument of that name helps nobody who meant an option.
+    // How to pass an argument of that name to the command does not help a user who meant an option.
     error.remove(ContextKind::Suggested);
     if error.get(ContextKind::SuggestedArg).is_some() {
         return error;
@@ -83,7 +83,7 @@ fn is_quick_run_of_all(error: &clap::Error, words: &[OsString]) -> bool {
         && own.all(|word| word.to_string_lossy().starts_with('-'))
 }
 
-/// The word behind one dash in which a letter stands that is no option.
+/// The word after a single dash that contains a letter which is not an option.
 fn whole_word(letter: &str, words: &[OsString]) -> Option<String> {
     let letter = letter.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
     let own = words.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != "--");
@@ -91,7 +91,7 @@ fn whole_word(letter: &str, words: &[OsString]) -> Option<String> {
     clusters.find(|word| word.chars().count() > 2 && word.contains(letter)).map(Into::into)
 }
 
-/// The long options of the command that the words name.
+/// The long options of the command named by the words.
 fn options(words: &[OsString]) -> Vec<String> {
     let mut command = Args::command();
     for word in words.iter().skip(1).map_while(|word| word.to_str()) {

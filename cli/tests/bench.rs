@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use assert_cmd::Command;
 
-/// Of any CPU, and of a build without libraries: both sides as they are.
+/// On any CPU, with a build without libraries: both sides are stock.
 fn bench(arguments: &[&str]) -> Output {
     let mut command = Command::cargo_bin("hasten").unwrap();
     command
@@ -166,7 +166,7 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Masters and workers of nginx whose folder is in this one: a worker has the master's files open.
+/// nginx masters and workers with their folder in this one: a worker has the master's files open.
 fn servers_in(folder: &std::path::Path) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().into_string().ok());

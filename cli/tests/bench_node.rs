@@ -1,4 +1,4 @@
-//! `hasten bench node`: what goes to which stream, and what a user who lacks something is told.
+//! `hasten bench node`: what goes to which stream, and the advice for a user who lacks something.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -54,7 +54,7 @@ fn values_outside_the_matrix_are_usage_errors() {
     );
 }
 
-/// A folder with nothing in it but links to these programs.
+/// A folder with nothing but links to these programs.
 fn path_with(programs: &[&str]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for program in programs {

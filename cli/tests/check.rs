@@ -210,7 +210,7 @@ fn a_dumb_terminal_gets_no_escape_sequences() {
     }
 }
 
-/// A screen of an operator is 45 lines of 100 columns, or more.
+/// An operator's screen has 45 lines of 100 columns, or more.
 #[test]
 fn the_answer_for_a_program_fits_a_screen() {
     let place = Place::new();
@@ -251,7 +251,7 @@ fn a_wrong_configuration_is_an_error_here_too() {
     assert!(place.stderr(&assert).contains("did you mean `enabled`?"));
 }
 
-/// It answers for the `run` that would be started in the same shell.
+/// It reflects the `run` that would be started in the same shell.
 #[test]
 fn what_run_is_told_to_leave_out_is_off_here_too() {
     let place = Place::new();

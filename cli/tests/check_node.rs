@@ -1,4 +1,4 @@
-//! `hasten check` on Node.js: what the binary is asked, and the table of tunings.
+//! `hasten check` on Node.js: questions to the binary, and the table of tunings.
 
 mod support;
 
@@ -43,7 +43,7 @@ fn every_release_answers_and_has_a_state_for_each_tuning() {
                 assert!(!tuning[name].as_str().unwrap().is_empty(), "{release}: {name} of {tuning}");
             }
         }
-        // The official builds are what they are.
+        // The official builds cannot be changed.
         for id in ["pointer-compression", "pgo"] {
             assert_eq!(tuning(&report, id)["state"], "needs-build", "{release}: {id}");
         }

@@ -15,10 +15,10 @@ use serde_json::Value;
 
 const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
 
-/// Whether the server that this process plays has anything to do.
+/// Whether the server played by this process is busy.
 static BUSY: AtomicBool = AtomicBool::new(true);
 
-/// A server with two engines, of which one works; one test at a time.
+/// A server with two engines, one of which works; one test at a time.
 fn server() -> (String, MutexGuard<'static, ()>) {
     static START: Once = Once::new();
     static TURN: Mutex<()> = Mutex::new(());
@@ -49,7 +49,7 @@ fn server() -> (String, MutexGuard<'static, ()>) {
     (std::process::id().to_string(), turn)
 }
 
-/// One operation of ISA-L, or of what is left when it is disabled.
+/// One operation of ISA-L, or of the engine that remains when it is disabled.
 fn work() {
     let disabled = is_disabled(Engine::Isal);
     slot().engine_state(
@@ -143,7 +143,7 @@ fn disable_and_enable_wait_until_it_was_seen() {
 fn idle_processes_are_named() {
     let (pid, _turn) = server();
     BUSY.store(false, Relaxed);
-    // What it was just doing is over when nothing is counted any more.
+    // Its last operation has ended when nothing is counted any more.
     wait_for(|| {
         let before = row("isal")["operations"].clone();
         std::thread::sleep(Duration::from_millis(20));
@@ -176,7 +176,7 @@ fn names_and_programs_that_do_not_fit_are_explained() {
         stderr(&unknown)
     );
 
-    // No engine has such a name: the command line is wrong. That no program has one is a failure.
+    // No engine has such a name: the command line is wrong. That no program has the engine is a failure.
     assert_eq!(engine(&["disable", "nonesuch"]).status.code(), Some(2));
     assert_eq!(engine(&["enable", "nonesuch", &pid]).status.code(), Some(2));
     let absent = engine(&["disable", "qat", &pid]);
@@ -196,7 +196,7 @@ fn names_and_programs_that_do_not_fit_are_explained() {
     assert!(stderr(&engine(&["list", &other])).contains("there is no process"), "it has ended");
 }
 
-/// As a user who may not look into this process.
+/// As a user who may not inspect this process.
 #[test]
 fn without_the_right_nothing_is_switched_and_sudo_is_named() {
     let (pid, _turn) = server();
@@ -258,7 +258,7 @@ fn the_user_of_a_server_needs_no_other_rights() {
     assert!(engine_as(USER, "enable").status.success() && !is_disabled());
 }
 
-/// A user who may read maps, but open neither what is mapped nor descriptors, sees that there is something.
+/// A user who may read maps, but open neither mapped files nor descriptors, sees that there is something.
 #[test]
 fn a_page_that_may_not_be_opened_counts_as_denied() {
     let isolated = |command: &mut Command| {
@@ -294,7 +294,7 @@ subprocess.run(["setpriv"] + user + caps + [sys.argv[1], "engine", "list", "--js
     );
 }
 
-/// A process that has these bytes mapped as its counter page.
+/// A process with these bytes mapped as its counter page.
 struct Forged(Child);
 
 impl Forged {
@@ -303,7 +303,7 @@ impl Forged {
         Self::start(Command::new("python3"), numbers)
     }
 
-    /// The same, of this user, and with a control page.
+    /// The same, owned by this user, and with a control page.
     fn of_user(user: u32, numbers: &[(usize, u32)]) -> Self {
         let mut python = Command::new("python3");
         python.uid(user).gid(user).current_dir("/").env("CONTROL", "1");

@@ -1,4 +1,4 @@
-//! `hasten gc` from its command line to its exit code: real traces, and what is none.
+//! `hasten gc` from its command line to its exit code: real traces, and other files.
 
 mod support;
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use support::HASTEN;
 
-/// A folder with traces in it, and a host of which all is known.
+/// A folder with traces, and a host whose properties are all known.
 struct Desk(TempDir);
 
 impl Desk {
@@ -39,7 +39,7 @@ impl Desk {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(HASTEN);
-        // No release of Node, no terminal, no colour but those that a test asks for.
+        // No release of Node, no terminal, no colour except where a test requests them.
         command.env_clear().env("PATH", "/usr/bin:/bin").env("COLUMNS", "100").env("HOME", self.0.path());
         command.current_dir(self.0.path()).arg("gc").args(arguments).stdin(Stdio::null());
         command
@@ -59,7 +59,7 @@ impl Desk {
         serde_json::from_str(&self.ok(&[&["--json"], arguments].concat())).unwrap()
     }
 
-    /// What it says when it fails: nothing on standard output, what and why and a fix on standard error.
+    /// The error: nothing on standard output, what and why and a fix on standard error.
     fn error(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let text = String::from_utf8(output.stderr).unwrap();
@@ -100,7 +100,7 @@ fn a_narrow_terminal_is_enough() {
         let output = desk.command(arguments).env("COLUMNS", "72").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let too_long: Vec<_> = text.lines().filter(|line| line.chars().count() > 72).collect();
-        // Commands are for pasting, and never broken.
+        // Commands are for pasting, and never broken into lines.
         let prose: Vec<_> = too_long
             .iter()
             .filter(|line| !line.contains("hasten ") && !line.contains("NODE_OPTIONS"))
@@ -267,7 +267,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"{"[..], &b""[..]));
 }
 
-/// More than a file needs for a bar, and more than the memory that is allowed below.
+/// Larger than a file needs to be for a bar, and than the memory that is allowed below.
 fn long_trace() -> String {
     let fixture = include_str!("../../core/v8/tests/fixtures/v24.trace-gc.txt");
     fixture.repeat((40 << 20) / fixture.len())
@@ -282,7 +282,7 @@ fn a_long_trace_takes_no_more_memory_than_a_short_one() {
     assert!(gzip.success());
     for file in ["long.log", "long.log.gz"] {
         let mut command = Command::new("sh");
-        // Kilobytes of everything that is written to: heap, stacks, data.
+        // Kilobytes of all writable memory: heap, stacks, data.
         command.args(["-c", "ulimit -d 32768 && exec \"$0\" gc --json \"$1\"", HASTEN, file]);
         command
             .env_clear()

@@ -88,7 +88,7 @@ impl Place {
         text(&self.record(&["--list"]).stdout)
     }
 
-    /// What is said on standard error when it does not work.
+    /// What appears on standard error if it fails.
     fn failure(&self, arguments: &[&str]) -> String {
         let output = self.record(arguments);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -182,7 +182,7 @@ fn ctrl_c_ends_a_recording_early_and_keeps_it() {
     let mut command = place.command(&[&pid.to_string(), "--for", "1h", "--out", "gc.jsonl"]);
     let recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until(|| place.recordings() == 1);
-    // As a terminal does, to a program that watches for it.
+    // As a terminal does to a program that watches for it.
     until(|| watches_for_interrupt(recorder.id()));
     place.signal(recorder.id(), "-INT");
     let output = recorder.wait_with_output().unwrap();
@@ -280,7 +280,7 @@ fn a_process_that_still_loads_is_not_blamed_for_its_folder() {
     assert!(said.contains("still loading") && said.contains("fix: try again in a moment"), "{said}");
     let said = place.failure(&["--list"]);
     assert!(said.contains(&format!("hasten's plugin is in process {busy}")), "{said}");
-    // And now it is the folder.
+    // Now the folder is at fault.
     fs::set_permissions(place.path("run"), fs::Permissions::from_mode(0o755)).unwrap();
     let said = place.failure(&[&busy.to_string()]);
     assert!(said.contains("open to others") && said.contains("mode 700"), "{said}");

@@ -1,5 +1,5 @@
-//! The manual pages: what has to be in them, as it is shown, and that formatters have nothing to say about them. And the page of
-//! the command in docs, which must know the same commands and options as `--help`.
+//! The manual pages: required contents, as shown, and no complaints from formatters. And the command's page in docs,
+//! which must list the same commands and options as `--help`.
 
 mod support;
 
@@ -15,7 +15,7 @@ const SECTIONS: [&str; 8] =
 /// Where `--help` breaks lines when it has no terminal.
 const HELP_WIDTH: usize = 100;
 
-/// The pages, and the folder that they are in.
+/// The pages, and their folder.
 fn pages() -> (Place, Vec<PathBuf>) {
     let place = Place::new();
     place.run(&["man", "--out", "man", "--date", "2026-01-31"]).success();
@@ -25,7 +25,7 @@ fn pages() -> (Place, Vec<PathBuf>) {
     (place, pages)
 }
 
-/// Runs a formatter on `page`, or nothing where it is not installed.
+/// Runs a formatter on `page`; `None` if it is not installed.
 fn formatted(program: &str, arguments: &[&str], page: &PathBuf) -> Option<Output> {
     let mut command = Command::new(program);
     command.args(arguments).arg(page).env_clear().env("PATH", "/usr/bin:/bin");
@@ -80,7 +80,7 @@ fn formatters_have_nothing_to_say() {
     }
 }
 
-/// Lines can be pasted: no word is moved, no hyphen or quote is another character.
+/// Lines can be pasted: no word is moved, no hyphen or quote replaced.
 #[test]
 fn examples_are_shown_line_by_line_as_they_are_typed() {
     let (place, pages) = pages();
@@ -96,7 +96,7 @@ fn examples_are_shown_line_by_line_as_they_are_typed() {
         let mut is_rest = false;
         for line in examples.lines().take_while(|line| line.starts_with("  ")) {
             lines += 1;
-            // Where there is no room, the comment stands below. What `--help` itself has broken is whole on the page.
+            // If there is no room, the comment is below. What `--help` itself has broken is whole on the page.
             let typed = line.trim().split("  ").next().unwrap();
             let is_broken = line.len() > HELP_WIDTH - 15;
             let is_there = shown.lines().map(str::trim).any(|shown| {
@@ -129,7 +129,7 @@ fn every_variable_of_the_documents_is_in_the_manual() {
     }
 }
 
-/// Each command is described or linked in docs/cli.md, and no option is cited there that `--help` does not know.
+/// Each command is described or linked in docs/cli.md, and no option is mentioned there that `--help` does not have.
 #[test]
 fn the_page_of_the_command_and_the_help_know_the_same() {
     let (place, pages) = pages();

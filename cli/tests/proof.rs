@@ -1,4 +1,4 @@
-//! How `check` and `run` show what stands behind a yes; what decides is tested where plans are made.
+//! How `check` and `run` show the evidence behind a yes; the decision itself is tested with the plans.
 
 mod support;
 

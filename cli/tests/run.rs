@@ -377,7 +377,7 @@ fn a_set_user_id_program_is_left_alone() {
         "{}",
         place.stderr(&assert)
     );
-    // The same bit for the user who runs it anyway changes nothing, so nothing is refused.
+    // For the file's owner the same bit changes nothing, so nothing is refused.
     chown(&program, Some(0), None).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).unwrap();
     let assert = place.run(&["run", "--dry-run", "--", "./privileged"]).success();
@@ -397,7 +397,7 @@ fn what_cannot_be_started_is_reported_as_a_shell_would() {
     place.run(&["run"]).code(2);
 }
 
-/// A misspelt option was taken for the command: "cannot find `--olny`".
+/// A misspelt option used to be taken for the command: "cannot find `--olny`".
 #[test]
 fn a_misspelt_option_is_no_command() {
     let place = Place::new();
@@ -464,7 +464,7 @@ fn a_program_of_another_machine_is_refused_and_not_given_to_a_shell() {
 #[test]
 fn a_program_that_is_cut_off_is_refused() {
     let place = Place::new();
-    // As a copy over a full disk leaves it: with a part of its header, without its segments, and without its end.
+    // As a copy onto a full disk leaves it: with part of its header, without its segments, and without its end.
     let page = "static char filler[1 << 16] = {1}; int main(void) { return filler[4]; }";
     let whole = std::fs::read(place.cc("whole", page, &[])).unwrap();
     for length in [4, 10, 40, 63, 100, 600, 5000, 20_000] {
@@ -608,7 +608,7 @@ fn a_list_that_names_nothing_is_refused_where_it_was_typed() {
         let said = place.stderr(&place.run(arguments).code(2));
         assert!(said.contains("--only names nothing"), "{arguments:?}: {said}");
     }
-    // An empty variable is one that is not set, and the command's own options are its own.
+    // An empty variable counts as unset, and the command's own options are its own.
     let mut command = place.hasten(&["run", "-q", "--", "echo", "--only="]);
     let output = command.env("HASTEN_ONLY", "").output().unwrap();
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"--only=\n"[..]), "{output:?}");

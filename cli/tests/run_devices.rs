@@ -1,4 +1,4 @@
-//! `hasten run`: what it says of accelerator devices, and passes on.
+//! `hasten run`: what it says about accelerator devices, and passes on.
 
 mod support;
 
@@ -35,7 +35,7 @@ fn place() -> Place {
     place
 }
 
-/// What is said on standard error with these variables.
+/// The output on standard error with these variables.
 fn said(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = place.hasten(&[&["run"], arguments, &["--only", "gzip", "--", "./packer"]].concat());
     command.envs(variables.iter().copied()).env("HASTEN_SYSFS_ROOT", place.path("host"));

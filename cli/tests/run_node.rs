@@ -1,4 +1,4 @@
-//! `hasten run` and Node.js: what it says, and how advice about garbage collection gets from a trace to a process.
+//! `hasten run` and Node.js: its output, and how advice about garbage collection gets from a trace to a process.
 
 mod support;
 

@@ -34,7 +34,7 @@ fn results(engines: &[Value], class: &str) -> Vec<(String, String)> {
     engines.iter().filter(of_class).map(|row| (text(row, "engine"), text(row, "result"))).collect()
 }
 
-/// What goes wrong: pairs of an engine's number and a fault's, as in `tests/devices/layout.h`.
+/// Injected faults: pairs of an engine's number and a fault's, as in `tests/devices/layout.h`.
 fn control(folder: &Path, faults: &[(usize, u32)]) -> PathBuf {
     let mut bytes = vec![0; 8 + 40 * 5];
     bytes[..4].copy_from_slice(&0x6d69_7368_u32.to_le_bytes());

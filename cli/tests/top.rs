@@ -94,7 +94,7 @@ fn a_process_that_is_not_accelerated_or_not_there_is_explained() {
     assert!(stderr(&gone).contains(&format!("no process {pid}")), "{}", stderr(&gone));
 }
 
-/// As a user who may not look into this process.
+/// As a user who may not inspect this process.
 #[test]
 fn processes_of_others_are_counted_and_sudo_is_named() {
     if !is_root() {

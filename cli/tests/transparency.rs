@@ -1,4 +1,4 @@
-//! `hasten run` must not be noticed by the command: what it inherits is compared with a start without `hasten`.
+//! The command must not notice `hasten run`: what it inherits is compared with a start without `hasten`.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use support::Place;
 
-/// What a shell script prints when run as it is, and when run by `hasten run -q`, under the same circumstances.
+/// A shell script's output when run directly, and when run by `hasten run -q`, under the same circumstances.
 ///
 /// `$HASTEN` is empty or the wrapper.
 fn both(place: &Place, script: &str) -> (String, String) {
@@ -164,7 +164,7 @@ fn reports_end_quietly_when_their_reader_does() {
             let output =
                 Command::new("bash").args(["-c", &script]).env("HASTEN", support::HASTEN).output().unwrap();
             assert!(output.stderr.is_empty(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-            // Ended by the signal, or done before the reader was.
+            // Ended by the signal, or finished before the reader.
             let status = String::from_utf8(output.stdout).unwrap();
             assert!(["141\n", "0\n"].contains(&status.as_str()), "{arguments}: {status}");
         }
@@ -197,7 +197,7 @@ fn it_costs_little() {
         assert!(place.hasten(arguments).output().unwrap().status.success());
         start.elapsed()
     };
-    // In turn, as a busy machine makes both slower, and the best of each, as it does so now and then.
+    // In turn, because a busy machine slows both, and the best of each, because it does so only at times.
     let [mut run, mut nothing] = [Duration::MAX; 2];
     for _ in 0..10 {
         run = run.min(time(&["run", "-q", "--", "true"]));

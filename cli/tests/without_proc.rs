@@ -1,4 +1,4 @@
-//! In a change root without `/proc`, where much cannot be known: what is said has no holes.
+//! In a change root without `/proc`, where much is unknown: the output has no holes.
 
 mod support;
 
@@ -10,7 +10,7 @@ use hasten_probe::program::Linkage;
 use hasten_probe::{Environment, Program};
 use support::{HASTEN, Place, is_root};
 
-/// A folder with the command, a server, and what both are linked with.
+/// A folder with the command, a server, and the libraries of both.
 struct Root(tempfile::TempDir);
 
 impl Root {

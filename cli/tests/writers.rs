@@ -1,4 +1,4 @@
-//! Everything that writes to standard output: a full device is one error, a reader that has gone is none.
+//! Everything that writes to standard output: a full device is an error, a departed reader is not.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 
 use support::Place;
 
-/// Commands that print without a server at work. Nothing listens, and nothing is started.
+/// Commands that print without a server running. Nothing listens, and nothing is started.
 const WRITERS: [&[&str]; 20] = [
     &["--help"],
     &["--version"],
@@ -50,7 +50,7 @@ fn run(place: &Place, arguments: &[&str], out: Stdio) -> Output {
     child.unwrap().wait_with_output().unwrap()
 }
 
-/// `engine list` has nothing to list here, which is a failure of its own; the errors are told apart by their words.
+/// `engine list` has nothing to list here, which is a different failure; the errors are distinguished by their words.
 fn is_without_a_server(arguments: &[&str]) -> bool {
     arguments[0] == "engine"
 }
@@ -87,7 +87,7 @@ fn a_reader_that_has_gone_is_no_error() {
     }
 }
 
-/// Where nobody reads what is said about the plan, the command runs all the same.
+/// If nobody reads the report on the plan, the command runs all the same.
 #[test]
 fn a_full_standard_error_stops_nothing() {
     let place = place();

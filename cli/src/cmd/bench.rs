@@ -76,7 +76,7 @@ impl Against {
         })
     }
 
-    /// As it is typed.
+    /// As typed on the command line.
     fn flag(&self) -> String {
         let directory = self.against.as_deref();
         directory.map(|directory| format!(" --against {}", directory.display())).unwrap_or_default()
@@ -111,12 +111,12 @@ impl From<BenchError> for Failure {
     }
 }
 
-/// A flag for Ctrl-C, to be looked at between two rounds.
+/// A flag for Ctrl-C, to be checked between two rounds.
 fn watch() -> Result<Arc<AtomicBool>, Failure> {
     interrupt::flag().map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "try again"))
 }
 
-/// Prints the result and says with the exit code how it went.
+/// Prints the result and reports success or failure as the exit code.
 fn finish<C: Case>(
     output: &Output,
     report: &Report<C>,
@@ -133,7 +133,7 @@ fn finish<C: Case>(
 }
 
 impl Output {
-    /// The result goes to standard output, and nothing but the result if it is JSON.
+    /// The result goes to standard output; with JSON, nothing else does.
     fn print<C: Case>(&self, report: &Report<C>, saved: &Saved) -> Result<(), Failure> {
         if self.json {
             print(&report.json().map_err(BenchError::from)?).map_err(Failure::output)?;

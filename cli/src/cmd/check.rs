@@ -73,7 +73,7 @@ struct Report {
 struct ProgramReport {
     #[serde(flatten)]
     program: Program,
-    /// What the executable itself takes from libssl.
+    /// The executable's own imports from libssl.
     libssl_imports: Vec<String>,
     accelerators: Vec<ProgramVerdict>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,7 +160,7 @@ impl ProgramReport {
             text += &match with_hooks {
                 _ if hooks.is_empty() => String::new(),
                 true => format!("\n{}\n", hook_table(hooks, style).trim_fmt()),
-                // What is not loaded uses none.
+                // An accelerator that is not loaded uses none.
                 false if !verdict.is_loaded() => String::new(),
                 false => hook_count(hooks),
             };
@@ -281,7 +281,7 @@ fn state(finding: &Finding, style: Style) -> Cell {
     style.cell(&format!("{mark} {}", finding.detail), colour)
 }
 
-/// A line in place of the table, which is longer than a screen.
+/// One line in place of the table, which is longer than a screen.
 fn hook_count(bindings: &[Binding]) -> String {
     let used = bindings.iter().filter(|binding| !binding.bound_in.is_empty()).count();
     format!("  {used} of {} hooks would be used at start; --hooks lists them\n", bindings.len())

@@ -1,4 +1,4 @@
-//! `hasten completions`: a script for the shell that completes `hasten`'s commands and flags.
+//! `hasten completions`: a shell script that completes `hasten`'s commands and flags.
 
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
-    // Not to standard output: it panics where it cannot write.
+    // Not directly to standard output: clap panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::args::Args::command(), "hasten", &mut script);
     print(&String::from_utf8_lossy(&script)).map_err(Failure::output)?;

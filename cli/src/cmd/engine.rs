@@ -1,4 +1,4 @@
-//! `hasten engine`: which engines programs have, and taking one out of service while they run.
+//! `hasten engine`: shows the engines of programs, and takes one out of service while they run.
 
 pub(in crate::cmd) mod json;
 mod list;
@@ -140,7 +140,7 @@ impl Wanted {
     }
 }
 
-/// A wrong name is answered with the nearest.
+/// A wrong name gets the nearest as a suggestion.
 #[derive(Clone, Debug)]
 struct EngineName;
 

@@ -98,7 +98,7 @@ impl From<ExportError> for Failure {
     }
 }
 
-/// A tree of files that tests have made, or this host's own.
+/// A tree of files made by tests, or this host's own.
 fn collector() -> Collector {
     Collector::new(std::env::var_os("HASTEN_SYSFS_ROOT").unwrap_or_else(|| "/".into()))
 }
@@ -115,7 +115,7 @@ fn print_once() -> Result<(), ExportError> {
     print(&text).map_err(ExportError::Output)
 }
 
-/// There are devices to tell of, but no programs.
+/// There may be devices to report, but no programs.
 fn warn_without_proc() {
     if !denied::has_proc() {
         say(format!("hasten: warning: {}\n  fix: {}", denied::NO_PROC, denied::MOUNT_PROC));

@@ -1,4 +1,4 @@
-//! `hasten gc`: what garbage collection costs a Node.js program, and what would make it cost less.
+//! `hasten gc`: the cost of garbage collection in a Node.js program, and how to reduce it.
 
 mod compare;
 mod error;
@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::render::say;
 
-/// More would neither fit on a screen nor be told apart.
+/// More would neither fit on a screen nor be distinguishable.
 const TRACES: usize = 16;
 
 const DEFAULT_PAGE: &str = "hasten-gc.html";
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &GcArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// All that there is to show.
+/// Everything to show.
 struct Findings {
     traces: Vec<Summary>,
     comparison: Option<Comparison>,
@@ -96,7 +96,7 @@ fn read(args: &GcArgs) -> Result<ExitCode, GcError> {
     let traces = source::read_all(&files)?;
     let facts = facts::of(&traces, args.memory_limit, args.node.clone());
     let findings = Findings { comparison: Comparison::of(&traces), advice: advise(&traces, &facts), traces };
-    // The page first: a reader of standard output may have gone when that is written.
+    // The page first: a reader of standard output may be gone after that is written.
     let page = page.map(|path| output::page(&path, &findings)).transpose()?;
     let text = match args.json {
         true => json::render(&findings)?,
@@ -109,8 +109,8 @@ fn read(args: &GcArgs) -> Result<ExitCode, GcError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The traces and the page. `--html out.html` is what people write, and `--html gc.log` too: what ends in .html is
-/// the page, whether a space or an equals sign stands before it.
+/// The traces and the page. People write `--html out.html`, and also `--html gc.log`: a name that ends in .html is
+/// the page, whether a space or an equals sign precedes it.
 fn names(args: &GcArgs) -> Result<(Vec<PathBuf>, Option<PathBuf>), GcError> {
     let is_page = |path: &PathBuf| path.extension().is_some_and(|end| end == "html" || end == "htm");
     let (mut pages, files): (Vec<_>, Vec<_>) = args.files.iter().cloned().partition(is_page);

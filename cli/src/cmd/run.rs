@@ -1,4 +1,4 @@
-//! `hasten run`: plan, say so, and become the command.
+//! `hasten run`: plans, reports, and becomes the command.
 
 mod devices;
 
@@ -103,12 +103,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Whether the kernel will refuse it, unless it has an emulator: what is said is then the error alone.
+/// Whether the kernel will reject it, unless it has an emulator: then only the error is reported.
 fn is_doubtful(program: &Program) -> bool {
     matches!(program.machine, Machine::Aarch64 | Machine::Other)
 }
 
-/// What the plan depends on; CPUs and memory are looked at only where something is set that they decide.
+/// What the plan depends on; CPUs and memory are looked at only if a setting depends on them.
 fn surroundings(args: &RunArgs, config: &Config) -> Surroundings {
     let probe = Probe::new();
     let cpus = config.process.cpus.is_some().then(|| probe.cpus_allowed_list()).flatten();
@@ -127,7 +127,7 @@ fn execute(launch: &Launch) -> std::io::Error {
     hasten_exec::exec(launch.file.as_deref(), &launch.argv, &launch.env)
 }
 
-/// Changes this process in what its command inherits. Where that fails the command runs without it.
+/// Changes what the command inherits from this process. If that fails, the command runs without it.
 fn settle(launch: &Launch) {
     if let Some(cpus) = &launch.cpus
         && let Err(error) = hasten_exec::keep_to_cpus(&cpus.0)
@@ -150,7 +150,7 @@ impl RunArgs {
         Ok(config)
     }
 
-    /// What the named file advises, which must fit the memory that there is.
+    /// The advice in the named file, which must fit the available memory.
     fn gc_advice(&self, config: &Config) -> Result<Option<GcAdvice>, Failure> {
         let Some(file) = self.apply_gc_advice.as_deref().or(config.node.gc_advice.as_deref()) else {
             return Ok(None);
@@ -159,7 +159,7 @@ impl RunArgs {
     }
 }
 
-/// A line for each accelerator, and the cure for each one that is off.
+/// A line for each accelerator, and the fix for each one that is off.
 fn print_summary(plan: &Plan, program: &Program, config: &Config) {
     let mut said = Vec::new();
     let settled =
@@ -168,7 +168,7 @@ fn print_summary(plan: &Plan, program: &Program, config: &Config) {
     for verdict in told.filter(|verdict| verdict.concerns || verdict.is_loaded()) {
         say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
         for fix in verdict.reasons(Side::Against).filter_map(|reason| reason.fix.as_ref()) {
-            // What keeps one accelerator out often keeps out all.
+            // The same obstacle often rules out all accelerators.
             if !said.contains(&fix) {
                 say(format!("  fix: {fix}"));
                 said.push(fix);

@@ -1,4 +1,4 @@
-//! `hasten selftest`: whether the engines do on this machine what they are known to do.
+//! `hasten selftest`: whether the engines give the known answers on this machine.
 
 mod software;
 

@@ -1,4 +1,4 @@
-//! `hasten top`: what accelerated processes do at this moment.
+//! `hasten top`: what accelerated processes are doing now.
 
 pub(in crate::cmd) mod format;
 mod json;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
 
 const START: &str = "start a server with `hasten run -- nginx`";
 
-/// Somebody has just started an application accelerated, and is told that nothing is.
+/// For a user who has just started an accelerated application and sees none.
 const NODE: &str = "Node.js programs have no counters: `hasten gc record --list` shows them";
 
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +154,7 @@ fn print_once(args: &TopArgs, sampler: &mut Sampler) -> Result<ExitCode, TopErro
     }
 }
 
-/// Whoever is at work without a page is worth more words than those that are not at work.
+/// Processes at work without a page deserve more words than idle ones.
 fn none_found(missing: &Missing) -> TopError {
     match missing.failed.first() {
         Some(failed) => failed.error().into(),

@@ -26,7 +26,7 @@ use crate::render::say;
 
 /// As a shell reports a command that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
-/// The session ended, and neither proved anything nor ruled it out: it was too short, or the machine too noisy.
+/// The session ended without proving anything or ruling it out: it was too short, or the machine too noisy.
 const UNDECIDED: u8 = 3;
 
 const EXAMPLES: &str = "\
@@ -199,7 +199,7 @@ fn keep_watch() -> ExitCode {
 fn begin(args: &TuneArgs) -> Result<ExitCode, Failure> {
     let seed = args.seed.unwrap_or_else(setup::seed_of_the_time);
     let setup = Setup::new(args, seed)?;
-    // Whoever is refused keeps the session that is there.
+    // Made late: a run that is refused leaves an existing session untouched.
     let record = || {
         make_room(&args.out)?;
         let path = args.out.join("session.json");
@@ -208,7 +208,7 @@ fn begin(args: &TuneArgs) -> Result<ExitCode, Failure> {
     measure(args, &setup, &Value::Null, record, &args.out, 0)
 }
 
-/// With the arguments that it was begun with; what is given now must not contradict.
+/// Uses the arguments that the session was begun with; those given now must not contradict them.
 fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
     let record = Record::open(&folder.join("session.json")).map_err(|error| setup::record_failure(&error))?;
     let (words, seed) = resume::stored(record.setup());
@@ -222,7 +222,7 @@ fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
         })?
         .args;
     args.json = given.json;
-    // More time is the one thing that may be different: it only adds.
+    // Only the budget may differ: more time only adds.
     if let Some(budget) = given.budget {
         args.budget = Some(budget.max(args.budget.unwrap_or(setup::BUDGET)));
     }
@@ -233,7 +233,7 @@ fn go_on(given: &TuneArgs, folder: &Path) -> Result<ExitCode, Failure> {
     measure(&args, &setup, &knowledge, || Ok(record), folder, earlier)
 }
 
-/// `record` is asked for when the service has shown that it can be measured; `earlier` measurements are in it then.
+/// `record` is called once the service has proved measurable; by then it contains `earlier` measurements.
 fn measure(
     args: &TuneArgs,
     setup: &Setup,
@@ -246,7 +246,7 @@ fn measure(
         Failure::new(format!("cannot watch for Ctrl-C: {error}"), "see that signals are not blocked")
     })?;
     setup.keep();
-    // Before anything is started, and until all is stopped.
+    // Before anything is started, and until everything is stopped.
     let _held = setup.take_over(args.allow_system)?;
     let logs = Logs::beside(folder)?;
     let mut subject = setup.subject(&logs.0, &interrupted)?;
@@ -279,7 +279,7 @@ fn measure(
     conclude(args, &findings, halt, &written, &interrupted, &again)
 }
 
-/// Nothing is promised that is not there.
+/// Promises nothing that does not exist.
 fn not_begun(error: &TrialError, earlier: usize) -> Result<ExitCode, Failure> {
     let TrialError::Interrupted = error else {
         return Err(Failure::new(error.to_string(), error.fix()));
@@ -293,10 +293,10 @@ fn not_begun(error: &TrialError, earlier: usize) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(INTERRUPTED))
 }
 
-/// A session without a measurement is none, and would only be in the way of the next one.
+/// A session without a measurement is worthless, and would only be in the way of the next one.
 fn forget(folder: &Path) {
     let _ = fs::remove_file(folder.join("session.json"));
-    // Only if nothing else is in it.
+    // Only if the folder is otherwise empty.
     let _ = fs::remove_dir(folder);
 }
 
@@ -322,7 +322,7 @@ fn conclude(
     }
 }
 
-/// A session that is there already is kept, under another name.
+/// An existing session is kept, under another name.
 fn make_room(folder: &Path) -> Result<(), Failure> {
     let failure = |error: std::io::Error| {
         Failure::new(
@@ -339,11 +339,11 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(failure)
 }
 
-/// Logs of the service, which may say more than a report should: they go with the session.
+/// The service's logs, which may contain more than a report should: they stay with the session.
 struct Logs(PathBuf);
 
 impl Logs {
-    /// Not in the folder itself: until the service has started, what is there belongs to an earlier session.
+    /// Not in the folder itself: until the service has started, its contents belong to an earlier session.
     fn beside(folder: &Path) -> Result<Self, Failure> {
         let mut name = folder.as_os_str().to_owned();
         name.push(".logs");

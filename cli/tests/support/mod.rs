@@ -1,4 +1,4 @@
-//! The command under test, and a place with a preload library and little programs for it.
+//! The command under test, and a place with a preload library and small programs for it.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
@@ -10,7 +10,7 @@ use hasten_probe::{Feature, Probe};
 
 pub(crate) const HASTEN: &str = env!("CARGO_BIN_EXE_hasten");
 
-/// A library with a hook table, whose presence a program can see as the variable that its constructor sets.
+/// A library with a hook table; programs can detect it by the variable that its constructor sets.
 const PRELOAD: &str = r#"
     #include <stdlib.h>
     __attribute__((section(".hasten.hooks"), used)) static const char table[] =
@@ -29,7 +29,7 @@ const PRELOAD_GZIP: &str = r#"
     __attribute__((constructor)) static void loaded(void) { setenv("LOADED_GZIP", "yes", 1); }
 "#;
 
-/// A plugin that says of itself that it was loaded.
+/// A plugin that announces that it was loaded.
 const PLUGIN: &str = "process.env.LOADED_NODE = Number(process.env.LOADED_NODE ?? 0) + 1;";
 
 /// Enough of OpenSSL to be recognised: the names, an edge between the two libraries, a version text.
@@ -75,13 +75,13 @@ impl Place {
         place
     }
 
-    /// The look-alike of libcrypto, which says that it is this version.
+    /// The look-alike of libcrypto, claiming this version.
     pub(crate) fn add_openssl(&self, version: &str) {
         let source = LIBCRYPTO.replace("VERSION", version);
         self.cc("libcrypto.so.3", &source, &["-shared", "-fPIC", "-Wl,-soname,libcrypto.so.3"]);
     }
 
-    /// A program that links the look-alike of OpenSSL and calls these functions, if it ever comes to that.
+    /// A program that links the look-alike of OpenSSL and contains calls of these functions that never run.
     pub(crate) fn add_caller(&self, name: &str, functions: &[&str]) {
         let called: String = functions.iter().map(|function| format!("{function}(0, 0, 0, 0);")).collect();
         let source = format!("int main(int n) {{ if (n > 9) {{ {called} }} puts(\"ran\"); return 0; }}");
@@ -133,7 +133,7 @@ impl Place {
         output
     }
 
-    /// `hasten` in this place, with nothing of the caller's environment that could change its mind.
+    /// `hasten` in this place, without any part of the caller's environment that could influence it.
     pub(crate) fn hasten(&self, arguments: &[&str]) -> Command {
         self.command(HASTEN.as_ref(), arguments)
     }
@@ -152,8 +152,8 @@ impl Place {
         command
     }
 
-    /// The same command without a library of the build beside it. Another process makes the copy: a child of another
-    /// test could keep it open for writing here.
+    /// The same command without a library of the build beside it. Another process makes the copy: in this one, a
+    /// child of another test could keep it open for writing.
     pub(crate) fn hasten_alone(&self, arguments: &[&str]) -> Command {
         let alone = self.path("alone");
         let copied = Command::new("cp").arg(HASTEN).arg(&alone).status().expect("cp runs");
@@ -186,7 +186,7 @@ impl Place {
     }
 }
 
-/// Whether this host's CPU can run the TLS engine; says so if not.
+/// Whether this host's CPU can run the TLS engine; prints a note if not.
 pub(crate) fn has_ifma() -> bool {
     let cpu = Probe::new().cpu();
     let has = Feature::MULTIBUFFER.into_iter().all(|feature| cpu.has(feature));

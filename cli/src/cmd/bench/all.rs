@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::render::say;
 
-/// A workload: its name, whether its programs are there, and how it is measured into a directory.
+/// A workload: its name, whether its programs are installed, and how it is measured into a directory.
 struct Workload {
     name: &'static str,
     requirements: fn() -> Result<(), Failure>,
@@ -96,7 +96,7 @@ fn node_and_npm() -> Result<(), Failure> {
     Ok(Matrix::QUICK.into_iter().try_for_each(node::requirements)?)
 }
 
-/// The result goes to standard output, and nothing but the result if it is JSON.
+/// The result goes to standard output; with JSON, nothing else does.
 fn print(wanted: &Output, overview: &Overview, saved: &Saved) -> Result<(), Failure> {
     if wanted.json {
         output::print(&overview.json().map_err(BenchError::from)?).map_err(Failure::output)?;

@@ -107,7 +107,7 @@ pub(super) fn work(args: &WorkerArgs) -> Result<ExitCode, Failure> {
 }
 
 impl GzipArgs {
-    /// As `--quick` asks for it.
+    /// The quick variant, as for `--quick`.
     pub(super) fn quick(out: PathBuf) -> Self {
         Self {
             quick: true,
@@ -146,7 +146,7 @@ impl GzipArgs {
         Ok(matrix)
     }
 
-    /// What the reader types to repeat this run.
+    /// The command line that repeats this run.
     fn command_line(&self) -> String {
         let mut line = "hasten bench gzip".to_owned();
         if self.quick {
@@ -161,7 +161,7 @@ impl GzipArgs {
     }
 }
 
-/// What `hasten run` would preload; nothing if this host or its administrator is against it.
+/// What `hasten run` would preload; `None` if this host or its administrator prevents it.
 fn library() -> Option<PathBuf> {
     let config = Config::load(None).unwrap_or_default();
     let verdicts = host_verdicts(&Probe::new().cpu(), &config, &Surroundings::current());

@@ -78,7 +78,7 @@ pub(super) fn measure(
 }
 
 impl NodeArgs {
-    /// As `--quick` asks for it.
+    /// The quick variant, as for `--quick`.
     pub(super) fn quick(out: PathBuf) -> Self {
         Self {
             quick: true,
@@ -121,7 +121,7 @@ impl NodeArgs {
         Ok(Matrix { workloads, runtimes, tunings })
     }
 
-    /// What the reader types to repeat this run.
+    /// The command line that repeats this run.
     fn command_line(&self) -> String {
         let mut line = "hasten bench node".to_owned();
         for (set, flag) in [(self.quick, " --quick"), (self.tunings, " --tunings")] {
@@ -134,7 +134,7 @@ impl NodeArgs {
     }
 }
 
-/// All workloads but those of which a program is missing.
+/// All workloads except those with a missing program.
 fn installed() -> Vec<Workload> {
     let wanted = |workload: &Workload| match node::requirements(*workload) {
         Err(missing) if workload.is_ghost() => {

@@ -91,7 +91,7 @@ pub(super) fn measure(args: &TlsArgs, interrupted: &AtomicBool) -> Result<(Repor
 }
 
 impl TlsArgs {
-    /// As `--quick` asks for it.
+    /// The quick variant, as for `--quick`.
     pub(super) fn quick(out: PathBuf) -> Self {
         Self {
             quick: true,
@@ -123,7 +123,7 @@ impl TlsArgs {
         })
     }
 
-    /// What the reader types to repeat this run.
+    /// The command line that repeats this run.
     fn command_line(&self) -> String {
         let mut line = "hasten bench tls".to_owned();
         if self.quick {
@@ -138,7 +138,7 @@ impl TlsArgs {
     }
 }
 
-/// All servers of a preset but the optional ones that are missing.
+/// All servers of a preset except missing optional ones.
 fn installed(servers: Vec<ServerKind>) -> Vec<ServerKind> {
     let wanted = |server: &ServerKind| match server.program() {
         Err(missing) if *server != ServerKind::Nginx => {
@@ -150,7 +150,7 @@ fn installed(servers: Vec<ServerKind>) -> Vec<ServerKind> {
     servers.into_iter().filter(wanted).collect()
 }
 
-/// Those that `hasten run` would accelerate: what it leaves as it is would be compared with itself.
+/// The servers that `hasten run` would accelerate: any other would be compared with itself.
 fn accelerated(servers: Vec<ServerKind>) -> Result<Vec<ServerKind>, Failure> {
     if Surroundings::current().disables("tls") {
         say("HASTEN_DISABLE switches tls off: both sides run as they are, and what differs is noise");
@@ -169,14 +169,14 @@ fn accelerated(servers: Vec<ServerKind>) -> Result<Vec<ServerKind>, Failure> {
     Ok(on)
 }
 
-/// The same plan as that of the `hasten run` that will start the server.
+/// Uses the same plan as the `hasten run` that will start the server.
 pub(super) fn must_be_on(server: ServerKind) -> Result<(), Failure> {
     let path = server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
     let program = Program::inspect(path.as_os_str(), &Environment::current()).map_err(Failure::lookup)?;
     let config = Choice::of_environment()?;
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &Surroundings::current());
     let Some(verdict) = plan.verdict("tls").filter(|verdict| !verdict.is_loaded()) else { return Ok(()) };
-    // Who switches it off by hand wants to see what noise alone makes of two equal servers (docs/bench.md).
+    // A user who switches it off by hand wants to see what noise alone makes of two equal servers (docs/bench.md).
     if Surroundings::current().disables("tls") {
         return Ok(());
     }

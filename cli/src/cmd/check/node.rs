@@ -12,9 +12,9 @@ use crate::render::Style;
 
 #[derive(Serialize)]
 pub(super) struct NodeReport {
-    /// What the binary says of itself.
+    /// The binary's own account of its build.
     build: Option<NodeBuild>,
-    /// Why it says nothing.
+    /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<String>,
     tunings: Vec<Tuning>,

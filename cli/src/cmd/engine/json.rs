@@ -1,4 +1,4 @@
-//! An engine in JSON: what `hasten engine list` and `hasten top` both say of it.
+//! An engine in JSON, for both `hasten engine list` and `hasten top`.
 
 use hasten_telemetry::{EngineCondition, EngineCounters};
 use serde::Serialize;
@@ -8,13 +8,13 @@ pub(in crate::cmd) struct EngineJson {
     name: &'static str,
     class: &'static str,
     device: Option<String>,
-    /// `null` where no process has used it so far.
+    /// `null` if no process has used it so far.
     state: Option<&'static str>,
-    /// Processes in that state, of those that have used the engine.
+    /// Processes in that state, among those that have used the engine.
     processes_in_state: usize,
     processes_reporting: usize,
     since_s: Option<f64>,
-    /// What its breaker opened for the last time.
+    /// The fault for which its breaker last opened.
     fault: Option<&'static str>,
     /// When an open breaker tries it again.
     retry_in_s: Option<f64>,

@@ -33,7 +33,7 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, EngineError> {
 /// An engine of a program, ready to be shown.
 struct Row {
     engine: EngineCondition,
-    /// What the control page asks for; nothing where it cannot be read.
+    /// What the control page requests; `None` if it cannot be read.
     disabled_by_hand: Option<bool>,
 }
 
@@ -91,7 +91,7 @@ impl Row {
         in_words(&self.engine, self.disabled_by_hand == Some(true))
     }
 
-    /// Why an engine rests, and until when.
+    /// Why an engine is out of service, and until when.
     fn note(&self, program: &Program) -> Option<String> {
         let (fault, retry) = (self.engine.fault()?, self.engine.retry()?);
         let (name, title) = (self.engine.engine, program.title());

@@ -15,13 +15,13 @@ pub(super) struct Program {
     pub(super) snapshot: Result<Snapshot, PageError>,
 }
 
-/// What was found, and how many processes this user may not look into.
+/// What was found, and how many processes this user may not inspect.
 pub(super) struct Found {
     pub(super) programs: Vec<Program>,
     pub(super) denied: usize,
 }
 
-/// Everything on this host, or what one process belongs to.
+/// Everything on this host, or the program that one process belongs to.
 pub(super) fn find(pid: Option<u32>) -> Result<Found, EngineError> {
     if !denied::has_proc() {
         return Err(EngineError::NoProc);
@@ -45,7 +45,7 @@ impl Program {
         self.page.pids().next().unwrap_or(0)
     }
 
-    /// `nginx, process 1234`: with an accelerator where it is known.
+    /// `nginx, process 1234`: with the accelerator if known.
     pub(super) fn title(&self) -> String {
         format!("{}, process {}", self.page.program, self.first_pid())
     }
@@ -54,7 +54,7 @@ impl Program {
         self.snapshot.as_ref().ok()
     }
 
-    /// What each living process that has looked at the engine says, by its number here.
+    /// The report of each living process that has looked at the engine, by its number here.
     pub(super) fn reports(&self, engine: Engine) -> Vec<(Process, EngineReport)> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         let reports =
@@ -63,7 +63,7 @@ impl Program {
         self.alive().filter_map(of).collect()
     }
 
-    /// Each engine of the page, by what its living processes say.
+    /// Each engine of the page, according to its living processes.
     pub(super) fn conditions(&self) -> Vec<EngineCondition> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         let is_alive = |pid| self.alive().any(|process| process.namespace_pid == pid);

@@ -54,7 +54,7 @@ struct Switched {
     engines: Vec<Engine>,
 }
 
-/// Why a program could not be.
+/// Why a program could not be switched.
 #[derive(Debug, thiserror::Error)]
 enum Problem {
     #[error(transparent)]
@@ -72,7 +72,7 @@ impl Problem {
     }
 }
 
-/// Switches what the program has of the engines.
+/// Switches those of the engines that the program has.
 fn switch(page: PageHandle, snapshot: Snapshot, wanted: Wanted, disable: bool) -> Result<Switched, Problem> {
     let has = snapshot.engines.iter().map(|info| info.engine);
     let engines: Vec<Engine> = has.filter(|engine| wanted.includes(*engine)).collect();
@@ -86,7 +86,7 @@ fn switch(page: PageHandle, snapshot: Snapshot, wanted: Wanted, disable: bool) -
     Ok(Switched { program: Program { page, snapshot: Ok(snapshot) }, engines })
 }
 
-/// Gives processes that are at work the time to see it.
+/// Gives busy processes time to notice.
 fn wait(switched: &mut [Switched], disable: bool, limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
@@ -101,11 +101,11 @@ fn wait(switched: &mut [Switched], disable: bool, limit: Duration) {
     }
 }
 
-/// Which processes have taken the change.
+/// Which processes have noticed the change.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     done: usize,
-    /// They have used the engine before, and not since.
+    /// They used the engine before, and have not since.
     pending: Vec<u32>,
 }
 
@@ -167,7 +167,7 @@ fn processes(count: usize) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
-/// All that there are, in page order.
+/// All existing engines, in page order.
 fn engines_of(programs: &[Program]) -> Vec<&'static str> {
     let snapshots = || programs.iter().filter_map(Program::snapshot);
     let has = |engine: &Engine| snapshots().any(|snapshot| snapshot.engine(*engine).is_some());

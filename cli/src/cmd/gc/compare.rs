@@ -7,7 +7,7 @@ use super::Findings;
 use super::report::{heading, line, lines_read};
 use super::screen::{Screen, harmless};
 
-/// What each trace is, then a column for each.
+/// A description of each trace, then a column for each.
 pub(super) fn render(text: &mut String, findings: &Findings, comparison: &Comparison, screen: Screen) {
     let names: Vec<_> = comparison.columns.iter().map(|column| harmless(&column.name)).collect();
     for (trace, name) in findings.traces.iter().zip(&names) {
@@ -15,7 +15,7 @@ pub(super) fn render(text: &mut String, findings: &Findings, comparison: &Compar
     }
     let headline = comparison.headline();
     line(text, &format!("\n{}.\n", screen.toned(headline.tone, &harmless(&headline.text))));
-    // As many columns as fit; the others come below, again beside the first.
+    // As many columns as fit; the others follow below, again beside the first.
     let fit = ((screen.width.saturating_sub(46)) / 20).max(1);
     let others: Vec<usize> = (1..names.len()).collect();
     for some in others.chunks(fit) {
@@ -41,7 +41,7 @@ fn table(comparison: &Comparison, names: &[String], columns: &[usize], screen: S
     table.to_string()
 }
 
-/// The value, and how many times the first trace's it is.
+/// The value, and its ratio to the first trace's.
 fn cell(row: &Row, at: usize) -> String {
     let Some(value) = row.values[at] else { return "–".to_owned() };
     let value = row.unit.show(value);

@@ -1,4 +1,4 @@
-//! How reading traces fails.
+//! Errors in reading traces.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use hasten_v8::parse::TraceError;
 use super::TRACES;
 use crate::failure::Failure;
 
-/// How to come by a trace.
+/// How to get a trace.
 const MAKE_ONE: &str = "make a trace with `node --trace-gc app.js > gc.log`, or record a running process with `hasten gc record PID`";
 
 #[derive(Debug, thiserror::Error)]

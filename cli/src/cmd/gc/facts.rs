@@ -1,4 +1,4 @@
-//! What advice needs to know beside the traces: memory, and which releases of Node are at hand.
+//! Facts needed for advice besides the traces: memory, and the available releases of Node.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,13 +12,13 @@ use hasten_probe::Probe;
 use hasten_v8::advice::Facts;
 use hasten_v8::summary::Summary;
 
-/// A program that does not say its version in this time is none that counts.
+/// A program that takes longer to state its version is ignored.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// No more programs than this are asked.
+/// The most programs that are asked.
 const PROGRAMS: usize = 4;
 
 pub(super) fn of(traces: &[Summary], memory_limit: Option<Size>, node: Option<String>) -> Facts {
-    // What the recorder saw in the process is nearer to the truth than this host.
+    // What the recorder saw in the process is more accurate than this host.
     let recorded = traces.iter().flat_map(|trace| &trace.isolates).filter_map(|heap| heap.process.as_ref());
     let recorded_limit = recorded.clone().find_map(|process| process.memory_limit);
     Facts {
@@ -32,7 +32,7 @@ pub(super) fn of(traces: &[Summary], memory_limit: Option<Size>, node: Option<St
     }
 }
 
-/// A number of bytes, written as systemd and Docker have it: 512M, 1.5G, 2GiB.
+/// A number of bytes in the notation of systemd and Docker: 512M, 1.5G, 2GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size(u64);
 
@@ -54,7 +54,7 @@ impl FromStr for Size {
         let number: f64 = digits.trim_end().parse().map_err(|_| wrong())?;
         let bytes = number * (1_u64 << shift) as f64;
         let smallest = f64::from(1 << 20);
-        // `is` is not enough: a NaN is in no range.
+        // A range check also rejects NaN.
         if (smallest..=2_f64.powi(50)).contains(&bytes) {
             Ok(Self(bytes as u64))
         } else {
@@ -73,7 +73,7 @@ pub(super) fn parse_version(text: &str) -> Result<String, String> {
     }
 }
 
-/// Releases of Node on this host: in PATH, and where the common managers of versions keep theirs.
+/// Releases of Node on this host: in PATH, and where the common version managers keep theirs.
 fn installed() -> Vec<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
@@ -84,10 +84,10 @@ fn installed() -> Vec<String> {
     versions.into_iter().collect()
 }
 
-/// What a program says to `--version`.
+/// A program's answer to `--version`.
 fn ask(program: &Path) -> Option<String> {
     let mut command = Command::new(program);
-    // Neither a hook of the user's nor one of ours has anything to do in there.
+    // Neither the user's hooks nor ours belong in there.
     command.arg("--version").env_remove("NODE_OPTIONS").env_remove("LD_PRELOAD");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let started = Instant::now();
@@ -103,7 +103,7 @@ fn ask(program: &Path) -> Option<String> {
     parse_version(text.trim()).ok()
 }
 
-/// Folders whose entries are named by versions: nvm, n, volta, fnm.
+/// Folders whose entries are named after versions: nvm, n, volta, fnm.
 fn managed() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let mut folders = vec![PathBuf::from("/usr/local/n/versions/node")];

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Findings;
 
-/// Raised when a name changes its meaning or goes; not when one is added.
+/// Raised when a name is removed or changes its meaning; not when one is added.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! Where the page goes.
+//! Writes the page.
 
 use std::fs;
 use std::io;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use super::Findings;
 use super::error::GcError;
 
-/// Writes the page; a reader never sees half of one. Answers with where it is.
+/// Writes the page, so that a reader never sees half of one. Returns its path.
 pub(super) fn page(path: &Path, findings: &Findings) -> Result<PathBuf, GcError> {
     let text = hasten_v8::page::page(&findings.traces, &findings.advice)?;
     replace(path, &text).map_err(|source| GcError::Write { path: path.to_owned(), source })?;
     Ok(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }
 
-/// A page that was there keeps its place until the new one is complete; if that fails, nothing is left behind.
+/// An existing page stays in place until the new one is complete; if that fails, nothing is left behind.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(format!(".{}.tmp", std::process::id()));

@@ -1,4 +1,5 @@
-//! `hasten gc record`: the collections of a running process, over the control channel of hasten's Node.js plugin.
+//! `hasten gc record`: records the collections of a running process, over the control channel of hasten's Node.js
+//! plugin.
 
 mod client;
 mod error;
@@ -103,7 +104,7 @@ fn report(outcome: &Outcome, file: &std::path::Path) -> Result<(), RecordError> 
     print(&format!("hasten gc {}\n", shell_word(&file.display().to_string()))).map_err(RecordError::Stdout)
 }
 
-/// A number with its unit; seconds without one.
+/// A number with its unit; in seconds without one.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     const DAY: f64 = 86_400.0;
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -121,7 +122,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// To be pasted as it is.
+/// Quoted for pasting into a shell.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! One screen that says what collections cost, why, and what to do.
+//! One screen that says what collections cost, why, and what to do about it.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ fn one(text: &mut String, trace: &Summary, screen: Screen) {
     lines_read(text, trace, screen);
 }
 
-/// The name, and what it is on the same line if there is room.
+/// The name, followed by its description if the line has room.
 pub(super) fn heading(text: &mut String, trace: &Summary, name: &str, screen: Screen) {
     let description = harmless(&trace.description());
     if name.chars().count() + 2 + description.chars().count() <= screen.width {
@@ -188,7 +188,7 @@ fn charts(text: &mut String, heap: &IsolateSummary, screen: Screen) {
     histograms(text, heap);
 }
 
-/// A bar for each bucket from the first that is not empty to the last.
+/// A bar for each bucket from the first to the last that is not empty.
 fn histograms(text: &mut String, heap: &IsolateSummary) {
     line(text, "lengths of pauses");
     for kind in &heap.by_kind {
@@ -204,7 +204,7 @@ fn histograms(text: &mut String, heap: &IsolateSummary) {
     }
 }
 
-/// What was read, and what of it was not understood.
+/// How much was read, and what was not understood.
 pub(super) fn lines_read(text: &mut String, trace: &Summary, screen: Screen) {
     line(text, &screen.soft(&format!("{}: {}", harmless(&trace.source), trace.lines)));
     for sample in trace.lines.samples.iter().take(SAMPLES) {
@@ -242,7 +242,7 @@ fn advice(text: &mut String, advice: &[Advice], files: &[PathBuf], screen: Scree
     line(text, &format!("or by hand: NODE_OPTIONS=\"{}\" node app.js", options.join(" ")));
 }
 
-/// As a shell wants it.
+/// Quoted for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./+:,@%=".contains(c);
     match text.chars().all(is_plain) && !text.is_empty() {

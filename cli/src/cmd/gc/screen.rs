@@ -30,7 +30,7 @@ impl Screen {
         Self { colours: has_colours(), width: width.max(NARROWEST) }
     }
 
-    /// The first column to the left, figures to the right.
+    /// The first column is left-aligned, figures are right-aligned.
     pub(super) fn table(self, header: &[&str]) -> Table {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -65,7 +65,7 @@ impl Screen {
         if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Prose in lines that fit, `first` before the first of them and as many spaces before the others.
+    /// Wraps prose to fit, with `first` before the first line and as many spaces before the others.
     pub(super) fn wrapped(self, first: &str, text: &str) -> String {
         let indent = first.chars().count();
         let room = self.width.min(PROSE_WIDTH).saturating_sub(indent).max(20);
@@ -86,7 +86,7 @@ impl Screen {
     }
 }
 
-/// What a log holds may hold orders to the terminal; they are shown, not obeyed.
+/// A log may contain control sequences; they are shown, not obeyed.
 pub(super) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Traces from files and from standard input, with a bar for the patient.
+//! Traces from files and from standard input, with a progress bar for long ones.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,12 +12,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::error::GcError;
 use super::screen::harmless;
 
-/// A smaller file is read before a bar could be seen.
+/// A smaller file is read before a bar would be visible.
 const WORTH_A_BAR: u64 = 32 << 20;
 
 pub(super) fn read_all(files: &[PathBuf]) -> Result<Vec<Summary>, GcError> {
     let mut seen = HashSet::new();
-    // Before anything is read: standard input is gone afterwards.
+    // Before anything is read: standard input can be read only once.
     if files.iter().filter(|path| is_stdin(path)).any(|path| !seen.insert(path)) {
         return Err(GcError::StdinTwice);
     }
@@ -56,7 +56,7 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, ProgressBar), GcError> {
     Ok((Box::new(file), bar))
 }
 
-/// Seen on a terminal only.
+/// Visible on a terminal only.
 fn bar(bytes: u64, path: &Path) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{bar:24} {binary_bytes} of {binary_total_bytes}, {eta} left {wide_msg}",

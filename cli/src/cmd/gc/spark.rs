@@ -1,8 +1,8 @@
-//! Charts of one line.
+//! One-line charts.
 
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar for each value; anything above nothing can be seen.
+/// A bar for each value; every value above zero is visible.
 pub(super) fn bars(values: &[f64]) -> String {
     let most = values.iter().copied().fold(0.0, f64::max);
     let bar = |value: &f64| match *value {
@@ -12,7 +12,7 @@ pub(super) fn bars(values: &[f64]) -> String {
     values.iter().map(bar).collect()
 }
 
-/// Stretches of equal length between `from` and `to`, each with what `join` makes of the values in it.
+/// Equal stretches between `from` and `to`, each with the values in it combined by `join`.
 pub(super) fn buckets(
     values: impl Iterator<Item = (f64, f64)>,
     (from, to): (f64, f64),
@@ -29,7 +29,7 @@ pub(super) fn buckets(
     buckets
 }
 
-/// Where nothing is known, what was known last.
+/// Fills gaps with the last known value.
 pub(super) fn continued(mut values: Vec<f64>) -> Vec<f64> {
     for at in 1..values.len() {
         if values[at] == 0.0 {

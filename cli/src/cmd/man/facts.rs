@@ -1,12 +1,12 @@
-//! What a manual page says and `--help` does not: exit codes and variables, from the documents that have them, and files.
+//! What a manual page says and `--help` does not: exit codes and variables, from their documents, and files.
 
-/// A row of a table in the documents: `code` or variable, and what it means.
+/// A row of a table in the documents: a code or variable, and its meaning.
 pub(super) type Row = (String, String);
 
 const COMMAND_PAGE: &str = include_str!("../../../../docs/cli.md");
 const CONFIGURATION_PAGE: &str = include_str!("../../../../docs/configuration.md");
 
-/// Files that more than one command has.
+/// Files that concern more than one command.
 const CONFIGURATION: (&str, &str) = (
     "/etc/hasten/hasten.toml",
     "The configuration, unless there is a hasten.toml in the working directory, or --config names another file. \
@@ -33,7 +33,7 @@ const DOCUMENTS: (&str, &str) = (
     "All pages that are named docs/ here; outside of a package in share/doc/hasten beside the command's bin.",
 );
 
-/// What is there at its end, whatever the command.
+/// What ends the list, whatever the command.
 const ALWAYS: &[(&str, &str)] = &[DOCUMENTS];
 
 /// Exit codes of every command, from docs/cli.md.
@@ -41,14 +41,14 @@ pub(super) fn exit_codes() -> Vec<Row> {
     rows(COMMAND_PAGE, "| code |")
 }
 
-/// Those that every command has, in words that fit each.
+/// The exit codes that every command has, in words that fit each.
 pub(super) fn usual_exit_codes() -> Vec<Row> {
     [("0", "done"), ("1", "failed"), ("2", "the command line, a variable or the configuration file is wrong")]
         .map(|(code, text)| (code.to_owned(), text.to_owned()))
         .to_vec()
 }
 
-/// Variables that `command` heeds, from docs/configuration.md: with `hasten` and `hasten run` all of them.
+/// Variables that `command` reads, from docs/configuration.md: all of them for `hasten` and `hasten run`.
 pub(super) fn variables(command: &str) -> Vec<Row> {
     let names: &[&str] = match command {
         "hasten" | "hasten-run" => return rows(CONFIGURATION_PAGE, "| variable | read by |"),
@@ -97,7 +97,7 @@ pub(super) fn files(command: &str) -> Vec<(&'static str, &'static str)> {
     own.iter().chain(ALWAYS).copied().collect()
 }
 
-/// Pages of others that belong to it.
+/// Other programs' related pages.
 pub(super) fn neighbours(command: &str) -> &'static [&'static str] {
     match command {
         "hasten" | "hasten-run" | "hasten-check" => &["ld.so(8)"],
@@ -106,7 +106,7 @@ pub(super) fn neighbours(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// The pages of docs/ that say more.
+/// The pages of docs/ with more detail.
 pub(super) fn pages(command: &str) -> &'static [&'static str] {
     match command {
         "hasten" => &["README.md", "docs/cli.md", "docs/configuration.md"],
@@ -133,7 +133,7 @@ fn rows(page: &str, head: &str) -> Vec<Row> {
     cells.map(|(name, text)| (plain(name), plain(text))).collect()
 }
 
-/// Without backquotes, and of a link its words.
+/// Without backquotes, and with links reduced to their text.
 fn plain(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;
@@ -159,7 +159,7 @@ mod tests {
         let all = variables("hasten");
         assert!(all.iter().any(|(name, _)| name == "HASTEN_DISABLE"), "{all:?}");
         assert!(all.iter().all(|(_, text)| !text.contains(['`', '[', ']'])), "{all:?}");
-        // A name that the page does not have would be left out without a word.
+        // A name that the page does not have would be left out silently.
         assert_eq!(variables("hasten-check").len(), 6);
     }
 

@@ -1,11 +1,11 @@
-//! What stands below the options in `--help`, taken apart: examples and other blocks, and paragraphs.
+//! Parses what follows the options in `--help`: examples and other blocks, and paragraphs.
 
-/// Where a page is 80 columns wide, this is left for a line of an example.
+/// What a page of 80 columns leaves for a line of an example.
 const WIDTH: usize = 72;
 const EXAMPLES: &str = "Examples";
 const EXIT_CODES: &str = "Exit codes";
 
-/// Lines that are not to be filled, below a heading.
+/// Lines that are not to be filled, under a heading.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) heading: String,
@@ -64,7 +64,7 @@ fn block(heading: &str, paragraph: &str) -> Block {
     Block { heading: heading.to_owned(), lines }
 }
 
-/// A line as two: what is typed, and below it its comment, which two spaces or more keep apart.
+/// Splits a line in two: what is typed, and below it its comment, which is separated by two spaces or more.
 fn stacked(line: &str) -> Vec<String> {
     if let Some(comment) = line.strip_prefix("  ") {
         return vec![format!("    {}", comment.trim_start())];

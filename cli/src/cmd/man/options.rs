@@ -1,4 +1,4 @@
-//! The options of a command, under the headings that `--help` has.
+//! The options of a command, under the same headings as in `--help`.
 
 use std::io::{self, Write};
 
@@ -54,7 +54,7 @@ fn tag(argument: &Arg) -> String {
     }
 }
 
-/// Values, default and variable, in one sentence each.
+/// Values, default and variable, one sentence each.
 fn notes(argument: &Arg) -> String {
     let mut notes = Vec::new();
     let takes_value = argument.get_action().takes_values();

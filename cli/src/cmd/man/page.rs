@@ -69,7 +69,7 @@ impl<'command> Page<'command> {
             about.split("\n\n").chain(self.help.paragraphs.iter().map(String::as_str)).enumerate()
         {
             match at {
-                // Directly below its heading a paragraph needs no request.
+                // A paragraph directly below its heading needs no request.
                 0 => writeln!(out, "{}", line(&text.replace('\n', " ")))?,
                 _ => paragraph(out, &text.replace('\n', " "))?,
             }

@@ -10,18 +10,19 @@ pub(super) fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, ".PP\n{}", line(text))
 }
 
-/// An item of a list, its tag in `font`.
+/// A list item, with its tag in `font`.
 pub(super) fn item(out: &mut dyn Write, font: char, tag: &str, text: &str) -> io::Result<()> {
     writeln!(out, ".TP\n\\f{font}{}\\fR\n{}", escaped(tag), line(text))
 }
 
-/// Text that begins a line: a point or an apostrophe there would be a request.
+/// Text at the beginning of a line: a point or an apostrophe there would be a request.
 pub(super) fn line(text: &str) -> String {
     let escaped = escaped(text);
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
 }
 
-/// Characters that a shell has to see as they were: without this, pages show typographic ones, which nobody can paste.
+/// Protects characters that must reach a shell unchanged: otherwise pages show typographic ones, which cannot be
+/// pasted.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! What `hasten run` says of accelerator devices.
+//! What `hasten run` says about accelerator devices.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use hasten_probe::Probe;
 
 use crate::render;
 
-/// Looks for devices, if anybody has said a word about them.
+/// Looks for devices, if anything about devices is configured.
 pub(super) fn look(plan: &mut Plan, config: &Config, surroundings: &Surroundings) {
     let root = std::env::var_os(root::VARIABLE).filter(|root| !root.is_empty());
     let probe = root.map_or_else(Probe::new, Probe::with_root);
     plan.look_at_devices(|| probe.devices(), config, surroundings);
 }
 
-/// Opens the libraries. That runs code of theirs, which only somebody who wants every reason waits for.
+/// Opens the libraries. That runs their code, which is worth waiting for only if the user wants every reason.
 pub(super) fn open_libraries(plan: &mut Plan, config: &Config, surroundings: &Surroundings) {
     let folder = devices::libraries(config, surroundings);
     plan.look_at_libraries(|engine| open(engine, &folder));
@@ -31,7 +31,7 @@ pub(super) fn details(outlook: &Outlook) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line for each engine that its user expects a word about, with the cures.
+/// A line for each engine that concerns the user, with the fixes.
 pub(super) fn summary(outlooks: &[Outlook]) -> Vec<String> {
     let told = outlooks.iter().filter(|outlook| outlook.concerns());
     let lines = told.flat_map(|outlook| {

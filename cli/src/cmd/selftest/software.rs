@@ -1,4 +1,4 @@
-//! The engines in software.
+//! The software engines.
 
 use hasten_crypto::{
     DeriveLane, Group, Ifma, LANES, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, derive, rsa_private,
@@ -68,7 +68,7 @@ fn agrees(
 
 fn signs(ifma: Ifma, scratch: &mut Scratch) -> Result<(), String> {
     let answers::Rsa { p, q, dp, dq, qinv, input, output, n } = answers::RSA;
-    // The engine takes the numbers as OpenSSL hands them out.
+    // The engine takes numbers in OpenSSL's form.
     let [n, p, q, dp, dq, qinv] =
         [n, p, q, dp, dq, qinv].map(|number| number.iter().rev().copied().collect::<Vec<_>>());
     let parts = RsaParts { n: &n, e: &[1, 0, 1], p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
@@ -83,7 +83,7 @@ fn signs(ifma: Ifma, scratch: &mut Scratch) -> Result<(), String> {
     if is_right { Ok(()) } else { Err("RSA-2048: the signature is wrong".to_owned()) }
 }
 
-/// Levels and sizes there and back, unpacked by another implementation than the one that packed, where there is one.
+/// Round trips over levels and sizes, unpacked by another implementation than the one that packed, if there is one.
 fn compression(kind: EngineKind) -> Result<String, String> {
     let mut plain = vec![0; answers::TEXT_LENGTH];
     if verify::unpack(answers::STREAM, &mut plain) != Some(plain.len()) || plain != answers::text() {

@@ -12,7 +12,7 @@ use super::state::{Sample, State};
 /// The worker of [`idle`], as it sees itself.
 pub(super) const WORKER: u32 = 4243;
 
-/// A server with one worker that has counted nothing yet.
+/// A server with one worker that has not counted anything yet.
 pub(super) fn idle(inode: u64) -> Sample {
     let same = |pid| Process { pid, namespace_pid: pid };
     let first = 4242 + inode as u32 * 10;
@@ -52,14 +52,14 @@ pub(super) fn counters(sample: &mut Sample) -> &mut Counters {
     &mut sample.snapshot.as_mut().expect("a readable sample").writers[0].counters
 }
 
-/// What the worker says of handshakes put aside.
+/// The worker's report on suspended handshakes.
 pub(super) fn suspension(sample: &mut Sample, state: Suspension, doubt: Option<Doubt>) {
     let writer = &mut sample.snapshot.as_mut().expect("a readable sample").writers[0];
     writer.suspension = Some(SuspensionReport { state, doubt, since: Duration::from_secs(7900) });
 }
 
-/// A busy nginx and, when asked for, its compression, a HAProxy that cannot
-/// batch much and a program whose page another version has written.
+/// A busy nginx and, if requested, its compression, a HAProxy that cannot batch much and a program whose page
+/// was written by another version.
 pub(super) fn state(all: bool) -> State {
     let mut state = State::default();
     let start = Instant::now();
@@ -73,7 +73,7 @@ pub(super) fn state(all: bool) -> State {
     state
 }
 
-/// An engine of the worker, with what it said of it and did.
+/// An engine of the worker, with its reported state and its work.
 pub(super) fn engine(sample: &mut Sample, engine: Engine, state: BreakerState, ok: u64) {
     let snapshot = sample.snapshot.as_mut().expect("a readable sample");
     let class = if engine == Engine::Qatzip { EngineClass::Device } else { EngineClass::Software };
@@ -109,7 +109,7 @@ pub(super) fn troubled() -> State {
 
 fn nginx(second: u64) -> Sample {
     let mut sample = idle(0);
-    // Load that rises in steps, so that the chart has a shape.
+    // A load that rises in steps gives the chart a shape.
     let handshakes = (0..=second).map(|second| 500 + second % 8 * 100).sum::<u64>();
     engine(&mut sample, Engine::Multibuffer, BreakerState::Closed, handshakes * 3);
     suspension(&mut sample, Suspension::Proven, None);
@@ -193,7 +193,7 @@ fn foreign() -> Sample {
     }
 }
 
-/// Counts `operations` in batches that fill lanes in these proportions.
+/// Counts `operations` in batches with lanes filled in these proportions.
 fn batch(
     counters: &mut Counters,
     algorithm: Algorithm,

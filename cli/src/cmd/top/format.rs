@@ -25,7 +25,7 @@ pub(super) fn bytes(bytes: f64) -> String {
     }
 }
 
-/// 0, 7, 980, 12.4k, 3.1M: a number of things.
+/// 0, 7, 980, 12.4k, 3.1M: a count.
 pub(in crate::cmd) fn count(count: u64) -> String {
     if count < 1000 { count.to_string() } else { rate(count as f64) }
 }
@@ -46,7 +46,7 @@ pub(super) fn micros(ns: u64) -> String {
     if us < 99.95 { format!("{us:.1}") } else { format!("{us:.0}") }
 }
 
-/// Cores with two digits, or three below a tenth.
+/// Cores with two digits after the point, or three below a tenth.
 pub(super) fn cores(cores: f64) -> String {
     if cores > 0.0 && cores < 0.0995 { format!("{cores:.3}") } else { format!("{cores:.2}") }
 }

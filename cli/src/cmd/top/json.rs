@@ -14,7 +14,7 @@ use self::streams::StreamsJson;
 use super::sampler::Missing;
 use super::state::{Condition, Direction, Program, State};
 
-/// Raised when a name changes its meaning or goes; not when one is added.
+/// Raised when a name is removed or changes its meaning; not when one is added.
 const SCHEMA: u32 = 1;
 
 pub(super) fn render(state: &State, missing: &Missing) -> String {
@@ -56,7 +56,7 @@ struct ProcessJson {
     pid: u32,
     namespace_pid: u32,
     operations_per_s: f64,
-    /// As people read it; null where the process has not told.
+    /// In words; null if the process has not reported it.
     suspension: Option<String>,
 }
 
@@ -76,7 +76,7 @@ struct CountersJson {
     events: Vec<CountJson>,
 }
 
-/// What an accelerator has to tell beyond what all have.
+/// An accelerator's information beyond what all have.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum WorkJson {
@@ -91,7 +91,7 @@ struct ShareJson {
     bypassed: f64,
 }
 
-/// Processes that say the same of handshakes put aside.
+/// Processes with the same report on suspended handshakes.
 #[derive(Serialize)]
 struct SuspensionJson {
     state: &'static str,
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(document, expected);
     }
 
-    /// The manual shows every name of the document.
+    /// The manual documents every name in the document.
     #[test]
     fn the_manual_names_every_key() {
         fn keys(value: &serde_json::Value, into: &mut Vec<String>) {

@@ -1,4 +1,4 @@
-//! `hasten top --once`: plain tables for scripts, logs and eyes.
+//! `hasten top --once`: plain tables for scripts, logs and people.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &W
     let whole = Window { elapsed: program.uptime(), counted: program.total() };
     let note = if snapshot.note.is_empty() { String::new() } else { format!(" ({})", snapshot.note) };
     line(text, &format!("\n{}{note}", snapshot.accelerator));
-    // A second says little, and nothing where the requests came before it.
+    // A second says little, and nothing if all requests came earlier.
     paragraph(text, "since the start: ", &since_the_start(program, &whole));
     let interval = window.elapsed.as_secs_f64();
     paragraph(text, &format!("in the last {interval:.1} s: "), &in_the_interval(program, window));
@@ -55,7 +55,7 @@ fn section(text: &mut String, program: &Program, snapshot: &Snapshot, window: &W
     }
 }
 
-/// All that was done, and what it saved.
+/// All work done, and what it saved.
 fn since_the_start(program: &Program, whole: &Window) -> String {
     let saved = whole.counted.saved_ns() as f64 / 1e9;
     let done = if program.counts_streams() {
@@ -87,7 +87,7 @@ fn split(share: Share) -> String {
     format!(" ({batched} batched, {scalar} scalar, {bypassed} bypassed)")
 }
 
-/// Whether handshakes are put aside, and how many of them had to be called in; nothing where no process has told.
+/// Whether handshakes are suspended, and how many of them had to be called in; empty if no process has reported it.
 fn suspension(text: &mut String, program: &Program) {
     let shares: Vec<String> = program.suspension().iter().map(ToString::to_string).collect();
     if shares.is_empty() {
@@ -104,7 +104,7 @@ fn suspension(text: &mut String, program: &Program) {
     line(text, &format!("suspension: {}{}", shares.join(", "), called_in.collect::<String>()));
 }
 
-/// What went either way, if anything did.
+/// The traffic in each direction, if any.
 fn directions(window: &Window, streams: &dyn Fn(u64) -> String, size: &dyn Fn(u64) -> String) -> String {
     let one = |direction: Direction| {
         let counted = direction.of(&window.counted);
@@ -123,7 +123,7 @@ fn directions(window: &Window, streams: &dyn Fn(u64) -> String, size: &dyn Fn(u6
     if used.is_empty() { "no streams".to_owned() } else { used.join("\n") }
 }
 
-/// Engines that were ever used; none when nothing was.
+/// Engines that were ever used; `None` if there are none.
 fn engines(whole: &Window, window: &Window) -> Option<Table> {
     let all = Direction::ALL.map(|direction| direction.of(&whole.counted));
     let now = Direction::ALL.map(|direction| direction.of(&window.counted));
@@ -147,7 +147,7 @@ fn engines(whole: &Window, window: &Window) -> Option<Table> {
     (!used.is_empty()).then_some(table)
 }
 
-/// Whether engines are in service; none where the page does not tell.
+/// Whether engines are in service; `None` if the page does not say.
 fn service(program: &Program, window: &Window) -> Option<Table> {
     let engines = program.engines();
     let mut table = table(&["engine", "state", "since", "operations", "per s", "failures", "opened"]);
@@ -165,7 +165,7 @@ fn service(program: &Program, window: &Window) -> Option<Table> {
     (!engines.is_empty()).then_some(table)
 }
 
-/// Algorithms that were ever used; none when nothing was.
+/// Algorithms that were ever used; `None` if there are none.
 fn algorithms(snapshot: &Snapshot, whole: &Window, window: &Window) -> Option<Table> {
     let total = &whole.counted;
     let used: Vec<Algorithm> = Algorithm::ALL.into_iter().filter(|a| total[*a].queued() > 0).collect();
@@ -203,7 +203,7 @@ fn algorithms(snapshot: &Snapshot, whole: &Window, window: &Window) -> Option<Ta
     (!used.is_empty()).then_some(table)
 }
 
-/// Reasons that ever applied; none when there were none.
+/// Reasons that ever applied; `None` if there are none.
 fn reasons(whole: &Window, window: &Window) -> Option<Table> {
     let total = &whole.counted;
     let applied: Vec<Reason> = Reason::ALL.into_iter().filter(|reason| total[*reason] > 0).collect();
@@ -247,7 +247,7 @@ fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Lines behind a title, one below the other.
+/// Lines after a title, one below the other.
 fn paragraph(text: &mut String, title: &str, lines: &str) {
     line(
         text,
@@ -274,7 +274,7 @@ mod tests {
         insta::assert_snapshot!(render(&fixture::state(true), false));
     }
 
-    /// A few requests, and a second later nobody: rates alone would say that nothing was done.
+    /// A few requests, and none a second later: rates alone would say that nothing was done.
     #[test]
     fn what_was_counted_before_the_interval_comes_first() {
         let (mut state, start) = (State::default(), Instant::now());

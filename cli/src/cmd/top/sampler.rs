@@ -7,7 +7,7 @@ use hasten_telemetry::{Engine, PageHandle, ProcessError, Scan, Snapshot, Unseen,
 
 use super::state::Sample;
 
-/// Looking at every process of a host is dear; reading known pages is not.
+/// Looking at every process of a host is expensive; reading known pages is not.
 const RESCAN: Duration = Duration::from_secs(3);
 
 pub(super) struct Sampler {
@@ -18,19 +18,19 @@ pub(super) struct Sampler {
     wanted: Vec<u64>,
 }
 
-/// Processes of which no counters are to be had.
+/// Processes whose counters are unavailable.
 #[derive(Default)]
 pub(super) struct Missing {
-    /// This user may not look into them.
+    /// This user may not inspect them.
     pub(super) denied: usize,
     /// They have had nothing to accelerate yet.
     pub(super) standing_by: usize,
-    /// They could make no page.
+    /// They failed to make a page.
     pub(super) failed: Vec<Unseen>,
 }
 
 impl Sampler {
-    /// Everything on this host, or only what one process belongs to.
+    /// Everything on this host, or only the program that one process belongs to.
     pub(super) fn new(pid: Option<u32>) -> Result<Self, ProcessError> {
         let (pages, missing) = match pid {
             Some(pid) => (pages_of(pid)?, Missing::default()),
@@ -83,7 +83,7 @@ fn sample(page: &PageHandle) -> Sample {
     }
 }
 
-/// Nothing where this user may not open the page that says so.
+/// Empty if this user may not open the page that says so.
 fn disabled(page: &PageHandle, snapshot: &Snapshot) -> Vec<Engine> {
     let Ok(control) = page.control(snapshot) else { return Vec::new() };
     let engines = snapshot.engines.iter().map(|info| info.engine);

@@ -13,8 +13,7 @@ use super::view::{self, Theme};
 /// Rates need two samples; nobody should wait a full interval for the first.
 const FIRST_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Shows the view until the user has had enough. The terminal is given back
-/// as it was, also after a panic.
+/// Shows the view until the user quits. The terminal is restored afterwards, even after a panic.
 pub(super) fn run(sampler: &mut Sampler, interval: Duration, color: bool) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
     let outcome = refresh(&mut terminal, sampler, interval, Theme::new(color));
@@ -49,7 +48,7 @@ fn refresh(
     }
 }
 
-/// Answers false when it is time to leave.
+/// Returns false to quit.
 fn press(state: &mut State, key: KeyEvent) -> bool {
     if key.kind == KeyEventKind::Release {
         return true;

@@ -1,4 +1,4 @@
-//! What `hasten top` knows; how it looks is the business of `view`.
+//! The state of `hasten top`; its looks are left to `view`.
 
 mod engine;
 mod program;
@@ -18,14 +18,14 @@ pub(super) struct Sample {
     pub(super) program: String,
     pub(super) processes: Vec<Process>,
     pub(super) uptime: Duration,
-    /// Time since boot when it was taken: the clock of the page's times.
+    /// Time since boot when the sample was taken: the clock of the page's times.
     pub(super) boottime: Duration,
     pub(super) snapshot: Result<Snapshot, PageError>,
-    /// Engines that are disabled by hand, whether or not a process has seen that.
+    /// Engines disabled by hand, whether or not a process has noticed.
     pub(super) disabled: Vec<Engine>,
 }
 
-/// Everything shown, and what the user has chosen to see.
+/// Everything shown, and the user's choices.
 #[derive(Default)]
 pub(super) struct State {
     programs: Vec<Program>,
@@ -70,7 +70,7 @@ impl State {
         self.programs.iter().position(|program| Some(program.inode()) == self.selected)
     }
 
-    /// Moves the choice down, or up by a negative number, without wrapping.
+    /// Moves the selection down, or up for a negative number, without wrapping.
     pub(super) fn select(&mut self, by: isize) {
         let last = self.programs.len().saturating_sub(1);
         let position = self.selected_position().unwrap_or(0).saturating_add_signed(by).min(last);

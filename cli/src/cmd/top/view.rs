@@ -1,4 +1,4 @@
-//! How the state looks on a terminal. Nothing here decides anything.
+//! How the state looks on a terminal. No decisions are made here.
 
 mod activity;
 mod algorithms;
@@ -22,7 +22,7 @@ use super::state::{Condition, Program, State};
 
 pub(super) use self::theme::Theme;
 
-/// Below this nothing can be read.
+/// A smaller screen is unreadable.
 const SMALLEST: (u16, u16) = (72, 20);
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
@@ -95,7 +95,7 @@ fn draw_streams(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &W
     draw_rest(frame, rest, program, window, theme);
 }
 
-/// Warnings, and the engines above them where there is room: what is wrong with one is a warning, too.
+/// Warnings, and the engines above them if there is room: a faulty engine also has a warning.
 fn draw_rest(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Window, theme: Theme) {
     let (warnings, engines) = (program.warnings(), program.engines());
     let least = if warnings.is_empty() { 3 } else { 6 };
@@ -114,7 +114,7 @@ fn rows(area: Rect, total: &Counters, has_warnings: bool) -> [Rect; 3] {
     split(area, upper, flow::height(total), has_warnings)
 }
 
-/// Splits the details; where not all fits, warnings go before charts.
+/// Splits the details; if not everything fits, warnings take precedence over charts.
 fn split(area: Rect, upper: u16, lower: u16, has_warnings: bool) -> [Rect; 3] {
     let left = area.height.saturating_sub(upper);
     let (rest, least) = if has_warnings { (6, 6) } else { (3, 5) };

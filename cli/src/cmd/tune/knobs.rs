@@ -1,4 +1,4 @@
-//! `hasten tune --list-knobs`: what would be tried, and for everything else why not.
+//! `hasten tune --list-knobs`: what would be tried, and why anything else would not.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ struct KnobJson<'a> {
     cost: &'a str,
     risk: RiskLevel,
     risk_why: &'a str,
-    /// The first is what there is without.
+    /// The first is the value without the knob.
     levels: Vec<String>,
 }
 

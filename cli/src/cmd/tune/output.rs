@@ -1,4 +1,4 @@
-//! What a session leaves: files, and a summary on the terminal.
+//! The results of a session: files, and a summary on the terminal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,13 +31,13 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Whether the verdict is one.
+    /// Whether the verdict is conclusive.
     pub(super) fn says_something(&self) -> bool {
         matches!(self.report.verdict, Verdict::Better | Verdict::NoDifference)
     }
 }
 
-/// What is true of the session beside what was measured.
+/// Facts about the session besides the measurements.
 pub(super) struct Around {
     /// Of the machine, at the beginning.
     pub(super) facts: Vec<(&'static str, String)>,
@@ -45,7 +45,7 @@ pub(super) struct Around {
     pub(super) ending: Ending,
 }
 
-/// Why a session ended before its end, and the budget that would do if time was what it lacked.
+/// Why a session ended early, and the budget that would suffice if it ran out of time.
 #[derive(Default)]
 pub(super) struct Ending {
     pub(super) why: Option<String>,
@@ -86,7 +86,7 @@ impl Ending {
     }
 }
 
-/// As `--budget` takes it, rounded up.
+/// In `--budget`'s notation, rounded up.
 pub(super) fn minutes(seconds: f64) -> String {
     format!("{:.0}m", (seconds / 60.0).ceil())
 }
@@ -158,7 +158,7 @@ pub(super) fn write(
     Ok(Written { report, data, html, json, profile, unit })
 }
 
-/// Only what was proven; without that, not even a file of an earlier session stays.
+/// Only what was proven; otherwise, not even a file of an earlier session is left.
 fn write_profile(setup: &Setup, findings: &Findings, folder: &Path) -> Result<Option<PathBuf>, Failure> {
     let path = folder.join("hasten.toml");
     let Some((candidate, _)) = findings.proven() else {
@@ -201,7 +201,7 @@ fn constraints(args: &TuneArgs) -> Vec<String> {
     rss.into_iter().chain(p99).chain(bytes).collect()
 }
 
-/// As a shell takes it.
+/// Quoted for a shell.
 fn quoted(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quote = |word: &String| {

@@ -11,13 +11,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::output::can_redraw;
 use crate::render::say;
 
-/// It draws only between measurements.
+/// Draws only between measurements.
 pub(super) struct Progress<'a> {
     bar: Option<ProgressBar>,
     space: &'a Space,
-    /// Of a cost.
+    /// The unit of a cost.
     unit: &'static str,
-    /// All that was remarked, for the report.
+    /// All remarks, for the report.
     pub(super) remarks: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl Watcher for Progress<'_> {
     }
 }
 
-/// What the cost becomes, in per cent.
+/// The change of the cost, in per cent.
 fn change(ratio: f64) -> f64 {
     (1.0 / ratio - 1.0) * 100.0
 }

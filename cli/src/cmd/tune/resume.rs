@@ -1,4 +1,4 @@
-//! What makes a session the same session, so that measurements of two different things are not mixed.
+//! The identity of a session, so that measurements of two different things are not mixed.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use super::setup::Setup;
 use super::{Stored, TuneArgs};
 use crate::failure::Failure;
 
-/// What a session has to have in common with the one that it goes on with, and what is wrong otherwise.
+/// What a session must share with the one that it resumes, and what is wrong otherwise.
 const MUST_BE: [(&str, &str); 2] =
     [("space", "other knobs, or other levels, apply now"), ("load", "the load is another")];
 /// The same, where the user may know better.
@@ -26,7 +26,7 @@ const SHOULD_BE: [(&str, &str); 4] = [
     ("files", "a file that the command names has changed"),
 ];
 
-/// All that decides how the session goes.
+/// Everything that determines the course of the session.
 pub(super) fn identity(setup: &Setup) -> Value {
     let command = &setup.launch.command;
     let directory = env::current_dir().unwrap_or_default();
@@ -43,7 +43,7 @@ pub(super) fn identity(setup: &Setup) -> Value {
     })
 }
 
-/// Refuses to mix measurements of two different things; says all that is different.
+/// Refuses to mix measurements of two different things; names all differences.
 pub(super) fn must_be_the_same(
     setup: &Setup,
     record: &Record,
@@ -85,7 +85,7 @@ fn details(key: &str, then: &Value, now: &Value) -> String {
     }
 }
 
-/// What is given now and was given otherwise at the beginning. More time may be given, and how to print.
+/// Arguments that differ from those of the beginning. More time may be given, and how to print.
 fn contradicted(args: &TuneArgs, given: &TuneArgs) -> Vec<&'static str> {
     let usual = Stored::try_parse_from(["hasten tune"]).map_or_else(|_| given.clone(), |stored| stored.args);
     macro_rules! differs {
@@ -102,12 +102,12 @@ fn contradicted(args: &TuneArgs, given: &TuneArgs) -> Vec<&'static str> {
     all.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }
 
-/// The words of a command line that begins this session again.
+/// The command line that begins this session again.
 pub(super) fn words() -> Vec<String> {
     env::args().skip(2).collect()
 }
 
-/// The words that a session was begun with, and its seed.
+/// The command line that a session was begun with, and its seed.
 pub(super) fn stored(setup: &Value) -> (Vec<String>, u64) {
     let words = setup["arguments"].as_array().into_iter().flatten();
     let words = words.filter_map(|word| word.as_str().map(str::to_owned)).collect();
@@ -120,7 +120,7 @@ fn program(command: &OsStr) -> Value {
     about(&path.unwrap_or_else(|_| PathBuf::from(command)))
 }
 
-/// Scripts and configurations; what these name in their turn is found by the measurements only.
+/// Scripts and configurations; files that these refer to in turn are noticed only through the measurements.
 fn files(command: &[OsString], directory: &Path) -> Vec<Value> {
     let paths = command.iter().skip(1).map(|word| directory.join(word));
     paths.filter(|path| path.is_file()).map(|path| about(&path)).collect()

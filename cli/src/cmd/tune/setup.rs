@@ -1,4 +1,4 @@
-//! From the command line to all that a session needs.
+//! Turns the command line into everything that a session needs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::{TuneArgs, output};
 use crate::failure::{Failure, own_program};
 use crate::render::say;
 
-/// A run of a load tool that takes longer than this hangs.
+/// A run of a load tool that takes longer counts as hung.
 const LOAD_LIMIT: Duration = Duration::from_secs(600);
 
 pub(super) const BUDGET: Duration = Duration::from_secs(15 * 60);
@@ -40,7 +40,7 @@ pub(super) struct Setup {
     unit: Option<Unit>,
 }
 
-/// The knobs of the registry and of the user, and what is left to the user.
+/// The knobs of the registry and of the user, and those left to the user.
 pub(super) struct Knobs {
     launch: Launch,
     unit: Option<Unit>,
@@ -78,7 +78,7 @@ impl Setup {
         })
     }
 
-    /// From here on, what is started is ended even after `kill -9`.
+    /// From here on, everything started is ended even after `kill -9`.
     pub(super) fn keep(&self) {
         if let Err(error) = keeper::start(&self.launch.hasten) {
             say(format!(
@@ -87,7 +87,7 @@ impl Setup {
         }
     }
 
-    /// Keeps a unit that is running from running meanwhile, if that is allowed; it is started again when the result is dropped.
+    /// Stops a running unit for the duration, if that is allowed; it is started again when the result is dropped.
     pub(super) fn take_over(&self, allow_system: bool) -> Result<Option<Held>, Failure> {
         let Some(unit) = &self.unit else { return Ok(None) };
         for setting in &unit.left_out {
@@ -156,8 +156,8 @@ fn launch(args: &TuneArgs) -> Result<(Option<Unit>, Launch), Failure> {
     Ok((Some(unit), launch))
 }
 
-/// Refuses a load that is too long for the budget before anything is started for it; where its command does not tell how
-/// long it is, the first measurement does.
+/// Refuses a load that is too long for the budget before starting anything for it; if its command does not reveal its
+/// length, the first measurement does.
 fn must_fit(load: &Load, budget: Duration) -> Result<(), Failure> {
     let Some(seconds) = load.seconds() else { return Ok(()) };
     let least = session::shortest(seconds);
@@ -203,7 +203,7 @@ fn custom(args: &TuneArgs) -> Result<Vec<Custom>, Failure> {
     Ok(custom.into_iter().map(|(_, knob)| knob).collect())
 }
 
-/// `--only` and `--without`; a name that nobody has is a mistake.
+/// `--only` and `--without`; an unknown name is a mistake.
 fn choose(args: &TuneArgs, choices: &mut Choices) -> Result<(), Failure> {
     let known: Vec<String> = choices
         .knobs
@@ -222,7 +222,7 @@ fn choose(args: &TuneArgs, choices: &mut Choices) -> Result<(), Failure> {
         }
     }
     if let Some(only) = &args.only {
-        // One's own are asked for by being given.
+        // The user's own knobs are requested by being given.
         let own = |name: &str| args.knob.iter().any(|text| text.split('=').next() == Some(name));
         choices.retain(|name| only.iter().any(|known| known == name) || own(name), "--only does not name it");
     }
@@ -269,7 +269,7 @@ fn load(args: &TuneArgs) -> Result<Load, Failure> {
     }
 }
 
-/// Whose answers are compared: what the load asks for, and what the user names.
+/// The pages whose answers are compared: the load's, and the user's.
 fn pages(args: &TuneArgs, load: &Load) -> Result<Vec<Target>, Failure> {
     let mut pages = load.targets();
     if let Some(url) = &args.url {
@@ -282,7 +282,7 @@ fn pages(args: &TuneArgs, load: &Load) -> Result<Vec<Target>, Failure> {
     Ok(pages)
 }
 
-/// What the user says, or the page that the load asks for, or any port.
+/// The user's choice, or the page that the load requests, or any port.
 fn readiness(args: &TuneArgs, load: &Load) -> Result<Readiness, Failure> {
     let failure = |error: ServiceError| Failure::usage(error.to_string(), error.fix());
     let page = args.url.clone().or_else(|| load.targets().first().map(ToString::to_string));

@@ -15,9 +15,9 @@ use super::{process, runtime};
 
 /// How soon Ctrl-C is noticed.
 const TURN: Duration = Duration::from_millis(100);
-/// A server may be busy for a while; one that does not come back for so long cannot be recorded usefully.
+/// A server may be busy for a while; one that does not respond for this long cannot be recorded usefully.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Hours of recording are not given up as soon as that.
+/// Hours of recording are not given up that quickly.
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
 const LONGEST_ANSWER: usize = 64 * 1024;
 
@@ -28,7 +28,7 @@ pub(super) struct Client {
     received: Vec<u8>,
 }
 
-/// Who is recorded.
+/// The recorded process.
 #[derive(Debug, Deserialize)]
 pub(super) struct Info {
     pub(super) pid: u32,
@@ -37,20 +37,20 @@ pub(super) struct Info {
     pub(super) recording: bool,
 }
 
-/// How far it is.
+/// How far the recording has got.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct State {
     pub(super) events: u64,
     pub(super) bytes: u64,
 }
 
-/// How it ended.
+/// How the recording ended.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Outcome {
     pub(super) events: u64,
     dropped: u64,
     why: String,
-    /// How long it lasted, and for how much of that nobody looked.
+    /// How long it lasted, and how much of that was not observed.
     #[serde(default)]
     lasted_ms: f64,
     #[serde(default)]
@@ -58,7 +58,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// What the reader would not expect.
+    /// Anything that the reader would not expect.
     pub(super) fn remark(&self) -> Option<String> {
         let early = match self.why.as_str() {
             "size" => {
@@ -83,7 +83,7 @@ impl Outcome {
 }
 
 impl Client {
-    /// Finds the socket of a process and makes sure that it is this process that listens.
+    /// Finds the socket of a process and makes sure that this very process listens on it.
     pub(super) fn connect(pid: u32) -> Result<Self, RecordError> {
         let stream = runtime::sockets(pid).iter().find_map(|socket| UnixStream::connect(socket).ok());
         Self::new(pid, stream.ok_or_else(|| process::why_not(pid))?)
@@ -120,7 +120,7 @@ impl Client {
         Ok(started.file)
     }
 
-    /// Follows a recording to its end, which Ctrl-C brings about early.
+    /// Follows a recording to its end, which Ctrl-C can bring forward.
     pub(super) fn follow(
         &mut self,
         file: &Path,
@@ -135,14 +135,14 @@ impl Client {
             if !is_asked && interrupted.load(Ordering::Relaxed) {
                 is_asked = true;
                 overdue = Instant::now() + LONG_PATIENCE;
-                // If it is gone, reading tells.
+                // If the connection is gone, reading will say so.
                 let _ = self.send(&json!({ "op": "stop" }));
             }
             match self.receive() {
                 Ok(Some(answer)) if answer["done"] == true => return self.understand(answer),
                 Ok(Some(answer)) => state = self.understand(answer)?,
                 Ok(None) => {}
-                // It has ended; what it wrote is there.
+                // The process has ended; what it wrote is still there.
                 Err(RecordError::Connection { .. }) => return self.ended(file, &state),
                 Err(error) => return Err(error),
             }
@@ -228,7 +228,7 @@ mod tests {
         let remark = |text: &str| serde_json::from_str::<Outcome>(text).expect("an end").remark();
         let whole = r#"{"done":true,"why":"time","events":3,"dropped":0,"lasted_ms":180000.4,"unseen_ms":0}"#;
         assert_eq!(remark(whole), None);
-        // A plugin that is older than we are.
+        // A plugin older than this command.
         assert_eq!(remark(r#"{"done":true,"why":"asked","events":3,"dropped":0}"#), None);
         let gaps =
             r#"{"done":true,"why":"size","events":3,"dropped":2,"lasted_ms":180000.4,"unseen_ms":12345.6}"#;

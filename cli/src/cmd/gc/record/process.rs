@@ -1,4 +1,4 @@
-//! What /proc tells of a process that has no control channel, or none yet.
+//! What /proc says about a process without a control channel, or without one yet.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -10,14 +10,14 @@ use std::path::Path;
 use super::error::RecordError;
 use super::runtime;
 
-/// The plugin opens its channel a second after the start; a busy machine takes longer for that.
+/// The plugin opens its channel a second after the start; on a busy machine it takes longer.
 const YOUNG_SECONDS: f64 = 3.0;
 
 pub(super) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The environment that a process was started with; nothing where it may not be read.
+/// The environment that a process was started with; `None` if it may not be read.
 pub(super) fn environment(pid: u32) -> Option<HashMap<OsString, OsString>> {
     let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let variables = bytes.split(|&byte| byte == 0).filter_map(|variable| {
@@ -28,7 +28,7 @@ pub(super) fn environment(pid: u32) -> Option<HashMap<OsString, OsString>> {
     Some(variables.collect())
 }
 
-/// Why there is no socket of this process.
+/// Why this process has no socket.
 pub(super) fn why_not(pid: u32) -> RecordError {
     let Ok(metadata) = fs::metadata(format!("/proc/{pid}")) else {
         return RecordError::NoProcess(pid);
@@ -55,7 +55,7 @@ pub(super) fn why_not(pid: u32) -> RecordError {
     }
 }
 
-/// Processes of this user that have the plugin, and that would open their channels where we look for them.
+/// Processes of this user with the plugin, whose channels would be where we look for them.
 pub(super) fn with_plugin() -> Vec<u32> {
     let home = runtime::own_home();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -82,7 +82,7 @@ enum Plugin {
     Present,
 }
 
-/// Whether it was asked for, in the environment or on the command line.
+/// Whether the plugin was requested, in the environment or on the command line.
 fn plugin(pid: u32) -> Plugin {
     let environment = environment(pid).unwrap_or_default();
     let variable = |name: &str| environment.get(OsStr::new(name)).map(|value| value.to_string_lossy());
@@ -100,10 +100,10 @@ fn plugin(pid: u32) -> Plugin {
 
 /// Seconds since the process was started.
 fn age(pid: u32) -> Option<f64> {
-    /// What the kernel reports to programs, whatever it uses itself.
+    /// What the kernel reports to programs, whatever it uses internally.
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may contain anything; the start is the 20th field behind it.
+    // The name in parentheses may contain anything; the start time is the 20th field after it.
     let start: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::process;
 
-/// The sockets of one process: where it says that they are, then where ours would be.
+/// The possible sockets of one process: where its environment says, then where ours would be.
 pub(super) fn sockets(pid: u32) -> Vec<PathBuf> {
     let name = format!("node/{pid}.sock");
     let environment = process::environment(pid).unwrap_or_default();
@@ -58,7 +58,7 @@ fn home_by(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
         .unwrap_or_else(|| format!("/tmp/hasten-{user}").into())
 }
 
-/// Why no process of ours opens a channel in this folder, if it is so.
+/// Why no process of ours can open a channel in this folder, if so.
 pub(super) fn obstacle(folder: &Path) -> Option<String> {
     /// A socket has a name of 108 bytes, the zero at its end included.
     const LONGEST_NAME: usize = 107;
@@ -72,7 +72,7 @@ pub(super) fn obstacle(folder: &Path) -> Option<String> {
             Ok(_) => {
                 return Some(format!("{} is not its user's own, or is open to others", folder.display()));
             }
-            // It is made when it is needed.
+            // It is made on demand.
             Err(_) => break,
         }
     }

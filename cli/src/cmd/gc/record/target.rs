@@ -1,4 +1,4 @@
-//! `--out`: the file is made when the recording begins, and gets its name when it is complete.
+//! `--out`: the file is made when the recording begins, and gets its name once complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -33,7 +33,7 @@ impl Target {
         Ok(Self { file: file.to_owned(), part, handle, is_named: false })
     }
 
-    /// Moves the recording here. The runtime folder may be memory, so it does not stay there.
+    /// Moves the recording here. The runtime folder may be in memory, so the recording does not stay there.
     pub(super) fn fill(mut self, recording: &Path) -> Result<PathBuf, RecordError> {
         let unreadable = |error| RecordError::Recording { file: recording.to_owned(), error };
         let mut source = open(recording).map_err(unreadable)?;

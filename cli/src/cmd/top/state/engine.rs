@@ -2,8 +2,8 @@
 
 use hasten_telemetry::{BreakerState, EngineCondition};
 
-/// The state in words, and of how many processes where they do not agree. Who has disabled an engine sees so at once, also
-/// before a process has come to use it again.
+/// The state in words, and the number of processes in it if they differ. A user who disables an engine sees that at
+/// once, even before a process tries to use it again.
 pub(in crate::cmd) fn in_words(engine: &EngineCondition, disabled_by_hand: bool) -> String {
     match (engine.state(), engine.processes) {
         (state, _) if disabled_by_hand && state != Some(BreakerState::Disabled) => {

@@ -71,7 +71,7 @@ impl Program {
         self.inode
     }
 
-    /// As the executable is called.
+    /// The executable's name.
     pub(in crate::cmd::top) fn name(&self) -> &str {
         &self.name
     }
@@ -99,7 +99,7 @@ impl Program {
         }
     }
 
-    /// Which accelerator counts here; nothing while the page cannot be read.
+    /// The accelerator that counts here; empty while the page cannot be read.
     pub(in crate::cmd::top) fn accelerator(&self) -> &str {
         self.snapshot().map_or("", |snapshot| &snapshot.accelerator)
     }
@@ -149,29 +149,29 @@ impl Program {
         self.interval_by_pid.get(&namespace_pid).map_or(0, Counters::operations)
     }
 
-    /// The engines that it has, in page order; none on a page of a version that did not tell.
+    /// Its engines, in page order; none on a page of a version that did not list them.
     pub(in crate::cmd::top) fn engines(&self) -> Vec<EngineCondition> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         EngineCondition::all(snapshot, |pid| self.is_alive(pid), self.boottime)
     }
 
-    /// What is said of an engine's state.
+    /// An engine's state in words.
     pub(in crate::cmd::top) fn state_of(&self, engine: &EngineCondition) -> String {
         in_words(engine, self.disabled.contains(&engine.engine))
     }
 
-    /// Whether its processes put handshakes aside; none where none has told.
+    /// Whether its processes suspend handshakes; empty if none has reported it.
     pub(in crate::cmd::top) fn suspension(&self) -> Vec<SuspensionShare> {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         SuspensionShare::all(snapshot, |pid| self.is_alive(pid), self.boottime)
     }
 
-    /// The same of each process, by the number it has in its own namespace.
+    /// The same for each process, by the number it has in its own namespace.
     pub(in crate::cmd::top) fn suspensions(&self) -> BTreeMap<u32, SuspensionReport> {
         self.snapshot().map(|snapshot| snapshot.suspensions(|pid| self.is_alive(pid))).unwrap_or_default()
     }
 
-    /// What the user should know, gravest first.
+    /// Warnings for the user, gravest first.
     pub(in crate::cmd::top) fn warnings(&self) -> Vec<Warning> {
         match &self.condition {
             Condition::Unreadable(error) => vec![Warning::unreadable(error.to_string(), error.fix())],
@@ -214,7 +214,7 @@ impl Program {
     }
 }
 
-/// How much was done, as far as it can be said in one number.
+/// How much was done, as far as one number can say it.
 pub(in crate::cmd::top) fn volume(counted: &Counters) -> u64 {
     let plain =
         Direction::Deflate.of(counted).bytes_in.saturating_add(Direction::Inflate.of(counted).bytes_out);

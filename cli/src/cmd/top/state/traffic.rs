@@ -1,9 +1,9 @@
-//! What went through a compression library, and which engine did it.
+//! The traffic through a compression library, and which engine handled it.
 
 use hasten_names::{Engine, ORIGINAL};
 use hasten_telemetry::{Counters, Event};
 
-/// The engines by the names that `HASTEN_GZIP_ENGINES` has for them, fastest first; `hasten` is our own inflate.
+/// The engines by their names in `HASTEN_GZIP_ENGINES`, fastest first; `hasten` is our own inflate.
 pub(in crate::cmd::top) const ENGINES: [&str; 5] =
     [Engine::Isal.as_str(), Engine::Libdeflate.as_str(), "hasten", Engine::ZlibRs.as_str(), ORIGINAL];
 
@@ -64,7 +64,7 @@ impl Direction {
     }
 }
 
-/// Only two decompress: the library's own inflate, and the original.
+/// Only two engines decompress: the library's own inflate, and the original.
 fn inflated(counters: &Counters) -> [u64; ENGINES.len()] {
     [0, 0, counters[Event::InflateHasten], 0, counters[Event::InflateOriginal]]
 }
@@ -83,7 +83,7 @@ impl Traffic {
         (large > 0).then(|| small as f64 / large as f64)
     }
 
-    /// An engine's part of all bytes, by its place among [`ENGINES`].
+    /// An engine's share of all bytes, by its position in [`ENGINES`].
     pub(in crate::cmd::top) fn share(&self, engine: usize) -> Option<f64> {
         let all = self.by_engines();
         (all > 0).then(|| self.by_engine[engine] as f64 / all as f64)
@@ -95,7 +95,7 @@ impl Traffic {
     }
 }
 
-/// The part of all bytes, in either direction, that the original was spared.
+/// The share of all bytes, in either direction, that the original did not have to handle.
 pub(in crate::cmd::top) fn accelerated(counters: &Counters) -> Option<f64> {
     let traffic = Direction::ALL.map(|direction| direction.of(counters));
     let all = traffic.iter().fold(0_u64, |sum, one| one.by_engines().saturating_add(sum));

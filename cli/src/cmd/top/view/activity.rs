@@ -12,7 +12,7 @@ use super::{Theme, panel};
 use crate::cmd::top::format::{bytes, cores, count, duration, rate};
 use crate::cmd::top::state::Program;
 
-/// From here on there is room for what batches cost.
+/// From this width there is room for the cost of batches.
 const WIDE: u16 = 52;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window: &Window, theme: Theme) {
@@ -56,7 +56,7 @@ fn handshakes(window: &Window) -> Line<'static> {
 
 fn suspended(program: &Program, window: &Window, total: &Counters) -> Line<'static> {
     let per_second = rate(window.event_rate(Event::Suspended));
-    // Those that are off come first: of several states, the one worth knowing.
+    // Those that are off come first: of several states, they are the ones worth knowing.
     let state = program.suspension().first().map_or(String::new(), |share| format!("; {share}"));
     Line::raw(format!(" suspended {per_second}/s, {} given up{state}", count(total[Event::Cancelled])))
 }

@@ -1,4 +1,4 @@
-//! Operations by algorithm, with what a batch needs to pay.
+//! Operations by algorithm, with what makes a batch worthwhile.
 
 use hasten_telemetry::{Algorithm, Counters, Snapshot, Window};
 use ratatui::Frame;
@@ -10,7 +10,7 @@ use super::{Theme, cell, panel};
 use crate::cmd::top::format::{micros, rate};
 use crate::cmd::top::once::pays_from;
 
-/// From here on there is room for costs.
+/// From this width there is room for costs.
 const WIDE: u16 = 68;
 
 /// Algorithms with anything to show.

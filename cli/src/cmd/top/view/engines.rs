@@ -1,4 +1,4 @@
-//! Which engine did the work, and why the original did some.
+//! Which engine did the work, and why the original did some of it.
 
 use hasten_telemetry::{Counters, Reason, Window};
 use ratatui::Frame;
@@ -11,9 +11,9 @@ use super::{Theme, flow, lanes, panel};
 use crate::cmd::top::format::{bytes, percent};
 use crate::cmd::top::state::{Direction, ENGINES, Program};
 
-/// Direction, engine, rate, a bar worth looking at, share, and the border.
+/// Direction, engine, rate, a bar of useful length, share, and the border.
 pub(super) const WIDTH: u16 = 50;
-/// All of a line but its bar.
+/// All of a line except its bar.
 const TEXT: usize = 38;
 
 /// A line for each engine that was ever used, one for each reason, and the border.
@@ -67,7 +67,7 @@ fn line(
     ])
 }
 
-/// The original in the colour of what is bypassed everywhere.
+/// The original has the colour used for bypassed work everywhere.
 fn style(engine: usize, theme: Theme) -> Style {
     match ENGINES[engine] {
         "isal" => theme.batched(),

@@ -1,4 +1,4 @@
-//! Which way operations went, and why the original way.
+//! Which path operations took, and why some took the original one.
 
 use hasten_telemetry::{Counters, Reason, Share, Window};
 use ratatui::Frame;
@@ -10,7 +10,7 @@ use super::{Theme, panel};
 use crate::cmd::top::format::{percent, rate};
 use crate::cmd::top::state::Program;
 
-/// The legend's at its longest, with the border.
+/// The longest legend, with the border.
 pub(super) const WIDTH: u16 = 48;
 
 /// Bar, legend, reasons and the border, as far as the program has any.
@@ -30,7 +30,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
     frame.render_widget(Paragraph::new(lines).block(panel("Where operations went", theme)), area);
 }
 
-/// Three shades, so that it reads without colour, too.
+/// Three shades, so that it is readable without colour, too.
 fn stacked(share: &Share, width: usize, theme: Theme) -> Line<'static> {
     let cells = |part: f64| (part * width as f64).round() as usize;
     let batched = cells(share.batched).min(width);

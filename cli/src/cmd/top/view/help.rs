@@ -1,4 +1,4 @@
-//! What the words and keys mean.
+//! The meaning of words and keys.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};

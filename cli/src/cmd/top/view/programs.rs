@@ -37,7 +37,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     frame.render_stateful_widget(table, area, &mut position);
 }
 
-/// The process stands on the line of its first accelerator.
+/// The process is named on the line of its first accelerator.
 fn row(program: &Program, is_first: bool, theme: Theme) -> Row<'_> {
     let window = program.interval();
     let of_window = |show: &dyn Fn(&Window) -> Option<String>| {
@@ -71,7 +71,7 @@ fn load(program: &Program, window: &Window) -> String {
     }
 }
 
-/// The part that took the fast path.
+/// The share that took the fast path.
 fn fast(program: &Program, window: &Window) -> Option<f64> {
     if program.counts_streams() {
         accelerated(&window.counted)

@@ -43,7 +43,7 @@ fn the_compression_of_a_busy_server() {
     insta::assert_snapshot!("compression_classic", text(&state, 80, 24));
 }
 
-/// Where room is short, the cure is worth more than a chart.
+/// If room is short, the fix is worth more than a chart.
 #[test]
 fn warnings_with_their_cure_fit_on_a_classic_terminal() {
     let mut state = fixture::state(true);
@@ -55,7 +55,7 @@ fn warnings_with_their_cure_fit_on_a_classic_terminal() {
 #[test]
 fn engines_that_are_not_in_service() {
     insta::assert_snapshot!(text(&fixture::troubled(), 100, 40));
-    // Where there is no room for the table, the warnings tell.
+    // If there is no room for the table, the warnings say it.
     let small = text(&fixture::troubled(), 80, 24);
     assert!(!small.contains("Breakers") && small.contains("critical: libdeflate is out"), "{small}");
 }

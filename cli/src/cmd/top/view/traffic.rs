@@ -1,4 +1,4 @@
-//! What goes through the compression library.
+//! The traffic through the compression library.
 
 use hasten_telemetry::{Counters, Window};
 use ratatui::Frame;
