@@ -1,7 +1,7 @@
-//! What the service answers and logs without any candidate, and whether it still does.
+//! Learns what the service answers and logs without any candidate, and checks whether it still does.
 //!
-//! The baseline is asked several times, over more than a second and after more than one start: what differs between
-//! its own answers is volatile and compared by its shape only. What does not is compared byte for byte.
+//! The baseline is asked several times, over more than a second and after more than one start: parts that differ
+//! between its own answers are volatile, and compared only by their shape. Everything else is compared byte for byte.
 
 mod body;
 mod expectation;
@@ -22,11 +22,11 @@ use crate::measure::Disqualified;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the baseline is asked before and after [`LEARN_PAUSE`].
 const LEARN_FETCHES: usize = 4;
-/// Long enough for a clock of seconds to go on.
+/// Long enough for a clock that counts seconds to advance.
 const LEARN_PAUSE: Duration = Duration::from_millis(1100);
 const CHECK_FETCHES: usize = 2;
 
-/// The answers of the baseline to what the load asks for.
+/// The baseline's answers to the load's requests.
 #[derive(Debug, Default)]
 pub struct Guard {
     pages: Vec<Page>,
@@ -35,7 +35,7 @@ pub struct Guard {
 #[derive(Debug)]
 struct Page {
     target: Target,
-    /// Asked as the load does, and as a browser does, which takes compressed answers.
+    /// Asked as the load does, and as a browser does, which accepts compressed answers.
     variants: Vec<Variant>,
 }
 
@@ -54,7 +54,7 @@ pub struct GuardError {
 }
 
 impl Guard {
-    /// Asks the running baseline; without targets there is nothing to ask, and only failures and the log tell.
+    /// Asks the running baseline; without targets there is nothing to ask, and only failures and the log count.
     pub fn learn(targets: &[Target]) -> Result<Self, GuardError> {
         let page = |target: &Target| Page {
             target: target.clone(),
@@ -68,7 +68,8 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Asks the baseline again, best after another start: what differs from what it answered before is volatile.
+    /// Asks the baseline again, preferably after another start: parts that differ from its earlier answers are
+    /// volatile.
     pub fn learn_more(&mut self) -> Result<(), GuardError> {
         for round in 0..2 {
             if round > 0 && !self.pages.is_empty() {
@@ -104,7 +105,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Bytes of an answer as the load asks for it, over all pages; `None` where there is none, or one does not answer.
+    /// Bytes of the answers that the load gets, over all pages; `None` if there are none, or one does not answer.
     #[must_use]
     pub fn bytes_per_answer(&self) -> Option<f64> {
         let of_page = |page: &Page| {
@@ -118,7 +119,7 @@ impl Guard {
         Some(sizes.iter().sum::<f64>() / sizes.len() as f64)
     }
 
-    /// What is compared, and how, a line for each page.
+    /// What is compared and how, one line per page.
     #[must_use]
     pub fn describe(&self) -> Vec<String> {
         let line = |page: &Page| {
@@ -130,7 +131,7 @@ impl Guard {
     }
 }
 
-/// What to accept beside what the load itself accepts.
+/// What to accept besides what the load itself accepts.
 fn accepts(target: &Target) -> Vec<Option<&'static str>> {
     let decides = target.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
     if decides { vec![None] } else { vec![None, Some("gzip")] }

@@ -14,10 +14,10 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 pub(crate) use self::url::Url;
 
-/// An endless head or body must not eat our memory.
+/// An endless head or body must not exhaust our memory.
 const LIMITS: Limits = Limits { head: 256 << 10, body: 256 << 20 };
 
-/// Sends the same request again and again.
+/// Sends the same request repeatedly.
 #[derive(Debug)]
 pub(crate) struct Client {
     addresses: Vec<SocketAddr>,
@@ -27,7 +27,7 @@ pub(crate) struct Client {
     timeout: Duration,
     stream: Option<Stream>,
     buffer: Vec<u8>,
-    /// Bytes of answers, their heads and frames included; what TLS adds is not.
+    /// Bytes of answers, including heads and frames but not TLS.
     received: u64,
 }
 
@@ -38,7 +38,7 @@ enum Stream {
 }
 
 impl Client {
-    /// `headers` replace those of our own that have the same name.
+    /// `headers` replace our own headers of the same name.
     pub(crate) fn new(url: &Url, headers: &[(String, String)], timeout: Duration) -> io::Result<Self> {
         let addresses: Vec<_> = (url.host.as_str(), url.port).to_socket_addrs()?.collect();
         Ok(Self {
@@ -53,7 +53,7 @@ impl Client {
         })
     }
 
-    /// Bytes of all answers so far, as they came.
+    /// Bytes of all answers so far, as received.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
@@ -62,7 +62,7 @@ impl Client {
     pub(crate) fn fetch(&mut self) -> io::Result<Response> {
         if let Some(stream) = self.stream.take() {
             match self.exchange(stream) {
-                // Between two requests a server may close whatever connection it likes.
+                // Between two requests a server may close any connection.
                 Err(error) if is_closed(&error) => {}
                 other => return other,
             }
@@ -79,7 +79,8 @@ impl Client {
             let count = match stream.read(&mut self.buffer) {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // A server that ends the connection without TLS's goodbye; whether the answer is complete, is seen.
+                // The server closed the connection without TLS's close_notify; whether the answer is complete is
+                // checked later.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Err(io::ErrorKind::TimedOut.into());
@@ -93,7 +94,7 @@ impl Client {
                 end(&mut response)?;
             }
             if response.is_complete() {
-                // What came too much belongs to no request.
+                // Excess bytes belong to no request.
                 if response.keeps_alive() && taken == count {
                     self.stream = Some(stream);
                 }
@@ -149,7 +150,7 @@ impl Write for Stream {
     }
 }
 
-/// A connection that ends before it says anything was closed between two requests.
+/// A connection that ends before any byte of an answer was closed between two requests.
 fn end(response: &mut Response) -> io::Result<()> {
     if response.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(response.end()?) }
 }
@@ -165,7 +166,7 @@ fn request(url: &Url, headers: &[(String, String)]) -> String {
     let mut text = format!("GET {} HTTP/1.1\r\n", url.path);
     let own =
         own.into_iter().filter(|(name, _)| !is_given(name)).map(|(name, value)| (name.to_owned(), value));
-    // No line of the user's can become two.
+    // No header of the user's may become two lines.
     let clean = |text: &str| text.replace(['\r', '\n'], " ");
     for (name, value) in own.chain(headers.iter().cloned()) {
         text += &format!("{}: {}\r\n", clean(&name), clean(&value));
@@ -180,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends each answer, closing the connection behind those that say so, and counts connections.
+    /// Sends each answer, closing the connection after those marked so, and counts connections.
     fn serve(answers: Vec<(&'static [u8], bool)>) -> (Url, thread::JoinHandle<usize>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = Url::parse(&format!("http://{}/a?b=c", listener.local_addr().unwrap())).unwrap();

@@ -1,8 +1,9 @@
 //! A second process that ends what this one has started, should this one be killed.
 //!
-//! After `kill -9` nobody cleans up, and the kernel's signal at a parent's death reaches children only: not the workers of
-//! a server, nor what npm has started. So every process that is seen in the service is told to the keeper, through a pipe
-//! that nobody else holds open. When the pipe ends, the keeper ends what is still there, and undoes what the journal says.
+//! After `kill -9` nobody cleans up, and the kernel's signal at a parent's death reaches only children: not a server's
+//! workers, nor what npm has started. So the keeper is told of every process seen in the service, through a pipe that
+//! nobody else holds open. When the pipe ends, the keeper ends the processes that still exist, and undoes what the
+//! journal says.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -22,17 +23,17 @@ use crate::service::process::{self, Process, Stat};
 /// The pipe of this process's keeper.
 static KEEPER: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
 
-/// Until what was asked to end is killed, and until what was killed is given up.
+/// How long processes may take to end before they are killed, and killed ones to vanish before they are given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
-/// More are looked through for those that have ended.
+/// Beyond this number, the processes are searched for those that have ended.
 const MANY: usize = 1024;
 
-/// Starts the keeper of this process, once; `hasten` is the program that is called with `tune --keep-watch`.
+/// Starts this process's keeper, once; `hasten` is the program to call with `tune --keep-watch`.
 pub fn start(hasten: &Path) -> io::Result<()> {
     let mut command = Command::new(hasten);
     command.args(["tune", "--keep-watch"]).current_dir("/");
-    // Whoever kills this process with its group leaves the keeper alive, and so does Ctrl-C.
+    // Killing this process with its group leaves the keeper alive, and so does Ctrl-C.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.spawn()?;
     if let Some(pipe) = child.stdin.take() {
@@ -42,7 +43,7 @@ pub fn start(hasten: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Tells the keeper of a process; without a keeper, nobody. The first is the one that is kept for.
+/// Tells the keeper about a process, if there is a keeper. The first process is the owner.
 pub(crate) fn watch(pid: u32) {
     if let Some(process) = Process::of(pid) {
         watch_process(process);
@@ -56,7 +57,7 @@ pub(crate) fn watch_process(Process { pid, start }: Process) {
     let _ = writeln!(pipe, "{pid} {start}");
 }
 
-/// What the keeper does: listens until the pipe ends, and then cleans up. Returns what was done, in words.
+/// The keeper's work: listens until the pipe ends, and then cleans up. Returns what was done, in words.
 pub fn keep(input: impl BufRead) -> Vec<String> {
     let mut told = input.lines().map_while(Result::ok).filter_map(|line| parse(&line));
     let Some(owner) = told.next() else { return Vec::new() };
@@ -67,7 +68,7 @@ pub fn keep(input: impl BufRead) -> Vec<String> {
             known.retain(|process| process.alive().is_some());
         }
     }
-    // Its files are closed a moment before it is gone, and only then its journal counts.
+    // Its files are closed shortly before it is gone, and its journal counts only then.
     wait_until(|| owner.alive().is_none());
     let mut done = end(&known);
     done.extend(replay().iter().map(Replayed::to_string));
@@ -87,7 +88,7 @@ fn end(known: &BTreeSet<Process>) -> Vec<String> {
     send(&mut all, Signal::TERM);
     if !wait_until(|| alive(&all).is_empty()) {
         let deadline = Instant::now() + PATIENCE;
-        // Again and again: what is being started is not seen yet.
+        // Repeatedly, because processes that are just starting are not seen yet.
         while !alive(&all).is_empty() && Instant::now() < deadline {
             send(&mut all, Signal::KILL);
             thread::sleep(POLL);
@@ -99,7 +100,7 @@ fn end(known: &BTreeSet<Process>) -> Vec<String> {
     }]
 }
 
-/// Those of them that run, with all that runs below them.
+/// Those that are running, with all their descendants.
 fn alive(known: &BTreeSet<Process>) -> BTreeSet<Process> {
     let mut pending: Vec<Process> = known.iter().copied().collect();
     let mut found = BTreeSet::new();
@@ -111,11 +112,11 @@ fn alive(known: &BTreeSet<Process>) -> BTreeSet<Process> {
     found
 }
 
-/// To all of them, to what is below them by now, and to their groups: who is in one that a process of the service leads is
-/// one of its own.
+/// Signals all of them, their present descendants, and their groups: a group led by a process of the service belongs to
+/// the service.
 fn send(all: &mut BTreeSet<Process>, signal: Signal) {
     let found = alive(all);
-    // An orphan has no way back to them: who was seen once is not forgotten.
+    // An orphan has no link back to them: a process seen once is not forgotten.
     all.extend(&found);
     let led = |stat: &Stat| all.iter().any(|process| process.pid == stat.group);
     let groups: BTreeSet<u32> =
@@ -149,7 +150,7 @@ mod tests {
         format!("{} {}\n", process.pid, process.start)
     }
 
-    /// A process that has ended, as the owner of what the keeper is told.
+    /// A process that has ended, as the keeper's owner.
     fn ended() -> Process {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let process = Process::of(child.id()).unwrap();

@@ -1,8 +1,9 @@
 //! `hasten tune`: which settings make a service cheaper under its own load, with proof for each that is kept.
 //!
-//! A [`Space`](space::Space) is what may be set, a [`Candidate`](space::Candidate) one way to set it, a
-//! [`Measurement`](measure::Measurement) what the service cost with it. A [`Subject`](measure::Subject) measures; all
-//! that decides knows nothing of services, so that it can be shown on simulated ones how often it is wrong.
+//! A [`Space`](space::Space) contains the possible settings, a [`Candidate`](space::Candidate) is one choice among
+//! them, a [`Measurement`](measure::Measurement) what the service cost with it. A [`Subject`](measure::Subject)
+//! measures; everything that decides knows nothing about services, so that its error rate can be shown on simulated
+//! ones.
 
 #![forbid(unsafe_code)]
 

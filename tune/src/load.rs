@@ -1,7 +1,7 @@
-//! The load: the user's own tool, whose output is understood as it is, or a driver of our own.
+//! The load: the user's own tool, whose output is parsed as it is, or our own driver.
 //!
-//! Nothing is added to the user's command. What a tool counts as failed is failed here, and work is what was done
-//! right.
+//! Nothing is added to the user's command. A failure reported by the tool is a failure here, and only correct
+//! work counts.
 
 mod builtin;
 mod command;
@@ -27,7 +27,7 @@ use self::recognise::Tool;
 pub use self::target::Target;
 use crate::measure::Latency;
 
-/// How the service is driven, again and again in the same way.
+/// How the service is driven, each time in the same way.
 #[derive(Debug)]
 pub struct Load {
     driver: Driver,
@@ -40,20 +40,20 @@ enum Driver {
     Command { line: CommandLine, tool: Option<Tool> },
 }
 
-/// What a run of the load saw.
+/// The results of one run of the load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadResult {
-    /// Those that were answered right; `None` if the load says nothing of them.
+    /// Requests answered correctly; `None` if the load does not report them.
     pub requests: Option<f64>,
     pub seconds: f64,
-    /// Those that were not: not answered with 2xx (or 3xx, where the tool takes that for right), or not at all.
+    /// The others: not answered with 2xx (or 3xx, where the tool accepts that), or not at all.
     pub failed: u64,
-    /// What kinds of failures these were, in words.
+    /// The kinds of failures, in words.
     pub failures: Vec<String>,
     pub latency: Option<Latency>,
-    /// What `--metric-regex` or `metric` in a line of JSON gave.
+    /// The value from `--metric-regex`, or of `metric` in a line of JSON.
     pub custom: Option<f64>,
-    /// What the load received, as far as it says.
+    /// The bytes that the load received, if it reports them.
     pub received: Option<Received>,
 }
 
@@ -61,15 +61,15 @@ pub struct LoadResult {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Received {
     pub bytes: f64,
-    /// Half of the last digit that was printed, as a share of the number.
+    /// Half of the last printed digit, relative to the number.
     pub rounding: f64,
 }
 
 impl Load {
-    /// The load of a command line, split as a shell does.
+    /// Parses a command line, split as a shell does.
     ///
     /// `metric` is a regular expression with one group, whose last match in the output is [`LoadResult::custom`];
-    /// groups named `requests`, `seconds`, `failed` or `p99_ms` are what they are called.
+    /// groups named `requests`, `seconds`, `failed` or `p99_ms` have the meaning of their names.
     pub fn parse(command_line: &str, metric: Option<&str>) -> Result<Self, LoadError> {
         let line = CommandLine::parse(command_line)?;
         let metric = metric.map(compile).transpose()?;
@@ -77,12 +77,12 @@ impl Load {
         Ok(Self { driver: Driver::Command { line, tool }, metric })
     }
 
-    /// Requests of our own on `connections` connections that stay open, in a closed loop.
+    /// Our own requests on `connections` open connections, in a closed loop.
     pub fn builtin(url: &str, connections: usize, duration: Duration) -> Result<Self, LoadError> {
         Ok(Self { driver: Driver::Builtin(Builtin::new(url, connections, duration)?), metric: None })
     }
 
-    /// The load in a line, as it can be pasted.
+    /// The load in one line, suitable for pasting.
     #[must_use]
     pub fn describe(&self) -> String {
         match &self.driver {
@@ -91,7 +91,7 @@ impl Load {
         }
     }
 
-    /// The tool whose output is understood; `None` where `--metric-regex` or a line of JSON has to do.
+    /// The tool whose output is parsed; `None` if it takes `--metric-regex` or a line of JSON.
     #[must_use]
     pub fn tool(&self) -> Option<&'static str> {
         match &self.driver {
@@ -100,7 +100,7 @@ impl Load {
         }
     }
 
-    /// How to let it run longer.
+    /// How to make it run longer.
     #[must_use]
     pub fn longer(&self) -> String {
         match &self.driver {
@@ -111,7 +111,7 @@ impl Load {
         }
     }
 
-    /// How long one run of it takes, as far as its command says.
+    /// How long one run takes, if its command reveals it.
     #[must_use]
     pub fn seconds(&self) -> Option<f64> {
         match &self.driver {
@@ -120,7 +120,7 @@ impl Load {
         }
     }
 
-    /// Whether the programs of the load are there, before a service is started for it.
+    /// Checks that the load's programs exist, before a service is started for it.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Load {
         }
     }
 
-    /// What the load asks the service for, as far as its command says; empty for what is not HTTP.
+    /// What the load requests from the service, if its command reveals it; empty if it is not HTTP.
     #[must_use]
     pub fn targets(&self) -> Vec<Target> {
         match &self.driver {
@@ -141,7 +141,7 @@ impl Load {
         }
     }
 
-    /// Whether it opens TLS connections; `None` where its command does not say.
+    /// Whether it opens TLS connections; `None` if its command does not reveal it.
     #[must_use]
     pub fn uses_tls(&self) -> Option<bool> {
         match &self.driver {
@@ -150,13 +150,13 @@ impl Load {
         }
     }
 
-    /// Whether what it drives is no HTTP service for sure.
+    /// Whether it certainly drives something other than HTTP.
     #[must_use]
     pub fn is_other_than_http(&self) -> bool {
         matches!(&self.driver, Driver::Command { tool: Some(tool), .. } if !tool.speaks_http())
     }
 
-    /// Drives the service once. When this returns, nothing of the tool runs any more.
+    /// Drives the service once. On return, no process of the tool is left.
     pub fn run(&self, deadline: Instant, stop: &AtomicBool) -> Result<LoadResult, LoadError> {
         match &self.driver {
             Driver::Builtin(builtin) => builtin.run(deadline, stop),
@@ -170,7 +170,7 @@ impl Load {
         }
     }
 
-    /// What a tool's output says; any output is taken.
+    /// Parses a tool's output, which may be anything.
     pub fn understand(&self, printed: &Printed) -> Result<LoadResult, LoadError> {
         let Driver::Command { line, tool } = &self.driver else {
             return Err(LoadError::NotUnderstood { printed: printed.last_lines() });
@@ -182,7 +182,7 @@ impl Load {
         let by_regex = self.metric.as_ref().and_then(|metric| tools::other::by_regex(metric, printed));
         let result = match (understood, by_regex) {
             (Some(known), Some(found)) => Some(found.over(known)),
-            // A metric that was asked for and not found is no result.
+            // A requested metric that was not found is no result.
             (known, None) => known.filter(|_| self.metric.is_none()),
             (None, found) => found,
         };
@@ -193,7 +193,7 @@ impl Load {
 }
 
 impl LoadResult {
-    /// Numbers that nothing can be divided by or compared with are no result.
+    /// Numbers that cannot be divided by or compared with are no result.
     fn is_sane(&self) -> bool {
         let fine = |number: f64| number.is_finite() && number >= 0.0;
         self.requests.is_none_or(fine)
@@ -202,7 +202,7 @@ impl LoadResult {
             && self.received.is_none_or(|received| fine(received.bytes))
     }
 
-    /// These numbers where there are any, otherwise those of `known`.
+    /// These numbers where present, otherwise those of `known`.
     fn over(self, known: Self) -> Self {
         Self {
             requests: self.requests.or(known.requests),
@@ -230,10 +230,10 @@ fn compile(text: &str) -> Result<Regex, LoadError> {
     Ok(regex)
 }
 
-/// The file that the tool was told to write; not one that was there before.
+/// The file that the tool was told to write, unless it existed before.
 fn written_since(file: &PathBuf, started: SystemTime) -> Option<String> {
     const MOST: u64 = 64 << 20;
-    // File times are as coarse as the kernel's tick.
+    // File times are only as precise as the kernel's tick.
     let earliest = started - Duration::from_secs(1);
     let about = std::fs::metadata(file).ok()?;
     let fresh = about.len() <= MOST && about.modified().ok()? >= earliest;

@@ -1,4 +1,4 @@
-//! What a service cost with a candidate, and who finds out.
+//! The cost of a service with a candidate, and the interface that measures it.
 
 use std::fmt;
 
@@ -10,35 +10,35 @@ use crate::space::Candidate;
 /// One fresh start of the service, driven once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Work that was done right.
+    /// Correct work.
     pub requests: f64,
     /// Wall time of the load.
     pub seconds: f64,
     /// CPU time of the service's processes during the load, kernel included.
     pub cpu_seconds: f64,
-    /// The most memory that its processes had at once.
+    /// The peak memory of all its processes together.
     pub peak_rss_bytes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// What `--metric-regex` or a line of JSON gave.
+    /// The value from `--metric-regex` or a line of JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<f64>,
-    /// Of HTTP alone.
+    /// For HTTP only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
 }
 
-/// What an answer takes on the wire.
+/// The size of an answer on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bytes {
     pub per_request: f64,
-    /// How far that may be from the truth, as a share of it: tools print rounded numbers.
+    /// The possible error, as a share: tools print rounded numbers.
     #[serde(default)]
     pub rounding: f64,
     pub by: Counter,
 }
 
-/// Who counted bytes.
+/// What counted the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counter {
@@ -63,7 +63,7 @@ pub struct Latency {
     pub max: Option<f64>,
 }
 
-/// Why a candidate is out for good.
+/// Why a candidate is permanently out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Disqualified {
@@ -75,7 +75,7 @@ pub enum Disqualified {
     ChangedAnswer { what: String },
     /// The service wrote an error that the baseline does not write.
     LoggedError { line: String },
-    /// A limit of the user's was passed.
+    /// A limit set by the user was exceeded.
     Constraint { what: String },
 }
 
@@ -88,12 +88,12 @@ pub enum Outcome {
 
 /// A service under its load.
 pub trait Subject {
-    /// What keeps the session from going on: the user, or a fault that no candidate caused.
+    /// Why a session stops: the user, or a fault not caused by a candidate.
     type Stop;
 
     fn measure(&mut self, candidate: &Candidate) -> Result<Outcome, Self::Stop>;
 
-    /// What it has learnt so far, for a session that goes on later; kept with each measurement.
+    /// What it has learnt so far, for a resumed session; saved with each measurement.
     fn knowledge(&self) -> Value {
         Value::Null
     }

@@ -1,6 +1,6 @@
-//! What is to become less, and what may not become more.
+//! What to reduce, and what must not grow.
 //!
-//! An objective is an expression over what was measured; its value is a cost, so lower is better.
+//! An objective is an expression over measured values; its value is a cost, so lower is better.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +34,7 @@ enum Operator {
     By,
 }
 
-/// What a measurement has a number for.
+/// The numbers in a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     CpuUs,
@@ -47,12 +47,13 @@ pub enum Metric {
     Custom,
 }
 
-/// Limits of the user's; what passes one is no candidate.
+/// The user's limits; a candidate that exceeds one is out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Constraints {
     pub max_rss_bytes: Option<u64>,
     pub max_p99_ms: Option<f64>,
-    /// How much more an answer may take on the wire, as a share. One measurement does not tell: the session looks at all.
+    /// How much larger an answer may become on the wire, as a share. One measurement is not enough: the session
+    /// considers all.
     pub max_growth: Option<f64>,
 }
 
@@ -64,7 +65,7 @@ pub struct Constraints {
 )]
 pub struct ObjectiveError {
     pub text: String,
-    /// From 1, in characters.
+    /// Counted from 1, in characters.
     pub position: usize,
     pub what: String,
 }
@@ -87,7 +88,7 @@ impl Objective {
 
     /// # Errors
     ///
-    /// The measurement does not have what the objective speaks of, or gives nothing that a ratio can be taken of.
+    /// The measurement lacks a value that the objective uses, or yields nothing that a ratio can be formed of.
     pub fn cost(&self, measurement: &Measurement) -> Result<f64, NoCost> {
         let value = self.expression.value(measurement).map_err(NoCost::Missing)?;
         if value > 0.0 && value.is_finite() { Ok(value) } else { Err(NoCost::NotPositive { value }) }
@@ -99,7 +100,7 @@ impl Objective {
         &self.text
     }
 
-    /// Of its value; empty for an expression of the user's.
+    /// The unit of its value; empty for a user's expression.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self.text.as_str() {
@@ -111,7 +112,7 @@ impl Objective {
         }
     }
 
-    /// What becomes less or more, for a sentence: `12 % less CPU per request`.
+    /// The quantity that decreases or increases, for a sentence: `12 % less CPU per request`.
     #[must_use]
     pub fn noun(&self) -> &str {
         match self.text.as_str() {
@@ -123,7 +124,7 @@ impl Objective {
         }
     }
 
-    /// All metrics that it speaks of.
+    /// All metrics that it uses.
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
         let mut metrics = Vec::new();
@@ -209,7 +210,7 @@ impl Metric {
         Self::Custom,
     ];
 
-    /// As an expression calls it.
+    /// Its name in an expression.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -224,11 +225,11 @@ impl Metric {
         }
     }
 
-    /// Its value in a measurement, if that has it.
+    /// Its value in a measurement, if present.
     #[must_use]
     pub fn of(self, measurement: &Measurement) -> Option<f64> {
         let latency = measurement.latency.unwrap_or_default();
-        // A load that does not tell how many requests there were has none.
+        // A load that does not report requests has none.
         let requests = Some(measurement.requests).filter(|requests| *requests > 0.0);
         match self {
             Self::CpuUs => requests.map(|requests| measurement.cpu_seconds * 1e6 / requests),
@@ -246,7 +247,7 @@ impl Metric {
 impl Constraints {
     /// # Errors
     ///
-    /// The limit that the measurement passes.
+    /// The limit that the measurement exceeds.
     pub fn check(&self, measurement: &Measurement) -> Result<(), Disqualified> {
         let broken = |what| Err(Disqualified::Constraint { what });
         if let Some(limit) = self.max_rss_bytes
@@ -265,7 +266,7 @@ impl Constraints {
         Ok(())
     }
 
-    /// The metrics that limits are set for, so that a load that does not tell them can be refused.
+    /// The metrics with a limit, so that a load that does not report them can be refused.
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
         let rss = self.max_rss_bytes.map(|_| Metric::RssMb);

@@ -1,18 +1,18 @@
-//! A profile: what was proven, as the `hasten.toml` that `hasten run --config` applies.
+//! A profile: the proven settings, as the `hasten.toml` that `hasten run --config` applies.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-/// The tables of `hasten.toml` that are set, with why.
+/// The tables of `hasten.toml` that are set, with reasons.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     tables: BTreeMap<String, BTreeMap<String, Setting>>,
-    /// What is being proven right now; every setting that is made meanwhile gets it as its comment.
+    /// The evidence being recorded; it becomes the comment of every setting made meanwhile.
     #[serde(skip)]
     because: Option<String>,
-    /// Accelerators that are not in it although `hasten run` would load them, and why.
+    /// Accelerators that it omits although `hasten run` would load them, and why.
     #[serde(skip)]
     missing: Vec<String>,
 }
@@ -31,7 +31,7 @@ impl Profile {
         self.tables.is_empty()
     }
 
-    /// The comment of what is set from now on.
+    /// Sets the comment of subsequent settings.
     pub fn because(&mut self, why: impl Into<String>) {
         self.because = Some(why.into());
     }
@@ -40,7 +40,7 @@ impl Profile {
         self.setting(table, key, value.into()).comment();
     }
 
-    /// Adds to a list, once.
+    /// Adds an item to a list, once.
     pub fn add(&mut self, table: &str, key: &str, item: &str) {
         let setting = self.setting(table, key, Value::Array(Vec::new()));
         if let Value::Array(items) = &mut setting.setting.value
@@ -51,12 +51,12 @@ impl Profile {
         setting.comment();
     }
 
-    /// Says of an accelerator that the profile keeps from being loaded why it does.
+    /// Records why the profile keeps an accelerator from being loaded.
     pub fn is_without(&mut self, why: impl Into<String>) {
         self.missing.push(why.into());
     }
 
-    /// What a key is set to.
+    /// A key's value.
     #[must_use]
     pub fn get(&self, table: &str, key: &str) -> Option<&Value> {
         self.tables.get(table)?.get(key).map(|setting| &setting.value)
@@ -118,13 +118,13 @@ fn table_name(table: &str) -> String {
     table.split('.').map(name).collect::<Vec<_>>().join(".")
 }
 
-/// A bare key where it may be one.
+/// As a bare key if possible.
 fn name(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !key.is_empty() && key.chars().all(bare) { key.to_owned() } else { Value::from(key).to_string() }
 }
 
-/// On one line, with spaces as people write them.
+/// On one line, spaced as people write it.
 fn value(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(self::value).collect::<Vec<_>>().join(", ")),

@@ -1,7 +1,7 @@
-//! What a session found out: data first, a page and a summary for the terminal as views of it.
+//! The findings of a session: data first, with a page and a terminal summary as views of it.
 //!
-//! Effects are changes of the objective relative to the baseline: -0.12 is 12 % less. Whether less is better says
-//! [`Objective::less_is_better`].
+//! Effects are changes of the objective relative to the baseline: -0.12 is 12 % less.
+//! [`Objective::less_is_better`] says whether less is better.
 
 mod html;
 mod terminal;
@@ -16,27 +16,27 @@ use crate::measure::{Counter, Outcome};
 pub use self::whole::Summary;
 pub use self::words::{duration, value};
 
-/// Of the JSON. It grows with every change that a reader could stumble over.
+/// The version of the JSON. It grows with every change that could break a reader.
 pub const VERSION: u32 = 1;
 
 /// A whole session, stopped early or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub version: u32,
-    /// Of hasten.
+    /// hasten's version.
     pub hasten: String,
     /// When the session began, as RFC 3339.
     pub started: String,
     pub objective: Objective,
-    /// Limits of the user's, in his words.
+    /// The user's limits, as he wrote them.
     pub constraints: Vec<String>,
     pub verdict: Verdict,
-    /// Why it was stopped; none if it came to its end.
+    /// Why it was stopped; `None` if it ran to its end.
     #[serde(default)]
     pub stopped: Option<String>,
-    /// What was proven to help; none, if nothing was.
+    /// The proven improvement; `None` if there is none.
     pub winner: Option<Winner>,
-    /// Of the service as it is; none if nobody counted.
+    /// For the service as it is; `None` if nothing counted bytes.
     #[serde(default)]
     pub bytes: Option<Bytes>,
     /// Each level of each knob against the baseline.
@@ -56,22 +56,22 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// What was made better.
+/// The quantity that was improved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
     /// `CPU per request`.
     pub name: String,
-    /// `µs`; empty for a number of the user's.
+    /// `µs`; empty for a user's own number.
     pub unit: String,
     pub less_is_better: bool,
 }
 
-/// What an answer takes on the wire.
+/// The size of an answer on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bytes {
     pub per_request: f64,
     pub counted_by: Counter,
-    /// How much more a setting may take, as a share; none for as much as it likes.
+    /// How much larger a setting may make it, as a share; `None` for no limit.
     pub limit: Option<f64>,
 }
 
@@ -80,13 +80,13 @@ pub struct Bytes {
 pub enum Verdict {
     /// Fresh pairs show the winner to be better.
     Better,
-    /// A gain as large as was asked for is ruled out for everything that was tried.
+    /// A gain of the requested size is ruled out for everything that was tried.
     NoDifference,
-    /// A gain as large as was asked for is neither seen nor ruled out.
+    /// A gain of the requested size is neither seen nor ruled out.
     Undecided,
-    /// The same, because the machine hides effects as small as was asked for.
+    /// The same, because the machine hides effects of the requested size.
     TooNoisy,
-    /// It was stopped before it could know.
+    /// It was stopped before it could decide.
     Unfinished,
 }
 
@@ -98,7 +98,7 @@ pub struct Effect {
     pub high: f64,
 }
 
-/// One value of the objective on each side, measured one after the other.
+/// The objective's value on each side, measured one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     pub baseline: f64,
@@ -115,9 +115,9 @@ pub struct Setting {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Winner {
     pub settings: Vec<Kept>,
-    /// Of all settings together, from the pairs below alone.
+    /// For all settings together, from the pairs below alone.
     pub effect: Effect,
-    /// What they do to the bytes on the wire.
+    /// Their effect on the bytes on the wire.
     #[serde(default)]
     pub bytes: Option<Effect>,
     /// Measured after the winner was chosen.
@@ -130,9 +130,9 @@ pub struct Kept {
     pub setting: Setting,
     /// What the knob does, in a line.
     pub about: String,
-    /// What goes with it, and what it costs; empty if nothing does.
+    /// Its side effects and costs; empty if there are none.
     pub risk: String,
-    /// The winner against itself without this setting: what the setting carries.
+    /// The winner against itself without this setting: the setting's contribution.
     pub carries: Option<Effect>,
     pub pairs: Vec<Pair>,
 }
@@ -142,24 +142,24 @@ pub struct Screened {
     #[serde(flatten)]
     pub setting: Setting,
     pub effect: Option<Effect>,
-    /// What it does to the bytes on the wire.
+    /// Its effect on the bytes on the wire.
     #[serde(default)]
     pub bytes: Option<Effect>,
     pub pairs: Vec<Pair>,
     pub fate: Fate,
 }
 
-/// What became of a setting.
+/// The outcome for a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
     /// In the profile.
     Kept,
-    /// It helps alone, but another level does better, or it carries nothing beside the others.
+    /// It helps alone, but another level does better, or it contributes nothing beside the others.
     NotNeeded,
-    /// A gain as large as was asked for is ruled out.
+    /// A gain of the requested size is ruled out.
     NoGain,
-    /// It looked better alone; fresh pairs or the comparison with the others did not show that it is.
+    /// It looked better alone; fresh pairs or the comparison with the others did not confirm it.
     NotProven,
     /// Neither a gain nor its absence was seen.
     Undecided,
@@ -173,13 +173,13 @@ pub enum Fate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     pub pairs: Vec<Pair>,
-    /// What the pairs take for an effect; the truth is 0.
+    /// The apparent effect of the pairs; the truth is 0.
     pub effect: Option<Effect>,
-    /// What the session could see, as a share of the objective.
+    /// The smallest effect that the session could see, as a share of the objective.
     pub smallest_effect: Option<f64>,
-    /// What the user asked to see.
+    /// The effect that the user asked for.
     pub wanted_effect: f64,
-    /// What would help, if that is not enough.
+    /// What would help if that is not enough.
     pub advice: Vec<String>,
 }
 
@@ -189,7 +189,7 @@ pub struct Trial {
     pub number: usize,
     /// `noise`, `screen`, `search`, `recheck` or `ablate`.
     pub phase: String,
-    /// `stock`, or what is set.
+    /// `stock`, or the settings.
     pub candidate: String,
     /// Seconds from the beginning of the session.
     pub at: f64,
@@ -210,7 +210,7 @@ pub struct NotTried {
     pub why: String,
 }
 
-/// What the user may change by hand, as hasten does not.
+/// A change that the user may make by hand, since hasten does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suggestion {
     pub text: String,
@@ -227,14 +227,14 @@ pub struct Budget {
     pub used: f64,
 }
 
-/// To be pasted.
+/// Commands for pasting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commands {
-    /// The session as it was asked for.
+    /// The session as requested.
     pub tune: String,
     /// The load as it was run.
     pub load: String,
-    /// With the profile; none if there is no profile.
+    /// With the profile; `None` if there is no profile.
     pub run: Option<String>,
     /// If it was stopped early.
     pub resume: Option<String>,
@@ -254,13 +254,13 @@ impl Report {
         html::render(self)
     }
 
-    /// The summary for the terminal: verdict, effects, and the command to use what was found.
+    /// The summary for the terminal: verdict, effects, and the command that applies the findings.
     #[must_use]
     pub fn terminal(&self, style: Style) -> String {
         terminal::summary(self, style)
     }
 
-    /// With the whole in words and numbers before its parts, and a line break at its end.
+    /// Starts with a summary in words and numbers, and ends with a line break.
     pub fn json(&self) -> Result<String, ReportError> {
         #[derive(Serialize)]
         struct Whole<'a> {

@@ -1,7 +1,7 @@
-//! How a session goes: noise, screening, search, recheck, ablation.
+//! The course of a session: noise, screening, search, recheck, ablation.
 //!
-//! What is measured next follows from the settings, the seed and what was measured before, and from nothing else. So a
-//! session that was stopped goes on by being run again with its [`Record`], which answers for the service at first.
+//! The next measurement depends on the settings, the seed and the earlier measurements, and on nothing else. So a
+//! stopped session is resumed by running it again with its [`Record`], which first answers in place of the service.
 
 mod ablate;
 mod allotment;
@@ -32,10 +32,10 @@ pub use growth::{Growth, bytes_of_baseline};
 pub use record::{Record, RecordError};
 use runner::Runner;
 
-/// Fewer pairs than this make no interval worth the name.
+/// Fewer pairs yield no meaningful interval.
 const FEWEST_PAIRS: usize = 6;
 
-/// What the user wants.
+/// The user's wishes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub budget: Duration,
@@ -46,16 +46,16 @@ pub struct Settings {
     pub constraints: Constraints,
 }
 
-/// Follows a session.
+/// Observes a session.
 pub trait Watcher {
     fn phase(&mut self, phase: Phase, what: &str);
     /// Before each measurement.
     fn trying(&mut self, status: &Status<'_>);
-    /// After each; what a record answers is not announced before.
+    /// After each; replayed measurements are not announced beforehand.
     fn tried(&mut self, trial: &Trial);
-    /// What a report says elsewhere.
+    /// Information that the report also contains.
     fn note(&mut self, line: &str);
-    /// What a reader of the report has to know.
+    /// Information that the report's reader needs.
     fn remark(&mut self, line: &str);
 }
 
@@ -73,10 +73,10 @@ pub struct Status<'a> {
 pub enum Halt<E> {
     #[error("time is up")]
     OutOfTime,
-    /// What the subject said.
+    /// The subject's reason.
     #[error("stopped")]
     Stopped(E),
-    /// The service fails as its owner runs it.
+    /// The service fails even as its owner runs it.
     #[error("the service fails as it is, without any setting of hasten's: {0}")]
     Baseline(Disqualified),
     #[error(transparent)]
@@ -88,17 +88,17 @@ pub enum Halt<E> {
     TooShort { seconds: f64, budget: f64, needed: f64 },
 }
 
-/// The shortest budget in which loads of so many seconds can prove anything, if nothing else took time.
+/// The shortest budget in which loads of this many seconds can prove anything, if nothing else took time.
 #[must_use]
 pub fn shortest(seconds_of_load: f64) -> Duration {
     Duration::from_secs_f64(seconds_of_load * LEAST_ROOM as f64)
 }
 
-/// A budget in which all settings are looked at often enough, as far as the measurements of a session tell. More than
+/// A budget in which all settings are measured often enough, as far as a session's measurements show. Larger than
 /// `settings.budget`, which was not enough.
 #[must_use]
 pub fn sufficient(space: &Space, settings: &Settings, trials: &[Trial]) -> Option<Duration> {
-    /// More than a measurement takes by chance.
+    /// More than the random variation of a measurement.
     const RESERVE: f64 = 1.3;
     /// Seconds; a budget is given in minutes.
     const STEP: f64 = 60.0;
@@ -109,7 +109,7 @@ pub fn sufficient(space: &Space, settings: &Settings, trials: &[Trial]) -> Optio
     (measured > 0.0).then(|| Duration::from_secs_f64(enough.ceil() * STEP))
 }
 
-/// Runs the phases; whatever stops them, what was found until then is there.
+/// Runs the phases; whatever stops them, the findings up to then are available.
 pub fn run<S: Subject>(
     space: &Space,
     settings: &Settings,
@@ -126,7 +126,7 @@ pub fn run<S: Subject>(
 }
 
 fn phases<S: Subject>(runner: &mut Runner<'_, S>, findings: &mut Findings) -> Result<(), Halt<S::Stop>> {
-    // The first start pays for a cold page cache, and tells how long a measurement takes.
+    // The first start has a cold page cache, and shows how long a measurement takes.
     runner.baseline(Phase::Noise)?;
     let allotment = Allotment::new(runner)?;
     noise::measure(runner, &allotment, findings)?;

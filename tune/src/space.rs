@@ -1,4 +1,4 @@
-//! What may be set, as a search sees it: knobs with a few levels each.
+//! The possible settings as a search sees them: knobs with a few levels each.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
     pub dimensions: Vec<Dimension>,
-    /// Settings by knob and level, what is expected to help first; those that are not named come after them.
+    /// Settings by knob and level, the most promising first; unnamed ones come last.
     #[serde(default)]
     pub order: Vec<(usize, usize)>,
 }
@@ -15,9 +15,9 @@ pub struct Space {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dimension {
     pub name: String,
-    /// What it may be set to; the first is how the service runs without it.
+    /// Its possible values; the first is how the service runs without it.
     pub levels: Vec<String>,
-    /// Whether neighbouring levels are alike, as sizes are and names are not.
+    /// Whether neighbouring levels are similar, as sizes are and names are not.
     pub ordered: bool,
 }
 

@@ -1,14 +1,14 @@
-//! What many comparisons with few values each allow to say.
+//! Inference from many comparisons with few values each.
 
 use hasten_evidence::paired::{Estimate, Pair};
 use hasten_evidence::statistics::median;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// 1.4826 times the median deviation of a normal distribution is its standard deviation.
+/// A normal distribution's standard deviation is 1.4826 times its median deviation.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// Values further from the middle of their group than this many standard deviations are moved to that distance: one
-/// round that a neighbour disturbed must not hide what the others say.
+/// round that a neighbour disturbed must not hide what the others show.
 const CLIP: f64 = 3.0;
 
 /// An effect, as the logarithm of a ratio.
@@ -27,13 +27,13 @@ impl Effect {
         if self.error > 0.0 { 2.0 * self.student().cdf(-(self.mean / self.error).abs()) } else { 1.0 }
     }
 
-    /// The bound that the true effect is below with this probability.
+    /// The bound below which the true effect lies with this probability.
     #[must_use]
     pub fn bound(self, probability: f64) -> f64 {
         self.mean + self.student().inverse_cdf(probability) * self.error
     }
 
-    /// As a ratio, with an interval of 95 %.
+    /// As a ratio, with a 95 % interval.
     #[must_use]
     pub fn ratio(self) -> Estimate {
         let (low, high) = (self.bound(0.025), self.bound(0.975));
@@ -51,8 +51,8 @@ pub fn logs(pairs: &[Pair]) -> Vec<f64> {
     pairs.iter().map(|pair| pair.ratio().ln()).collect()
 }
 
-/// The effect of each group, with one spread for all of them: two or three values alone say next to nothing about
-/// theirs. `None` for groups without a value, and for all if no group has two.
+/// The effect of each group, with a common spread: two or three values alone say next to nothing about theirs. `None`
+/// for groups without a value, and for all if no group has two.
 #[must_use]
 pub fn effects(groups: &[&[f64]]) -> Vec<Option<Effect>> {
     let clipped = clipped(groups);
@@ -73,7 +73,7 @@ pub fn effects(groups: &[&[f64]]) -> Vec<Option<Effect>> {
     clipped.iter().map(effect).collect()
 }
 
-/// Groups without their extremes.
+/// Groups with their extremes clipped.
 fn clipped(groups: &[&[f64]]) -> Vec<Vec<f64>> {
     let spread = robust_spread(groups);
     let clip = |group: &&[f64]| {
@@ -84,10 +84,10 @@ fn clipped(groups: &[&[f64]]) -> Vec<Vec<f64>> {
     groups.iter().map(clip).collect()
 }
 
-/// The standard deviation within groups, from the middle deviation.
+/// The standard deviation within groups, from the median deviation.
 fn robust_spread(groups: &[&[f64]]) -> f64 {
     let in_group = |group: &[f64]| {
-        // The middle of few values lies near them: two of three are pulled towards it.
+        // The median of few values lies near them: two of three are pulled towards it.
         let (center, size) = (median(group), group.len() as f64);
         let widen = (size / (size - 1.0)).sqrt();
         group.iter().map(|value| (value - center).abs() * widen).collect::<Vec<_>>()
@@ -97,14 +97,15 @@ fn robust_spread(groups: &[&[f64]]) -> f64 {
     if deviations.is_empty() { 0.0 } else { MAD_TO_DEVIATION * median(&deviations) }
 }
 
-/// The relative standard deviation of one measurement, from pairs of the same thing: each difference has two of them.
+/// The relative standard deviation of one measurement, from pairs of the same thing: each difference contains two of
+/// them.
 #[must_use]
 pub fn spread_of_pairs(logs: &[f64]) -> f64 {
     let squares: f64 = clipped(&[logs])[0].iter().map(|log| log * log).sum();
     (squares / (2.0 * logs.len().max(1) as f64)).sqrt()
 }
 
-/// The smallest effect that `pairs` pairs show in four of five cases.
+/// The smallest effect that `pairs` pairs detect in four of five cases.
 #[must_use]
 pub fn visible(spread: f64, pairs: usize) -> f64 {
     let student =

@@ -1,4 +1,4 @@
-//! From what a session found out to what a report says.
+//! Turns a session's findings into a report.
 
 mod missing;
 
@@ -15,7 +15,7 @@ use crate::space::{Candidate, Space};
 
 pub use self::missing::missing;
 
-/// What a report says beside the findings.
+/// The report's contents besides the findings.
 #[derive(Clone, Debug, Default)]
 pub struct Circumstances {
     pub hasten: String,
@@ -28,7 +28,7 @@ pub struct Circumstances {
     pub warnings: Vec<String>,
     /// Why the session was stopped before its end.
     pub stopped: Option<String>,
-    /// Whether the load is one whose bytes are counted.
+    /// Whether the load's bytes are counted.
     pub counts_bytes: bool,
     /// How to make the load run longer.
     pub longer: String,
@@ -72,7 +72,7 @@ pub fn report(
     }
 }
 
-/// Why a knob is in the profile, in a line of its comment; `None` for one that is not in it.
+/// Why a knob is in the profile, in one line for its comment; `None` if it is not in it.
 #[must_use]
 pub fn reason(findings: &Findings, settings: &Settings, knob: usize) -> Option<String> {
     let (candidate, whole) = findings.proven()?;
@@ -84,7 +84,7 @@ pub fn reason(findings: &Findings, settings: &Settings, knob: usize) -> Option<S
     Some(format!("{} {noun} ({} to {})", percent(change), percent(low), percent(high)))
 }
 
-/// What the winner costs without a knob, as it was measured last.
+/// What the winner costs without a knob, by the latest measurement.
 fn carried<'a>(findings: &'a Findings, winner: &Candidate, knob: usize) -> Option<&'a Comparison> {
     let of_knob = findings.ablations.iter().filter(|ablation| ablation.knob == knob);
     let same = |comparison: &&Comparison| comparison.candidate == *winner;
@@ -121,7 +121,7 @@ impl Summary<'_> {
         }
     }
 
-    /// Whether nothing that was tried can gain as much as was asked for.
+    /// Whether nothing that was tried can gain as much as requested.
     fn is_ruled_out(&self) -> bool {
         let fates: Vec<Fate> = self.findings.screened.iter().map(|one| self.fate(one)).collect();
         let is_open = |fate: &Fate| matches!(fate, Fate::NotProven | Fate::Undecided);
@@ -174,14 +174,14 @@ impl Summary<'_> {
             session::Fate::NotTried => Fate::Untried,
             _ if rechecked.is_some_and(|one| one.disqualified.is_some()) => Fate::Disqualified,
             session::Fate::Kept if proven.is_some() => Fate::NotNeeded,
-            // Fresh pairs know better than those that it was chosen by.
+            // Fresh pairs are more reliable than those that it was chosen by.
             _ if rechecked.map_or(screened.ruled_out, |one| self.rules_out(one)) => Fate::NoGain,
             session::Fate::Kept | session::Fate::Promising => Fate::NotProven,
             session::Fate::Null => Fate::Undecided,
         }
     }
 
-    /// The fresh pairs of a setting that was the winner, alone.
+    /// The fresh pairs of a setting that won alone.
     fn rechecked(&self, setting: (usize, usize)) -> Option<&Comparison> {
         let alone = |one: &&Comparison| one.candidate.set().eq([setting]);
         self.findings.rechecks.iter().rfind(alone)
@@ -197,7 +197,7 @@ impl Summary<'_> {
         Some(Bytes { per_request: bytes.per_request, counted_by: bytes.by, limit })
     }
 
-    /// What the limit of bytes could not be held to.
+    /// Why the limit of bytes could not be enforced.
     fn bytes_warning(&self, counts_bytes: bool) -> Option<String> {
         let limit = self.settings.constraints.max_growth?;
         if counts_bytes && self.bytes().is_none() {
@@ -273,7 +273,7 @@ impl Summary<'_> {
             .rechecks
             .iter()
             .filter_map(|one| Some((one.candidate.clone(), one.disqualified.as_ref()?)));
-        // Nothing was wrong with any one measurement of these.
+        // No single measurement of these was at fault.
         for (candidate, reason) in screened.chain(rechecked) {
             let candidate = self.space.describe(&candidate);
             if rejected.iter().all(|known| known.candidate != candidate) {
@@ -294,13 +294,13 @@ impl Summary<'_> {
     }
 }
 
-/// What the bytes become, relative to the baseline.
+/// The change in bytes, relative to the baseline.
 fn growth(growth: Growth) -> Effect {
     let Estimate { value, low, high } = growth.ratio;
     Effect { change: value - 1.0, low: low - 1.0, high: high - 1.0 }
 }
 
-/// What the cost becomes, relative to the baseline.
+/// The change in cost, relative to the baseline.
 fn effect(ratio: Estimate) -> Effect {
     Effect { change: 1.0 / ratio.value - 1.0, low: 1.0 / ratio.high - 1.0, high: 1.0 / ratio.low - 1.0 }
 }

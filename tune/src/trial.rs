@@ -1,4 +1,4 @@
-//! A real service as a [`Subject`]: started with a candidate, waited for, warmed, driven, looked at, stopped.
+//! A real service as a [`Subject`]: started with a candidate, waited for, warmed up, driven, checked, stopped.
 
 mod warm_up;
 
@@ -20,17 +20,17 @@ use crate::measure::{Bytes, Counter, Disqualified, Measurement, Outcome, Subject
 use crate::service::{Launch, Limits, Readiness, Service, ServiceError};
 use crate::space::Candidate;
 
-/// The scheduler books a slice when the thread sleeps again, and a server still closes connections after the load has
-/// seen the end.
+/// The scheduler accounts for a slice when the thread sleeps again, and a server still closes connections after the
+/// load has seen the end.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// What differs from start to start is known after a few.
+/// Differences between starts are known after a few.
 const STARTS_TO_LEARN_FROM: usize = 2;
 
 /// Connections of the warm-up.
 const WARM_CONNECTIONS: usize = 8;
 
-/// Of the budget, this part may go into each warm-up, and that part into finding out how long it has to be.
+/// The fraction of the budget for each warm-up, and for finding out how long it has to be.
 const WARM_UP_SHARE: u32 = 150;
 const WARM_UP_SEARCH_SHARE: u32 = 20;
 
@@ -43,16 +43,16 @@ pub struct Trials<'a> {
     pub load: &'a Load,
     /// How long a run of the load may take.
     pub load_limit: Duration,
-    /// As the user says; otherwise it is found out.
+    /// Given by the user; otherwise it is found out.
     pub warm_up: Option<Duration>,
     pub budget: Duration,
-    /// Where logs are.
+    /// The folder for logs.
     pub folder: PathBuf,
     pub stop: &'a AtomicBool,
     pub checks: Checks,
 }
 
-/// What the service does as it is, so that a candidate that does something else is found out.
+/// The behaviour of the service as it is, so that a candidate that changes it is caught.
 #[derive(Debug, Default)]
 pub struct Checks {
     /// Pages whose answers are compared.
@@ -61,7 +61,7 @@ pub struct Checks {
     known: Known,
 }
 
-/// What was learnt that a session which goes on later would learn otherwise, or not at all.
+/// Knowledge that a resumed session would acquire differently, or not at all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Known {
     #[serde(default)]
@@ -70,7 +70,7 @@ struct Known {
     warm_up: Option<WarmUp>,
 }
 
-/// Why the session cannot go on.
+/// Why the session cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     #[error("interrupted")]
@@ -105,7 +105,7 @@ impl Subject for Trials<'_> {
 
     fn measure(&mut self, candidate: &Candidate) -> Result<Outcome, TrialError> {
         let outcome = self.run(candidate)?;
-        // A load that is short and a machine that is busy: once may be bad luck.
+        // With a short load on a busy machine, one failure may be bad luck.
         if outcome == no_answer() { self.run(candidate) } else { Ok(outcome) }
     }
 
@@ -123,7 +123,7 @@ impl Trials<'_> {
         };
         let outcome = self.drive(&mut service, is_baseline);
         let log = service.log().to_owned();
-        // Whatever happened: the service is gone before anything else is said.
+        // Whatever happened, the service must be gone before anything is reported.
         let stopped = service.stop();
         let outcome = outcome?;
         if let Err(error) = stopped {
@@ -132,22 +132,23 @@ impl Trials<'_> {
         Ok(self.checks.judge_log(&log, outcome, is_baseline))
     }
 
-    /// Goes on with what an earlier run of the session has learnt; what is not understood is learnt again.
+    /// Restores what an earlier run of the session has learnt; anything that cannot be parsed is learnt again.
     pub fn remember(&mut self, knowledge: &Value) {
         self.checks.known = Known::deserialize(knowledge).unwrap_or_default();
     }
 
-    /// What goes before each measurement.
+    /// The warm-up before each measurement.
     #[must_use]
     pub fn warm_up(&self) -> Option<WarmUp> {
         self.warm_up.map(WarmUp::lasting).or(self.checks.known.warm_up)
     }
 
-    /// Learns what the service answers as it is. Before the session, so that all of its measurements take as long.
+    /// Learns what the service answers as it is. Before the session, so that all of its measurements take the same
+    /// time.
     ///
     /// # Errors
     ///
-    /// The service does not start, or its answers cannot be asked for.
+    /// The service does not start, or its answers cannot be fetched.
     pub fn prepare(&mut self) -> Result<(), TrialError> {
         let baseline = Candidate(vec![0; self.choices.knobs.len()]);
         for start in 1..=STARTS_TO_LEARN_FROM {
@@ -191,14 +192,14 @@ impl Trials<'_> {
             Ok(result) => result,
             Err(LoadError::Stopped) => return Err(TrialError::Interrupted),
             Err(_) if self.stopped() => return Err(TrialError::Interrupted),
-            // wrk and others end unsuccessfully when nobody answers: that is the service's doing.
+            // wrk and others fail if nobody answers: that is the service's fault.
             Err(error @ LoadError::Failed { .. }) => {
                 let what = error.to_string();
                 return Ok(Outcome::Disqualified(Disqualified::FailedRequests { what }));
             }
             Err(error) => return Err(TrialError::Load(error)),
         };
-        // After the load: what a cache or a pool has made of the answers counts as well.
+        // After the load: what a cache or a pool does to the answers counts as well.
         if let (Some(guard), false) = (&self.checks.guard, is_baseline)
             && let Err(reason) = guard.check()
         {
@@ -208,7 +209,7 @@ impl Trials<'_> {
         Ok(judge(&result, cpu, memory, bytes))
     }
 
-    /// What an answer takes on the wire: the load's own count, or that of the pages that it asks for.
+    /// The size of an answer on the wire: the load's own count, or that of the pages that it requests.
     fn bytes(&self, result: &LoadResult) -> Option<Bytes> {
         if let (Some(received), Some(requests)) = (result.received, result.requests) {
             let per_request = received.bytes / requests;
@@ -222,19 +223,20 @@ impl Trials<'_> {
         Some(Bytes { per_request, rounding: 0.0, by: Counter::Pages })
     }
 
-    /// Code that is compiled and caches that are filled while the service runs are no part of what a request costs.
+    /// Code compiled and caches filled at run time are not part of a request's cost.
     fn warm(&self) -> Result<(), TrialError> {
         let Some(WarmUp { seconds, requests }) = self.warm_up() else { return Ok(()) };
         let (whole, begun) = (Duration::from_secs_f64(seconds), Instant::now());
         let mut done = self.drive_pages(whole);
-        // A machine that is busy meanwhile needs longer for the same.
+        // If the machine is busy meanwhile, the same takes longer.
         while done < requests && begun.elapsed() < 2 * whole && !self.stopped() {
             done += self.drive_pages(whole / 4);
         }
         if self.stopped() { Err(TrialError::Interrupted) } else { Ok(()) }
     }
 
-    /// Drives the service as it is, and looks when a request costs what it costs later; `None` if the load names no page.
+    /// Drives the service as it is, and observes when a request's cost becomes stable; `None` if the load names no
+    /// page.
     fn find_warm_up(&self, service: &Service) -> Option<WarmUp> {
         if self.load.targets().is_empty() {
             return None;
@@ -250,7 +252,7 @@ impl Trials<'_> {
         Some(WarmUp::of(&slices, self.budget / WARM_UP_SHARE))
     }
 
-    /// Requests to the pages of the load, for so long together; returns how many were answered.
+    /// Requests the load's pages for this long in total; returns how many were answered.
     fn drive_pages(&self, time: Duration) -> f64 {
         let pages = self.load.targets();
         if time.is_zero() || pages.is_empty() {
@@ -259,7 +261,7 @@ impl Trials<'_> {
         let each = time / u32::try_from(pages.len()).unwrap_or(u32::MAX);
         let drive = |page: &Target| {
             let load = Load::builtin(&page.to_string(), WARM_CONNECTIONS, each).ok()?;
-            // What goes wrong here goes wrong again when it counts.
+            // What fails here fails again when it counts.
             load.run(Instant::now() + 2 * each + SETTLE, self.stop).ok()?.requests
         };
         pages.iter().filter_map(drive).sum()
@@ -288,7 +290,7 @@ impl Checks {
         self.known.errors.learn(&text(log));
     }
 
-    /// A line of error that the service does not write as it is.
+    /// Looks for an error line that the service does not write as it is.
     fn judge_log(&mut self, log: &Path, outcome: Outcome, is_baseline: bool) -> Outcome {
         if is_baseline {
             self.learn_log(log);
@@ -333,7 +335,7 @@ fn no_answer() -> Outcome {
     Outcome::Disqualified(Disqualified::FailedRequests { what: "no request was answered".to_owned() })
 }
 
-/// A service that does not start or stop may do so because of a candidate; all else is nobody's fault but ours.
+/// A candidate may keep a service from starting or stopping; no other error is a candidate's fault.
 fn disqualified_by(error: ServiceError) -> Result<Outcome, TrialError> {
     if error.is_of_the_service() {
         return Ok(Outcome::Disqualified(Disqualified::Crashed { what: error.to_string() }));

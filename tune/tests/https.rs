@@ -1,4 +1,4 @@
-//! The built-in driver on a service with a certificate of its own making, under another name.
+//! The built-in driver with a service that has a self-made certificate for another name.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -71,7 +71,7 @@ fn a_certificate_that_nobody_has_signed_is_taken() {
     let found = server.drive("https", "/nowhere");
     assert!(found.requests == Some(0.0) && found.failed > 0, "{found:?}");
     assert!(found.failures[0].ends_with("status 404"), "{found:?}");
-    // It is TLS that was spoken: without it there is no answer.
+    // TLS was really spoken: without it there is no answer.
     let found = server.drive("http", "/");
     assert!(found.requests == Some(0.0) && found.failed > 0, "{found:?}");
 }

@@ -1,4 +1,4 @@
-//! Changes outside of the process, on a machine that is a folder and a script.
+//! Changes outside the process, on a machine that is a folder and a script.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const SWAP: &str = "/proc/sys/vm/swappiness";
 
-/// It answers from files: `active` says which units run, `log` what it was asked.
+/// It answers from files: `active` lists the running units, `log` records the questions.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 for unit; do :; done
@@ -61,7 +61,7 @@ impl Machine {
         replay_within(&self.path("journal"), &self.system()).iter().map(ToString::to_string).collect()
     }
 
-    /// As after the death of its owner: a file of another process, which there is no more.
+    /// As after the death of its owner: the file of a process that no longer exists.
     fn orphan(&self, journal: &Journal) {
         let text = fs::read_to_string(journal.path()).unwrap();
         let own = format!("\"pid\":{},", std::process::id());
@@ -145,7 +145,7 @@ fn what_cannot_be_undone_stays_in_the_journal() {
         "{said:?}"
     );
     assert!(said[0].ends_with("no such luck"), "{said:?}");
-    // What was changed before it waits.
+    // Earlier changes wait.
     assert_eq!(machine.setting(SWAP), "10");
     fs::remove_file(machine.path("broken")).unwrap();
     assert_eq!(machine.replay(), ["x.service is started again".to_owned(), format!("{SWAP} is 60 again")]);
@@ -200,7 +200,7 @@ fn a_machine_without_systemd_runs_no_units() {
     assert!(!system.is_active("x.service").unwrap());
 }
 
-/// What is killed with a setting made: this test again, by itself, in a process that is killed.
+/// A process killed with a setting in place: this test again, by itself, in a process that is killed.
 #[test]
 fn a_process_that_is_killed_leaves_nothing_behind() {
     const FOLDER: &str = "JOURNAL_TEST_FOLDER";

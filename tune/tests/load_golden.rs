@@ -1,4 +1,4 @@
-//! What hasten reads in the output of real load tools.
+//! What hasten extracts from the output of real load tools.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hasten_tune::load::{Load, LoadError, LoadResult, Printed};
 
-/// Requests that were right, seconds, failures, mean, p50, p99 and longest latency in milliseconds.
+/// Correct requests, seconds, failures, mean, p50, p99 and longest latency in milliseconds.
 type Numbers = (f64, f64, u64, [Option<f64>; 4]);
 
 const OUTPUT: &[(&str, &str, Numbers)] = &[
@@ -168,7 +168,7 @@ fn fixture(name: &str) -> String {
 }
 
 fn printed(stdout: String) -> Printed {
-    // autocannon's tables are on its standard error.
+    // autocannon prints its tables on standard error.
     let stderr = if stdout.contains("│ Stat") { stdout.clone() } else { String::new() };
     Printed { stdout, stderr, elapsed: Duration::from_secs(1), ..Printed::default() }
 }
@@ -209,7 +209,7 @@ fn files_that_a_tool_was_told_to_write_say_what_its_output_does_not() {
     assert_eq!((found.requests, found.seconds), (Some(1_100_000.0), 10.0));
     assert_eq!(found.latency.and_then(|latency| latency.max), Some(12.5));
 
-    // Without the plan, progress says how many there were.
+    // Without the plan, progress shows how many there were.
     let stdout = fixture("memtier-2.0-documented.txt").replace("Requests per client", "");
     let stderr = fixture("memtier-2.0-documented.stderr");
     let found = Load::parse("memtier_benchmark", None).unwrap();
@@ -256,7 +256,7 @@ fn any_other_tool_speaks_by_a_line_of_json_or_by_a_regular_expression() {
     assert_eq!((found.requests, found.seconds, found.failed), (Some(1200.0), 3.0, 2));
     assert!(by("score: (\\d+)", "nothing").is_err());
 
-    // Beside a tool that is known, it adds to what the tool says.
+    // With a known tool, it adds to what the tool reports.
     let load = Load::parse("wrk http://x/", Some("Transfer/sec: +([0-9.]+)MB")).unwrap();
     let found = load.understand(&printed(fixture("wrk-4.1.0.txt"))).unwrap();
     assert_eq!((found.requests, found.custom, found.seconds), (Some(50497.0), Some(8.27), 1.0));

@@ -1,4 +1,4 @@
-//! No text makes a parser panic, and what it reads can be counted with.
+//! No text makes a parser panic, and the numbers it reads are usable.
 
 use std::path::Path;
 use std::sync::LazyLock;

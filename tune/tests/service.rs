@@ -1,4 +1,4 @@
-//! Services of all habits: started, waited for, and gone.
+//! Services with all kinds of habits: started, waited for, and gone.
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -211,7 +211,7 @@ fn what_children_have_used_counts_after_their_end() {
     let used = || service.cpu_times().since(&before);
     let burned = Duration::from_millis(280);
     wait_until("the child's time is there", || used() >= burned);
-    // Alive or not, it counts once: CPU time, of which a busy machine makes no more.
+    // Alive or not, it counts once: CPU time does not grow on a busy machine.
     assert!(used() < 2 * burned, "{:?}", used());
 }
 
@@ -241,7 +241,7 @@ fn left_behind(habits: &str) {
     let service =
         Service::start(&launch, &Readiness::port(fixture.address), &log, LIMITS, &|| false).unwrap();
     assert!(journal.path().exists());
-    // As long as its owner lives, nobody else touches it.
+    // While its owner lives, nobody else touches it.
     assert!(replay_within(fixture.folder.path(), &System::default()).is_empty());
     assert!(fixture.accepts());
     let orphaned = fixture.folder.path().join("1-1.jsonl");

@@ -1,12 +1,12 @@
-//! The shape of a body: what is the same in all of the baseline's answers, and what kind of thing stands where it is
-//! not.
+//! The shape of a body: what all of the baseline's answers have in common, and what kind of text stands where they
+//! differ.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-/// Beyond this, a body that differs is compared by its length.
+/// Beyond this, differing bodies are compared by length.
 const MAX_TOKENS: usize = 200_000;
 
 #[derive(Debug, Default)]
@@ -15,9 +15,9 @@ pub(super) enum Shape {
     Unknown,
     /// All were equal.
     Exact(Vec<u8>),
-    /// Equal but for some places.
+    /// Equal except in some places.
     Tokens(Vec<Token>),
-    /// Too different: only the length tells.
+    /// Too different: only the length counts.
     Length { least: usize, most: usize },
 }
 
@@ -65,7 +65,7 @@ impl Shape {
         }
         let tokens: Vec<_> =
             tokens.into_iter().zip(words(body)).map(|(token, word)| token.with(word)).collect();
-        // Where most is volatile there is nothing left that a comparison could hold on to.
+        // If most of it is volatile, nothing is left to compare.
         let volatile = tokens.iter().filter(|token| matches!(token, Token::Volatile { .. })).count();
         if volatile * 2 > tokens.len() { by_length } else { Self::Tokens(tokens) }
     }
@@ -76,7 +76,7 @@ impl Shape {
             Self::Exact(known) => exact(known, body),
             Self::Tokens(tokens) => pattern(tokens, body),
             Self::Length { least, most } => {
-                // Nobody has seen all lengths; half and double are other answers.
+                // Not all lengths have been seen; but half or double is a different answer.
                 if (least / 2..=most * 2 + 64).contains(&body.len()) {
                     return Ok(());
                 }
@@ -165,7 +165,7 @@ fn pattern(tokens: &[Token], body: &[u8]) -> Result<(), String> {
         at += word.len();
     }
     let Some((at, token, word)) = wrong else { return Ok(()) };
-    // The part that is always the same may hold a date that has gone on.
+    // The fixed part may contain a date that has advanced.
     let fixed = |words: Vec<Cow<'_, [u8]>>| timeless(&words.concat()).into_owned();
     let known = tokens.iter().filter_map(|token| match token {
         Token::Fixed(word) => Some(Cow::Borrowed(&**word)),
@@ -184,7 +184,7 @@ fn pattern(tokens: &[Token], body: &[u8]) -> Result<(), String> {
     Err(format!("another body: at byte {at} {:?}, was {was}", shown(body, at)))
 }
 
-/// Runs of letters and digits, and what is between them.
+/// Runs of letters and digits, and the text between them.
 fn words(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.chunk_by(|a, b| is_of_word(*a) == is_of_word(*b))
 }
@@ -201,7 +201,7 @@ fn kind(word: &[u8]) -> Kind {
     }
 }
 
-/// Without dates and times, which go on while nobody asks.
+/// Strips dates and times, which advance between questions.
 fn timeless(body: &[u8]) -> Cow<'_, [u8]> {
     static TIMES: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(concat!(
@@ -217,7 +217,7 @@ fn timeless(body: &[u8]) -> Cow<'_, [u8]> {
     TIMES.replace_all(body, &b"<time>"[..])
 }
 
-/// Some bytes around a place, for a message.
+/// Some bytes around a position, for a message.
 fn shown(body: &[u8], at: usize) -> String {
     String::from_utf8_lossy(&body[at.saturating_sub(8).min(body.len())..(at + 24).min(body.len())])
         .into_owned()

@@ -1,4 +1,4 @@
-//! What an answer of the baseline is like, learnt from several.
+//! The expected form of an answer, learnt from several answers of the baseline.
 
 use std::io::Read;
 
@@ -7,18 +7,18 @@ use hasten_bench::http::Response;
 
 use super::body::Shape;
 
-/// Those that say how the body is to be read, or where to go.
+/// Those that say how to read the body, or where to go.
 const HEADERS: [&str; 5] = ["content-type", "content-encoding", "location", "cache-control", "vary"];
-/// A bomb must not eat our memory.
+/// A decompression bomb must not exhaust our memory.
 const MAX_BODY: u64 = 256 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Expectation {
     answers: usize,
     statuses: Vec<u16>,
-    /// Values that were seen, by the place in [`HEADERS`].
+    /// Values seen, by position in [`HEADERS`].
     headers: [Vec<Option<String>>; HEADERS.len()],
-    /// Whether the body was in an encoding that it says it is in.
+    /// Whether the body was in the encoding that it claims.
     decodes: bool,
     body: Shape,
 }
@@ -48,7 +48,7 @@ impl Expectation {
         }
         for (name, seen) in HEADERS.iter().zip(&self.headers) {
             let value = answer.field(name);
-            // One that differs from answer to answer only has to be there.
+            // A value that differs from answer to answer only has to be present.
             let fits = match seen.as_slice() {
                 [only] => only.as_deref() == value,
                 several => several.iter().any(|seen| seen.is_some() == value.is_some()),
@@ -75,7 +75,7 @@ impl Expectation {
     }
 }
 
-/// The body as its reader has it, and whether it could be decoded; an encoding that we do not know stays as it is.
+/// The body as its reader sees it, and whether it could be decoded; an unknown encoding is left as it is.
 fn decoded(answer: &Response) -> (Vec<u8>, bool) {
     if answer.field("content-encoding") != Some("gzip") || answer.body().is_empty() {
         return (answer.body().to_vec(), true);

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// Of a line, this much is compared and shown.
+/// How much of a line is compared and shown.
 const MAX_LINE: usize = 500;
 
 /// Errors that the baseline writes too, whatever their numbers.
@@ -20,14 +20,14 @@ impl KnownErrors {
         self.0.extend(errors(log).map(normalised));
     }
 
-    /// The first error line of another log that is not of a kind which the baseline writes.
+    /// The first error line of another log whose kind the baseline does not write.
     #[must_use]
     pub fn first_new(&self, log: &str) -> Option<String> {
         errors(log).find(|line| !self.0.contains(&normalised(line))).map(str::to_owned)
     }
 }
 
-/// The first error line of `new` that is not of a kind which `old` has.
+/// The first error line of `new` whose kind is not in `old`.
 #[must_use]
 pub fn log_errors(old: &str, new: &str) -> Option<String> {
     let mut known = KnownErrors::default();
@@ -53,7 +53,7 @@ fn is_error(line: &str) -> bool {
         ))
         .expect("a regular expression")
     });
-    // What is counted is not what happened.
+    // A count of errors is not an error.
     static NONE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)\b(?:no|0|without) errors?\b|\berrors?[ =:]+0\b|\berror[_-](?:log|page)\b")
             .expect("a regular expression")
@@ -61,7 +61,7 @@ fn is_error(line: &str) -> bool {
     ERROR.is_match(line) && ERROR.is_match(&NONE.replace_all(line, ""))
 }
 
-/// Without numbers, addresses and times.
+/// Strips numbers, addresses and times.
 fn normalised(line: &str) -> String {
     static NUMBERS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"0x[0-9a-fA-F]+|\b[0-9a-f]*[0-9][0-9a-f]{3,}\b|[0-9]+").expect("a regular expression")

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use super::*;
 use crate::load::Load;
 
-/// How the service behaves at the moment.
+/// The service's present behaviour.
 #[derive(Clone)]
 struct Manner {
     status: &'static str,
@@ -27,7 +27,7 @@ const STOCK: Manner = Manner {
     gzip: true,
 };
 
-/// A service that counts its answers, and the switch for its manner.
+/// A service that counts its answers, and the switch for its behaviour.
 fn serve() -> (Target, Arc<Mutex<Manner>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target::new(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();

@@ -17,10 +17,10 @@ pub(super) fn config() -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// Takes any certificate, but the signature has to be that of its key.
+/// Accepts any certificate, but the signature must match its key.
 ///
-/// It is the user's own service, most often under a name that its certificate does not have, and nothing is sent to
-/// it that it could betray.
+/// This is the user's own service, usually under a name that its certificate does not contain, and it receives no
+/// secrets.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-/// Of a request; no fragment, no password.
+/// The URL of a request; no fragment, no password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) tls: bool,

@@ -1,4 +1,4 @@
-//! One change, and how it is undone.
+//! One change, and how to undo it.
 
 use std::io;
 use std::thread;
@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 use super::system::System;
 use crate::service::process::{self, Process, Stat};
 
-/// Until a service that was left behind is killed.
+/// How long an abandoned service may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Change {
-    /// A service was started, which is to be ended with its group.
+    /// A service was started; it must be ended with its group.
     Service { pid: u32, start: u64 },
-    /// A setting of the kernel was written.
+    /// A kernel setting was written.
     Setting { path: String, before: String, after: String },
-    /// A unit of systemd was stopped.
+    /// A systemd unit was stopped.
     Unit { name: String },
 }
 
-/// What became of a change.
+/// The outcome of undoing a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// It was undone; the text says how.
     Done(String),
     /// There was nothing left to undo.
     Already,
-    /// Somebody else has changed it meanwhile, so it stays.
+    /// Somebody else has changed it since, so it stays.
     Left(String),
 }
 
@@ -74,8 +74,8 @@ fn unit(system: &System, name: &str) -> io::Result<Undone> {
     Ok(Undone::Done(format!("{name} is started again")))
 }
 
-/// Ends the process with its group, if it is still the same one. A service begins in a group of its own, and leaves it
-/// only for another one of its own.
+/// Ends the process with its group, if it is still the same one. A service starts in its own group, and leaves it only
+/// for another one of its own.
 fn end(process: Process) -> Undone {
     let Some(stat) = process.alive() else { return Undone::Already };
     let id = |number: u32| i32::try_from(number).ok().and_then(Pid::from_raw);
@@ -91,7 +91,7 @@ fn end(process: Process) -> Undone {
     while process.alive().is_some() && Instant::now() < deadline {
         thread::sleep(POLL);
     }
-    // Also what its first process has left of the group.
+    // Also ends what its first process has left in the group.
     let _ = signal(Signal::KILL);
     Undone::Done(format!("process {} of an interrupted `hasten tune` is ended", process.pid))
 }

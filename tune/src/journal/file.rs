@@ -1,4 +1,4 @@
-//! The file: a line of JSON for each note, and one for each note that is settled.
+//! The file: a line of JSON for each note, and one for each settled note.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -24,17 +24,17 @@ pub struct Journal {
     file: PathBuf,
 }
 
-/// A note that is not settled.
+/// An unsettled note.
 #[derive(Debug)]
 #[must_use = "a note that nobody settles is undone by the next hasten"]
 pub struct Entry(u64);
 
-/// Whose journal it is.
+/// The journal's owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owner {
     pub(super) pid: u32,
     pub(super) start: u64,
-    /// The start of the system that its changes end with.
+    /// The boot of the system, with which its changes end.
     pub(super) boot: String,
 }
 
@@ -46,7 +46,7 @@ enum Line {
     Settled(u64),
 }
 
-/// Threads of a process share its file.
+/// A process's threads share its file.
 static WRITING: Mutex<()> = Mutex::new(());
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -62,7 +62,7 @@ impl Journal {
         Ok(Self { file: folder.join(format!("{}-{}.jsonl", own.pid, own.start)) })
     }
 
-    /// Writes down what is about to be changed; it is on disk when this returns.
+    /// Records a change before it is made; it is on disk when this returns.
     pub fn note(&self, change: &Change) -> io::Result<Entry> {
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl Journal {
         Ok(Entry(id))
     }
 
-    /// Says that a change has been undone. The file goes with the last one.
+    /// Records that a change has been undone. The last one removes the file.
     pub fn settle(&self, entry: &Entry) -> io::Result<()> {
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         self.append(&[Line::Settled(entry.0)])?;
@@ -100,7 +100,7 @@ impl Journal {
         let mut file = options.append(true).create(true).mode(0o600).open(&self.file)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        // The name, too, is on disk.
+        // The name must be on disk, too.
         self.file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     }
 }
@@ -120,7 +120,7 @@ impl Owner {
     }
 }
 
-/// What a file says that is still to be undone.
+/// The part of a file that is still to be undone.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) owner: Option<Owner>,
@@ -128,7 +128,7 @@ pub(super) struct Content {
     pub(super) changes: Vec<Change>,
 }
 
-/// A last line without an end is of a change that was not made: it is made once its line is on disk.
+/// An unfinished last line belongs to a change that was not made: changes are made once their line is on disk.
 pub(super) fn read(path: &Path) -> io::Result<Content> {
     let mut text = String::new();
     let options = OFlags::NOFOLLOW.bits().cast_signed();

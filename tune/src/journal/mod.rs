@@ -1,8 +1,8 @@
-//! What was changed outside of this process, noted before it is changed, so that it is undone whatever happens.
+//! Changes outside this process, recorded before they are made, so that they are undone whatever happens.
 //!
-//! Each process that changes anything has a file of its own. It is there only as long as something has to be undone; the
-//! next hasten that finds one whose process is gone undoes what it says, last change first. What somebody else has
-//! changed meanwhile is left as it is.
+//! Each process that changes anything has its own file. It exists only while there is something to undo; the next
+//! hasten that finds one whose process is gone undoes its changes, last one first. Anything that somebody else has
+//! changed since is left alone.
 
 mod change;
 mod file;

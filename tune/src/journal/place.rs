@@ -1,4 +1,4 @@
-//! Where journals are: in a folder that does not outlive the system's start, as the changes do not either.
+//! The location of journals: a folder that does not survive a reboot, as the changes do not either.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,7 +9,7 @@ use rustix::process::getuid;
 
 const FOLDER: &str = "journal";
 
-/// The places where a journal of this user may be, the one for new journals first.
+/// Possible places for this user's journals, the one for new journals first.
 pub(super) fn folders() -> Vec<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let user = getuid();
@@ -24,7 +24,7 @@ pub(super) fn folders() -> Vec<PathBuf> {
     folders.into_iter().map(|folder| folder.join(FOLDER)).collect()
 }
 
-/// The first of them that can be made, for this user alone.
+/// The first of them that can be made private to this user.
 pub(super) fn make() -> io::Result<PathBuf> {
     let mut last = io::Error::other("there is no folder for a journal");
     for folder in folders() {
@@ -40,7 +40,7 @@ pub(super) fn make() -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// Whether nobody else can have put a journal there: it says what to do with the rights of its reader.
+/// Whether nobody else can have put a journal there: its reader acts on it with his own rights.
 pub(super) fn is_private(folder: &Path) -> bool {
     let own = |path: &Path| {
         fs::symlink_metadata(path).is_ok_and(|metadata| {

@@ -1,4 +1,4 @@
-//! Undoing what a hasten that is gone has left behind.
+//! Undoes the changes left by a hasten that is gone.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +11,7 @@ use super::file;
 use super::place;
 use super::system::System;
 
-/// What became of one journal's change.
+/// The outcome for one change of a journal.
 #[derive(Debug)]
 pub enum Replayed {
     Undone(String),
@@ -24,8 +24,7 @@ pub enum Replayed {
     },
 }
 
-/// Undoes what processes that are gone have left. Where there is nothing, that is a look at a few folders that do not
-/// exist.
+/// Undoes what vanished processes have left. If there is nothing, this costs a look at a few folders that do not exist.
 pub fn replay() -> Vec<Replayed> {
     let folders = place::folders().into_iter().filter(|folder| folder.exists() && place::is_private(folder));
     folders.flat_map(|folder| replay_within(&folder, &System::default())).collect()
@@ -42,11 +41,11 @@ pub fn replay_within(folder: &Path, system: &System) -> Vec<Replayed> {
 fn undo(journal: &Path, system: &System) -> Vec<Replayed> {
     let failed =
         |error: io::Error| vec![Replayed::Failed { journal: journal.to_owned(), why: error.to_string() }];
-    // Held until the end: another hasten that starts now leaves it to this one.
+    // Held until the end: another hasten that starts now leaves the journal to this one.
     let Some(_lock) = Lock::of(journal) else { return Vec::new() };
     let content = match file::read(journal) {
         Ok(content) => content,
-        // Another one was faster.
+        // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => return failed(error),
     };
@@ -54,7 +53,7 @@ fn undo(journal: &Path, system: &System) -> Vec<Replayed> {
     if owner.is_alive() {
         return Vec::new();
     }
-    // What was changed has ended with the system.
+    // After a reboot the changes no longer exist.
     let changes = if owner.is_of_this_boot() { content.changes } else { Vec::new() };
     let mut replayed = Vec::new();
     for change in changes.iter().rev() {
@@ -68,7 +67,7 @@ fn undo(journal: &Path, system: &System) -> Vec<Replayed> {
     remove(journal, replayed)
 }
 
-/// A journal that nobody else replays meanwhile.
+/// A journal locked against other replays.
 struct Lock(File);
 
 impl Lock {
@@ -80,13 +79,14 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Closing it would not do: a child that another thread has just forked has the file open, too, until it executes its program.
+    /// Closing the file is not enough: a child just forked by another thread keeps it open until it executes its
+    /// program.
     fn drop(&mut self) {
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// What comes before it in the journal waits for the next try: changes are undone in reverse order or not at all.
+/// Earlier entries of the journal wait for the next try: changes are undone in reverse order or not at all.
 fn with_failure(
     mut replayed: Vec<Replayed>,
     journal: &Path,

@@ -1,4 +1,4 @@
-//! The machine that is changed; in tests, a folder and a script.
+//! The machine to change; in tests, a folder and a script.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ impl System {
         Self { root: root.to_owned(), systemctl: systemctl.to_owned() }
     }
 
-    /// What a file of the kernel says; of a choice, what is chosen: `always [madvise] never`.
+    /// The contents of a kernel file; for a choice, the selected word: `always [madvise] never`.
     pub fn setting(&self, path: &str) -> io::Result<String> {
         let text = fs::read_to_string(self.file(path))?;
         let chosen =
@@ -36,7 +36,7 @@ impl System {
         fs::write(self.file(path), value)
     }
 
-    /// Whether systemd runs a unit; without systemd nothing is run by it.
+    /// Whether systemd runs a unit; false without systemd.
     pub fn is_active(&self, unit: &str) -> io::Result<bool> {
         match self.systemctl(&["is-active", "--quiet", unit]) {
             Ok(output) => Ok(output.status.success()),

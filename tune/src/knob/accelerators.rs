@@ -1,10 +1,10 @@
-//! What the knobs of accelerators have in common.
+//! What the accelerators' knobs have in common.
 
 use hasten_plan::Side;
 
 use super::{Facts, Value, facts};
 
-/// Without it, or one of `values`; or why the accelerator is of no use for this program.
+/// The value without it, and `values`; or why the accelerator does not help this program.
 pub(super) fn levels(facts: &Facts, name: &str, values: Vec<Value>) -> Result<Vec<Value>, String> {
     let verdict = facts.accelerator(name).ok_or_else(|| format!("there is no accelerator {name}"))?;
     if !facts::is_useful(verdict) {
@@ -14,7 +14,7 @@ pub(super) fn levels(facts: &Facts, name: &str, values: Vec<Value>) -> Result<Ve
     Ok([Value::stock("off")].into_iter().chain(values).collect())
 }
 
-/// Why handshakes are of no use to a load that makes none.
+/// Why handshakes do not matter to a load that makes none.
 pub(super) fn sees_tls(facts: &Facts) -> Result<(), String> {
     match facts.tls_load {
         Some(false) => Err("the load opens no TLS connection, so it cannot show what handshakes cost".into()),

@@ -1,4 +1,4 @@
-//! The knobs that apply to one service: as the search sees them, and back.
+//! The knobs that apply to one service, translated for the search and back.
 
 use serde::Serialize;
 
@@ -12,16 +12,16 @@ pub struct Choices {
     pub knobs: Vec<Choice>,
     /// Those that do not apply, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// Accelerators that `hasten run` loads into this program where nobody says otherwise.
+    /// Accelerators that `hasten run` loads into this program by default.
     pub by_default: Vec<&'static str>,
 }
 
 #[derive(Debug)]
 pub struct Choice {
     pub knob: Box<dyn Knob>,
-    /// The first is what there is without the knob.
+    /// The first is the value without the knob.
     pub levels: Vec<Value>,
-    /// `hasten check` expects something of it, or its user does.
+    /// Whether `hasten check`, or the user, expects a benefit.
     pub promising: bool,
 }
 
@@ -74,8 +74,8 @@ impl Choices {
         Space { dimensions: self.knobs.iter().map(dimension).collect(), order: self.order() }
     }
 
-    /// Settings in the order in which they are tried: of promising knobs before others, and of each knob the level that is
-    /// most likely to help before its next one.
+    /// The order in which settings are tried: promising knobs before others, and each knob's most promising level
+    /// first.
     fn order(&self) -> Vec<(usize, usize)> {
         let mut order: Vec<(usize, bool, usize, usize)> = Vec::new();
         for (at, Choice { knob, levels, promising }) in self.knobs.iter().enumerate() {
@@ -87,13 +87,13 @@ impl Choices {
         order.into_iter().map(|(_, _, knob, level)| (knob, level)).collect()
     }
 
-    /// The service with what a candidate sets.
+    /// The service with a candidate's settings.
     #[must_use]
     pub fn launch(&self, candidate: &Candidate, stock: &Launch) -> Launch {
         self.explained(candidate, stock, |_| None)
     }
 
-    /// The same, with what `effect` says of a knob as a comment of what it sets.
+    /// The same, with `effect`'s text about a knob as the comment of its settings.
     #[must_use]
     pub fn explained(
         &self,

@@ -1,4 +1,4 @@
-//! A knob of the user's own: `NAME=env:VARIABLE=a,b,c`.
+//! A knob defined by the user: `NAME=env:VARIABLE=a,b,c`.
 
 use std::str::FromStr;
 
@@ -76,7 +76,7 @@ impl Knob for Custom {
         Risk::medium("hasten does not know what the variable does.")
     }
 
-    /// A value that the user has set is the one that it is compared with.
+    /// The user's own value is the one to compare with.
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String> {
         let present = facts.environment.get(std::ffi::OsStr::new(&self.variable));
         let present = present.map(|value| value.to_string_lossy().into_owned());
@@ -86,7 +86,7 @@ impl Knob for Custom {
     }
 
     fn apply(&self, value: &Value, launch: &mut Launch) {
-        // What the user's own environment says would win over the profile.
+        // The user's own environment would override the profile.
         launch.environment.insert(self.variable.clone().into(), None);
         launch.profile.set("environment", &self.variable, value.to_string());
     }

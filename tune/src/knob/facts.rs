@@ -1,4 +1,4 @@
-//! What knobs need to know of the service and of the machine, taken once.
+//! What knobs need to know about the service and the machine, gathered once.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use crate::service::Launch;
 
 const MIB: u64 = 1 << 20;
 
-/// What the tunings of `hasten check -- node` are called as knobs.
+/// The tunings of `hasten check -- node` that are knobs, by name.
 const TUNINGS: [(&str, &str); 4] = [
     ("semi-space", "semi-space"),
     ("huge-pages", "large-pages"),
@@ -32,14 +32,14 @@ pub(super) const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 pub struct Facts {
     pub command: Vec<OsString>,
     pub program: Program,
-    /// What the service would see of the environment.
+    /// The environment that the service would see.
     pub environment: BTreeMap<OsString, OsString>,
     pub accelerators: Vec<Verdict>,
     /// If the command itself is Node.js, or a script for it.
     pub node: Option<NodeFacts>,
     /// Why neither the command nor what it starts is a Node.js that `NODE_OPTIONS` reaches.
     pub no_node: Option<String>,
-    /// Names of the knobs that `hasten check` expects something of.
+    /// Names of the knobs from which `hasten check` expects a benefit.
     pub promising: Vec<&'static str>,
     pub machine: Machine,
     pub allow_system: bool,
@@ -53,15 +53,15 @@ pub struct NodeFacts {
     pub major: u32,
     pub semi_space_mib: u64,
     pub old_space_mib: u64,
-    /// Whether options can be put behind the command's first word: it is `node`, not `npm`.
+    /// Whether options can follow the command's first word: it is `node`, not `npm`.
     pub takes_arguments: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Those that the service may use.
+    /// The CPUs that the service may use.
     pub cpus: Vec<usize>,
-    /// The CPUs of each node with any.
+    /// The CPUs of each node that has any.
     pub numa_nodes: Vec<Vec<usize>>,
     pub memory_mib: Option<u64>,
     /// Those that can be preloaded.
@@ -72,7 +72,7 @@ pub struct Machine {
 }
 
 impl Facts {
-    /// Looks at the command, and asks a Node.js how it was built.
+    /// Examines the command, and asks a Node.js how it was built.
     pub fn of(launch: &Launch, allow_system: bool) -> Result<Self, ProgramError> {
         let environment = environment(launch);
         let variable = |name: &str| environment.get(OsStr::new(name)).cloned();
@@ -107,7 +107,7 @@ impl Facts {
         })
     }
 
-    /// Why a knob that sets a variable does nothing here.
+    /// Why a knob that sets a variable has no effect here.
     pub(super) fn unset(&self, variables: &[&str]) -> Result<(), String> {
         match variables.iter().find(|name| self.environment.contains_key(OsStr::new(name))) {
             Some(name) => Err(format!("{name} is set already, and what its user says wins")),
@@ -166,7 +166,7 @@ impl Machine {
     }
 }
 
-/// What `hasten check` would say yes to: accelerators that work on this program, and tunings that can be applied to it.
+/// What `hasten check` recommends: accelerators that work on this program, and tunings that can be applied to it.
 fn promising(plan: &Plan, build: Option<&NodeBuild>, surroundings: &Surroundings) -> Vec<&'static str> {
     let works = plan.accelerators.iter().filter(|verdict| verdict.decision == Decision::Apply);
     let mut names: Vec<&'static str> = works.map(|verdict| verdict.name).collect();

@@ -1,11 +1,11 @@
-//! What the knobs of malloc have in common.
+//! What malloc's knobs have in common.
 
 use super::Facts;
 
-/// Allocators that programs bring themselves.
+/// Allocators that programs bring along.
 const OTHERS: [&str; 4] = ["libjemalloc", "libmimalloc", "libtcmalloc", "libsnmalloc"];
 
-/// Whether the service uses the malloc of glibc.
+/// Whether the service uses glibc's malloc.
 pub(super) fn is_of_glibc(facts: &Facts) -> Result<(), String> {
     let name = facts.program.name();
     if let Some(library) = OTHERS.iter().find_map(|stem| facts.program.library(stem)) {

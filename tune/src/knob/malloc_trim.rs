@@ -1,4 +1,4 @@
-//! When malloc gives memory back.
+//! When malloc returns memory.
 
 use super::{Facts, Knob, Risk, Value, malloc};
 use crate::service::Launch;

@@ -1,7 +1,7 @@
-//! What may be set: one small file for each knob, and the list of them.
+//! The available settings: one small file for each knob, and the list of knobs.
 //!
-//! A knob is added by writing its file and naming it in [`registry`]. What it sets goes into the profile, so a candidate
-//! is measured exactly as `hasten run --config` will start it; only settings of the whole system are made beside it.
+//! To add a knob, write its file and name it in [`registry`]. Its settings go into the profile, so a candidate is
+//! measured exactly as `hasten run --config` will start it; only system-wide settings are made outside the profile.
 
 mod accelerators;
 mod allocator;
@@ -44,7 +44,7 @@ pub use self::facts::{Facts, Machine, NodeFacts};
 pub use self::suggest::{Suggestion, suggest};
 pub use self::value::Value;
 
-/// Something that may be set in a few ways.
+/// A setting with a few possible values.
 pub trait Knob: Send + Sync {
     /// The name on the command line and in reports.
     fn name(&self) -> &str;
@@ -55,33 +55,33 @@ pub trait Knob: Send + Sync {
     /// Which services it is for.
     fn scope(&self) -> &str;
 
-    /// What it may cost besides what is measured.
+    /// Its cost beyond what is measured.
     fn cost(&self) -> &str;
 
     fn risk(&self) -> Risk;
 
-    /// Whether neighbouring values are alike, as sizes are and names are not.
+    /// Whether neighbouring values are similar, as sizes are and names are not.
     fn ordered(&self) -> bool {
         false
     }
 
-    /// The levels that differ from the first, the one that is most likely to help first.
+    /// The levels other than the first, the most promising first.
     fn favourites(&self, levels: usize) -> Vec<usize> {
         (1..levels).collect()
     }
 
-    /// What it may be set to here, the value without it first; or why it is of no use here.
+    /// The possible values here, the one without the knob first; or why it does not help here.
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String>;
 
-    /// Sets it. The first level is never applied: it is what there is without.
+    /// Applies a value. The first level is never applied: it is the absence of the setting.
     fn apply(&self, value: &Value, launch: &mut Launch);
 }
 
-/// How likely it is to do harm that a session does not see.
+/// The risk of harm that a session does not see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Risk {
     pub level: RiskLevel,
-    /// Which harm, in a sentence.
+    /// The harm, in a sentence.
     pub why: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What the knobs of Node.js have in common.
+//! What Node.js's knobs have in common.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -8,7 +8,7 @@ use super::Facts;
 use super::facts::NodeFacts;
 use crate::service::Launch;
 
-/// The Node.js that the command is.
+/// The Node.js that the command starts.
 pub(super) fn of(facts: &Facts) -> Result<&NodeFacts, String> {
     may_run(facts)?;
     let name = facts.program.name();
@@ -32,7 +32,7 @@ pub(super) fn takes_argument<'a>(facts: &'a Facts, option: &str) -> Result<&'a N
     Ok(node)
 }
 
-/// Whether its user has left an option to us.
+/// Whether the user has left an option to us.
 pub(super) fn undecided(facts: &Facts, option: &str) -> Result<(), String> {
     let options = facts.environment.get(std::ffi::OsStr::new("NODE_OPTIONS"));
     let own = facts.command.iter().skip(1).take_while(|word| word.as_bytes() != b"--");

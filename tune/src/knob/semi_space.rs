@@ -30,7 +30,7 @@ impl Knob for SemiSpace {
         true
     }
 
-    /// Half of the default comes first among the levels and helps hardly anybody; four times is enough for most.
+    /// Half of the default comes first among the levels and hardly ever helps; four times is usually enough.
     fn favourites(&self, levels: usize) -> Vec<usize> {
         let mut levels: Vec<usize> = (1..levels).collect();
         levels.sort_by_key(|level| match level {

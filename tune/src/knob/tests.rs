@@ -52,7 +52,7 @@ fn every_level_of_every_knob_is_a_configuration_that_is_read() {
     let mut facts = of_node(22);
     facts.allow_system = true;
     let mut choices = Choices::of(&facts, vec!["pool=env:POOL=a b,c".parse().unwrap()]);
-    // What depends on the libraries of the program is of no use for a shell, but its settings are as good.
+    // Knobs that depend on the program's libraries do not help a shell, but their settings serve the test.
     choices.knobs.extend(["tls", "gzip"].map(|name| {
         let knob = registry().iter().find(|knob| knob.name() == name).unwrap();
         Choice { knob: Box::new(*knob), levels: vec![Value::stock("off"), Value::On], promising: true }

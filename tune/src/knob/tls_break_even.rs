@@ -1,4 +1,4 @@
-//! From how many operations on a batch of TLS handshakes is worth it.
+//! The number of operations from which a batch of TLS handshakes is worthwhile.
 
 use hasten_names::Algorithm;
 
@@ -34,7 +34,7 @@ impl Knob for TlsBreakEven {
 
     fn levels(&self, facts: &Facts) -> Result<Vec<Value>, String> {
         accelerators::sees_tls(facts)?;
-        // What it adjusts to by itself, batches always, and hardly ever.
+        // Its own adjustment, batches always, and hardly ever.
         let values = [1, 2, 4, 6].map(Value::Count).to_vec();
         accelerators::levels(facts, "tls", values).map(|mut levels| {
             levels[0] = Value::stock("auto");

@@ -1,4 +1,4 @@
-//! A value that a knob may have.
+//! A possible value of a knob.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Value {
-    /// What there is without the knob, as it is shown.
+    /// The value without the knob, as shown.
     Stock(String),
     On,
     Off,
@@ -25,7 +25,7 @@ impl Value {
         Self::Word(word.into())
     }
 
-    /// The number, for knobs that have nothing else.
+    /// The number, for knobs that have only numbers.
     pub(crate) fn number(&self) -> u64 {
         match self {
             Self::Mib(number) | Self::Count(number) => *number,

@@ -1,4 +1,4 @@
-//! The driver for who has no tool: requests on connections that stay open, in a closed loop.
+//! The driver for users without a tool: requests on open connections, in a closed loop.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::measure::Latency;
 
 /// A single request that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Behind a failure, so that a dead server is not hammered.
+/// A pause after a failure, so that a dead server is not hammered.
 const REST: Duration = Duration::from_millis(10);
 const STACK: usize = 512 << 10;
 
@@ -27,7 +27,7 @@ pub(super) struct Builtin {
 impl Builtin {
     pub(super) fn new(url: &str, connections: usize, duration: Duration) -> Result<Self, LoadError> {
         let mut target = Target::new(url)?;
-        // As every browser does: what a service compresses is a part of what it costs.
+        // As every browser does: compression is part of a service's cost.
         target.headers.push(("Accept-Encoding".to_owned(), "gzip".to_owned()));
         Ok(Self { target, connections: connections.max(1), duration })
     }
@@ -77,7 +77,7 @@ impl Builtin {
         Ok(seen.result(started.elapsed()))
     }
 
-    /// One connection. What was asked is also answered, so that CPU time divided by requests is exact.
+    /// One connection. Every request is also answered, so that CPU time divided by requests is exact.
     fn drive(&self, end: Instant, stop: &AtomicBool) -> Result<Seen, String> {
         let mut client = Client::new(&self.target.url, &self.target.headers, TIMEOUT)
             .map_err(|error| error.to_string())?;

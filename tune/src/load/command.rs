@@ -1,4 +1,4 @@
-//! A command line: words, and whether it takes a shell to run it.
+//! A command line: its words, and whether it needs a shell.
 
 use std::process::{Command, Stdio};
 
@@ -32,14 +32,14 @@ impl CommandLine {
         self.needs_shell
     }
 
-    /// With nothing to read, and its output to be taken.
+    /// With no input, and its output captured.
     pub(super) fn command(&self) -> Command {
         let mut command = if self.needs_shell {
             let mut shell = Command::new("/bin/sh");
             shell.args(["-c", &self.text]);
             shell
         } else {
-            // What stands before the program is its environment, as in a shell.
+            // As in a shell, assignments before the program are its environment.
             let (variables, program) =
                 self.words.split_at(self.words.iter().take_while(|word| is_assignment(word)).count());
             let mut command = Command::new(program.first().map_or("true", String::as_str));
@@ -60,7 +60,7 @@ pub(super) fn is_assignment(word: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// Whether anything outside of quotes means more to a shell than itself.
+/// Whether any unquoted character has a special meaning for a shell.
 fn needs_shell(text: &str) -> bool {
     let mut quote = None;
     let mut letters = text.chars().peekable();
@@ -75,8 +75,8 @@ fn needs_shell(text: &str) -> bool {
             (Some(_), '$' | '`') => return true,
             (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(letter),
-            // A URL's question mark and ampersand belong in quotes, but nobody's load begins a job in the
-            // background by accident: the shell does with them what it does at the prompt.
+            // A URL's question mark and ampersand belong in quotes, but nobody starts a background job by
+            // accident: the shell treats them as at the prompt.
             (None, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '*' | '\n') => return true,
             (None, '~') if begins_word => return true,
             (None, '#') if begins_word => return true,

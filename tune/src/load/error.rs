@@ -38,7 +38,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// What to do about it, where that depends on more than the command line.
+    /// The remedy, if it depends on more than the command line.
     #[must_use]
     pub fn fix(&self) -> String {
         match self {

@@ -8,13 +8,13 @@ use super::LoadError;
 use super::command::{CommandLine, is_assignment};
 use super::recognise::{STARTERS, Tool, program};
 
-/// Those of [`STARTERS`] that look for the tool elsewhere than a shell does, or install it.
+/// Those of [`STARTERS`] that search for the tool differently from a shell, or install it.
 const FETCHERS: [&str; 4] = ["npx", "bunx", "pnpx", "node"];
 
-/// How to come by a program that is no load tool that we know.
+/// How to get a program that is not a known load tool.
 const UNKNOWN: &str = "install it, or give its full path";
 
-/// What a shell makes of a line is known to the shell alone: of such, only a tool in front is looked for.
+/// Only the shell knows how it interprets a line: in that case, only a tool at the front is looked for.
 pub(super) fn check(line: &CommandLine, tool: Option<Tool>) -> Result<(), LoadError> {
     let words = line.words();
     let Some(first) = words.iter().find(|word| !is_assignment(word)) else { return Ok(()) };

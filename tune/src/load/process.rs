@@ -1,4 +1,4 @@
-//! A run of the tool: in a process group of its own, which is gone when the run is over, however it ends.
+//! A run of the tool: in its own process group, which is gone when the run is over, however it ends.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -16,9 +16,9 @@ use super::command::CommandLine;
 use crate::keeper;
 
 const POLL: Duration = Duration::from_millis(5);
-/// For what is still in the pipes of a tool that has ended.
+/// For reading what is left in the pipes of a tool that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// A tool that prints more than this is remembered by its end.
+/// Only the end of longer output is kept.
 const MOST: usize = 4 << 20;
 const SHOWN_LINES: usize = 12;
 const SHOWN_BYTES: usize = 2000;
@@ -56,7 +56,7 @@ impl Printed {
 
 pub(super) fn run(line: &CommandLine, deadline: Instant, stop: &AtomicBool) -> Result<Printed, LoadError> {
     let mut command = line.command();
-    // Ctrl-C at the terminal is ours to handle, and the group can be ended as one.
+    // Ctrl-C at the terminal is ours to handle, and the group can be ended as a whole.
     command.process_group(0);
     let started = Instant::now();
     let child = command.spawn();
@@ -68,7 +68,7 @@ pub(super) fn run(line: &CommandLine, deadline: Instant, stop: &AtomicBool) -> R
     let stderr = collect(group.0.stderr.take());
     let end = group.wait(deadline, stop);
     let elapsed = started.elapsed();
-    // Whoever of the group is left would hold the pipes open.
+    // Remaining members of the group would hold the pipes open.
     drop(group);
     let last = Instant::now() + LAST_WORDS;
     let printed = Printed { stdout: text(&stdout, last), stderr: text(&stderr, last), file: None, elapsed };
@@ -86,7 +86,7 @@ enum End {
     Stopped,
 }
 
-/// A process and all that it starts; dropping it ends them.
+/// A process and all its descendants; dropping it ends them.
 struct Group(Child);
 
 impl Group {
@@ -113,15 +113,15 @@ impl Drop for Group {
     }
 }
 
-/// What has come through a pipe so far.
+/// The data read from a pipe so far.
 #[derive(Default)]
 struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
-    /// Says nothing, but is closed when the pipe is.
+    /// Carries no data, but is closed when the pipe is.
     end: Option<Receiver<()>>,
 }
 
-/// Reads in a thread of its own, which ends with the pipe.
+/// Reads in a separate thread, which ends with the pipe.
 fn collect(pipe: Option<impl Read + Send + 'static>) -> Collected {
     let Some(mut pipe) = pipe else { return Collected::default() };
     let bytes = Arc::new(Mutex::new(Vec::new()));
@@ -142,7 +142,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> Collected {
     Collected { bytes, end: Some(end) }
 }
 
-/// Everything until the pipe ends, or until `last`: a process that left the group may hold it for ever.
+/// Everything until the pipe ends, or until `last`: a process that left the group may hold it open for ever.
 fn text(collected: &Collected, last: Instant) -> String {
     if let Some(end) = &collected.end {
         let _ = end.recv_timeout(last.saturating_duration_since(Instant::now()));

@@ -1,4 +1,4 @@
-//! Which tool a command line runs, by the program's name, also behind those that only start others.
+//! Which tool a command line runs, by the program's name, even behind programs that only start others.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(super) enum Tool {
     DbBench,
 }
 
-/// Programs that run the one that is named in their arguments.
+/// Programs that run the program named in their arguments.
 pub(super) const STARTERS: [&str; 19] = [
     "env", "taskset", "timeout", "npx", "bunx", "pnpx", "node", "nice", "ionice", "chrt", "numactl",
     "stdbuf", "setsid", "nohup", "time", "sudo", "doas", "sh", "bash",
@@ -45,7 +45,7 @@ impl Tool {
         Self::position(words).map(|(_, tool)| tool)
     }
 
-    /// Where in the command line the tool stands.
+    /// The position of the tool in the command line.
     pub(super) fn position(words: &[String]) -> Option<(usize, Self)> {
         let (at, first) = words.iter().enumerate().find(|(_, word)| !is_assignment(word))?;
         if let Some(tool) = Self::by_name(first) {
@@ -88,7 +88,7 @@ impl Tool {
         }
     }
 
-    /// How to let it run longer.
+    /// How to make it run longer.
     pub(super) fn longer(self) -> &'static str {
         match self {
             Self::Wrk => "a larger -d, such as wrk -d10s",
@@ -103,7 +103,7 @@ impl Tool {
         }
     }
 
-    /// How long it was told to run. Where it was told a number of requests, nobody knows.
+    /// How long it was told to run; unknown if it was given a number of requests.
     pub(super) fn seconds(self, words: &[String]) -> Option<f64> {
         let options: &[&str] = match self {
             Self::Wrk | Self::Autocannon => &["-d", "--duration"],
@@ -132,7 +132,7 @@ impl Tool {
         }
     }
 
-    /// Where the user told the tool to write what would be on its standard output otherwise.
+    /// Where the user told the tool to write what it would otherwise print.
     pub(super) fn output_file(self, words: &[String]) -> Option<PathBuf> {
         let options: &[&str] = match self {
             Self::K6 => &["--summary-export"],
@@ -144,7 +144,7 @@ impl Tool {
     }
 }
 
-/// `10`, `10s`, `2m`, `1h`; `None` for anything else that a tool may understand.
+/// `10`, `10s`, `2m`, `1h`; `None` for any other notation of a tool.
 fn seconds(text: &str) -> Option<f64> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let factor = match &text[digits..] {

@@ -1,11 +1,11 @@
-//! What a load asks for, as far as its command line says.
+//! What a load requests, if its command line reveals it.
 
 use std::fmt;
 
 use super::recognise::Tool;
 use crate::http::Url;
 
-/// A page, and the headers that it is asked for with.
+/// A page, and the headers of its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub(crate) url: Url,
@@ -14,7 +14,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Of a URL that the user names.
+    /// For a URL given by the user.
     pub fn new(url: &str) -> Result<Self, super::LoadError> {
         let parsed = Url::parse(url);
         let parsed =
@@ -37,7 +37,7 @@ pub(super) fn of(words: &[String], tool: Option<Tool>) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
     for word in words {
         let with_scheme = match tool {
-            // autocannon takes an address for a URL.
+            // autocannon accepts an address as a URL.
             Some(Tool::Autocannon) if is_address(word) => format!("http://{word}"),
             _ => word.clone(),
         };
@@ -49,11 +49,11 @@ pub(super) fn of(words: &[String], tool: Option<Tool>) -> Vec<Target> {
     targets
 }
 
-/// Whether the load opens TLS connections; a script may hide what it asks for.
+/// Whether the load opens TLS connections; a script may hide what it requests.
 pub(super) fn uses_tls(words: &[String], tool: Option<Tool>) -> Option<bool> {
     match tool {
         Some(Tool::RedisBenchmark | Tool::Memtier) => Some(words.iter().any(|word| word == "--tls")),
-        // It calls the library in its own process.
+        // It calls the library within its own process.
         Some(Tool::DbBench) => Some(false),
         _ => {
             let targets = of(words, tool);
@@ -70,7 +70,7 @@ fn is_address(word: &str) -> bool {
         .is_some_and(|(host, port)| !host.is_empty() && !host.contains(':') && port.parse::<u16>().is_ok())
 }
 
-/// `-H 'Name: value'`, as wrk, ab, h2load, oha and autocannon have it; autocannon also takes `Name=value`.
+/// `-H 'Name: value'`, as in wrk, ab, h2load, oha and autocannon; autocannon also accepts `Name=value`.
 fn headers(words: &[String]) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for (at, word) in words.iter().enumerate() {

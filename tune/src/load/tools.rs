@@ -1,4 +1,4 @@
-//! What each tool's output says. The parsers take any text: where numbers are missing there is no result.
+//! Parsers for each tool's output. They accept any text: if numbers are missing there is no result.
 
 pub(super) mod ab;
 pub(super) mod autocannon;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::{LoadResult, Received};
 use crate::measure::Latency;
 
-/// Counts of failures with their names, as they become part of a result.
+/// Counts of failures with their names, ready to become part of a result.
 #[derive(Debug, Default)]
 struct Failures {
     total: f64,
@@ -35,7 +35,7 @@ impl Failures {
         LoadResult {
             requests: Some(requests.max(0.0)),
             seconds,
-            // A float becomes the nearest whole number that there is.
+            // The conversion truncates and saturates.
             failed: self.total as u64,
             failures: self.kinds,
             latency: (latency != Latency::default()).then_some(latency),
@@ -52,13 +52,13 @@ impl LoadResult {
 }
 
 impl Received {
-    /// A number of bytes that was printed to the last one.
+    /// A number of bytes printed without rounding.
     fn exact(bytes: f64) -> Self {
         Self { bytes, rounding: 0.0 }
     }
 }
 
-/// The object that a text is, or that a line of it begins.
+/// The JSON object that is the text, or begins one of its lines.
 fn object(text: &str) -> Option<Map<String, Value>> {
     let from =
         if text.trim_start().starts_with('{') { text.find('{') } else { text.find("\n{").map(|at| at + 1) };
@@ -76,7 +76,7 @@ fn field(object: &Map<String, Value>, path: &[&str]) -> Option<f64> {
     object.get(*last)?.as_f64()
 }
 
-/// The value of the percentile with this number in a list of `(percentile, value)`.
+/// A percentile's value in a list of `(percentile, value)`.
 fn percentile(list: &[(f64, f64)], wanted: f64) -> Option<f64> {
     list.iter().find(|(at, _)| (at - wanted).abs() < 1e-6).map(|&(_, value)| value)
 }

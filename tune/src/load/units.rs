@@ -1,4 +1,4 @@
-//! Numbers as tools print them.
+//! Numbers in the notations of tools.
 
 use super::Received;
 
@@ -11,7 +11,7 @@ pub(super) fn number(text: &str) -> Option<f64> {
         (at, 'G' | 'g') => (&text[..at], 1e9),
         _ => (text.as_str(), 1.0),
     };
-    // Not `inf`, `nan` or a sign: nobody counts with those.
+    // Not `inf`, `nan` or a sign: nothing is counted in those.
     if !digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }
@@ -43,8 +43,8 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
     total.filter(|total| total.is_finite())
 }
 
-/// A number of bytes: `8.28MB` as wrk has it and `188.53 KiB`, both in steps of 1024, and `5.81 MB` or `21 kB` in steps of
-/// 1000, as tools of JavaScript and Go have them.
+/// A number of bytes: `8.28MB` as in wrk and `188.53 KiB`, both in steps of 1024, and `5.81 MB` or `21 kB` in steps of
+/// 1000, as in tools written in JavaScript and Go.
 pub(super) fn size(text: &str) -> Option<Received> {
     let text = text.trim();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
@@ -65,7 +65,7 @@ pub(super) fn size(text: &str) -> Option<Received> {
     Some(Received { bytes: number * step.powi(power), rounding })
 }
 
-/// What stands behind `label` on the first line that begins with it.
+/// The text after `label` on the first line that begins with it.
 pub(super) fn after<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.trim_start().strip_prefix(label)).map(str::trim)
 }

@@ -2,7 +2,7 @@
 
 use super::{Expression, Metric, ObjectiveError, Operator};
 
-/// Deeper expressions are nobody's, and recursion has an end.
+/// No real expression is deeper, and recursion must end.
 const DEEPEST: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Expression, ObjectiveError> {
@@ -31,7 +31,7 @@ impl Parser<'_> {
         self.chain(Self::factor, &[('*', Operator::Times), ('/', Operator::By)])
     }
 
-    /// Operands between operators of one rank, from left to right.
+    /// Parses operands between operators of the same precedence, from left to right.
     fn chain(
         &mut self,
         operand: fn(&mut Self) -> Result<Expression, ObjectiveError>,

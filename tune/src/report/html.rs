@@ -1,4 +1,4 @@
-//! The page: one file with everything in it, which asks nobody for anything.
+//! The page: one self-contained file that makes no requests.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -55,7 +55,7 @@ pub(super) fn render(report: &Report) -> Result<String, ReportError> {
     Ok(environment.get_template("page")?.render(Serde(&page))?)
 }
 
-/// Everything that the template names.
+/// Everything the template refers to.
 #[derive(Serialize)]
 struct Page<'a> {
     style: String,
@@ -68,7 +68,7 @@ struct Page<'a> {
     tiles: Vec<Tile>,
     kept: Vec<Card<'a>>,
     rows: Vec<Row>,
-    /// Settings that there was no time for.
+    /// Settings for which there was no time.
     untried: String,
     noise: Option<String>,
     bytes: Option<String>,
@@ -99,7 +99,7 @@ struct Row {
     name: String,
     change: String,
     interval: String,
-    /// Empty where nobody counted.
+    /// Empty if nothing counted bytes.
     bytes: String,
     bytes_interval: String,
     pairs: usize,
@@ -137,7 +137,7 @@ struct TrialView {
     p99: String,
     bytes: String,
     failure: String,
-    /// To sort by.
+    /// The sort key.
     order: Option<f64>,
 }
 
@@ -168,7 +168,7 @@ impl TrialView {
     }
 }
 
-/// What the script draws.
+/// The data that the script draws.
 #[derive(Serialize)]
 struct Charts<'a> {
     unit: &'a str,
@@ -177,7 +177,7 @@ struct Charts<'a> {
     trials: Vec<Dot<'a>>,
 }
 
-/// Pairs as points, and the effect that they show.
+/// Pairs as points, and their effect.
 #[derive(Serialize)]
 struct Panel {
     place: &'static str,
@@ -240,7 +240,7 @@ impl Panel {
     }
 }
 
-/// Of changes, always with 0 on it.
+/// An axis of changes that always includes 0.
 #[derive(Clone, Copy)]
 struct Axis {
     low: f64,

@@ -33,7 +33,7 @@ pub(super) fn summary(report: &Report, style: Style) -> String {
     }
 }
 
-/// Where, the line to paste, and why.
+/// The file, the line to paste, and the reason.
 fn by_hand(suggestion: &Suggestion) -> String {
     let Suggestion { text, why, file, line } = suggestion;
     let place = if file.is_empty() { String::new() } else { format!("{file}: ") };

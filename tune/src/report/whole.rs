@@ -1,11 +1,11 @@
-//! The whole session in a line: what is kept, and of how many.
+//! The whole session in one line: what is kept, and out of how many.
 
 use serde::Serialize;
 
 use super::words::{change, interval, percent};
 use super::{Effect, Fate, Report, Verdict};
 
-/// How the settings came out, all of them counted once.
+/// The outcomes of the settings, each counted once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub headline: String,
@@ -15,7 +15,7 @@ pub struct Summary {
     /// They help, but add nothing to what is kept.
     pub not_needed: usize,
     pub no_gain: usize,
-    /// A gain as large as was asked for is neither proven nor ruled out.
+    /// A gain of the requested size is neither proven nor ruled out.
     pub open: usize,
     pub harmful: usize,
     pub disqualified: usize,
@@ -39,7 +39,7 @@ impl Report {
         }
     }
 
-    /// The verdict in a line, with all settings counted.
+    /// The verdict in one line, with all settings counted.
     #[must_use]
     pub fn headline(&self) -> String {
         let (name, wanted) = (&self.objective.name, percent(self.noise.wanted_effect));
@@ -94,7 +94,7 @@ impl Report {
         self.screened.iter().filter(|row| fates.contains(&row.fate)).count()
     }
 
-    /// What stands behind the headline.
+    /// The evidence behind the headline.
     #[must_use]
     pub fn support(&self) -> String {
         match (self.verdict, &self.winner) {
@@ -113,7 +113,7 @@ impl Report {
         }
     }
 
-    /// The other side of less CPU: whether somebody else pays for it.
+    /// The downside of less CPU: whether someone else pays for it.
     fn bytes_in_words(&self, bytes: Option<Effect>) -> String {
         match (bytes, self.bytes) {
             (Some(bytes), _) => {

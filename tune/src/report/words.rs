@@ -1,10 +1,10 @@
-//! What the numbers of a report are in words.
+//! A report's numbers in words.
 
 use super::{Bytes, Effect, Fate, Report};
 use crate::measure::{Counter, Outcome};
 
 impl Report {
-    /// What an answer of the service as it is takes on the wire, and what a setting may add.
+    /// The size of an answer of the service as it is, and how much a setting may add.
     pub(super) fn bytes_line(&self) -> Option<String> {
         let Bytes { per_request, counted_by, limit } = self.bytes?;
         let counter = match counted_by {
@@ -18,7 +18,7 @@ impl Report {
         Some(format!("{per_request:.0} for each request of the service as it is, {counter}; {limit}"))
     }
 
-    /// What the service against itself says.
+    /// The result of the service against itself.
     pub(super) fn noise_line(&self) -> Option<String> {
         let (effect, smallest) = (self.noise.effect?, self.noise.smallest_effect?);
         Some(format!(
@@ -72,7 +72,7 @@ pub(super) fn interval(effect: Effect) -> String {
     format!("95 % interval {} to {}", change(effect.low), change(effect.high))
 }
 
-/// Four digits are all that a measurement is worth.
+/// A measurement is worth four digits at most.
 #[must_use]
 pub fn value(value: f64) -> String {
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };

@@ -53,7 +53,7 @@ impl ServiceError {
         }
     }
 
-    /// Whether the candidate may be the reason, and not the surroundings.
+    /// Whether the candidate may be the cause, rather than the surroundings.
     #[must_use]
     pub fn is_of_the_service(&self) -> bool {
         matches!(self, Self::Ended { .. } | Self::NotReady { .. })

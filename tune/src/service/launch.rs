@@ -1,4 +1,4 @@
-//! How the service is started: as its owner does it, or behind `hasten run` with a profile.
+//! How the service is started: as its owner does it, or through `hasten run` with a profile.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,34 +14,34 @@ use super::error::ServiceError;
 use crate::journal::Journal;
 use crate::profile::Profile;
 
-/// What `hasten run` reads beside its file, and what would change a candidate behind its profile.
+/// What `hasten run` reads besides its file, and what would override the candidate's profile.
 const OVERRULING: [&str; 6] =
     ["HASTEN_CONFIG", "HASTEN_ONLY", "HASTEN_QUIET", "HASTEN_STRICT", "HASTEN_VERIFY", "HASTEN_WITHOUT"];
 
-/// What systemd gives to its services.
+/// systemd's `PATH` for its services.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
 
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// The command with its arguments, as the owner starts it.
     pub command: Vec<OsString>,
-    /// The folder to start it in; otherwise the one of this process.
+    /// The folder to start it in; by default this process's.
     pub directory: Option<PathBuf>,
     /// Variables to set, or to remove.
     pub environment: BTreeMap<OsString, Option<OsString>>,
-    /// Whether it gets nothing of this environment, as a service of the system.
+    /// Whether it inherits nothing of this environment, like a system service.
     pub bare: bool,
-    /// Who it runs as, which takes the rights of root.
+    /// The account it runs as, which requires root.
     pub user: Option<User>,
     /// How many files it may open.
     pub open_files: Option<u64>,
     /// This `hasten`, for candidates.
     pub hasten: PathBuf,
-    /// What the candidate sets; an empty one starts the command as it is.
+    /// The candidate's settings; an empty profile starts the command as it is.
     pub profile: Profile,
-    /// Settings of the kernel to write while it runs, with the rights of root; they are put back.
+    /// Kernel settings to write while it runs, which requires root; they are restored.
     pub system: BTreeMap<String, String>,
-    /// Where to note what is started, so that the next hasten ends it should this one be killed.
+    /// Where to record what is started, so that the next hasten ends it should this one be killed.
     pub journal: Option<Journal>,
 }
 
@@ -64,14 +64,14 @@ impl Launch {
         Self { profile, ..self.clone() }
     }
 
-    /// The name to speak of it by.
+    /// The name to use in messages.
     #[must_use]
     pub fn name(&self) -> String {
         let program = self.command.first().map(PathBuf::from).unwrap_or_default();
         program.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The words that are executed; `config` is where the profile is.
+    /// The words to execute; `config` is the path of the profile.
     #[must_use]
     pub fn words(&self, config: &Path) -> Vec<OsString> {
         if self.profile.is_empty() {
@@ -83,7 +83,7 @@ impl Launch {
         words.chain(self.command.iter().cloned()).collect()
     }
 
-    /// Starts it with everything that it says in `log`, in a process group of its own.
+    /// Starts it in its own process group, with all its output in `log`.
     pub(super) fn spawn(&self, log: &Path) -> Result<Child, ServiceError> {
         let config = log.with_extension("toml");
         let written = |path: &Path| {
@@ -110,7 +110,7 @@ impl Launch {
         command.process_group(0);
         if self.bare {
             command.env_clear().env("PATH", SYSTEM_PATH);
-            // How to find and where to note: of this hasten, not of its user.
+            // How to find programs and where to keep records: for this hasten, not for its user.
             command.envs(
                 std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"HASTEN_")),
             );
@@ -134,13 +134,13 @@ impl Launch {
     }
 }
 
-/// What this process may open, changed for as long as it takes to start a child that inherits it.
+/// This process's limit of open files, changed while a child that inherits it is being started.
 struct OpenFiles(Rlimit);
 
 impl OpenFiles {
     fn limit(limit: u64) -> io::Result<Self> {
         let before = getrlimit(Resource::Nofile);
-        // Only root may raise the upper bound; it stays then, which a later start can live with.
+        // Only root may raise the hard limit; it then stays raised, which does no harm to later starts.
         let maximum = before.maximum.map(|maximum| maximum.max(limit));
         setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum })?;
         Ok(Self(before))

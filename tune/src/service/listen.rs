@@ -1,4 +1,4 @@
-//! Who listens where, by the kernel's tables.
+//! Which process listens where, from the kernel's tables.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ struct Listener {
     address: SocketAddr,
 }
 
-/// Where these processes accept connections, lowest port first, as somebody on this machine would call it.
+/// Where these processes accept connections, lowest port first, as addresses reachable from this machine.
 pub(super) fn addresses(pids: impl IntoIterator<Item = u32>) -> Vec<SocketAddr> {
     let mut listeners = Vec::new();
     let mut inodes = BTreeSet::new();
@@ -46,11 +46,11 @@ pub(super) fn owner(port: u16) -> Option<(u32, String)> {
     Some((pid, name.trim().to_owned()))
 }
 
-/// An address that is bound to everything is reached by loopback.
+/// An address bound to all interfaces is reached through loopback.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        // A socket of both families; one of IPv6 alone is found out when nobody answers.
+        // A socket of both families; if it is IPv6 only, nobody will answer.
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         ip => ip,
     };
@@ -81,7 +81,7 @@ fn listener(line: &str) -> Option<Listener> {
     Some(Listener { address: address(fields.get(1)?)?, inode: fields.get(9)?.parse().ok()? })
 }
 
-/// `0100007F:1F90`: words in the order of the machine, the port in that of the network.
+/// `0100007F:1F90`: words in host byte order, the port in network order.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,22 +1,22 @@
-//! How much memory a service has.
+//! The memory of a service.
 
 use std::fs;
 
 use super::process::Process;
 
-/// Of `/proc/PID/stat` on x86-64.
+/// The unit in `/proc/PID/stat` on x86-64.
 const PAGE: u64 = 4096;
 const KIB: u64 = 1024;
 
-/// What the processes have mapped, in bytes; what several share counts several times.
+/// The processes' mapped memory, in bytes; shared memory is counted several times.
 pub(super) fn resident(processes: &[Process]) -> u64 {
     processes.iter().filter_map(|process| process.alive()).map(|stat| stat.resident_pages * PAGE).sum()
 }
 
-/// The peak of what they had, from the largest sum that was seen.
+/// The peak of their memory, from the largest sum seen.
 ///
-/// One process knows its peak itself. Of several, the sum is scaled by how much of it is shared now: to ask for that
-/// more often would take the service's own locks.
+/// A single process knows its own peak. For several, the sum is scaled by the present degree of sharing: reading
+/// that more often would take the service's own locks.
 pub(super) fn peak(pids: &[u32], largest_sum: u64) -> u64 {
     if let [pid] = pids {
         return fs::read_to_string(format!("/proc/{pid}/status"))
@@ -52,7 +52,7 @@ mod tests {
         let own = std::process::id();
         let alone = peak(&[own], 0);
         assert!(alone > 1 << 20);
-        // The same process twice: its pages are counted twice above and below, so nothing changes.
+        // The same process twice: its pages are counted twice in numerator and denominator, so nothing changes.
         assert!(peak(&[own, own], 1 << 30) <= 1 << 30);
         assert_eq!(peak(&[], 77), 77);
     }

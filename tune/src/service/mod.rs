@@ -1,8 +1,8 @@
-//! The service that is tuned: started as its owner starts it, watched, and gone afterwards with all that it started.
+//! The tuned service: started as its owner starts it, watched, and finally ended with everything that it started.
 //!
-//! The command may be a shell script, a package manager or a server that puts itself into the background. So its tree is
-//! found by what becomes of it, not by what is typed: this process adopts the orphans of its descendants, and whatever
-//! has been seen in the tree stays in it.
+//! The command may be a shell script, a package manager or a server that moves to the background. So its tree is
+//! determined by what happens, not by what is typed: this process adopts its descendants' orphans, and a process seen
+//! in the tree stays in it.
 
 mod cost;
 mod error;

@@ -1,25 +1,25 @@
-//! One process, as `/proc` tells it.
+//! One process, as seen in `/proc`.
 
 use std::fs;
 
-/// A process that is not mistaken for a later one with the same number.
+/// A process that cannot be confused with a later one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
-    /// Ticks after the start of the system.
+    /// Ticks between boot and its start.
     pub(crate) start: u64,
 }
 
-/// What the tree needs to know of a process.
+/// The data that the tree needs about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) start: u64,
     pub(crate) parent: u32,
     pub(crate) group: u32,
     pub(crate) session: u32,
-    /// It has ended; only its parent does not know yet.
+    /// It has ended, but its parent has not noticed yet.
     pub(crate) ended: bool,
-    /// Ticks on a CPU, of the process with its threads that have ended, and of its children that were waited for.
+    /// Ticks on a CPU, for the process including ended threads, and for its children that were waited for.
     pub(crate) ticks: u64,
     pub(crate) resident_pages: u64,
 }
@@ -40,12 +40,12 @@ impl Stat {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name stands in parentheses and may hold any of the characters that separate fields.
+    /// The name is in parentheses and may contain any of the separators.
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         let id = |at: usize| u32::try_from(number(at)?).ok();
-        // Numbered from the state, which is field 3 of proc_pid_stat(5).
+        // Numbered from the state, which is field 3 in proc_pid_stat(5).
         let ticks = number(11)? + number(12)? + number(13)? + number(14)?;
         Some(Self {
             ended: matches!(*fields.first()?, "Z" | "X"),

@@ -12,13 +12,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::error::ServiceError;
 use super::listen;
 
-/// For one attempt to connect, or one answer.
+/// The time for one attempt to connect, or one answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(5);
-/// Of an answer, that tells its status.
+/// How much of an answer is read for its status.
 const LONGEST_LINE: u64 = 256;
 
-/// How to know that the service is ready, and where it will listen.
+/// How to tell that the service is ready, and where it will listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// Where it will accept connections, if that is known beforehand.
@@ -28,18 +28,18 @@ pub struct Readiness {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Any process of the service accepts connections, wherever it likes.
+    /// Any process of the service accepts connections, on any address.
     Listening,
     /// The address accepts connections.
     Port,
-    /// A request is answered, with anything but an error of the server.
+    /// A request is answered, with anything but a server error.
     Http { host: String, path: String },
     /// A command for the shell succeeds.
     Command(String),
 }
 
 impl Readiness {
-    /// As soon as it accepts connections anywhere.
+    /// Ready as soon as it accepts connections anywhere.
     #[must_use]
     pub fn listening() -> Self {
         Self { address: None, probe: Probe::Listening }
@@ -50,7 +50,7 @@ impl Readiness {
         Self { address: Some(address), probe: Probe::Port }
     }
 
-    /// As soon as a URL is answered; of `https` the port alone is looked at.
+    /// Ready as soon as a URL is answered; for `https` only the port is checked.
     pub fn url(url: &str) -> Result<Self, ServiceError> {
         let problem = |what: &str| ServiceError::Readiness(format!("`{url}` is no URL to wait for: {what}"));
         let (scheme, rest) = url.split_once("://").ok_or_else(|| problem("it has no scheme"))?;
@@ -62,7 +62,7 @@ impl Readiness {
         };
         let with_port = if has_port(host) { host.to_owned() } else { format!("{host}:{port}") };
         let address = with_port.to_socket_addrs().ok().and_then(|addresses| {
-            // A service that listens on one family only is nearly always one of IPv4.
+            // A service that listens on one family only nearly always uses IPv4.
             let mut addresses: Vec<_> = addresses.collect();
             addresses.sort_by_key(SocketAddr::is_ipv6);
             addresses.first().copied()
@@ -73,21 +73,20 @@ impl Readiness {
         Ok(Self { address: Some(address), probe })
     }
 
-    /// As soon as a command for the shell succeeds.
+    /// Ready as soon as a shell command succeeds.
     #[must_use]
     pub fn command(self, command: &str) -> Self {
         Self { probe: Probe::Command(command.to_owned()), ..self }
     }
 
-    /// Refuses to start beside somebody who would get the load instead.
+    /// Refuses to start beside another process that would get the load instead.
     pub(super) fn check_free(&self) -> Result<(), ServiceError> {
         let Some(address) = self.address.filter(|address| accepts(*address)) else { return Ok(()) };
         let by = listen::owner(address.port()).map(|(pid, name)| format!(" by {name} (process {pid})"));
         Err(ServiceError::PortInUse { address, by: by.unwrap_or_default() })
     }
 
-    /// Where the service is to be reached, as soon as it is ready; `Ok(None)` where the probe says yes and nobody
-    /// knows an address.
+    /// The service's address, once it is ready; `Ok(None)` if the probe succeeds but no address is known.
     pub(super) fn look(&self, pids: &[u32], deadline: Instant) -> Look {
         match &self.probe {
             Probe::Listening => match listen::addresses(pids.iter().copied()).first() {
@@ -144,7 +143,7 @@ fn status(address: SocketAddr, host: &str, path: &str) -> std::io::Result<u16> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    // In one piece: there are servers that answer to the first.
+    // In one piece: some servers answer the first fragment.
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: hasten\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
@@ -155,7 +154,7 @@ fn status(address: SocketAddr, host: &str, path: &str) -> std::io::Result<u16> {
     status.ok_or_else(|| std::io::Error::other("the answer is not HTTP"))
 }
 
-/// Runs a command for the shell, which is ended with all that it started when time is up.
+/// Runs a shell command, which is ended with everything it started when the time is up.
 fn succeeds(command: &str, deadline: Instant) -> Result<(), String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

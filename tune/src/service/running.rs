@@ -1,4 +1,4 @@
-//! A service that runs: started, waited for, measured, and stopped when dropped.
+//! A running service: started, waited for, measured, and stopped when dropped.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,16 +23,16 @@ use crate::journal::{Change, Entry, Held, Journal, System};
 use crate::keeper;
 
 const POLL: Duration = Duration::from_millis(10);
-/// How often memory is looked at; also how soon a process must be seen in the tree to be known as its own.
+/// How often memory is sampled; also how soon a process must be seen in the tree to be recognised.
 const SAMPLE: Duration = Duration::from_millis(50);
-/// What is quoted of the log in an error.
+/// How much of the log an error quotes.
 const QUOTED: usize = 2000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until it is ready.
+    /// From the start until it is ready.
     pub start: Duration,
-    /// Until it is killed, once it was asked to end.
+    /// From the request to end until it is killed.
     pub stop: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Default for Limits {
 /// How a service ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// When it was asked to.
+    /// On request.
     Politely,
     /// It had to be killed.
     Killed,
@@ -56,23 +56,23 @@ pub enum Stopped {
 pub struct Service {
     name: String,
     child: Child,
-    /// Once the first process has ended: many servers go on in the background.
+    /// Set once the first process has ended: many servers continue in the background.
     status: Option<ExitStatus>,
     tree: Arc<Mutex<Tree>>,
     sampler: Sampler,
     address: Option<SocketAddr>,
     log: PathBuf,
     stop_limit: Duration,
-    /// So that the next hasten ends what this one could not.
+    /// Lets the next hasten end what this one could not.
     entries: Vec<Entry>,
     journal: Option<Journal>,
-    /// Settings of the kernel, in the order in which they were made.
+    /// Kernel settings, in the order in which they were made.
     held: Vec<Held>,
     over: bool,
 }
 
 impl Service {
-    /// Starts it and waits until it is ready; everything that it says goes to `log`.
+    /// Starts it and waits until it is ready; all its output goes to `log`.
     pub fn start(
         launch: &Launch,
         readiness: &Readiness,
@@ -104,13 +104,13 @@ impl Service {
         service.note(&[service.child.id()]);
         service.address = service.wait_until_ready(readiness, limits.start, stopped)?;
         if service.status.is_some() {
-            // It is in the background, where the first process does not lead to it any more.
+            // It is in the background, where the first process no longer leads to it.
             service.note(&service.pids());
         }
         Ok(service)
     }
 
-    /// Where it is to be reached, if that is known.
+    /// Its address, if known.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
@@ -123,7 +123,7 @@ impl Service {
         CpuTimes { threads, ticks, processes: tree.processes().len() }
     }
 
-    /// The most memory that its processes had at once so far, in bytes; what they share counts once.
+    /// The peak memory of its processes so far, in bytes; shared memory is counted once.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let pids = self.pids();
@@ -131,19 +131,19 @@ impl Service {
         memory::peak(&pids, peak)
     }
 
-    /// Everything that it has written, standard output and error alike.
+    /// Everything it has written to standard output and error.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The processes that it consists of now.
+    /// Its present processes.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         self.tree().processes().into_iter().map(|process| process.pid).collect()
     }
 
-    /// How it ended, if it did: its first process unsuccessfully, or all of them.
+    /// How it ended, if it did: the first process unsuccessfully, or all of them.
     pub fn exited(&mut self) -> Option<String> {
         if self.status.is_none() {
             self.status = self.child.try_wait().ok().flatten();
@@ -153,12 +153,12 @@ impl Service {
         (!status.success() || !rest).then(|| status.to_string())
     }
 
-    /// Ends it as its owner would, waits until all of it is gone, and sees that its port is free again.
+    /// Ends it as its owner would, waits until all of it is gone, and checks that its port is free again.
     pub fn stop(mut self) -> Result<Stopped, ServiceError> {
         self.end()
     }
 
-    /// Tells the next hasten which processes to end, should this one be killed.
+    /// Records which processes the next hasten must end, should this one be killed.
     fn note(&mut self, pids: &[u32]) {
         let Some(journal) = &self.journal else { return };
         let changes = pids.iter().filter_map(|pid| Change::service(*pid));
@@ -174,7 +174,7 @@ impl Service {
         let deadline = Instant::now() + limit;
         loop {
             let look = readiness.look(&self.pids(), deadline);
-            // After the look: who answered may have been somebody else while this one ended.
+            // After the look: the answer may have come from another process while this one ended.
             if let Some(status) = self.exited() {
                 return Err(ServiceError::Ended {
                     program: self.name.clone(),
@@ -205,11 +205,11 @@ impl Service {
         let stopped = if self.ends_politely() { Stopped::Politely } else { self.kill()? };
         let _ = self.child.wait();
         for entry in self.entries.drain(..) {
-            // A note that stays is of a process that is gone, which the next reader sees.
+            // A note that stays refers to a process that is gone, which the next reader notices.
             let _ = self.journal.as_ref().map(|journal| journal.settle(&entry));
         }
         while let Some(held) = self.held.pop() {
-            // Where that fails, its note stays for the next hasten.
+            // If this fails, its note stays for the next hasten.
             let _ = held.undo();
         }
         match self.address.filter(|address| ready::accepts(*address)) {
@@ -218,10 +218,10 @@ impl Service {
         }
     }
 
-    /// Asks the first process, and then whatever it leaves behind.
+    /// Asks the first process to end, and then whatever it leaves behind.
     fn ends_politely(&mut self) -> bool {
         let deadline = Instant::now() + self.stop_limit;
-        // A launcher that does not pass the signal on is given half of the time before the others are asked themselves.
+        // A launcher that does not forward the signal gets half of the time before the others are asked directly.
         let ask_all = Instant::now() + self.stop_limit / 2;
         self.tree().signal_root(Signal::TERM);
         let mut asked_all = false;
@@ -244,7 +244,7 @@ impl Service {
     fn kill(&mut self) -> Result<Stopped, ServiceError> {
         let deadline = Instant::now() + self.stop_limit;
         loop {
-            // Again and again: what is being started is not seen yet.
+            // Repeatedly, because processes that are just starting are not seen yet.
             self.tree().signal_all(Signal::KILL);
             let _ = self.child.try_wait();
             let left = self.tree().processes().len();
@@ -276,16 +276,16 @@ impl Drop for Service {
     }
 }
 
-/// Once for the process: what a service puts into the background becomes a child of ours.
+/// Once per process: what a service moves to the background becomes our child.
 fn adopt_orphans() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Without it a server in the background is lost, which its log and its port will tell.
+        // Without it a server in the background is lost; its log and its port will show that.
         let _ = set_child_subreaper(Some(getpid()));
     });
 }
 
-/// Writes the settings of the kernel that a candidate asks for; each is put back when it is dropped.
+/// Writes the candidate's kernel settings; each is restored when dropped.
 fn hold(launch: &Launch) -> Result<Vec<Held>, ServiceError> {
     let failed = |path: &str, source| ServiceError::System { path: path.to_owned(), source };
     let mut held = Vec::new();
@@ -301,7 +301,7 @@ fn hold(launch: &Launch) -> Result<Vec<Held>, ServiceError> {
     Ok(held)
 }
 
-/// Looks at memory now and then, and tells the keeper of every process that is new.
+/// Samples memory, and tells the keeper about every new process.
 #[derive(Debug)]
 struct Sampler {
     peak: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! All processes of a service, whoever their parents are by now.
+//! All processes of a service, whoever their parents are now.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::process::{self, Process, Stat};
 
-/// Of one service; there is one at a time.
+/// The tree of one service; there is one at a time.
 #[derive(Debug)]
 pub(super) struct Tree {
     /// What was started.
     root: Process,
-    /// The session of this process, which a program leaves when it puts itself into the background.
+    /// This process's session, which a program leaves when it moves to the background.
     own_session: u32,
     /// Everything that was ever seen below the root.
     seen: BTreeSet<Process>,
-    /// Children of this process that the tree did not start, so that nothing of them is taken for its own.
+    /// Children of this process that the tree did not start, so that they are not taken for its own.
     strangers: BTreeSet<Process>,
 }
 
 impl Tree {
-    /// `before` are the children that this process had before it started `root`.
+    /// `before` contains the children that this process had before it started `root`.
     pub(super) fn new(root: u32, before: BTreeSet<Process>) -> Self {
         let own_session = Stat::of(process::own()).map_or(0, |stat| stat.session);
         let root = Process { pid: root, start: Stat::of(root).map_or(0, |stat| stat.start) };
@@ -33,7 +33,7 @@ impl Tree {
         cpu::children(process::own()).into_iter().filter_map(Process::of).collect()
     }
 
-    /// The processes that are there now, the root first if it is one of them; those that have ended are buried.
+    /// The present processes, the root first if it is among them; ended ones are reaped.
     pub(super) fn processes(&mut self) -> Vec<Process> {
         let mut pending: Vec<Process> = self.adopted();
         pending.extend(self.seen.iter().copied().filter(|process| process.alive().is_some()));
@@ -43,7 +43,7 @@ impl Tree {
                 pending.extend(cpu::children(process.pid).into_iter().filter_map(Process::of));
             }
         }
-        // What is gone is forgotten: its number may come back.
+        // Processes that are gone are forgotten: their numbers may be reused.
         self.seen.clone_from(&found);
         let mut processes: Vec<_> = found.into_iter().collect();
         processes.sort_by_key(|process| *process != self.root);
@@ -57,7 +57,7 @@ impl Tree {
         (times.fold(CpuTimes::default(), CpuTimes::and), ticks)
     }
 
-    /// Sends a signal to every process that is there now.
+    /// Signals every present process.
     pub(super) fn signal_all(&mut self, signal: Signal) {
         for process in self.processes() {
             send(process, signal);
@@ -68,7 +68,7 @@ impl Tree {
         send(self.root, signal);
     }
 
-    /// Orphans of the tree that are children of this process by now; those that have ended are waited for.
+    /// Orphans of the tree that are now children of this process; ended ones are reaped.
     fn adopted(&self) -> Vec<Process> {
         let mut adopted = Vec::new();
         for child in Self::children_of_this_process() {
@@ -85,8 +85,8 @@ impl Tree {
         adopted
     }
 
-    /// Whether a child of this process comes from the tree: it was seen there, is of its group, or has left the session
-    /// of this process, which what this process starts itself does not.
+    /// Whether a child of this process belongs to the tree: it was seen there, is in its group, or has left this
+    /// process's session, which our own children do not.
     fn is_own(&self, child: Process, stat: &Stat) -> bool {
         let from_tree = stat.group == self.root.pid || stat.session != self.own_session;
         self.seen.contains(&child) || (from_tree && !self.strangers.contains(&child))
@@ -94,7 +94,7 @@ impl Tree {
 }
 
 fn send(process: Process, signal: Signal) {
-    // Between the look and the signal it may end; its number is not given away again so soon.
+    // It may end between the look and the signal; its number is not reused that soon.
     if process.alive().is_some()
         && let Some(pid) = pid(process)
     {

@@ -1,4 +1,4 @@
-//! The winner without one of its knobs, for each of them: what costs nothing when it is gone does not stay.
+//! The winner without one of its knobs, for each of them: a knob whose removal costs nothing does not stay.
 
 use hasten_evidence::paired::Pair;
 use hasten_evidence::verdict::Verdict;
@@ -11,12 +11,12 @@ use crate::measure::{Disqualified, Subject};
 use crate::space::Candidate;
 use crate::statistics::{effects, holm, logs};
 
-/// More say little more.
+/// More add little.
 const MOST_ROUNDS: usize = 16;
 /// The error probability for all knobs of the winner together.
 const LEVEL: f64 = 0.05;
 
-/// The winner with those of its knobs that carry a part.
+/// The winner, reduced to the knobs that contribute.
 pub(super) fn run<S: Subject>(
     runner: &mut Runner<'_, S>,
     allotment: &Allotment,
@@ -34,7 +34,7 @@ pub(super) fn run<S: Subject>(
         if idle.is_empty() {
             break;
         }
-        // Two knobs that do the same each cost nothing when they are gone: one of them goes, then we look again.
+        // If two knobs do the same, removing either costs nothing: remove one, then look again.
         if idle.len() > 1 && left >= FEWEST_PAIRS * winner.set().count() {
             winner = winner.with(order(&idle)[0], 0);
             continue;
@@ -58,12 +58,12 @@ fn order(idle: &[(usize, f64)]) -> Vec<usize> {
     idle.into_iter().map(|(knob, _)| knob).collect()
 }
 
-/// A knob of the winner, and what was seen without it.
+/// The winner without one knob, and the results.
 struct Without {
     knob: usize,
     candidate: Candidate,
     pairs: Vec<Pair>,
-    /// The service does not even run right without it.
+    /// The service does not even run correctly without it.
     disqualified: Option<Disqualified>,
 }
 
@@ -83,7 +83,7 @@ fn ablate<S: Subject>(
     Ok(judge(winner, all))
 }
 
-/// The winner and all that lack a knob, in random order.
+/// The winner and all variants without one knob, in random order.
 fn round<S: Subject>(
     runner: &mut Runner<'_, S>,
     winner: &Candidate,

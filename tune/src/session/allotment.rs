@@ -1,4 +1,4 @@
-//! How the budget is divided. What the verdict rests on is set aside first.
+//! How the budget is divided. The measurements for the verdict are set aside first.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,23 +6,23 @@ use super::runner::Runner;
 use super::{FEWEST_PAIRS, Halt, block};
 use crate::measure::Subject;
 
-/// Fewer pairs than this say nothing of the noise.
+/// Fewer pairs say nothing about the noise.
 const FEWEST_NOISE_PAIRS: usize = 4;
 
-/// The least for screening: a few levels, twice.
+/// The minimum for screening: a few levels, twice.
 const LEAST_SCREENING: usize = 10;
 
-/// Measurements of the shortest session.
+/// The number of measurements in the shortest session.
 pub const LEAST_ROOM: usize = 2 * FEWEST_NOISE_PAIRS + LEAST_SCREENING + 2 * FEWEST_PAIRS;
 
-/// How often each setting has to be looked at before one bad moment is no longer its end.
+/// How often each setting is measured, so that one bad moment does not eliminate it.
 const LOOKS: usize = 2;
 
-/// Measurements of a session that looks at so many settings, and can prove what looks good.
+/// The measurements needed to look at this many settings and to prove what looks good.
 pub(super) fn enough_for(settings: usize) -> usize {
     let looks = LOOKS * block::size(settings);
     let is_enough = |room: &usize| Allotment::of(*room).is_some_and(|allotment| allotment.screen >= looks);
-    // No phase gets more than half of the rest, so that the search ends.
+    // No phase gets more than half of the rest, so the search terminates.
     (LEAST_ROOM..).find(is_enough).unwrap_or(LEAST_ROOM)
 }
 
@@ -56,12 +56,12 @@ impl Allotment {
         Ok(allotment)
     }
 
-    /// `None` if there is no room for the shortest session.
+    /// `None` if the shortest session does not fit.
     pub(super) fn of(room: usize) -> Option<Self> {
         let noise = (room / 16).clamp(FEWEST_NOISE_PAIRS, 12);
         let recheck = (room / 10).clamp(FEWEST_PAIRS, 24);
         let rest = room.checked_sub(2 * noise + 2 * recheck).filter(|rest| *rest >= LEAST_SCREENING)?;
-        // The verdict again after the ablation, which is of no use without it.
+        // After the ablation the verdict is proven again; without that, ablation is useless.
         let again = 2 * recheck;
         let ablate = (room / 5).min(rest.saturating_sub(again + LEAST_SCREENING));
         let ablate = if ablate >= 2 * FEWEST_PAIRS { ablate } else { 0 };
@@ -70,31 +70,31 @@ impl Allotment {
         Some(Self { noise, screen: rest - search, search, recheck, ablate })
     }
 
-    /// Measurements of what comes after screening.
+    /// Measurements needed after screening.
     pub(super) fn needed(&self) -> usize {
         let again = if self.ablate > 0 { 2 * self.recheck } else { 0 };
         self.search + 2 * self.recheck + self.ablate + again
     }
 
-    /// Frees what the phases after screening have no use for as things stand; whether there was anything to free.
-    /// `promising` are the knobs that go on, and `is_waiting` says that others were not tried at all.
+    /// Frees what the later phases cannot use at this point; returns whether there was anything to free. `promising` is
+    /// the number of knobs that go on, and `is_waiting` says that others have not been tried at all.
     pub(super) fn give_up(&mut self, promising: usize, is_waiting: bool) -> bool {
         let before = *self;
         match promising {
-            // Nothing to combine, and no parts to show; and a look at everything goes first.
+            // Nothing to combine or to ablate; and trying everything comes first.
             _ if (promising < 2 || is_waiting) && self.search + self.ablate > 0 => {
                 (self.search, self.ablate) = (0, 0);
             }
-            // Nothing to prove so far: what turns up late gets the shortest proof,
+            // Nothing to prove so far: late finds get the shortest proof,
             0 if self.recheck > FEWEST_PAIRS => self.recheck = FEWEST_PAIRS,
-            // and at last none.
+            // and in the end none.
             0 => self.recheck = 0,
             _ => {}
         }
         *self != before
     }
 
-    /// Gives combinations their time again, if there is enough of it in so many measurements.
+    /// Restores the time for combinations, if it fits into this many measurements.
     pub(super) fn regain(&mut self, first: &Self, room: usize) {
         if self.ablate > 0 || first.ablate == 0 {
             return;
@@ -105,7 +105,7 @@ impl Allotment {
         self.search = (room - 4 * self.recheck - self.ablate).min(first.search.max(block::size(1)));
     }
 
-    /// The most knobs whose parts can be shown: the winner, and the winner without each of them, often enough.
+    /// The most knobs whose contributions can be shown: the winner, and the winner without each of them, often enough.
     pub(super) fn most_knobs(&self) -> usize {
         (self.ablate / FEWEST_PAIRS).saturating_sub(1).max(1)
     }

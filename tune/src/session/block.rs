@@ -1,5 +1,5 @@
-//! Candidates between baselines: each is compared with the baselines just before and after it, so what slows the
-//! machine for longer than that slows both.
+//! Candidates between baselines: each is compared with the baselines just before and after it, so anything that slows
+//! the machine for longer slows both.
 
 use hasten_evidence::paired::Pair;
 
@@ -11,21 +11,21 @@ use crate::space::Candidate;
 /// Candidates between two baselines.
 const STRETCH: usize = 3;
 
-/// A pair, or why the candidate is none.
+/// A pair, or why the candidate is disqualified.
 pub(super) type Paired = Result<Pair, Disqualified>;
 
-/// Measurements that a block of `candidates` takes.
+/// Measurements in a block of `candidates`.
 pub(super) fn size(candidates: usize) -> usize {
     candidates + candidates.div_ceil(STRETCH) + 1
 }
 
-/// How many candidates a block of so many measurements has at most.
+/// The most candidates in a block of this many measurements.
 pub(super) fn capacity(measurements: usize) -> usize {
     (1..).take_while(|candidates| size(*candidates) <= measurements).last().unwrap_or(0)
 }
 
-/// Each with the baseline as it was at its time, in the order given. What was measured before a halt is in `pairs` all the
-/// same: whoever measured it has paid for it.
+/// Pairs each candidate with the baseline at its time, in the given order. On a halt, `pairs` still receives what was
+/// measured before: it has been paid for.
 pub(super) fn measure<S: Subject>(
     runner: &mut Runner<'_, S>,
     phase: Phase,
@@ -36,7 +36,7 @@ pub(super) fn measure<S: Subject>(
     for stretch in candidates.chunks(STRETCH) {
         let mut costs = Vec::with_capacity(stretch.len());
         let after = costs_of(runner, phase, stretch, &mut costs).and_then(|()| runner.baseline(phase));
-        // Without a baseline behind it, a stretch has the one before it.
+        // Without a baseline after it, a stretch uses the one before it.
         let last = *after.as_ref().unwrap_or(&before);
         for (index, cost) in costs.into_iter().enumerate() {
             let share = (index + 1) as f64 / (stretch.len() + 1) as f64;

@@ -1,4 +1,4 @@
-//! What a session found out, phase by phase; everything that a report shows.
+//! A session's findings, phase by phase; everything that a report shows.
 
 use hasten_evidence::paired::{Estimate, Pair};
 use hasten_evidence::verdict::Verdict;
@@ -16,7 +16,7 @@ pub struct Findings {
     /// One for each level of each knob.
     pub screened: Vec<Screened>,
     pub searched: Vec<Searched>,
-    /// Winner against baseline, in fresh pairs; the last one is of what is proposed.
+    /// Winner against baseline, in fresh pairs; the last one concerns the final proposal.
     pub rechecks: Vec<Comparison>,
     /// The winner without one knob against the winner.
     pub ablations: Vec<Ablation>,
@@ -31,7 +31,7 @@ pub struct Trial {
     /// From the end of the measurement before to the end of this one.
     pub seconds: f64,
     pub outcome: Outcome,
-    /// What the objective says of it; lower is better.
+    /// The objective's value; lower is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
@@ -51,7 +51,7 @@ pub enum Phase {
     Ablate,
 }
 
-/// What the baseline against itself says of the machine.
+/// What the baseline against itself reveals about the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Noise {
     pub pairs: Vec<Pair>,
@@ -60,7 +60,7 @@ pub struct Noise {
     pub verdict: Verdict,
     /// How much two starts of the same service differ: the relative standard deviation of one measurement.
     pub spread: f64,
-    /// The smallest effect that the recheck sees in four of five sessions.
+    /// The smallest effect that the recheck detects in four of five sessions.
     pub visible: f64,
 }
 
@@ -68,16 +68,16 @@ pub struct Noise {
 pub struct Screened {
     pub knob: usize,
     pub level: usize,
-    /// One for each round; `stock` is the baseline at the candidate's time, from those before and after it.
+    /// One per round; `stock` is the baseline at the candidate's time, from those before and after it.
     pub pairs: Vec<Pair>,
-    /// With an interval of 95 % for this level alone.
+    /// With a 95 % interval for this level alone.
     pub ratio: Option<Estimate>,
-    /// What it does to the bytes on the wire.
+    /// Its effect on the bytes on the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
-    /// Corrected for the number of levels that were screened (Holm).
+    /// Corrected for the number of screened levels (Holm).
     pub p: Option<f64>,
-    /// Whether a gain as large as was asked for is ruled out, with 95 %.
+    /// Whether a gain of the requested size is ruled out, with 95 %.
     pub ruled_out: bool,
     pub fate: Fate,
 }
@@ -88,18 +88,18 @@ pub struct Screened {
 pub enum Fate {
     /// Better, and not by the luck of many comparisons.
     Kept,
-    /// Looks better; whether it is, the phases after this one say.
+    /// Looks better; later phases decide whether it is.
     Promising,
     Null,
     Harmful,
     Disqualified {
         reason: Disqualified,
     },
-    /// Time was too short for it.
+    /// There was not enough time for it.
     NotTried,
 }
 
-/// A combination, and what was seen of it.
+/// A combination and its results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Searched {
     pub candidate: Candidate,
@@ -112,12 +112,12 @@ pub struct Searched {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     pub candidate: Candidate,
-    /// What `stock` is in the pairs.
+    /// What `stock` means in the pairs.
     pub against: Candidate,
     pub pairs: Vec<Pair>,
     pub ratio: Option<Estimate>,
     pub verdict: Verdict,
-    /// What the candidate does to the bytes on the wire, against the service as it is.
+    /// The candidate's effect on the bytes on the wire, against the service as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ pub struct Ablation {
     pub comparison: Comparison,
     /// Corrected for the number of knobs (Holm).
     pub p: Option<f64>,
-    /// Whether it was shown to carry a part of the gain.
+    /// Whether it was shown to contribute to the gain.
     pub carries: bool,
 }
 
@@ -139,11 +139,11 @@ pub struct Ablation {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Conclusion {
-    /// Cheaper in fresh pairs, and every knob of it carries a part.
+    /// Cheaper in fresh pairs, and each of its knobs contributes.
     Proven { candidate: Candidate, ratio: Estimate },
     /// No level of any knob looked better than the baseline.
     NothingHelps,
-    /// What looked better did not in fresh pairs.
+    /// What looked better did not hold in fresh pairs.
     NotConfirmed { candidate: Candidate },
     /// Stopped by the user, by a fault, or by the budget.
     #[default]

@@ -1,7 +1,7 @@
 //! Whether answers take more bytes on the wire with a candidate than without.
 //!
-//! Bytes do not depend on how fast the machine happens to be. So all measurements of the candidate are compared with all
-//! of the service as it is, whenever they were made: what a body has by chance is known from dozens of them.
+//! Bytes do not depend on the machine's momentary speed. So all measurements of the candidate are compared with all of
+//! the service as it is, whenever they were made: dozens of them show a body's random variation.
 
 use hasten_evidence::paired::Estimate;
 use hasten_evidence::statistics::median;
@@ -12,20 +12,20 @@ use super::Trial;
 use crate::measure::{Bytes, Disqualified, Outcome};
 use crate::space::Candidate;
 
-/// The error probability of calling a setting too large. It is asked after each round, for each setting.
+/// The error probability of calling a setting too large. Tested after each round, for each setting.
 const LEVEL: f64 = 0.001;
 
-/// Bytes for each request with a candidate, by those without.
+/// Bytes per request with a candidate, divided by those without.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
-    /// With an interval of 95 %, which holds what the load's rounding hides as well.
+    /// With a 95 % interval that includes the load's rounding.
     pub ratio: Estimate,
-    /// What it is at least, for all but one of a thousand.
+    /// Its lower bound, exceeded in all but one of a thousand cases.
     pub least: f64,
 }
 
 impl Growth {
-    /// `None` where nobody counted bytes, or not often enough.
+    /// `None` if bytes were not counted, or not often enough.
     pub(super) fn of(trials: &[Trial], candidate: &Candidate) -> Option<Self> {
         let counter = trials.iter().find_map(counted)?.by;
         let of = |is_baseline: bool| -> Vec<Bytes> {
@@ -58,7 +58,7 @@ impl Growth {
         Some(Self { ratio, least: (change - reach(1.0 - LEVEL)).exp() })
     }
 
-    /// Why a candidate is out; noise alone is no reason.
+    /// Why a candidate is out; noise alone is not a reason.
     pub(super) fn passes(&self, limit: Option<f64>) -> Result<(), Disqualified> {
         let Some(limit) = limit.filter(|limit| self.least > 1.0 + limit) else { return Ok(()) };
         let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0).replace('-', "−");
@@ -74,7 +74,7 @@ impl Growth {
     }
 }
 
-/// How many bytes a request of the service as it is takes, and who counted them.
+/// How many bytes a request of the service as it is takes, and what counted them.
 #[must_use]
 pub fn bytes_of_baseline(trials: &[Trial]) -> Option<Bytes> {
     let stock = trials.iter().filter(|trial| trial.candidate.set().next().is_none());

@@ -1,4 +1,4 @@
-//! The baseline against itself: what the machine alone makes of two equal things.
+//! The baseline against itself: how different the machine makes two equal things look.
 
 use hasten_evidence::paired::{Pair, ratio};
 use hasten_evidence::verdict::Verdict;

@@ -10,10 +10,10 @@ use super::{Comparison, FEWEST_PAIRS, Findings, Halt, Phase};
 use crate::measure::{Disqualified, Subject};
 use crate::space::Candidate;
 
-/// More say little more.
+/// More add little.
 const MOST_PAIRS: usize = 40;
 
-/// Whether the winner is better than the baseline in pairs that nothing before has seen.
+/// Whether the winner beats the baseline in pairs that no earlier phase has used.
 pub(super) fn recheck<S: Subject>(
     runner: &mut Runner<'_, S>,
     allotment: &Allotment,
@@ -33,7 +33,7 @@ pub(super) fn recheck<S: Subject>(
         match pair(runner, winner) {
             Ok(Ok(pair)) => pairs.push(pair),
             Ok(Err(reason)) => disqualified = Some(reason),
-            // What there is may be enough.
+            // What has been measured may be enough.
             Err(Halt::OutOfTime) if pairs.len() >= FEWEST_PAIRS => break,
             Err(halt) => return Err(halt),
         }
@@ -51,7 +51,7 @@ pub(super) fn recheck<S: Subject>(
     Ok(confirmed)
 }
 
-/// What earlier phases have left over: measurements beyond those that the ablation and the recheck after it need.
+/// What earlier phases have left over, beyond the needs of the ablation and the recheck after it.
 fn spare<S: Subject>(runner: &Runner<'_, S>, allotment: &Allotment, winner: &Candidate) -> usize {
     let needed = if winner.set().count() > 1 { allotment.ablate + 2 * allotment.recheck } else { 0 };
     runner.room().saturating_sub(needed)

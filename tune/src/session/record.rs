@@ -1,4 +1,4 @@
-//! `session.json`: what was measured, written after each measurement, and read again by `--resume`.
+//! `session.json`: the measurements, written after each one, and read again by `--resume`.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,14 +18,14 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Default)]
 pub struct Record {
     path: Option<PathBuf>,
-    /// All that decides how the session goes; opaque here.
+    /// Everything that determines the course of the session; opaque here.
     setup: Value,
     trials: Vec<Trial>,
-    /// Of the subject; opaque here.
+    /// The subject's; opaque here.
     knowledge: Value,
-    /// Divided once: more time for a session that goes on must not change what came first.
+    /// Divided once: more time for a resumed session must not change its beginning.
     division: Option<Division>,
-    /// How many of them were asked for again.
+    /// How many trials have been replayed.
     replayed: usize,
 }
 
@@ -69,11 +69,11 @@ impl Record {
         Ok(record)
     }
 
-    /// A session that goes on.
+    /// Resumes a session.
     ///
     /// # Errors
     ///
-    /// There is none, or it is not understood.
+    /// There is none, or it cannot be parsed.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         let text = fs::read(path).map_err(|error| RecordError::Read { path: path.to_owned(), error })?;
         let format = |what: String| RecordError::Format { path: path.to_owned(), what };
@@ -92,7 +92,7 @@ impl Record {
         &self.setup
     }
 
-    /// What the subject had learnt when the session stopped.
+    /// The subject's knowledge when the session stopped.
     #[must_use]
     pub fn knowledge(&self) -> &Value {
         &self.knowledge
@@ -112,28 +112,28 @@ impl Record {
         self.division.map(|division| division.allotment)
     }
 
-    /// What was divided.
+    /// The budget that was divided.
     pub(super) fn budget(&self) -> Option<Duration> {
         self.division.map(|division| division.budget)
     }
 
-    /// Written with the next trial.
+    /// Saved with the next trial.
     pub(super) fn divide(&mut self, budget: Duration, allotment: Allotment) {
         self.division = Some(Division { budget, allotment });
     }
 
-    /// As a session that goes on finds it.
+    /// In the state that a resumed session finds.
     #[cfg(test)]
     pub(super) fn again(self) -> Self {
         Self { replayed: 0, ..self }
     }
 
-    /// The trial that has not been asked for again yet.
+    /// The next trial to replay.
     fn peek(&self) -> Option<&Trial> {
         self.trials.get(self.replayed)
     }
 
-    /// What was measured at this point the last time, if the session got as far.
+    /// The earlier measurement at this point, if the session got this far.
     pub(super) fn next(&mut self, phase: Phase, candidate: &Candidate) -> Result<Option<Trial>, RecordError> {
         let Some(trial) = self.peek() else {
             return Ok(None);
@@ -153,7 +153,7 @@ impl Record {
         self.save()
     }
 
-    /// Atomically: whatever ends the process, the file is whole.
+    /// Atomic: whatever ends the process, the file is complete.
     fn save(&self) -> Result<(), RecordError> {
         let Some(path) = &self.path else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Measures candidates, one after the other, within the budget, and keeps what came out.
+//! Measures candidates one after another within the budget, and keeps the results.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::{Growth, Halt, Phase, Record, Settings, Status, Trial, Watcher};
 use crate::measure::{Disqualified, Outcome, Subject};
 use crate::space::{Candidate, Space};
 
-/// How often the baseline may fail in a row: a port that is still taken, say, is no reason to give up.
+/// How often the baseline may fail in a row: for example, a port that is still in use is no reason to give up.
 const BASELINE_ATTEMPTS: usize = 3;
 
-/// A measurement may take this much longer than the usual one.
+/// A measurement may take this many times as long as usual.
 const RESERVE: f64 = 1.3;
 
 pub(super) struct Runner<'a, S> {
@@ -23,14 +23,14 @@ pub(super) struct Runner<'a, S> {
     clock: &'a dyn Fn() -> Duration,
     watcher: &'a mut dyn Watcher,
     trials: Vec<Trial>,
-    /// What went before the first measurement of this run.
+    /// The time before this run's first measurement.
     before: Duration,
-    /// In measurements, those of a record included.
+    /// The time in measurements, including those of a record.
     measured: Duration,
     best: Option<(Candidate, f64)>,
 }
 
-/// The cost of a candidate, or why it is none.
+/// A candidate's cost, or why it is disqualified.
 pub(super) type Cost = Result<f64, Disqualified>;
 
 impl<'a, S: Subject> Runner<'a, S> {
@@ -107,7 +107,7 @@ impl<'a, S: Subject> Runner<'a, S> {
         Ok(trial)
     }
 
-    /// Limits are for candidates: the baseline is what the user has.
+    /// Limits apply to candidates: the baseline is what the user has.
     fn judge(
         &self,
         candidate: &Candidate,
@@ -131,7 +131,7 @@ impl<'a, S: Subject> Runner<'a, S> {
         })
     }
 
-    /// What a candidate does to the bytes on the wire, from all that was measured so far.
+    /// A candidate's effect on the bytes on the wire, from all measurements so far.
     pub(super) fn growth(&self, candidate: &Candidate) -> Option<Growth> {
         Growth::of(&self.trials, candidate)
     }
@@ -140,7 +140,7 @@ impl<'a, S: Subject> Runner<'a, S> {
         self.before + self.measured
     }
 
-    /// How many more measurements fit. A record that goes on with more time gets the same answer as at first.
+    /// How many more measurements fit. A session resumed with more time gets the same answer as at first.
     pub(super) fn room(&self) -> usize {
         let budget = self.record.budget().unwrap_or_else(|| self.time_to_measure());
         let left = budget.saturating_sub(self.measured).as_secs_f64();
@@ -148,17 +148,17 @@ impl<'a, S: Subject> Runner<'a, S> {
         if usual > 0.0 { (left / usual) as usize } else { usize::MAX }
     }
 
-    /// What is left of the budget after what went before the first measurement.
+    /// The budget minus the time before the first measurement.
     pub(super) fn time_to_measure(&self) -> Duration {
         self.settings.budget.saturating_sub(self.before)
     }
 
-    /// What went before the first measurement, which goes before it the next time as well.
+    /// The time before the first measurement, which will recur on resuming.
     pub(super) fn spent_before(&self) -> Duration {
         self.before
     }
 
-    /// How long a measurement takes, as far as is known.
+    /// How long a measurement takes, as far as known.
     pub(super) fn usual_seconds(&self) -> f64 {
         let seconds: Vec<f64> = self.trials.iter().map(|trial| trial.seconds).collect();
         if seconds.is_empty() { 0.0 } else { hasten_evidence::statistics::median(&seconds) }
@@ -181,7 +181,7 @@ impl<'a, S: Subject> Runner<'a, S> {
         self.watcher.remark(line);
     }
 
-    /// The best so far, for the display: a ratio, and of what.
+    /// Reports the best so far for the display: a ratio, and its candidate.
     pub(super) fn best(&mut self, candidate: &Candidate, ratio: f64) {
         if self.best.as_ref().is_none_or(|(best, known)| ratio > *known || best == candidate) {
             self.best = Some((candidate.clone(), ratio));

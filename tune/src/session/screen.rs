@@ -1,4 +1,4 @@
-//! Each level of each knob alone, in rounds of random order; what is harmful or null leaves the race early.
+//! Each level of each knob alone, in rounds of random order; harmful and useless levels drop out early.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use super::{Fate, Findings, Growth, Halt, Phase, Screened};
 use crate::measure::{Disqualified, Subject};
 use crate::statistics::{Effect, effects, holm, logs};
 
-/// One disturbed measurement must not be the end of a setting.
+/// One disturbed measurement must not eliminate a setting.
 const FEWEST_ROUNDS: usize = 2;
-/// More say little more of what is known to help or not to,
+/// More add little about a level known to help or not to,
 const ENOUGH_ROUNDS: usize = 12;
-/// and of anything.
+/// and these are enough for any level.
 const MOST_ROUNDS: usize = 30;
 /// The error probability of a claim, for all levels together.
 const LEVEL: f64 = 0.05;
-/// The bound that has to be below the gain that was asked for. It is looked at after each round: so that the first look at
-/// which it happens to be is right in 95 of 100 cases, each has to be in more.
+/// The confidence of the bound that must lie below the requested gain. It is checked after each round: for the first
+/// check at which it holds by chance to be right in 95 of 100 cases, each needs more than that.
 const RULED_OUT: f64 = 0.99;
-/// How many that only look promising go on with the search.
+/// How many merely promising levels proceed to the search.
 const MOST_PROMISING: usize = 3;
 
-/// A level that is worth more measurements.
+/// A level worth more measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Promising {
     pub(super) knob: usize,
@@ -51,15 +51,15 @@ impl Arm {
 
 #[derive(Clone, Debug, PartialEq)]
 enum State {
-    /// For room.
+    /// Waiting for room.
     Waiting,
     Racing,
-    /// It is known well enough, or not worth more.
+    /// Known well enough, or not worth more.
     Done,
     Disqualified(Disqualified),
 }
 
-/// What goes on, the best first, and what is left for it.
+/// The levels that proceed, the best first, and the measurements left for them.
 pub(super) fn run<S: Subject>(
     runner: &mut Runner<'_, S>,
     allotment: &Allotment,
@@ -91,7 +91,7 @@ pub(super) fn run<S: Subject>(
     tell_untried(runner, &arms);
     let mut promising = promising(findings);
     if later.recheck == 0 {
-        // They turned up when there was no time left to prove anything.
+        // They turned up when there was no time left for a proof.
         promising.clear();
     } else if promising_knobs(findings) > 1 {
         later.regain(allotment, runner.room());
@@ -99,7 +99,8 @@ pub(super) fn run<S: Subject>(
     Ok((promising, later))
 }
 
-/// The share of screening; once later phases have given up theirs, all that they do not need, and what was saved so far.
+/// The share of screening; once later phases have given up theirs, everything they do not need, including savings so
+/// far.
 fn left<S: Subject>(runner: &Runner<'_, S>, allotment: &Allotment, later: &Allotment, used: usize) -> usize {
     if later == allotment {
         allotment.screen.saturating_sub(used)
@@ -108,19 +109,19 @@ fn left<S: Subject>(runner: &Runner<'_, S>, allotment: &Allotment, later: &Allot
     }
 }
 
-/// Whether there is something to combine, for which the time that is left is of more use.
+/// Whether there is something to combine, which is a better use of the remaining time.
 fn has_enough(arms: &[Arm], allotment: &Allotment, later: &Allotment, findings: &Findings) -> bool {
     later != allotment && count(arms, &State::Waiting) == 0 && promising_knobs(findings) > 1
 }
 
-/// All levels, what is expected to help first.
+/// All levels, the most promising first.
 fn arms<S: Subject>(runner: &Runner<'_, S>) -> Vec<Arm> {
     let arm = |(knob, level)| Arm { knob, level, pairs: Vec::new(), growth: None, state: State::Waiting };
     runner.space.in_order().into_iter().map(arm).collect()
 }
 
-/// Who is measured next: everybody, if there is room. Otherwise those that look good at first sight, for a second one, and
-/// with them whoever was not tried yet, in their order; and then the best so far. One look at many settings finds a large
+/// Which levels are measured next: all, if there is room. Otherwise those that look good at first sight, for a second
+/// look, together with untried ones in their order; and then the best so far. One look at many settings finds a large
 /// effect sooner than two looks at half of them.
 fn next_round(arms: &[Arm], effects: &[Option<Effect>], left: usize) -> Vec<usize> {
     let most = block::capacity(left);
@@ -176,7 +177,7 @@ fn measure_round<S: Subject>(
     measured
 }
 
-/// Takes out what makes answers larger than is allowed.
+/// Removes levels that make answers larger than allowed.
 fn check_bytes<S: Subject>(runner: &Runner<'_, S>, arms: &mut [Arm]) {
     let baseline = runner.space.baseline();
     for arm in arms.iter_mut().filter(|arm| arm.state == State::Racing) {
@@ -188,7 +189,7 @@ fn check_bytes<S: Subject>(runner: &Runner<'_, S>, arms: &mut [Arm]) {
     }
 }
 
-/// Takes out what is not likely to gain as much as was asked for, and what is known by now.
+/// Removes levels unlikely to gain as much as requested, and those known well enough.
 fn retire(arms: &mut [Arm], noise: &[f64], wanted: f64) {
     let effects = effects_of(arms, noise);
     for (arm, effect) in arms.iter_mut().zip(effects).filter(|(arm, _)| arm.state == State::Racing) {
@@ -202,12 +203,12 @@ fn retire(arms: &mut [Arm], noise: &[f64], wanted: f64) {
     }
 }
 
-/// A gain as large as was asked for.
+/// Whether a gain of the requested size is ruled out.
 fn is_ruled_out(arm: &Arm, effect: Effect, wanted: f64) -> bool {
     arm.pairs.len() >= FEWEST_ROUNDS && effect.bound(RULED_OUT) < wanted.ln_1p()
 }
 
-/// The spread is that of all arms and of the service against itself: so one round says something, too.
+/// The spread comes from all levels and the service against itself: so one round is informative, too.
 fn effects_of(arms: &[Arm], noise: &[f64]) -> Vec<Option<Effect>> {
     let logs: Vec<Vec<f64>> = arms.iter().map(|arm| logs(&arm.pairs)).collect();
     let groups = logs.iter().map(Vec::as_slice).chain([noise]).collect::<Vec<_>>();
@@ -250,7 +251,7 @@ fn fate(effect: Effect, corrected: f64) -> Fate {
     }
 }
 
-/// As far as it can be told of one level alone.
+/// As far as one level alone can show.
 fn is_better(effect: Effect) -> bool {
     effect.mean > NOISE_FLOOR.ln_1p() && effect.p() < LEVEL
 }
@@ -268,7 +269,7 @@ fn promising(findings: &Findings) -> Vec<Promising> {
     kept
 }
 
-/// How many knobs go on: with two there is something to combine.
+/// How many knobs proceed: with two there is something to combine.
 fn promising_knobs(findings: &Findings) -> usize {
     promising(findings).iter().map(|one| one.knob).collect::<BTreeSet<_>>().len()
 }

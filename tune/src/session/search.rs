@@ -19,13 +19,13 @@ use crate::statistics::{Effect, effects, logs};
 use proposer::{Proposer, Tpe};
 use untried::Untried;
 
-/// Candidates that are proposed at a time.
+/// Candidates proposed at a time.
 const BATCH: usize = 3;
 
-/// What a proposer is to learn: costs, as it sees them.
+/// What a proposer learns: costs, as it sees them.
 type Learnt = Vec<(Candidate, f64)>;
 
-/// What is known of combinations.
+/// The results of combinations so far.
 type Seen = BTreeMap<Candidate, Result<Vec<Pair>, Disqualified>>;
 
 /// The winner; `None` if every combination was disqualified.
@@ -83,7 +83,7 @@ fn knobs(promising: &[Promising]) -> BTreeMap<usize, Vec<usize>> {
     knobs
 }
 
-/// What screening knows of the levels alone.
+/// Screening's results for single levels.
 fn screened(findings: &Findings, promising: &[Promising], baseline: &Candidate) -> Seen {
     let known = findings.screened.iter().filter(|screened| {
         promising.iter().any(|one| (one.knob, one.level) == (screened.knob, screened.level))
@@ -110,22 +110,22 @@ fn measured<S: Subject>(
                 *known = Err(reason);
                 (candidate.clone(), 1.0)
             }
-            // Once is enough, however it went the next time.
+            // One disqualification is enough, whatever the other time.
             (Ok(_), Err(_)) => (candidate.clone(), 1.0),
         }
     };
     (batch.iter().zip(costs).map(learn).collect(), halt)
 }
 
-/// The candidates with the highest lower bound, the best first: one good round is no proof.
+/// The candidates with the highest lower bound, the best first: one good round proves nothing.
 fn best_of(seen: &Seen, count: usize) -> Vec<Candidate> {
     let mut standing = standing(seen);
     standing.sort_by(|a, b| b.1.bound(0.25).total_cmp(&a.1.bound(0.25)));
     standing.into_iter().take(count).map(|(candidate, _)| candidate).collect()
 }
 
-/// Of those that are as good as the best, as far as can be told, the one with the fewest knobs: of two that do the
-/// same one is enough.
+/// Among those that are indistinguishable from the best, the one with the fewest knobs: of two that do the same
+/// one is enough.
 fn winner(seen: &Seen) -> Option<Candidate> {
     let standing = standing(seen);
     let (_, best) = standing.iter().max_by(|a, b| a.1.bound(0.25).total_cmp(&b.1.bound(0.25)))?;
@@ -137,7 +137,7 @@ fn winner(seen: &Seen) -> Option<Candidate> {
     simplest.map(|(candidate, _)| candidate.clone())
 }
 
-/// What was not disqualified, with its effect.
+/// Candidates that were not disqualified, with their effects.
 fn standing(seen: &Seen) -> Vec<(Candidate, Effect)> {
     let logs = |known: &Result<Vec<Pair>, Disqualified>| known.as_ref().ok().map(|pairs| logs(pairs));
     let standing: Vec<(&Candidate, Vec<f64>)> =

@@ -1,4 +1,5 @@
-//! Sessions over a service that exists in numbers only: how often they are right, how often they find what is not there.
+//! Sessions with a service that exists only as numbers: how often they are right, and how often they find what is not
+//! there.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,16 +11,16 @@ use super::*;
 use crate::measure::{Bytes, Counter, Measurement, Outcome};
 use crate::space::Dimension;
 
-/// Noise as it is met: log-normal, most of it from one start to the next.
+/// Realistic noise: log-normal, most of it between starts.
 #[derive(Clone, Copy, Debug)]
 struct Weather {
     /// From start to start.
     starts: f64,
     /// Within a load.
     loads: f64,
-    /// The machine becomes slower by this share in an hour, and swings by half of it every ten minutes.
+    /// The machine slows down by this share per hour, and swings by half of it every ten minutes.
     drift: f64,
-    /// The share of measurements that something disturbs, by up to half.
+    /// The share of disturbed measurements, by up to half.
     outliers: f64,
 }
 
@@ -28,18 +29,18 @@ const DRIFTING: Weather = Weather { drift: 0.3, ..CALM };
 const STORMY: Weather = Weather { starts: 0.02, loads: 0.01, drift: 0.1, outliers: 0.06 };
 
 struct Simulated<'a> {
-    /// The gain of a candidate as a logarithm, or what is wrong with it.
+    /// The logarithm of a candidate's gain, or what is wrong with it.
     model: &'a dyn Fn(&Candidate) -> Result<f64, Disqualified>,
     weather: Weather,
     random: Rng,
     clock: Rc<Cell<Duration>>,
-    /// Ends the session after so many measurements.
+    /// Ends the session after this many measurements.
     patience: usize,
     seconds: f64,
     size: Option<Size>,
 }
 
-/// How long answers are with a candidate, and how much they differ by chance, as a share.
+/// The size of answers with a candidate, and their random variation, as a share.
 type Size = (fn(&Candidate) -> f64, f64);
 
 #[derive(Debug)]
@@ -86,7 +87,7 @@ impl Simulated<'_> {
         Some(Bytes { per_request, rounding: 0.0, by: Counter::Load })
     }
 
-    /// Box and Muller.
+    /// The Box–Muller transform.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.random.f64()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.random.f64()).cos()
@@ -121,12 +122,12 @@ fn space(levels: &[usize]) -> Space {
 }
 
 struct Session {
-    /// What the clock says when the first measurement begins.
+    /// The clock at the beginning of the first measurement.
     before: Duration,
     settings: Settings,
     weather: Weather,
     patience: usize,
-    /// What a measurement takes.
+    /// The duration of a measurement.
     seconds: f64,
     size: Option<Size>,
 }
@@ -167,7 +168,7 @@ impl Session {
     }
 }
 
-/// +12 %, −8 %, nulls, one that corrupts, and two that gain 7 % each, but together no more than one of them.
+/// +12 %, −8 %, nulls, one that corrupts, and two that gain 7 % each but no more together.
 const PLANTED: [usize; 9] = [2, 2, 2, 3, 2, 2, 2, 2, 2];
 const GOOD: usize = 0;
 const BAD: usize = 1;
@@ -246,7 +247,7 @@ fn what_noise_leaves_open_is_not_called_ruled_out() {
     assert!(rough.iter().any(|screened| screened.pairs.len() > 12), "time that is left is used");
 }
 
-/// 200 sessions over knobs that do nothing.
+/// 200 sessions with useless knobs.
 fn false_positives(weather: Weather) -> usize {
     let space = space(&[2, 2, 4, 3, 2, 3, 2, 2, 4, 2]);
     let kept = |seed: &u64| {
@@ -321,13 +322,13 @@ fn what_time_is_too_short_for_is_not_tried_and_said() {
 
 #[test]
 fn time_that_nobody_needs_goes_to_what_waits_for_it() {
-    // All 40 at once are too many; most of them leave after two rounds. The last one is worth it.
+    // All 40 at once are too many; most of them drop out after two rounds. The last one is worth it.
     let last = |candidate: &Candidate| Ok(if candidate.0[39] == 1 { 0.12 } else { 0.0 });
     let mut session = Session::new(30, CALM, 1);
     let (findings, _, used) = session.run(&space(&[2; 40]), &last, &mut Record::default());
     assert_eq!(findings.screened[39].fate, Fate::Kept, "{:?}", findings.conclusion);
     assert!(findings.proven().is_some() && used <= session.settings.budget);
-    // With nothing to find, what was set aside for combinations is not left over while others wait.
+    // If there is nothing to find, the time set aside for combinations is not wasted while others wait.
     session.settings.budget = Duration::from_secs(60 * 12);
     let (findings, _, used) = session.run(&space(&[2; 60]), &|_| Ok(0.0), &mut Record::default());
     assert!(findings.screened.iter().any(|screened| screened.fate == Fate::NotTried));
@@ -395,7 +396,7 @@ fn planted_pair(candidate: &Candidate) -> Result<f64, Disqualified> {
     Ok(0.1 * candidate.0[0] as f64)
 }
 
-/// As long as a session over an app with a load of three seconds: 24 settings, and four minutes.
+/// As long as a session on an app with a load of three seconds: 24 settings, and four minutes.
 fn short(seed: u64) -> Session {
     Session { before: Duration::from_secs(25), seconds: 5.0, ..Session::new(4, CALM, seed) }
 }
@@ -450,7 +451,7 @@ fn a_gain_as_large_as_was_asked_for_is_hardly_ever_called_ruled_out() {
 
 const HALF_THE_CPU: usize = 1;
 
-/// One that halves the CPU and makes answers 8 % longer.
+/// Halves the CPU and makes answers 8 % longer.
 fn bargain(candidate: &Candidate) -> f64 {
     if candidate.0[HALF_THE_CPU] == 1 { 1080.0 } else { 1000.0 }
 }
@@ -464,7 +465,7 @@ fn what_makes_answers_longer_is_out_whatever_it_saves() {
     let screened = findings.screened.iter().find(|screened| screened.knob == HALF_THE_CPU).unwrap();
     assert!(matches!(screened.fate, Fate::Disqualified { .. }), "{:?}", screened.fate);
     assert_eq!((screened.pairs.len(), findings.proven()), (1, None), "one look is enough");
-    // Whoever takes that into account may have it.
+    // A user who accepts that may have it.
     session.settings.constraints.max_growth = None;
     let findings = session.run(&space(&[2; 3]), &cheaper, &mut Record::default()).0;
     assert_eq!(findings.proven().map(|(kept, _)| kept.0[HALF_THE_CPU]), Some(1));

@@ -1,4 +1,4 @@
-//! What a profile takes away: accelerators that `hasten run` loads where no profile says otherwise.
+//! What a profile removes: accelerators that `hasten run` loads without a profile.
 
 use super::Summary;
 use crate::knob::Choices;
@@ -6,7 +6,7 @@ use crate::service::Launch;
 use crate::session::{Findings, Settings};
 use crate::space::Space;
 
-/// Accelerators that the profile keeps from being loaded, why, and how to have them all the same.
+/// Accelerators that the profile keeps from being loaded, why, and how to have them anyway.
 #[must_use]
 pub fn missing(findings: &Findings, choices: &Choices, settings: &Settings) -> Vec<String> {
     let Some((winner, _)) = findings.proven() else { return Vec::new() };

@@ -58,7 +58,7 @@ fn no_gain_is_said_only_where_one_is_ruled_out() {
     let report = found(all, nothing(), 0.02);
     assert_eq!(report.verdict, Verdict::NoDifference);
     assert_eq!(report.headline(), "None of 2 settings saves 3.0 % of CPU per request");
-    // The noise is small enough, and still nobody knows.
+    // The noise is small enough, and still the result is open.
     let open =
         vec![screened(0, Null, true), screened(1, Null, false), screened(2, session::Fate::NotTried, false)];
     let report = found(open.clone(), nothing(), 0.02);

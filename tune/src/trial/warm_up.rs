@@ -1,7 +1,7 @@
-//! How long a service has to be driven before a request costs what it will go on to cost: code is compiled, caches fill.
+//! How long a service must be driven before a request's cost is stable: code is compiled, caches fill.
 //!
-//! A part of that in what is measured does not only make every figure too large. It is spread over as many requests as
-//! a busy machine happened to leave time for, and so it is noise as well.
+//! If part of that is measured, it does not just inflate every figure. It is spread over as many requests as a busy
+//! machine happened to leave time for, and so it adds noise as well.
 
 use std::time::Duration;
 
@@ -11,29 +11,30 @@ use serde::{Deserialize, Serialize};
 /// Long enough for dozens of requests of a slow service.
 pub(super) const SLICE: Duration = Duration::from_millis(500);
 
-/// What is looked at. Whoever takes longer than half of it has no end of warming, or none that a session has time for.
+/// The observed slices. A service that needs more than half of them never finishes warming up, or not in the time that
+/// a session has.
 pub(super) const MOST_SLICES: usize = 16;
 
 /// Fewer say nothing.
 const FEWEST_SLICES: usize = 8;
 
-/// Slices whose mean is taken for the cost at their time.
+/// The number of slices whose mean is taken as the cost at their time.
 const WINDOW: usize = 3;
 
-/// What the cost may still be above the later one.
+/// How much the cost may still exceed the later one.
 const SETTLED: f64 = 0.03;
 
-/// Where nothing else is known.
+/// The default if nothing else is known.
 const USUAL: Duration = Duration::from_secs(1);
 
-/// A part of a load, and what the service cost.
+/// A part of a load, and the service's cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slice {
     pub(super) cpu: Duration,
     pub(super) requests: f64,
 }
 
-/// What goes before each measurement: so long, and so many requests.
+/// The warm-up before each measurement: a time, and a number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WarmUp {
     pub seconds: f64,
@@ -45,7 +46,7 @@ impl WarmUp {
         Self { seconds: time.as_secs_f64(), requests: 0.0 }
     }
 
-    /// From how a fresh start went on; `limit` is what a session has time for.
+    /// From the course of a fresh start; `limit` is the time that a session has.
     pub(super) fn of(slices: &[Slice], limit: Duration) -> Self {
         let limit = usize::try_from(limit.as_millis() / SLICE.as_millis()).unwrap_or(usize::MAX);
         let count = settled_after(slices).unwrap_or(0).min(limit);
@@ -62,7 +63,7 @@ impl WarmUp {
     }
 }
 
-/// After how many slices a request costs what it costs in the second half; at the latest there.
+/// The number of slices after which a request costs what it costs in the second half; at most up to there.
 fn settled_after(slices: &[Slice]) -> Option<usize> {
     let half = slices.len() / 2;
     let costs: Vec<f64> =

@@ -1,9 +1,9 @@
-//! nginx's configuration, with what it includes: directives, each with its place.
+//! nginx's configuration, with its includes: directives and their positions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Deeper than any configuration includes itself on purpose.
+/// Deeper than any intended nesting of includes.
 const DEPTH: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,14 +24,14 @@ enum Token {
     Close,
 }
 
-/// All directives of a file; includes are relative to `prefix`. What cannot be read is left out.
+/// All directives of a file; includes are relative to `prefix`. Unreadable files are skipped.
 pub(super) fn read(file: &Path, prefix: &Path) -> Vec<Directive> {
     let mut directives = Vec::new();
     include(file, prefix, &mut Vec::new(), 0, &mut directives);
     directives
 }
 
-/// The same of a text, such as that of `-g`.
+/// The same for a text, such as `-g`'s.
 pub(super) fn read_text(text: &str, file: &Path, prefix: &Path) -> Vec<Directive> {
     let mut directives = Vec::new();
     parse(text, file, prefix, &mut Vec::new(), 0, &mut directives);
@@ -134,7 +134,7 @@ fn tokens(text: &str) -> Vec<(usize, Token)> {
     tokens
 }
 
-/// The files that a pattern names, a `*` in its last part standing for anything.
+/// The files that match a pattern, with a `*` in its last part standing for anything.
 fn matching(pattern: &Path) -> Vec<PathBuf> {
     let name = pattern.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let Some((before, behind)) = name.split_once('*') else { return vec![pattern.to_owned()] };
@@ -143,7 +143,7 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.path())
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // Hidden files are not meant by a star.
+            // A star does not match hidden files.
             !name.starts_with('.')
                 && name.len() >= before.len() + behind.len()
                 && name.starts_with(before)

@@ -1,4 +1,4 @@
-//! Settings of servers that only their configuration can make: suggested with the line to write, never changed.
+//! Server settings that only a configuration file can make: suggested with the line to write, never changed.
 
 mod conf;
 mod haproxy;
@@ -16,25 +16,25 @@ pub struct Suggestion {
     /// What to do, in a few words.
     pub text: String,
     pub why: String,
-    /// Where, with the number of the line if there is one already: `/etc/nginx/nginx.conf:7`.
+    /// The file, with the number of an existing line: `/etc/nginx/nginx.conf:7`.
     pub file: String,
     /// The line as it should be.
     pub line: String,
 }
 
-/// The same as it is found.
+/// A suggestion as it is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     file: PathBuf,
-    /// The line that it is about, if there is one already.
+    /// The existing line to change, if any.
     number: Option<usize>,
-    /// The block of the file that it belongs to; empty outside of all.
+    /// The block that it belongs to; empty at the top level.
     within: String,
     line: String,
     why: String,
 }
 
-/// What the configuration that the command names leaves to be had. Nothing of it is proven: try it, and tune again.
+/// Improvements to the configuration that the command names. None of them is proven: try one, and tune again.
 #[must_use]
 pub fn suggest(facts: &Facts) -> Vec<Suggestion> {
     let arguments: Vec<_> =
@@ -61,7 +61,7 @@ impl From<Finding> for Suggestion {
     }
 }
 
-/// The value of an option that stands behind it or is a part of it: `-c FILE`, `-cFILE`.
+/// The value of an option, separate or attached: `-c FILE`, `-cFILE`.
 fn option<'a>(arguments: &'a [String], name: &str) -> impl Iterator<Item = &'a str> {
     let name = name.to_owned();
     arguments.iter().enumerate().filter_map(move |(at, word)| match word.strip_prefix(&name)? {

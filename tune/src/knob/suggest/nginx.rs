@@ -6,7 +6,7 @@ use super::conf::{self, Directive};
 use super::{Finding, option};
 
 const DEFAULT: &str = "/etc/nginx/nginx.conf";
-/// From this level on, more CPU buys hardly any size.
+/// From this level, more CPU hardly reduces the size.
 const DEAR_LEVEL: u32 = 6;
 /// nginx's own since 1.19.10.
 const KEEPALIVE_REQUESTS: u64 = 1000;

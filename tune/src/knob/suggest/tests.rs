@@ -75,7 +75,7 @@ fn an_nginx_in_order_is_left_alone() {
     )]);
     assert_eq!(nginx::suggest(&["-c".into(), folder.path("nginx.conf")], 4), []);
     assert_eq!(nginx::suggest(&["-c".into(), folder.path("missing.conf")], 4), []);
-    // What `-g` says counts, too.
+    // `-g` counts, too.
     let one = Folder::new(&[("n.conf", "events {} http { access_log off; }")]);
     let arguments = |global: &str| ["-c".to_owned(), one.path("n.conf"), "-g".to_owned(), global.to_owned()];
     assert_eq!(nginx::suggest(&arguments("worker_processes auto;"), 4), []);

@@ -11,7 +11,7 @@ pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     if let Some(result) = object(&printed.stdout).as_ref().and_then(json) {
         return Some(result);
     }
-    // The tables are on its standard error.
+    // It prints the tables on standard error.
     text(&printed.stderr).or_else(|| text(&printed.stdout))
 }
 
@@ -20,7 +20,7 @@ fn json(object: &Map<String, Value>) -> Option<LoadResult> {
     let mut failures = Failures::default();
     failures.add(number(&["non2xx"]).unwrap_or(0.0), "not 2xx");
     failures.add(number(&["errors"]).unwrap_or(0.0), "broken or too late");
-    // The connections' last requests are cut off by the end.
+    // The connections' last requests are cut off at the end.
     let in_flight = number(&["connections"]).unwrap_or(0.0) * number(&["pipelining"]).unwrap_or(1.0);
     let lost = number(&["requests", "sent"]).unwrap_or(0.0)
         - number(&["requests", "total"]).unwrap_or(0.0)
@@ -71,12 +71,12 @@ fn text(text: &str) -> Option<LoadResult> {
     Some(failures.result(right, seconds, latency).receiving(received))
 }
 
-/// The summary says `34k`, and means those that were sent: the mean of all samples is exact, and of answers.
+/// The summary says `34k`, and counts requests sent: the mean of all samples is exact, and counts answers.
 fn answered(sent: f64, of_samples: f64) -> f64 {
     if of_samples > 0.0 && of_samples <= sent + step(sent) { of_samples } else { sent }
 }
 
-/// What the summary is rounded to.
+/// The rounding step of the summary.
 fn step(printed: f64) -> f64 {
     match printed {
         ..1e3 => 1.0,
@@ -85,7 +85,7 @@ fn step(printed: f64) -> f64 {
     }
 }
 
-/// The cells of the row with this name, by the names in the head of its table.
+/// The cells of the row with this name, by column heading.
 fn row<'a>(text: &'a str, name: &'a str) -> impl Fn(&str) -> Option<&'a str> {
     let cells = |line: &'a str| line.split('│').map(str::trim).collect::<Vec<_>>();
     let mut head = Vec::new();

@@ -11,7 +11,7 @@ pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     let counts = after(text, "requests: ")?;
     let succeeded = before(counts, "succeeded")?;
     let mut failures = Failures::default();
-    // Those that broke and those that took too long are among the failed.
+    // The errored and timed-out ones are among the failed.
     let broken = before(counts, "errored").unwrap_or(0.0);
     failures.add(before(counts, "failed")? - broken, "not 2xx or 3xx");
     failures.add(broken, "broken");

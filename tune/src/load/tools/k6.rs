@@ -32,7 +32,7 @@ fn json(object: &Map<String, Value>) -> Option<LoadResult> {
         p99: duration("p(99)"),
         max: duration("max"),
     };
-    // The metric counts what failed as what passed: its question is whether a request failed.
+    // For this metric a request that failed counts as passed: it asks whether a request failed.
     let result = result(count, number(FAILED, "passes").unwrap_or(0.0), seconds, latency);
     Some(result.receiving(number("data_received", "count").map(Received::exact)))
 }
@@ -79,7 +79,7 @@ fn failed(line: &str) -> Option<f64> {
     }
 }
 
-/// What stands behind the dots of a metric.
+/// The text after the dots of a metric.
 fn metric<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let of_line = |line: &'a str| {
         let rest = line.trim_start().trim_start_matches(['✓', '✗', ' ']).strip_prefix(name)?;

@@ -35,7 +35,7 @@ fn json(object: &Map<String, Value>, printed: &Printed) -> Option<LoadResult> {
 fn text(text: &str, printed: &Printed) -> Option<LoadResult> {
     let head = text.lines().find(|line| line.starts_with("Type ") && line.contains("Ops/sec"))?;
     let totals = text.lines().find(|line| line.starts_with("Totals "))?;
-    // Heads have blanks inside, but two only between each other.
+    // Headings contain single blanks, and are separated by at least two.
     let heads: Vec<_> = head.split("  ").map(str::trim).filter(|head| !head.is_empty()).collect();
     let cells: Vec<_> = totals.split_whitespace().collect();
     let column = |names: &[&str]| {
@@ -54,7 +54,7 @@ fn text(text: &str, printed: &Printed) -> Option<LoadResult> {
     Some(broken(printed).result(count, count / rate, latency))
 }
 
-/// Of the last line of progress: `[RUN #1 100%,  5 secs]  0 threads:  500000 ops, …`
+/// From the last line of progress: `[RUN #1 100%,  5 secs]  0 threads:  500000 ops, …`
 fn performed(progress: &str) -> Option<f64> {
     progress.split(['\r', '\n']).rev().find_map(|line| before(line.split_once("threads:")?.1, "ops"))
 }

@@ -7,7 +7,7 @@ use crate::load::units::{after, milliseconds, number, size};
 use crate::load::{LoadResult, Printed, Received};
 use crate::measure::Latency;
 
-/// Requests that were on their way when the time was up.
+/// Requests in flight when the time was up.
 const CUT_OFF: &str = "aborted due to deadline";
 
 pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {

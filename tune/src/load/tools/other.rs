@@ -1,4 +1,4 @@
-//! Tools that hasten does not know: a line of JSON on their standard output, or a regular expression of the user's.
+//! Unknown tools: a line of JSON on their standard output, or the user's regular expression.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -38,7 +38,7 @@ fn of(object: &Map<String, Value>, key: &str) -> Option<f64> {
     object.get(key)?.as_f64()
 }
 
-/// What the groups of the last match say.
+/// The values of the last match's groups.
 pub(in crate::load) fn by_regex(metric: &Regex, printed: &Printed) -> Option<LoadResult> {
     let last = |text| metric.captures_iter(text).last();
     let found = last(&printed.stdout).or_else(|| last(&printed.stderr))?;
@@ -62,7 +62,7 @@ pub(in crate::load) fn by_regex(metric: &Regex, printed: &Printed) -> Option<Loa
     Some(LoadResult { requests, custom, received, ..result })
 }
 
-/// A metric of the user's may be below zero.
+/// A user's metric may be negative.
 fn signed(text: &str) -> Option<f64> {
     match text.trim().strip_prefix('-') {
         Some(rest) => number(rest).map(|number| -number),

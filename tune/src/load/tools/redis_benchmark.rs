@@ -9,7 +9,7 @@ use crate::measure::Latency;
 /// Without `-n`.
 const DEFAULT_REQUESTS: f64 = 100_000.0;
 
-/// One of the tests that were asked for.
+/// One of the requested tests.
 struct Test {
     requests: f64,
     per_second: f64,
@@ -17,7 +17,7 @@ struct Test {
 }
 
 pub(in crate::load) fn parse(words: &[String], printed: &Printed) -> Option<LoadResult> {
-    // Progress writes over itself.
+    // Progress overwrites itself.
     let text = printed.stdout.replace('\r', "\n");
     let asked = match option(words, &["-n"]) {
         Some(asked) => number(asked)?,
@@ -36,7 +36,7 @@ pub(in crate::load) fn parse(words: &[String], printed: &Printed) -> Option<Load
     together(&tests, failures)
 }
 
-/// The tests run one after the other. Percentiles cannot be added: those of the slowest test stand for all.
+/// The tests run one after another. Percentiles cannot be added: those of the slowest test represent all.
 fn together(tests: &[Test], failures: Failures) -> Option<LoadResult> {
     let requests: f64 = tests.iter().map(|test| test.requests).sum();
     let seconds: f64 = tests.iter().map(|test| test.requests / test.per_second).sum();
@@ -53,7 +53,7 @@ fn together(tests: &[Test], failures: Failures) -> Option<LoadResult> {
     (!tests.is_empty()).then(|| failures.result(requests, seconds, latency))
 }
 
-/// `"SET","52631.58","0.108",…` below a line that names the columns, which old versions do not have.
+/// `"SET","52631.58","0.108",…` below a line of column names, which old versions do not print.
 fn csv(text: &str, requests: f64) -> Vec<Test> {
     let mut head: Vec<&str> = Vec::new();
     let mut tests = Vec::new();

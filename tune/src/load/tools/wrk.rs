@@ -12,14 +12,14 @@ pub(in crate::load) fn parse(printed: &Printed) -> Option<LoadResult> {
     let mut failures = Failures::default();
     let refused = after(text, "Non-2xx or 3xx responses:").and_then(number).unwrap_or(0.0);
     failures.add(refused, "not 2xx or 3xx");
-    // Such requests are not among the total.
+    // Such requests are not included in the total.
     for error in after(text, "Socket errors:").unwrap_or_default().split(',') {
         if let Some((kind, count)) = error.trim().split_once(' ') {
             failures.add(number(count).unwrap_or(0.0), &format!("socket error: {kind}"));
         }
     }
     let list: Vec<_> = text.lines().filter_map(percent_line).collect();
-    // Average, deviation, longest.
+    // Mean, deviation, maximum.
     let mut thread = after(text, "Latency  ").unwrap_or_default().split_whitespace().map(milliseconds);
     let mean = thread.next().flatten();
     let latency = latency_of(&list, mean, thread.nth(1).flatten());

@@ -1,11 +1,11 @@
-//! Where units are, and what is dropped in beside them.
+//! Locates units and their drop-ins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::UnitError;
 
-/// In the order of systemd: the first file counts, drop-ins of all of them.
+/// In systemd's order: the first file counts, and drop-ins from all of them.
 pub const SEARCH_PATH: [&str; 5] = [
     "/etc/systemd/system",
     "/run/systemd/system",
@@ -43,13 +43,13 @@ pub(super) fn find(name: &str, folders: &[PathBuf]) -> Result<Found, UnitError> 
     Ok(Found { name, files })
 }
 
-/// `redis@.service` of `redis@a.service`.
+/// `redis@.service` for `redis@a.service`.
 fn template(name: &str) -> Option<String> {
     let (prefix, _) = name.strip_suffix(".service")?.split_once('@')?;
     Some(format!("{prefix}@.service"))
 }
 
-/// By the names of the files, whatever their folders; a file of the same name in an earlier folder takes its place.
+/// Sorted by file name, whatever the folder; a file in an earlier folder replaces one of the same name.
 fn drop_ins(names: &[String], folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for folder in folders {

@@ -1,5 +1,5 @@
-//! A unit of systemd, read as far as it says how its service is started: the command, its environment, its folder, its
-//! user and how many files it may open. What else it says is named, so that nobody believes it was applied.
+//! A systemd unit, read as far as it says how its service is started: the command, its environment, its folder, its
+//! user and how many files it may open. Its other settings are listed, so that nobody believes they were applied.
 
 mod find;
 mod text;
@@ -22,7 +22,7 @@ use self::text::Assignment;
 pub struct Unit {
     /// Such as `nginx.service`.
     pub name: String,
-    /// The file and its drop-ins, in the order in which they count.
+    /// The file and its drop-ins, in order of precedence.
     pub files: Vec<PathBuf>,
     pub command: Vec<OsString>,
     pub environment: BTreeMap<OsString, OsString>,
@@ -73,7 +73,7 @@ impl UnitError {
     }
 }
 
-/// What of `[Service]` decides how the command runs.
+/// The settings of `[Service]` that determine how the command runs.
 const APPLIED: [&str; 8] = [
     "ExecStart",
     "Environment",
@@ -84,7 +84,7 @@ const APPLIED: [&str; 8] = [
     "Group",
     "LimitNOFILE",
 ];
-/// What concerns systemd alone, not the process that it starts.
+/// Settings that concern only systemd, not the process that it starts.
 const OF_SYSTEMD: [&str; 16] = [
     "Type",
     "PIDFile",
@@ -105,7 +105,7 @@ const OF_SYSTEMD: [&str; 16] = [
 ];
 
 impl Unit {
-    /// The unit of that name in the folders, or the file of that path.
+    /// The unit of that name in the folders, or the file at that path.
     pub fn read(name: &str, folders: &[PathBuf]) -> Result<Self, UnitError> {
         let found = find::find(name, folders)?;
         let mut assignments = Vec::new();
@@ -120,7 +120,7 @@ impl Unit {
         Ok(unit)
     }
 
-    /// Stops the unit if systemd runs it, and has it started again when the result is dropped.
+    /// Stops the unit if systemd runs it, and starts it again when the result is dropped.
     pub fn take_over(
         &self,
         system: &System,
@@ -161,7 +161,7 @@ impl Unit {
         self.environment = self.variables(assignments)?;
         self.user = user;
         self.group = group;
-        // A minus says that it may be missing; `~` is the home of the user, which is a part of what is left out.
+        // A minus means that it may be missing; `~` is the user's home, which is not supported.
         self.directory = directory
             .map(|path| PathBuf::from(path.trim_start_matches('-')))
             .filter(|path| path.is_absolute());
@@ -185,7 +185,7 @@ impl Unit {
             });
         };
         let problem = |problem| UnitError::Content { path: self.files[0].clone(), problem };
-        // What stands before the path is about rights and failures.
+        // Prefixes of the path concern rights and failures.
         let line = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
         let words = words::split(line).map_err(problem)?;
         let mut expanded = Vec::new();
@@ -208,7 +208,7 @@ impl Unit {
                 }
             }
         }
-        // Files count more than lines, wherever they stand.
+        // Files take precedence over lines, regardless of position.
         for file in text::values(assignments, "EnvironmentFile") {
             let file = self.expand(&file);
             let (path, optional) = match file.strip_prefix('-') {
@@ -229,7 +229,7 @@ impl Unit {
         Ok(variables)
     }
 
-    /// Specifiers, as far as they do not depend on who asks.
+    /// Expands specifiers that do not depend on the caller.
     fn expand(&self, value: &str) -> String {
         let stem = self.name.strip_suffix(".service").unwrap_or(&self.name);
         let (prefix, instance) = stem.split_once('@').unwrap_or((stem, ""));
@@ -286,7 +286,7 @@ impl Unit {
     }
 }
 
-/// `LimitNOFILE=1024:524288`: the process begins with the first.
+/// `LimitNOFILE=1024:524288`: the process starts with the first.
 fn open_files(limit: &str) -> Option<u64> {
     let soft = limit.split(':').next()?.trim();
     match soft {

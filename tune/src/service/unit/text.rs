@@ -1,4 +1,4 @@
-//! The text of unit files: sections, assignments, comments, lines that go on.
+//! The text of unit files: sections, assignments, comments, continued lines.
 
 use std::ffi::OsString;
 
@@ -27,7 +27,7 @@ pub(super) fn service(text: &str) -> Result<Vec<Assignment>, String> {
     Ok(assignments)
 }
 
-/// What is assigned to a key that may be assigned several times; nothing takes back what was assigned before.
+/// The values of a key that may be assigned several times; an empty assignment discards the earlier ones.
 pub(super) fn values(assignments: &[Assignment], key: &str) -> Vec<String> {
     let mut values = Vec::new();
     for assignment in assignments.iter().filter(|assignment| assignment.key == key) {
@@ -40,7 +40,7 @@ pub(super) fn values(assignments: &[Assignment], key: &str) -> Vec<String> {
     values
 }
 
-/// `NAME=value`, one to a line, as shells write them: quotes around a value are not part of it.
+/// `NAME=value`, one per line, as in a shell: quotes around a value are not part of it.
 pub(super) fn environment_file(text: &str) -> Vec<(OsString, OsString)> {
     let variable = |(_, line): (usize, String)| {
         let (name, value) = line.split_once('=')?;
@@ -52,13 +52,13 @@ pub(super) fn environment_file(text: &str) -> Vec<(OsString, OsString)> {
     logical_lines(text).into_iter().filter_map(variable).collect()
 }
 
-/// Lines with those that they go on in, without comments and empty ones, by the number of the first.
+/// Lines joined with their continuations, without comments and empty ones, by the number of the first line.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
-        // Also between the parts of one line.
+        // Also between the parts of a continued line.
         if line.starts_with(['#', ';']) || line.is_empty() && !goes_on {
             continue;
         }

@@ -44,7 +44,7 @@ fn escaped(characters: &mut std::str::Chars<'_>) -> Result<char, String> {
     }
 }
 
-/// `$NAME` alone becomes the words of its value, `${NAME}` anywhere its value, `$$` a dollar.
+/// `$NAME` alone becomes the words of its value, `${NAME}` anywhere its value, `$$` a dollar sign.
 pub(super) fn substitute(word: &str, environment: &BTreeMap<OsString, OsString>) -> Vec<String> {
     let value = |name: &str| {
         environment

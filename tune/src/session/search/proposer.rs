@@ -15,7 +15,7 @@ pub(super) trait Proposer {
     fn learn(&mut self, candidate: &Candidate, cost: f64);
 }
 
-/// Tree-structured Parzen estimator: looks where good results are denser than bad ones.
+/// Tree-structured Parzen estimator: searches where good results are denser than bad ones.
 pub(super) struct Tpe {
     study: Study<f64>,
     knobs: Vec<Knob>,
@@ -25,8 +25,8 @@ pub(super) struct Tpe {
 struct Knob {
     index: usize,
     levels: Vec<usize>,
-    /// The place among `levels`, counted from a number of the knob's own: the sampler tells parameters apart by their
-    /// range alone.
+    /// The position in `levels`, offset by a number unique to the knob: the sampler distinguishes parameters only by
+    /// their range.
     place: IntParam,
     first: i64,
 }
@@ -72,7 +72,7 @@ impl Proposer for Tpe {
             let place = knob.place.suggest(&mut trial).unwrap_or(knob.first);
             candidate = candidate.with(knob.index, knob.level(place));
         }
-        // What came of it is told by `learn`, perhaps of a candidate that was changed.
+        // `learn` reports the outcome, possibly for a modified candidate.
         candidate
     }
 

@@ -1,11 +1,11 @@
-//! Combinations that nobody has measured yet, those first that would gain most if knobs did not touch each other.
+//! Combinations not measured yet, ordered by their gain if knobs were independent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Promising;
 use crate::space::Candidate;
 
-/// More are not looked through: with that many, a model finds its way by itself.
+/// More are not enumerated: with that many, a model finds its way by itself.
 const MOST: usize = 10_000;
 
 pub(super) struct Untried {
@@ -41,10 +41,10 @@ impl Untried {
         Self { combinations, tried: BTreeSet::new(), most_knobs }
     }
 
-    /// What is proposed if it tells something new, otherwise the most promising of what does; `None` if nothing does.
+    /// The proposal if it is informative, otherwise the most promising combination that is; `None` if none is.
     pub(super) fn or_next(&mut self, proposed: Candidate) -> Option<Candidate> {
         let fits = (2..=self.most_knobs).contains(&proposed.set().count());
-        // All that helps, together, comes first whatever is proposed.
+        // The combination of everything that helps comes first, whatever is proposed.
         let chosen = if fits && !self.tried.is_empty() && !self.tried.contains(&proposed) {
             proposed
         } else {
