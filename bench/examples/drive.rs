@@ -74,7 +74,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     };
     let before = args.pid.map(CpuTimes::of_tree).unwrap_or_default();
     let outcome = drive::run(&target, &load)?;
-    // The scheduler books the last slice when the server sleeps again.
+    // The scheduler accounts for the last slice when the server sleeps again.
     thread::sleep(Duration::from_millis(5));
     let server_cpu = args.pid.map(|pid| CpuTimes::of_tree(pid).since(&before));
     print(&outcome, server_cpu);

@@ -1,12 +1,12 @@
-//! How long `hasten gc` takes for a trace of a gigabyte, and how much memory.
+//! How much time and memory `hasten gc` takes for a trace of a gigabyte.
 //!
 //! ```text
 //! cargo run --release -p hasten-bench --example gc_read -- target/release/hasten --out target/results/hasten-report.json
 //! cargo xtask results --add target/results/hasten-report.json
 //! ```
 //!
-//! Each trace is made of real ones, over and over, with a clock that goes on; it lies in the system's cache, so no disk
-//! is measured. The command is the one that people type, from its start to its last line.
+//! Each trace repeats real ones with an advancing clock; it lies in the system's cache, so no disk is measured. The
+//! command is the one that people type, measured from its start to its last line.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ use hasten_evidence::report::Host;
 use hasten_evidence::statistics::median;
 use serde::{Deserialize, Serialize};
 
-/// Nobody waits longer for a gigabyte.
+/// The time limit for a gigabyte.
 const LIMIT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Parser)]
@@ -67,15 +67,15 @@ struct Row {
     trace: &'static str,
     lines: u64,
     collections: u64,
-    /// From start to end, of all runs: the shortest, the one in the middle, the longest.
+    /// Wall time over all runs: minimum, median, maximum.
     wall_s: [f64; 3],
     /// User and system time of both threads, in the same order.
     cpu_s: [f64; 3],
-    /// The most of all runs.
+    /// The highest of all runs.
     peak_mb: f64,
 }
 
-/// What `hasten gc --json` says of it; nothing else is kept, because the peak of a process counts for its children.
+/// The findings of `hasten gc --json`; nothing else is kept, because a process's peak also covers its children.
 #[derive(Deserialize)]
 struct Told {
     traces: [Summary; 1],
@@ -119,13 +119,13 @@ struct Kind {
 /// How a fixture is repeated.
 #[derive(Clone, Copy)]
 enum Round {
-    /// The same process goes on.
+    /// The same process continues.
     GoesOn,
     /// Another process of the same program.
     BeginsAnew,
-    /// As it is: a recording says whose it is.
+    /// Unchanged: a recording identifies its process.
     AsItIs,
-    /// The process goes on, and says so much itself between two lines of V8.
+    /// The process continues, and writes its own output between two lines of V8.
     Talks,
 }
 
@@ -137,7 +137,7 @@ macro_rules! fixture {
 
 const OUTPUT: &str =
     "2026-11-22T06:30:00.000Z INFO [http] GET /articles/17 200 12 ms, request 0x7f3a:0x11 of 10.0.0.7\n";
-/// Lines of it.
+/// Lines of that output.
 const OUTPUT_LINES: u64 = 20;
 
 const KINDS: [Kind; 9] = [
@@ -161,7 +161,7 @@ impl Kind {
         Self { is_packed: true, ..self }
     }
 
-    /// Writes the trace; says how many lines it has.
+    /// Writes the trace; returns its number of lines.
     fn make(&self, path: &Path, bytes: u64) -> io::Result<u64> {
         let file = BufWriter::with_capacity(1 << 20, File::create(path)?);
         if !self.is_packed {
@@ -203,7 +203,7 @@ impl Kind {
     }
 }
 
-/// `[pid:isolate]` and the time are found once.
+/// `[pid:isolate]` and the time are located once.
 struct Line {
     text: &'static str,
     at_ms: Option<u64>,
@@ -215,7 +215,7 @@ impl Line {
         Self { text, at_ms: time() }
     }
 
-    /// As the same process writes it later; a line without a time is the same.
+    /// As the same process would write it later; a line without a time is unchanged.
     fn later(&self, by_ms: u64, out: &mut Vec<u8>) -> io::Result<()> {
         let parts = self.text.split_once("] ").zip(self.text.split_once(" ms: "));
         match (parts, self.at_ms) {
@@ -226,7 +226,7 @@ impl Line {
         }
     }
 
-    /// As another process writes it. The system gives numbers up to 4 million.
+    /// As another process would write it. The system's numbers go up to 4 million.
     fn elsewhere(&self, process: u64, out: &mut Vec<u8>) -> io::Result<()> {
         match self.text.strip_prefix('[').and_then(|text| text.split_once(':')) {
             Some((_, rest)) => write!(out, "[{}:{rest}", 1000 + process % 4_000_000),
@@ -269,7 +269,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(options: &Options, trace: &'static str, lines: u64, path: &Path) -> Result<Row, Box<dyn Error>> {
-    // This one warms the cache.
+    // This run warms the cache.
     let json = path.with_extension("json");
     run(options, [OsStr::new("--json"), path.as_os_str()], &json)?;
     let Told { traces: [summary] } = serde_json::from_reader(io::BufReader::new(File::open(&json)?))?;

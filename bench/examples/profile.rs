@@ -1,5 +1,5 @@
-//! Where the CPU time goes of a handshake, or of a compressed response: nginx, stock and accelerated, sampled with perf
-//! under load.
+//! Where the CPU time of a handshake, or of a compressed response, goes: nginx, stock and accelerated, sampled with
+//! perf under load.
 //!
 //! ```text
 //! cargo run --release -p hasten-bench --example profile -- tls target/release/hasten > docs/results/profile-tls.json
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Needs perf (`apt-get install linux-perf`) and the right to sample another process (root, or
-//! `kernel.perf_event_paranoid` of 1 or less). `cargo xtask results` makes the tables of docs/performance.md of it.
+//! `kernel.perf_event_paranoid` of 1 or less). `cargo xtask results` turns the output into the tables of
+//! docs/performance.md.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -24,14 +25,14 @@ use hasten_bench::server::{Launcher, Server, ServerKind, ServerSpec};
 use serde::Serialize;
 
 const SECONDS: u64 = 6;
-/// Connections of the load: enough for full batches, and enough that the worker always has a request.
+/// Connections of the load: enough for full batches, and for the worker always to have a request.
 const HANDSHAKING: usize = 256;
 const REQUESTING: usize = 16;
 const PAGE: usize = 100 << 10;
 
 const USAGE: &str = "usage: profile tls|gzip PATH_OF_HASTEN";
 
-/// The names of engines in symbols; what else is in a library of ours is ours.
+/// Engine names in symbols; anything else in one of our libraries counts as ours.
 const LANES: [&str; 10] =
     ["mbx", "ifma", "internal_", "hasten_crypto", "EXP52", "AMS", "fe52", "ams", "amm", "zero_mb8"];
 const STREAMS: [&str; 6] =
@@ -45,11 +46,11 @@ struct Profile {
 
 #[derive(Serialize)]
 struct Row {
-    /// The certificate, or the level of compression.
+    /// The certificate, or the compression level.
     case: String,
     side: String,
     server_cpu_us_per_op: f64,
-    /// Microseconds of an operation, by where they are spent.
+    /// Microseconds per operation, by where they are spent.
     parts: BTreeMap<&'static str, f64>,
 }
 
@@ -184,7 +185,7 @@ fn part_of_handshake(object: &str, symbol: &str) -> &'static str {
 fn part_of_response(object: &str, symbol: &str) -> &'static str {
     let name = symbol.trim_start_matches("[.] ");
     match object {
-        // libdeflate's and ISA-L's functions have names of C, ours of Rust, and the hooks zlib's.
+        // libdeflate's and ISA-L's functions have C names, ours Rust names, and the hooks zlib's.
         "libhasten_gzip.so" if name.contains("crc") || name.contains("adler") => "hasten: checksum",
         "libhasten_gzip.so"
             if name == "deflate" || STREAMS.iter().any(|ours| name.contains(ours) && name.contains("::")) =>

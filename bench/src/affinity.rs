@@ -1,4 +1,4 @@
-//! Which CPU the server's worker and the load driver stay on, so that they do not take each other's time.
+//! Which CPUs the server's worker and the load driver stay on, so that they do not take time from each other.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// Where the server and the driver run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// `None`: there is only one CPU, nothing is pinned.
+    /// `None`: there is only one CPU, and nothing is pinned.
     pub server: Option<usize>,
     /// One for each thread of the driver.
     pub driver: Vec<usize>,
@@ -17,8 +17,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The first CPU for the server's one worker, others for the driver: two if there are, because one may not keep
-    /// an accelerated server busy.
+    /// The first CPU for the server's single worker, others for the driver: two if available, because one may not
+    /// keep an accelerated server busy.
     #[must_use]
     pub fn of_this_machine() -> Self {
         Self::choose(&allowed(), &siblings)
@@ -46,7 +46,7 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
-/// Keeps the calling thread, and every process it starts, on one CPU until dropped.
+/// Pins the calling thread, and every process it starts, to one CPU until dropped.
 #[derive(Debug)]
 pub struct Pinned {
     before: CpuSet,
@@ -64,7 +64,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // The set was ours a moment ago; should it be forbidden now, staying where we are is all that is left.
+        // The set was ours a moment ago; if it is forbidden now, we can only stay where we are.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::server::{Launcher, ServerSpec};
 
-/// The stock program, or one that another build of hasten accelerates.
+/// The stock program, or one accelerated by another build of hasten.
 #[derive(Clone, Debug, Default)]
 pub enum Baseline {
     #[default]
@@ -26,9 +26,9 @@ impl Build {
     const PARTS: [&str; 3] = ["hasten", "libhasten_tls.so", "libhasten_gzip.so"];
 
     /// # Errors
-    /// If a part of it is missing: what is not there would be compared as if it were stock.
+    /// If part of it is missing: that part would be compared as if it were stock.
     pub fn new(directory: PathBuf) -> Result<Self, NoBuild> {
-        // The servers start in directories of their own.
+        // The servers start in their own directories.
         let directory = directory.canonicalize().map_err(|_| NoBuild(directory))?;
         match Self::PARTS.map(|part| directory.join(part)).into_iter().find(|part| !part.is_file()) {
             Some(missing) => Err(NoBuild(missing)),
@@ -42,7 +42,7 @@ impl Build {
 }
 
 impl Baseline {
-    /// The server that is the other side.
+    /// The server for the other side.
     pub(crate) fn server(&self, spec: ServerSpec) -> ServerSpec {
         match self {
             Self::Stock => spec,
@@ -52,7 +52,7 @@ impl Baseline {
         }
     }
 
-    /// The gzip library that is preloaded on the other side.
+    /// The gzip library preloaded on the other side.
     pub(crate) fn gzip_library(&self) -> Option<PathBuf> {
         match self {
             Self::Stock => None,
@@ -60,7 +60,7 @@ impl Baseline {
         }
     }
 
-    /// What the reader of a report has to know.
+    /// What the report's reader has to know.
     pub(crate) fn sentence(&self) -> String {
         match self {
             Self::Stock => String::new(),

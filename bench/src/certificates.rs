@@ -1,4 +1,4 @@
-//! Certificates of the kinds that public servers have: a leaf, an intermediate in the chain file, a root outside it.
+//! Certificates like those of public servers: a leaf, an intermediate in the chain file, a root outside it.
 
 use std::fmt;
 use std::fs;
@@ -46,7 +46,7 @@ impl KeyKind {
         }
     }
 
-    /// The key that a public authority would sign this kind with.
+    /// The key with which a public authority would sign this kind.
     fn authority(self) -> Self {
         match self {
             Self::Rsa2048 | Self::Rsa3072 | Self::Rsa4096 => Self::Rsa2048,
@@ -82,7 +82,7 @@ pub enum CertificateError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// A certificate on disk, in the forms that servers and clients want.
+/// A certificate on disk, in the forms that servers and clients need.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     pub kind: KeyKind,
@@ -97,13 +97,13 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// A certificate for `localhost` and 127.0.0.1, with an authority of its own.
+    /// A certificate for `localhost` and 127.0.0.1, with its own authority.
     pub fn create(dir: &Path, kind: KeyKind) -> Result<Self, CertificateError> {
         Authority::create(dir, kind.authority())?.issue(dir, kind, "localhost")
     }
 }
 
-/// A root and an intermediate that sign leaves: for servers, or for clients that must show one.
+/// A root and an intermediate that sign leaves: for servers, or for clients that must present one.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     intermediate: String,
@@ -125,7 +125,7 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(params, key), intermediate, root: path })
     }
 
-    /// A leaf for the DNS name `name`; `localhost` is also good for 127.0.0.1.
+    /// A leaf for the DNS name `name`; `localhost` also covers 127.0.0.1.
     pub fn issue(&self, dir: &Path, kind: KeyKind, name: &str) -> Result<Certificate, CertificateError> {
         let mut names = vec![name.to_owned()];
         if name == "localhost" {

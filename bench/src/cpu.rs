@@ -1,7 +1,7 @@
-//! CPU time of a server: every thread of every process below a root, from the scheduler's own books.
+//! CPU time of a server: every thread of every process below a root, from the scheduler's own accounts.
 //!
 //! `schedstat` counts nanoseconds on a CPU; `stat` would count ticks of 10 ms. A running thread's entry may lag by
-//! one scheduler tick, so readers let the server fall idle before they look.
+//! one scheduler tick, so readers let the server fall idle first.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +17,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Reads the process `root` and all its descendants; processes that end meanwhile are left out.
+    /// Reads the process `root` and all its descendants; processes that end meanwhile are skipped.
     #[must_use]
     pub fn of_tree(root: u32) -> Self {
         let mut times = Self::default();
@@ -40,7 +40,7 @@ impl CpuTimes {
         Duration::from_nanos(self.threads.iter().map(used).sum())
     }
 
-    /// Both trees together.
+    /// The sum of both trees.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.threads.extend(other.threads);

@@ -1,9 +1,9 @@
 //! The load driver: full TLS handshakes, one request each, in a closed loop.
 //!
 //! It shares the machine with the server under test, so it must be cheap: epoll without a runtime, the
-//! certificate compared with the expected one instead of building a chain, signatures verified when the clock has
-//! stopped. It gives up nothing that could hide a fault of the server: every signature must verify, every answer
-//! must be complete and exact.
+//! certificate compared with the expected one instead of building a chain, signatures verified after the clock
+//! has stopped. It sacrifices nothing that could hide a fault of the server: every signature must verify, every
+//! answer must be complete and exact.
 
 mod answer;
 mod client;
@@ -30,7 +30,7 @@ use self::client::ClientTls;
 use self::event_loop::{Drive, EventLoop};
 use self::handshakes::Handshakes;
 
-/// Which server, and what a correct answer is.
+/// The server, and what makes an answer correct.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub address: SocketAddr,
@@ -40,7 +40,7 @@ pub struct Target {
     pub body: Option<Vec<u8>>,
 }
 
-/// How hard, how long and with which parameters to drive.
+/// How hard and how long to drive, and with which parameters.
 #[derive(Clone, Debug)]
 pub struct Load {
     pub concurrency: usize,
@@ -52,7 +52,7 @@ pub struct Load {
     pub cipher: Option<Cipher>,
     /// A single operation that takes longer has failed.
     pub timeout: Duration,
-    /// The CPUs of the driver's threads, used in turn; empty leaves them where they are.
+    /// The CPUs of the driver's threads, used in turn; empty to leave them where they are.
     pub cpus: Vec<usize>,
 }
 
@@ -71,21 +71,21 @@ impl Default for Load {
     }
 }
 
-/// What a run of the driver saw.
+/// The results of one run of the driver.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Operations that were right in every respect.
+    /// Operations that were correct in every respect.
     pub ops: u64,
     /// From the first connect to the end of the last operation.
     pub elapsed: Duration,
     /// Microseconds from connect to the last byte of the answer.
     pub latency: Histogram<u64>,
     pub failures: Failures,
-    /// Bytes that came over the wire for right answers; only counted where they are compared.
+    /// Bytes received for correct answers; counted only where they are compared.
     pub received: u64,
-    /// Bytes that those were for the reader.
+    /// The decoded size of those bytes.
     pub content: u64,
-    /// What the driver's own threads cost; near `elapsed` the driver, not the server, is the limit.
+    /// The cost of the driver's own threads; near `elapsed`, the driver and not the server is the limit.
     pub driver_cpu: Duration,
 }
 
@@ -115,7 +115,7 @@ impl Outcome {
         self.elapsed += later.elapsed;
     }
 
-    /// Adds what another thread saw at the same time.
+    /// Adds another thread's results from the same time.
     fn merge(&mut self, other: &Self) {
         self.ops += other.ops;
         self.latency += &other.latency;
@@ -125,7 +125,7 @@ impl Outcome {
         self.driver_cpu += other.driver_cpu;
     }
 
-    /// Counts an operation that was right.
+    /// Counts a correct operation.
     fn book(&mut self, latency: Duration) {
         self.ops += 1;
         self.latency.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
@@ -139,7 +139,7 @@ pub fn run(target: &Target, load: &Load) -> io::Result<Outcome> {
     let tls = ClientTls::new(target, load);
     let loops = event_loops(target, load, &tls)?;
     let mut total = threads::run(loops, &|| tls.warm_up(), &EventLoop::run)?;
-    // An operation whose signature was wrong was counted as right when its answer arrived.
+    // An operation with a wrong signature was counted as correct when its answer arrived.
     let wrong = tls.wrong_signatures();
     total.ops = total.ops.saturating_sub(wrong.total());
     total.failures.merge(&wrong);

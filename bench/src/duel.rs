@@ -1,4 +1,4 @@
-//! Rounds of two sides in turn, A B B A, until the ratio between them is known.
+//! Rounds of two sides in turn, A B B A, until their ratio is known.
 
 use std::fs;
 use std::thread;
@@ -16,8 +16,8 @@ use crate::progress::Progress;
 use crate::server::Server;
 use crate::summary::SideTotals;
 
-/// The scheduler books a slice when the thread sleeps again, and a server still closes connections after the driver
-/// has seen the end.
+/// The scheduler accounts for a slice when the thread sleeps again, and a server still closes connections after the
+/// driver has seen the end.
 const SETTLE: Duration = Duration::from_millis(5);
 
 /// Per cent of its CPUs above which the driver, not the server, sets the pace.
@@ -29,24 +29,24 @@ pub(crate) enum Which {
     Hasten,
 }
 
-/// One side driven once.
+/// One side, driven once.
 pub(crate) struct Round {
     pub(crate) cpu: Duration,
     pub(crate) outcome: Outcome,
-    /// Where it was asked for.
+    /// If requested.
     pub(crate) memory: Option<Resident>,
 }
 
 /// Resident memory of a program, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resident {
-    /// The most that it ever had.
+    /// The peak.
     pub(crate) peak: u64,
     /// At the end of the round.
     pub(crate) now: u64,
 }
 
-/// How long to go on, and who watches.
+/// When to stop, and who observes.
 pub(crate) struct Duel<'a> {
     pub(crate) pace: &'a Pace,
     pub(crate) progress: &'a Progress,
@@ -64,7 +64,7 @@ pub(crate) struct Measured {
 }
 
 impl Duel<'_> {
-    /// Measures pairs until the rule is content; `None` if the user did not want to wait.
+    /// Measures pairs until the rule is satisfied; `None` if the user interrupted.
     pub(crate) fn measure(
         &self,
         mut round: impl FnMut(Which) -> Result<Round, BenchError>,
@@ -80,7 +80,7 @@ impl Duel<'_> {
             }
             pairs.push(Pair { stock: stock.add(&first), hasten: hasten.add(&second) });
             self.progress.pair(pairs.len(), ratio(&pairs));
-            // The cost of work that was not done right means nothing; more of it would mean no more.
+            // The cost of incorrect work means nothing, however much of it is measured.
             if stock.failures() + hasten.failures() > 0 {
                 break;
             }
@@ -116,7 +116,7 @@ fn pair(
     }
 }
 
-/// What `drive` costs the processes whose `times` are given.
+/// What `drive` costs the processes measured by `times`.
 pub(crate) fn cost_of(
     times: &dyn Fn() -> CpuTimes,
     drive: impl FnOnce() -> std::io::Result<Outcome>,
@@ -128,7 +128,7 @@ pub(crate) fn cost_of(
     Ok(Round { cpu: times().since(&before), outcome, memory: None })
 }
 
-/// Both sides being the same is not an error, but the reader must know.
+/// Two equal sides are not an error, but the reader must know.
 pub(crate) fn not_accelerated(server: &Server, library: &str) -> Option<Warning> {
     let processes = [server.workers(), vec![server.pid()]].concat();
     let accelerated = processes.into_iter().any(|pid| has_library(pid, library));

@@ -1,6 +1,6 @@
 //! The gzip workload: libraries on a corpus, and nginx compressing what it sends.
 //!
-//! The library part asks a process for each engine to compress the same files in turn with the original zlib's. The
+//! The library part has a process for each engine compress the same files in turn with the original zlib's. The
 //! server part drives a stock and an accelerated nginx. Rounds go A B B A …, as everywhere.
 
 mod case;
@@ -40,7 +40,7 @@ pub struct Options {
     pub hasten: PathBuf,
     /// What it is compared with.
     pub baseline: Baseline,
-    /// `libhasten_gzip.so`; without it the row of hasten compares the original with itself, and says so.
+    /// `libhasten_gzip.so`; without it hasten's row compares the original with itself, and says so.
     pub library: Option<PathBuf>,
     /// Where the report goes.
     pub out: PathBuf,
@@ -78,7 +78,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<GzipCa
     Ok((report, saved))
 }
 
-/// The processes of the last row: the next one may need the same.
+/// The processes of the last row, which the next one may be able to reuse.
 #[derive(Default)]
 struct Sides {
     workers: Option<library::Workers>,
@@ -156,7 +156,7 @@ fn facts(placement: &Placement) -> Host {
     Host(facts)
 }
 
-/// Distributions name the file by its version.
+/// Distributions put the version into the file's name.
 fn zlib_version() -> String {
     let links = ["/lib/x86_64-linux-gnu/libz.so.1", "/lib64/libz.so.1", "/usr/lib/libz.so.1"];
     let file = links.into_iter().find_map(|link| fs::canonicalize(Path::new(link)).ok());

@@ -1,4 +1,4 @@
-//! The facts about the machine and the programs that a reader of a report needs.
+//! Facts about the machine and the programs that a report's reader needs.
 
 use std::fs;
 use std::process::Command;
@@ -40,7 +40,7 @@ fn library_name(server: ServerKind) -> &'static str {
     }
 }
 
-/// Virtual or not, and how the clock is governed: both matter to whoever compares numbers.
+/// Whether it is virtual, and how its clock is governed: both matter when comparing numbers.
 fn machine() -> String {
     let virtual_machine = field("/proc/cpuinfo", "flags", ':').split(' ').any(|flag| flag == "hypervisor");
     let kind = if virtual_machine { "virtual machine" } else { "bare metal" };
@@ -75,7 +75,7 @@ fn server_version(output: &str) -> String {
     version.map_or("unknown", |word| word.trim_start_matches("nginx/")).to_owned()
 }
 
-/// The library that is running if the program says so, else the one that it was built with.
+/// The running library if the program reports it, else the one that it was built with.
 fn library_version(output: &str) -> String {
     let after = |mark: &str| {
         let (_, rest) = output.split_once(mark)?;

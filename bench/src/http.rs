@@ -6,17 +6,17 @@ use std::io;
 
 pub use self::head::Head;
 
-/// Longer than a chunk's size with extensions, or a line of a trailer, ever is.
+/// Longer than any chunk size with extensions, or trailer line.
 const MAX_LINE: usize = 8 << 10;
 
-/// Endless heads and bodies must not eat the reader's memory. Bytes.
+/// Endless heads and bodies must not exhaust the reader's memory. Bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub head: usize,
     pub body: usize,
 }
 
-/// Why bytes are no response, or none that is wanted.
+/// Why bytes are not a response, or not an acceptable one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     #[error("it begins with {0:?}, which is not HTTP/1")]
@@ -46,7 +46,7 @@ impl From<HttpError> for io::Error {
 enum Part {
     #[default]
     Head,
-    /// The whole body, of which this much is still to come.
+    /// The whole body, with this much still to come.
     Body(usize),
     ToTheEnd,
     ChunkSize,
@@ -75,7 +75,7 @@ impl Response {
         Self { limits, part, head, line: Vec::new(), body: Vec::new(), received: 0 }
     }
 
-    /// Ready for the next response; the memory is kept.
+    /// Resets for the next response, keeping the memory.
     pub fn clear(&mut self) {
         self.part = Part::Head;
         self.head.clear();
@@ -84,10 +84,10 @@ impl Response {
         self.received = 0;
     }
 
-    /// Takes bytes up to the end of the response; returns how many.
+    /// Consumes bytes up to the end of the response; returns how many.
     ///
     /// # Errors
-    /// If they are no HTTP/1 response, or a limit is exceeded.
+    /// If they are not an HTTP/1 response, or a limit is exceeded.
     pub fn push(&mut self, bytes: &[u8]) -> Result<usize, HttpError> {
         let mut rest = bytes;
         while !rest.is_empty() && self.part != Part::Over {
@@ -105,10 +105,10 @@ impl Response {
         Ok(taken)
     }
 
-    /// The server has closed the connection.
+    /// Reports that the server has closed the connection.
     ///
     /// # Errors
-    /// If the response is not complete then.
+    /// If the response is incomplete at that point.
     pub fn end(&mut self) -> Result<(), HttpError> {
         if self.part == Part::ToTheEnd {
             self.part = Part::Over;
@@ -133,13 +133,13 @@ impl Response {
         (self.part != Part::Head).then_some(&self.head)
     }
 
-    /// Of a complete response.
+    /// The status of a complete response.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.head().map_or(0, Head::status)
     }
 
-    /// The value of a field of a complete response, if it has one of this name that is text.
+    /// The value of a field of a complete response, if it has one of this name whose value is text.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         self.head()?.field(name)
@@ -157,13 +157,13 @@ impl Response {
         self.received
     }
 
-    /// How it begins, for people.
+    /// The beginning of the response, for people.
     #[must_use]
     pub fn first_line(&self) -> String {
         self.head.first_line()
     }
 
-    /// Whether it says itself where it ends.
+    /// Whether it states its own end.
     #[must_use]
     pub fn is_delimited(&self) -> bool {
         !matches!(self.framing(), Ok(Part::ToTheEnd))
@@ -189,7 +189,7 @@ impl Response {
         Ok(end - before)
     }
 
-    /// What follows the head.
+    /// How the part after the head is framed.
     fn framing(&self) -> Result<Part, HttpError> {
         match self.head.status() {
             // Another head follows.

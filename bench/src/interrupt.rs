@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// A flag that rises with the first signal that asks this process to end.
+/// A flag that is set by the first signal asking this process to end.
 pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

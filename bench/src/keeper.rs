@@ -1,15 +1,15 @@
-//! Cleans up behind this process, should it be killed: then nothing of it runs that could.
+//! Cleans up after this process if it is killed and cannot do so itself.
 //!
-//! `kill -9` runs no destructor, and the kernel's signal at a parent's death would reach nginx's master but not its workers.
-//! So beside each server waits a shell with a pipe that nobody else holds open. When the pipe ends without a word, it ends
-//! the server's process group and removes its folder.
+//! `kill -9` runs no destructor, and the kernel's signal at a parent's death would reach nginx's master but not its
+//! workers. So beside each server waits a shell with a pipe that nobody else holds open. When the pipe ends without a
+//! word, the shell ends the server's process group and removes its folder.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The pipe says which group is to be ended; a group that is asked to end has five seconds for it.
+/// The pipe names the group to end; a group asked to end has five seconds for it.
 const SCRIPT: &str = r#"
 group=
 while read -r line; do group=$line; done
@@ -27,16 +27,16 @@ rm -rf -- "$1"
 pub(crate) struct Keeper(Option<Child>);
 
 impl Keeper {
-    /// Without a shell nobody cleans up, which is no reason not to measure.
+    /// Without a shell nobody cleans up, but that is no reason not to measure.
     pub(crate) fn of(folder: &Path) -> Self {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", SCRIPT, "hasten-keeper"]).arg(folder).current_dir("/");
-        // Whoever kills this process with its group leaves the keeper alive, and so does Ctrl-C.
+        // Killing this process with its group leaves the keeper alive, and so does Ctrl-C.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(command.spawn().ok())
     }
 
-    /// Also ends the processes of a group, the leader of which this is.
+    /// Also ends the processes of the group led by `leader`.
     pub(crate) fn watch(&mut self, leader: u32) {
         if let Some(pipe) = self.0.as_mut().and_then(|keeper| keeper.stdin.as_mut()) {
             let _ = writeln!(pipe, "{leader}");
@@ -77,7 +77,7 @@ mod tests {
         let mut leader = group.args(["-c", "sleep 600 & sleep 600"]).process_group(0).spawn().unwrap();
         let mut keeper = Keeper::of(&folder);
         keeper.watch(leader.id());
-        // As the kernel does when its owner is killed.
+        // As the kernel does when the owner is killed.
         drop(keeper.0.as_mut().and_then(|keeper| keeper.stdin.take()));
         leader.wait().unwrap();
         until(|| !folder.exists());

@@ -1,9 +1,9 @@
 //! Workloads and load drivers.
 //!
-//! [`tls`], [`gzip`] and [`node`] compare stock and accelerated programs. Their parts stand alone: [`drive`] makes full TLS
-//! handshakes, or asks for compressed bodies, as fast as a server answers and counts every answer that is not perfect,
-//! [`cpu`] says what they cost the server, [`server`] starts real servers with [`certificates`] like those of public
-//! ones.
+//! [`tls`], [`gzip`] and [`node`] compare stock and accelerated programs. Their parts stand alone: [`drive`] makes full
+//! TLS handshakes, or requests compressed bodies, as fast as a server answers and counts every imperfect answer,
+//! [`cpu`] measures what they cost the server, [`server`] starts real servers with [`certificates`] like those of
+//! public ones.
 
 // One file calls zlib's C functions, one wait4.
 #![deny(unsafe_code)]

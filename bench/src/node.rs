@@ -1,7 +1,7 @@
 //! The Node.js workloads: stock against `hasten run` on the same Node.js binary.
 //!
-//! Workloads that are processes start them one after the other; workloads that are servers drive two that run side by
-//! side, after a warm-up from whose trace the second one's options come. Rounds go A B B A …, as everywhere.
+//! Workloads that are processes are started repeatedly; workloads that are servers drive two that run side by side,
+//! after a warm-up whose trace yields the second one's options. Rounds go A B B A …, as everywhere.
 
 mod advice;
 mod app;
@@ -56,7 +56,7 @@ pub struct Options {
     pub command: String,
 }
 
-/// Whether everything is there that `workload` needs beside Node.js.
+/// Whether everything that `workload` needs besides Node.js is installed.
 pub fn requirements(workload: Workload) -> Result<(), BenchError> {
     runtime::npm()?;
     if workload.is_ghost() {

@@ -1,4 +1,4 @@
-//! What else the machine did meanwhile, from the kernel's totals.
+//! What else the machine was doing, from the kernel's totals.
 
 use std::fs;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use hasten_evidence::warning::Warning;
 
 /// Less is normal on any virtual machine.
 const STEAL_LIMIT: f64 = 2.0;
-/// A system at rest stays below it.
+/// An idle system stays below this.
 const NEIGHBOUR_LIMIT: f64 = 10.0;
-/// What `/proc/stat` counts in.
+/// The unit of `/proc/stat`.
 const TICK: Duration = Duration::from_millis(10);
 
 /// CPU time of the whole machine since it started, in ticks.
@@ -37,7 +37,7 @@ impl MachineTimes {
         Self { busy, steal, total: busy + idle + steal }
     }
 
-    /// What is suspicious about the time since `earlier`, of which the measurement itself used `ours`.
+    /// What is suspicious about the time since `earlier`, in which the measurement itself used `ours`.
     #[must_use]
     pub fn warnings_since(self, earlier: Self, ours: Duration) -> Vec<Warning> {
         let total = self.total.saturating_sub(earlier.total);

@@ -5,11 +5,11 @@ use hasten_evidence::stop::StopRule;
 /// How long a row takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// Discarded at the start of every row: caches, pools and the acceleration's own measurements settle.
+    /// Discarded at the start of every row, while caches, pools and the acceleration's own measurements settle.
     pub warm_up: Duration,
     pub round: Duration,
     pub rule: StopRule,
-    /// A row that has enough pairs for an interval ends here, however wide that is.
+    /// A row with enough pairs for an interval ends here, however wide that is.
     pub limit: Duration,
 }
 
@@ -34,9 +34,9 @@ impl Pace {
         }
     }
 
-    /// About how long one row takes.
+    /// The approximate time for one row.
     pub(crate) fn estimate(&self) -> Duration {
-        // A round ends when its last operation has, and what it brought may be checked after that.
+        // A round ends with its last operation, and its results may be checked after that.
         const TAIL: Duration = Duration::from_millis(250);
         let pairs = u32::try_from((self.rule.min_pairs + self.rule.max_pairs) / 2).unwrap_or(u32::MAX);
         (self.warm_up + TAIL) * 2 + (self.round + TAIL) * 2 * pairs

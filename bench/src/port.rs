@@ -1,4 +1,4 @@
-//! A port of the loopback interface for a server that is still to be started.
+//! A port on the loopback interface for a server that is yet to be started.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -7,10 +7,10 @@ use std::os::fd::OwnedFd;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 
-/// A port that the kernel gives to nobody else as long as this lives.
+/// A port that the kernel gives to nobody else while this lives.
 ///
-/// Looking for a free port and letting it go is not enough: HAProxy shares its port with whoever asks for it, so two
-/// servers that were told the same one would both start, and share their clients.
+/// Finding a free port and releasing it is not enough: HAProxy shares its port with anyone who asks for it, so two
+/// servers given the same port would both start, and share their clients.
 #[derive(Debug)]
 pub struct Port {
     address: SocketAddr,
@@ -49,7 +49,7 @@ mod tests {
         }
     }
 
-    /// Nobody listens there yet, and a client that is given the port for its own end would connect to itself.
+    /// Nobody listens there yet, and a client given the port for its own end would connect to itself.
     #[test]
     fn nobody_else_gets_it() {
         let port = Port::reserve().unwrap();

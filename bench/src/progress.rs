@@ -7,7 +7,7 @@ use hasten_evidence::paired::Estimate;
 use hasten_evidence::report::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Follows a run. It draws only between rounds, when no server is measured.
+/// Observes a run. It draws only between rounds, when no server is being measured.
 #[derive(Debug)]
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -80,12 +80,12 @@ impl Progress {
     }
 }
 
-/// Nobody has to read it.
+/// Output that nobody has to read.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// A terminal that shows escape sequences instead of obeying them says so.
+/// A terminal that shows escape sequences instead of obeying them identifies itself.
 pub(crate) fn can_redraw() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

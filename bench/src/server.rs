@@ -113,7 +113,7 @@ impl ServerError {
     }
 }
 
-/// What to start. Everything that is not set is as the distribution configures it.
+/// What to start. Unset options are as the distribution configures them.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
     kind: ServerKind,
@@ -160,7 +160,7 @@ impl ServerSpec {
         self
     }
 
-    /// One more certificate on the same port: the client's capabilities, or its SNI, choose.
+    /// One more certificate on the same port: chosen by the client's capabilities or SNI.
     #[must_use]
     pub fn also(mut self, certificate: Certificate) -> Self {
         self.certificates.push(certificate);
@@ -174,14 +174,14 @@ impl ServerSpec {
         self
     }
 
-    /// Connections that a worker process of nginx, or all of HAProxy, may have open at a time.
+    /// The most connections that a worker process of nginx, or all of HAProxy, may have open at a time.
     #[must_use]
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// Keeps every process of the server on one CPU.
+    /// Pins every process of the server to one CPU.
     #[must_use]
     pub fn cpu(mut self, cpu: Option<usize>) -> Self {
         self.cpu = cpu;
@@ -202,8 +202,8 @@ impl ServerSpec {
         self
     }
 
-    /// Lines for nginx's `http` context or HAProxy's `defaults` section. `{address}` in them becomes the address that
-    /// the fixture listens on, so that they can hold further servers there.
+    /// Lines for nginx's `http` context or HAProxy's `defaults` section. `{address}` in them is replaced by the
+    /// address that the fixture listens on, so that they can define further servers there.
     #[must_use]
     pub fn http_lines(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.http_lines);
@@ -227,7 +227,7 @@ impl ServerSpec {
     /// Starts the server and waits until it accepts connections.
     pub fn start(&self) -> Result<Server, ServerError> {
         let program = self.kind.program()?;
-        // Whoever asks for this very port, and not for any, may have it before the server.
+        // Another process that asks for this very port may get it before the server does.
         let mut attempts = 3;
         loop {
             attempts -= 1;
@@ -258,7 +258,7 @@ impl ServerSpec {
     }
 }
 
-/// Lines of a caller who does not know the address yet.
+/// Lines from a caller who does not know the address yet.
 fn with_address(lines: &str, address: SocketAddr) -> String {
     lines.replace("{address}", &address.to_string())
 }

@@ -1,4 +1,4 @@
-//! From rounds to a row of the report.
+//! Turns rounds into a row of the report.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) struct SideTotals {
 }
 
 impl SideTotals {
-    /// Adds a round; returns what an operation cost the server in it, in microseconds.
+    /// Adds a round; returns the server's cost per operation in it, in microseconds.
     pub(crate) fn add(&mut self, round: &Round) -> f64 {
         self.cpu += round.cpu;
         self.outcome.append(&round.outcome);
@@ -75,7 +75,7 @@ impl SideTotals {
         Some(Memory { rss_mb: rounded(median(&now)), rss_peak_mb: rounded(megabytes(peak)) })
     }
 
-    /// For work that turns bytes into fewer bytes, of which an operation costs `us_per_op`.
+    /// For work that turns bytes into fewer bytes and costs `us_per_op` per operation.
     fn bytes(&self, us_per_op: f64) -> Option<Bytes> {
         let Outcome { ops, content, received, .. } = self.outcome;
         (ops > 0 && received > 0 && content > 0).then(|| Bytes {
@@ -88,7 +88,7 @@ impl SideTotals {
 
 pub(crate) fn row<C>(case: C, measured: Measured) -> Row<C> {
     let Measured { stock, hasten, mut pairs, mut warnings } = measured;
-    // Only a row that failed has less than two pairs; it has a cost, but no interval.
+    // Only a failed row has fewer than two pairs; it has a cost, but no interval.
     let single = || {
         let value = pairs.first().map_or(1.0, |pair| pair.ratio());
         Estimate { value, low: 0.0, high: value }
@@ -140,7 +140,7 @@ fn rounded(value: f64) -> f64 {
     (finite(value) * 10.0).round() / 10.0
 }
 
-/// The data format has no words for infinity.
+/// The data format cannot express infinity.
 fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
 }

@@ -1,7 +1,7 @@
 //! The TLS workload: full handshakes, one request each, against a stock and an accelerated server.
 //!
-//! Both servers run all the time, on the same CPU, idle while the other one is driven. Rounds go A B B A …, so that
-//! a slow change of the machine falls on both sides alike.
+//! Both servers run all the time, on the same CPU, and each is idle while the other is driven. Rounds go A B B A …, so
+//! that a slow change of the machine affects both sides alike.
 
 mod servers;
 
@@ -35,7 +35,8 @@ pub struct TlsCase {
     pub cert: KeyKind,
     #[serde(serialize_with = "name")]
     pub protocol: Protocol,
-    /// Whether the server sends session tickets, as it does by default in TLS 1.3; these clients want none in TLS 1.2.
+    /// Whether the server sends session tickets, as it does by default in TLS 1.3; these clients request none in TLS
+    /// 1.2.
     #[serde(serialize_with = "name")]
     pub tickets: Tickets,
     pub concurrency: usize,
@@ -57,7 +58,7 @@ impl Display for Tickets {
 }
 
 impl Tickets {
-    /// What each server is told to send none.
+    /// The configuration that keeps each server from sending any.
     const fn server_lines(self, server: ServerKind) -> &'static str {
         match (self, server) {
             (Self::On, _) => "",
@@ -98,7 +99,7 @@ pub struct Matrix {
     pub servers: Vec<ServerKind>,
     pub certs: Vec<KeyKind>,
     pub protocols: Vec<Protocol>,
-    /// Of TLS 1.3.
+    /// For TLS 1.3.
     pub tickets: Vec<Tickets>,
     pub concurrencies: Vec<usize>,
 }
@@ -127,7 +128,7 @@ impl Matrix {
         }
     }
 
-    /// Rows that share servers are neighbours.
+    /// Rows that share servers are adjacent.
     #[must_use]
     pub fn cases(&self) -> Vec<TlsCase> {
         let mut cases = Vec::new();
@@ -143,7 +144,7 @@ impl Matrix {
         cases
     }
 
-    /// What a server with tickets can show of both protocols comes first.
+    /// Rows that a server with tickets can serve in both protocols come first.
     fn kinds(&self) -> impl Iterator<Item = (Protocol, Tickets)> {
         let default = self.protocols.iter().map(|&protocol| (protocol, Tickets::On));
         let default = default
@@ -175,7 +176,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCas
     let mut report = empty_report(options, &placement);
     let mut saved = report.save(&options.out)?;
     let certificates = tempfile::tempdir().map_err(BenchError::Directory)?;
-    // There are keys in it. Declared later, it is dropped before the folder, which it would remove.
+    // It contains keys. Declared later, the keeper is dropped before the folder, which it would remove.
     let _keeper = Keeper::of(certificates.path());
     let estimate = options.pace.estimate() * u32::try_from(cases.len()).unwrap_or(u32::MAX);
     let mut progress = Progress::start(cases.len(), estimate);

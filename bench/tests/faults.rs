@@ -1,4 +1,4 @@
-//! Every way in which a server can be wrong must be counted, under its own name: a driver that overlooks a fault
+//! Every way in which a server can be wrong must be counted under its own name: a driver that overlooks a fault
 //! would turn a broken acceleration into a fast one.
 
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use rustls::{ServerConfig, ServerConnection, SignatureAlgorithm, SignatureScheme
 
 const BODY: &str = "hello from the fixture\n";
 
-/// What a connection gets instead of a handshake and an answer.
+/// What a connection gets in place of a handshake and an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Behaviour {
     Answer(&'static str),
@@ -25,7 +25,7 @@ enum Behaviour {
     CloseAtOnce,
     /// Completes the handshake and closes without an answer.
     CloseAfterHandshake,
-    /// Accepts and says nothing.
+    /// Accepts and stays silent.
     Silence,
     /// Sends bytes that are not TLS.
     Garbage,
@@ -97,7 +97,7 @@ fn serve(key: CertifiedKey, behaviour: Behaviour) -> SocketAddr {
     address
 }
 
-/// Errors are the client's business here: it is the one that must notice.
+/// Errors are left to the client: it must notice them.
 fn converse(mut stream: TcpStream, config: Arc<ServerConfig>, behaviour: Behaviour) {
     match behaviour {
         Behaviour::CloseAtOnce => return,
@@ -175,7 +175,7 @@ impl Signer for Forgery {
     }
 }
 
-/// Nothing succeeded, something failed, and all of it for this reason.
+/// Nothing succeeded, something failed, and every failure has this reason.
 fn assert_only(outcome: &Outcome, kind: FailureKind) {
     assert_eq!(outcome.ops, 0, "{}", outcome.failures);
     assert!(outcome.failures.count(kind) > 0, "{}", outcome.failures);

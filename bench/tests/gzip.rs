@@ -1,4 +1,4 @@
-//! The server part with a launcher that changes nothing in place of `hasten`: both sides are the same nginx.
+//! The server part, with a launcher that changes nothing in place of `hasten`: both sides are the same nginx.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -99,7 +99,7 @@ fn an_interrupted_run_keeps_its_report() {
 #[test]
 fn a_side_that_corrupts_bodies_makes_its_row_failed() {
     let dir = tempfile::tempdir().unwrap();
-    // The accelerated side has other pages: whatever it compresses is not what was asked for.
+    // The accelerated side has different pages: whatever it compresses is wrong.
     let corrupting = "#!/bin/sh\nshift 3\nconfig=$(echo \"$@\" | sed 's/.*-c //')\n\
         root=$(sed -n 's/.*alias \\(.*\\)\\/; gzip.*/\\1/p' \"$config\" | head -1)\n\
         mkdir -p \"$root/other\" && tr a b <\"$root/1KB.html\" >\"$root/other/1KB.html\"\n\

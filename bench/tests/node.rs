@@ -124,7 +124,7 @@ fn a_side_that_does_other_work_makes_its_row_failed() {
 #[test]
 fn a_server_with_another_body_makes_its_row_failed() {
     let dir = tempfile::tempdir().unwrap();
-    // Whoever preloads this has customers of another name.
+    // A program that preloads this has customers with other names.
     let hook = dir.path().join("hook.js");
     fs::write(
         &hook,
@@ -171,7 +171,7 @@ const LOCK: (&str, &str) = (
         "packages": {"": {"name": "tiny", "version": "1.0.0"}}}"#,
 );
 
-/// Without packages, so that no registry is asked.
+/// Without packages, so that no registry is contacted.
 const TINY: App = App {
     name: "tiny",
     files: &[PACKAGE, LOCK, ("build.js", "require('fs').appendFileSync('built', 'x');")],

@@ -1,4 +1,4 @@
-//! Every way in which a compressed answer can be wrong must be counted, under its own name.
+//! Every way in which a compressed answer can be wrong must be counted under its own name.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -27,7 +27,7 @@ fn compressed(body: &[u8]) -> Vec<u8> {
     answer("Content-Encoding: gzip\r\n", &gzip(body))
 }
 
-/// Answers every request on every connection alike; ends with the process.
+/// Answers every request on every connection the same way; ends with the process.
 fn serve(answer: Vec<u8>, close: bool) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();

@@ -13,7 +13,7 @@ fn load(protocol: Protocol, concurrency: usize) -> Load {
     Load { protocol, concurrency, duration: Duration::from_millis(200), ..Load::default() }
 }
 
-/// A server of one kind, and the directory that its certificate lives in.
+/// A server of one kind, and the directory of its certificate.
 fn spec(kind: ServerKind) -> (ServerSpec, TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let certificate = Certificate::create(dir.path(), KeyKind::P256).unwrap();

@@ -80,7 +80,7 @@ fn the_data_has_the_documented_form() {
         }
         let ratio = |field: &str| row["cpu_ratio"][field].as_f64().unwrap();
         assert!(ratio("low") <= ratio("value") && ratio("value") <= ratio("high"));
-        // The same program twice: whatever the noise of a busy machine, not by half.
+        // The same program twice: whatever a busy machine's noise, they cannot differ by half.
         assert!((0.5..2.0).contains(&ratio("value")), "{}", row["cpu_ratio"]);
         assert!(["faster", "slower", "no difference"].contains(&row["verdict"].as_str().unwrap()));
     }

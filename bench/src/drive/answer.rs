@@ -1,10 +1,10 @@
-//! Whether an answer is complete and just as asked for.
+//! Whether an answer is complete and exactly as requested.
 
 use super::failure::Failure;
 use super::requests::Encoding;
 use crate::http::{Head, HttpError, Limits, Response};
 
-/// More than any fixture sends: an endless answer must not eat the driver's memory.
+/// More than any fixture sends: an endless answer must not exhaust the driver's memory.
 const LIMITS: Limits = Limits { head: 16 << 10, body: 64 << 20 };
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Answer {
         Self { encoding, response: Response::new(LIMITS), is_checked: false }
     }
 
-    /// Takes more bytes; returns whether the answer is complete.
+    /// Adds bytes; returns whether the answer is complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
         let taken = self.response.push(bytes).map_err(|error| self.failure(&error))?;
         if !self.is_checked
@@ -35,7 +35,7 @@ impl Answer {
             self.check(head)?;
             self.is_checked = true;
         }
-        // Nobody asked for more.
+        // The rest was not requested.
         if taken < bytes.len() { Err(Failure::Body) } else { Ok(self.response.is_complete()) }
     }
 
@@ -49,7 +49,7 @@ impl Answer {
         self.response.received()
     }
 
-    /// Ready for the next answer; the memory is kept.
+    /// Resets for the next answer, keeping the memory.
     pub(super) fn clear(&mut self) {
         self.response.clear();
         self.is_checked = false;

@@ -145,7 +145,7 @@ named!(
     [Aes128Gcm, Aes256Gcm, ChaCha20Poly1305]
 );
 
-/// What the connections of a run share.
+/// Shared by the connections of a run.
 #[derive(Clone, Debug)]
 pub(super) struct ClientTls {
     config: Arc<ClientConfig>,
@@ -176,9 +176,9 @@ impl ClientTls {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
     }
 
-    /// Makes the calling thread ready: the generator's first seed takes tens of milliseconds.
+    /// Warms up the calling thread: the generator's first seed takes tens of milliseconds.
     pub(super) fn warm_up(&self) {
-        // A generator that fails here fails again, and is counted, with the first connection.
+        // A generator that fails here fails again with the first connection, where it is counted.
         let _ = self.config.crypto_provider().secure_random.fill(&mut [0; 32]);
     }
 

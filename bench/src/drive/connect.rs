@@ -1,4 +1,4 @@
-//! Sockets of the driver.
+//! The driver's sockets.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -9,12 +9,12 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 
 use super::failure::Failure;
 
-/// A non-blocking socket on its way to `address`.
+/// A non-blocking socket that is connecting to `address`.
 pub(super) fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
     connecting(address).map_err(Failure::Connect)
 }
 
-/// What is wrong with a connection that was on its way, or open.
+/// What is wrong with a connection, whether connecting or open.
 pub(super) fn broken(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Failure::Connect(error),
@@ -27,7 +27,7 @@ fn connecting(address: SocketAddr) -> io::Result<TcpStream> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     set_tcp_nodelay(&socket, true)?;
-    // The server closes first, so nothing is lost by a reset, and it frees both ends at once: no TIME_WAIT, which
+    // The server closes first, so a reset loses nothing, and it frees both ends at once: no TIME_WAIT, which
     // would use up the ports within a minute.
     set_socket_linger(&socket, Some(Duration::ZERO))?;
     match rustix::net::connect(&socket, &address) {

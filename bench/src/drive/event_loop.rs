@@ -1,4 +1,4 @@
-//! One thread of the driver: its connections, and epoll as the only thing it waits for.
+//! One thread of the driver: its connections, and epoll as its only wait.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ use crate::cpu;
 /// How often operations are checked against their time limit.
 const SWEEP: Duration = Duration::from_millis(100);
 
-/// How an operation that goes on wants to be called again.
+/// When an unfinished operation wants to be called again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// When the socket is readable.
@@ -26,14 +26,14 @@ pub(super) enum Progress {
     Done,
 }
 
-/// What a thread does on its connections.
+/// What a thread does with its connections.
 pub(super) trait Exchange {
     type Connection: Connection;
 
-    /// Starts to connect.
+    /// Starts connecting.
     fn open(&mut self) -> Result<(Self::Connection, Progress), Failure>;
 
-    /// Goes on where the socket is ready. `more` says whether a connection may begin another operation.
+    /// Continues when the socket is ready. `more` says whether a connection may begin another operation.
     fn advance(
         &mut self,
         connection: &mut Self::Connection,
@@ -41,12 +41,12 @@ pub(super) trait Exchange {
         outcome: &mut Outcome,
     ) -> Result<Progress, Failure>;
 
-    /// Does what was due in the next turn of the loop.
+    /// Does the work deferred to the next turn of the loop.
     fn resume(&mut self, _connection: &mut Self::Connection) -> Result<Progress, Failure> {
         Ok(Progress::Read)
     }
 
-    /// Takes back what the next connection may use again.
+    /// Recovers what the next connection can reuse.
     fn close(&mut self, _connection: Self::Connection) {}
 }
 
@@ -56,10 +56,10 @@ pub(super) trait Connection {
     /// When its operation began.
     fn started(&self) -> Instant;
 
-    /// What its operation waits for, for people.
+    /// What its operation is waiting for, in words.
     fn stage(&self) -> &'static str;
 
-    /// Whether it is to be resumed in the next turn of the loop.
+    /// Whether it must be resumed in the next turn of the loop.
     fn is_due(&self) -> bool {
         false
     }
@@ -85,7 +85,7 @@ pub(super) struct EventLoop<X: Exchange> {
     drive: Drive,
     epoll: OwnedFd,
     slots: Vec<Option<Slot<X::Connection>>>,
-    /// Those that are resumed in the next turn.
+    /// Connections to resume in the next turn.
     due: Vec<usize>,
     outcome: Outcome,
 }
@@ -108,7 +108,7 @@ impl<X: Exchange> EventLoop<X> {
         })
     }
 
-    /// Keeps every slot busy until the time is up, then lets what was started end.
+    /// Keeps every slot busy until the time is up, then lets started operations end.
     pub(super) fn run(mut self) -> io::Result<Outcome> {
         let _pinned = self.drive.cpu.map(Pinned::to).transpose()?;
         let cpu_before = cpu::of_this_thread();
@@ -155,7 +155,7 @@ impl<X: Exchange> EventLoop<X> {
         Ok(())
     }
 
-    /// Does what an operation wants next.
+    /// Arranges what an operation wants next.
     fn follow(&mut self, index: usize, progress: Result<Progress, Failure>, more: bool) -> io::Result<()> {
         match progress {
             Ok(Progress::Done) => {
@@ -183,7 +183,7 @@ impl<X: Exchange> EventLoop<X> {
         Ok(epoll::modify(&self.epoll, slot.connection.socket(), data, interest(progress))?)
     }
 
-    /// Ends the operations that take too long and refills the slots of failed ones.
+    /// Ends operations that take too long and refills the slots of failed ones.
     ///
     /// A slot rests between a failure and the next sweep, so that a dead server is not hammered.
     fn sweep(&mut self, now: Instant, more: bool) -> io::Result<()> {

@@ -71,12 +71,12 @@ impl Failures {
         self.counts[kind as usize]
     }
 
-    /// In words: how often each kind occurred, with the first message.
+    /// In words: how often each kind occurred, with its first message.
     pub fn details(&self) -> impl Iterator<Item = String> {
         self.iter().map(|(kind, count, example)| format!("{count} × {} ({example})", kind.as_str()))
     }
 
-    /// The kinds that occurred: how often, and the first message.
+    /// The kinds that occurred: the count, and the first message.
     pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64, &str)> {
         FailureKind::ALL
             .into_iter()

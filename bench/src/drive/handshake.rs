@@ -15,8 +15,8 @@ use super::failure::Failure;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// The request follows the client's Finished in a flight of its own, as that of curl or a browser does: they hear first that
-/// they are connected. The server wakes once more for it.
+/// The request follows the client's Finished in its own flight, as with curl or a browser: they learn first that they
+/// are connected. The server wakes once more for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
     BeforeFinished,
@@ -57,20 +57,20 @@ impl Handshake {
         self.latency
     }
 
-    /// The answer's memory, for the next one.
+    /// The answer's memory, to be reused.
     pub(super) fn into_answer(mut self) -> Answer {
         self.answer.clear();
         self.answer
     }
 
-    /// Sends what is ready.
+    /// Sends pending data.
     pub(super) fn write(&mut self) -> Result<Progress, Failure> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut self.socket) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::ReadOrWrite),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The server closed after its answer and does not want our close_notify any more.
+                // The server closed after its answer and no longer accepts our close_notify.
                 Err(_) if self.latency.is_some() => return Ok(Progress::Read),
                 Err(error) => return Err(broken(error)),
             }
@@ -78,18 +78,18 @@ impl Handshake {
         Ok(Progress::Read)
     }
 
-    /// Takes what has arrived and answers it.
+    /// Processes received data and replies to it.
     pub(super) fn advance(&mut self, expected: Option<&[u8]>) -> Result<Progress, Failure> {
         let received = match self.tls.read_tls(&mut self.socket) {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.write(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Progress::Read),
-            // The whole answer was checked: how the server ends the connection is its own affair.
+            // The whole answer has been checked: how the server ends the connection does not matter.
             Err(_) if self.latency.is_some() => return Ok(Progress::Done),
             Err(error) => return Err(broken(error)),
         };
         if let Err(error) = self.tls.process_new_packets() {
-            // Tell the server why, as a real client does.
+            // Tells the server why, as a real client does.
             let _ = self.tls.write_tls(&mut self.socket);
             return Err(error.into());
         }
@@ -140,7 +140,7 @@ impl Connection for Handshake {
         }
     }
 
-    /// Whether the request is to be sent.
+    /// Whether it is time to send the request.
     fn is_due(&self) -> bool {
         self.request == Request::Due
     }

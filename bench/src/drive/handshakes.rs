@@ -1,4 +1,4 @@
-//! Handshakes, one after the other: each connection has one request and its answer.
+//! Handshakes one after another: each connection has one request and its answer.
 
 use super::answer::Answer;
 use super::client::ClientTls;
@@ -10,7 +10,7 @@ use super::{Outcome, Target};
 pub(super) struct Handshakes<'a> {
     target: &'a Target,
     tls: ClientTls,
-    /// Memory of answers that were taken.
+    /// Memory of answers already checked.
     spare: Vec<Answer>,
 }
 

@@ -1,7 +1,7 @@
-//! The load driver for plain HTTP: requests on connections that stay open, in a closed loop.
+//! The load driver for plain HTTP: requests on open connections, in a closed loop.
 //!
-//! Like the one for handshakes it gives up nothing that could hide a fault: every answer must be complete, compressed
-//! or not as asked, and exactly the expected body.
+//! Like the one for handshakes it sacrifices nothing that could hide a fault: every answer must be complete,
+//! compressed or not as requested, and have exactly the expected body.
 
 mod channel;
 mod content;
@@ -19,7 +19,7 @@ use super::answer::Answer;
 use super::event_loop::{Drive, EventLoop};
 use super::{Outcome, threads};
 
-/// What to ask for, and what a correct answer is.
+/// What to request, and what makes an answer correct.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     pub address: SocketAddr,
@@ -31,13 +31,13 @@ pub struct Target<'a> {
 /// How hard and how long to drive.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Connections; each has one request on its way at a time.
+    /// Connections; each has one request in flight at a time.
     pub concurrency: usize,
     pub threads: usize,
     pub duration: Duration,
     /// A single request that takes longer has failed.
     pub timeout: Duration,
-    /// The CPUs of the driver's threads, used in turn; empty leaves them where they are.
+    /// The CPUs of the driver's threads, used in turn; empty to leave them where they are.
     pub cpus: Vec<usize>,
 }
 

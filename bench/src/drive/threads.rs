@@ -1,4 +1,4 @@
-//! The threads of the driver: they start together and their results become one.
+//! The driver's threads: they start together, and their results are merged.
 
 use std::io;
 use std::sync::Barrier;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::Outcome;
 
-/// How many of `connections` each of `threads` has; no thread has none.
+/// How many of `connections` each of `threads` gets; none gets zero.
 pub(super) fn shares(connections: usize, threads: usize) -> impl Iterator<Item = usize> {
     let threads = threads.clamp(1, connections.max(1));
     (0..threads).map(move |index| connections / threads + usize::from(index < connections % threads))

@@ -1,4 +1,4 @@
-//! The server's proof of identity, checked in full but not on the clock.
+//! The server's proof of identity, checked in full but off the clock.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -11,8 +11,8 @@ use super::failure::{Failure, Failures};
 
 /// Accepts one leaf certificate, byte for byte, and keeps the handshakes' signatures for [`settle`](Self::settle).
 ///
-/// Building a chain could find nothing that the comparison misses. Verifying a P-384 signature costs more than a
-/// batched server needs for the whole handshake: done at once, the driver and not the server would be the limit.
+/// Building a chain would find nothing that the comparison misses. Verifying a P-384 signature costs more than a
+/// batched server needs for the whole handshake: if done immediately, the driver and not the server would be the limit.
 #[derive(Debug)]
 pub(super) struct DeferredVerifier {
     certificate: OnceLock<CertificateDer<'static>>,

@@ -27,7 +27,7 @@ impl Engine {
     pub const ALL: [Self; 6] =
         [Self::Original, Self::Hasten, Self::ZlibNg, Self::Isal, Self::Libdeflate, Self::ZlibRs];
 
-    /// Those that are compared with the original.
+    /// The engines compared with the original.
     pub const COMPARED: [Self; 5] = [Self::Hasten, Self::ZlibNg, Self::Isal, Self::Libdeflate, Self::ZlibRs];
 
     #[must_use]
@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// What of it is worth a row at `level`.
+    /// The kinds of work worth a row at `level`.
     pub(super) fn works(self, level: u8, inflate_level: u8) -> Vec<LibraryWork> {
         let mut works = Vec::new();
         // ISA-L has three levels.
@@ -85,7 +85,7 @@ pub enum LibraryWork {
     Deflate,
     /// Each file in pieces of 8 KiB.
     Stream,
-    /// What the original compressed, each file in one call.
+    /// The original's output, each file in one call.
     Inflate,
 }
 

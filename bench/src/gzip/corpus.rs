@@ -1,4 +1,4 @@
-//! What is compressed: files of the distribution, and generated ones for what it has no example of.
+//! What is compressed: files of the distribution, and generated ones for kinds that it lacks.
 //!
 //! The same packages give the same corpus, byte for byte: [`Corpus::describe`] has a checksum to compare.
 
@@ -10,10 +10,10 @@ use std::path::Path;
 
 use self::generate::Kind;
 
-/// Larger files are cut here.
+/// Larger files are cut to this size.
 const LARGEST: usize = 1 << 20;
 
-/// Files of packages that the build or the servers need anyway; what is missing is left out.
+/// Files of packages that the build or the servers need anyway; missing ones are skipped.
 const REAL: [(&str, &str); 12] = [
     ("text/gpl-3", "/usr/share/common-licenses/GPL-3"),
     ("text/nginx-copyright", "/usr/share/doc/nginx-common/copyright"),
@@ -76,7 +76,7 @@ impl Corpus {
         self.0.iter().map(|file| file.bytes.len() as u64).sum()
     }
 
-    /// How much it is and, for comparisons between machines, whether it is the same.
+    /// How large it is and, for comparisons between machines, whether it is the same.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut checksum = flate2::Crc::new();

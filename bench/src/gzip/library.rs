@@ -23,14 +23,14 @@ use crate::summary::row;
 /// The hidden command of `hasten` that calls [`super::worker::serve`].
 pub const WORKER: &str = "gzip-worker";
 
-/// How much larger the output may be than the original's at the same level: over the corpus, and for one file.
+/// How much larger than the original's, at the same level, the output may be: over the corpus, and for one file.
 const CORPUS_LIMIT: f64 = 1.01;
 const FILE_LIMIT: f64 = 1.03;
 
-/// Of each engine; as many as the fewest pairs of a row.
+/// Processes per engine; as many as the minimum number of pairs in a row.
 const PROCESSES: usize = 6;
 
-/// As much as a server such as nginx hands over at a time.
+/// As much as a server such as nginx passes per call.
 const PIECE: usize = 8 << 10;
 
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ impl LibraryError {
     }
 }
 
-/// The original, and the engine that is compared with it.
+/// The original, and the engine compared with it.
 pub(super) struct Workers {
     stock: Side,
     other: Side,
@@ -86,7 +86,7 @@ impl Workers {
         (self.other.engine == case.engine).then_some(self)
     }
 
-    /// Both sides being the same is not an error, but the reader must know.
+    /// Two equal sides are not an error, but the reader must know.
     pub(super) fn warning(&self) -> Option<Warning> {
         let loaded = |worker: &Worker| has_library(worker.process.id(), "/libhasten_gzip");
         let stock = self.other.engine == Engine::Hasten && !self.other.workers.iter().all(loaded);
@@ -97,7 +97,7 @@ impl Workers {
         })
     }
 
-    /// `None` if the user did not want to wait.
+    /// `None` if the user interrupted.
     pub(super) fn row(
         &mut self,
         case: LibraryCase,
@@ -117,7 +117,7 @@ impl Workers {
         })?;
         let Some(measured) = measured else { return Ok(None) };
         let mut row = row(GzipCase::Library(case), measured);
-        // Files of all sizes: their times are no distribution to draw.
+        // Files of all sizes: their times do not form a distribution worth drawing.
         row.stock.latency.clear();
         row.hasten.latency.clear();
         if case.work != LibraryWork::Inflate {
@@ -138,7 +138,7 @@ impl Workers {
         })
     }
 
-    /// The directory with what the original compressed.
+    /// The directory with the original's output.
     fn keep(&mut self, level: u8) -> Result<PathBuf, LibraryError> {
         let directory = tempfile::tempdir().map_err(LibraryError::Directory)?;
         let path = directory.path().to_owned();
@@ -154,8 +154,8 @@ impl Workers {
 
 /// One engine, in several processes that take turns.
 ///
-/// Where a process happens to have its memory makes it faster or slower by a few per cent for as long as it lives. With
-/// one process for each side that would pass for a difference between the engines.
+/// The location of a process's memory makes it faster or slower by a few per cent for as long as it lives. With one
+/// process for each side that would look like a difference between the engines.
 struct Side {
     engine: Engine,
     workers: Vec<Worker>,
@@ -168,7 +168,7 @@ impl Side {
         Ok(Self { engine, workers: workers.collect::<Result<_, _>>()?, turn: 0 })
     }
 
-    /// One pass in which every output is checked; nothing comes back if one is wrong, which the rounds then find again.
+    /// One pass in which every output is checked; empty if one is wrong, which the rounds then find again.
     fn check(&mut self, work: &Work) -> Result<Vec<Timed>, LibraryError> {
         let task = Task { work: work.clone(), at_least: Duration::ZERO, known: Vec::new() };
         Ok(match self.workers[0].ask(&task)? {
@@ -183,7 +183,7 @@ impl Side {
     }
 }
 
-/// How long each file became.
+/// The length of each output.
 fn lengths(files: &[Timed]) -> Vec<u64> {
     files.iter().map(|file| file.compressed / file.passes.max(1)).collect()
 }
@@ -199,7 +199,7 @@ fn compare_sizes(row: &mut Row<GzipCase>, stock: &[Timed], other: &[Timed]) {
     let worst = growth.filter(|(_, ratio)| ratio.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1));
     *worst_file = worst
         .map(|(name, ratio)| WorstFile { name: name.clone(), wire_bytes_ratio: (ratio * 1e4).round() / 1e4 });
-    // The rules are hasten's; the engines are shown as they are.
+    // The rules are hasten's; other engines are shown as they are.
     if !matches!(&row.case, GzipCase::Library(case) if case.engine == Engine::Hasten) {
         return;
     }
@@ -235,7 +235,7 @@ impl Worker {
             _ => None,
         };
         command.envs(library.map(|library| ("LD_PRELOAD", library)));
-        // A group of its own: Ctrl-C at the terminal is noticed here, between two rounds.
+        // Its own group: Ctrl-C at the terminal is noticed here, between two rounds.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let pinned = placement.server.map(Pinned::to).transpose().map_err(spawn)?;
         let mut process = command.spawn().map_err(spawn)?;
@@ -245,7 +245,7 @@ impl Worker {
         Ok(Self { engine, process, input, output: BufReader::new(output) })
     }
 
-    /// Performs a task; what went wrong in it is a failure of the round.
+    /// Performs a task; anything that goes wrong in it is a failure of the round.
     fn round(&mut self, task: &Task) -> Result<Round, LibraryError> {
         let mut outcome = Outcome::default();
         match self.ask(task)? {
@@ -285,7 +285,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The end of its input ends it; should it hang, it is ended.
+        // It ends with its input; if it hangs, it is killed.
         drop(self.input.take());
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -11,10 +11,10 @@ use crate::server::ServerKind;
 /// What is compared at which levels and sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// None leaves the library part out.
+    /// Empty to omit the library part.
     pub engines: Vec<Engine>,
     pub library_levels: Vec<u8>,
-    /// Bodies that nginx sends, in bytes; none leaves the server part out.
+    /// Bodies that nginx sends, in bytes; empty to omit the server part.
     pub sizes: Vec<usize>,
     pub server_levels: Vec<u8>,
 }
@@ -40,11 +40,11 @@ impl Matrix {
         }
     }
 
-    /// Rows that share processes are neighbours.
+    /// Rows that share processes are adjacent.
     #[must_use]
     pub fn cases(&self) -> Vec<GzipCase> {
         let mut cases = Vec::new();
-        // The level at which most of what is decompressed anywhere was compressed.
+        // The level at which most data that is ever decompressed was compressed.
         let usual = self.library_levels.iter().find(|&&level| level == 6);
         let inflate_level = usual.or(self.library_levels.first()).copied().unwrap_or_default();
         for &engine in &self.engines {
@@ -100,12 +100,12 @@ impl Paces {
         }
     }
 
-    /// About how long a row takes.
+    /// The approximate time for a row.
     pub(super) fn estimate(&self, case: &GzipCase) -> Duration {
         match case {
             GzipCase::Server(_) => self.server.estimate(),
             GzipCase::Library(case) => {
-                // The original at this level over some four megabytes, in milliseconds.
+                // The original's time at this level for some four megabytes, in milliseconds.
                 const PASS: [u32; 10] = [10, 45, 50, 65, 75, 100, 140, 160, 250, 300];
                 let Pace { round, rule, .. } = self.library;
                 let pass = Duration::from_millis(PASS[usize::from(case.level.min(9))].into());

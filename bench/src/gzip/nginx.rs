@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::server::{Launcher, Server, ServerKind, ServerSpec};
 use crate::summary::row;
 
-/// Enough that the worker always has the next request when it has answered one.
+/// Enough for the worker always to have its next request ready.
 const CONNECTIONS: usize = 16;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -32,7 +32,7 @@ pub(super) struct Servers {
     hasten: Server,
     contents: Vec<(usize, Content)>,
     driver_cpus: Vec<usize>,
-    /// What nginx serves; goes when the servers go.
+    /// What nginx serves; dropped after the servers.
     _root: TempDir,
 }
 
@@ -45,7 +45,7 @@ impl Servers {
             .cpu(placement.server)
             .http_lines(HTTP_LINES)
             .server_lines(&locations(&matrix.server_levels, root.path()));
-        // What else `hasten run` would apply is not the question here.
+        // Other accelerators of `hasten run` are out of scope here.
         let launcher = Launcher::Hasten { exe: options.hasten.clone() };
         let accelerated = spec.clone().launcher(launcher).env("HASTEN_ONLY", "gzip");
         Ok(Self {
@@ -61,7 +61,7 @@ impl Servers {
         duel::not_accelerated(&self.hasten, "/libhasten_gzip")
     }
 
-    /// `None` if the user did not want to wait.
+    /// `None` if the user interrupted.
     pub(super) fn row(
         &mut self,
         case: ServerCase,
@@ -102,7 +102,7 @@ impl Servers {
     }
 }
 
-/// One nginx that serves one page at one level, to be looked at from outside.
+/// One nginx that serves one page at one level, for observation from outside.
 #[derive(Debug)]
 pub struct Site {
     server: Server,
@@ -135,7 +135,7 @@ impl Site {
     }
 }
 
-/// As Debian's nginx.conf, with compression for every size and type, and connections that stay open for a round.
+/// Like Debian's nginx.conf, with compression for every size and type, and connections that stay open for a round.
 const HTTP_LINES: &str = "sendfile on;
     tcp_nopush on;
     keepalive_requests 1000000000;
@@ -157,7 +157,7 @@ fn locations(levels: &[u8], root: &Path) -> String {
 
 fn write_files(contents: &[(usize, Content)]) -> io::Result<TempDir> {
     let root = tempfile::Builder::new().prefix("hasten-bodies-").tempdir()?;
-    // The worker of an nginx that root has started is somebody else.
+    // The worker of an nginx started by root runs as another user.
     fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
     for (size, content) in contents {
         fs::write(root.path().join(file_name(*size)), content.body())?;

@@ -1,7 +1,7 @@
-//! A process that compresses the corpus with one engine when it is told to, and says what that took.
+//! A process that compresses the corpus with one engine on request, and reports the cost.
 //!
-//! Engines run in processes of their own so that the accelerated one is what users have: a program that calls zlib, with
-//! a library preloaded. It reads a [`Task`] from each line of its input and answers with a [`Reply`] on its output.
+//! Engines run in separate processes so that the accelerated one is what users have: a program that calls zlib, with a
+//! library preloaded. It reads a [`Task`] from each line of its input and answers with a [`Reply`] on its output.
 
 mod abi;
 
@@ -27,22 +27,22 @@ const WARM_UP: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Task {
     pub(super) work: Work,
-    /// Whole passes over the corpus, at least one, until this much CPU time was used.
+    /// Whole passes over the corpus, at least one, until this much CPU time has been used.
     pub(super) at_least: Duration,
-    /// How long each file becomes, if such outputs were decompressed and found right before.
+    /// The length of each output, if such outputs have already been decompressed and found correct.
     ///
-    /// Decompressing every output would cost more than many an engine: only what is not known, or has another length,
-    /// is checked in full.
+    /// Decompressing every output would cost more than some engines do: only outputs of unknown or different length are
+    /// checked in full.
     pub(super) known: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// `piece`: how many bytes a call is given.
+    /// `piece`: the number of bytes per call.
     Deflate { level: u8, piece: usize },
-    /// The files that `Keep` has left in `directory`.
+    /// The files that `Keep` left in `directory`.
     Inflate { directory: PathBuf },
-    /// Leaves the compressed corpus in `directory`.
+    /// Stores the compressed corpus in `directory`.
     Keep { level: u8, directory: PathBuf },
 }
 
@@ -61,14 +61,14 @@ pub(super) struct Done {
     pub(super) files: Vec<Timed>,
 }
 
-/// One file, in all passes together.
+/// One file, over all passes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Timed {
     pub(super) name: String,
     pub(super) passes: u64,
-    /// Uncompressed, once.
+    /// Uncompressed, counted once.
     pub(super) content: u64,
-    /// Compressed, in all passes.
+    /// Compressed, over all passes.
     pub(super) compressed: u64,
     pub(super) elapsed: Duration,
 }
@@ -94,7 +94,7 @@ struct Worker {
     output: Vec<u8>,
 }
 
-/// Something with a name in the table.
+/// An engine with a name in the table.
 #[derive(Clone, Copy, Debug)]
 enum Compressor {
     Zlib(Zlib),
@@ -125,14 +125,14 @@ impl Worker {
         }
     }
 
-    /// Passes over the corpus until enough time was used.
+    /// Passes over the corpus until enough time has been used.
     fn deflate(&mut self, task: &Task, level: u8, piece: usize) -> Result<Done, String> {
         let Self { compressor, corpus, output } = self;
         let run = |file: &File, output: &mut [u8]| {
             let length = compressor.compress(level, &file.bytes, piece, output);
             length.map_err(|why| format!("{}: {why}", file.name))
         };
-        // Memory is touched for the first time, tables are made: once for a process, so not on the clock.
+        // Touching memory for the first time and making tables happens once per process, so off the clock.
         for file in corpus.0.iter().take(WARM_UP) {
             run(file, output)?;
         }
@@ -235,7 +235,7 @@ impl Compressor {
     }
 }
 
-/// One call of an engine, with the checksum and the wrapper that the others make, too.
+/// One call of an engine, with the checksum and wrapper that the others produce, too.
 fn gzip(kind: EngineKind, level: u8, input: &[u8], output: &mut [u8]) -> Option<usize> {
     const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
     let settings = Settings { level, ..Settings::default() };

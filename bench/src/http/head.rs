@@ -6,10 +6,10 @@ use super::HttpError;
 
 /// More fields than any server sends.
 const MAX_FIELDS: usize = 128;
-/// Of what is not HTTP, people are shown this much. Bytes.
+/// How much of a non-HTTP response is shown to people. Bytes.
 const SHOWN: usize = 64;
 
-/// Status and fields, in the bytes that came.
+/// Status and fields, as received.
 #[derive(Debug, Default)]
 pub struct Head {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ impl Head {
         self.status
     }
 
-    /// The value of the first field of this name that is text.
+    /// The value of the first field of this name whose value is text.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let has_name = |at: &Range<usize>| self.bytes[at.clone()].eq_ignore_ascii_case(name.as_bytes());
@@ -41,12 +41,12 @@ impl Head {
         self.fields.clear();
     }
 
-    /// Takes more bytes; where the head ends, once it does.
+    /// Adds bytes; returns where the head ends, once it does.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Option<usize>, HttpError> {
         self.bytes.extend_from_slice(bytes);
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut response = httparse::Response::new(&mut fields);
-        // As browsers do: what a server gets away with elsewhere is no reason to refuse its answer here.
+        // As browsers do: what a server gets away with elsewhere must not be rejected here.
         let parsed = httparse::ParserConfig::default()
             .allow_spaces_after_header_name_in_responses(true)
             .allow_obsolete_multiline_headers_in_responses(true)

@@ -116,10 +116,10 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// All that can be told of it.
+/// Everything observable about it.
 fn told(response: &Response, outcome: &Result<usize, HttpError>) -> impl PartialEq + std::fmt::Debug + use<> {
     let head = response.head().map(|head| (head.status(), head.field("content-length").map(str::to_owned)));
-    // How much of what is wrong had come differs.
+    // How much had arrived before an error differs.
     let is_right = outcome.is_ok();
     is_right.then(|| (head, response.body().to_vec(), response.received(), response.keeps_alive()))
 }

@@ -1,4 +1,4 @@
-//! From the trace of a warm-up to options: what `hasten gc` would say about it.
+//! Turns the trace of a warm-up into options: what `hasten gc` would advise.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,21 +9,21 @@ use rustix::system::sysinfo;
 
 use super::runtime::Version;
 
-/// What makes a server write the trace that advice is made from.
+/// Makes a server write the trace on which the advice is based.
 pub(super) const FLAG: &str = "--trace-gc-nvp";
 
-/// What the advice for the trace in `log` adds to `NODE_OPTIONS`; nothing if there is no reason to change anything.
+/// The options that the advice for the trace in `log` adds to `NODE_OPTIONS`; empty if nothing should change.
 pub(super) fn of_log(log: &Path, version: Version) -> Vec<String> {
     let Ok(file) = File::open(log) else { return Vec::new() };
     let Ok(summary) = parse::read(file, "trace", &mut |_| {}) else { return Vec::new() };
     let facts = Facts {
         memory_limit_bytes: Some(sysinfo().totalram),
         node_version: Some(version.to_string()),
-        // Both sides are to be the same Node.js.
+        // Both sides must use the same Node.js.
         installed: Vec::new(),
         semi_space_max: None,
     };
-    // The old space's limit is a question of the container, which is the same for both sides.
+    // The old space's limit depends on the container, which is the same for both sides.
     let advice = advise(&[summary], &facts).into_iter().find(|advice| advice.id == Id::SemiSpace);
     advice.map(|advice| advice.node_options).unwrap_or_default()
 }

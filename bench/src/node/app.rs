@@ -1,10 +1,10 @@
-//! The programs that the workloads run, as they are embedded in the command: an installed hasten has no source tree.
+//! The programs that the workloads run, embedded in the command: an installed hasten has no source tree.
 
 use flate2::Crc;
 
 use super::case::Workload;
 
-/// A folder to make: files of ours, and the packages that its lock names.
+/// A folder to create: our own files, and the packages named by its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct App {
     pub name: &'static str,
@@ -12,7 +12,7 @@ pub struct App {
     pub files: &'static [(&'static str, &'static str)],
     /// A script to run once, after npm.
     pub build: Option<&'static str>,
-    /// The package that is the folder, where it is not one of ours: what npm calls it, and its checksum.
+    /// If the folder is a package rather than ours: its npm name, and its checksum.
     pub package: Option<(&'static str, &'static str)>,
 }
 
@@ -70,7 +70,7 @@ impl App {
         }
     }
 
-    /// Its folder's name: another lock or another source is another folder.
+    /// The name of its folder: another lock or other sources make another folder.
     #[must_use]
     pub fn folder(&self) -> String {
         let mut digest = Crc::new();

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::tuning::Tuning;
 
-/// What Node.js is given to do.
+/// The work that Node.js is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Workload {
     /// A fresh process that requires three SDKs.
@@ -82,7 +82,7 @@ pub struct NodeCase {
     pub workload: Workload,
     /// The version, without a `v`.
     pub node: String,
-    /// What is compared with a stock Node.js in place of `hasten run`.
+    /// The tuning that is compared with a stock Node.js in place of `hasten run`.
     #[serde(serialize_with = "tuning_name", skip_serializing_if = "Option::is_none")]
     pub tuning: Option<Tuning>,
     /// What the advice for a trace of this load added to `NODE_OPTIONS` of the second side.

@@ -1,4 +1,4 @@
-//! Ghost 6 with MariaDB, behind nginx: two of them on one database, from folders of their own, never as a service.
+//! Ghost 6 with MariaDB, behind nginx: two instances on one database, from their own folders, never as a service.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,7 +28,7 @@ use crate::error::BenchError;
 use crate::port::Port;
 use crate::server::{Launcher, Server, ServerKind, ServerSpec, find_program};
 
-/// The first start makes a hundred tables.
+/// The first start creates a hundred tables.
 const START_LIMIT: Duration = Duration::from_secs(240);
 const DATABASE_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
@@ -36,10 +36,10 @@ const POLL: Duration = Duration::from_millis(50);
 
 const CONCURRENCY: usize = 32;
 
-/// What the front page of a new Ghost has in it.
+/// Contained in the front page of a new Ghost.
 const MARKER: &[u8] = b"<meta name=\"generator\" content=\"Ghost 6";
 
-/// What its `package.json` asks for.
+/// The versions that its `package.json` requires.
 pub(super) fn supports(version: Version) -> bool {
     matches!(version.major, 22 | 24)
 }
@@ -50,13 +50,13 @@ pub(super) struct Ghosts<'a> {
     pub(super) hasten: &'a Path,
     pub(super) placement: &'a Placement,
     pub(super) version: Version,
-    /// How long it writes the trace that advice is made from.
+    /// How long it writes the trace on which the advice is based.
     pub(super) trace: Duration,
     pub(super) stopped: &'a dyn Fn() -> bool,
 }
 
 impl Ghosts<'_> {
-    /// A stock and an accelerated pair of Ghost and nginx, and the options that the second has by advice.
+    /// A stock and an accelerated pair of Ghost and nginx, and the options advised for the second.
     pub(super) fn start(&self, stock: &Recipe, hasten: &Recipe) -> Result<(Pair, Vec<String>), BenchError> {
         let database = Database::start(self.stopped)?;
         let stock_app = self.app(stock, &database)?;
@@ -94,7 +94,7 @@ impl Ghosts<'_> {
         Ok((pair, advice))
     }
 
-    /// From a trace of the same requests, without nginx.
+    /// The advice for a trace of the same requests, without nginx.
     fn advice(&self, recipe: &Recipe, database: &Database, page: &[u8]) -> Result<Vec<String>, BenchError> {
         let server = self.app(&recipe.clone().flag(advice::FLAG), database)?;
         let content = Content::plain(page.to_vec());
@@ -120,7 +120,7 @@ impl Ghosts<'_> {
         NodeServer::start(&recipe, &start, self.stopped)
     }
 
-    /// nginx as Ghost's documentation has it, with compression.
+    /// nginx as in Ghost's documentation, with compression.
     fn front(
         &self,
         app: &NodeServer,
@@ -151,7 +151,7 @@ impl Ghosts<'_> {
     }
 }
 
-/// A MariaDB in a folder of its own that listens on a socket only. Dropping it ends it.
+/// A MariaDB in its own folder that listens only on a socket. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Database {
     child: Child,
@@ -185,12 +185,12 @@ impl Database {
         Ok(database)
     }
 
-    /// The system tables.
+    /// Creates the system tables.
     fn create(server: &Path, directory: &Path, log: &Path, stopped: &dyn Fn() -> bool) -> io::Result<()> {
         let install = program("mariadb-install-db").map_err(io::Error::other)?;
         let mut command = Command::new(install);
         command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
-        // It calls others that are beside it.
+        // It calls other programs beside it.
         let path = std::env::var_os("PATH").unwrap_or_default();
         let beside = server.parent().map(|directory| directory.with_file_name("bin"));
         let paths = std::env::split_paths(&path).chain(beside);
@@ -233,7 +233,7 @@ impl Database {
             .stdout(output.try_clone()?)
             .stderr(output)
             .process_group(0);
-        // It refuses to be root unless it is told to.
+        // It refuses to run as root unless told to.
         if rustix::process::geteuid().is_root() {
             command.arg("--user=root");
         }
@@ -255,7 +255,7 @@ impl Database {
             .env("database__connection__user", "root")
             .env("database__connection__password", "")
             .env("database__connection__database", "ghost")
-            // Nothing of it shall ask anybody outside.
+            // Nothing of it may contact the outside.
             .env("privacy__useUpdateCheck", "false")
             .env("privacy__useGravatar", "false")
             .env("privacy__useRpcPing", "false")
@@ -278,7 +278,7 @@ impl Drop for Database {
     }
 }
 
-/// Whether there is all that Ghost needs beside Node.js.
+/// Whether everything that Ghost needs besides Node.js is installed.
 pub(super) fn requirements() -> Result<(), NodeError> {
     program("mariadbd").and_then(|_| program("mariadb-install-db")).map(drop)
 }

@@ -23,29 +23,29 @@ use crate::server::Server;
 const START_LIMIT: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What one side consists of.
+/// The parts of one side.
 pub(super) struct Side {
     pub(super) app: NodeServer,
-    /// nginx before it, if the workload has one.
+    /// The nginx in front of it, if the workload has one.
     pub(super) front: Option<Server>,
 }
 
-/// What the driver asks for.
+/// What the driver requests.
 pub(super) enum Request {
-    /// On connections that stay open.
+    /// On open connections.
     Plain { path: &'static str, content: Content },
-    /// With a handshake for each.
+    /// With a handshake for each request.
     Tls { targets: [Target; 2] },
 }
 
-/// Several processes of each side take turns: how a heap has grown differs from process to process, and lasts.
+/// Several processes of each side take turns: how a heap has grown differs between processes, and lasts.
 pub(super) struct Pair {
     pub(super) stock: Turns,
     pub(super) hasten: Turns,
     pub(super) request: Request,
     pub(super) concurrency: usize,
     pub(super) driver_cpus: Vec<usize>,
-    /// Go when the servers have gone: the database, the cache folder, certificates.
+    /// Dropped after the servers: the database, the cache folder, certificates.
     pub(super) _database: Option<Database>,
     pub(super) _directories: Vec<TempDir>,
 }
@@ -73,7 +73,7 @@ impl Turns {
 }
 
 impl Pair {
-    /// Every process is driven, so that its code is compiled and its heap has grown.
+    /// Drives every process, so that its code is compiled and its heap has grown.
     pub(super) fn warm_up(&mut self, duration: Duration) -> Result<(), BenchError> {
         for _ in 0..self.stock.all().len() {
             for which in [Which::Stock, Which::Hasten] {
@@ -129,7 +129,7 @@ impl Driver<'_> {
 }
 
 impl Side {
-    /// Of all processes of the side.
+    /// The sum over all processes of the side.
     fn cpu_times(&self) -> CpuTimes {
         let app = self.app.cpu_times();
         match &self.front {
@@ -139,7 +139,7 @@ impl Side {
     }
 }
 
-/// One of the workloads that are a script of ours.
+/// A workload that consists of one of our scripts.
 pub(super) struct AppWorkload {
     pub(super) workload: Workload,
     pub(super) directory: PathBuf,
@@ -154,7 +154,7 @@ impl AppWorkload {
         }
     }
 
-    /// Enough on their way that the main thread always has the next one; the API's requests wait 5 ms each.
+    /// Enough requests in flight for the main thread always to have the next one; the API's requests wait 5 ms each.
     pub(super) fn concurrency(&self) -> usize {
         if self.workload == Workload::JsonApi { 64 } else { 16 }
     }
@@ -170,7 +170,7 @@ impl AppWorkload {
         NodeServer::start(recipe, &start, stopped)
     }
 
-    /// What the stock server answers, which must look like the workload.
+    /// The stock server's answer, which must look like the workload's.
     pub(super) fn content(&self, stock: &NodeServer) -> Result<Content, NodeError> {
         let marker: &[u8] = match self.workload {
             Workload::JsonApi => b"{\"rows\":300,",
@@ -196,18 +196,18 @@ impl AppWorkload {
     }
 }
 
-/// As much as a server gets while it writes a trace.
+/// The load for a server that writes a trace.
 pub(super) fn load(concurrency: usize, duration: Duration, placement: &Placement) -> requests::Load {
     requests::Load { concurrency, threads: 1, duration, timeout: TIMEOUT, cpus: placement.driver.clone() }
 }
 
-/// What the trace of a server says that has done its work.
+/// The advice for the trace of a server that has done its work.
 pub(super) fn advice_for(mut server: NodeServer, version: Version) -> Vec<String> {
     server.stop();
     advice::of_log(&server.log(), version)
 }
 
-/// The page that `server` sends, if it has `marker` in it.
+/// The page that `server` sends, if it contains `marker`.
 pub(super) fn body(server: &NodeServer, path: &str, marker: &[u8], what: &str) -> Result<Vec<u8>, NodeError> {
     let wrong = |why: String| NodeError::Answer { what: what.to_owned(), why };
     let body = requests::fetch(server.address(), path, TIMEOUT).map_err(|error| wrong(error.to_string()))?;

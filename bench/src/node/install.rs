@@ -1,4 +1,4 @@
-//! Installing what a workload runs: once for each lock, in the cache folder, without anybody's install scripts.
+//! Installs what a workload runs: once per lock, in the cache folder, without any package's install scripts.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -37,14 +37,14 @@ pub fn install(
     }
     let unusable = |source| NodeError::Cache { path: parent.clone(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(&parent).map_err(unusable)?;
-    // Nobody sees half an installation, and two at the same time do not meet.
+    // Nobody sees half an installation, and two at the same time do not collide.
     let unfinished = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(&parent).map_err(unusable)?;
     let installation =
         Installation { app, runtime, unfinished, stopped, progress: Progress::start(app, &folder) };
     let made = installation.make()?;
     match fs::rename(&made, &folder) {
         Ok(()) => Ok(folder),
-        // Somebody else was quicker.
+        // Another process was quicker.
         Err(_) if folder.is_dir() => Ok(folder),
         Err(source) => Err(unusable(source)),
     }
@@ -59,7 +59,7 @@ struct Installation<'a> {
 }
 
 impl Installation<'_> {
-    /// Everything that belongs into the folder, in a place of its own.
+    /// Everything that belongs in the folder, in a separate place.
     fn make(&self) -> Result<PathBuf, NodeError> {
         let folder = match self.app.package {
             Some((package, checksum)) => self.unpack(package, checksum)?,
@@ -82,7 +82,7 @@ impl Installation<'_> {
         Ok(folder)
     }
 
-    /// A package whose dependencies can only be installed from within.
+    /// A package whose dependencies can only be installed from inside it.
     fn unpack(&self, package: &str, checksum: &str) -> Result<PathBuf, NodeError> {
         let place = self.unfinished.path();
         let answer =
@@ -95,7 +95,7 @@ impl Installation<'_> {
         }
         self.run("tar", Command::new("tar").args(["-xzf", file]).current_dir(place))?;
         let folder = place.join("package");
-        // `npm ci` compares it with the lock, and the lock leaves out what only its developers need.
+        // `npm ci` compares it with the lock, and the lock omits what only the package's developers need.
         let path = folder.join("package.json");
         let without_development = || {
             let mut about: Value = serde_json::from_slice(&fs::read(&path)?)?;
@@ -110,7 +110,7 @@ impl Installation<'_> {
         Ok(Command::new(runtime::npm()?))
     }
 
-    /// What `command` says on standard output, if it succeeds.
+    /// The standard output of `command`, if it succeeds.
     fn run(&self, step: &str, command: &mut Command) -> Result<String, NodeError> {
         self.progress.step(step);
         let failed = |error: io::Error| self.failed(format!("{step}: {error}"));
@@ -146,7 +146,7 @@ impl Installation<'_> {
     }
 }
 
-/// On a terminal a line that moves, elsewhere one that stands.
+/// A line that is updated on a terminal, and printed once elsewhere.
 struct Progress {
     name: &'static str,
     bar: Option<ProgressBar>,

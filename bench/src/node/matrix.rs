@@ -15,7 +15,7 @@ use crate::pace::Pace;
 pub struct Matrix {
     pub workloads: Vec<Workload>,
     pub runtimes: Vec<Runtime>,
-    /// Not empty: these, one by one, in place of `hasten run`.
+    /// If not empty: these tunings, one by one, in place of `hasten run`.
     pub tunings: Vec<Tuning>,
 }
 
@@ -27,10 +27,10 @@ impl Matrix {
     pub const QUICK: [Workload; 4] =
         [Workload::FaasStartup, Workload::ReactSsr, Workload::JsonApi, Workload::WebTooling];
 
-    /// What the tunings are measured on.
+    /// The workloads on which tunings are measured.
     pub const TUNED: [Workload; 3] = [Workload::FaasStartup, Workload::ReactSsr, Workload::JsonApi];
 
-    /// The rows, each with the Node.js that it runs on, and what cannot be one.
+    /// The rows, each with its Node.js, and the impossible ones.
     pub(super) fn cases(&self, cpus: usize) -> (Vec<(NodeCase, Runtime)>, Vec<LeftOut>) {
         let (mut cases, mut left_out) = (Vec::new(), Vec::new());
         for &workload in &self.workloads {
@@ -65,16 +65,16 @@ impl Matrix {
 /// How long a row of each kind takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paces {
-    /// Rounds are a few starts, however long they take.
+    /// Rounds are a few starts, however long those take.
     pub startup: Pace,
     pub server: Pace,
     /// Rounds are one run of the tests.
     pub tooling: Pace,
-    /// A request takes a hundred times as long as those of the other servers, and a compiler longer to warm up.
+    /// A request takes a hundred times as long as on the other servers, and a compiler longer to warm up.
     pub ghost: Pace,
     /// Whether the quicker half of the tests, once, is enough.
     pub short: bool,
-    /// How long a server writes the trace that advice is made from.
+    /// How long a server writes the trace on which the advice is based.
     pub trace: Duration,
 }
 
@@ -114,7 +114,7 @@ impl Paces {
         }
     }
 
-    /// About how long a row takes.
+    /// The approximate time for a row.
     pub(super) fn estimate(&self, workload: Workload) -> Duration {
         let pace = self.of(workload);
         let preparation = match workload {

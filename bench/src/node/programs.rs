@@ -16,10 +16,10 @@ use crate::drive::Outcome;
 use crate::duel::{Resident, Round, Which};
 use crate::error::BenchError;
 
-/// No workload takes as long on any machine.
+/// No workload takes this long on any machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// How often the second side is started before it is measured at most: recording is paid from what starts have earned.
+/// The most starts of the second side before it is measured: recording is paid for with what starts have earned.
 const RECORDINGS: usize = 60;
 
 pub(super) struct Programs {
@@ -27,7 +27,7 @@ pub(super) struct Programs {
     pub(super) hasten: Recipe,
     pub(super) directory: PathBuf,
     pub(super) arguments: Vec<&'static str>,
-    /// How its output begins when all went well.
+    /// The beginning of its output on success.
     pub(super) expected: &'static str,
     /// Processes of a round.
     pub(super) count: usize,
@@ -36,7 +36,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Starts the second side until its cache is complete; returns whether the plugin was there.
+    /// Starts the second side until its cache is complete; returns whether the plugin was active.
     pub(super) fn record(&self, stopped: &dyn Fn() -> bool) -> Result<bool, BenchError> {
         let statistics = self.scratch.path().join("statistics");
         let recipe = self.hasten.clone().env("HASTEN_NODE_STATS", &statistics);
@@ -84,7 +84,7 @@ impl Programs {
         }
     }
 
-    /// `None` if it had to be ended.
+    /// `None` if it had to be killed.
     fn run(&self, recipe: &Recipe, stopped: &dyn Fn() -> bool) -> Result<Option<(Ended, String)>, NodeError> {
         let output = self.scratch.path().join("output");
         let create = |path: &Path| File::create(path).map(Stdio::from).map_err(NodeError::Wait);
@@ -102,8 +102,8 @@ impl Programs {
     }
 }
 
-/// Whether the last of the plugin's statistics, a line for each start, is of one that wrote to the cache, or left that to a
-/// later one.
+/// Whether the last line of the plugin's statistics, one per start, is from a start that wrote to the cache or left
+/// that to a later one.
 fn has_recorded(statistics: &str) -> bool {
     let last = statistics.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
     last.is_some_and(|last| {

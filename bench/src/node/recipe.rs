@@ -10,7 +10,7 @@ use super::error::NodeError;
 use crate::affinity::Pinned;
 use crate::server::Launcher;
 
-/// What a caller's shell may have set and would change a side.
+/// Variables that a caller's shell may have set and that would change a side.
 const FOREIGN: [&str; 6] = [
     "LD_PRELOAD",
     "NODE_COMPILE_CACHE",
@@ -45,7 +45,7 @@ impl Recipe {
         }
     }
 
-    /// Behind `hasten run`, with a cache folder of its own.
+    /// Behind `hasten run`, with its own cache folder.
     pub(super) fn accelerated(self, hasten: &Path, cache: &Path) -> Self {
         Self { launcher: Launcher::Hasten { exe: hasten.to_owned() }, ..self }.env("HASTEN_CACHE_DIR", cache)
     }
@@ -69,7 +69,7 @@ impl Recipe {
         Self { cpu, ..self }
     }
 
-    /// Starts the script with its output where it is told to go, in a process group of its own.
+    /// Starts the script in its own process group, with its output redirected.
     pub(super) fn spawn(
         &self,
         directory: &Path,
@@ -79,7 +79,7 @@ impl Recipe {
     ) -> Result<Child, NodeError> {
         let mut command = self.command();
         command.args(script).current_dir(directory).stdin(Stdio::null()).stdout(output).stderr(errors);
-        // Ctrl-C at the terminal is ours to handle, and the group can be ended as one.
+        // Ctrl-C at the terminal is ours to handle, and the group can be ended as a whole.
         command.process_group(0);
         let pinned = self.cpu.map(Pinned::to).transpose();
         let child: io::Result<Child> = pinned.and_then(|_pinned| command.spawn());

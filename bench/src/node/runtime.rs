@@ -1,4 +1,4 @@
-//! Which Node.js: found by path or version, asked for its version, with the npm that belongs to it or any other.
+//! Finds a Node.js by path or version, asks it for its version, and finds an npm, its own or any other.
 
 use std::env;
 use std::fmt;
@@ -48,7 +48,7 @@ impl Runtime {
         Self::at(&path)
     }
 
-    /// What the user calls it: a path, or a version such as `22` or `20.20.2` that is installed somewhere.
+    /// As the user specifies it: a path, or a version such as `22` or `20.20.2` that is installed somewhere.
     pub fn find(given: &str) -> Result<Self, NodeError> {
         let Some(wanted) = numbers(given) else { return Self::at(Path::new(given)) };
         let mut found: Vec<Self> = candidates()
@@ -59,14 +59,14 @@ impl Runtime {
                 [major, minor, patch].starts_with(&wanted)
             })
             .collect();
-        // The newest of those that fit; of two that are equal the one that PATH has first.
+        // The newest of those that match; of two equal ones, the first in PATH.
         found.sort_by_key(|runtime| std::cmp::Reverse(runtime.version));
         found.into_iter().next().ok_or_else(|| NodeError::NoNode { wanted: Some(given.to_owned()) })
     }
 
     fn at(path: &Path) -> Result<Self, NodeError> {
         let error = |why: String| NodeError::NotNode { path: path.to_owned(), why };
-        // Relative paths would be looked for in the folder of the workload.
+        // Relative paths would be resolved in the workload's folder.
         let absolute = std::path::absolute(path).map_err(|why| error(why.to_string()))?;
         let output = Command::new(&absolute)
             .arg("--version")
@@ -83,12 +83,12 @@ impl Runtime {
     }
 }
 
-/// npm, as a program that `node` runs.
+/// npm, as a program for `node` to run.
 pub(super) fn npm() -> Result<PathBuf, NodeError> {
     find_program("npm").map_err(|_| NodeError::NoNpm)
 }
 
-/// One to three numbers with dots between them, perhaps behind a `v`.
+/// One to three numbers separated by dots, optionally after a `v`.
 fn numbers(text: &str) -> Option<Vec<u32>> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let numbers: Vec<u32> = text.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;

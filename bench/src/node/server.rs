@@ -1,4 +1,4 @@
-//! A server that Node.js runs: started, measured, and stopped when dropped.
+//! A server run by Node.js: started, measured, and stopped when dropped.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -21,13 +21,13 @@ use crate::duel::Resident;
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
-/// What to start, and how to know that it is ready.
+/// What to start, and how to tell that it is ready.
 pub(super) struct Start<'a> {
     pub(super) what: &'a str,
     pub(super) directory: &'a Path,
     pub(super) script: &'a str,
     pub(super) limit: Duration,
-    /// The address once it answers; the file is where a workload of ours writes its port.
+    /// The address once it answers; the file is where one of our workloads writes its port.
     pub(super) ready: &'a dyn Fn(&Path) -> Option<SocketAddr>,
 }
 
@@ -68,7 +68,7 @@ impl NodeServer {
         CpuTimes::of_tree(self.child.id())
     }
 
-    /// What it has written, standard output and error alike.
+    /// Everything it has written to standard output and error.
     pub(super) fn log(&self) -> PathBuf {
         log_path(&self.scratch)
     }
@@ -77,7 +77,7 @@ impl NodeServer {
         parse_status(&fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?)
     }
 
-    /// Whether the plugin was given to this process.
+    /// Whether this process was given the plugin.
     pub(super) fn has_plugin(&self) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", self.child.id())).unwrap_or_default();
         let mut variables = environment.split(|&byte| byte == 0);
@@ -87,14 +87,14 @@ impl NodeServer {
         })
     }
 
-    /// Keeps the main thread on one CPU, and only that.
+    /// Pins the main thread, and only that, to one CPU.
     pub(super) fn pin_main_thread(&self, cpu: usize) -> io::Result<()> {
         let mut only = CpuSet::new();
         only.set(cpu);
         Ok(sched_setaffinity(Some(self.pid()), &only)?)
     }
 
-    /// Asks it to end, and waits, so that everything it had to say is in its log.
+    /// Asks it to end, and waits, so that its log is complete.
     pub(super) fn stop(&mut self) {
         let _ = kill_process(self.pid(), Signal::TERM);
         let deadline = Instant::now() + STOP_LIMIT;
@@ -148,7 +148,7 @@ impl Drop for NodeServer {
     }
 }
 
-/// For a workload of ours: it writes its port when it listens.
+/// For one of our workloads: it writes its port once it listens.
 pub(super) fn written_port(file: &Path) -> Option<SocketAddr> {
     let port = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     Some(SocketAddr::from(([127, 0, 0, 1], port)))

@@ -1,4 +1,4 @@
-//! From a case to two sides that can be measured.
+//! Turns a case into two measurable sides.
 
 use std::path::PathBuf;
 
@@ -24,10 +24,10 @@ use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::summary::row;
 
-/// Of a round that starts programs: each takes a fraction of a second.
+/// Starts in a round that starts programs: each takes a fraction of a second.
 const STARTS: usize = 3;
 
-/// Of each side.
+/// Servers per side.
 pub(super) const SERVERS: usize = 3;
 
 pub(super) struct Preparation<'a> {
@@ -39,7 +39,7 @@ pub(super) struct Preparation<'a> {
 
 pub(super) enum Prepared {
     Subject(Subject, Option<Warning>),
-    /// Both sides would be the same, for a reason that is no fault.
+    /// Both sides would be the same, for a legitimate reason.
     NothingToMeasure(Warning),
 }
 
@@ -83,7 +83,7 @@ impl Preparation<'_> {
         }
     }
 
-    /// How both sides start Node.js; what only the advice knows is added later.
+    /// How both sides start Node.js; options from the advice are added later.
     fn recipes(&self, case: &NodeCase, cache: &TempDir) -> (Recipe, Recipe) {
         let stock = Recipe::stock(&self.runtime.path);
         let accelerated = || stock.clone().accelerated(&self.options.hasten, cache.path());
@@ -174,7 +174,7 @@ impl Preparation<'_> {
 }
 
 impl Subject {
-    /// `None` if the user did not want to wait.
+    /// `None` if the user interrupted.
     pub(super) fn row(
         self,
         paces: &Paces,
@@ -197,12 +197,12 @@ impl Subject {
     }
 }
 
-/// Whether the second side is there to show the plugin.
+/// Whether the second side demonstrates the plugin.
 fn uses_plugin(case: &NodeCase) -> bool {
     matches!(case.tuning, None | Some(Tuning::BytecodeCache))
 }
 
-/// Both sides being the same is not an error, but the reader must know.
+/// Two equal sides are not an error, but the reader must know.
 fn not_accelerated() -> Warning {
     Warning::NotAccelerated { server: "node".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What the reference white paper tunes and an unmodified binary lets itself be tuned by, one by one.
+//! The tunings of the reference white paper that work on an unmodified binary, one by one.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use super::runtime::Version;
 pub enum Tuning {
     /// The start-up cache of the plugin, and nothing else.
     BytecodeCache,
-    /// What the advice for a trace of this load says.
+    /// The advice for a trace of this load.
     SemiSpace,
     /// The white paper's fixed 64 MB.
     SemiSpace64,
     /// Code on huge pages.
     HugePages,
-    /// Built-in code beside compiled code. On by default: the stock side has it off.
+    /// Built-in code next to compiled code. On by default: the stock side has it off.
     ShortBuiltinCalls,
     /// The whole process on one CPU.
     Cpuset,
-    /// The main thread on one CPU, V8's threads on any.
+    /// The main thread on one CPU, V8's threads on any CPU.
     MainThreadAffinity,
 }
 
@@ -63,7 +63,7 @@ impl Tuning {
     /// Whether it may matter to `workload` at all.
     pub(super) fn concerns(self, workload: Workload) -> bool {
         match self {
-            // Its threads are gone before anybody could tell them apart, and it collects next to nothing.
+            // Its threads are gone before they could be told apart, and it collects next to nothing.
             Self::MainThreadAffinity | Self::SemiSpace => workload != Workload::FaasStartup,
             _ => true,
         }

@@ -1,4 +1,4 @@
-//! The end of a process with what it cost: `wait4` is the only call that says both.
+//! The end of a process and its cost: `wait4` is the only call that reports both.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// How a process ended and what it used, waited-for descendants included.
+/// How a process ended and what it used, including descendants that were waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -21,8 +21,8 @@ pub struct Ended {
     pub peak_rss: u64,
 }
 
-/// Waits for `child`, the leader of its own group, which is killed when `limit` has passed or `stopped` says so.
-/// `None` if it was.
+/// Waits for `child`, the leader of its own group, which is killed once `limit` has passed or `stopped` says so.
+/// `None` if it was killed.
 pub fn wait(child: &mut Child, limit: Duration, stopped: &dyn Fn() -> bool) -> io::Result<Option<Ended>> {
     const SLICE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     let pid = Pid::from_child(child);
@@ -43,12 +43,12 @@ pub fn wait(child: &mut Child, limit: Duration, stopped: &dyn Fn() -> bool) -> i
     }
 }
 
-/// `pid` is a child that has ended and that nobody has waited for.
+/// `pid` must be a child that has ended and has not been waited for.
 fn reap(pid: Pid) -> io::Result<Ended> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are to local memory of the right type, and wait4 writes nothing else. All bytes zero are a
-    // valid rusage, so it is initialised whatever wait4 does.
+    // SAFETY: both pointers lead to local memory of the right type, and wait4 writes nothing else. All bytes zero are
+    // a valid rusage, so it is initialised whatever wait4 does.
     let (reaped, usage) = unsafe {
         let reaped = libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, 0, usage.as_mut_ptr());
         (reaped, usage.assume_init())

@@ -47,7 +47,7 @@ impl Server {
         let prepare = |source| ServerError::Prepare { kind, source };
         let output = File::create(dir.path().join("output.log")).map_err(prepare)?;
         command.stdin(Stdio::null()).stdout(output.try_clone().map_err(prepare)?).stderr(output);
-        // A group of its own: Ctrl-C at the terminal is ours to handle, and the group can be ended as one.
+        // Its own group: Ctrl-C at the terminal is ours to handle, and the group can be ended as a whole.
         command.process_group(0);
         let mut keeper = Keeper::of(dir.path());
         let program = command.get_program().to_owned();
@@ -82,7 +82,7 @@ impl Server {
         self.child.id()
     }
 
-    /// The master's children; none for HAProxy.
+    /// The master's children; empty for HAProxy.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
         cpu::children(self.pid())

@@ -1,4 +1,4 @@
-//! Finding a server's program and making its command line.
+//! Finds a server's program and builds its command line.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::Launcher;
 
-/// Where Debian keeps servers; an ordinary user's PATH does not have them.
+/// Where Debian keeps servers; an ordinary user's PATH lacks them.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +51,7 @@ pub(super) fn command(
     };
     command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
     if *launcher == Launcher::Stock {
-        // A caller that is itself accelerated must not pass that on to the side it is compared with.
+        // An accelerated caller must not pass that on to the side that it is compared with.
         command.env_remove("LD_PRELOAD");
     }
     command

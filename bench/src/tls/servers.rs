@@ -53,7 +53,7 @@ impl Servers {
         duel::not_accelerated(&self.hasten, "/libhasten_")
     }
 
-    /// `None` if the user did not want to wait.
+    /// `None` if the user interrupted.
     pub(super) fn row(
         &mut self,
         case: TlsCase,

@@ -21,21 +21,21 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Starts to connect, for the first request.
+    /// Starts connecting, for the first request.
     pub(super) fn open(address: SocketAddr, encoding: Encoding) -> Result<Self, Failure> {
         let started = Instant::now();
         let socket = connect(address)?;
         Ok(Self { socket, sent: 0, started, answer: Answer::new(encoding) })
     }
 
-    /// Makes ready for the next request.
+    /// Prepares for the next request.
     pub(super) fn renew(&mut self) {
         self.sent = 0;
         self.answer.clear();
         self.started = Instant::now();
     }
 
-    /// Sends what is left of `request`.
+    /// Sends the rest of `request`.
     pub(super) fn write(&mut self, request: &[u8]) -> Result<Progress, Failure> {
         while self.sent < request.len() {
             match self.socket.write(&request[self.sent..]) {
@@ -48,7 +48,7 @@ impl Channel {
         Ok(Progress::Read)
     }
 
-    /// Takes what has arrived.
+    /// Processes received data.
     pub(super) fn advance(&mut self, request: &[u8], buffer: &mut [u8]) -> Result<Progress, Failure> {
         let progress = self.write(request)?;
         loop {
@@ -58,7 +58,7 @@ impl Channel {
                     if self.answer.push(&buffer[..count])? {
                         return Ok(Progress::Done);
                     }
-                    // Less than there was room for: the kernel has no more at the moment.
+                    // Less than the available room: the kernel has no more at the moment.
                     if count < buffer.len() {
                         return Ok(progress);
                     }

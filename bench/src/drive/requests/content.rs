@@ -5,15 +5,15 @@ use flate2::bufread::GzDecoder;
 
 use crate::drive::failure::Failure;
 
-/// More different encodings of one body than any server makes; what is not among them is decompressed again.
+/// More encodings of one body than any server makes; others are decompressed each time.
 const MAX_KNOWN: usize = 32;
 
-/// How a body comes over the wire.
+/// How a body is encoded on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::drive) enum Encoding {
     #[default]
     Gzip,
-    /// As it is.
+    /// Unencoded.
     Identity,
 }
 
@@ -27,10 +27,10 @@ impl Encoding {
     }
 }
 
-/// The body that an answer must have, and the compressed forms of it that were seen.
+/// The body that an answer must have, and its compressed forms seen so far.
 ///
-/// A server compresses a body the same way again and again. Each form is decompressed once, with a decoder that
-/// shares no code with what is measured; after that, equal bytes are enough.
+/// A server compresses a body the same way each time. Each form is decompressed once, with a decoder that
+/// shares no code with what is measured; after that, equal bytes suffice.
 #[derive(Debug)]
 pub struct Content {
     body: Vec<u8>,
@@ -44,7 +44,7 @@ impl Content {
         Self { body, encoding: Encoding::Gzip, known: RwLock::default() }
     }
 
-    /// A body that must come as it is.
+    /// A body that must come unencoded.
     #[must_use]
     pub fn plain(body: Vec<u8>) -> Self {
         Self { encoding: Encoding::Identity, ..Self::new(body) }
@@ -83,11 +83,11 @@ impl Content {
         Ok(())
     }
 
-    /// Whether `compressed` is one gzip member with this body, and nothing behind it.
+    /// Whether `compressed` is one gzip member with this body, and nothing after it.
     fn is_encoded_by(&self, compressed: &[u8]) -> bool {
         let mut decoder = GzDecoder::new(compressed);
         let mut body = Vec::with_capacity(self.body.len());
-        // One byte more than expected is enough to know: a bomb must not eat the driver's memory.
+        // One byte more than expected is enough to know: a bomb must not exhaust the driver's memory.
         let limit = self.body.len() as u64 + 1;
         let complete = decoder.by_ref().take(limit).read_to_end(&mut body).is_ok();
         complete && body == self.body && decoder.into_inner().is_empty()

@@ -1,4 +1,4 @@
-//! Requests on connections that stay open.
+//! Requests on open connections.
 
 use super::Target;
 use super::channel::Channel;
@@ -18,7 +18,7 @@ impl<'a> Stream<'a> {
         Self { target, request, buffer: vec![0; 64 * 1024] }
     }
 
-    /// Checks and books an answer.
+    /// Checks and records an answer.
     fn complete(&self, channel: &Channel, outcome: &mut Outcome) -> Result<(), Failure> {
         let latency = channel.started().elapsed();
         let content = self.target.content;

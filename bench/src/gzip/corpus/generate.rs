@@ -1,4 +1,4 @@
-//! Files of the kinds that servers compress: made of templates as real ones are, with a fixed seed.
+//! Files of the kinds that servers compress: generated from templates, as real ones are, with a fixed seed.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ pub(crate) enum Kind {
     Html,
     /// Answers of an API.
     Json,
-    /// JavaScript after a minifier.
+    /// JavaScript processed by a minifier.
     Script,
     Style,
     /// Lines of an access log.
     Log,
     Svg,
-    /// What is compressed already.
+    /// Already compressed data.
     Random,
 }
 
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// Exactly `size` bytes: a longer file of the kind, cut.
+/// Exactly `size` bytes: a longer file of this kind, cut.
 pub(crate) fn file(kind: Kind, size: usize) -> Vec<u8> {
     let mut writer = Writer {
         random: Random::new(kind.seed() ^ (size as u64) << 20),

@@ -1,6 +1,6 @@
 //! Random numbers and English-looking text that are the same everywhere.
 
-/// SplitMix64: small, and no library's next version changes the corpus.
+/// SplitMix64: small, and no new version of a library can change the corpus.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -33,7 +33,7 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// Less than `limit`, small numbers far more often than large ones, as words are in any language.
+    /// Less than `limit`, with small numbers far more frequent than large ones, like words in any language.
     fn skewed(&mut self, limit: usize) -> usize {
         let share = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         (limit as f64 * share * share * share.sqrt()) as usize
@@ -62,7 +62,7 @@ const WORDS: &str = "the of and to a in is that for it as was with be by on not 
     university professor student science method result measure analysis model theory language translation dictionary \
     engine signal channel surface structure material pressure temperature volume weight distance speed current voltage";
 
-/// Sentences with the repetitions of real ones: a word is often followed by one of its few companions.
+/// Sentences as repetitive as real ones: a word is often followed by one of a few typical successors.
 #[derive(Debug)]
 pub(super) struct Prose {
     words: Vec<&'static str>,

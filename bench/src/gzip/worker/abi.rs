@@ -1,4 +1,4 @@
-//! zlib's functions, of whichever library: the only unsafe code of the benches.
+//! The functions of any library with zlib's interface: the only unsafe code of the benches.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int};
@@ -12,7 +12,7 @@ const GZIP_WINDOW: c_int = 15 + 16;
 const DEFAULT_MEMORY: c_int = 8;
 const DEFAULT_STRATEGY: c_int = 0;
 
-/// What the headers of zlib 1.2.13 pass on behalf of the program that was built with them.
+/// What the headers of zlib 1.2.13 pass on behalf of the program built with them.
 const VERSION: &CStr = c"1.2.13";
 const STREAM_SIZE: c_int = size_of::<ZStream>() as c_int;
 
@@ -22,7 +22,7 @@ type InflateInit = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_in
 type Run = unsafe extern "C" fn(*mut ZStream, c_int) -> c_int;
 type End = unsafe extern "C" fn(*mut ZStream) -> c_int;
 
-/// The system's zlib. Linked, because what is asked of `dlsym` is never accelerated.
+/// The system's zlib. Linked, because functions obtained from `dlsym` are never accelerated.
 mod linked {
     use super::{ZStream, c_char, c_int};
 
@@ -62,7 +62,7 @@ pub(super) struct Zlib {
     inflate_end: End,
 }
 
-/// What a call of zlib answered instead of success.
+/// zlib's error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} returned {code}")]
 pub(super) struct ZlibError {
@@ -71,7 +71,7 @@ pub(super) struct ZlibError {
 }
 
 impl Zlib {
-    /// What a program linked with libz calls, which this one is: the accelerated functions, if the library is preloaded.
+    /// What a program linked with libz calls, as this one is: the accelerated functions, if the library is preloaded.
     pub(super) fn of_this_process() -> Self {
         Self {
             deflate_init: linked::deflateInit2_,
@@ -95,7 +95,7 @@ impl Zlib {
         }
     }
 
-    /// A gzip stream of `input`, which is handed over in pieces of at most `piece` bytes; returns its length.
+    /// A gzip stream of `input`, passed in pieces of at most `piece` bytes; returns its length.
     pub(super) fn compress(
         &self,
         level: u8,
@@ -105,7 +105,7 @@ impl Zlib {
     ) -> Result<usize, ZlibError> {
         let mut stream = ZStream::new();
         let (level, method) = (c_int::from(level), Z_DEFLATED);
-        // SAFETY: the stream is as zlib.h wants it before this call, and lives until `deflate_end`.
+        // SAFETY: the stream is in the state that zlib.h requires before this call, and lives until `deflate_end`.
         let code = unsafe {
             (self.deflate_init)(
                 &mut stream,
@@ -119,7 +119,7 @@ impl Zlib {
             )
         };
         expect("deflateInit2_", code, Z_OK)?;
-        // SAFETY: initialised by this library a moment ago.
+        // SAFETY: this library has just initialised the stream.
         let result = unsafe { run(self.deflate, &mut stream, input, piece, output) };
         // SAFETY: the stream is initialised, and not used any more.
         unsafe { (self.deflate_end)(&mut stream) };
@@ -133,7 +133,7 @@ impl Zlib {
         // SAFETY: as in `compress`.
         let code = unsafe { (self.inflate_init)(&mut stream, GZIP_WINDOW, VERSION.as_ptr(), STREAM_SIZE) };
         expect("inflateInit2_", code, Z_OK)?;
-        // SAFETY: initialised by this library a moment ago.
+        // SAFETY: this library has just initialised the stream.
         let result = unsafe { run(self.inflate, &mut stream, input, input.len(), output) };
         // SAFETY: the stream is initialised, and not used any more.
         unsafe { (self.inflate_end)(&mut stream) };
@@ -146,7 +146,7 @@ impl Zlib {
 ///
 /// # Safety
 ///
-/// `function` is `deflate` or `inflate` of the library that initialised `stream` for it.
+/// `function` must be `deflate` or `inflate` of the library that initialised `stream` for it.
 unsafe fn run(
     function: Run,
     stream: &mut ZStream,
@@ -177,7 +177,7 @@ fn expect(call: &'static str, code: c_int, wanted: c_int) -> Result<(), ZlibErro
     if code == wanted { Ok(()) } else { Err(ZlibError { call, code }) }
 }
 
-// zlib-ng's own stream begins with the same fields and is no larger, so what is initialised for zlib serves it.
+// zlib-ng's own stream begins with the same fields and is no larger, so one initialised for zlib serves it.
 const _: () = {
     assert!(size_of::<ng::z_stream>() <= size_of::<ZStream>());
     assert!(offset_of!(ng::z_stream, avail_in) == offset_of!(ZStream, avail_in));
