@@ -1,4 +1,4 @@
-//! docs/hooks.md, from the tables that the preload libraries carry in themselves.
+//! docs/hooks.md, generated from the tables inside the preload libraries.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ the functions; the original then runs with the caller's arguments.
 *Required*: without it the acceleration stays off. *Optional*: without it less is accelerated.
 ";
 
-/// The libraries whose functions are hooked, in the order of interest, and what they are to a preload library.
+/// The libraries with hooked functions, in order of interest, and what each is to a preload library.
 const ROLES: [(&str, &str, &str); 5] = [
     ("libhasten_tls.so", "libssl.so.3", "What the program calls, and two that libssl calls in itself"),
     (

@@ -1,4 +1,4 @@
-//! The laws of docs/architecture.md that a machine can check.
+//! Those laws of docs/architecture.md that a machine can check.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
-/// Which members a member may be built from. Dependencies point one way because no entry leads back to itself.
+/// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
 const LAYERS: [(&str, &[&str]); 23] = [
     ("hasten-names", &[]),
     ("hasten-charts", &[]),
@@ -81,21 +81,22 @@ const LAYERS: [(&str, &[&str]); 23] = [
     ("xtask", &["hasten-evidence", "hasten-plan"]),
 ];
 
-/// Which modules of their crate these files may name; the first line that fits a file counts. What is not listed may name any.
+/// The modules of their crate that these files may name; the first matching line counts. Unlisted files may name any.
 const MODULES: [(&str, &[&str]); 7] = [
-    // A slice runs any function: the coroutine knows neither what nor why.
+    // A slice runs any function: the coroutine knows neither which nor why.
     ("preload/tls/src/handshake/slice.rs", &[]),
     ("preload/tls/src/handshake/", &["config", "handshake", "hooks", "openssl", "runtime"]),
-    // What OpenSSL does is done in its place whether a handshake can be left or not, and whatever the server's event loop is.
+    // OpenSSL's work is done in its place whether or not a handshake can be left, and whatever the server's event loop
+    // is.
     ("preload/tls/src/openssl/", &["config", "hooks", "runtime", "start"]),
-    // What is known of descriptors comes from calls and from the kernel.
+    // Knowledge about descriptors comes from calls and from the kernel.
     ("preload/tls/src/event_loop/fds.rs", &[]),
     ("preload/tls/src/event_loop/kernel.rs", &[]),
     ("preload/tls/src/event_loop/", &["handshake", "hooks", "openssl", "runtime"]),
     ("preload/tls/src/host.rs", &["openssl"]),
 ];
 
-/// Where `unsafe` may be written.
+/// Where `unsafe` may be used.
 const UNSAFE: [&str; 21] = [
     "bench/src/gzip/worker/abi.rs", // calls zlib as a C program does
     "bench/src/node/wait.rs",       // wait4, which says what a process cost
@@ -120,13 +121,13 @@ const UNSAFE: [&str; 21] = [
     "core/telemetry/src/",
 ];
 
-/// Only `core/probe` and what stands above `core` may treat a server in a way of its own.
+/// Only `core/probe` and the layers above `core` may treat a server specially.
 const SERVERS: [&str; 4] = ["nginx", "haproxy", "envoy", "redis"];
 
 /// The second has the list of proven servers, which `core/probe` and the TLS library share.
 const KNOW_SERVERS: [&str; 2] = ["core/probe", "core/openssl"];
 
-/// Every broken rule, not only the first.
+/// Reports every broken rule, not only the first.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let mut broken = Vec::new();
     for package in workspace.members() {
@@ -155,7 +156,7 @@ fn dependencies(workspace: &Workspace, package: &Package) -> Vec<String> {
         .collect()
 }
 
-/// Only the modules that [`MODULES`] says.
+/// Requires that only the modules in [`MODULES`] are named.
 fn modules(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
     let mut broken = Vec::new();
     for file in rust_files(&package.directory().join("src"))? {
@@ -176,13 +177,13 @@ fn modules(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Erro
     Ok(broken)
 }
 
-/// A line of [`MODULES`] whose files have moved would check nothing.
+/// Lines of [`MODULES`] whose files have moved: they would check nothing.
 fn lines_about_nothing(workspace: &Workspace) -> impl Iterator<Item = String> {
     let gone = MODULES.iter().map(|(path, _)| *path).filter(|path| !workspace.root.join(path).exists());
     gone.map(|path| format!("xtask/src/layering.rs: there is no {path}"))
 }
 
-/// The modules at the root of the crate that code names, each with its line.
+/// The modules at the crate's root that code names, each with its line.
 fn modules_named(code: &str) -> impl Iterator<Item = (usize, &str)> {
     const ROOT: &str = "crate::";
     code.match_indices(ROOT).flat_map(move |(at, _)| {
@@ -200,7 +201,7 @@ fn modules_named(code: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What stands between commas up to the brace that closes the list, lists in it apart.
+/// Splits at commas up to the brace that closes the list, keeping nested lists together.
 fn split_list(list: &str) -> Vec<&str> {
     let (mut depth, mut begin, mut parts) = (0, 0, Vec::new());
     for (at, c) in list.char_indices() {
@@ -221,7 +222,7 @@ fn split_list(list: &str) -> Vec<&str> {
     parts
 }
 
-/// `unsafe` only where it is allowed, and crates without any say so to the compiler.
+/// Requires `unsafe` to be only where it is allowed, and crates without any to say so to the compiler.
 fn unsafe_code(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
     let directory = workspace.relative(package.directory()).to_string_lossy().into_owned() + "/";
     if directory.starts_with("preload/") {
@@ -256,7 +257,7 @@ fn forbids_unsafe(workspace: &Workspace, package: &Package) -> Result<Vec<String
     Ok(broken)
 }
 
-/// In `core/`, a server's name may stand in a sentence for people, but neither in code nor as a value.
+/// In `core/`, a server's name may occur in a sentence for people, but neither in code nor as a value.
 fn servers(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Error> {
     let directory = workspace.relative(package.directory());
     if !directory.starts_with("core") || KNOW_SERVERS.iter().any(|known| directory == Path::new(known)) {
@@ -265,7 +266,7 @@ fn servers(workspace: &Workspace, package: &Package) -> Result<Vec<String>, Erro
     let mut broken = Vec::new();
     for file in rust_files(&package.directory().join("src"))? {
         let name = workspace.relative(&file).to_string_lossy();
-        // Files of tests are modules that a `#[cfg(test)]` elsewhere brings in.
+        // Test files are modules included by a `#[cfg(test)]` elsewhere.
         if name.ends_with("tests.rs") {
             continue;
         }

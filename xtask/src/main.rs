@@ -1,4 +1,4 @@
-//! `cargo xtask`: what must hold for the repository as a whole, and the files that are made from others.
+//! `cargo xtask`: checks of the repository as a whole, and generated files.
 
 #![forbid(unsafe_code)]
 

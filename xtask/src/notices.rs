@@ -1,4 +1,4 @@
-//! The licence texts that must travel with the binaries, because the code of others is linked into them.
+//! The licence texts that must accompany the binaries, because third-party code is linked into them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::workspace::{Package, Workspace};
 
 const SHIPPED: [&str; 3] = ["hasten", "hasten-tls", "hasten-gzip"];
 
-/// What the build links or embeds that is no crate: where its licence is, and what it is.
+/// Code in the build, linked or embedded, that is not a crate: the location of its licence, and what it is.
 const ARCHIVES: [(&str, &str); 4] = [
     ("core/charts/vendor/LICENSE", "uPlot, in the pages of `hasten gc --html` (MIT)"),
     (".deps/crypto_mb/LICENSE", "Intel Cryptography Primitives, crypto_mb (Apache-2.0)"),
@@ -17,7 +17,7 @@ const ARCHIVES: [(&str, &str); 4] = [
     (".deps/libdeflate/LICENSE", "libdeflate, changed where scripts/libdeflate.sh says (MIT)"),
 ];
 
-/// Code of others inside a crate, whose own licence file is not at the crate's top.
+/// Third-party code inside a crate, with its licence file not at the crate's top.
 const BUNDLED: [(&str, &str, &str); 1] =
     [("libz-ng-sys", "src/zlib-ng/LICENSE.md", "zlib-ng, which `hasten bench gzip` compares with (Zlib)")];
 
@@ -26,7 +26,7 @@ hasten is licensed under the Apache License 2.0, see the file LICENSE.
 It contains the work of others, under the licences below.
 ";
 
-/// Prints each text once, under the names of all that it covers.
+/// Prints each text once, under the names of everything it covers.
 pub(crate) fn print(workspace: &Workspace) -> Result<(), Error> {
     let mut covers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let ours: Vec<_> = workspace.members().map(|member| &member.name).collect();
@@ -52,7 +52,7 @@ pub(crate) fn print(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// A package's licence files; of a choice that includes MIT, only that one.
+/// A package's licence files; if there is a choice that includes MIT, only that one.
 fn texts(package: &Package) -> Result<Vec<String>, Error> {
     let mut files = license_files(package.directory())?;
     let is_choice = package.license.as_deref().is_some_and(|license| !license.contains(" AND "));
@@ -80,7 +80,7 @@ fn license_files(directory: &Path) -> Result<Vec<(String, String)>, Error> {
     Ok(files)
 }
 
-/// Without the differences in space that keep equal texts apart.
+/// Normalises white space, which would keep equal texts apart.
 fn normal(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
 }

@@ -1,4 +1,4 @@
-//! The tables of docs/performance.md that say where the time goes, from docs/results/profile-*.json.
+//! The tables of docs/performance.md about where the time goes, from docs/results/profile-*.json.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// What was profiled, and the columns of its table in the order in which an operation meets them.
+/// A profile, and the columns of its table in the order in which an operation passes through them.
 #[derive(Debug)]
 pub(crate) struct Subject {
     file: &'static str,
@@ -55,7 +55,7 @@ struct Row {
 }
 
 impl Subject {
-    /// The table, or a sentence that says how to get it.
+    /// The table, or a sentence that explains how to get it.
     pub(crate) fn table(&self, workspace: &Workspace) -> Result<String, Error> {
         let path = workspace.root.join(self.file);
         let Ok(text) = fs::read(&path) else {
@@ -86,7 +86,7 @@ impl Subject {
     }
 }
 
-/// Names of algorithms are written large.
+/// Names of algorithms are capitalised.
 fn case(case: &str) -> String {
     if case.starts_with("level") { case.to_owned() } else { case.to_uppercase() }
 }

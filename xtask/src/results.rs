@@ -1,7 +1,8 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
-//! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of one workload, `soak-*.json` of `make soak`,
-//! `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of hasten-bench, `tune-*.json` of `hasten tune`, kept as they were written.
+//! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
+//! one workload, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
+//! hasten-bench, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
 mod fuzz;
@@ -149,7 +150,7 @@ struct Ratio {
     high: f64,
 }
 
-/// Keeps a report: that of one workload, or of all.
+/// Keeps a report, of one workload or of all.
 fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
     let error = |source| Error::File { path: path.to_owned(), source };
     let text = fs::read_to_string(path).map_err(error)?;
@@ -162,7 +163,7 @@ fn keep(path: &Path, directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// A run of all workloads is a result if each of them is one.
+/// A run of all workloads counts as a result if each part does.
 fn keep_all(path: &Path, report: &str, directory: &Path) -> Result<(), Error> {
     let run: bench::Run = parse(path, report)?;
     let missing = run.missing();
@@ -193,7 +194,7 @@ fn store(directory: &Path, name: &str, report: &str) -> Result<(), Error> {
     fs::write(&copy, from_root(report)).map_err(error)
 }
 
-/// The name under which a report is kept: that of its machine. What is unfinished or failed is no result.
+/// The name under which a report is kept: its machine's. Unfinished or failed runs are not results.
 fn check(path: &Path, report: &str) -> Result<String, Error> {
     let mut results = parse::<Results<serde_json::Value>>(path, report)?;
     let is_right = match results.workload.clone().as_str() {
@@ -230,7 +231,7 @@ fn rows<R: DeserializeOwned>(path: &Path, report: &str) -> Result<Vec<R>, Error>
     Ok(parse::<Results<R>>(path, report)?.rows)
 }
 
-/// The report with paths of the project as they are for everybody: its command names programs by where they were here.
+/// The report with the project's paths as they are for everybody: its command contains paths of this machine.
 fn from_root(report: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
     report.replace(&format!("{}/", root.display()), "")
@@ -269,7 +270,7 @@ fn load_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     parse(path, &text)
 }
 
-/// `path` is where `text` is from.
+/// `path` is the source of `text`.
 fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
     serde_json::from_str(text)
         .map_err(|error| Error::Content { path: path.to_owned(), why: error.to_string() })

@@ -1,7 +1,7 @@
-//! How long each test took, read off the output of the test programs.
+//! How long each test took, derived from the output of the test programs.
 //!
-//! Cargo's stable test runner tells no times. It takes tests in the order of their names, and begins the next one when
-//! one has ended; so when a test began follows from when the others ended.
+//! Cargo's stable test runner reports no times. It runs tests in the order of their names, and starts the next when
+//! one has ended; so a test's start follows from the ends of the others.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -73,12 +73,12 @@ struct Run {
     begun: f64,
     /// When each ended.
     ended: BTreeMap<String, f64>,
-    /// Of a runner that tells it.
+    /// From a runner that reports times.
     told: Vec<(String, f64)>,
 }
 
 impl Run {
-    /// Takes a line of the output, and whether it was the last that concerns tests.
+    /// Processes a line of the output; returns whether it was the last one about tests.
     fn note(&mut self, line: &str, now: f64) -> bool {
         if let Some(rest) = line.strip_prefix("test ")
             && let Some((name, outcome)) = rest.rsplit_once(" ... ")

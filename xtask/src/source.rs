@@ -1,16 +1,16 @@
-//! Rust source as far as the rules need it: which text is code, a string, or a comment.
+//! Rust source as far as the rules need it: which parts are code, strings, or comments.
 
-/// A file's text in two copies of the same shape: elsewhere blanks.
+/// A file's text in two copies of the same shape, with everything else blanked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Without comments and the insides of strings.
+    /// Without comments and the contents of strings.
     pub(crate) code: String,
-    /// Only the insides of strings.
+    /// Only the contents of strings.
     pub(crate) strings: String,
 }
 
 impl Source {
-    /// Splits `text`. Code under `#[cfg(test)]` to the end of the file is dropped: tests stand last here.
+    /// Splits `text`. Code from `#[cfg(test)]` to the end of the file is dropped: tests come last here.
     pub(crate) fn product(text: &str) -> Self {
         let end = text.find("\n#[cfg(test)]\nmod ").unwrap_or(text.len());
         Self::of(&text[..end])
@@ -42,7 +42,7 @@ enum Part {
     Comment,
 }
 
-/// The length in bytes of what `rest` begins with, and what that is.
+/// The kind of token that `rest` begins with, and its length in bytes.
 fn token(rest: &str, first: char, before: Option<char>) -> (usize, Part) {
     let in_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
     match first {
@@ -93,7 +93,7 @@ fn raw_string(rest: &str) -> usize {
     rest[opening..].find(&closing).map_or(rest.len(), |at| opening + at + closing.len())
 }
 
-/// A character such as `'"'`; of a lifetime only its quote.
+/// The length of a character such as `'"'`; for a lifetime, of its quote only.
 fn character(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match (chars.next(), chars.next()) {
@@ -103,7 +103,7 @@ fn character(rest: &str) -> usize {
     }
 }
 
-/// Where `word` stands in `text` as a word of its own: line numbers from 1.
+/// Where `word` occurs in `text` as a separate word: line numbers from 1.
 pub(crate) fn lines_with_word(text: &str, word: &str) -> Vec<usize> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let has_word = |line: &str| line.split(|c| !is_word(c)).any(|found| found == word);

@@ -1,8 +1,8 @@
-//! What a preload library shows to the process it is loaded into: exported symbols, and the libraries it needs. The
-//! command, too, loads wherever the libraries do.
+//! What a preload library exposes to its process: exported symbols, and the libraries it needs. The command, too, loads
+//! wherever the libraries do.
 //!
-//! Hooks are not exported: a symbol too many gets in front of something of the program's. And what
-//! it asks of glibc must be there in the oldest one that it is for: otherwise no program of that image starts.
+//! Hooks are not exported: a superfluous symbol would take precedence over one of the program's. And everything the
+//! library requires of glibc must exist in the oldest supported version: otherwise no program of that image starts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,10 +16,10 @@ use crate::workspace::{COMMAND, LIBRARIES, SHIM, Workspace};
 
 const BLESS: &str = "cargo xtask symbols --bless";
 
-/// The newest version of a glibc symbol that one of them may ask for, as in scripts/floor.sh.
+/// The newest version of a glibc symbol that may be required, as in scripts/floor.sh.
 const FLOOR: [u32; 2] = [2, 17];
 
-/// What `hasten bench gzip` measures as any program that is linked with libz. Every libz.so.1 has them, without a version.
+/// What `hasten bench gzip` measures, like any program linked with libz. Every libz.so.1 has them, without a version.
 const OF_LIBZ: [&str; 6] =
     ["deflate", "deflateEnd", "deflateInit2_", "inflate", "inflateEnd", "inflateInit2_"];
 
@@ -85,9 +85,9 @@ fn needed(bytes: &[u8]) -> object::Result<Vec<String>> {
     entries.map(|entry| Ok(String::from_utf8_lossy(entry.string(endian, strings)?).into_owned())).collect()
 }
 
-/// Each symbol that glibc's floor does not have, as the loader sees it: one of a newer version, or one that is wanted
-/// without any, unless it may be missing. Even a weak reference must not name a newer version: the loader says so on
-/// every start.
+/// Symbols missing from the oldest supported glibc, as the loader sees it: those of a newer version, and those required
+/// without any version, unless they may be missing. Even a weak reference must not name a newer version: the loader
+/// complains on every start.
 fn above_floor(bytes: &[u8]) -> object::Result<Vec<String>> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;

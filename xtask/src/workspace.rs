@@ -1,4 +1,4 @@
-//! What cargo knows of the workspace, and its files.
+//! cargo's view of the workspace, and the workspace's files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::error::Error;
 /// The preload libraries, in the order in which they are documented.
 pub(crate) const LIBRARIES: [&str; 2] = ["libhasten_tls.so", "libhasten_gzip.so"];
 
-/// What loads them where they can be loaded: it exports nothing and needs nothing.
+/// Loads them where they can be loaded; it exports nothing and needs nothing.
 pub(crate) const SHIM: &str = "libhasten.so";
 
 pub(crate) const COMMAND: &str = "hasten";
@@ -63,7 +63,7 @@ struct Dependency {
 
 #[derive(Debug, Deserialize)]
 struct DependencyKind {
-    /// `None`: a normal one.
+    /// `None` for a normal one.
     kind: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl Package {
         self.manifest_path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// The root file of its library or program, where crate-wide attributes stand.
+    /// The root file of its library or program, which has the crate-wide attributes.
     pub(crate) fn crate_roots(&self) -> impl Iterator<Item = &Path> {
         let is_product =
             |target: &&Target| target.kind.iter().any(|kind| kind.ends_with("lib") || kind == "bin");
@@ -100,7 +100,7 @@ impl Workspace {
         self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
     }
 
-    /// The members that `package` is built from; what only its tests use does not count.
+    /// The members that `package` is built from, except for those that only its tests use.
     pub(crate) fn member_dependencies(&self, package: &Package) -> BTreeSet<&str> {
         let linked = self.linked(&package.id);
         self.members()
@@ -109,7 +109,7 @@ impl Workspace {
             .collect()
     }
 
-    /// Every package whose code ends up in one of `roots`, themselves included, by name and version.
+    /// Every package whose code ends up in one of `roots`, including the roots, by name and version.
     pub(crate) fn closure(&self, roots: &[&str]) -> Vec<&Package> {
         let mut open: Vec<&str> = self
             .members()
@@ -138,13 +138,13 @@ impl Workspace {
         nodes.flat_map(|node| node.deps.iter().filter(is_linked)).map(|dependency| &*dependency.pkg).collect()
     }
 
-    /// `path` as people write it: below the repository.
+    /// `path` as people write it: relative to the repository.
     pub(crate) fn relative<'path>(&self, path: &'path Path) -> &'path Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The command and the preload libraries as they are shipped, built now: all together, as everywhere, because cargo chooses the
-    /// features of common dependencies by what is built together.
+    /// Builds the command and the preload libraries as they are shipped: together, as everywhere, because cargo chooses
+    /// the features of common dependencies by what is built together.
     pub(crate) fn build_libraries(&self) -> Result<(), Error> {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
@@ -160,7 +160,7 @@ impl Workspace {
         if status.success() { Ok(()) } else { Err(Error::Command(COMMAND)) }
     }
 
-    /// Where one of them is, once it is built.
+    /// The path of one of them, once built.
     pub(crate) fn built(&self, name: &str) -> PathBuf {
         self.target.join("release").join(name)
     }
@@ -170,7 +170,7 @@ impl Workspace {
         fs::read_to_string(&path).map_err(|source| Error::File { path, source })
     }
 
-    /// Writes a generated file, or only sees whether it would change.
+    /// Writes a generated file, or only checks whether it would change.
     pub(crate) fn generate(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! The short table of `hasten bench`: what it found in every workload, a line for each case.
+//! The short table of `hasten bench`: its findings for every workload, one line per case.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,9 +18,9 @@ struct LeftOut {
     workload: String,
 }
 
-/// A case in a line.
+/// A case in one line.
 pub(super) struct Brief<'a> {
-    /// Where in its workload's part; cases of the same place stay in the order of their measurement.
+    /// Its position within the workload's part; cases with the same position stay in the order of measurement.
     pub(super) order: u8,
     pub(super) what: String,
     pub(super) sides: [String; 2],

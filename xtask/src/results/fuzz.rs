@@ -1,4 +1,4 @@
-//! The table of docs/reliability.md on fuzzing: what each target is about, and how far it came.
+//! The table of docs/reliability.md on fuzzing: the subject of each target, and how far it got.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 pub(super) struct Run {
     #[serde(flatten)]
     results: Results<Row>,
-    /// For each target.
+    /// Per target.
     seconds: u64,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A target that never ran has found nothing because it looked nowhere.
+    /// A target that never ran found nothing because it looked nowhere.
     pub(super) fn is_good(&self) -> bool {
         self.runs > 0 && self.edges > 0
     }

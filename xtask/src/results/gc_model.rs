@@ -1,10 +1,10 @@
-//! The tables of docs/gc-model.md: what the model of the young generation predicted, and what V8 did.
+//! The tables of docs/gc-model.md: the predictions of the young generation's model, and what V8 did.
 
 use std::fmt::Write;
 
 use serde::Deserialize;
 
-/// So many of the worst predictions are shown.
+/// The number of worst predictions shown.
 const WORST: usize = 12;
 
 const NVP: &str = "trace-gc-nvp";
@@ -121,7 +121,7 @@ fn summary(report: &Report) -> String {
     text
 }
 
-/// How well each program is predicted: the one that the model has never seen, too.
+/// The quality of each program's predictions, including the one that the model has never seen.
 fn programs(report: &Report) -> String {
     let mut text = "Median error by program, from each release's own size:\n\n".to_owned();
     text += "| program | trace | predictions | scavenges | total pause |\n|---|---|---:|---:|---:|\n";
@@ -161,7 +161,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Programs and releases by line, sizes by column; what the trace itself was taken at is in italics.
+/// Programs and releases by row, sizes by column; the trace's own size is in italics.
 fn everything(report: &Report) -> String {
     let mut text = String::new();
     for (title, pair) in [

@@ -1,4 +1,4 @@
-//! The table of docs/gc.md: how long traces take to be read, and in how much memory.
+//! The table of docs/gc.md: how much time and memory it takes to read traces.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub(super) struct Run {
     results: Results<Row>,
     /// The size of each trace, unpacked.
     megabytes: u64,
-    /// Of each trace.
+    /// Per trace.
     runs: u32,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What read nothing was fast for nothing.
+    /// Being fast proves nothing if nothing was read.
     pub(super) fn is_good(&self) -> bool {
         self.collections > 0
             && self.lines >= self.collections

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::bench::Brief;
 use super::{Ratio, Results, Side};
 
-/// How much larger than the original's at the same level the output may be: over the corpus, and for one file.
+/// How much larger than the original's, at the same level, the output may be: over the corpus, and for one file.
 const CORPUS_LIMIT: f64 = 1.01;
 const FILE_LIMIT: f64 = 1.03;
 
@@ -34,7 +34,7 @@ struct WorstFile {
 }
 
 impl Row {
-    /// Whether the accelerated output keeps the rules about its size. Other engines are only compared with.
+    /// Whether the accelerated output keeps the rules about its size. Other engines are only for comparison.
     pub(super) fn keeps_sizes(&self) -> bool {
         if self.engine.as_deref() != Some("hasten") {
             return true;
@@ -43,7 +43,7 @@ impl Row {
         self.wire_bytes_ratio.unwrap_or(1.0) <= CORPUS_LIMIT && worst <= FILE_LIMIT
     }
 
-    /// The case in the words of the short table; other engines are none of its business.
+    /// The case in the words of the short table; other engines are not in it.
     pub(super) fn brief(&self) -> Option<Brief<'_>> {
         let (order, what, sides) = match (&self.server, self.engine.as_deref(), self.work.as_deref()) {
             (Some(server), ..) => (

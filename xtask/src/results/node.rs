@@ -6,10 +6,10 @@ use serde::Deserialize;
 use super::bench::Brief;
 use super::{Ratio, Results, Side};
 
-/// The report of tunings lies beside the other one.
+/// The report of tunings is kept beside the other one.
 pub(super) const TUNINGS: &str = "node-tunings";
 
-/// So does one of Ghost alone, which not every machine can run.
+/// So is a report of Ghost alone, which not every machine can run.
 pub(super) const GHOST: &str = "node-ghost";
 
 #[derive(Debug, Deserialize)]

@@ -36,7 +36,7 @@ struct Side {
     without_worker_s: f64,
     repeated_after_reload: u64,
     workers_while_steady: Workers,
-    /// Not in reports of before it was measured.
+    /// Absent from reports made before it was measured.
     #[serde(default)]
     allocated_while_steady: Allocated,
     master_while_reloading: Master,
@@ -80,13 +80,13 @@ struct Idle {
 }
 
 impl Row {
-    /// Nothing is held against the accelerated server.
+    /// Whether nothing is held against the accelerated server.
     pub(super) fn is_good(&self) -> bool {
         self.hasten.failed == 0 && self.hasten.held_against_it.is_empty()
     }
 }
 
-/// A line of the table: its name, and what it says of a side.
+/// A row of the table: its name, and its value for a side.
 type Line = (&'static str, fn(&Side) -> String);
 
 const LINES: [Line; 23] = [
@@ -143,7 +143,7 @@ pub(super) fn table(run: &Run) -> String {
 }
 
 fn slope(slope: Option<&Slope>, unit: f64) -> String {
-    // No minus before a zero.
+    // No minus sign before a zero.
     let number = |value: f64| {
         let text = format!("{:.1}", value / unit);
         if text == "-0.0" { "0.0".to_owned() } else { text }

@@ -26,7 +26,7 @@ fn a_kept_report_names_no_folder_of_this_machine() {
     assert_eq!(from_root(&report), "--node .deps/node20,.deps/node22 --out /srv");
 }
 
-/// What becomes of a report, and where.
+/// The outcome of keeping a report, and where it is kept.
 fn keeping(report: &str) -> (tempfile::TempDir, Result<(), Error>) {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("hasten-report.json");

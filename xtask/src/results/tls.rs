@@ -40,7 +40,7 @@ impl Row {
     }
 }
 
-/// Reports of before there was a choice.
+/// The value in reports from before there was a choice.
 fn on() -> String {
     "on".to_owned()
 }

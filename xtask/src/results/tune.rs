@@ -1,11 +1,11 @@
-//! The table of docs/tune-cases.md: what `hasten tune` has proven of real services.
+//! The table of docs/tune-cases.md: what `hasten tune` has proven about real services.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// What a report says, as far as the table shows it.
+/// The part of a report that the table shows.
 #[derive(Debug, Deserialize)]
 pub(super) struct Session {
     verdict: String,
@@ -82,7 +82,7 @@ pub(super) fn table(sessions: &[(String, Session)]) -> String {
     text
 }
 
-/// The part of a file's name that says which service it is of.
+/// The part of a file's name that identifies the service.
 pub(super) fn name(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     stem.strip_prefix("tune-").unwrap_or(&stem).to_owned()
