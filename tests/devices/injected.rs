@@ -1,6 +1,6 @@
-//! The faults of the simulated libraries, for the tests of the engines and for those of whole servers.
+//! The faults of the simulated libraries, for the tests of the engines and of whole servers.
 
-/// What goes wrong, as in `layout.h`.
+/// Injected faults, as in `layout.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Injected {

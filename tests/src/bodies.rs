@@ -1,6 +1,6 @@
-//! Bodies of any length: the same for the same length, on every machine.
+//! Bodies of any length: the same for each length, on every machine.
 
-/// Text with the repetitions of real pages, and as much that does not repeat.
+/// Text as repetitive as real pages, and an equal amount that does not repeat.
 #[must_use]
 pub fn page(length: usize) -> Vec<u8> {
     const WORDS: [&str; 16] = [
@@ -34,7 +34,7 @@ pub fn page(length: usize) -> Vec<u8> {
     page
 }
 
-/// Bytes that cannot be packed.
+/// Bytes that cannot be compressed.
 #[must_use]
 pub fn noise(length: usize) -> Vec<u8> {
     let mut numbers = Numbers::new(length);

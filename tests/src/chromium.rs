@@ -1,4 +1,4 @@
-//! A headless Chromium, spoken to by the DevTools protocol through two pipes.
+//! A headless Chromium, controlled by the DevTools protocol through two pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::tools;
 
-/// For a single answer, on a machine that has much else to do.
+/// For a single answer, on a machine with much else to do.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Descriptors 3 and 4 are Chromium's end of the pipes, and a shell can put them there.
@@ -77,7 +77,7 @@ impl Chromium {
         }
     }
 
-    /// The answer to a command; an error is the test's.
+    /// The answer to a command; an error fails the test.
     pub fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
@@ -106,7 +106,7 @@ impl Chromium {
         }
     }
 
-    /// Waits until the page and its scripts are loaded.
+    /// Opens a page and waits until it and its scripts are loaded.
     pub fn open(&mut self, url: &str, (width, height): Size, scheme: &str) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500});
@@ -120,13 +120,13 @@ impl Chromium {
         }
     }
 
-    /// What the user prefers: `light` or `dark`.
+    /// The user's preference: `light` or `dark`.
     pub fn scheme(&mut self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.ask("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
-    /// The value of an expression, which may be a promise; an exception is the test's.
+    /// The value of an expression, which may be a promise; an exception fails the test.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.ask("Runtime.evaluate", &parameters);
@@ -134,7 +134,7 @@ impl Chromium {
         answer["result"]["value"].take()
     }
 
-    /// Two frames later, whatever a script has asked for is drawn.
+    /// After two frames, everything that a script requested has been drawn.
     pub fn settle(&mut self) {
         self.evaluate(
             "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))",
@@ -148,7 +148,7 @@ impl Chromium {
         }
     }
 
-    /// Presses the mouse at one place and lets it go at another.
+    /// Presses the mouse button at one place and releases it at another.
     pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
         for (kind, (x, y), buttons) in [
             ("mouseMoved", from, 0),
@@ -172,7 +172,7 @@ impl Chromium {
         self.events.iter().filter(is_complaint).map(|event| event["params"].to_string()).collect()
     }
 
-    /// Everything that was asked of anybody since the page was opened.
+    /// All requests made since the page was opened.
     pub fn requests(&self) -> Vec<String> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.map(|event| event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned()).collect()
@@ -188,7 +188,7 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // It ends with its pipe, and takes its own processes along.
+        // It ends with its pipe, and ends its own processes.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! One careful client: it verifies everything, makes one request, and says exactly what happened.
+//! One careful client: it verifies everything, makes one request, and reports exactly what happened.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,7 +16,7 @@ use rustls::{SignatureScheme, SupportedProtocolVersion, version};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a client wants; `get` can be called many times.
+/// A client's configuration; `get` can be called repeatedly.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
@@ -35,7 +35,7 @@ pub struct Answer {
     pub body: String,
 }
 
-/// How to build a [`Client`].
+/// Builds a [`Client`].
 #[derive(Debug)]
 pub struct Builder {
     roots: RootCertStore,
@@ -47,7 +47,7 @@ pub struct Builder {
     early_data: bool,
 }
 
-/// The kind of key that the server proves to have.
+/// The kind of key that the server authenticates with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     Rsa,
@@ -65,7 +65,7 @@ impl Proof {
 }
 
 impl Client {
-    /// Trusts one root, and asks for `localhost` with all that rustls offers.
+    /// Trusts one root, and requests `localhost` with everything that rustls offers.
     #[must_use]
     pub fn trusting(root: &Path) -> Builder {
         let mut roots = RootCertStore::empty();
@@ -89,7 +89,7 @@ impl Client {
         hello
     }
 
-    /// Connects, asks for `/`, and reads to the end.
+    /// Connects, requests `/`, and reads to the end.
     pub fn get(&self, address: SocketAddr) -> Result<Answer, String> {
         let socket = TcpStream::connect(address).map_err(|error| error.to_string())?;
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -97,7 +97,7 @@ impl Client {
         self.get_over(socket)
     }
 
-    /// As [`get`](Self::get), over a transport that may do strange things to the bytes.
+    /// As [`get`](Self::get), over a transport that may treat the bytes strangely.
     pub fn get_over(&self, mut socket: impl Read + Write) -> Result<Answer, String> {
         let mut tls = self.connection();
         let request = self.request();
@@ -120,7 +120,7 @@ impl Client {
         format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.name.to_str())
     }
 
-    /// A connection that has not begun.
+    /// A connection that has not started yet.
     #[must_use]
     pub fn connection(&self) -> ClientConnection {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone()).unwrap()
@@ -134,7 +134,7 @@ fn send_early(tls: &mut ClientConnection, request: &str) -> io::Result<bool> {
     }
 }
 
-/// Returns the answer to `request`, which may have been sent as early data, and then refused.
+/// Returns the answer to `request`, which may have been sent as early data and then rejected.
 fn converse(
     tls: &mut ClientConnection,
     socket: &mut (impl Read + Write),
@@ -149,7 +149,7 @@ fn converse(
     }
     let mut text = String::new();
     match rustls::Stream::new(tls, socket).read_to_string(&mut text) {
-        // Servers may leave out close_notify: the caller sees whether the answer is complete.
+        // Servers may omit close_notify: the caller sees whether the answer is complete.
         Err(error) if text.is_empty() || error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
         _ => Ok(text),
     }
@@ -162,7 +162,7 @@ impl Builder {
         self
     }
 
-    /// Offers groups in this order; a share of the first only.
+    /// Offers groups in this order, with a share of the first only.
     #[must_use]
     pub fn groups(mut self, groups: &[&'static dyn SupportedKxGroup]) -> Self {
         self.provider.kx_groups = groups.to_vec();
@@ -175,7 +175,7 @@ impl Builder {
         self
     }
 
-    /// Shows a certificate of its own when asked.
+    /// Presents its own certificate when asked.
     #[must_use]
     pub fn showing(mut self, certificate: &Certificate) -> Self {
         let (chain, key) = (&certificate.chain, &certificate.key);
@@ -201,7 +201,7 @@ impl Builder {
         self
     }
 
-    /// Sends the request with the first bytes when it can: when it resumes a session.
+    /// Sends the request with the first bytes if possible: when it resumes a session.
     #[must_use]
     pub fn with_early_data(mut self) -> Self {
         self.early_data = true;

@@ -24,7 +24,7 @@ pub struct Daemon {
     dir: TempDir,
     target: Target,
     _port: Port,
-    /// The first master, whose process group all later ones are in.
+    /// The first master, whose process group contains all later ones.
     first: u32,
 }
 
@@ -34,7 +34,7 @@ impl Daemon {
         Self::under("tls", certificate, workers, "")
     }
 
-    /// Under these accelerators, with these lines in the `http` context.
+    /// With these accelerators, and with these lines in the `http` context.
     #[must_use]
     pub fn under(only: &str, certificate: &Certificate, workers: usize, http_lines: &str) -> Self {
         let dir = tempfile::Builder::new().prefix("hasten-daemon-").tempdir().unwrap();
@@ -57,7 +57,7 @@ impl Daemon {
         let target = Target { address, certificate: Some(certificate.leaf.clone()), body };
         let mut daemon = Self { dir, target, _port: port, first: 0 };
         daemon.first = wait::for_some("the daemon's pid file", || daemon.read_pid("nginx.pid"));
-        // Between its pid file and its workers a master takes a signal, but does not act on it until the next.
+        // Between writing its pid file and starting its workers, a master accepts a signal but acts only on the next.
         wait::until("its workers", || cpu::children(daemon.first).len() == workers);
         daemon
     }
@@ -78,7 +78,7 @@ impl Daemon {
         self.read_pid("nginx.pid").unwrap_or(self.first)
     }
 
-    /// Starts the executable anew beside the running one; returns the new master with all its workers.
+    /// Starts the executable again beside the running one; returns the new master once it has all its workers.
     #[must_use]
     pub fn upgrade(&self) -> u32 {
         let old = self.master();
@@ -89,8 +89,8 @@ impl Daemon {
         new
     }
 
-    /// Ends one of two masters, and returns when the other can be upgraded: one whose parent is still a master ignores the
-    /// signal, and a parent's pid file goes before the parent does.
+    /// Ends one of two masters, and returns once the other can be upgraded: one whose parent is still a master ignores
+    /// the signal, and a parent's pid file disappears before the parent does.
     pub fn retire(&self, master: u32) {
         send(master, Signal::QUIT);
         wait::until("the other master to end", || !self.dir.path().join("nginx.pid.oldbin").exists());

@@ -1,4 +1,4 @@
-//! Bytes on the wire, right or wrong, and how a server reacts to them.
+//! Bytes on the wire, right or wrong, and a server's reaction to them.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,28 +8,28 @@ use rustix::net::sockopt::set_socket_linger;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a server says to bytes that are no handshake of a good client.
+/// A server's reaction to bytes that are not a good client's handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// A handshake record: it went on.
+    /// A handshake record: it continued.
     Handshake,
     /// A fatal alert with this description.
     Alert(u8),
     /// An answer in plain HTTP.
     Plain,
-    /// The end of the stream, without a word.
+    /// The end of the stream, without a message.
     Closed,
     /// Nothing within the time limit.
     Silence,
 }
 
-/// Sends `bytes`, closes its direction, and waits for the first thing that comes back.
+/// Sends `bytes`, closes its direction, and waits for the first reaction.
 ///
-/// A server that would wait for more sees the end instead, so nothing depends on how long one is ready to wait.
+/// A server that would wait for more sees the end instead, so nothing depends on the length of a wait.
 #[must_use]
 pub fn react(address: SocketAddr, bytes: &[u8]) -> Reaction {
     let mut socket = TcpStream::connect(address).expect("the server accepts");
-    // The server may have hung up already, with an alert to be read.
+    // The server may have hung up already, leaving an alert to be read.
     let _ = socket.write_all(bytes);
     let _ = socket.shutdown(Shutdown::Write);
     reaction(&mut socket)
@@ -54,7 +54,7 @@ pub fn reaction(socket: &mut TcpStream) -> Reaction {
     }
 }
 
-/// How a client leaves.
+/// How a client disconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Farewell {
     /// In order: FIN.
@@ -72,7 +72,7 @@ impl Farewell {
     }
 }
 
-/// A transport that sends every byte in a segment of its own.
+/// A transport that sends every byte in a separate segment.
 #[derive(Debug)]
 pub struct Dripping(pub TcpStream);
 

@@ -1,4 +1,4 @@
-//! A plain HTTP client that believes nothing: it takes messages apart by hand and unpacks with another inflate than
+//! A plain HTTP client that trusts nothing: it parses messages by hand and decompresses with another inflate than
 //! the one under test.
 
 use std::fmt::Write as _;
@@ -12,27 +12,27 @@ use flate2::bufread::GzDecoder;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the server itself decides anew for every answer.
+/// Headers that the server itself decides anew for every answer.
 const PASSING: [&str; 2] = ["date", "server"];
 
-/// Where a server listens; every request makes a connection of its own.
+/// A server's address; every request opens a new connection.
 #[derive(Clone, Debug)]
 pub struct Client {
     socket: PathBuf,
     headers: String,
 }
 
-/// An answer whose transfer coding has been taken off.
+/// An answer with its transfer coding removed.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
-    /// Lower-case names, in the order of the server.
+    /// Lower-case names, in the server's order.
     pub headers: Vec<(String, String)>,
-    /// As it was encoded for its way.
+    /// As encoded for transmission.
     pub body: Vec<u8>,
 }
 
-/// What of an answer must not depend on the implementation of zlib.
+/// The part of an answer that must not depend on the implementation of zlib.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Essence {
     pub status: u16,
@@ -40,7 +40,7 @@ pub struct Essence {
     pub plain: Plain,
 }
 
-/// A body after decoding. It shows itself as its length and its beginning.
+/// A body after decoding. Its debug output is its length and its beginning.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Plain(pub Vec<u8>);
 
@@ -52,13 +52,13 @@ impl std::fmt::Debug for Plain {
 }
 
 impl Client {
-    /// Takes answers as they are, and packed by gzip.
+    /// Accepts answers uncompressed, and compressed by gzip.
     #[must_use]
     pub fn of(socket: &Path) -> Self {
         Self { socket: socket.to_owned(), headers: "Accept-Encoding: gzip\r\n".to_owned() }
     }
 
-    /// Takes answers only as they are.
+    /// Accepts only uncompressed answers.
     #[must_use]
     pub fn without_gzip(&self) -> Self {
         Self { headers: String::new(), ..self.clone() }
@@ -70,13 +70,13 @@ impl Client {
         self
     }
 
-    /// Asks for a path and reads to the end.
+    /// Requests a path and reads to the end.
     pub fn get(&self, path: &str) -> io::Result<Answer> {
         let mut reader = self.ask(path)?;
         Answer::read(&mut reader)
     }
 
-    /// Asks for a path; the answer is the caller's to read.
+    /// Requests a path and leaves reading the answer to the caller.
     pub fn ask(&self, path: &str) -> io::Result<BufReader<UnixStream>> {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -112,12 +112,12 @@ impl Answer {
         self.header("content-encoding") == Some("gzip")
     }
 
-    /// The body, unpacked if it is packed.
+    /// The body, decompressed if necessary.
     pub fn plain(&self) -> io::Result<Vec<u8>> {
         if self.is_packed() { unpack(&self.body) } else { Ok(self.body.clone()) }
     }
 
-    /// What must be the same whoever packed it.
+    /// What must be the same whichever side compressed it.
     #[must_use]
     pub fn essence(&self) -> Essence {
         let stays = |(name, _): &&(String, String)| !PASSING.contains(&name.as_str());
@@ -165,7 +165,7 @@ fn read_line(from: &mut impl BufRead) -> io::Result<String> {
     line.strip_suffix("\r\n").map(str::to_owned).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// Unpacks exactly one member that fills all of `packed`.
+/// Decompresses exactly one member that fills all of `packed`.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     let mut decoder = GzDecoder::new(packed);
     let mut plain = Vec::new();
@@ -178,7 +178,7 @@ pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Unpacks what there is of a member that has not ended.
+/// Decompresses the available part of an unfinished member.
 #[derive(Debug)]
 pub struct Unpacker {
     inflate: Decompress,
@@ -196,7 +196,7 @@ impl Unpacker {
         Self { inflate: Decompress::new(false), plain: Vec::new(), taken: Self::HEADER }
     }
 
-    /// All that can be unpacked of `packed`, which has grown since the last call.
+    /// Everything that can be decompressed of `packed`, which has grown since the last call.
     pub fn unpack(&mut self, packed: &[u8]) -> &[u8] {
         while self.taken < packed.len() {
             self.plain.reserve(64 << 10);

@@ -1,4 +1,4 @@
-//! Parts of other releases of Debian and Ubuntu, in which programs run by a change of root.
+//! Parts of other releases of Debian and Ubuntu, in which programs run in a change root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use crate::tools;
 
-/// Where an installation has the libraries.
+/// The directory of the libraries in an installation.
 pub const LIBRARIES: &str = "/usr/lib/hasten";
 
-/// A copy of one image, in which a test may put what it likes.
+/// A copy of one image, which a test may modify.
 pub struct Image {
     pub name: String,
     root: TempDir,
@@ -43,13 +43,13 @@ impl Image {
         image
     }
 
-    /// A file of the image, as it is seen from outside.
+    /// A file of the image, as seen from outside.
     #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         self.root.path().join(file.trim_start_matches('/'))
     }
 
-    /// Whether a file of this name is anywhere in it.
+    /// Whether it contains a file of this name anywhere.
     #[must_use]
     pub fn has(&self, file: &str) -> bool {
         let mut find = Command::new("find");
@@ -67,7 +67,7 @@ impl Image {
         self
     }
 
-    /// Runs `script` in a shell whose own start has these variables.
+    /// Runs `script` in a shell started with these variables.
     #[must_use]
     pub fn shell(&self, variables: &[(&str, &str)], script: &str) -> Output {
         let mut command = as_root(&tools::tool("chroot", "coreutils"));
@@ -78,7 +78,7 @@ impl Image {
     }
 }
 
-/// `program`, as root by itself, and else as the root of a name space of users.
+/// `program` as root: directly if this process is root, otherwise as the root of a user namespace.
 #[must_use]
 pub fn as_root(program: &Path) -> Command {
     if rustix::process::geteuid().is_root() {

@@ -1,8 +1,8 @@
-//! What the whole-product tests share.
+//! Shared by the whole-product tests.
 //!
 //! A test starts a [`Subject`], a real server, does something nasty to it [`under_load`](Subject::under_load), and
-//! compares the outcome with the stock server's ([`same_as_stock`]). The load makes the test worth its time: batches
-//! must form while the nasty thing happens, which the counters prove, and no well-behaved client may notice.
+//! compares the outcome with the stock server's ([`same_as_stock`]). The load gives the test its value: batches must
+//! form while the nasty thing happens, as the counters prove, and no well-behaved client may notice.
 
 #![forbid(unsafe_code)]
 

@@ -8,13 +8,13 @@ use crate::tools;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// What `s_client` said.
+/// The output of `s_client`.
 #[derive(Clone, Debug)]
 pub struct Session {
     pub output: String,
 }
 
-/// Connects with these options, asks for `/`, and reads to the end.
+/// Connects with these options, requests `/`, and reads to the end.
 #[must_use]
 pub fn s_client(address: SocketAddr, options: &[&str]) -> Session {
     let mut command = Command::new(tools::tool("timeout", "coreutils"));

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-/// Does something `times` times on each of `threads` threads; its argument is different every time.
+/// Calls `act` `times` times on each of `threads` threads, with a different argument each time.
 pub fn repeat<T: Send>(threads: usize, times: usize, act: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let act = &act;
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Certificates for one test, gone with it.
+//! Certificates for one test, removed with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::tools;
 
-/// A directory and an authority that signs what the test needs.
+/// A directory and an authority that signs whatever the test needs.
 pub struct Pki {
     dir: TempDir,
     authority: Authority,
@@ -42,7 +42,8 @@ impl Pki {
         self.authority.issue(self.dir(), kind, name).unwrap()
     }
 
-    /// A certificate with a key that only OpenSSL makes, signed by itself; `key` is what `openssl genpkey` is told.
+    /// A self-signed certificate with a key that only OpenSSL can make; `key` contains the arguments of `openssl
+    /// genpkey`.
     #[must_use]
     pub fn unusual(&self, file: &str, key: &[&str]) -> Certificate {
         let (key_file, chain) =
@@ -71,14 +72,14 @@ impl Default for Pki {
     }
 }
 
-/// A certificate that others than the authority have made; the root is what signed it.
+/// A certificate not made by the authority; the root is its signer.
 #[must_use]
 pub fn files(chain: &Path, key: &Path, root: &Path) -> Certificate {
     let bundle = chain.with_extension("bundle.pem");
     let both = fs::read_to_string(chain).unwrap() + &fs::read_to_string(key).unwrap();
     fs::write(&bundle, both).unwrap();
     Certificate {
-        // Nothing but its own constructor looks at the kind.
+        // Only its own constructor looks at the kind.
         kind: KeyKind::Rsa2048,
         chain: chain.to_owned(),
         key: key.to_owned(),
@@ -103,7 +104,7 @@ pub fn self_sign(key: &Path, chain: &Path, extra: &[&str]) {
     tools::run(&mut command);
 }
 
-/// Workers change user, and some configurations let them read files themselves.
+/// Workers change user, and some configurations have them read files themselves.
 fn open_to_all(dir: &Path) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();

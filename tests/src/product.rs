@@ -9,7 +9,7 @@ use hasten_bench::server::Launcher;
 
 use crate::tools;
 
-/// The `hasten` command, built once per test run; the libraries are where the command looks for them.
+/// The `hasten` command, built once per test run, with the libraries where it looks for them.
 #[must_use]
 pub fn hasten() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -27,13 +27,13 @@ pub fn library() -> PathBuf {
     hasten().with_file_name("libhasten_tls.so")
 }
 
-/// The one for compression.
+/// The preload library for compression.
 #[must_use]
 pub fn gzip_library() -> PathBuf {
     hasten().with_file_name("libhasten_gzip.so")
 }
 
-/// What loads them where they can be loaded, built by a script of its own.
+/// The shim that loads them where they can be loaded, built by its own script.
 #[must_use]
 pub fn shim() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -55,12 +55,12 @@ pub fn require_node_plugin() {
     assert!(plugin.is_file(), "{plugin:?} is missing: run `scripts/node-plugin.sh {}`", target.display());
 }
 
-/// `HASTEN_TEST_BIN` tests what is installed instead of what this tree builds.
+/// `HASTEN_TEST_BIN` tests an installation instead of this tree's build.
 fn installed() -> Option<PathBuf> {
     env::var_os("HASTEN_TEST_BIN").map(|directory| PathBuf::from(directory).join("hasten"))
 }
 
-/// A build that is up to date takes no time, and one that is not would make every test lie.
+/// An up-to-date build takes no time, and an outdated one would make every test lie.
 fn build() -> PathBuf {
     let target = target_directory();
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -13,25 +13,25 @@ use hasten_telemetry::Counters;
 
 use crate::{product, tools};
 
-/// Every batch pays, however small: what a test sends to the engine is done there.
+/// Every batch is worthwhile, however small: whatever a test sends to the engine is done there.
 pub const EVERY_BATCH: (&str, &str) = (
     "HASTEN_TLS_BREAK_EVEN",
     "rsa-2048-sign:1,rsa-3072-sign:1,rsa-4096-sign:1,p-256-sign:1,p-384-sign:1,x25519-derive:1,p-256-derive:1,p-384-derive:1",
 );
-/// Every handshake is suspended, with or without company.
+/// Every handshake is suspended, even if it is the only one.
 pub const EAGER: (&str, &str) = ("HASTEN_TLS_EAGER", "1");
-/// What is suspended is answered by the original function.
+/// Suspended operations are answered by the original function.
 pub const SUSPEND_ONLY: (&str, &str) = ("HASTEN_TLS_SUSPEND_ONLY", "1");
-/// OpenSSL's frameworks are left alone, and with them everything else.
+/// OpenSSL's frameworks are left alone, and so is everything else.
 pub const NO_SHORTCUTS: (&str, &str) = ("HASTEN_TLS_NO_SHORTCUTS", "1");
 
-/// For programs of our own.
+/// Flags for our own programs.
 const STRICT: &[&str] = &["-Wall", "-Wextra", "-Werror"];
 
-/// Variables of the environment.
+/// Environment variables.
 pub type Variables<'a> = &'a [(&'a str, &'a str)];
 
-/// The preload library that a program is tried with.
+/// The preload library under which a program is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Library {
     Tls,
@@ -45,12 +45,12 @@ pub struct Program {
     library: Library,
 }
 
-/// How a run went.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// What it printed before its last line, which is `end`.
+    /// Its output before its last line, which is `end`.
     pub output: Vec<String>,
-    /// What was counted at that time; nothing for a stock run.
+    /// The counters at that time; zero for a stock run.
     pub counters: Counters,
     pub status: ExitStatus,
     pub errors: String,
@@ -64,13 +64,13 @@ impl Library {
         }
     }
 
-    /// Puts the library under test, and nothing of the caller's own settings, into a command's environment.
+    /// Puts the library under test into a command's environment, and removes the caller's own settings.
     pub fn preload(self, command: &mut Command, variables: Variables) {
         without_library(command);
         command.env("LD_PRELOAD", self.path()).envs(variables.iter().copied());
     }
 
-    /// What its programs are linked with.
+    /// The flags that its programs are linked with.
     fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Tls => &["-lssl", "-lcrypto", "-lpthread", "-ldl"],
@@ -78,7 +78,7 @@ impl Library {
         }
     }
 
-    /// The header without which they cannot be compiled, and the package that has it.
+    /// The header required to compile them, and the package that contains it.
     fn header(self) -> (&'static str, &'static str) {
         match self {
             Self::Tls => ("/usr/include/openssl/ssl.h", "libssl-dev"),
@@ -88,7 +88,7 @@ impl Library {
 }
 
 impl Program {
-    /// Compiles `tests/preload/NAME.c`, or takes what another test of this process has compiled.
+    /// Compiles `tests/preload/NAME.c`, or reuses what another test of this process has compiled.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self::with_flags(name, &["-O1"])
@@ -105,7 +105,7 @@ impl Program {
         Self::of(Library::Gzip, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
     }
 
-    /// Compiles a program from wherever its source is.
+    /// Compiles a program from any path.
     #[must_use]
     pub fn of(library: Library, source: &Path, flags: &[&str]) -> Self {
         static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
@@ -118,22 +118,22 @@ impl Program {
         Self { path: path.clone(), library }
     }
 
-    /// The same under the name of a server that is proven: its callbacks do not keep handshakes from being suspended, and
-    /// its threads are trusted at once.
+    /// The same under the name of a proven server: its callbacks do not keep handshakes from being suspended, and its
+    /// threads are trusted at once.
     #[must_use]
     pub fn proven(self) -> Self {
         let mut directory = self.path.clone().into_os_string();
         directory.push(".proven");
         fs::create_dir_all(&directory).expect("a directory for a program");
         let path = Path::new(&directory).join("nginx");
-        // Another name for the same file: a copy would be open for writing in whatever another test starts meanwhile, and
-        // could not be executed then.
+        // A hard link: a copy would be open for writing in whatever another test starts meanwhile, and could not be
+        // executed then.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let fresh = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let fresh = Path::new(&directory).join(fresh);
         fs::hard_link(&self.path, &fresh).expect("another name for a program");
         fs::rename(&fresh, &path).expect("a program in its place");
-        // It stays if it is the same file already.
+        // It is kept if it is the same file already.
         let _ = fs::remove_file(&fresh);
         Self { path, ..self }
     }
@@ -143,7 +143,7 @@ impl Program {
         &self.path
     }
 
-    /// Runs it as if there were no such thing as a preload library.
+    /// Runs it without any preload library.
     #[must_use]
     pub fn stock(&self, arguments: &[&str]) -> Run {
         Run::of(self.command(arguments), false)
@@ -157,7 +157,7 @@ impl Program {
         Run::of(command, true)
     }
 
-    /// Runs it both ways, which must not make a difference; returns what was counted.
+    /// Runs it both ways, which must make no difference; returns the counters.
     #[must_use]
     pub fn same_as_stock(&self, arguments: &[&str], variables: Variables) -> Counters {
         let stock = self.stock(arguments).succeeded();
@@ -178,7 +178,7 @@ pub fn preload(command: &mut Command, variables: Variables) {
     Library::Tls.preload(command, variables);
 }
 
-/// Takes every setting of the caller's out of a command's environment.
+/// Removes all of the caller's settings from a command's environment.
 pub fn without_library(command: &mut Command) {
     let ours = |name: &OsStr| name == "LD_PRELOAD" || name.as_encoded_bytes().starts_with(b"HASTEN_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
@@ -224,7 +224,7 @@ impl Run {
         Self { output, counters, status, errors: contents(&mut errors) }
     }
 
-    /// The run, which must have ended well.
+    /// The run, which must have ended successfully.
     #[must_use]
     pub fn succeeded(self) -> Self {
         let Self { status, output, errors, .. } = &self;
@@ -239,7 +239,7 @@ fn until_end(child: &mut Child) -> Vec<String> {
     lines.take_while(|line| line != "end").collect()
 }
 
-/// Nothing for a process that has ended already, or that is not accelerated.
+/// Zero for a process that has ended already, or that is not accelerated.
 fn counters_of(pid: u32) -> Counters {
     let mut total = Counters::default();
     for page in hasten_telemetry::pages_of(pid).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! nginx with compression: a site with every setting as a location of its own, on a socket beside the fixture's port.
+//! nginx with compression: a site with a location for every setting, on a socket beside the fixture's port.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -13,7 +13,7 @@ use crate::http::Client;
 use crate::pki::Pki;
 use crate::upstream::Upstream;
 
-/// Files, a socket, an upstream, and the configuration of a server that has them.
+/// Files, a socket, an upstream, and the configuration of a server with them.
 pub struct Site {
     dir: TempDir,
     pki: Pki,
@@ -25,10 +25,10 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site under the gzip accelerator alone.
+    /// A site with only the gzip accelerator.
     #[must_use]
     pub fn new() -> Self {
-        // Workers of a server that root starts are somebody else.
+        // The workers of a server started by root run as another user.
         let mut builder = tempfile::Builder::new();
         let dir = builder.prefix("hasten-site-").permissions(Permissions::from_mode(0o755)).tempdir();
         let dir = dir.expect("a directory for a site");
@@ -45,14 +45,14 @@ impl Site {
         }
     }
 
-    /// The accelerators that are applied.
+    /// The accelerators to apply.
     #[must_use]
     pub fn under(mut self, only: &'static str) -> Self {
         self.only = only;
         self
     }
 
-    /// What handshakes are signed with.
+    /// The key type that signs handshakes.
     #[must_use]
     pub fn signing_with(mut self, key: KeyKind) -> Self {
         self.key = key;
@@ -107,10 +107,10 @@ impl Site {
         self.dir.path()
     }
 
-    /// The server; `GET /` of the fixture's own port is the fixture's.
+    /// The server; on the fixture's own port, the fixture answers `GET /`.
     #[must_use]
     pub fn spec(&self) -> ServerSpec {
-        // A socket that the last server has left would be in the way of the next.
+        // The last server's socket would be in the way of the next.
         let _ = fs::remove_file(self.socket());
         let lines = self.lines();
         let spec = ServerSpec::new(ServerKind::Nginx, self.pki.certificate(self.key));
@@ -118,7 +118,7 @@ impl Site {
         self.environment.iter().fold(spec, |spec, (name, value)| spec.env(name, value))
     }
 
-    /// The `http` block: everything is packed, however small.
+    /// The `http` block: everything is compressed, however small.
     #[must_use]
     pub fn lines(&self) -> String {
         let (socket, locations) = (self.socket(), &self.locations);
@@ -136,7 +136,7 @@ impl Site {
         )
     }
 
-    /// The certificate for a further server of TLS.
+    /// The certificate for a further TLS server.
     #[must_use]
     pub fn identity(&self) -> String {
         let Certificate { chain, key, .. } = self.pki.certificate(KeyKind::P256);

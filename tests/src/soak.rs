@@ -1,7 +1,7 @@
-//! Endurance: nginx and HAProxy under mixed clients, reloaded and killed for as long as somebody wants to wait.
+//! Endurance: nginx and HAProxy under mixed clients, reloaded and killed for as long as anyone wants to wait.
 //!
-//! The stock servers run beside the accelerated ones, under the same clients and the same [`schedule`]. [`ledger`] has
-//! the rule of what a client may lose, [`findings`] what is held against a server. `docs/reliability.md` says it in prose.
+//! The stock servers run beside the accelerated ones, under the same clients and the same [`schedule`]. [`ledger`]
+//! defines what a client may lose, [`findings`] what is held against a server. `docs/reliability.md` says it in prose.
 
 pub mod connection;
 pub mod corpus;
@@ -38,13 +38,14 @@ use crate::pki::Pki;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 const PROGRESS_EVERY: Duration = Duration::from_secs(15);
 
-/// So many clients each server has.
+/// The number of clients per server.
 const VISITORS: usize = 12;
 
-/// The longest that a server may take to end its old workers when nobody is there any more.
+/// How long a server may take to end its old workers once all clients are gone.
 const END_LIMIT: Duration = Duration::from_secs(90);
 
-/// Looks, a second apart, without a change: HAProxy gives up half of its idle connections every five seconds.
+/// Consecutive looks, a second apart, without a change: HAProxy gives up half of its idle connections every five
+/// seconds.
 const STILL: u32 = 8;
 
 /// Servers under endurance; dropping it ends them.
@@ -55,7 +56,7 @@ pub struct Soak {
     _pki: Pki,
 }
 
-/// What was seen of a server.
+/// Observations of one server.
 pub struct Record {
     /// Before the first client and after the last.
     pub before: Sample,
@@ -77,7 +78,7 @@ impl Soak {
         Self { stations, corpus, _origin: origin, _pki: pki }
     }
 
-    /// Follows the schedule to its end, or until `stop` is true. Returns what was seen of each server.
+    /// Follows the schedule to its end, or until `stop` is true. Returns the observations of each server.
     pub fn run(&self, schedule: &Schedule, stop: &AtomicBool) -> Vec<Record> {
         let before = settle(&self.stations, stop);
         let clock = Clock(Instant::now());
@@ -111,7 +112,7 @@ impl Soak {
         .collect()
     }
 
-    /// Says how it goes, and hands on the request to stop.
+    /// Reports progress, and passes on the request to stop.
     fn watch(&self, schedule: &Schedule, clock: Clock, stop: &AtomicBool, leave: &AtomicBool) {
         let mut next = PROGRESS_EVERY;
         while !leave.load(Relaxed) {
@@ -145,7 +146,7 @@ impl Soak {
     }
 }
 
-/// Rises when a thread ends, in peace or not: the others do not go on without it.
+/// Set when a thread ends, even by a panic: the others do not continue without it.
 struct Raise<'flag>(&'flag AtomicBool);
 
 impl Drop for Raise<'_> {
@@ -172,7 +173,7 @@ fn sample(station: &Station, samples: &Mutex<Vec<Sample>>, clock: Clock, leave: 
     }
 }
 
-/// Waits until old workers have ended and everybody has closed what clients have left, unless somebody is in a hurry.
+/// Waits until old workers have ended and all connections abandoned by clients are closed, unless interrupted.
 fn settle(stations: &[Station], stop: &AtomicBool) -> Vec<Sample> {
     let clock = Clock(Instant::now());
     let look = || stations.iter().map(|station| Sample::of(station, clock)).collect::<Vec<_>>();
@@ -190,7 +191,7 @@ fn settle(stations: &[Station], stop: &AtomicBool) -> Vec<Sample> {
     }
 }
 
-/// Workers beyond those that a server has when nobody has to end.
+/// Workers beyond the usual number of a server without old workers.
 fn left_over(sample: &Sample, station: &Station) -> usize {
     sample.workers().len().saturating_sub(station.usual_workers())
 }

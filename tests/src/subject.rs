@@ -21,7 +21,7 @@ pub enum Side {
     Accelerated,
 }
 
-/// A running server. Tests end it with [`finish`](Self::finish), which looks at how it fared.
+/// A running server. Tests end it with [`finish`](Self::finish), which checks how it fared.
 #[derive(Debug)]
 pub struct Subject {
     server: Server,
@@ -36,8 +36,8 @@ impl Deref for Subject {
     }
 }
 
-/// Does the same to both servers. The outcomes must be equal, and the accelerated one may not complain about anything
-/// that the stock one does not complain about.
+/// Does the same to both servers. The outcomes must be equal, and the accelerated one must not complain about
+/// anything that the stock one does not.
 pub fn same_as_stock<T: PartialEq + Debug>(spec: &ServerSpec, edge: impl Fn(&Subject) -> T) -> T {
     let stock = Subject::start(spec, Side::Stock);
     let expected = edge(&stock);
@@ -51,7 +51,7 @@ pub fn same_as_stock<T: PartialEq + Debug>(spec: &ServerSpec, edge: impl Fn(&Sub
     outcome
 }
 
-/// Enough connections that batches form also when the machine is busy with other tests.
+/// Enough connections for batches to form even when the machine is busy with other tests.
 #[must_use]
 pub fn crowd() -> Load {
     Load { concurrency: 64, timeout: Duration::from_secs(20), ..Load::default() }
@@ -66,7 +66,7 @@ impl Subject {
         };
         let server = spec.clone().launcher(launcher).start();
         let server = server.unwrap_or_else(|error| panic!("{error}\n{}", error.fix()));
-        // The socket listens before there are workers; the first client that was served has seen one.
+        // The socket listens before there are workers; the first client served has seen one.
         let _ = hello::react(server.address(), b"");
         Self { server, side }
     }
@@ -88,7 +88,7 @@ impl Subject {
         if workers.is_empty() { vec![self.pid()] } else { workers }
     }
 
-    /// Stops the serving processes meanwhile, so that they find everything at once when they go on.
+    /// Stops the serving processes meanwhile, so that they find everything at once when they continue.
     pub fn while_paused<T>(&self, act: impl FnOnce() -> T) -> T {
         let serving = self.serving();
         let tell = |signal| serving.iter().for_each(|process| send(*process, signal));
@@ -98,7 +98,7 @@ impl Subject {
         result
     }
 
-    /// What the first serving process holds when it has started to serve and serves nobody.
+    /// The first serving process's resources, once it has started to serve and has no clients.
     #[must_use]
     pub fn idle(&self) -> Footprint {
         let mut last = None;
@@ -116,7 +116,7 @@ impl Subject {
         counters_of(self.pid())
     }
 
-    /// How many threads, of whatever process, counted what the test is interested in.
+    /// How many threads, in any process, counted what the test is interested in.
     #[must_use]
     pub fn writers_that(&self, are_counted: impl Fn(&Counters) -> bool) -> usize {
         let writers = pages(self.pid()).into_iter().flat_map(|page| page.writers);
@@ -130,7 +130,7 @@ impl Subject {
         self.under(&crowd(), edge)
     }
 
-    /// As [`under_load`](Self::under_load), with a load of the test's own choice.
+    /// As [`under_load`](Self::under_load), with a load chosen by the test.
     pub fn under<T>(&self, load: &Load, edge: impl FnOnce() -> T) -> T {
         if !self.is_accelerated() {
             return edge();
@@ -144,7 +144,7 @@ impl Subject {
         result
     }
 
-    /// Waits until handshakes have been suspended and batches have run, both anew.
+    /// Waits until more handshakes have been suspended and more batches have run.
     fn wait_for_batches(&self) {
         let before = self.counters();
         wait::until("handshakes that are suspended and batched", || {
@@ -159,7 +159,7 @@ impl Subject {
         assert!(alarms.is_empty(), "the server complains: {alarms:#?}");
     }
 
-    /// Ends the server as its administrator would; returns what it complained about, without numbers.
+    /// Ends the server as its administrator would; returns its complaints, without numbers.
     #[must_use]
     pub fn end(mut self) -> BTreeSet<String> {
         if self.server.exit_status().unwrap().is_none() {
@@ -191,7 +191,7 @@ pub fn counters_of(process: u32) -> Counters {
     total
 }
 
-/// Operations that were suspended and went through a batch. Pools are filled in batches in any case.
+/// Operations that were suspended and went through a batch. Pools are always filled in batches.
 #[must_use]
 pub fn batched(counters: &Counters) -> u64 {
     use Algorithm::{P256Derive, P384Derive, Rsa2048Sign, Rsa3072Sign, Rsa4096Sign, X25519Derive};
@@ -207,7 +207,7 @@ fn pages(process: u32) -> Vec<Snapshot> {
     pages.iter().map(read).collect()
 }
 
-/// Lines that make an administrator look: grave levels, crashes, and what the C library says before it aborts.
+/// Lines that alarm an administrator: grave levels, crashes, and the C library's messages before it aborts.
 #[must_use]
 pub fn alarms(log: &str) -> BTreeSet<String> {
     const WORDS: [&str; 11] = [
@@ -223,13 +223,13 @@ pub fn alarms(log: &str) -> BTreeSet<String> {
         "smashing",
         "FATAL",
     ];
-    // What HAProxy's master says about a worker that it was told to end.
+    // What HAProxy's master says about a worker that it told to end.
     let is_usual = |line: &str| line.contains("exited with code 143 (Terminated)");
     let grave = |line: &&str| WORDS.iter().any(|word| line.contains(word)) && !is_usual(line);
     log.lines().filter(grave).map(without_numbers).collect()
 }
 
-/// The message from its level on; times, processes and ports would make every line a new one.
+/// The message from its level on; times, processes and ports would make every line unique.
 fn without_numbers(line: &str) -> String {
     let message = line.find('[').map_or(line, |at| &line[at..]);
     let words = message.split(|c: char| c.is_ascii_digit()).filter(|word| !word.is_empty());

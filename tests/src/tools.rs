@@ -1,18 +1,18 @@
-//! Programs of the distribution that tests need.
+//! The distribution's programs that tests need.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use hasten_bench::server::find_program;
 
-/// The path of a program, or a test that fails with what to install.
+/// The path of a program; if it is missing, the test fails and names the package to install.
 #[must_use]
 pub fn tool(program: &str, package: &str) -> PathBuf {
     find_program(program)
         .unwrap_or_else(|_| panic!("{program} is missing: run `apt-get install {package}` as root"))
 }
 
-/// A file of a package, or a test that fails with what to install.
+/// A file of a package; if it is missing, the test fails and names the package to install.
 pub fn file_of(path: &str, package: &str) -> PathBuf {
     assert!(Path::new(path).exists(), "{path} is missing: run `apt-get install {package}` as root");
     path.into()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hasten_bench::drive::{self, Load, Outcome, Target};
 
-/// The driver works in slices, so that it can be stopped between two.
+/// The driver works in slices, so that it can be stopped between two of them.
 const SLICE: Duration = Duration::from_millis(150);
 
 /// Full handshakes in a closed loop, in the background.
@@ -34,7 +34,7 @@ impl Traffic {
         Self { stop, ops, driver }
     }
 
-    /// Operations that were right in every respect, in the slices that have ended.
+    /// Operations that were correct in every respect, in completed slices.
     #[must_use]
     pub fn ops(&self) -> u64 {
         self.ops.load(Relaxed)

@@ -1,4 +1,4 @@
-//! A server behind the server: it answers in the ways that make a proxy compress in different ways.
+//! A server behind the server, whose kinds of answers make a proxy compress in different ways.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -33,7 +33,7 @@ impl Upstream {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let said = Arc::clone(&said);
-                // A proxy that gives up on us is none of our business.
+                // A proxy that gives up on us does not concern us.
                 thread::spawn(move || answer(&stream, &said).unwrap_or_default());
             }
         });
@@ -45,7 +45,7 @@ impl Upstream {
         self.address
     }
 
-    /// Sends a line to whoever asked for `/lines`.
+    /// Sends a line to every client that has requested `/lines`.
     pub fn say(&self, line: &str) {
         self.lines.send(Some(line.to_owned())).expect("the upstream runs");
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);
 
-/// Waits until `condition` yields something; a test that waits in vain says for what.
+/// Waits until `condition` yields something; a test that waits in vain says what for.
 pub fn for_some<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + LIMIT;
     loop {

@@ -1,7 +1,7 @@
-//! The client's half of a TLS 1.2 key exchange, made up: the server takes and refuses exactly what it did before.
+//! The client's half of a TLS 1.2 key exchange, made up: the server accepts and rejects exactly what it did before.
 //!
-//! It comes in plain text, so a client needs no cryptography to send any bytes at all. What is good is answered with
-//! nothing, because the server waits for the rest; what is bad with an alert.
+//! It is in plain text, so a client needs no cryptography to send arbitrary bytes. Valid input gets no answer,
+//! because the server waits for the rest; invalid input gets an alert.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -63,7 +63,7 @@ fn same_reactions(group: &'static dyn SupportedKxGroup, points: &[Vec<u8>]) {
     assert!(reactions.iter().any(|(_, reaction)| matches!(reaction, Reaction::Alert(_))), "some are bad");
 }
 
-/// Shakes hands up to the client's half, sends that, and looks what comes back.
+/// Performs the handshake up to the client's half, sends that, and returns the reaction.
 fn exchange(address: SocketAddr, hello: &[u8], point: &[u8]) -> Reaction {
     let mut socket = TcpStream::connect(address).expect("the server accepts");
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -90,12 +90,12 @@ fn skip_to_hello_done(socket: &mut TcpStream) {
     }
 }
 
-/// Nothing, and a byte less and more than right.
+/// No bytes, and one byte too few and too many.
 fn lengths(right: usize) -> Vec<Vec<u8>> {
     [0, 1, right - 1, right + 1, 255].map(|length| vec![7; length]).to_vec()
 }
 
-/// One good point in every form that there is, and in some that there are not.
+/// One good point in every existing form, and in some that do not exist.
 fn encodings(x: &str, y: &str) -> Vec<Vec<u8>> {
     let (x, y) = (bytes(x), bytes(y));
     let negative = y[y.len() - 1] & 1;

@@ -1,7 +1,7 @@
-//! Calls of zlib's deflate in any order, with any arguments: what a program can see is what the original shows it.
+//! Calls of zlib's deflate in any order, with any arguments: a program sees exactly what the original would show it.
 //!
 //! The scripts are random bytes, which `preload/deflate_script.c` plays on both; a script that makes a difference is
-//! made shorter until every byte of it counts.
+//! shortened until every byte of it matters.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-/// The program that plays scripts, started anew after a difference.
+/// The program that plays scripts, restarted after a difference.
 struct Player {
     preloaded: bool,
     running: Option<Child>,
@@ -63,7 +63,7 @@ fn ask(child: &mut Child, script: &[u8]) -> std::io::Result<String> {
     Ok(line)
 }
 
-/// Short ones, where nothing but the first calls matters, and long ones.
+/// Short ones, where only the first calls matter, and long ones.
 fn scripts() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![Just(30usize), Just(100), Just(400)].prop_flat_map(|length| vec(any::<u8>(), 8..length))
 }
@@ -101,7 +101,7 @@ fn streams_on_short_stacks() {
     }
 }
 
-/// No memory is taken while a stream compresses, and nothing but its output is written.
+/// No memory is allocated while a stream compresses, and nothing but its output is written.
 #[test]
 fn what_zlib_does_not_do() {
     let program = Program::using_zlib("zlib_guest");
@@ -111,7 +111,7 @@ fn what_zlib_does_not_do() {
     }
 }
 
-/// A sandbox that ends the process at the first system call of ours, around streams that are open.
+/// A sandbox that ends the process at our first system call, around open streams.
 #[test]
 fn streams_that_are_taken_into_a_sandbox() {
     let program = Program::using_zlib("zlib_guest");
@@ -145,7 +145,7 @@ fn memory_of_inflate_streams() {
     }
 }
 
-/// Kilobytes that a process holds locked in RAM, before its first stream and after a burst on many threads.
+/// Kilobytes that a process has locked in RAM, before its first stream and after a burst on many threads.
 fn locked(preloaded: bool) -> [i64; 2] {
     let mut command = Command::new(Program::using_zlib("zlib_locked").path());
     if preloaded {
@@ -158,7 +158,7 @@ fn locked(preloaded: bool) -> [i64; 2] {
     numbers.try_into().expect("two lines")
 }
 
-/// What a burst has needed goes back to the kernel: the rest is the library itself, and tables for the next streams.
+/// Memory used in a burst returns to the kernel: what remains is the library itself, and tables for the next streams.
 #[test]
 fn memory_that_is_locked() {
     const MEGABYTE: i64 = 1024;

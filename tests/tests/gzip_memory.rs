@@ -1,7 +1,7 @@
-//! Every function of deflate and inflate under valgrind's memcheck: no invalid access, nothing read that was not
-//! written, nothing lost.
+//! Every function of deflate and inflate under valgrind's memcheck: no invalid access, no uninitialised reads,
+//! no leaks.
 //!
-//! Valgrind has no AVX-512, which the engines find out by themselves.
+//! Valgrind has no AVX-512, which the engines detect by themselves.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use hasten_tests::program::{Library, Program, Variables};
 use hasten_tests::tools;
 
-/// What a program prints in a run in which valgrind finds nothing to complain about.
+/// A program's output in a run without complaints from valgrind.
 fn clean(program: &Path, arguments: &[&str], variables: Variables, input: Option<File>) -> String {
     const COMPLAINT: i32 = 9;
     let mut command = Command::new(tools::tool("valgrind", "valgrind"));
@@ -45,7 +45,7 @@ fn deflate_in_any_order() {
     const SCRIPTS: usize = 60;
     let player = Program::using_zlib("deflate_script");
     for verify in ["0", "1"] {
-        // Valgrind does not look after the allocations of a second C library.
+        // Valgrind does not track the allocations of a second C library.
         let variables = [("HASTEN_GZIP_VERIFY", verify)];
         let output = clean(player.path(), &["one-namespace"], &variables, Some(scripts(SCRIPTS)));
         assert_eq!(output, "ok\n".repeat(SCRIPTS));

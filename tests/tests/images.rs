@@ -1,5 +1,5 @@
 //! The preload libraries in parts of other releases: glibc 2.23 to 2.43 without libgcc_s.so.1, and musl. Whatever they
-//! can do there, every program must run as without them; and what the plan says beforehand of OpenSSL must be true.
+//! can do there, every program must run as without them; and the plan's advance verdict on OpenSSL must be true.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,7 +16,7 @@ use hasten_tests::{product, tools};
 /// Starts a shell, and from it some more processes.
 const PIPELINE: &str = "true && /bin/seq 1 5000 | /bin/grep 7 | /bin/sort -r | /bin/wc; exit 3";
 
-/// What the plan says of TLS for a program of an image, on a CPU with every feature.
+/// The plan's TLS verdict for a program of an image, on a CPU with every feature.
 fn verdict(image: &Image, program: &str) -> Verdict {
     let library_path = Some(image.path("usr/lib/x86_64-linux-gnu").into());
     let program = image.path(program);
@@ -40,13 +40,13 @@ fn compile(compiler: &str, package: &str, name: &str, file: &Path, flags: &[&str
     tools::run(&mut command);
 }
 
-/// For every glibc since the floor.
+/// For every glibc from the floor on.
 fn compile_for_floor(name: &str, file: &Path, flags: &[&str]) {
     let floor = format!("-L{}", repository().join(".deps/floor").display());
     compile("cc", "gcc", name, file, &[flags, &[&floor]].concat());
 }
 
-/// Two libraries that say their names, beside the shim.
+/// Two libraries that print their names, beside the shim.
 fn shim_with_payloads(folder: &Path) -> [PathBuf; 3] {
     let shim = folder.join("libhasten.so");
     fs::copy(product::shim(), &shim).unwrap();
@@ -119,7 +119,7 @@ fn gzip_acts_in_every_image() {
     }
 }
 
-/// The plan reads a text in libcrypto, the library asks OpenSSL for its number.
+/// The plan reads a text in libcrypto; the library asks OpenSSL for its number.
 #[test]
 fn what_the_plan_promises_for_an_openssl_is_what_the_library_does() {
     let folder = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn what_the_plan_promises_for_an_openssl_is_what_the_library_does() {
     assert_eq!(outcomes, ["hooked\n", "plain\n"], "an image of either kind");
 }
 
-/// OpenSSL 3.5 is that of Debian 13, too.
+/// Debian 13 also has OpenSSL 3.5.
 #[test]
 fn programs_with_another_openssl_are_off_with_the_reason_and_a_fix() {
     for (program, with_3_0, with_3_5) in [

@@ -1,6 +1,6 @@
-//! Clients with TLS stacks of their own: each ends with the accelerated server as it does with the stock one.
+//! Clients with different TLS stacks: each has the same outcome with the accelerated server as with the stock one.
 //!
-//! Go, Node, Python, curl and `openssl s_client`; rustls is the load that runs beside them.
+//! Go, Node, Python, curl and `openssl s_client`, with rustls as the load running beside them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +32,7 @@ fn foreign_clients_end_as_with_the_stock_server() {
     }
 }
 
-/// What every client says of one connection.
+/// Every client's report on one connection.
 fn everybody(server: &Subject, certificate: &Certificate, version: &str) -> Vec<String> {
     let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
     let mut python = Command::new(tools::tool("python3", "python3"));
@@ -101,7 +101,7 @@ fn every_parameter_gives_the_same_outcome() {
                 .iter()
                 .flat_map(|scheme| ["-tls1_2", "-tls1_3"].map(|protocol| vec![protocol, "-sigalgs", scheme])),
         );
-        // The suites differ in how the key authenticates, which the curve of an ECDSA key does not change.
+        // The suites differ in how the key authenticates, which does not depend on an ECDSA key's curve.
         let ciphers = if kind == KeyKind::P384 { Vec::new() } else { old_ciphers() };
         ways.extend(ciphers.iter().map(|cipher| vec!["-tls1_2", "-cipher", cipher]));
         let spec = ServerSpec::new(ServerKind::Nginx, pki.certificate(kind))
@@ -113,7 +113,7 @@ fn every_parameter_gives_the_same_outcome() {
     }
 }
 
-/// What `s_client` makes of each of these ways, a few at a time.
+/// The outcome of `s_client` for each of these option sets, a few at a time.
 fn essences(server: &Subject, ways: &[Vec<&str>]) -> Vec<Vec<String>> {
     const AT_A_TIME: usize = 6;
     thread::scope(|scope| {

@@ -1,7 +1,7 @@
-//! Coroutines and hooks under valgrind's memcheck: no invalid access, nothing that is lost.
+//! Coroutines and hooks under valgrind's memcheck: no invalid access, no leaks.
 //!
-//! Valgrind has no AVX-512, which OpenSSL and the library find out by themselves: what is suspended is answered by
-//! the original functions.
+//! Valgrind has no AVX-512, which OpenSSL and the library detect by themselves: the original functions answer
+//! suspended operations.
 
 use std::process::Command;
 
@@ -10,15 +10,15 @@ use hasten_tests::program::{EAGER, Program, Run, SUSPEND_ONLY, preload};
 use hasten_tests::tools;
 use tempfile::NamedTempFile;
 
-/// A run in which valgrind finds nothing to complain about.
+/// A run without complaints from valgrind.
 fn is_clean(program: &str, arguments: &[&str]) -> Counters {
     const COMPLAINT: i32 = 9;
     let program = Program::named(program);
     let mut command = Command::new(tools::tool("valgrind", "valgrind"));
     command.args(["--quiet", "--leak-check=full", "--num-callers=30", "--child-silent-after-fork=yes"]);
-    // It tells a switch of stacks from a large frame by the distance: less than between two of our stacks.
+    // It distinguishes a stack switch from a large frame by the distance, which is smaller between two of our stacks.
     command.arg("--max-stackframe=131072");
-    // It would write what children have inherited in the buffers of stdio.
+    // It would write the stdio buffers that children have inherited.
     command.arg("--run-libc-freeres=no");
     command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
     command.arg(format!("--error-exitcode={COMPLAINT}")).arg(program.path()).args(arguments);
@@ -28,7 +28,7 @@ fn is_clean(program: &str, arguments: &[&str]) -> Counters {
     run.counters
 }
 
-/// The counters must show that the run went through what it is to check.
+/// The counters must show that the run exercised what it is to check.
 fn suspends(program: &str, arguments: &[&str]) -> Counters {
     let counters = is_clean(program, arguments);
     assert!(counters[Event::Suspended] > 0, "nothing was suspended");

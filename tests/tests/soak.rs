@@ -1,4 +1,4 @@
-//! Endurance (`make soak`), and that it would notice.
+//! Endurance (`make soak`), and proof that it would notice.
 
 use std::env;
 use std::fs;
@@ -53,11 +53,11 @@ fn setting<T: std::str::FromStr>(name: &str, usual: T) -> T {
     }
 }
 
-/// Stock servers and files that are not what they should be; one short run for both tests.
+/// Stock servers with wrong files; one short run for both tests.
 fn wrong_files() -> &'static Report {
     static REPORT: OnceLock<Report> = OnceLock::new();
     REPORT.get_or_init(|| {
-        // A curve of one or two samples, which is what a busy machine takes in half of that, is hardly one.
+        // A curve of one or two samples, as a busy machine takes in half that time, is hardly a curve.
         let schedule = Schedule::new(USUAL_SEED, Duration::from_secs(4));
         let soak = Soak::start(&[Side::Stock]);
         soak.corpus.corrupt();
@@ -99,7 +99,7 @@ fn the_page_has_its_figures_and_its_curves() {
     }
 }
 
-/// What a page shows. A curve of the stock server is the grey of its key: pixels that differ from the axes'.
+/// What a page shows. The stock server's curve is grey, like its key: pixels that differ from the axes'.
 const PROBE: &str = "(() => {
     const drawn = (canvas) => {
         const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

@@ -1,7 +1,7 @@
-//! A service whose settings have effects that are known: each request costs an exact amount of CPU time.
+//! A service whose settings have known effects: each request costs an exact amount of CPU time.
 //!
-//! It burns by the clock of its own thread, so neither a busy neighbour nor a slow processor changes what a request costs.
-//! Variables of the environment, each `on`, change it:
+//! It burns by its own thread's clock, so neither a busy neighbour nor a slow processor changes the cost of a request.
+//! Environment variables, each `on`, change it:
 //!
 //! | variable | effect |
 //! |---|---|
@@ -35,7 +35,7 @@ fn main() {
     if is_on("PLANTED_LOUD") {
         eprintln!("Error: something is wrong");
     }
-    // Threads that stay: what one that has ended has used is known to a hundredth of a second only.
+    // Threads that stay: the usage of ended threads is known only to a hundredth of a second.
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| listener.incoming().flatten().for_each(|stream| serve(&stream, cost, digit)));
@@ -43,7 +43,7 @@ fn main() {
     });
 }
 
-/// Requests for the same CPU time, relative to those without any setting.
+/// Requests per CPU time, relative to those without any setting.
 fn gain() -> f64 {
     let factor = |name: &str, factor: f64| if is_on(name) { factor } else { 1.0 };
     let twins = match (is_on("PLANTED_TWIN_A"), is_on("PLANTED_TWIN_B")) {

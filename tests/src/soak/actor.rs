@@ -1,4 +1,4 @@
-//! What is done to servers: reloads, kills, and engines out of service.
+//! What happens to servers: reloads, kills, and engines out of service.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,11 +18,11 @@ use crate::{Side, product, tools, wait};
 
 const POLL: Duration = Duration::from_millis(50);
 
-/// A master of HAProxy that has just been started loses the signal for a reload, stock or not: it is sent again.
+/// A newly started HAProxy master loses a reload signal, stock or not: it is sent again.
 const RELOADS: u32 = 10;
 const SOON: Duration = Duration::from_secs(5);
 
-/// Does to one server what the schedule says, until it ends or somebody wants to stop.
+/// Applies the schedule to one server, until it ends or the run is stopped.
 pub(super) fn act(station: &Station, schedule: &Schedule, clock: Clock, stop: &AtomicBool) {
     for Event { at, action, .. } in schedule.of(station.kind) {
         while clock.now() < *at {
@@ -59,7 +59,7 @@ fn reload(station: &Station, clock: Clock) {
     panic!("{} does not reload\n{}", station.name(), station.log());
 }
 
-/// Whether it does soon.
+/// Whether it becomes true soon.
 fn comes_true(condition: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + SOON;
     while Instant::now() < deadline {
@@ -71,11 +71,11 @@ fn comes_true(condition: impl Fn() -> bool) -> bool {
     false
 }
 
-/// Stops a worker, so that it accepts nobody any more, notes whom it has, and kills it.
+/// Stops a worker, so that it accepts nobody, records its clients, and kills it.
 fn kill(station: &Station, number: usize, clock: Clock) {
     let workers = station.workers();
     let (victim, was_alone) = match station.kind {
-        // One that is only finishing what it had before a reload would not be replaced.
+        // An old worker that is only finishing after a reload would not be replaced.
         ServerKind::Nginx => {
             let old = station.before_reload();
             let young: Vec<_> = workers.iter().filter(|worker| !old.contains(worker)).collect();
@@ -92,7 +92,7 @@ fn kill(station: &Station, number: usize, clock: Clock) {
     let ports = connections(station.address().port(), &lost, was_alone);
     send(victim, Signal::KILL);
     if was_alone {
-        // The master of HAProxy ends with its worker; a supervisor starts it again.
+        // HAProxy's master ends with its worker; a supervisor starts it again.
         wait::until("the master to end", || station.has_ended());
         station.restart();
     } else {
@@ -103,7 +103,7 @@ fn kill(station: &Station, number: usize, clock: Clock) {
     station.remember(|history| history.kills.push(kill));
 }
 
-/// Waits as long as a busy machine may take. An engine that has not been used yet is disabled all the same.
+/// Waits as long as a busy machine may take. Even an engine that has not been used yet gets disabled.
 fn switch(station: &Station, verb: &str, engine: &str) {
     if station.side != Side::Accelerated {
         return;
@@ -113,7 +113,7 @@ fn switch(station: &Station, verb: &str, engine: &str) {
         command.args(["engine", verb, engine, &station.accelerated_pid().to_string(), "--wait", "30"]);
         command
     };
-    // A process that has just been started, or is being replaced by another, has no library or no page for a moment.
+    // A process that is starting or being replaced has no library or no page for a moment.
     let done = || command().output().is_ok_and(|output| output.status.success());
     if !comes_true(done) {
         tools::run(&mut command());
@@ -125,7 +125,7 @@ fn is_stopped(process: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
-/// The other ends of the connections on a port that processes have, or that nobody has accepted yet.
+/// The other ends of a port's connections that these processes hold, or that nobody has accepted yet.
 fn connections(port: u16, processes: &[u32], with_unaccepted: bool) -> HashSet<u16> {
     let owned: HashSet<String> = processes.iter().flat_map(|process| sockets(*process)).collect();
     let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One connection of a well-behaved client, which knows all its life for the judgement.
+//! One connection of a well-behaved client, which records its whole life for the verdict.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,16 +13,16 @@ use super::station::{Clock, Station};
 use crate::client::Client;
 use crate::http::Answer;
 
-/// Nobody waits longer: a server that says nothing for so long has lost the connection, on however busy a machine.
+/// The longest wait: a server that is silent for this long has lost the connection, however busy the machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a slow reader reads.
+/// How much a slow reader reads at a time.
 const SIP: usize = 16 << 10;
 const PAUSE: Duration = Duration::from_millis(25);
 
 type Stream = BufReader<Slow<StreamOwned<ClientConnection, TcpStream>>>;
 
-/// A connection whose handshake has begun.
+/// A connection with its handshake in progress.
 pub struct Begun {
     tls: ClientConnection,
     socket: TcpStream,
@@ -32,12 +32,12 @@ pub struct Begun {
 pub struct Connection {
     stream: Stream,
     life: Life,
-    /// Requests that were answered.
+    /// Answered requests.
     answered: u32,
     is_over: bool,
 }
 
-/// What a [`Loss`] says of its connection.
+/// A connection's contribution to a [`Loss`].
 #[derive(Clone, Copy, Debug)]
 struct Life {
     clock: Clock,
@@ -47,7 +47,7 @@ struct Life {
     worker: Option<u32>,
 }
 
-/// What is asked for, and how.
+/// What is requested, and how.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     pub packed: bool,
@@ -56,7 +56,7 @@ pub struct Request {
 }
 
 impl Begun {
-    /// Connects, and has a hello ready.
+    /// Connects, and prepares a hello.
     pub fn new(station: &Station, client: &Client, clock: Clock) -> Result<Self, Loss> {
         let began = clock.now();
         let mut life = Life { clock, port: None, began, connected: began, worker: None };
@@ -68,7 +68,7 @@ impl Begun {
         Ok(Self { tls: client.connection(), socket, life })
     }
 
-    /// Says hello. What goes wrong is seen when the handshake goes on.
+    /// Sends the hello. Errors show when the handshake continues.
     pub fn say_hello(&mut self) {
         let _ = self.tls.write_tls(&mut self.socket);
     }
@@ -90,13 +90,13 @@ impl Connection {
         Begun::new(station, client, clock)?.finish(station)
     }
 
-    /// The server wants no further request here.
+    /// Whether the server wants no further request here.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Asks for a file; every byte of the answer is looked at.
+    /// Requests a file and checks every byte of the answer.
     pub fn get(
         &mut self,
         station: &Station,
@@ -119,14 +119,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a request, reads as much of its answer and goes away, one way or the other.
+    /// Sends a request, reads this much of its answer and leaves, one way or the other.
     pub fn leave_in_body(mut self, prefix: &str, file: &File, after: usize) -> io::Result<()> {
         self.ask(prefix, file, Request::default())?;
         let mut some = vec![0; after];
         self.stream.read_exact(&mut some)
     }
 
-    /// Returns when the answer begins.
+    /// Returns once the answer begins.
     fn ask(&mut self, prefix: &str, file: &File, request: Request) -> io::Result<()> {
         let packed = if request.packed { "Accept-Encoding: gzip\r\n" } else { "" };
         let last = if request.last { "Connection: close\r\n" } else { "" };
@@ -138,7 +138,7 @@ impl Connection {
         if self.stream.fill_buf()?.is_empty() { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
-    /// Nothing of the answer has come.
+    /// Nothing of the answer has arrived.
     fn unanswered(&self, error: &io::Error) -> Loss {
         let nature = match nature(error) {
             Nature::Cut if self.answered > 0 => Nature::Unanswered,
@@ -156,7 +156,7 @@ impl Life {
     }
 }
 
-/// What the end of a process looks like to its clients; everything else is a fault.
+/// Errors that the end of a process causes for its clients; everything else is a fault.
 fn nature(error: &io::Error) -> Nature {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, UnexpectedEof};
     match error.kind() {
@@ -192,7 +192,7 @@ fn verify(answer: &Answer, file: &File) -> Result<(), String> {
     Err(format!("{} bytes instead of {}, which differ {at}", plain.len(), file.content.len()))
 }
 
-/// Bytes that are taken a little at a time if somebody requests it.
+/// Reads a little at a time on request.
 struct Slow<S> {
     stream: S,
     is_slow: bool,

@@ -1,4 +1,4 @@
-//! The bodies that servers have to deliver.
+//! The bodies that servers deliver.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use super::random::Random;
 use crate::bodies;
 
-/// Lengths, and how many of a hundred requests want them.
+/// Lengths, and the percentage of requests for each.
 const LENGTHS: [(usize, usize); 4] = [(1 << 10, 40), (10 << 10, 32), (100 << 10, 24), (1 << 20, 4)];
 
-/// Files, and what has to be in them.
+/// Files, and their expected contents.
 pub struct Corpus {
     dir: TempDir,
     files: Vec<File>,
@@ -26,7 +26,7 @@ pub struct File {
 impl Corpus {
     #[must_use]
     pub fn new() -> Self {
-        // Workers of a server that root starts are somebody else.
+        // The workers of a server started by root run as another user.
         let mut builder = tempfile::Builder::new();
         let dir = builder.prefix("hasten-soak-").permissions(Permissions::from_mode(0o755)).tempdir();
         let dir = dir.expect("a directory for files");
@@ -58,7 +58,7 @@ impl Corpus {
         &self.files[LENGTHS.len() - 1]
     }
 
-    /// One byte of every file becomes another: whoever serves them now is wrong.
+    /// Changes one byte of every file: a server that delivers them now is wrong.
     pub fn corrupt(&self) {
         for File { name, content } in &self.files {
             let mut wrong = content.clone();

@@ -1,4 +1,4 @@
-//! What a run says of a server, and what is held against it.
+//! A run's findings about a server, and what is held against it.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -14,34 +14,34 @@ use super::station::Station;
 use crate::Side;
 use crate::subject::{alarms, batched};
 
-/// A leak worth the name loses at least an allocation of OpenSSL's or zlib's for some kind of request. Memory that
-/// grows more slowly than this with every request cannot be told from a heap that still finds its largest size, nor
-/// allocations from clients that come and go.
+/// A real leak loses at least one allocation of OpenSSL's or zlib's for some kind of request. Slower growth per
+/// request cannot be distinguished from a heap that is still approaching its largest size, nor allocations from
+/// clients that come and go.
 const BYTES_PER_ANSWER: f64 = 64.0;
 
 /// Of a hundred clients 14 misbehave, which makes some 18 in a thousand answers: a server that leaked a descriptor for each
 /// would exceed this many times over.
 const DESCRIPTORS_PER_ANSWER: f64 = 0.002;
 
-/// What the master may keep of each reload, beyond what the stock one keeps.
+/// What the master may retain after each reload, beyond what the stock one retains.
 const BYTES_PER_RELOAD: f64 = 32.0 * 1024.0;
 const DESCRIPTORS_PER_RELOAD: f64 = 0.2;
 
-/// Clients come and go, so all descriptors together are less certain.
+/// Clients come and go, so the total of all descriptors is less certain.
 const ALL_DESCRIPTORS_PER_RELOAD: f64 = 2.0;
 
-/// Descriptors that an idle server may have more than before, beyond those that the stock one has more.
+/// How many more descriptors than before an idle server may have, beyond the stock one's increase.
 const IDLE_DESCRIPTORS: i64 = 2;
 
-/// The beginning of the steady part is left out: old workers still end, new ones find their size.
+/// The beginning of the steady part is left out: old workers are still ending, new ones reaching their size.
 const SETTLING: f64 = 0.25;
 
-/// How something grows in a part of the run.
+/// Growth in one part of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Growth {
     pub kib_per_minute: Option<Slope>,
     pub descriptors_per_minute: Option<Slope>,
-    /// For every request that was answered, or for every reload.
+    /// Per answered request, or per reload.
     pub bytes_per_step: Option<Slope>,
     pub descriptors_per_step: Option<Slope>,
 }
@@ -56,21 +56,21 @@ pub struct Findings {
     pub rude: u64,
     pub reloads: usize,
     pub kills: usize,
-    /// Requests that a killed worker had, that came while there was no worker, that were repeated.
+    /// Requests lost to a killed worker, requests while there was no worker, and repeated ones.
     pub killed: usize,
     pub nobody: usize,
     /// How long there was no worker.
     pub without_worker: Duration,
     pub repeated: usize,
-    /// What nothing excuses.
+    /// Failures without an excuse.
     pub failures: Vec<String>,
     /// The workers of the steady part.
     pub workers: Growth,
-    /// What they have allocated, as far as their heaps could be read.
+    /// Their allocated memory, where their heaps could be read.
     pub allocated: Growth,
-    /// The master while reloads come.
+    /// The master during reloads.
     pub master: Growth,
-    /// The whole tree while reloads come, which also has workers that do not end.
+    /// The whole tree during reloads, which includes workers that do not end.
     pub tree: Growth,
     pub peak_kib: u64,
     pub idle_descriptors: (u64, u64),
@@ -80,7 +80,7 @@ pub struct Findings {
     pub compressed: u64,
 }
 
-/// What is limited, where it stands, and how much of it there may be beyond what the stock server has.
+/// A limit: its name, its value in the findings, and how much it may exceed the stock server's.
 type Limit = (&'static str, fn(&Findings) -> Option<Slope>, f64);
 
 impl Findings {
@@ -146,7 +146,7 @@ impl Findings {
         }
     }
 
-    /// What speaks against a server, beside the stock one if there is one.
+    /// What counts against a server, compared with the stock one if there is one.
     #[must_use]
     pub fn complaints(&self, side: Side, stock: Option<&Self>, compresses: bool) -> Vec<String> {
         let mut complaints = self.failures.clone();
@@ -165,7 +165,7 @@ impl Findings {
         complaints
     }
 
-    /// Growth is held against a server if it is certain, and more than the stock one may have.
+    /// Growth counts against a server if it is certain and exceeds what the stock one may have.
     fn complain_of_growth(&self, stock: &Self, complain: &mut impl FnMut(bool, String)) {
         let limits: [Limit; 6] = [
             ("memory of workers, bytes per answer", |of| of.workers.bytes_per_step, BYTES_PER_ANSWER),
@@ -223,7 +223,7 @@ impl Growth {
     }
 }
 
-/// How the workers of the steady part grow.
+/// The growth of workers in the steady part.
 fn workers(samples: &[Sample], phases: Phases, usual: usize) -> Growth {
     let sum = |sample: &Sample, of: fn(&Holding) -> u64| sample.workers().iter().map(of).sum();
     Growth::of(
@@ -234,7 +234,7 @@ fn workers(samples: &[Sample], phases: Phases, usual: usize) -> Growth {
     )
 }
 
-/// How what they have allocated grows.
+/// The growth of their allocated memory.
 fn allocated(samples: &[Sample], phases: Phases, usual: usize) -> Growth {
     let sum = |sample: &Sample| -> Option<u64> {
         sample.workers().iter().map(|worker| worker.allocated).sum::<Option<u64>>()
@@ -245,7 +245,7 @@ fn allocated(samples: &[Sample], phases: Phases, usual: usize) -> Growth {
     Growth::of(&readable, |sample| sample.answers as f64, kib, |_| 0)
 }
 
-/// The samples of the steady part in which the workers are those of its end.
+/// The samples of the steady part whose workers are those of its end.
 fn of_the_last_workers(samples: &[Sample], phases: Phases, usual: usize) -> Vec<&Sample> {
     let (from, to) = (phases.reloads.as_secs_f64(), phases.steady.as_secs_f64());
     let steady = part(samples, from + (to - from) * SETTLING, to);
@@ -254,7 +254,7 @@ fn of_the_last_workers(samples: &[Sample], phases: Phases, usual: usize) -> Vec<
     steady.into_iter().filter(|sample| pids(sample) == last && last.len() == usual).collect()
 }
 
-/// A master that was started anew begins anew: its longest life counts.
+/// A restarted master starts afresh: its longest life counts.
 fn one_master<'samples, 'sample>(samples: &'samples [&'sample Sample]) -> &'samples [&'sample Sample] {
     let lives = samples.chunk_by(|one, next| one.master().pid == next.master().pid);
     lives.max_by_key(|life| life.len()).unwrap_or(&[])
@@ -264,12 +264,12 @@ fn part(samples: &[Sample], from: f64, to: f64) -> Vec<&Sample> {
     samples.iter().filter(|sample| (from..to).contains(&sample.at.as_secs_f64())).collect()
 }
 
-/// What nonsense makes a server say depends on the nonsense. That it is the same as ever, `tests/edges` looks at.
+/// A server's messages about nonsense depend on the nonsense. `tests/edges` checks that they are the same as ever.
 fn is_unprovoked(alarm: &str) -> bool {
     !alarm.contains("SSL_do_handshake() failed") && !alarm.contains("while SSL handshaking")
 }
 
-/// Alarms are without numbers, and here the number of the signal matters: it is our own that are killed by 9.
+/// Alarms have their numbers removed, but here the signal's number matters: those killed by 9 are our own doing.
 fn crashes(log: &str) -> impl Iterator<Item = String> {
     let ends = log.lines().filter_map(|line| Some(line.split_once("exited on signal ")?.1));
     ends.filter(|signal| *signal != "9").map(|signal| format!("a worker exited on signal {signal}"))
@@ -288,12 +288,12 @@ pub fn text(slope: Option<Slope>) -> String {
 mod tests {
     use super::*;
 
-    /// Ten minutes with two workers that grow by so much with every answer and a master that grows with every reload.
+    /// Ten minutes with two workers that grow by this much per answer and a master that grows with every reload.
     fn samples(bytes_per_answer: u64, answers_per_descriptor: u64, kib_per_reload: u64) -> Vec<Sample> {
         samples_of(bytes_per_answer, 0, answers_per_descriptor, kib_per_reload)
     }
 
-    /// As above, with workers that lose so many bytes of their heaps with every answer, which one cannot always read.
+    /// As above, with workers that lose this many bytes of their heaps per answer, which cannot always be read.
     fn samples_of(
         bytes_per_answer: u64,
         lost_bytes: u64,
@@ -304,7 +304,7 @@ mod tests {
             .map(|second| {
                 let answers = second * 300;
                 let generation = (second / 10).min(30);
-                // Something that goes up and down.
+                // Something that fluctuates.
                 let noise = second * 7919 % 64;
                 let holding = |pid, kib, descriptors| Holding {
                     pid,

@@ -1,23 +1,23 @@
-//! What a process has allocated and not given back, read from its heap while it runs.
+//! What a process has allocated and not freed, read from its heap while it runs.
 //!
-//! The memory that a process has says little about leaks: a heap stays as large as it ever was, with holes in it. glibc
-//! keeps the heap of the first thread as a chain of chunks, each with its length in front, whose lowest bit says whether
-//! the chunk before it is in use. Blocks of 128 KiB and more may have mappings of their own, which are not looked at; what
-//! the caches for small blocks hold counts as in use.
+//! A process's memory says little about leaks: a heap stays as large as it ever was, with holes in it. glibc keeps the
+//! first thread's heap as a chain of chunks, each preceded by its length, whose lowest bit says whether the previous
+//! chunk is in use. Blocks of 128 KiB and more may have separate mappings, which are not examined; the contents of the
+//! caches for small blocks count as in use.
 
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
-/// The chain changes while it is read; a busy process seldom does so for long.
+/// The chain may change while it is read; a busy process rarely does that for long.
 const ATTEMPTS: usize = 5;
 
 const IN_USE: u64 = 1;
 const FLAGS: u64 = 7;
-/// Of the length before and of its own.
+/// The previous length and its own.
 const HEAD: usize = 16;
 
-/// Bytes; `None` where there is no such heap, or it may not be looked at, or never held still.
+/// Bytes; `None` if there is no such heap, it may not be read, or it never held still.
 #[must_use]
 pub fn allocated(pid: u32) -> Option<u64> {
     let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
@@ -29,7 +29,7 @@ pub fn allocated(pid: u32) -> Option<u64> {
     })
 }
 
-/// The kernel tells parts of it in lines of their own.
+/// The kernel reports parts of it on separate lines.
 fn heap(maps: &str) -> Option<Range<u64>> {
     let parts = maps.lines().filter(|line| line.ends_with("[heap]")).filter_map(|line| {
         let (start, end) = line.split_once(' ')?.0.split_once('-')?;
@@ -38,7 +38,7 @@ fn heap(maps: &str) -> Option<Range<u64>> {
     parts.reduce(|all, part| all.start.min(part.start)..all.end.max(part.end))
 }
 
-/// The sum of the chunks that are in use, if the chain leads to the end.
+/// The sum of the chunks in use, if the chain leads to the end.
 fn in_use(heap: &[u8]) -> Option<u64> {
     let word = |at: usize| Some(u64::from_le_bytes(heap.get(at..at + 8)?.try_into().ok()?));
     let possible = HEAD..=heap.len();
@@ -47,7 +47,7 @@ fn in_use(heap: &[u8]) -> Option<u64> {
     let (mut at, mut sum) = (0, 0);
     loop {
         let next = at + length(at)?;
-        // The last one is what the heap has not given out yet.
+        // The last one is what the heap has not handed out yet.
         if next == heap.len() {
             return Some(sum);
         }
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Chunks of these lengths, each with whether it is in use, and a rest.
+    /// Chunks of these lengths, each with whether it is in use, followed by a rest.
     fn chain(chunks: &[(u64, bool)], rest: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut before = true;

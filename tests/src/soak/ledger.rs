@@ -1,56 +1,56 @@
-//! Who lost what, and whether a killed worker had it: no other loss is excused.
+//! Who lost what, and whether it belonged to a killed worker: no other loss is excused.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// A request that was not answered as it should have been. Times are since the start of the run.
+/// A request not answered as it should have been. Times are since the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     pub what: String,
     pub nature: Nature,
     /// The client's end; `None` if it never had one.
     pub port: Option<u16>,
-    /// When the client began to connect, when it was connected, and when it noticed.
+    /// When the client started connecting, was connected, and noticed.
     pub began: Duration,
     pub connected: Duration,
     pub noticed: Duration,
-    /// The worker that answered earlier on this connection or began to answer.
+    /// The worker that answered earlier on this connection, or started to answer.
     pub worker: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// An earlier request was answered on the connection, which ended before the first byte of this answer: what
-    /// every client has to expect and repeats (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
+    /// An earlier request was answered on the connection, which ended before the first byte of this answer: every
+    /// client must expect that and repeat the request (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
     Unanswered,
     /// The connection ended.
     Cut,
-    /// A wrong status, a wrong byte, a broken record, nothing at all: nobody's end explains it.
+    /// A wrong status, a wrong byte, a broken record, nothing at all: no process's end explains it.
     Fault,
 }
 
-/// A worker that was stopped, looked at, and killed.
+/// A worker that was stopped, examined, and killed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kill {
-    /// From when it was stopped until somebody else was there.
+    /// From when it was stopped until another was there.
     pub at: Duration,
     pub until: Duration,
-    /// The killed one, and those that ended with it.
+    /// The killed worker, and those that ended with it.
     pub workers: Vec<u32>,
-    /// The clients' ends of their connections when it was stopped.
+    /// The clients' ends of its connections when it was stopped.
     pub ports: HashSet<u16>,
     /// No other worker accepted meanwhile.
     pub was_alone: bool,
 }
 
-/// Workers that were told to serve whom they had and to end.
+/// Workers told to finish serving their clients and end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reload {
     pub at: Duration,
     pub old: Vec<u32>,
 }
 
-/// What was done to one server.
+/// What happened to one server.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub kills: Vec<Kill>,
@@ -82,15 +82,15 @@ impl History {
 }
 
 impl Kill {
-    /// The connection was among those of the killed worker. Ports are used again, so the times have to fit, too; and
-    /// what the connection itself said of its worker may not say otherwise.
+    /// The connection was among the killed worker's. Ports are reused, so the times must match, too; and the
+    /// connection's own record of its worker must not contradict.
     fn had(&self, loss: &Loss) -> bool {
         let is_listed = loss.port.is_some_and(|port| self.ports.contains(&port));
         let fits = loss.began <= self.at && loss.noticed >= self.at;
         is_listed && fits && loss.worker.is_none_or(|worker| self.workers.contains(&worker))
     }
 
-    /// The client connected, or tried to, between the end of the only worker and the beginning of the next.
+    /// The client connected, or tried to, between the end of the only worker and the start of the next.
     fn kept_out(&self, loss: &Loss) -> bool {
         self.was_alone && loss.worker.is_none() && loss.began <= self.until && loss.connected >= self.at
     }

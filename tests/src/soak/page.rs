@@ -1,4 +1,4 @@
-//! The report as a page: one file with everything in it.
+//! The report as a page: one self-contained file.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ const SCRIPT: &str = include_str!("page/page.js");
 pub fn page(document: &Value) -> String {
     let style = [hasten_charts::LOOK, hasten_charts::STYLE, hasten_charts::CHARTS_STYLE].join("\n");
     let script = [hasten_charts::SCRIPT, hasten_charts::CHARTS_SCRIPT, SCRIPT].join("\n");
-    // The data come last: nothing in them is a place for something else.
+    // The data come last, so that nothing in them is taken for a placeholder.
     TEMPLATE
         .replace("/*STYLE*/", &style)
         .replace("/*SCRIPT*/", &script)

@@ -18,7 +18,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number from 0 to `end`, without `end`.
+    /// A number from 0 up to but excluding `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.number() % end as u64) as usize
     }
@@ -31,7 +31,7 @@ impl Random {
         &of[self.below(of.len())]
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this percentage of cases.
     pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -14,10 +14,10 @@ use super::slope::Slope;
 use super::{Record, Soak};
 use crate::Side;
 
-/// A kept report has no more points of a curve than a page has room for.
+/// A kept report has at most as many points per curve as a page can show.
 const POINTS: usize = 240;
 
-/// The findings of every server, and what is held against the accelerated ones and against the stock ones.
+/// The findings about every server, and what is held against the accelerated and the stock ones.
 pub struct Report {
     pub document: Value,
     pub complaints: Vec<String>,

@@ -1,4 +1,4 @@
-//! What the processes of a server hold, second by second.
+//! The resources of a server's processes, second by second.
 
 use std::fs;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::station::{Clock, Station};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     pub at: Duration,
-    /// Requests that were answered until then.
+    /// Requests answered up to then.
     pub answers: u64,
     pub generation: u32,
     /// The master first.
@@ -20,10 +20,10 @@ pub struct Sample {
 pub struct Holding {
     pub pid: u32,
     pub resident_kib: u64,
-    /// Pages that several processes have count in parts.
+    /// Pages shared by several processes count proportionally.
     pub proportional_kib: u64,
     pub descriptors: u64,
-    /// Of a worker, if its heap could be read.
+    /// For a worker, if its heap could be read.
     pub allocated: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Sample {
         }
     }
 
-    /// Of the whole tree.
+    /// The sum over the whole tree.
     #[must_use]
     pub fn sum(&self, of: fn(&Holding) -> u64) -> u64 {
         self.processes.iter().map(of).sum()

@@ -1,4 +1,4 @@
-//! What is done to the servers and when: made of a seed before the run, the same for stock and accelerated ones.
+//! What happens to the servers and when: derived from a seed before the run, the same for stock and accelerated ones.
 
 use std::time::Duration;
 
@@ -17,22 +17,22 @@ const DISABLED: (u64, u64) = (2, 8);
 
 const ENGINES: [&str; 5] = ["multibuffer", "isal", "libdeflate", "zlib-rs", "all"];
 
-/// The parts of a run, by their ends since its start.
+/// The parts of a run, given by their end times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phases {
-    /// Load and nothing else.
+    /// Only load.
     pub warm: Duration,
     /// Reloads and kills.
     pub reloads: Duration,
-    /// Load, and engines switched now and then: the same workers all the time.
+    /// Load, and engines switched occasionally: the same workers throughout.
     pub steady: Duration,
 }
 
-/// Something that is done to a server.
+/// Something that happens to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Reload,
-    /// `kill -9` of the worker of this number, modulo how many there are.
+    /// `kill -9` of the worker with this number, modulo their count.
     Kill(usize),
     Disable(&'static str),
     Enable(&'static str),
@@ -45,7 +45,7 @@ pub struct Event {
     pub action: Action,
 }
 
-/// Everything that happens, in its order.
+/// Everything that happens, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     pub seed: u64,
@@ -100,7 +100,7 @@ fn kills(phases: Phases, random: &mut Random, events: &mut Vec<Event>) {
     }
 }
 
-/// In the steady part, too; whatever is disabled is enabled again before the end.
+/// In the steady part, too; everything disabled is enabled again before the end.
 fn switches(server: ServerKind, phases: Phases, random: &mut Random, events: &mut Vec<Event>) {
     let mut at = phases.warm + seconds(random, SWITCHES);
     loop {
@@ -108,7 +108,7 @@ fn switches(server: ServerKind, phases: Phases, random: &mut Random, events: &mu
         if until >= phases.steady {
             break;
         }
-        // Compression by HAProxy has no engine of ours.
+        // HAProxy's compression uses none of our engines.
         let engine = match server {
             ServerKind::Nginx => *random.one_of(&ENGINES),
             ServerKind::Haproxy => ENGINES[0],

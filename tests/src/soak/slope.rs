@@ -1,4 +1,4 @@
-//! How fast something grows, by an estimate that a few wild samples do not move.
+//! How fast something grows, by an estimate that is robust against a few wild samples.
 
 /// A slope with the interval that holds it in 95 of 100 repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,16 +11,16 @@ pub struct Slope {
 /// Fewer points say nothing about an interval.
 const LEAST: usize = 5;
 
-/// As many blocks as there may be of a long run.
+/// The maximum number of blocks of a long run.
 const BLOCKS: usize = 60;
 
-/// Samples that follow each other closely are nearly one and the same, and would make the interval too narrow: of at
-/// least so many of them one is made.
+/// Samples taken in quick succession are nearly the same, and would make the interval too narrow: at least this many
+/// are merged into one.
 const BLOCK: usize = 8;
 
 impl Slope {
-    /// The median of the slopes between any two points (Theil and Sen), with the interval of Sen, by ranks;
-    /// `None` where there are too few points.
+    /// The median of the slopes between any two points (Theil and Sen), with Sen's rank-based interval; `None` if
+    /// there are too few points.
     #[must_use]
     pub fn of(samples: &[(f64, f64)]) -> Option<Self> {
         let points = blocks(samples);
@@ -46,7 +46,7 @@ impl Slope {
     }
 }
 
-/// The least of samples that follow each other: clients come and go, a leak stays.
+/// The minimum of consecutive samples: clients come and go, a leak stays.
 fn blocks(samples: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let size = samples.len().div_ceil(BLOCKS).max(BLOCK);
     let least = |block: &[(f64, f64)]| {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::soak::random::Random;
 
-    /// Something that grows by `growth` each second, and noise.
+    /// Something that grows by `growth` each second, plus noise.
     fn series(growth: f64, noise: u64) -> Vec<(f64, f64)> {
         let mut random = Random::new(3);
         let one = |second: i32| {

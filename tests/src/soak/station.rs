@@ -1,4 +1,4 @@
-//! A server of the run: how it is configured, where it listens now, and what is known of it.
+//! A server of the run: its configuration, its present address, and what is known about it.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::pki::Pki;
 use crate::subject::counters_of;
 use crate::{Side, product};
 
-/// The key of the certificate that a client chooses by its name for the server.
+/// The keys of the certificates that a client chooses by server name.
 pub const NAMES: [(&str, KeyKind); 3] =
     [("rsa.test", KeyKind::Rsa2048), ("p256.test", KeyKind::P256), ("p384.test", KeyKind::P384)];
 
@@ -28,7 +28,7 @@ const PROXIED: [&str; 1] = ["/f/"];
 /// Worker processes of nginx, threads of HAProxy.
 const WORKERS: usize = 2;
 
-/// The time that the whole run has in common.
+/// The common clock of the whole run.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(pub Instant);
 
@@ -39,7 +39,7 @@ impl Clock {
     }
 }
 
-/// What clients counted.
+/// The clients' counts.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub answers: AtomicU64,
@@ -62,10 +62,10 @@ pub struct Station {
     state: Mutex<State>,
 }
 
-/// What changes when the server is started anew.
+/// State that changes when the server is restarted.
 struct State {
     server: Server,
-    /// Of servers that have ended.
+    /// The logs of servers that have ended.
     log: String,
     counters: Counters,
     history: History,
@@ -74,7 +74,7 @@ struct State {
 }
 
 impl Station {
-    /// Starts a server of this kind before `origin`, which has the bodies.
+    /// Starts a server of this kind in front of `origin`, which has the bodies.
     #[must_use]
     pub fn start(kind: ServerKind, side: Side, pki: &Pki, corpus: &Corpus, origin: SocketAddr) -> Self {
         let certificates: Vec<_> = NAMES.iter().map(|(name, key)| pki.named(*key, name)).collect();
@@ -107,7 +107,7 @@ impl Station {
         }
     }
 
-    /// What a path of a file may begin with.
+    /// Possible prefixes of a file's path.
     #[must_use]
     pub fn prefixes(&self) -> &'static [&'static str] {
         match self.kind {
@@ -116,7 +116,7 @@ impl Station {
         }
     }
 
-    /// How many workers there are when nobody has to end.
+    /// The number of workers when there are no old ones.
     #[must_use]
     pub fn usual_workers(&self) -> usize {
         match self.kind {
@@ -145,7 +145,7 @@ impl Station {
         self.state().server.pid()
     }
 
-    /// A process with the page that counts what is done: HAProxy's master executes itself anew behind its worker.
+    /// A process with the counter page: HAProxy's master re-executes itself after starting its worker.
     #[must_use]
     pub fn accelerated_pid(&self) -> u32 {
         match self.kind {
@@ -170,7 +170,7 @@ impl Station {
         self.state().generation
     }
 
-    /// Has a new look at what was done, for the judgement.
+    /// Updates the history, for the verdict.
     pub fn remember(&self, act: impl FnOnce(&mut History)) {
         act(&mut self.state().history);
     }
@@ -195,7 +195,7 @@ impl Station {
         (state.history.clone(), state.losses.clone())
     }
 
-    /// What a supervisor does after the master has ended.
+    /// Acts as a supervisor after the master has ended.
     pub fn restart(&self) {
         let server = start(&self.spec);
         let mut state = self.state();
@@ -204,7 +204,7 @@ impl Station {
         state.generation += 1;
     }
 
-    /// Counters that are about to go with their process are kept.
+    /// Saves counters that are about to disappear with their process.
     pub fn keep_counters(&self) {
         if self.side == Side::Accelerated && self.kind == ServerKind::Haproxy {
             let counters = counters_of(self.accelerated_pid());
@@ -212,7 +212,7 @@ impl Station {
         }
     }
 
-    /// Since the start; nothing for a stock server.
+    /// Since the start; zero for a stock server.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let mut counters = self.state().counters.clone();
@@ -275,13 +275,13 @@ fn nginx(certificates: &[Certificate], files: &Path) -> ServerSpec {
     ServerSpec::new(ServerKind::Nginx, certificates[0].clone()).http_lines(&lines)
 }
 
-/// Without the socket a new process binds its port anew, and stock HAProxy loses connections, too.
+/// Without the socket a new process rebinds its port, and even stock HAProxy loses connections.
 fn haproxy(certificates: Vec<Certificate>, origin: SocketAddr, socket: &Path) -> ServerSpec {
     let mut certificates = certificates.into_iter();
     let first = certificates.next().expect("a certificate");
     let spec = certificates.fold(ServerSpec::new(ServerKind::Haproxy, first), ServerSpec::also);
     let socket = socket.display();
-    // A small cache of sessions is full before anybody looks at how much the worker grows.
+    // A small session cache fills up before the worker's growth is measured.
     let main = format!(
         "master-worker
     stats socket {socket} level admin expose-fd listeners

@@ -1,4 +1,4 @@
-//! Clients: one thread is one client, which comes again and again in ever different ways.
+//! Clients: each thread is one client, which comes back again and again in different ways.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,13 +15,13 @@ use super::random::Random;
 use super::station::{Clock, NAMES, Station};
 use crate::client::Client;
 
-/// How long somebody who misbehaves looks at what the server makes of it.
+/// How long a misbehaving client watches the server's reaction.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How many come together.
+/// How many arrive together.
 const CROWD: usize = 40;
 
-/// How long somebody who could not connect stays away.
+/// How long a client that could not connect stays away.
 const AWAY: Duration = Duration::from_millis(100);
 
 pub struct Visitor<'run> {
@@ -29,7 +29,7 @@ pub struct Visitor<'run> {
     corpus: &'run Corpus,
     clock: Clock,
     random: Random,
-    /// Each version with each certificate, once with sessions that are resumed and once without.
+    /// Each version with each certificate, with and without resumed sessions.
     clients: Vec<Client>,
 }
 
@@ -68,7 +68,7 @@ impl<'run> Visitor<'run> {
         self.keep_alive(requests, Duration::from_millis(pause), stop);
     }
 
-    /// Keeps a connection that is idle when reloads come.
+    /// Holds a connection that is idle when reloads come.
     fn absent_minded(&mut self, stop: &AtomicBool) {
         let pause = self.random.between(500, 2500);
         self.keep_alive(3, Duration::from_millis(pause), stop);
@@ -95,8 +95,8 @@ impl<'run> Visitor<'run> {
         self.get(connection, request);
     }
 
-    /// Handshakes that are under way at the same time, as on a server with many clients. One client does so at a time:
-    /// the most that a server ever has is reached soon, and what it holds after that is not for more connections.
+    /// Simultaneous handshakes, as on a server with many clients. One client does this at a time: the server's maximum
+    /// is reached soon, and any later growth is not due to more connections.
     fn many_at_once(&mut self) {
         let Ok(_token) = self.station.crowd.try_lock() else { return self.one() };
         let begin = |_| match Begun::new(self.station, self.random.one_of(&self.clients), self.clock) {
@@ -123,7 +123,7 @@ impl<'run> Visitor<'run> {
         }
     }
 
-    /// A client for HTTP: what an idle connection loses is asked for once more, on a new one.
+    /// An HTTP client: what an idle connection loses is requested once more, on a new one.
     fn get(&mut self, connection: Option<Connection>, request: Request) -> Option<Connection> {
         let mut connection = connection.filter(|connection| !connection.is_over()).or_else(|| self.open())?;
         let (prefix, file) =
@@ -149,7 +149,7 @@ impl<'run> Visitor<'run> {
         Connection::open(self.station, client, self.clock).map_or_else(|loss| self.turned_away(loss), Some)
     }
 
-    /// Who finds nobody does not try a thousand times a second.
+    /// A client that finds no server must not retry a thousand times a second.
     fn turned_away<T>(&self, loss: Loss) -> Option<T> {
         self.station.lose(loss);
         thread::sleep(AWAY);
@@ -168,7 +168,7 @@ impl<'run> Visitor<'run> {
         super::count(&self.station.tally.rude, 1);
         let prefix = *self.random.one_of(self.station.prefixes());
         let after = self.random.between(1, 200_000) as usize;
-        // What becomes of it is nobody's business.
+        // Its outcome does not matter.
         let _ = connection.leave_in_body(prefix, self.corpus.largest(), after);
     }
 
@@ -176,13 +176,13 @@ impl<'run> Visitor<'run> {
         let length = self.random.between(1, 4000);
         let mut nonsense: Vec<u8> = (0..length).map(|_| self.random.number() as u8).collect();
         if self.random.percent(50) {
-            // The header of a record, so that OpenSSL reads on.
+            // A record header, so that OpenSSL continues reading.
             nonsense.splice(0..0, [22, 3, 1, 1, 0]);
         }
         self.be_rude(&nonsense, 1);
     }
 
-    /// Says something, waits for so many bytes at most, and goes.
+    /// Sends something, waits for at most this many bytes, and leaves.
     fn be_rude(&self, said: &[u8], wait_for: usize) {
         super::count(&self.station.tally.rude, 1);
         let Ok(mut socket) = TcpStream::connect(self.station.address()) else { return };

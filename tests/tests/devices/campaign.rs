@@ -15,15 +15,15 @@ use crate::{LENGTHS, LEVELS, get_all, report, wait_until_closed, with_files};
 const DURATION: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Clients that ask for compressed files, beside those that make handshakes.
+/// Clients that request compressed files, besides those that make handshakes.
 const CLIENTS: usize = 4;
 
-/// The longest interval between two attempts to use a device, in milliseconds, as the server is told below.
+/// The longest interval between two attempts to use a device, in milliseconds, as configured below.
 const LONGEST: u64 = 1000;
 
 const ENGINES: [Simulated; 3] = [Simulated::QatZip, Simulated::Qpl, Simulated::Qat];
 
-/// Attempts that all go well: this many close the breaker.
+/// How many successful attempts close the breaker.
 const GOOD: u64 = 3;
 
 #[test]
@@ -80,7 +80,7 @@ fn a_minute_of_faults_under_load() {
             counters.ok, counters.failed, counters.opened
         );
     }
-    // Past the capture of the test harness: these are figures to look at.
+    // Past the test harness's capture: these figures are meant to be seen.
     let _ = std::io::stderr().write_all(text.as_bytes());
 
     assert_eq!(wrong, 0);
@@ -88,7 +88,7 @@ fn a_minute_of_faults_under_load() {
     for (name, counters) in engines {
         assert!(counters.opened > 3 && counters.failed > 3, "{name} met no faults: {counters:?}");
     }
-    // One worker and the threads of its devices: a loop that waits for a device by asking it all the time would use more.
+    // One worker and its device threads: a loop that busy-waits for a device would use more.
     assert!(cpu < elapsed * 2, "{cpu:?} in {elapsed:?}");
     server.finish();
 }
@@ -101,7 +101,7 @@ fn inject(simulation: &Simulation) {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let number = (random >> 16) as usize;
         let engine = ENGINES[number % ENGINES.len()];
-        // Half of the time all is well, or the breakers would hardly ever close.
+        // Half of the time all is well; otherwise the breakers would hardly ever close.
         let fault = *Injected::FAULTS.get(number / ENGINES.len() % 24).unwrap_or(&Injected::None);
         simulation.inject(engine, fault);
         if number.is_multiple_of(29) {
@@ -114,7 +114,7 @@ fn inject(simulation: &Simulation) {
     }
 }
 
-/// How long after its next attempt was due the device was in service again. Attempts are made when there is work.
+/// How long after its next attempt was due the device returned to service. Attempts are made when there is work.
 fn back(server: &Subject, engine: Engine, work: impl Fn()) -> Duration {
     let due = match report(server, engine) {
         Some(report) if report.state != BreakerState::Closed => report.probe,
@@ -124,7 +124,7 @@ fn back(server: &Subject, engine: Engine, work: impl Fn()) -> Duration {
         work();
         report(server, engine).is_some_and(|report| report.state == BreakerState::Closed)
     });
-    // An attempt that was under way when the faults ended may have failed and have put off the next one.
+    // An attempt in progress when the faults ended may have failed and delayed the next one.
     let limit = Duration::from_millis(LONGEST * 12 / 10 * (GOOD + 1)) + Duration::from_secs(20);
     let returned = due.map_or(Duration::ZERO, |due| boottime().saturating_sub(due));
     assert!(returned < limit, "{returned:?}");

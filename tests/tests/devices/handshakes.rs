@@ -1,4 +1,4 @@
-//! TLS handshakes by QAT: they are really signed by it, and no client notices what becomes of it.
+//! TLS handshakes by QAT: the device really signs them, and no client notices what happens to it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use crate::report;
 use crate::simulation::{Injected, Simulated, Simulation};
 
-/// No operation takes too long because the machine is busy.
+/// No operation times out because the machine is busy.
 pub(crate) const PATIENT: (&str, &str) = ("HASTEN_DEVICE_TIMEOUT_MS", "10000");
 
 pub(crate) fn spec(
@@ -33,7 +33,7 @@ pub(crate) fn spec(
     simulation.environment(devices).iter().fold(spec, |spec, (name, value)| spec.env(name, value))
 }
 
-/// Waits until the device has signed so many handshakes more.
+/// Waits until the device has signed this many more handshakes.
 pub(crate) fn wait_for_signatures(server: &Subject, more: u64) {
     let before = server.counters()[Engine::Qat].ok;
     wait::until("handshakes that the device signs", || server.counters()[Engine::Qat].ok >= before + more);
@@ -62,7 +62,7 @@ fn every_kind_of_rsa_key_signs_by_the_device() {
             let (after, operations) = (server.counters(), simulation.operations(Simulated::Qat));
             assert!(after[Engine::Qat].ok <= operations, "{kind:?} {key:?}: the device did {operations}");
             let new = after.since(&before);
-            // What comes while the ring is full is software's.
+            // Software handles what arrives while the ring is full.
             let by_lanes = signed_by_lanes(&new, algorithm);
             assert!(by_lanes < new[Engine::Qat].ok, "{kind:?} {key:?}: {by_lanes} by lanes");
             assert_eq!((new[Engine::Qat].failed, new[Event::VerifyFailed]), (0, 0), "{kind:?} {key:?}");
@@ -71,7 +71,7 @@ fn every_kind_of_rsa_key_signs_by_the_device() {
     }
 }
 
-/// What each is called by the breaker; for those that keep sessions from starting, after a reset.
+/// The breaker's name for each; those that keep sessions from starting follow a reset.
 const FAULTS: [(Injected, Fault); 11] = [
     (Injected::InitFailure, Fault::Init),
     (Injected::NoInstance, Fault::Init),
@@ -98,7 +98,7 @@ fn survives_every_fault(spec: &ServerSpec, simulation: &Simulation) {
                 _ => simulation.inject(Simulated::Qat, injected),
             }
             if matches!(injected, Injected::InitFailure | Injected::NoInstance | Injected::HangInit) {
-                // Sessions that are alive are not concerned.
+                // Existing sessions are not affected.
                 simulation.reset(Simulated::Qat);
             }
             wait::until(&format!("the breaker to open for {injected:?}"), || {
@@ -163,7 +163,7 @@ fn new_workers_sign_by_the_device_and_old_ones_end() {
     }
 }
 
-/// nginx ends handshakes that take it a second. The device answers them later.
+/// nginx ends handshakes that take longer than a second. The device answers them later.
 #[test]
 fn connections_end_while_the_device_is_at_work() {
     const CLIENTS: usize = 8;
@@ -191,8 +191,8 @@ fn connections_end_while_the_device_is_at_work() {
     server.finish();
 }
 
-/// What is at the device when a process forks is taken back, and done in software before: parent and child find each
-/// handshake waiting for its client. The child has sessions of its own.
+/// Operations at the device when a process forks are taken back, and done in software first: parent and child find
+/// each handshake waiting for its client. The child has its own sessions.
 #[test]
 fn a_child_leaves_alone_what_its_parent_has_at_the_device() {
     for what in ["child-goes-on", "parent-goes-on"] {
@@ -208,13 +208,13 @@ fn a_child_leaves_alone_what_its_parent_has_at_the_device() {
         let counters = &run.counters;
         assert_eq!((counters[Event::CalledIn], counters[Event::Cancelled]), (3, 0), "{what}: {counters:?}");
         assert_eq!((counters[Engine::Qat].failed, counters[Engine::Qat].opened), (0, 0), "{what}");
-        // Some by the parent's session and some by the child's, which begin with five questions each.
+        // Some by the parent's session and some by the child's; each session starts with five known questions.
         let signed = counters[Engine::Qat].ok;
         assert!(signed > 16 && simulation.operations(Simulated::Qat) >= signed + 10, "{what}: {counters:?}");
     }
 }
 
-/// Valgrind has no AVX-512: what the device does not sign, the original does.
+/// Valgrind has no AVX-512: the original signs what the device does not.
 #[test]
 fn nothing_is_amiss_under_valgrind() {
     let simulation = Simulation::new();
@@ -236,7 +236,7 @@ fn nothing_is_amiss_under_valgrind() {
         assert_eq!(run.counters[Event::HandshakeFinished], 64, "{}", run.errors);
         run.counters[Engine::Qat].ok
     };
-    // A session may take longer to start than all the handshakes, and then has no part in them.
+    // A session may take longer to start than all the handshakes, and then takes no part in them.
     assert!((0..5).any(|_| run() > 0), "the device signs");
 }
 
@@ -257,7 +257,7 @@ fn an_operator_takes_the_device_out_of_service() {
         for _ in 0..2 {
             wait_for_signatures(&server, 20);
             switch("disable");
-            // What was at the device when it was switched off is answered.
+            // Operations at the device when it was switched off are still answered.
             wait::until("the device to rest", || {
                 let before = simulation.operations(Simulated::Qat);
                 let finished = server.counters()[Event::HandshakeFinished];
@@ -316,7 +316,7 @@ fn the_device_is_asked_for_rsa_alone_and_only_if_it_is_wished() {
     }
 }
 
-/// The simulated device computes on the CPU of its caller, and worse than lanes.
+/// The simulated device computes on its caller's CPU, and worse than lanes.
 #[test]
 fn a_device_that_does_not_pay_is_only_tried() {
     let pki = Pki::new();

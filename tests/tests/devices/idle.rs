@@ -1,4 +1,4 @@
-//! A device that fails while nobody asks it anything: operators see it at once, not with the next request.
+//! A device that fails while idle: operators see it at once, not with the next request.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use crate::{get_all, report, wait_until_closed, with_files};
 const HEARTBEAT: &str = "sys/kernel/debug/qat_4xxx_0000:6b:00.0/heartbeat/status";
 const STATE: &str = "sys/bus/pci/devices/0000:6b:00.0/qat/state";
 
-/// Has the driver say something else from now on, and waits until that is on the page, by whoever put it there.
+/// Changes what the driver says, and waits until that is on the page, whichever process put it there.
 fn opens(
     simulation: &Simulation,
     server: &Subject,

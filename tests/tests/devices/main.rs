@@ -1,4 +1,4 @@
-//! nginx with devices that fail in every way: no client notices, and the device is used again when it is well. Against
+//! nginx with devices that fail in every way: no client notices, and the device is used again once it is well. With
 //! simulated libraries, not on hardware.
 
 mod campaign;
@@ -13,7 +13,7 @@ use hasten_tests::{Subject, bodies, wait};
 
 use crate::simulation::{Injected, Simulated, Simulation};
 
-/// From less than a device is told of to more than it takes in one call.
+/// From too short for a device to too long for a single call.
 const LENGTHS: [usize; 6] = [20, 1000, 5000, 60_000, 200_000, 900_000];
 
 fn with_files(mut site: Site) -> Site {
@@ -28,7 +28,7 @@ fn with_files(mut site: Site) -> Site {
 
 const LEVELS: [u8; 3] = [1, 6, 9];
 
-/// Every file at every level, which must be right.
+/// Requests every file at every level; each must be right.
 fn get_all(site: &Site) {
     let client = site.client();
     for level in LEVELS {
@@ -40,7 +40,7 @@ fn get_all(site: &Site) {
     }
 }
 
-/// What the living processes say of an engine.
+/// The living processes' report on an engine.
 fn report(server: &Subject, engine: Engine) -> Option<EngineReport> {
     let pages = hasten_telemetry::pages_of(server.pid()).unwrap_or_default();
     let snapshots: Vec<_> = pages.iter().map(|page| page.read().unwrap()).collect();
@@ -82,7 +82,7 @@ fn whole_responses_are_packed_by_the_device_that_is_named() {
     }
 }
 
-/// Nginx forks its workers, and so do others whose parent has compressed before.
+/// Nginx forks its workers, as do other servers whose parent has compressed before.
 #[test]
 fn a_child_leaves_alone_what_its_parent_has_of_a_device_for_compression() {
     for (name, simulated, engine) in
@@ -130,7 +130,7 @@ fn no_client_notices_any_fault_and_the_device_is_used_again() {
         let opened = server.counters()[Engine::Qatzip].opened;
         simulation.inject(Simulated::QatZip, fault);
         if matches!(fault, Injected::InitFailure | Injected::NoInstance | Injected::HangInit) {
-            // Sessions that are alive are not concerned.
+            // Existing sessions are not affected.
             simulation.reset(Simulated::QatZip);
         }
         wait::until("the breaker to open", || {

@@ -1,4 +1,4 @@
-//! A host with devices that are not there: a `sys` of files, the simulated libraries, and the file that says what goes wrong.
+//! A host with simulated devices: a `sys` of files, the simulated libraries, and the file that controls the faults.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
@@ -16,7 +16,7 @@ const MAGIC: u32 = 0x6d69_7368;
 const BLOCK: u64 = 40;
 const ENGINES: u64 = 5;
 
-/// An engine's place in `tests/devices/layout.h`.
+/// An engine's index in `tests/devices/layout.h`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Simulated {
     QatZip,
@@ -49,7 +49,7 @@ pub(crate) struct Simulation {
 impl Simulation {
     pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("hasten-devices-").tempdir().unwrap();
-        // Workers of a server that root starts are somebody else.
+        // The workers of a server started by root run as another user.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for library in fs::read_dir(libraries()).unwrap().map(Result::unwrap) {
             if library.file_name().to_string_lossy().contains(".so.") {
@@ -70,17 +70,17 @@ impl Simulation {
         self.folder.path()
     }
 
-    /// The machine that has the devices, as its files tell.
+    /// The machine that has the devices, according to its files.
     pub(crate) fn host(&self) -> PathBuf {
         self.folder.path().join("host")
     }
 
-    /// A server that asks these devices.
+    /// A server that uses these devices.
     pub(crate) fn site(&self, devices: &'static str) -> Site {
         self.environment(devices).into_iter().fold(Site::new(), |site, (name, value)| site.env(name, value))
     }
 
-    /// What such a server is told.
+    /// Such a server's environment.
     pub(crate) fn environment(&self, devices: &'static str) -> [(&'static str, &'static str); 3] {
         let leaked = |path: PathBuf| &*path.into_os_string().into_string().unwrap().leak();
         [
@@ -97,13 +97,13 @@ impl Simulation {
         self.write(engine, 0, fault as u32);
     }
 
-    /// Every operation takes so much longer from now on.
+    /// Makes every operation take this much longer from now on.
     pub(crate) fn slow(&self, engine: Simulated, milliseconds: u32) {
         self.write(engine, 4, milliseconds);
         self.write(engine, 0, Injected::Slow as u32);
     }
 
-    /// The device was reset: sessions are dead, new ones work.
+    /// The device was reset: existing sessions are dead, new ones work.
     pub(crate) fn reset(&self, engine: Simulated) {
         let mut word = [0; 4];
         self.control.read_exact_at(&mut word, Self::offset(engine) + 8).unwrap();
@@ -114,7 +114,7 @@ impl Simulation {
         self.read(engine, 24)
     }
 
-    /// Calls of a child for what is its parent's.
+    /// Calls of a child that use its parent's sessions.
     pub(crate) fn trespasses(&self, engine: Simulated) -> u32 {
         let mut word = [0; 4];
         self.control.read_exact_at(&mut word, Self::offset(engine) + 12).unwrap();

@@ -1,4 +1,4 @@
-//! Batches form wherever there is a crowd, and from its first handshakes on.
+//! Batches form wherever there is a crowd, starting with its first handshakes.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use hasten_tests::pki::Pki;
 use hasten_tests::subject::{assert_perfect, batched, crowd};
 use hasten_tests::{Subject, wait};
 
-/// What an idle machine does in a fraction of a round.
+/// What an idle machine completes in a fraction of a round.
 const ENOUGH: u64 = 500;
 
-/// A server that never comes to rest must not have to: it may have learned all it needs before its first client.
+/// A server that is never idle need not become so: it may have learned everything necessary before its first client.
 #[test]
 fn a_crowd_is_batched_from_the_start() {
     let pki = Pki::new();
@@ -24,8 +24,8 @@ fn a_crowd_is_batched_from_the_start() {
             let server = Subject::accelerated(&ServerSpec::new(kind, certificate.clone()).workers(workers));
             let load = Load { duration: Duration::from_millis(600), ..crowd() };
             let mut handshakes = 0;
-            // On a machine with other things to do, the first round may hold no more than each connection's first
-            // handshake, and the very first are watched, not suspended.
+            // On a busy machine, the first round may contain no more than each connection's first handshake, and
+            // the very first are watched, not suspended.
             while handshakes < ENOUGH {
                 let outcome = drive::run(server.target(), &load).unwrap();
                 assert_perfect(&outcome, &server.log());
@@ -67,7 +67,7 @@ fn every_key_and_group_is_batched_in_both_protocols() {
 fn every_one_of_many_workers_batches() {
     let pki = Pki::new();
     let certificate = pki.certificate(KeyKind::P256);
-    // A socket for each worker shares connections out; otherwise the first to wake takes most.
+    // A socket per worker distributes connections; otherwise the first to wake takes most of them.
     let fair = "server { listen {address} ssl reuseport; server_name other.test; ssl_reject_handshake on; }";
     for (kind, lines) in [(ServerKind::Nginx, fair), (ServerKind::Haproxy, "")] {
         let spec = ServerSpec::new(kind, certificate.clone()).workers(4).http_lines(lines);

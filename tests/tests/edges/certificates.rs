@@ -1,4 +1,4 @@
-//! Which certificate a client gets, and what becomes of keys that the engine does not have.
+//! Which certificate a client gets, and what happens to keys that the engine does not support.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use hasten_tests::openssl::s_client;
 use hasten_tests::pki::{Pki, files, self_sign};
 use hasten_tests::{Subject, parallel, same_as_stock, tools};
 
-/// Names of servers, one that nobody has, and none at all.
+/// Server names, one that nobody has, and none at all.
 const NAMES: [&str; 4] = ["localhost", "other.test", "unknown.test", "127.0.0.1"];
 
 #[test]
@@ -100,7 +100,7 @@ fn nginx_loads_the_certificate_that_a_variable_names() {
     }
 }
 
-/// HAProxy then signs a certificate inside the callback of a handshake.
+/// HAProxy then signs a certificate inside a callback of the handshake.
 #[test]
 fn haproxy_generates_the_certificate_that_a_name_needs() {
     let pki = Pki::new();
@@ -122,7 +122,7 @@ fn haproxy_generates_the_certificate_that_a_name_needs() {
         Client::trusting(&root).named(&name).build().get(haproxy.address()).map(|answer| answer.body)
     };
     haproxy.under_load(|| {
-        // HAProxy 2.6, the stock one too, closes most connections for which it has just made a certificate.
+        // HAProxy 2.6, even stock, closes most connections for which it has just made a certificate.
         parallel::repeat(8, 3, get);
         for answer in parallel::repeat(8, 6, get) {
             assert_eq!(answer.as_deref(), Ok("hello from the fixture\n"));
@@ -136,7 +136,7 @@ fn rsa_and_ecdsa_live_on_one_server() {
     let pki = Pki::new();
     let (ecdsa, rsa) = (pki.certificate(KeyKind::P256), pki.certificate(KeyKind::Rsa2048));
     for kind in ServerKind::ALL {
-        // HAProxy takes a certificate of each kind for one name only from files of one name.
+        // HAProxy accepts a certificate of each kind for one name only from files with one name.
         let spec = match kind {
             ServerKind::Nginx => ServerSpec::new(kind, ecdsa.clone()).also(rsa.clone()),
             ServerKind::Haproxy => ServerSpec::new(kind, bundle_of_both(&pki, &ecdsa, &rsa)),
@@ -188,7 +188,7 @@ fn keys_that_the_engine_does_not_have_are_openssls() {
     }
 }
 
-/// rustls, and so the driver, does not know these; without a crowd nothing is batched, but all of it must work.
+/// rustls, and so the driver, does not support these; without a crowd nothing is batched, but everything must work.
 #[test]
 fn rsa_pss_keys_are_openssls() {
     let pki = Pki::new();
@@ -201,7 +201,7 @@ fn rsa_pss_keys_are_openssls() {
     }
 }
 
-/// Groups and key exchanges beside the batched ones.
+/// Groups and key exchanges besides the batched ones.
 #[test]
 fn exchanges_that_the_engine_does_not_have_are_openssls() {
     let pki = Pki::new();
@@ -260,7 +260,7 @@ fn a_stapled_response_reaches_the_client() {
     }
 }
 
-/// A certificate, and its authority's signed word that it is good.
+/// A certificate, and its authority's signed statement that it is good.
 fn stapled(pki: &Pki) -> (Certificate, PathBuf) {
     let openssl = || Command::new(tools::tool("openssl", "openssl"));
     let path = |name: &str| pki.dir().join(name);
@@ -288,7 +288,7 @@ fn stapled(pki: &Pki) -> (Certificate, PathBuf) {
     (certificate, response)
 }
 
-/// A key in a PKCS#11 token, beside one in a file: one is left alone, the other is batched.
+/// A key in a PKCS#11 token beside one in a file: the first is left alone, the second is batched.
 #[test]
 fn a_key_that_cannot_be_exported_is_left_alone() {
     let pki = Pki::new();
@@ -305,7 +305,7 @@ fn a_key_that_cannot_be_exported_is_left_alone() {
         in_token.chain.display(),
         token.uri
     );
-    // A worker talks to the token itself, with the configuration it finds in its environment.
+    // A worker talks to the token itself, with the configuration from its environment.
     let main = "user root; env SOFTHSM2_CONF;";
     let spec = ServerSpec::new(ServerKind::Nginx, in_file).main_lines(main).http_lines(&http);
     let spec = spec.env("SOFTHSM2_CONF", &token.config).env("OPENSSL_CONF", &token.openssl);
@@ -324,9 +324,9 @@ fn a_key_that_cannot_be_exported_is_left_alone() {
 }
 
 struct Token {
-    /// Configuration of the token.
+    /// The token's configuration.
     config: PathBuf,
-    /// Configuration of OpenSSL that brings the engine.
+    /// The OpenSSL configuration that loads the engine.
     openssl: PathBuf,
     uri: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Servers that want to see a certificate of the client's.
+//! Servers that require a client certificate.
 
 use hasten_bench::certificates::{Certificate, KeyKind};
 use hasten_bench::server::{ServerKind, ServerSpec};
@@ -7,7 +7,7 @@ use hasten_tests::pki::Pki;
 use hasten_tests::{parallel, same_as_stock};
 use rustls::version::{TLS12, TLS13};
 
-/// What a private server makes of a client, in either protocol.
+/// A private server's reaction to a client, in either protocol.
 #[derive(Clone, Debug, PartialEq)]
 struct Reception {
     good: Result<String, String>,
@@ -72,7 +72,7 @@ fn receptions(pki: &Pki, private: &Certificate, spec: &ServerSpec) -> Vec<Recept
     same_as_stock(spec, |server| {
         let visit = |number: usize| {
             let [good, without, stranger] = clients[number % 2].each_ref().map(|client| {
-                // Which of the errors of a connection that is refused comes first is a matter of luck.
+                // Which error of a refused connection comes first is a matter of luck.
                 let answer = client.get(server.address()).map_err(|_| "refused".to_owned());
                 answer.map(|answer| answer.body)
             });

@@ -1,4 +1,4 @@
-//! What a crowd of handshakes takes serves the next crowd, and does not grow.
+//! The resources of one crowd of handshakes serve the next crowd, and do not grow.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -14,7 +14,8 @@ use hasten_tests::{Subject, wait};
 
 const CROWD: usize = 200;
 
-/// What an allocator may keep of one crowd and not of another, in KiB. Frames and connections of a whole crowd are more.
+/// The difference between crowds in what an allocator may retain, in KiB. Frames and connections of a whole crowd are
+/// more.
 const SLACK: u64 = 1024;
 
 #[test]
@@ -43,7 +44,7 @@ fn needs_no_more_memory_for_the_tenth_crowd(kind: ServerKind) {
     server.finish();
 }
 
-/// Sends hellos until most of them were suspended at the same time.
+/// Sends hellos until most of them have been suspended at the same time.
 fn comes_together(server: &Subject, hello: &[u8]) {
     wait::until("many handshakes at the same time", || {
         let before = server.counters()[Event::Suspended];

@@ -1,4 +1,4 @@
-//! Clients that go away in the middle of their handshake, and handshakes that take too long.
+//! Clients that leave in the middle of their handshake, and handshakes that take too long.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -111,7 +111,7 @@ fn gives_up_suspended_handshakes(spec: &ServerSpec, certificate: &Certificate, h
         wait::until("handshakes that were given up while they were suspended", || {
             parallel::repeat(16, 8, |_| {
                 let mut socket = UnixStream::connect(hasty).expect("the server accepts");
-                // It may have lost patience already.
+                // The server may have lost patience already.
                 let _ = socket.write_all(&hello);
                 let _ = socket.read_to_end(&mut Vec::new());
             });

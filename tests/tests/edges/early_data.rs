@@ -1,4 +1,4 @@
-//! Requests that travel with the first bytes of a resumed session.
+//! Requests sent with the first bytes of a resumed session.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn early_requests_that_are_refused_are_answered_when_repeated() {
     }
 }
 
-/// Whether the first and later requests of many clients were taken as early data.
+/// Whether the first and later requests of many clients were accepted as early data.
 fn early_requests(kind: ServerKind, lines: &str) -> Vec<[bool; 3]> {
     let pki = Pki::new();
     let certificate = pki.certificate(KeyKind::Rsa2048);
@@ -46,7 +46,7 @@ fn early_requests(kind: ServerKind, lines: &str) -> Vec<[bool; 3]> {
     })
 }
 
-/// More early data than one record of a small size holds, from the reference client.
+/// More early data than fits into one small record, from the reference client.
 #[test]
 fn openssl_sends_a_long_early_request() {
     let pki = Pki::new();

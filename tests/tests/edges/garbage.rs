@@ -1,4 +1,4 @@
-//! Bytes that are no hello, or not quite one.
+//! Bytes that are not a hello, or not quite one.
 
 use std::net::TcpStream;
 
@@ -45,7 +45,8 @@ fn haproxy_refuses_bad_key_shares_beside_good_ones() {
     refuses_bad_key_shares_beside_good_ones(ServerKind::Haproxy);
 }
 
-/// The lanes of a batch are other people's handshakes: one bad point must not spoil them, nor be let through.
+/// The other lanes of a batch belong to other clients' handshakes: one bad point must neither spoil them nor
+/// be accepted.
 fn refuses_bad_key_shares_beside_good_ones(kind: ServerKind) {
     let pki = Pki::new();
     let certificate = pki.certificate(KeyKind::P256);
@@ -76,7 +77,7 @@ fn bad_shares(len: usize) -> Vec<Vec<u8>> {
     ]);
     let shares =
         [filled(0, 0), one, small, filled(4, 0), filled(4, 0xff), filled(4, 7), filled(2, 7), filled(6, 7)];
-    // Not on a curve, but for X25519 the numbers p and p + 1, and the largest.
+    // Off the curve; for X25519, the numbers p, p + 1 and the largest.
     let near = [0xed_u8, 0xee, 0xff].map(|low| {
         let mut number = vec![0xff; len];
         number[0] = low;
@@ -86,7 +87,7 @@ fn bad_shares(len: usize) -> Vec<Vec<u8>> {
     shares.into_iter().chain(near).collect()
 }
 
-/// Replaces the one share of a hello; its length stays.
+/// Replaces the only share of a hello, keeping its length.
 fn with_key_share(hello: &[u8], group: u16, share: &[u8]) -> Vec<u8> {
     let length = u16::try_from(share.len()).unwrap().to_be_bytes();
     let header = [group.to_be_bytes(), length].concat();
@@ -123,7 +124,7 @@ fn garbage(hello: &[u8]) -> Vec<Vec<u8>> {
         [&[0x80, 0x2e, 1, 3, 1, 0, 0x15, 0, 0, 0, 0x10][..], &noise[..37]].concat(),
         // Longer than a record may be.
         [&[22, 3, 1, 0x48, 1][..], &noise].concat(),
-        // A handshake message of 16 MiB announces itself.
+        // A handshake message that announces 16 MiB.
         record(22, &[1, 0xff, 0xff, 0xff, 3, 3]),
         // Two hellos; a hello and something else in one record.
         [hello, hello].concat(),
@@ -134,7 +135,7 @@ fn garbage(hello: &[u8]) -> Vec<Vec<u8>> {
     ]
 }
 
-/// One bit of the hello wrong, all over it.
+/// The hello with one bit wrong, at positions all over it.
 fn flipped(hello: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..hello.len() * 8).step_by(11).map(|bit| {
         let mut wrong = hello.to_vec();
@@ -143,7 +144,7 @@ fn flipped(hello: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// The hello as far as it goes, with lengths that promise more, or that do not.
+/// Truncated hellos, with lengths that promise more, or that do not.
 fn truncated(hello: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let cut = (0..hello.len()).step_by(7).map(|len| hello[..len].to_vec());
     let shortened = (10..hello.len()).step_by(9).map(|len| {
@@ -175,7 +176,7 @@ fn hellos_in_small_pieces_are_understood() {
     }
 }
 
-/// The client's first share is of a group that the server does not want: it is asked for another.
+/// The client's first share is for a group that the server does not want: it requests another.
 #[test]
 fn a_hello_retry_is_followed() {
     let pki = Pki::new();

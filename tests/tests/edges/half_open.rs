@@ -1,4 +1,4 @@
-//! Connections that stay in the middle of nowhere.
+//! Connections that get stuck half-way.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use hasten_tests::subject::crowd;
 use hasten_tests::{Side, Subject, parallel, same_as_stock, wait};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What stacks and buffers of the library may take, however many connections there are.
+/// The limit for the library's stacks and buffers, however many connections there are.
 const BOUND_KIB: u64 = 48 << 10;
 
 #[test]
@@ -87,14 +87,14 @@ fn nginx_recovers_when_its_connections_were_exhausted() {
     });
 }
 
-/// Says hello, whether or not anybody listens.
+/// Sends a hello, whether or not anybody listens.
 fn greet(server: &Subject, hello: &[u8]) -> Option<TcpStream> {
     let mut socket = TcpStream::connect(server.address()).ok()?;
     socket.write_all(hello).ok()?;
     Some(socket)
 }
 
-/// As far as this process may go by itself.
+/// As many as this process may allow itself.
 fn allow_many_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

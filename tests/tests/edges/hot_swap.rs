@@ -1,4 +1,4 @@
-//! Certificates that are exchanged while their keys sign.
+//! Certificates replaced while their keys are signing.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,8 +12,8 @@ use hasten_tests::pki::Pki;
 use hasten_tests::{Subject, parallel, wait};
 use rustix::process::Signal;
 
-/// The first certificate is exchanged for itself: its clients may not notice, but its key object is another one. The
-/// second is exchanged for a new one.
+/// The first certificate is replaced by itself: its clients must not notice, but its key object is a new one. The
+/// second is replaced by a new one.
 #[test]
 fn haproxy_swaps_certificates_over_its_socket() {
     let pki = Pki::new();
@@ -42,7 +42,7 @@ fn haproxy_swaps_certificates_over_its_socket() {
     haproxy.finish();
 }
 
-/// `old` is the name under which HAProxy knows the certificate.
+/// `old` is HAProxy's name for the certificate.
 fn swap(socket: &Path, old: &Path, new: &Certificate) {
     let (old, pem) = (old.display(), fs::read_to_string(&new.bundle).unwrap());
     let set = ask(socket, &format!("set ssl cert {old} <<\n{}\n\n", pem.trim_end()));
@@ -59,7 +59,7 @@ fn ask(socket: &Path, command: &str) -> String {
     answer
 }
 
-/// nginx reads the new files when it reloads; handshakes that were suspended end with the old key.
+/// nginx reads the new files when it reloads; suspended handshakes complete with the old key.
 #[test]
 fn nginx_renews_its_certificates_by_reloading() {
     let pki = Pki::new();
@@ -79,7 +79,7 @@ fn nginx_renews_its_certificates_by_reloading() {
     let client = Client::trusting(&first.root).named("second.test").build();
     nginx.under_load(|| {
         for _ in 0..4 {
-            // The same files with another content.
+            // The same files with different contents.
             let renewed = pki.named(KeyKind::Rsa2048, "second.test");
             nginx.signal(Signal::HUP).unwrap();
             wait::until("the new certificate", || {

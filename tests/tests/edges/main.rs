@@ -1,4 +1,4 @@
-//! What happens to real servers, happening to accelerated ones while batches form.
+//! What real servers go through, happening to accelerated ones while batches form.
 
 mod batching;
 mod certificates;

@@ -1,4 +1,4 @@
-//! What servers speak above and behind TLS.
+//! What servers speak on top of and behind TLS.
 
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -9,7 +9,7 @@ use hasten_tests::client::Client;
 use hasten_tests::pki::Pki;
 use hasten_tests::{Subject, parallel, tools};
 
-/// `http2` of any server on an address is that of all of them.
+/// `http2` in any server of an address applies to all of them.
 const NGINX_HTTP2: &str =
     "server { listen {address} ssl http2; server_name h2.test; ssl_reject_handshake on; }";
 
@@ -63,7 +63,7 @@ fn curl_gets_its_answer_over_http2() {
     }
 }
 
-/// The server is a client of others at the same time and on the same thread: those handshakes are not ours.
+/// The server is at the same time a client of others, on the same thread: those handshakes are not ours.
 #[test]
 fn nginx_goes_on_to_servers_behind_it() {
     let pki = Pki::new();
@@ -130,7 +130,7 @@ backend behind
     behind.finish();
 }
 
-/// Another server, accelerated, too.
+/// Another server, also accelerated.
 fn behind(pki: &Pki) -> Subject {
     let certificate = pki.named(KeyKind::P256, "behind.test");
     Subject::accelerated(&ServerSpec::new(ServerKind::Nginx, certificate).body("from behind"))

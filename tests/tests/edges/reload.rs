@@ -41,7 +41,7 @@ fn reloading_again_and_again_loses_no_client() {
 fn haproxy_reloads_again_and_again_without_losing_a_client() {
     let pki = Pki::new();
     let socket = pki.dir().join("stats");
-    // Without the socket the new process binds its port anew, and stock HAProxy loses connections, too.
+    // Without the socket the new process rebinds its port, and even stock HAProxy loses connections.
     let global =
         format!("master-worker\n    stats socket {} level admin expose-fd listeners", socket.display());
     let spec =
@@ -51,7 +51,7 @@ fn haproxy_reloads_again_and_again_without_losing_a_client() {
     for _ in 0..4 {
         wait_for_batches(worker(&haproxy));
         let old = workers(&haproxy);
-        // Workers serve before the master is ready: until then any HAProxy, a stock one too, ignores the signal.
+        // Workers serve before the master is ready: until then any HAProxy, even stock, ignores the signal.
         wait::until("the master to be ready", || catches(haproxy.pid(), Signal::USR2));
         haproxy.signal(Signal::USR2).unwrap();
         wait::until("the old worker to end", || {
@@ -79,7 +79,7 @@ fn a_binary_upgrade_stays_accelerated() {
     }
     wait_for_batches(new);
 
-    // The new one can be upgraded in turn: what was handed on is handed on again.
+    // The new one can be upgraded in turn: what was passed on is passed on again.
     let third = nginx.upgrade();
     nginx.retire(new);
     wait_for_batches(third);
@@ -124,7 +124,7 @@ fn a_killed_worker_takes_nothing_with_it_but_its_own_connections() {
     assert!(nginx.end().iter().all(|alarm| alarm.contains("exited on signal")), "{log}");
 }
 
-/// The clients' hellos are accepted, many of the handshakes are suspended, and then the server is told to go.
+/// The clients' hellos are accepted, many of the handshakes are suspended, and then the server is told to end.
 #[test]
 fn a_graceful_quit_serves_whom_it_has_accepted() {
     let pki = Pki::new();
@@ -152,7 +152,7 @@ fn a_graceful_quit_serves_whom_it_has_accepted() {
     }
 }
 
-/// A worker that is told to go at once abandons suspended handshakes; it must do so in peace.
+/// A worker told to end at once abandons suspended handshakes; it must do so cleanly.
 #[test]
 fn a_fast_end_in_the_middle_of_handshakes_is_clean() {
     let pki = Pki::new();

@@ -1,4 +1,4 @@
-//! Sessions that go on where an earlier one left, by ticket and from the server's cache.
+//! Sessions that resume earlier ones, by ticket and from the server's cache.
 
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::server::{ServerKind, ServerSpec};

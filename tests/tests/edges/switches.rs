@@ -1,4 +1,4 @@
-//! The switches that a user has, and the ways in which the library gets into a process.
+//! The user's switches, and the ways in which the library gets into a process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -34,7 +34,7 @@ fn the_kill_switch_leaves_servers_as_they_are() {
     }
 }
 
-/// As `hasten run` but without it, which is how units and images may carry the library.
+/// Like `hasten run` but without it, as units and images may load the library.
 #[test]
 fn a_bare_preload_is_enough_and_heeds_the_kill_switch() {
     let pki = Pki::new();
@@ -102,7 +102,7 @@ fn the_engine_works_without_shortcuts() {
     }
 }
 
-/// HAProxy has other ways to wait, which are not, or differently, seen.
+/// HAProxy's other ways to wait, which are seen differently, or not at all.
 #[test]
 fn haproxy_works_with_any_way_to_wait() {
     let pki = Pki::new();
@@ -110,11 +110,11 @@ fn haproxy_works_with_any_way_to_wait() {
         ["noepoll", "noepoll\n    nopoll", "tune.fd.edge-triggered on", "ssl-mode-async", "busy-polling"];
     for line in ways {
         let global = format!("expose-experimental-directives\n    {line}");
-        // select() has room for 1024 descriptors.
+        // select() supports 1024 descriptors.
         let spec = spec(&pki, ServerKind::Haproxy).main_lines(&global).workers(2).connections(400);
         let haproxy = Subject::accelerated(&spec);
         let counters = serve_a_crowd(&haproxy).expect("counters");
-        // The others sleep elsewhere, not at all, or on stacks of OpenSSL's: they are served, but never suspended.
+        // The others sleep elsewhere, not at all, or on OpenSSL's stacks: they are served, but never suspended.
         assert_eq!(counters[Event::Suspended] > 0, line.contains("edge-triggered"), "{line}");
         haproxy.finish();
     }
@@ -135,7 +135,7 @@ fn nginx_works_with_any_way_to_accept() {
     }
 }
 
-/// Every client is served; returns what was counted, if anything counts.
+/// Every client is served; returns the counters, if there are any.
 fn serve_a_crowd(server: &Subject) -> Option<Counters> {
     let outcome = drive::run(server.target(), &Load { duration: BRIEFLY, ..crowd() }).unwrap();
     assert_perfect(&outcome, &server.log());

@@ -1,4 +1,4 @@
-//! `hasten engine` on real servers under load: whatever is switched, no client may notice, the counters must.
+//! `hasten engine` on real servers under load: whatever is switched, no client may notice, and the counters must.
 
 mod switched;
 
@@ -17,7 +17,7 @@ use hasten_tests::{Subject, bodies, product, tools, wait};
 
 const BODY: usize = 60_000;
 
-/// Answers after which nobody is still at something that began before.
+/// After this many answers nothing that began earlier is still in progress.
 const SOME: u64 = 40;
 
 /// nginx with both accelerators: level 1 is ISA-L's, level 6 libdeflate's.
@@ -29,7 +29,7 @@ fn site() -> Site {
         .location("six", "gzip_comp_level 6;")
 }
 
-/// A server whose clients, of TLS and of compression, come all the time.
+/// A server with a constant stream of TLS and compression clients.
 struct Busy {
     server: Subject,
     handshakes: Traffic,
@@ -48,7 +48,7 @@ impl Busy {
         counters_of(self.server.pid())
     }
 
-    /// Waits until so many clients of each kind were served that what was under way is over.
+    /// Waits until enough clients of each kind have been served for earlier operations to have ended.
     fn serve_some(&self) {
         let (handshakes, answers) = (self.handshakes.ops(), self.visitors.as_ref().map(Visitors::served));
         wait::until("more clients to be served", || {
@@ -57,7 +57,7 @@ impl Busy {
         });
     }
 
-    /// Waits until each of these has done something anew.
+    /// Waits until each of these has done new work.
     fn wait_for(&self, engines: &[Engine]) {
         let before = self.counters();
         wait::until("the engines to work", || {
@@ -66,9 +66,9 @@ impl Busy {
         });
     }
 
-    /// What is counted while clients are served and these engines must not do anything.
+    /// The counts while clients are served and these engines must be idle.
     fn without(&self, engines: &[Engine]) -> Counters {
-        // Another thread than the one that told of the change may have been in the middle of an operation.
+        // A thread other than the one that reported the change may have been in the middle of an operation.
         self.serve_some();
         let before = self.counters();
         self.serve_some();
@@ -79,12 +79,12 @@ impl Busy {
         new
     }
 
-    /// `hasten engine VERB NAME` on the server; what it says.
+    /// `hasten engine VERB NAME` on the server; returns its output.
     fn switch(&self, verb: &str, name: &str) -> String {
         switch(verb, name, self.server.pid())
     }
 
-    /// Nobody has noticed anything.
+    /// Checks that nobody has noticed anything.
     fn finish(self) {
         assert_perfect(&self.handshakes.stop(), &self.server.log());
         if let Some(visitors) = self.visitors {
@@ -101,7 +101,7 @@ fn switch(verb: &str, name: &str, pid: u32) -> String {
     String::from_utf8(tools::run(&mut command).stdout).expect("text")
 }
 
-/// Clients of compression, who look at every body.
+/// Compression clients, which check every body.
 struct Visitors {
     stop: Arc<AtomicBool>,
     served: Arc<AtomicU64>,

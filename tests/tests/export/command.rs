@@ -1,4 +1,4 @@
-//! How the command begins, fails and ends.
+//! How the command starts, fails and ends.
 
 use std::net::TcpListener;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ fn export(arguments: &[&str]) -> Output {
     Command::new(product::hasten()).arg("export").args(arguments).output().expect("the command starts")
 }
 
-/// It fails with this code, and says all of this.
+/// It fails with this code, and its message contains all of this.
 #[track_caller]
 fn fails(arguments: &[&str], code: i32, words: &[&str]) {
     let output = export(arguments);
@@ -32,7 +32,7 @@ fn a_port_that_is_taken_is_named_with_a_way_out() {
 fn addresses_that_others_can_reach_have_to_be_meant() {
     fails(&["--listen", "0.0.0.0:0"], 1, &["0.0.0.0:0 can be reached from other hosts", "--allow-remote"]);
     fails(&["--listen", "[::]:0"], 1, &["--allow-remote"]);
-    // An address of the documentation's own network, which no host has.
+    // An address from the network reserved for documentation, which no host has.
     fails(&["--listen", "192.0.2.1:9469", "--allow-remote"], 1, &["192.0.2.1:9469", "ip address"]);
     fails(&["--listen", "9469"], 2, &["127.0.0.1:9469"]);
     fails(&["--once", "--allow-remote"], 2, &["cannot be used with"]);

@@ -1,4 +1,4 @@
-//! An exporter, and what it says, taken apart by hand.
+//! An exporter, and its output, parsed by hand.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ pub(crate) struct Exporter {
     pub(crate) address: String,
 }
 
-/// Series by name and labels, as they are written.
+/// Series by name and labels, as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scrape(pub(crate) BTreeMap<String, f64>);
 
@@ -41,7 +41,7 @@ impl Exporter {
         format!("http://{}{path}", self.address)
     }
 
-    /// The body of an answer that must be a good one.
+    /// The body of an answer that must be successful.
     pub(crate) fn get(&self, path: &str, accept: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("the exporter listens");
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -58,7 +58,7 @@ impl Exporter {
         Scrape::read(&self.get("/metrics", "text/plain"))
     }
 
-    /// Scrapes until `enough`; what was counted last may not be on the page yet, and the look may be a second old.
+    /// Scrapes until `enough`; the latest counts may not be on the page yet, and the look may be a second old.
     pub(crate) fn scrape_until(&self, what: &str, enough: impl Fn(&Scrape) -> bool) -> Scrape {
         wait::for_some(what, || Some(self.scrape()).filter(&enough))
     }

@@ -1,4 +1,4 @@
-//! `hasten export` beside real servers: what it says is true, others can read it, and its page is alive.
+//! `hasten export` beside real servers: its output is true, other programs can read it, and its page is alive.
 
 #![forbid(unsafe_code)]
 

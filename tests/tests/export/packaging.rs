@@ -1,4 +1,4 @@
-//! What comes with the exporter: dashboard, alerts, unit. They know the metrics that there are, and those who use them
+//! The exporter's companions: dashboard, alerts, unit. They use existing metrics, and the programs that use them
 //! accept them.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ fn text(file: &str) -> String {
     fs::read_to_string(path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Metrics that are named in expressions.
+/// Metrics named in expressions.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let words = words.filter(|word| word.starts_with("hasten_"));
@@ -32,7 +32,7 @@ fn all() -> BTreeSet<String> {
     CATALOGUE.iter().map(|about| about.metric()).collect()
 }
 
-/// All texts in the values of `key`, at any depth.
+/// All texts among the values of `key`, at any depth.
 fn texts<'a>(json: &'a Value, key: &str, found: &mut Vec<&'a str>) {
     match json {
         Value::Object(map) => map.iter().for_each(|(name, value)| match value {
@@ -51,7 +51,7 @@ fn the_dashboard_shows_every_metric_and_no_other() {
     texts(&dashboard, "expr", &mut expressions);
     assert!(expressions.len() > 20);
     assert_eq!(metrics_in(&expressions.join("\n")), all());
-    // It can be used with any data source, and panels do not lie on each other.
+    // It can be used with any data source, and panels do not overlap.
     let mut sources = Vec::new();
     texts(&dashboard, "uid", &mut sources);
     assert!(sources.iter().all(|uid| ["hasten", "${datasource}"].contains(uid)), "{sources:?}");
@@ -99,7 +99,7 @@ fn alerts_are_valid_come_when_they_should_and_know_only_metrics_that_exist() {
         let unknown: Vec<_> = metrics_in(&text(file)).difference(&all()).cloned().collect();
         assert!(unknown.is_empty(), "{file}: {unknown:?}");
     }
-    // Each alert has been seen to come, or not to come, in a test.
+    // A test has seen each alert fire, or not fire.
     let rules = text("prometheus/hasten.rules.yml");
     let tests = text("prometheus/hasten.rules.test.yml");
     for alert in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
@@ -112,15 +112,15 @@ fn the_unit_is_valid_and_has_no_more_rights_than_it_needs() {
     let unit = text("systemd/hasten-export.service");
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("hasten-export.service");
-    // `verify` wants to see the program; what it is does not matter.
+    // `verify` wants to see the program; which one does not matter.
     fs::write(&copy, unit.replace("ExecStart=hasten", "ExecStart=true")).unwrap();
     let analyze = || Command::new(tools::tool("systemd-analyze", "systemd"));
     let said = tools::run(analyze().args(["verify", "--man=no"]).arg(&copy));
-    // It complains of the machine's other units, too, as far as they are loaded along.
+    // It also complains about the machine's other units if they are loaded along.
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     let of_ours: Vec<&str> = said.lines().filter(|line| line.contains("hasten-export")).collect();
     assert!(of_ours.is_empty(), "{said}");
-    // 0 is no exposure at all, 100 an ordinary service of root.
+    // 0 is no exposure at all, 100 an ordinary service running as root.
     tools::run(analyze().args(["security", "--offline=true", "--threshold=25", "--no-pager"]).arg(&copy));
     for line in ["NoNewPrivileges=yes", "ProtectSystem=strict", "DynamicUser=yes"] {
         assert!(unit.lines().any(|one| one == line), "{line}");
@@ -131,7 +131,7 @@ fn promtool() -> Command {
     Command::new(tools::tool("promtool", "prometheus"))
 }
 
-/// What the package says of others' files before it goes: in a tree of a test's, and without doing anything.
+/// The package's messages about others' files before it is removed: in a test's tree, and without doing anything.
 #[test]
 fn a_unit_that_looks_first_is_told_to_go_on_without_the_package() {
     let tree = tempfile::tempdir().unwrap();

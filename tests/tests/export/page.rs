@@ -1,4 +1,4 @@
-//! The live page in a real browser: charts are drawn and move on, warnings are told, nothing is asked of anybody else.
+//! The live page in a real browser: charts are drawn and advance, warnings are shown, no other host is contacted.
 //!
 //! `HASTEN_TEST_PICTURES=DIR` keeps pictures there, for eyes.
 
@@ -19,7 +19,7 @@ use crate::server::Server;
 const PROBE: &str = include_str!("probe.js");
 const PHONE: Size = (320, 640);
 const DESKTOP: Size = (1280, 900);
-/// Below this, a chart has nothing but its frame.
+/// A chart with fewer pixels than this has only its frame.
 const DRAWN: u64 = 20;
 
 /// Charts that a server with TLS and compression has, whatever the load.
@@ -31,7 +31,7 @@ const CHARTS: [&str; 5] = [
     "Bytes by engine",
 ];
 
-/// Keeps the server busy while `look` looks.
+/// Keeps the server busy during `look`.
 fn under_requests<T>(server: &Server, look: impl FnOnce() -> T) -> T {
     struct StopAtTheEnd<'a>(&'a AtomicBool);
     impl Drop for StopAtTheEnd<'_> {
@@ -44,11 +44,11 @@ fn under_requests<T>(server: &Server, look: impl FnOnce() -> T) -> T {
         scope.spawn(|| {
             while !stop.load(Relaxed) {
                 server.request();
-                // The machine has more to do than this.
+                // The machine has other work to do.
                 thread::sleep(Duration::from_millis(20));
             }
         });
-        // The requests must end also when the look ends in a panic.
+        // The requests must end even if the look ends in a panic.
         let _stop = StopAtTheEnd(&stop);
         look()
     })
@@ -141,7 +141,7 @@ fn what_people_do_is_done_and_an_exporter_that_ends_is_noticed() {
                 && seen["charts"].as_array().unwrap().len() == drawn.len()
                 && !drawn.contains(&"Handshakes")
         });
-        // A window of time that does not move.
+        // A fixed time window.
         chromium.evaluate("document.querySelector('[data-do=zoom-in]').click()");
         let window = "document.getElementById('window').textContent";
         assert!(chromium.evaluate(window).as_str().unwrap().starts_with("From "));
@@ -158,7 +158,7 @@ fn warnings_say_what_is_wrong_and_what_to_do() {
     let root = tempfile::tempdir().unwrap();
     let device = root.path().join("sys/bus/pci/devices/0000:6b:00.0");
     fs::create_dir_all(device.join("qat")).unwrap();
-    // What stands in a file of the kernel is not believed to be harmless.
+    // The contents of a kernel file are not assumed to be harmless.
     let evil = "<img src=x onerror=window.hacked=1>";
     for (file, text) in [("vendor", "0x8086"), ("device", "0x4940"), ("qat/state", evil)] {
         fs::write(device.join(file), text).unwrap();

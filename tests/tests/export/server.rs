@@ -1,4 +1,4 @@
-//! nginx under a name that nobody else on this host has, so that its series are its own.
+//! nginx under a name that is unique on this host, so that its series are its own.
 
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
@@ -17,14 +17,14 @@ use hasten_tests::{bodies, product, tools, wait};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-/// What `/` answers, before it is packed.
+/// The uncompressed size of the answer to `/`.
 pub(crate) const BODY: usize = 60_000;
 
 /// An accelerated nginx with TLS and compression; dropping it ends it.
 pub(crate) struct Server {
     dir: TempDir,
     port: Port,
-    /// The program's name, and so the value of the label.
+    /// The program's name, and thus the label's value.
     pub(crate) name: String,
     process: Child,
     workers: usize,
@@ -38,7 +38,7 @@ impl Server {
     pub(crate) fn with_workers(workers: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("nginx-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
-        // Workers of a server that root starts are somebody else.
+        // The workers of a server started by root run as another user.
         let mut builder = tempfile::Builder::new();
         let dir =
             builder.prefix("hasten-export-").permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
@@ -82,7 +82,8 @@ impl Server {
         });
     }
 
-    /// One connection, one handshake, one packed answer, by somebody else's TLS; how many bytes it had.
+    /// One connection, one handshake, one compressed answer, by a different TLS implementation; returns the
+    /// answer's size.
     pub(crate) fn request(&self) -> u64 {
         let url = format!("https://{}/", self.port.address());
         let mut curl = Command::new(tools::tool("curl", "curl"));
@@ -114,7 +115,7 @@ impl Drop for Server {
         let children = cpu::children(self.process.id());
         let _ = self.process.kill();
         let _ = self.process.wait();
-        // Workers see the end of their master only when they look.
+        // Workers notice the end of their master only when they look.
         for child in children.into_iter().filter_map(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
         {
             let _ = rustix::process::kill_process(child, Signal::KILL);

@@ -1,4 +1,4 @@
-//! What is counted is what was done, whatever becomes of the server.
+//! The counts match what was done, whatever happens to the server.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ impl<'a> Counts<'a> {
     }
 }
 
-/// A scrape in which these requests are counted; too many would never be these.
+/// A scrape that includes these requests; too many would never match.
 fn after(exporter: &Exporter, server: &Server, requests: u64) -> Scrape {
     let is_done = |scrape: &Scrape| Counts::of(scrape, server).requests() >= (requests, requests);
     let scrape = exporter.scrape_until("all requests to be counted", is_done);
@@ -47,7 +47,7 @@ fn every_request_is_counted_once() {
     let stream = |direction| counts.sum("hasten_stream_bytes_total", &["op=\"deflate\"", direction]);
     assert_eq!((stream("direction=\"in\""), stream("direction=\"out\"")), (plain, packed));
     assert_eq!(counts.sum("hasten_bytes_total", &["op=\"deflate\"", "direction=\"in\""]), plain);
-    // One shared secret for each handshake, by whichever engine. Nonces for signatures are made eight at a time, ahead.
+    // One shared secret per handshake, by any engine. Nonces for signatures are made eight at a time, in advance.
     let done = |op: &str| counts.sum("hasten_ops_total", &[&format!("op=\"{op}\""), "result=\"ok\""]);
     assert_eq!(done("x25519-derive"), REQUESTS, "{scrape:#?}");
     assert!((REQUESTS..REQUESTS + 2 * 8).contains(&done("p-256-sign")), "{scrape:#?}");
@@ -96,12 +96,12 @@ fn assert_no_less(scrape: &Scrape, before: &Scrape, server: &Server) {
 
 #[test]
 fn an_engine_that_is_taken_out_of_service_is_shown_so() {
-    // With several, the kernel may leave one idle, which would see nothing of it.
+    // With several workers, the kernel may leave one idle, which would see nothing of it.
     let server = Server::with_workers(1);
     let exporter = Exporter::start();
     let engine = |action: &str| {
         let pid = server.pid().to_string();
-        // What is idle takes it when it wakes; nobody has to wait for that here.
+        // An idle process notices when it wakes; there is no need to wait for that here.
         let mut command = Command::new(product::hasten());
         tools::run(command.args(["engine", action, "isal", &pid, "--wait", "0"]));
     };
@@ -116,7 +116,7 @@ fn an_engine_that_is_taken_out_of_service_is_shown_so() {
     becomes(3);
     engine("enable");
     let after = becomes(0);
-    // Disabling is nobody's fault.
+    // Disabling is not a fault.
     let opened = |scrape| Counts::of(scrape, &server).sum("hasten_breaker_opened_total", &[]);
     assert_eq!((opened(&before), opened(&after)), (0, 0));
 }
@@ -127,7 +127,7 @@ fn others_can_read_it() {
     let exporter = Exporter::start();
     server.request();
     after(&exporter, &server, 1);
-    // Prometheus's own parser and its opinion of names.
+    // Prometheus's own parser and its rules for names.
     let text = exporter.get("/metrics", "text/plain");
     assert!(text.contains(&server.name), "{text}");
     let output = feed(Command::new(tools::tool("promtool", "prometheus")).args(["check", "metrics"]), &text);
@@ -152,7 +152,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 for family in read(sys.stdin.read()):
     print(family.name, family.type, family.unit)";
 
-/// Runs a program that must succeed on this input; everything that it says.
+/// Runs a program that must succeed on this input; returns all its output.
 fn feed(command: &mut Command, input: &str) -> String {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));

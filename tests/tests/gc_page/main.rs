@@ -17,7 +17,7 @@ use serde_json::Value;
 const PROBE: &str = include_str!("probe.js");
 const PHONE: Size = (320, 640);
 const DESKTOP: Size = (1280, 900);
-/// Below this, a chart has nothing but its frame.
+/// A chart with fewer pixels than this has only its frame.
 const DRAWN: u64 = 20;
 
 /// A page on disk, as people open it.
@@ -48,7 +48,7 @@ fn read(text: &[u8], name: &str) -> Summary {
     parse::read(text, name, &mut |_| {}).expect("a trace")
 }
 
-/// Opens the page, and asserts of it what must hold for every page in every window.
+/// Opens the page, and asserts what must hold for every page in every window.
 fn look(chromium: &mut Chromium, page: &Page, size: Size, scheme: &str) -> Value {
     chromium.open(&page.url(), size, scheme);
     chromium.settle();
@@ -77,7 +77,7 @@ fn keep(chromium: &mut Chromium, name: &str) {
     }
 }
 
-/// How many charts a part of the page has.
+/// The number of charts in a part of the page.
 fn count(seen: &Value, part: &str) -> usize {
     seen["charts"].as_array().unwrap().iter().filter(|chart| chart["of"] == part).count()
 }
@@ -171,7 +171,7 @@ fn charts_follow_a_change_of_colours_and_of_width_and_come_back_from_paper() {
     chromium.scheme("dark");
     chromium.settle();
     assert_ne!(chromium.evaluate(canvas), by_day);
-    // Paper is white, whatever the screen is.
+    // Paper is white, whatever the screen.
     chromium.evaluate("window.dispatchEvent(new Event('beforeprint'))");
     chromium.settle();
     assert_eq!(chromium.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(246, 247, 249)");
@@ -213,7 +213,7 @@ fn nothing_in_a_trace_or_in_its_name_becomes_a_part_of_the_page() {
     let mut text = fs::read_to_string(fixture_path("v20.trace-gc.txt")).unwrap();
     text = text.replace("allocation failure", evil);
     text.push_str(&format!("[1:0x1]  99 ms: Scavenge {evil}\n{evil}\n"));
-    // A recording says the program's name, which the data of the charts hold, as they hold the trace's.
+    // A recording contains the program's name, which ends up in the charts' data, along with the trace's name.
     let recording = fs::read_to_string(fixture_path("recorder-v20.fast.jsonl")).unwrap();
     let script = "\"script\":\"</script><script>window.hacked=1</script><!--<script>\",\"was\":";
     let recording = recording.replace("\"script\":", script);

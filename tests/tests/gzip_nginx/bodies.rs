@@ -1,4 +1,4 @@
-//! Every body, by every way, with every setting.
+//! Every body, along every path, with every setting.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ fn with_files(site: Site, lengths: &[usize]) -> Site {
     lengths.iter().fold(site, |site, length| site.file(&format!("{length}.html"), &bodies::page(*length)))
 }
 
-/// The same for both servers, unpacked as the file is; and the accelerated one has packed it by itself.
+/// Both servers deliver the same, which decompresses to the file; and the accelerated one has compressed it itself.
 fn served(site: &Site, paths: &[(String, usize)]) -> Vec<Essence> {
     let essences = same_as_stock(&site.spec(), |server| {
         let essences: Vec<_> = paths.iter().map(|(path, _)| essence(&site.client(), path)).collect();
@@ -39,7 +39,7 @@ fn essence(client: &Client, path: &str) -> Essence {
     client.get(path).unwrap_or_else(|error| panic!("{path}: {error}")).essence()
 }
 
-/// Every one of these locations with every length.
+/// Each of these locations with each length.
 fn files_of(locations: &[String], lengths: &[usize]) -> Vec<(String, usize)> {
     let all = |name: &String| {
         let name = name.clone();
@@ -130,7 +130,7 @@ fn pages_of_parts() {
     assert!(essences[1].plain.0 == around, "{:?}", essences[1].plain);
 }
 
-/// What is packed already is sent as it is, and unpacked for those who cannot.
+/// Compressed content is sent as it is, and decompressed for clients that cannot do so.
 #[test]
 fn packed_files_and_upstreams() {
     let mut site = Site::new();
@@ -165,7 +165,7 @@ fn packed_files_and_upstreams() {
     }
 }
 
-/// A packed body that is broken ends for its client where it ends with the stock server.
+/// A broken compressed body ends for its client where it ends with the stock server.
 #[test]
 fn packed_bodies_that_are_broken() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -196,7 +196,7 @@ fn packed_bodies_that_are_broken() {
 #[test]
 fn a_huge_body() {
     const HUGE: usize = 50 << 20;
-    // Long stretches of it are the same: making it must not take longer than packing it.
+    // Long stretches of it repeat: making it must not take longer than compressing it.
     let mut body = bodies::page(1 << 20).repeat(HUGE >> 20);
     body[HUGE / 2] = b'!';
     let site =
@@ -205,7 +205,7 @@ fn a_huge_body() {
     for side in [Side::Stock, Side::Accelerated] {
         let server = Subject::start(&site.spec(), side);
         for path in ["/one/huge.html", "/six/huge.html"] {
-            // The stock server is here to show that the test is right: once is enough.
+            // The stock server only shows that the test is right: once is enough.
             if side == Side::Stock && path.starts_with("/six") {
                 continue;
             }
@@ -216,7 +216,7 @@ fn a_huge_body() {
     }
 }
 
-/// What cannot be packed does not grow.
+/// Incompressible data does not grow.
 #[test]
 fn noise_stays_as_long_as_it_is() {
     let noise = bodies::noise(500_000);

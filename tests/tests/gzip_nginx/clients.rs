@@ -1,4 +1,4 @@
-//! Clients that are slow, that go away, and that speak HTTP/2 over TLS.
+//! Clients that are slow, that leave, and that speak HTTP/2 over TLS.
 
 use std::io::{BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -26,7 +26,7 @@ fn paths() -> [String; 3] {
     ["/one/body.html".into(), "/six/body.html".into(), format!("/proxied/chunked/{BODY}")]
 }
 
-/// Reads an answer a kilobyte at a time, after a while in which the server must stop.
+/// Reads an answer a kilobyte at a time, after a pause during which the server must stall.
 struct Slowly<R>(R);
 
 impl<R: Read> Read for Slowly<R> {
@@ -51,7 +51,7 @@ fn slow_readers() {
     });
 }
 
-/// So many visitors go away in mid-body.
+/// This many visitors leave in mid-body.
 fn abort(site: &Site, visitors: usize) {
     let paths = paths();
     parallel::repeat(4, visitors / 4, |visitor| {
@@ -61,7 +61,7 @@ fn abort(site: &Site, visitors: usize) {
     });
 }
 
-/// nginx drops the memory of a request without a word to zlib. What a stream held outside of it would be lost.
+/// nginx drops a request's memory without telling zlib. Anything a stream held elsewhere would leak.
 #[test]
 fn those_who_go_away_leave_nothing_behind() {
     const SLACK_KIB: u64 = 6 << 10;
@@ -85,7 +85,7 @@ fn those_who_go_away_leave_nothing_behind() {
     );
 }
 
-/// TLS and gzip in one process, each by its own library.
+/// TLS and gzip in one process, each with its own library.
 #[test]
 fn http2_over_tls_with_both_accelerators() {
     let site = site().under("tls,gzip");
@@ -125,7 +125,7 @@ fn http2_over_tls_with_both_accelerators() {
     });
 }
 
-/// One connection, many requests: what one answer leaves in the process must not show in the next.
+/// One connection, many requests: leftovers of one answer in the process must not show in the next.
 #[test]
 fn many_answers_over_one_connection() {
     let lengths = [0, 1, 20, 5000, 70_000, 300, 400_000];

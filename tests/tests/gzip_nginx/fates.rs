@@ -1,4 +1,4 @@
-//! What an administrator, or bad luck, does to a server that packs: it is reloaded, replaced, or loses a worker.
+//! What an administrator, or bad luck, does to a server that compresses: it is reloaded, replaced, or loses a worker.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -48,7 +48,7 @@ fn under_readers(client: &Client, fate: impl FnOnce(&dyn Fn() -> usize)) -> (usi
                 }
             });
         }
-        // Readers must end also when the fate ends in a panic.
+        // Readers must end even if the fate ends in a panic.
         let _stop = StopAtTheEnd(&stop);
         fate(&|| right.load(Relaxed));
     });
@@ -63,7 +63,7 @@ impl Drop for StopAtTheEnd<'_> {
     }
 }
 
-/// Waits until readers have been served anew.
+/// Waits until more readers have been served.
 fn wait_for_readers(right: &dyn Fn() -> usize) {
     let before = right();
     wait::until("answers", || right() >= before + 2 * READERS);
@@ -107,7 +107,7 @@ fn a_worker_that_is_killed() {
     assert!(alarms.iter().all(|alarm| alarm.ends_with("exited on signal ")), "{alarms:#?}");
 }
 
-/// nginx empties the environment for its successor, which must be accelerated all the same.
+/// nginx clears the environment for its successor, which must still be accelerated.
 #[test]
 fn a_binary_upgrade_with_gzip_alone() {
     let (site, pki) = (site(), Pki::new());

@@ -1,4 +1,4 @@
-//! nginx that packs and unpacks: whatever its settings, its clients and its fate, nobody can tell it from a stock one.
+//! nginx that compresses and decompresses: whatever its settings, clients and fate, it cannot be told from a stock one.
 
 mod bodies;
 mod clients;

@@ -1,4 +1,4 @@
-//! Answers that come bit by bit: whatever the server has been given is on its way before the next piece comes.
+//! Answers that come bit by bit: everything the server has received is on its way before the next piece comes.
 
 use std::io::BufRead;
 
@@ -13,7 +13,7 @@ fn line(number: usize) -> String {
     format!("event {number}: {}\n", "something happened ".repeat(number % 7))
 }
 
-/// Says a line only when the one before has arrived, unpacked: one that is held back is waited for in vain.
+/// Sends a line only once the previous one has arrived, decompressed: if one is held back, the wait is in vain.
 fn converse(site: &Site, path: &str) {
     let mut answer = site.client().ask(path).unwrap();
     let (mut packed, mut unpacker, mut expected) = (Vec::new(), Unpacker::new(), String::new());
@@ -56,7 +56,7 @@ fn lines_arrive_when_they_are_said() {
     });
 }
 
-/// A stream that was flushed line by line and then gets much at once, and the other way round.
+/// A stream flushed line by line that then gets much at once, and vice versa.
 #[test]
 fn lines_and_floods_in_one_stream() {
     let site = Site::new().proxied("events", "proxy_buffering off; gzip_comp_level 6;");

@@ -1,4 +1,4 @@
-//! What users can set: verification, engines, and the switch that turns it all off.
+//! The user's settings: verification, engines, and the switch that turns everything off.
 
 use hasten_telemetry::{Counters, Event};
 use hasten_tests::site::Site;
@@ -6,7 +6,7 @@ use hasten_tests::{Subject, bodies};
 
 const LENGTHS: [usize; 4] = [20, 5000, 100_000, 1_000_000];
 
-/// Serves some files at some levels, which must be right; returns what was counted.
+/// Serves some files at some levels, which must be right; returns the counters.
 fn counted(variable: &'static str, value: &'static str) -> Counters {
     let mut site = Site::new().env(variable, value);
     for length in LENGTHS {
@@ -25,7 +25,7 @@ fn counted(variable: &'static str, value: &'static str) -> Counters {
             );
         }
     }
-    // A library that is switched off counts nothing, and has nothing to count with.
+    // A disabled library counts nothing, and has nothing to count with.
     let pages = hasten_telemetry::pages_of(server.pid()).unwrap_or_default();
     let mut counters = Counters::default();
     pages.iter().for_each(|page| counters += &page.read().unwrap().total());
@@ -43,7 +43,7 @@ const ALL_BYTES: u64 = {
     4 * sum
 };
 
-/// What the smallest bodies have together. For those nginx asks zlib for so little memory that they are left to it.
+/// The total of the smallest bodies. For those nginx gives zlib so little memory that they are left to it.
 const SMALLEST: u64 = 4 * LENGTHS[0] as u64;
 
 #[test]
@@ -82,7 +82,7 @@ fn one_engine_at_a_time() {
         let counters = counted("HASTEN_GZIP_ENGINES", engines);
         let others = [DeflateIsal, DeflateLibdeflate, DeflateZlibRs].iter().filter(|other| **other != event);
         assert!(others.map(|other| counters[*other]).sum::<u64>() == 0, "others than {engines}");
-        // What an engine cannot do is the original's.
+        // The original does what an engine cannot.
         let all = counters[event] + counters[Event::DeflateOriginal];
         assert!((ALL_BYTES - SMALLEST..=ALL_BYTES).contains(&all), "{engines}: {all} of {ALL_BYTES}");
     }

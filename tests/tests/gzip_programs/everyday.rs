@@ -9,7 +9,7 @@ use hasten_tests::program::{Library, without_library};
 use hasten_tests::upstream::Upstream;
 use hasten_tests::{bodies, tools};
 
-/// Runs a script in a directory of its own; returns what it prints.
+/// Runs a script in its own directory; returns its output.
 fn printed(script: &str, arguments: &[&str], preloaded: bool) -> Vec<String> {
     let mut builder = tempfile::Builder::new();
     let directory = builder.permissions(Permissions::from_mode(0o755)).tempdir().expect("a directory");
@@ -35,7 +35,7 @@ fn same_as_stock(script: &str, arguments: &[&str]) {
     assert_eq!(printed(script, arguments, true), stock, "preloaded (left) and stock differ");
 }
 
-/// Also the packed bytes are looked at, which must differ: then the library has made them.
+/// Also compares the compressed bytes, which must differ: that shows the library has made them.
 #[test]
 fn git_repositories() {
     let mut stock = printed("git.sh", &[], false);
@@ -56,7 +56,7 @@ fn rsync_with_a_stock_other_end() {
     same_as_stock("rsync.sh", &["stock"]);
 }
 
-/// Threads, a graceful restart, and a libz that a module brings.
+/// Threads, a graceful restart, and a libz brought in by a module.
 #[test]
 fn apache_packs_what_it_serves() {
     let _ = tools::tool("apache2", "apache2-bin");

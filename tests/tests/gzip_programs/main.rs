@@ -1,4 +1,4 @@
-//! Programs that use zlib, and zlib's users' own test suites: they pass as they do without the library.
+//! Programs that use zlib, and test suites of zlib's users: they pass as they do without the library.
 
 mod everyday;
 mod suites;

@@ -1,4 +1,4 @@
-//! Test suites and examples that others wrote for zlib.
+//! Third-party test suites and examples for zlib.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use hasten_telemetry::{Counters, Event};
 use hasten_tests::program::{Library, Program, Run};
 use hasten_tests::{bodies, tools};
 
-/// Runs a command both ways, which must not make a difference; returns what was counted until it said `end`.
+/// Runs a command both ways, which must make no difference; returns the counters up to its `end`.
 fn same_as_stock(command: impl Fn() -> Command) -> Counters {
     let stock = Run::of(command(), false).succeeded();
     let mut preloaded = command();
@@ -64,7 +64,7 @@ fn perl_modules() {
     assert_worked(&counters);
 }
 
-/// Some builds of Node have a zlib of their own inside: nothing is counted there, and nothing may break either.
+/// Some builds of Node contain their own zlib: nothing is counted there, and nothing may break either.
 #[test]
 fn node_streams() {
     let page = page_file(400_000);
@@ -81,7 +81,7 @@ fn page_file(length: usize) -> tempfile::NamedTempFile {
     file
 }
 
-/// A program of zlib's own.
+/// One of zlib's own programs.
 fn example(name: &str) -> Program {
     let source = format!("/usr/share/doc/zlib1g-dev/examples/{name}.c");
     Program::of(Library::Gzip, &tools::file_of(&source, "zlib1g-dev"), &["-O1", "-w"])
@@ -97,7 +97,7 @@ fn zlib_example() {
     assert_eq!(counters, Counters::default());
 }
 
-/// What one side has packed the other must unpack.
+/// What one side has compressed the other must decompress.
 #[test]
 fn zlib_minigzip_and_zpipe() {
     let page = bodies::page(300_000);
@@ -119,7 +119,7 @@ fn zlib_minigzip_and_zpipe() {
     }
 }
 
-/// gznorm looks at where blocks begin, with `Z_BLOCK`, and puts them together anew.
+/// gznorm finds the beginnings of blocks, with `Z_BLOCK`, and reassembles them.
 #[test]
 fn zlib_gznorm() {
     let program = example("gznorm");
@@ -130,7 +130,7 @@ fn zlib_gznorm() {
     assert!(hasten_tests::http::unpack(&stock).expect("a good member") == page);
 }
 
-/// What a program makes of its input, with or without the library.
+/// A program's output for this input, with or without the library.
 fn filter(program: &Program, arguments: &[&str], preloaded: bool, input: &[u8]) -> Vec<u8> {
     let mut file = tempfile::tempfile().expect("a file for the input");
     std::io::Write::write_all(&mut file, input).expect("room for the input");

@@ -1,4 +1,4 @@
-//! Bodies unlike those that the levels were tuned on: tables, bitmaps, sequences, records, small alphabets, programs.
+//! Bodies unlike those used for tuning the levels: tables, bitmaps, sequences, records, small alphabets, programs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,8 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// By how much it may grow at a level. A few kinds are beyond what engines can do, and told of in docs/performance.md.
+    /// How much larger it may become at a level, in per cent. A few kinds are beyond the engines' abilities, and listed
+    /// in docs/performance.md.
     pub(crate) fn percent(&self, level: u8) -> usize {
         match (self.name.as_str(), level) {
             ("six words", 2..=7) => 12,
@@ -31,7 +32,7 @@ impl Body {
     }
 }
 
-/// Files of packages that every Debian has; what is missing is left out.
+/// Files of packages that every Debian has; missing ones are skipped.
 const REAL: [&str; 8] = [
     "/bin/bash",
     "/bin/ls",
@@ -67,7 +68,7 @@ pub(crate) fn all() -> Vec<Body> {
     bodies
 }
 
-/// Numbers that count up or down, alone and in rows: the first thing that anybody compresses to see how it works.
+/// Ascending or descending numbers, alone and in rows: the first thing that people compress to see how it works.
 pub(crate) fn counting() -> Vec<Body> {
     type Line = fn(u64, &mut Random) -> String;
     let rows: [(&str, u64, Line); 30] = [
@@ -117,7 +118,7 @@ pub(crate) fn counting() -> Vec<Body> {
     bodies
 }
 
-/// Lines of text, made from their number.
+/// Lines of text, generated from their number.
 fn tables() -> Vec<Body> {
     let mut random = Random(1);
     let mut of = |name: &str, count: u64, line: &mut dyn FnMut(u64, &mut Random) -> String| Body {
@@ -246,7 +247,7 @@ fn records() -> Body {
     body("records", (0..12_000).flat_map(record).collect())
 }
 
-/// As protobuf lays them out.
+/// In protobuf's layout.
 fn messages() -> Body {
     let mut random = Random(5);
     let message = |i: u32| {
@@ -269,7 +270,7 @@ fn samples() -> Body {
     body("samples", (0..80_000).flat_map(sample).collect())
 }
 
-/// A database: short rows, and nothing up to the end of the page.
+/// A database: short rows, and the rest of each page empty.
 fn pages() -> Body {
     let mut random = Random(7);
     let page = |_| {

@@ -1,4 +1,4 @@
-//! How long the output is: what README.md and docs/performance.md say of it, over files on which no level was tuned.
+//! The length of the output: the claims of README.md and docs/performance.md, over files that were not used for tuning.
 
 mod bodies;
 
@@ -13,14 +13,14 @@ use hasten_tests::tools;
 
 use bodies::Body;
 
-/// A body may grow by 3 %, or by this for each part that is compressed by itself.
+/// A body may grow by 3 %, or by this for each separately compressed part.
 const PART: usize = 20;
-/// The same where another window or less memory makes parts of the parts.
+/// The same if another window or less memory splits the parts further.
 const PART_IN_PIECES: usize = 50;
-/// As much is compressed at a time with default parameters.
+/// How much is compressed at a time with default parameters.
 const CHUNK: usize = 200_000;
 
-/// The arguments of `deflateInit2`, how much is handed over at a time, and after how much there is a flush.
+/// The arguments of `deflateInit2`, how much is passed at a time, and after how much there is a flush.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     level: u8,
@@ -33,7 +33,7 @@ struct Call {
 
 const DEFAULT: Call = Call { level: 6, strategy: 0, window: 15, memory: 8, piece: 8192, flush: 0 };
 
-/// Lengths of each body for each call: ours, and the original's.
+/// The lengths of each body for each call: ours, and the original's.
 fn lengths(bodies: &[Body], calls: impl Fn(usize) -> Vec<Call>) -> Vec<(usize, Call, usize, usize)> {
     let directory = tempfile::tempdir().expect("a directory");
     let mut requests = tempfile::tempfile().expect("a file for requests");
@@ -63,7 +63,7 @@ fn request(requests: &mut File, path: &Path, call: Call) {
         .expect("room for a request");
 }
 
-/// Fails with every body that grew by more than it may, and if all together did by more than 1 %.
+/// Fails for every body that grew by more than it may, and if the total grew by more than 1 %.
 fn hold(
     bodies: &[Body],
     percent: impl Fn(&Body, Call) -> usize,
@@ -101,7 +101,7 @@ fn everything_else() {
     hold(&bodies::all(), |body, call| body.percent(call.level), PART, |_| levels());
 }
 
-/// In pieces and in one call, which is another way through the library.
+/// In pieces and in one call, which takes another path through the library.
 #[test]
 fn numbers_that_count() {
     let ways = |piece: usize| levels().into_iter().map(move |call| Call { piece, ..call });
@@ -114,13 +114,13 @@ fn numbers_that_count_with_flushes() {
         let flush = [4096, 8192, 20_000, 50_000][index % 4];
         levels().into_iter().map(move |call| Call { flush, ..call }).collect()
     };
-    // A flush hands such a stream to zlib, which finds less at its lowest level where it has not read all by itself.
+    // A flush hands such a stream to zlib, whose lowest level finds less if it has not read everything itself.
     let percent =
         |body: &Body, call: Call| if body.name.starts_with("days") && call.level == 1 { 10 } else { 3 };
     hold(&bodies::counting(), percent, PART, calls);
 }
 
-/// Whatever is not the default strategy, or has hardly any memory, is the original's.
+/// Anything but the default strategy, or with hardly any memory, is left to the original.
 #[test]
 fn what_is_left_to_the_original() {
     let calls = |index: usize| {
@@ -146,7 +146,7 @@ fn flushes() {
     hold(&bodies::all(), |body, call| body.percent_flushed(call.level), PART, calls);
 }
 
-/// Another window or less memory: a part more is lost at the ends of blocks, whose place is not the original's.
+/// Another window or less memory: one part more is lost at the ends of blocks, which are not where the original's are.
 #[test]
 fn windows_and_memory() {
     let calls = |index: usize| {

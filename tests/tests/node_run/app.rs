@@ -1,4 +1,4 @@
-//! A little application, and both ways to start it.
+//! A small application, and both ways to start it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The releases that scripts/nodes.sh installs.
 pub(crate) const RELEASES: [u32; 5] = [18, 20, 22, 24, 26];
 
-/// Modules of every sort that the cache knows, so that a start has something to gain.
+/// Modules of every sort that the cache supports, so that a start can benefit.
 const FILES: [(&str, &str); 7] = [
     (
         "package.json",
@@ -41,9 +41,10 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 const WORDS: usize = 24;
-/// Recording is paid from what starts have earned: the first has nothing yet, and another one may complete the cache.
+/// Recording is paid for with what starts have earned: the first has nothing yet, and a later one may complete the
+/// cache.
 const STARTS: usize = 4;
-/// Microseconds, as if there had been many starts, and what one without a cache takes.
+/// Microseconds, as if after many starts, and the time of one without a cache.
 const CREDIT: &str = "400000 30000 0 ";
 
 pub(crate) struct App {
@@ -84,7 +85,7 @@ impl App {
         app
     }
 
-    /// So many modules that a cache of them is worth its recording.
+    /// Enough modules for a cache of them to be worth recording.
     fn add_words(&self) {
         let word = |at: usize| {
             let functions = (0..40).map(|n| format!("function unused{n}(a, b) {{ return a * {n} + b; }}\n"));
@@ -113,7 +114,7 @@ impl App {
         self.node.to_str().unwrap()
     }
 
-    /// A command as it is.
+    /// A command without hasten.
     pub(crate) fn stock(&self, words: &[&str]) -> Command {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]);
@@ -127,7 +128,7 @@ impl App {
         self.settle(command)
     }
 
-    /// Nothing of the caller's environment but `PATH`, so that both sides have the same.
+    /// Nothing of the caller's environment except `PATH`, so that both sides have the same.
     fn settle(&self, mut command: Command) -> Command {
         let place = |name: &str| self.scratch.path().join(name);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -147,7 +148,7 @@ impl App {
         command
     }
 
-    /// What the plugin said of itself, an object for each process that ended since the last call.
+    /// The plugin's statistics, an object for each process that ended since the last call.
     pub(crate) fn stats(&self) -> Vec<Value> {
         let file = self.scratch.path().join("stats");
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -162,7 +163,7 @@ impl App {
         self.stats().iter().map(|process| process["hits"].as_u64().unwrap_or(0)).sum()
     }
 
-    /// Runs it without hasten, with a cold cache and with a warm one: all the same, and the last is served.
+    /// Runs it without hasten, with a cold cache and with a warm one: all the same, and the last from the cache.
     pub(crate) fn same_and_served(&self, words: &[&str]) -> String {
         let stock = outcome(self.stock(words));
         self.stats();
@@ -180,7 +181,7 @@ impl App {
         panic!("nothing of {words:?} came from the cache");
     }
 
-    /// Lets the next start record what it has to.
+    /// Lets the next start record what it needs to.
     pub(crate) fn give_credit(&self) {
         let folder = self.scratch.path().join("cache/node");
         for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
@@ -202,7 +203,7 @@ pub(crate) fn outcome(mut command: Command) -> Outcome {
     (status.code(), text(stdout), without_loaders(&text(stderr)))
 }
 
-/// Messages without the stack frames of whatever loads modules: Node's own, and the plugin's in their place.
+/// Messages without the stack frames of module loading: Node's own, and the plugin's in their place.
 fn without_loaders(messages: &str) -> String {
     let of_a_loader = |line: &str| {
         let line = line.trim_start();

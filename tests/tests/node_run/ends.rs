@@ -30,7 +30,7 @@ fn exit_codes_and_stack_traces() {
         }
     }
     app.stats();
-    // What fails is served, too.
+    // Failing programs are served from the cache, too.
     app.same_and_served(&["node", "fail.js"]);
 }
 
@@ -63,6 +63,6 @@ fn signals_end_it_as_they_end_any_node() {
             assert_eq!(end(app.hasten(&words), signal), expected, "{script}");
         }
     }
-    // What was killed while it may have been writing leaves nothing that disturbs the next start.
+    // A process killed while it may have been writing leaves nothing that disturbs the next start.
     assert_eq!(app.same_and_served(&["node", "app.js"]), "good day, app\n");
 }

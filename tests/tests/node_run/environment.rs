@@ -1,4 +1,4 @@
-//! What the user has set stays, and what the plugin cannot have does not stop anything.
+//! The user's settings stay, and a lack of what the plugin wants stops nothing.
 
 use hasten_tests::product;
 
@@ -78,7 +78,7 @@ fn the_kill_switch_leaves_nothing_behind() {
             "undefined\n",
             "{value}"
         );
-        // Also where the variable was set by hand.
+        // Also if the variable was set by hand.
         let mut by_hand = app.hasten(&["sh", "-c", &format!("HASTEN_DISABLE='{value}' node app.js")]);
         by_hand.env_remove("HASTEN_DISABLE");
         assert_eq!(outcome(by_hand), (Some(0), "good day, app\n".into(), String::new()));
@@ -89,10 +89,10 @@ fn the_kill_switch_leaves_nothing_behind() {
 #[test]
 fn a_home_that_cannot_be_written_is_no_reason_to_say_anything() {
     let app = App::new();
-    // A way to make a folder below /proc that does not give up must not stop the tests.
+    // A method of making folders below /proc that never gives up must not stop the tests.
     let words = &["timeout", "--foreground", "60", "node", "app.js"];
     let stock = outcome(app.stock(words));
-    // /proc cannot be written by anybody, /dev/null is no folder.
+    // Nobody can write to /proc, and /dev/null is not a folder.
     for home in ["/proc/1", "/dev/null", "/no/such/home"] {
         let mut command = app.hasten(words);
         command.env("HOME", home).env_remove("HASTEN_CACHE_DIR").env_remove("HASTEN_RUNTIME_DIR");
@@ -119,7 +119,7 @@ fn advice_reaches_v8_and_the_users_own_option_wins() {
     let app = App::new();
     let advice = r#"{"schema":1,"advice":[{"title":"t","node_options":["--max-old-space-size=128","--max-semi-space-size=2"]}]}"#;
     app.write("advice.json", advice);
-    // The limit of the heap is the old space and three semi-spaces.
+    // The heap's limit is the old space and three semi-spaces.
     let show = "console.log(require('v8').getHeapStatistics().heap_size_limit / 1048576)";
     let run = |node_arguments: &[&str]| {
         let mut command = std::process::Command::new(product::hasten());

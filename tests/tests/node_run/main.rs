@@ -1,4 +1,4 @@
-//! Node.js behind `hasten run`: however it is started, its user sees what a start without hasten shows.
+//! Node.js under `hasten run`: however it is started, its user sees the same as without hasten.
 
 mod app;
 mod ends;

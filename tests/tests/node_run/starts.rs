@@ -1,4 +1,4 @@
-//! Every way to start Node.js ends in one that is served from the cache.
+//! Every way to start Node.js ends up served from the cache.
 
 use crate::app::{App, RELEASES, outcome};
 

@@ -1,4 +1,4 @@
-//! The plan and the library have one table of what they need in a program.
+//! The plan and the library share one table of their requirements on a program.
 
 use hasten_openssl::{HANDSHAKES, LIBSSL, LOOPS};
 use hasten_plan::hooks;

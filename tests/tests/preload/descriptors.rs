@@ -1,4 +1,4 @@
-//! What the libraries leave open in a process, and what its children get to see of it.
+//! What the libraries leave open in a process, and what its children can see of it.
 
 use std::path::Path;
 
@@ -19,13 +19,13 @@ fn a_process_with_nothing_to_do_has_open_what_it_has_without_them() {
     }
 }
 
-/// The counter page and the control page, out of the way, and gone when another program is executed.
+/// The counter page and the control page: out of the way, and gone when another program is executed.
 #[test]
 fn a_process_that_has_worked_has_two_more_at_the_end_and_passes_none_on() {
     for program in programs() {
         for (limit, first) in [("1024", 512), ("512", 508), ("256", 252), ("64", 60)] {
             let mut output = program.preloaded(&[limit, "work"], &[]).succeeded().output;
-            // What the test itself was given is there, too.
+            // The descriptors that the test itself inherited are there, too.
             let stock = program.stock(&[limit, "work"]).succeeded().output;
             output.retain(|line| !stock.contains(line));
             let expected = ["self", "fork"].map(|who| {

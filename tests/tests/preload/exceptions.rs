@@ -1,4 +1,4 @@
-//! C++ exceptions that leave a callback, and with it a handshake.
+//! C++ exceptions that unwind out of a callback, and thus out of a handshake.
 
 use hasten_telemetry::Event;
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};

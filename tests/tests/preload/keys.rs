@@ -1,4 +1,4 @@
-//! Keys and algorithms that come, go, and change while handshakes use them.
+//! Keys and algorithms that appear, disappear, and change while handshakes use them.
 
 use hasten_telemetry::{Algorithm, Counters, Event};
 use hasten_tests::program::{EVERY_BATCH, NO_SHORTCUTS, Program};
@@ -42,7 +42,7 @@ fn its_half_of_the_exchange_is_complete_afterwards() {
 
 #[test]
 fn a_server_may_derive_keys_in_a_callback() {
-    // Those of libssl, and not the callback's own.
+    // libssl's, and not the callback's own.
     assert_eq!(same_as_stock("computed")[Event::MacDirect], 4);
 }
 
@@ -56,7 +56,7 @@ fn a_library_context_of_its_own_is_left_alone() {
 fn reconfiguring_openssl_stops_the_shortcuts() {
     for what in ["provider-load", "provider-try-load", "properties", "fips"] {
         let counters = same_as_stock(what);
-        // What the default provider does not do any more is not even counted.
+        // Work that the default provider no longer does is not even counted.
         let counted = if what == "fips" { 4 } else { 12 };
         assert_eq!(counters[Event::HandshakeFinished], counted, "{what}");
         assert_eq!(counters[Event::PoolHit], 4, "{what}");

@@ -1,4 +1,4 @@
-//! What a process has little of, or counts.
+//! Resources that are scarce in a process, or counted.
 
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
 
@@ -8,7 +8,7 @@ fn addresses() {
         .same_as_stock(&["addresses"], &[EAGER, EVERY_BATCH]);
 }
 
-/// A program with a generator of its own gets the handshakes that it would get without us.
+/// A program with its own generator gets the same handshakes as without us.
 #[test]
 fn random_numbers() {
     let _ = Program::with_flags("limits", &["-O1", "-Wno-deprecated-declarations"])

@@ -1,9 +1,9 @@
-//! Event loops of every style: handshakes are suspended where the server will come back to them, and nowhere else.
+//! Event loops of every style: handshakes are suspended only where the server will come back to them.
 
 use hasten_telemetry::{Algorithm, Counters, Event, Reason};
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program, SUSPEND_ONLY};
 
-/// All in TLS 1.3, and TLS 1.2 on the way: the latter with every handshake suspended and none batched.
+/// All in TLS 1.3, and TLS 1.2 in passing: the latter with every handshake suspended and none batched.
 fn counters(style: &str, key: &str) -> [Counters; 2] {
     counters_of(&Program::named("loop"), style, key)
 }
@@ -17,12 +17,12 @@ fn counters_of(server: &Program, style: &str, key: &str) -> [Counters; 2] {
     [eager.counters, suspended.counters]
 }
 
-/// The style's handshakes are suspended, all but the first few that show how the server waits.
+/// This style's handshakes are suspended, except for the first few, which show how the server waits.
 fn suspends(style: &str) {
     are_suspended(style, &counters(style, "rsa-2048"));
 }
 
-/// The same of a server that is known.
+/// The same for a known server.
 fn suspends_if_proven(style: &str) {
     are_suspended(style, &counters_of(&Program::named("loop").proven(), style, "rsa-2048"));
 }
@@ -37,7 +37,7 @@ fn are_suspended(style: &str, [eager, suspend_only]: &[Counters; 2]) {
     assert_eq!(suspend_only[Algorithm::Rsa2048Sign].batched, 0);
 }
 
-/// The server would not come back to a suspended handshake, or not for sure.
+/// The server would not, or not certainly, come back to a suspended handshake.
 fn does_not_suspend(style: &str) {
     for counters in counters(style, "rsa-2048") {
         assert_eq!(counters[Event::Suspended], 0, "{style}");
@@ -123,7 +123,8 @@ fn a_key_with_a_wrong_exponent() {
     assert!(eager[Reason::UnsupportedKey] > 30, "{}", eager[Reason::UnsupportedKey]);
 }
 
-/// The engine's result does not verify and is not released; OpenSSL's, made another way, is. Lanes are left alone then.
+/// The engine's result does not verify and is not released; OpenSSL's, made another way, is. Lanes are not used after
+/// that.
 #[test]
 fn a_key_whose_signatures_do_not_verify() {
     let [eager, _] = counters("edge", "rsa-composite");

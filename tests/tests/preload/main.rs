@@ -1,4 +1,4 @@
-//! Small servers under the library: each has one habit, and must not notice that it is accelerated.
+//! Small servers with the library: each has one habit, and must not notice that it is accelerated.
 
 mod conditions;
 mod deep;

@@ -4,7 +4,7 @@ use hasten_telemetry::{Algorithm, Event};
 use hasten_tests::product;
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
 
-/// Prepared keys, nonces and random numbers of a process are not those of its children.
+/// A process's prepared keys, nonces and random numbers are not shared with its children.
 fn chooses_anew(what: &str, keygen: Algorithm) {
     let program = Program::named("processes");
     let counters = program.same_as_stock(&[what], &[EVERY_BATCH]);
@@ -37,7 +37,7 @@ fn executes(what: &str) -> Vec<String> {
     Program::named("processes").preloaded(&[what], &[EVERY_BATCH]).succeeded().output
 }
 
-/// As nginx does for its binary upgrade.
+/// Like nginx's binary upgrade.
 #[test]
 fn its_own_executable_stays_preloaded() {
     assert_eq!(executes("exec-empty"), ["preloaded"]);

@@ -5,7 +5,7 @@ use std::process::Command;
 use hasten_tests::product;
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program, Run, without_library};
 
-/// Both libraries in one process, in both orders: whichever starts first tells the other.
+/// Both libraries in one process, in both orders: whichever starts first informs the other.
 fn serves_on(what: &str) {
     let program = Program::named("sandbox");
     let stock = program.stock(&[what]).succeeded();

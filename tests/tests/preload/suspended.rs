@@ -1,4 +1,4 @@
-//! What a server may do with a connection in the middle of its handshake: the outcome is the stock server's.
+//! What a server may do with a connection in mid-handshake: the outcome is the stock server's.
 
 use hasten_telemetry::{Counters, Event};
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
@@ -6,20 +6,20 @@ use hasten_tests::program::{EAGER, EVERY_BATCH, Program};
 fn same_as_stock(what: &str) -> Counters {
     let server = Program::named("suspended");
     let _ = server.same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
-    // In a server that nobody knows, callbacks keep handshakes from being suspended.
+    // In an unknown server, callbacks keep handshakes from being suspended.
     let counters = server.proven().same_as_stock(&[what], &[EAGER, EVERY_BATCH]);
     assert!(counters[Event::Suspended] > 0, "{what}: nothing was suspended");
     counters
 }
 
-/// Nothing is given up: all that was suspended went on.
+/// Nothing is given up: everything suspended continues.
 fn goes_on(what: &str) {
     let counters = same_as_stock(what);
     assert_eq!(counters[Event::Cancelled], 0, "{what}");
     assert_eq!(counters[Event::Resumed], counters[Event::Suspended], "{what}");
 }
 
-/// Handshakes that the server ends, and no other, are given up.
+/// Only handshakes that the server ends are given up.
 fn gives_up(what: &str, expected: u64) {
     assert_eq!(same_as_stock(what)[Event::Cancelled], expected, "{what}");
 }
@@ -86,12 +86,12 @@ fn freed_by_a_callback_of_another_handshake() {
 
 #[test]
 fn a_descriptor_that_gets_another_meaning() {
-    // Handshakes are called in before that.
+    // Handshakes are completed before that.
     gives_up("replaced-number", 0);
     gives_up("reused-number", 0);
 }
 
-/// Another thread can neither go on with a handshake nor end it.
+/// Another thread can neither continue a handshake nor end it.
 #[test]
 fn used_by_other_threads() {
     gives_up("threads", 0);

@@ -1,4 +1,4 @@
-//! A thread with a suspended handshake waits for what happens once that handshake has gone on.
+//! A thread with a suspended handshake waits for something that happens only after that handshake continues.
 
 use hasten_telemetry::Event;
 use hasten_tests::program::{EAGER, EVERY_BATCH, Program};

@@ -1,4 +1,4 @@
-//! The repository, as a real apt uses it: with a root of its own, from `file:`.
+//! The repository, as used by a real apt: with its own root, from `file:`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::made::{only, release, repository};
 use crate::package::Debian;
 
-/// A key ring with a key that was made for this test, and the agent that gpg starts for it.
+/// A key ring with a key made for this test, and the agent that gpg starts for it.
 struct KeyRing(TempDir);
 
 impl KeyRing {
@@ -42,7 +42,7 @@ impl Drop for KeyRing {
     }
 }
 
-/// The repository of this release, made for `url`.
+/// This release's repository, made for `url`.
 fn made(folder: &Path, key: Option<(&KeyRing, &str)>) -> Output {
     let mut command = Command::new(repository().join("scripts/apt-repository.sh"));
     command.arg(only(release(), ".deb")).arg(folder).env("RELEASE_URL", format!("file:{}", folder.display()));
@@ -53,13 +53,13 @@ fn made(folder: &Path, key: Option<(&KeyRing, &str)>) -> Output {
     tools::run(&mut command)
 }
 
-/// apt with everything of its own below the root of `debian`.
+/// An apt with all its files below the root of `debian`.
 struct Apt {
     debian: Debian,
 }
 
 impl Apt {
-    /// With the source that the repository offers, and the key where that source looks for it.
+    /// With the repository's own source, and the key where that source looks for it.
     fn new(repository: &Path) -> Option<Self> {
         let debian = Debian::new()?;
         for folder in [
@@ -75,7 +75,7 @@ impl Apt {
             fs::create_dir_all(debian.image.path(folder)).unwrap();
         }
         let ring = debian.image.path("usr/share/keyrings/hasten-archive-keyring.gpg");
-        // apt takes the path of a key as it is, from outside of the root.
+        // apt resolves the path of a key outside the root.
         let source = fs::read_to_string(repository.join("hasten.sources")).unwrap();
         let source = source.replace("/usr/share/keyrings/hasten-archive-keyring.gpg", ring.to_str().unwrap());
         fs::write(debian.image.path("etc/apt/sources.list.d/hasten.sources"), source).unwrap();
@@ -85,7 +85,7 @@ impl Apt {
 
     fn run(&self, arguments: &[&str]) -> Output {
         let root = self.debian.root();
-        // First of all, so that nothing is read of what this machine has set for its own apt.
+        // First of all, so that this machine's own apt settings are not read.
         let settings = format!(
             "Dir \"{root}\";\nDir::State::status \"{root}var/lib/dpkg/status\";\nDir::Bin::dpkg \"/usr/bin/dpkg\";\n\
              DPkg::Options {{ \"--root={root}\"; \"--log=/dev/null\"; \"--force-not-root\"; }};\n\
@@ -110,7 +110,7 @@ fn said(output: &Output) -> String {
 
 fn folder() -> (TempDir, PathBuf) {
     let place = tempfile::tempdir().unwrap();
-    // apt reads as another user where it can.
+    // apt reads as another user if it can.
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let folder = place.path().join("apt");
     (place, folder)

@@ -36,8 +36,8 @@ fn it_runs_in_every_image() {
     }
 }
 
-/// The initialisers have run, whoever runs them: one notes what the command has to hand on. Who ignores this signal gets an
-/// error for a pipe without a reader, and anybody else is killed.
+/// The initialisers have run, whoever runs them: one records what the command has to pass on. A program that ignores
+/// this signal gets an error for a pipe without a reader; any other is killed.
 #[test]
 fn an_ignored_signal_stays_ignored_in_every_image() {
     let write = "{ /bin/seq 1 100000; echo $? >/status; } 2>/seq | true; read code </status; exit $code";

@@ -1,4 +1,4 @@
-//! The documents of an installation lead to each other, and what is cited is there.
+//! An installation's documents link to each other, and what they cite exists.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn every_link_of_every_page_leads_somewhere() {
     assert!(links > 100, "{links}");
 }
 
-/// Names of pages in what the command says and in its manual.
+/// Names of pages in the command's output and in its manual.
 #[test]
 fn pages_that_are_cited_are_installed() {
     let doc = tree().join("share/doc/hasten");

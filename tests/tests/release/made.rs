@@ -1,4 +1,4 @@
-//! The release of this tree, made once.
+//! This tree's release, made once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// A script of the repository, on the folder that cargo builds in.
+/// A script of the repository, working on cargo's target folder.
 pub(crate) fn script(name: &str) -> Command {
     let mut command = Command::new(repository().join("scripts").join(name));
     command.current_dir(repository()).arg(target());
-    // What counts here is what is in the package, not how small it is.
+    // The package's contents matter here, not its size.
     command
         .env("DPKG_DEB_COMPRESSOR_LEVEL", "0")
         .env("SOURCE_DATE_EPOCH", "1700000000")
@@ -28,7 +28,7 @@ fn target() -> PathBuf {
     product::hasten().ancestors().nth(2).unwrap().to_owned()
 }
 
-/// bin, lib and share, of the present build.
+/// bin, lib and share from the present build.
 pub(crate) fn tree() -> PathBuf {
     static MADE: OnceLock<()> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -39,7 +39,7 @@ pub(crate) fn tree() -> PathBuf {
     target().join("release/dist/tree")
 }
 
-/// The Debian package of this tree, in a revision of one's choice.
+/// This tree's Debian package, with a chosen revision.
 pub(crate) fn deb(folder: &Path, revision: &str) -> PathBuf {
     tree();
     let _ = tools::tool("dpkg-deb", "dpkg");
@@ -61,7 +61,7 @@ pub(crate) fn release() -> &'static Path {
     PATH.get_or_init(|| MADE.get_or_init(make).path().join("made"))
 }
 
-/// The one file of `folder` whose name ends in `end`.
+/// The only file in `folder` whose name ends in `end`.
 pub(crate) fn only(folder: &Path, end: &str) -> PathBuf {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let found: Vec<_> = files.filter(|file| file.to_string_lossy().ends_with(end)).collect();

@@ -1,5 +1,5 @@
-//! What `make install` and `make release` make, as those have it who get it: in a folder, from a tarball, as a package, and
-//! from a repository of apt.
+//! The output of `make install` and `make release` as its users get it: in a folder, from a tarball, as a package, and
+//! from an apt repository.
 
 mod apt;
 mod command;

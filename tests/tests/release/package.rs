@@ -1,5 +1,5 @@
-//! The Debian package in parts of a Debian: installed, upgraded, removed and purged by a real dpkg. No systemd runs in them: where
-//! one is asked for, a stand-in writes down what it was told, and does nothing.
+//! The Debian package in parts of a Debian: installed, upgraded, removed and purged by a real dpkg. No systemd runs
+//! there: where one is needed, a stand-in records its calls and does nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,9 +28,9 @@ impl Debian {
         for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "tmp", "etc", "usr/bin", "dev"] {
             fs::create_dir_all(image.path(folder)).unwrap();
         }
-        // A file will do, and who is not root cannot make a device.
+        // A file will do, and only root can make a device.
         fs::write(image.path("dev/null"), "").unwrap();
-        // Of what is in the image, dpkg learns only what the package needs.
+        // Of the image's packages, dpkg is told only about those that ours needs.
         let known = ["libc6\nVersion: 2.31-13", "zlib1g\nVersion: 1:1.2.11"].map(|package| {
             format!(
                 "Package: {package}\nStatus: install ok installed\nArchitecture: amd64\n\
@@ -45,7 +45,7 @@ impl Debian {
         Some(Self { image })
     }
 
-    /// With a stand-in for systemd, which writes down its calls.
+    /// With a stand-in for systemd that records its calls.
     fn with_systemd() -> Option<Self> {
         let debian = Self::new()?;
         for program in ["systemctl", "deb-systemd-invoke"] {
@@ -66,7 +66,7 @@ impl Debian {
         command
             .arg(format!("--root={}", self.root().display()))
             .args(["--log=/dev/null", "--force-not-root"]);
-        // dpkg looks for programs of root, although nothing here needs them.
+        // dpkg looks for root's programs, although nothing here needs them.
         command.args(arguments).env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         command.env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C");
         let output = command.output().unwrap();
@@ -78,7 +78,7 @@ impl Debian {
         self.dpkg(&["--install", deb.to_str().unwrap()]);
     }
 
-    /// What the stand-ins were told since the last time.
+    /// The stand-ins' calls since the last time.
     fn calls(&self) -> Vec<String> {
         let file = self.image.path(CALLS);
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Debian {
         fs::write(path, text).unwrap();
     }
 
-    /// Everything but what dpkg keeps for itself.
+    /// Everything except dpkg's own files.
     fn files(&self) -> Vec<String> {
         let mut files = files_below(&self.root());
         files.retain(|file| {
@@ -223,7 +223,7 @@ fn whoever_still_names_it_is_told_at_its_removal() {
     assert_eq!(said.matches("app.service").count(), 1, "each is named once: {said}");
 }
 
-/// The recipes of the documents: with the package they accelerate, without it they start the program as it is.
+/// The documents' recipes: with the package they accelerate, without it they start the program unchanged.
 #[test]
 fn the_recipes_for_systemd_go_on_without_the_package() {
     let Some(debian) = Debian::new() else { return };
@@ -237,7 +237,7 @@ fn the_recipes_for_systemd_go_on_without_the_package() {
         lines().find_map(|line| line.strip_prefix("ExecStart=/bin/sh -c ")).expect("the recipe with a shell");
     let (script, rest) = shell.strip_prefix('\'').and_then(|shell| shell.split_once('\'')).unwrap();
     assert!(rest.starts_with(" sh /"), "{rest}");
-    // As systemd reads it. Without /proc the command does not know where it is itself.
+    // As systemd reads it. Without /proc the command does not know its own location.
     let script = script.replace("$$", "$");
     let print = "printf '%s ' \"$LD_PRELOAD\"; exit 3";
     let started = |debian: &Debian| {

@@ -1,4 +1,4 @@
-//! The tree of an installation: what is in it, and that it works from any place.
+//! The tree of an installation: its contents, and that it works in any place.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,8 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Unpacks the tarball in a folder that nobody installs into. Without a space: the loader takes one for the end of a path.
+/// Unpacks the tarball in a folder that nobody installs into. Without a space: the loader takes one for the end of a
+/// path.
 fn unpacked(folder: &Path) -> std::path::PathBuf {
     let place = folder.join("some-where");
     fs::create_dir(&place).unwrap();
@@ -46,7 +47,7 @@ fn the_tarball_works_wherever_it_is_unpacked() {
     }
 }
 
-/// Two makers, or one at two times, get the same bytes.
+/// Two builds, by different makers or at different times, have the same bytes.
 #[test]
 fn the_same_tree_makes_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +89,7 @@ fn an_installation_is_stripped_and_leaves_nothing_behind() {
             "{file}: {sections}"
         );
     }
-    // What an older version had goes with the next installation, and what is of others stays.
+    // An older version's files go with the next installation, and other files stay.
     let sums = prefix.join("share/hasten/SHA256SUMS");
     fs::write(&sums, fs::read_to_string(&sums).unwrap() + "0  lib/hasten/old.so\n").unwrap();
     for file in ["lib/hasten/old.so", "bin/other", "lib/hasten/mine.txt"] {

@@ -1,4 +1,4 @@
-//! The right knobs are kept, the others are not, and who corrupts answers is out.
+//! The right knobs are kept, the others are not, and settings that corrupt answers are out.
 
 use std::fs;
 use std::process::Command;
@@ -32,7 +32,7 @@ fn planted_effects_are_found_and_the_corruptor_is_out() {
     assert_eq!(fate("good"), "kept", "{}", said(&output));
     assert_eq!(fate("corrupt"), "disqualified", "{}", said(&output));
     for knob in ["null", "nothing", "bad"] {
-        // One without effect may look promising for a while on a busy machine, and be dropped late.
+        // A useless one may look promising for a while on a busy machine, and be dropped late.
         let allowed = ["no-gain", "harmful", "undecided", "not-proven", "not-needed"];
         assert!(allowed.contains(&fate(knob)), "{knob}: {}\n{}", fate(knob), said(&output));
     }
@@ -48,7 +48,7 @@ fn planted_effects_are_found_and_the_corruptor_is_out() {
     the_profile_works(&tune);
 }
 
-/// It sets what was kept, and nothing else.
+/// It contains the settings that were kept, and nothing else.
 fn the_profile_works(tune: &Tune) {
     let profile = tune.out().join("hasten.toml");
     let text = fs::read_to_string(&profile).unwrap();

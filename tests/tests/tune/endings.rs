@@ -1,4 +1,4 @@
-//! However a session ends, nothing runs afterwards, and it can go on.
+//! However a session ends, nothing runs afterwards, and it can be resumed.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -70,7 +70,7 @@ fn what_was_measured_before_ctrl_c_is_in_the_report_and_it_says_why_it_ended() {
     let knobs = ["PLANTED_GOOD", "PLANTED_BAD", "PLANTED_A", "PLANTED_B", "PLANTED_C"];
     let tune = Tune::of(&knobs, "90s");
     let is_setting = |trial: &&serde_json::Value| trial["phase"] == "screen" && trial["candidate"] != "stock";
-    // How many measurements of noise come before depends on the noise.
+    // The number of noise measurements before that depends on the noise.
     interrupt_when(&tune, tune.command(), || tune.trials().iter().filter(is_setting).count() >= 2);
     let report = tune.report();
     let measured: std::collections::BTreeSet<String> = report["trials"]
@@ -159,7 +159,7 @@ fn a_second_session_leaves_the_first_alone() {
 fn kill_9_leaves_nothing_running() {
     let tune = Tune::of(&["PLANTED_GOOD"], "60s");
     let detached = tune.folder().join("detached");
-    // A grandchild that serves, and one in a session of its own, as servers in the background are.
+    // A grandchild that serves, and one in its own session, as background servers are.
     let service = format!(
         "setsid sh -c 'echo $$ > {}; exec sleep 600' & {} {} & wait",
         detached.display(),

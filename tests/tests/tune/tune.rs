@@ -1,4 +1,4 @@
-//! A session over the planted service.
+//! A session with the planted service.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ pub(crate) struct Tune {
 }
 
 impl Tune {
-    /// Of knobs that set a variable to `on`.
+    /// With knobs that set a variable to `on`.
     pub(crate) fn of(variables: &[&str], budget: &str) -> Self {
         let knob = |variable: &&str| {
             let name = variable.trim_start_matches("PLANTED_").to_lowercase().replace('_', "-");
@@ -76,13 +76,13 @@ impl Tune {
         session["trials"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Nobody is left who answers.
+    /// Whether nobody answers any more.
     pub(crate) fn is_stopped(&self) -> bool {
         TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err()
     }
 }
 
-/// Everything that was said, for a test that fails.
+/// All output, for a failing test.
 pub(crate) fn said(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{:?}\n{}\n{}", output.status, text(&output.stdout), text(&output.stderr))

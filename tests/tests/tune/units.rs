@@ -1,4 +1,4 @@
-//! Units of systemd as the service.
+//! systemd units as the service.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

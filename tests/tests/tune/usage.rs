@@ -1,8 +1,8 @@
-//! Each bad input has one clear error and a fix.
+//! Each invalid input has one clear error and a fix.
 
 use crate::tune::{Tune, said};
 
-/// The exit code, and what is said.
+/// The exit code, and the message.
 fn fails(tune: &Tune, arguments: &[&str]) -> (Option<i32>, String) {
     let output = tune.hasten().args(arguments).output().unwrap();
     assert!(output.stdout.is_empty(), "{}", said(&output));
@@ -92,7 +92,7 @@ fn a_load_that_is_too_long_for_the_budget_is_refused_before_anything_is_started(
 #[test]
 fn the_line_that_goes_on_has_the_budget_that_it_needs() {
     let tune = Tune::of(&["PLANTED_GOOD"], "7s");
-    // Starts and warm-ups are what the load's own time does not tell.
+    // The load's own duration does not include starts and warm-ups.
     let output = tune.command().output().unwrap();
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");

@@ -16,7 +16,7 @@ use serde_json::Value;
 const PROBE: &str = include_str!("probe.js");
 const PHONE: Size = (320, 640);
 const DESKTOP: Size = (1280, 900);
-/// Below this, a chart has nothing but its frame.
+/// A chart with fewer pixels than this has only its frame.
 const DRAWN: u64 = 20;
 
 /// A page on disk, as people open it.
@@ -37,7 +37,7 @@ impl Page {
     }
 }
 
-/// Opens the page, and asserts of it what must hold for every page in every window.
+/// Opens the page, and asserts what must hold for every page in every window.
 fn look(chromium: &mut Chromium, page: &Page, size: Size, scheme: &str) -> Value {
     chromium.open(&page.url(), size, scheme);
     chromium.settle();
@@ -62,7 +62,7 @@ fn look(chromium: &mut Chromium, page: &Page, size: Size, scheme: &str) -> Value
     seen
 }
 
-/// How many charts a part of the page has.
+/// The number of charts in a part of the page.
 fn count(seen: &Value, part: &str) -> usize {
     seen["charts"].as_array().unwrap().iter().filter(|chart| chart["of"] == part).count()
 }
@@ -82,7 +82,7 @@ fn a_report_has_its_charts_on_phones_and_desktops_by_day_and_by_night() {
         );
         assert_eq!(seen["heading"], report.headline().as_str());
         assert_eq!(seen["rows"].as_u64(), Some(report.trials.len() as u64));
-        // The verdict stands first, whatever the window.
+        // The verdict comes first, whatever the window.
         assert!(seen["headingTop"].as_f64().unwrap() < 200.0, "{seen:#}");
     }
 }

@@ -1,4 +1,4 @@
-//! Reports of sessions that could have been.
+//! Reports of plausible sessions.
 
 use hasten_tune::measure::{self, Counter, Disqualified, Latency, Measurement, Outcome};
 use hasten_tune::report::{
@@ -132,12 +132,12 @@ fn effect(change: f64) -> Effect {
     Effect { change, low: round(change - 0.013), high: round(change + 0.015) }
 }
 
-/// To what JSON holds in a few digits.
+/// As precise as a few digits of JSON.
 fn round(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
 
-/// A wave instead of chance, so that pictures stay the same.
+/// A wave in place of randomness, so that pictures stay the same.
 fn wave(at: usize) -> f64 {
     (at as f64 * 2.3).sin() * 0.01 + (at as f64 * 0.7).cos() * 0.006
 }

@@ -25,7 +25,7 @@ pub(crate) const MOSQUITTO: Animal = Animal {
         "mosquitto.conf",
         "listener {port} 127.0.0.1\ncertfile {chain}\nkeyfile {key}\nallow_anonymous true\nuser root\n",
     )],
-    // CONNECT, without a name of its own, and CONNACK.
+    // CONNECT, without a client name, and CONNACK.
     question: b"\x10\x0c\0\x04MQTT\x04\x02\0\x3c\0\0",
     answer: b"\x20\x02\0\0",
     ..NOTHING
@@ -143,7 +143,7 @@ pub(crate) const POSTGRESQL: Animal = Animal {
     arguments: &["{dir}/start.sh", "{dir}", "{port}", "{chain}", "{key}"],
     files: &[("start.sh", include_str!("../../zoo/postgresql.sh"))],
     preamble: &[(b"\0\0\0\x08\x04\xd2\x16\x2f", b"S")],
-    // A startup packet for the user "zoo", and what says that nobody has to authenticate.
+    // A startup packet for the user "zoo", and the reply that nobody has to authenticate.
     question: b"\0\0\0\x12\0\x03\0\0user\0zoo\0\0",
     answer: b"R\0\0\0\x08\0\0\0\0",
     ..NOTHING
@@ -182,7 +182,7 @@ const PHP: Animal = Animal {
     package: "php-cli",
     arguments: &["{dir}/server.php", "{port}", "{chain}", "{key}"],
     files: &[("server.php", include_str!("../../zoo/server.php"))],
-    // One connection after the other.
+    // One connection at a time.
     visits: 64,
     ..NOTHING
 };
@@ -193,7 +193,7 @@ const PERL: Animal = Animal {
     package: "libio-socket-ssl-perl",
     arguments: &["{dir}/server.pl", "{port}", "{chain}", "{key}"],
     files: &[("server.pl", include_str!("../../zoo/server.pl"))],
-    // One connection after the other.
+    // One connection at a time.
     visits: 64,
     ..NOTHING
 };
@@ -315,7 +315,7 @@ const DNSDIST: Animal = Animal {
     ..NOTHING
 };
 
-/// A process for each client, which blocks.
+/// A process per client, which blocks.
 const SOCAT: Animal = Animal {
     name: "socat",
     program: "socat",

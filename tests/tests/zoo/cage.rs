@@ -23,7 +23,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use rustls::version::{TLS12, TLS13};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// With a server that starts: one may accept a connection and never answer it because it was not ready yet (BIND, stock).
+/// For a server that is starting: it may accept a connection and never answer it because it was not ready yet (BIND,
+/// stock).
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 const CLIENTS: usize = 8;
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
@@ -31,7 +32,7 @@ pub(crate) const PHP: &str = "php";
 
 /// A server, how to start it and what to ask it.
 ///
-/// In texts, `{dir}`, `{port}`, `{back}`, `{chain}`, `{key}`, `{bundle}` and `{root}` stand for what the cage has.
+/// In texts, `{dir}`, `{port}`, `{back}`, `{chain}`, `{key}`, `{bundle}` and `{root}` are replaced by the cage's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Animal {
     pub(crate) name: &'static str,
@@ -40,11 +41,11 @@ pub(crate) struct Animal {
     pub(crate) arguments: &'static [&'static str],
     /// Files by their names, written before it starts.
     pub(crate) files: &'static [(&'static str, &'static str)],
-    /// A command of the shell that has to be run before.
+    /// A shell command that must be run first.
     pub(crate) prepare: &'static str,
-    /// Variables of its environment.
+    /// Environment variables.
     pub(crate) variables: &'static [(&'static str, &'static str)],
-    /// What is said before TLS begins, and what the server answers.
+    /// What is said before TLS begins, and the server's answers.
     pub(crate) preamble: &'static [Exchange],
     pub(crate) question: &'static [u8],
     /// A part of the answer.
@@ -52,7 +53,7 @@ pub(crate) struct Animal {
     pub(crate) visits: usize,
 }
 
-/// Bytes for the server, and what its answer contains; nothing is sent where a server speaks first, or expected where
+/// Bytes for the server, and what its answer contains; the first are empty if the server speaks first, the second if
 /// the handshake is the answer.
 pub(crate) type Exchange = (&'static [u8], &'static [u8]);
 
@@ -67,7 +68,7 @@ pub(crate) enum Visit {
     Failed(String),
 }
 
-/// What is the same for both sides.
+/// Shared by both sides.
 pub(crate) struct Cage {
     pki: Pki,
     certificate: Certificate,
@@ -95,7 +96,8 @@ impl Cage {
         Self { certificate, pki, back: listen_behind() }
     }
 
-    /// The same visits to both, with the same end; says how many handshakes were suspended, and returns all that was counted.
+    /// The same visits to both, with the same outcome; prints how many handshakes were suspended, and returns all
+    /// counters.
     pub(crate) fn compare(&self, animal: &Animal) -> Counters {
         let (expected, _) = self.observe(animal, Side::Stock);
         let (visits, counters) = self.observe(animal, Side::Accelerated);
@@ -152,7 +154,7 @@ impl Cage {
         caged
     }
 
-    /// A server that may not have come to listen yet.
+    /// A server that may not listen yet.
     pub(crate) fn launch(&self, animal: &Animal, side: Side) -> Caged {
         let address = free_address();
         let fill = |text: &str| self.fill(text, address);
@@ -188,7 +190,8 @@ impl Cage {
     }
 }
 
-/// A port for a server that may take seconds to start: not one of those that connections get meanwhile, from 32768 on.
+/// A port for a server that may take seconds to start: below 32768, where ports are not assigned to other connections
+/// meanwhile.
 fn free_address() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id().wrapping_mul(37);
@@ -199,7 +202,7 @@ fn free_address() -> SocketAddr {
     listeners.next().and_then(|listener| listener.local_addr().ok()).expect("a free port")
 }
 
-/// What it is started with: another Python or PHP may be named for those that are written in it.
+/// What it is started with: for servers written in Python or PHP, another interpreter may be specified.
 fn program(animal: &Animal) -> PathBuf {
     let variable = match animal.program {
         PYTHON => "ZOO_PYTHON",
@@ -215,7 +218,7 @@ impl Caged {
         self.child.id()
     }
 
-    /// Nothing where the server has left the library alone, or put it into a child that has ended.
+    /// Zero if the server has left the library alone, or put it into a child that has ended.
     pub(crate) fn counters(&self) -> Counters {
         let mut total = Counters::default();
         for page in hasten_telemetry::pages_of(self.child.id()).unwrap_or_default() {
@@ -226,7 +229,7 @@ impl Caged {
         total
     }
 
-    /// A server that has ended fails with what it said.
+    /// A server that has ended fails the test with its output.
     fn lives(&mut self, pki: &Pki) -> bool {
         if let Some(status) = self.child.try_wait().unwrap() {
             let log = fs::read(pki.dir().join("log")).unwrap_or_default();
@@ -251,7 +254,7 @@ impl Drop for Caged {
     }
 }
 
-/// What terminating proxies talk to: it answers every question with the same text.
+/// The backend of terminating proxies: it answers every question with the same text.
 fn listen_behind() -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();

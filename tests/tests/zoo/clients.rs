@@ -11,7 +11,7 @@ use crate::animals::LIGHTTPD;
 use crate::cage::{Animal, Cage};
 use crate::proxies::{PGBOUNCER, SQUID};
 
-/// What a client prints and how it ends, stock or accelerated.
+/// A client's output and exit, stock or accelerated.
 fn output(program: &Path, arguments: &[String], side: Side) -> String {
     let mut command = Command::new(program);
     command.args(arguments).env("GIT_SSL_NO_VERIFY", "1");
@@ -46,7 +46,7 @@ fn same_as_stock(program: &str, package: &str, arguments: &[&str], expected: &st
     }
 }
 
-/// What a scanner sees of a server: each version, cipher and group that it has, a connection for each.
+/// A scanner's view of a server: each version, cipher and group that it has, with a connection for each.
 fn scan(cage: &Cage, animal: &Animal, side: Side, options: &[&str]) -> String {
     let server = cage.start(animal, side);
     let address = server.address.to_string();

@@ -7,7 +7,7 @@ const MARIADB: Animal = Animal {
     name: "mariadb",
     program: "mariadbd",
     package: "mariadb-server",
-    // Without tables of users anybody may come, and without InnoDB it starts in an empty directory.
+    // Without user tables anybody may connect, and without InnoDB it starts in an empty directory.
     arguments: &[
         "--no-defaults",
         "--user=root",
@@ -20,7 +20,7 @@ const MARIADB: Animal = Animal {
         "--socket={dir}/{port}.sock",
         "--ssl-cert={chain}",
         "--ssl-key={key}",
-        // Clients that leave in the middle are part of the test.
+        // Clients that leave half-way are part of the test.
         "--max-connect-errors=1000000",
     ],
     prepare: "mkdir -p tables.{port}",
@@ -48,7 +48,7 @@ const POSTFIX: Animal = Animal {
     ..NOTHING
 };
 
-/// A process for each client.
+/// A process per client.
 const PROFTPD: Animal = Animal {
     name: "proftpd",
     program: "proftpd",

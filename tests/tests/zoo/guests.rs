@@ -1,4 +1,4 @@
-//! Programs that bring a second and a third OpenSSL with them: each is served by its own.
+//! Programs that bring along a second and a third OpenSSL: each is served by its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn wheels() -> PathBuf {
     wheels
 }
 
-/// What the program prints, after a change of its command.
+/// The program's output, after a change of its command.
 fn prints(ports: [u16; 2], change: impl FnOnce(Command) -> Command) -> String {
     let mut python = Command::new(tools::tool("/usr/bin/python3", "python3"));
     python.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("zoo/guests.py"));

@@ -1,5 +1,5 @@
-//! The program `tests/preload/loops.c`, which plays a schedule in a process of its own, or one after the other in a
-//! series, which spares each the start of a program and the reading of keys.
+//! The program `tests/preload/loops.c`, which plays a schedule in its own process, or several in a series, which saves
+//! starting a program and reading keys for each.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -12,32 +12,32 @@ use hasten_tests::product;
 use hasten_tests::program::{Program, Run, Variables, preload, without_library};
 use tempfile::TempDir;
 
-/// The program, and where its keys are: made once, as an RSA key takes longer than a schedule.
+/// The program, and the location of its keys: made once, since an RSA key takes longer than a schedule.
 #[derive(Debug)]
 pub(crate) struct Loops {
     program: Program,
     keys: TempDir,
 }
 
-/// What is said of all schedules of a test: how many connections a round has, and a list of habits.
+/// The terms of all schedules of a test: how many connections a round has, and a list of habits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms<'a> {
     pub(crate) connections: usize,
     pub(crate) habits: &'a str,
 }
 
-/// What a schedule has shown.
+/// The results of a schedule.
 #[derive(Debug, Default)]
 pub(crate) struct Played {
-    /// What must not depend on the library. How the process has ended is a part of it.
+    /// The part that must not depend on the library. It includes how the process ended.
     pub(crate) output: Vec<String>,
-    /// The habits that it came to.
+    /// The habits that were exercised.
     pub(crate) habits: Vec<String>,
     pub(crate) suspended: u64,
     errors: String,
 }
 
-/// A process that plays seeds, each in a child of its own.
+/// A process that plays seeds, each in a separate child.
 #[derive(Debug)]
 pub(crate) struct Series {
     child: Child,
@@ -62,7 +62,7 @@ impl Loops {
         self.program.stock(&["habits", "."]).succeeded().output
     }
 
-    /// Plays it in a process that does nothing else; without variables, without the library.
+    /// Plays it in a process of its own; without variables, without the library.
     pub(crate) fn play(&self, seed: u64, terms: Terms, variables: Option<Variables>) -> Played {
         let arguments = self.arguments(&seed.to_string(), terms);
         let arguments = arguments.each_ref().map(String::as_str);
@@ -92,7 +92,7 @@ impl Loops {
         [what.to_owned(), self.keys.path().display().to_string(), connections.to_string(), habits.to_owned()]
     }
 
-    /// What differs, and the commands that show it again: in a process of its own, and in a series.
+    /// The differences, and the commands that reproduce them: in a process of its own, and in a series.
     pub(crate) fn report(
         &self,
         seed: u64,
@@ -118,7 +118,7 @@ impl Loops {
 }
 
 impl Played {
-    /// From the lines that it printed.
+    /// Parses the lines that it printed.
     fn of(lines: Vec<String>, suspended: u64, errors: String) -> Self {
         let mut played = Self { suspended, errors, ..Self::default() };
         for line in lines {
@@ -175,8 +175,8 @@ impl Drop for Series {
     }
 }
 
-/// Read from the page that it has mapped, as a search of all processes of the host would take longer than a schedule. A
-/// process without a page has not suspended anything.
+/// Read from the page that it has mapped, since searching all processes of the host would take longer than a schedule.
+/// A process without a page has not suspended anything.
 fn suspensions_of(process: &str) -> u64 {
     let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     let name = PAGE_NAME.to_str().expect("a name of ASCII");

@@ -1,5 +1,5 @@
-//! The zoo: programs that nobody wrote for hasten, and servers that a seed makes up. Each is run stock and
-//! accelerated, and must not be found out.
+//! The zoo: programs that nobody wrote for hasten, and servers generated from a seed. Each is run stock and
+//! accelerated, with no visible difference.
 
 /// A test for each animal, with both kinds of keys.
 macro_rules! zoo {

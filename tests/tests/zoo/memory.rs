@@ -1,4 +1,4 @@
-//! How much more memory an accelerated worker holds than a stock one: docs/reliability.md says it in words.
+//! How much more memory an accelerated worker uses than a stock one: docs/reliability.md says it in words.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use hasten_tests::Side;
 use crate::cage::Cage;
 use crate::nginx::NGINX;
 
-/// KiB of a process: everything that is resident, and what is its own and in no file.
+/// KiB of a process: everything resident, and the private part without a file behind it.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     resident: u64,

@@ -1,4 +1,4 @@
-//! nginx: as it is, and with an interpreter inside, which takes part in handshakes.
+//! nginx: unmodified, and with an embedded interpreter that takes part in handshakes.
 
 use crate::animals::NOTHING;
 use crate::cage::Animal;
@@ -12,8 +12,8 @@ pub(crate) const NGINX: Animal = Animal {
     ..NOTHING
 };
 
-/// Callbacks in Lua that look at the first message, sleep, and then bring the certificate: OpenSSL is asked again and
-/// again whether the handshake goes on.
+/// Lua callbacks that look at the first message, sleep, and then provide the certificate: OpenSSL is asked repeatedly
+/// whether the handshake can continue.
 const LUA: Animal = Animal {
     name: "nginx with Lua",
     package: "libnginx-mod-http-lua",

@@ -1,4 +1,4 @@
-//! OpenVPN, which has TLS in its own packets: OpenSSL reads from memory on both sides.
+//! OpenVPN, which carries TLS in its own packets: OpenSSL reads from memory on both sides.
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -14,7 +14,7 @@ use crate::cage::Cage;
 const COMPLETED: &str = "Initialization Sequence Completed";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One end of a tunnel, and what it says.
+/// One end of a tunnel, and its output.
 struct End {
     child: Child,
     log: String,
@@ -37,7 +37,7 @@ impl End {
         Self { child, log }
     }
 
-    /// What it says of the handshake, without the time.
+    /// Its output about the handshake, without the time.
     fn verdict(&self) -> Vec<String> {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let begins = ["Control Channel: ", COMPLETED];
@@ -57,7 +57,7 @@ impl Drop for End {
     }
 }
 
-/// What both ends say when the tunnel is up, or at the end of patience.
+/// The output of both ends when the tunnel is up, or patience has run out.
 fn tunnel(cage: &Cage, side: Side, version: &str) -> [Vec<String>; 2] {
     let port = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|socket| socket.local_addr())

@@ -1,5 +1,5 @@
-//! Where another provider than OpenSSL's default one does the cryptography, as a FIPS module does, handshakes stay with it.
-//! No package of Debian has such a module, so one of another name stands in for it (`tests/zoo/provider.c`).
+//! If a provider other than OpenSSL's default does the cryptography, as a FIPS module does, handshakes are left to it.
+//! No Debian package contains such a module, so one of another name stands in for it (`tests/zoo/provider.c`).
 
 use hasten_bench::certificates::KeyKind;
 use hasten_telemetry::{Counters, Event};
@@ -10,7 +10,7 @@ use crate::nginx::NGINX;
 
 const PROVIDER: (&str, &str) = ("standin.c", include_str!("../../zoo/provider.c"));
 
-/// What a server counts below this configuration of OpenSSL; its clients get what they get from a stock one.
+/// A server's counters with this OpenSSL configuration; its clients see the same as with a stock one.
 fn counters(animal: &Animal, name: &'static str, configuration: &'static str) -> Counters {
     let files = [animal.files, &[PROVIDER, (name, configuration)]].concat();
     let animal = Animal {

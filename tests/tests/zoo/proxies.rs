@@ -1,9 +1,9 @@
-//! Servers that end TLS for others. Two of them refuse to run as root, so they get another user there.
+//! Servers that terminate TLS for others. Two of them refuse to run as root, so they get another user.
 
 use crate::animals::{NOTHING, POSTGRESQL};
 use crate::cage::Animal;
 
-/// libev, and a process that starts another.
+/// libev, and a process that starts another one.
 const NGHTTPX: Animal = Animal {
     name: "nghttpx",
     program: "nghttpx",
@@ -21,7 +21,7 @@ const NGHTTPX: Animal = Animal {
     ..NOTHING
 };
 
-/// An event loop of its own for each thread; OpenSSL reads and writes through its buffers.
+/// A separate event loop per thread; OpenSSL reads and writes through its buffers.
 const H2O: Animal = Animal {
     name: "h2o",
     program: "h2o",
@@ -36,7 +36,7 @@ const H2O: Animal = Animal {
     ..NOTHING
 };
 
-/// Connections are accepted by one thread and shake hands in another; epoll is edge-triggered.
+/// One thread accepts connections and another performs the handshakes; epoll is edge-triggered.
 const TRAFFIC_SERVER: Animal = Animal {
     name: "trafficserver",
     program: "traffic_server",
@@ -46,7 +46,7 @@ const TRAFFIC_SERVER: Animal = Animal {
     ..NOTHING
 };
 
-/// epoll with handlers that are set anew before each wait.
+/// epoll with handlers that are set again before each wait.
 pub(crate) const SQUID: Animal = Animal {
     name: "squid",
     program: "sh",
@@ -81,12 +81,12 @@ pub(crate) const PGBOUNCER: Animal = Animal {
         ),
         ("users.txt", "\"zoo\" \"zoo\"\n"),
     ],
-    // A password is wanted.
+    // A password is requested.
     answer: b"R\0\0\0\x08\0\0\0\x03",
     ..POSTGRESQL
 };
 
-/// Its router for HTTPS: epoll, and handshakes that `SSL_read` does alone.
+/// Its router for HTTPS: epoll, and handshakes done by `SSL_read` alone.
 const UWSGI: Animal = Animal {
     name: "uwsgi",
     program: "uwsgi-core",

@@ -1,4 +1,4 @@
-//! Random event loops (`tests/preload/loops.c`): what a seed says is played stock and accelerated.
+//! Random event loops (`tests/preload/loops.c`): each seed's schedule is played stock and accelerated.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,22 +13,22 @@ use hasten_tests::program::{EAGER, EVERY_BATCH, Program, SUSPEND_ONLY, Variables
 
 use crate::loops::{Played, Series, Terms, loops};
 
-/// Most of the time of a schedule passes with waiting.
+/// A schedule spends most of its time waiting.
 const AT_A_TIME: usize = 8;
 /// In `make test`: as many connections in a round as there are clients at a time.
 const SEEDS: Range<u64> = 0..2000;
 const DELAYED_SEEDS: Range<u64> = 5000..5300;
 const FEW: Terms = Terms { connections: 8, habits: "" };
-/// In `make zoo` each client comes back several times in a round, and each schedule has a process from its start.
+/// In `make zoo` each client comes back several times in a round, and each schedule has a process of its own.
 const MANY: Terms = Terms { connections: 40, habits: "" };
-/// Callbacks that run behind the point where a handshake could be suspended. They keep it from that, as they must.
+/// Callbacks that run after the point where a handshake could be suspended. They prevent that, as they must.
 const CALLBACKS: [&str; 6] = ["info", "info-chain", "msg", "keylog", "ticket-callback", "verify-callback"];
 
-/// Every handshake suspended and batched; or suspended and not batched; or as it comes.
+/// Every handshake suspended and batched; or suspended and not batched; or as it happens.
 const VARIANTS: [Variables; 3] = [&[EAGER, EVERY_BATCH], &[EAGER, SUSPEND_ONLY], &[EVERY_BATCH]];
 const AS_IT_COMES: usize = 2;
 
-/// What became of a seed, and what its accelerated run has shown.
+/// The outcome of a seed, and the results of its accelerated run.
 #[derive(Debug)]
 struct Judged {
     verdict: Verdict,
@@ -43,7 +43,7 @@ enum Verdict {
     Differs(String),
 }
 
-/// Most are eager: without that, threads are watched for longer than most schedules last.
+/// Most are eager: otherwise threads are watched for longer than most schedules last.
 fn variant_of(seed: u64) -> usize {
     match seed % 8 {
         0..=3 => 0,
@@ -52,7 +52,7 @@ fn variant_of(seed: u64) -> usize {
     }
 }
 
-/// Compares both ways of playing it; stock runs that differ from each other show nothing.
+/// Compares both ways of playing it; if stock runs differ from each other, nothing is shown.
 fn judge(
     seed: u64,
     terms: Terms,
@@ -73,7 +73,7 @@ fn judge(
     Judged { verdict, accelerated }
 }
 
-/// In processes of their own.
+/// In separate processes.
 fn judge_alone(seed: u64, terms: Terms, variables: Variables) -> Judged {
     let accelerated = loops().play(seed, terms, Some(variables));
     judge(seed, terms, variables, || loops().play(seed, terms, None), accelerated)
@@ -98,7 +98,7 @@ impl Table {
     }
 }
 
-/// Plays seeds until there are no more, or time is up; each thread has a player of its own.
+/// Plays seeds until none are left or the time is up; each thread has its own player.
 fn play<P: FnMut(u64) -> Judged>(
     seeds: Range<u64>,
     until: Option<Instant>,
@@ -136,7 +136,7 @@ fn assert_same(judged: &BTreeMap<u64, Judged>) {
     assert!(moody * 20 <= all, "{moody} of {all} schedules differ without the library");
 }
 
-/// A schedule in which nothing is suspended shows little: there are such, as some habits forbid it, but not too many.
+/// A schedule without suspensions shows little: some habits forbid them, but there must not be too many.
 fn assert_suspended(judged: &BTreeMap<u64, Judged>) {
     let sum: u64 = judged.values().map(|judged| judged.accelerated.suspended).sum();
     let suspending =
@@ -157,12 +157,12 @@ fn assert_suspended(judged: &BTreeMap<u64, Judged>) {
     );
 }
 
-/// Its handshakes may be suspended, unless their thread sleeps outside of epoll.
+/// Its handshakes may be suspended, unless their thread sleeps outside epoll.
 fn is_free(seed: u64, judged: &Judged) -> bool {
     variant_of(seed) != AS_IT_COMES && judged.accelerated.habits.iter().any(|habit| habit == "quiet")
 }
 
-/// Every habit has been seen, and all but those that forbid it where handshakes were suspended.
+/// Every habit has occurred, and all but those that forbid it where handshakes were suspended.
 fn assert_covered(judged: &BTreeMap<u64, Judged>) {
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for Judged { accelerated, .. } in judged.values() {
@@ -191,8 +191,8 @@ fn random_event_loops() {
     assert_covered(&judged);
 }
 
-/// Another preloaded library makes calls take longer, so that what can happen between two calls of a thread happens often;
-/// or it blocks in them, where the library that is tried has called it itself.
+/// Another preloaded library slows calls down, so that rare interleavings between two calls of a thread become
+/// frequent; or it blocks in them where the library under test has made the call itself.
 fn judge_delayed(seed: u64, terms: Terms) -> Judged {
     let delays = Program::with_flags("delays", &["-O1", "-shared", "-fPIC"]);
     let both = format!("{} {}", product::library().display(), delays.path().display());
@@ -229,8 +229,8 @@ fn random_event_loops_for_long() {
     assert_suspended(&judged);
 }
 
-/// One habit alone: certain to be seen in every connection (`+`), or now and then (`~`), where a loop that always has
-/// it would never see a handshake suspended.
+/// One habit alone: on every connection (`+`), or occasionally (`~`) if a loop that always has it would never see a
+/// handshake suspended.
 fn same_with(habits: &str) {
     let connections = if habits.contains('~') { 400 } else { 100 };
     for (seed, variables) in [(1, VARIANTS[0]), (2, VARIANTS[1])] {

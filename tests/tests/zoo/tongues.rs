@@ -1,10 +1,10 @@
-//! Servers that speak protocols of their own.
+//! Servers with protocols of their own.
 
 use crate::animals::{BIND, NOTHING, UNBOUND};
 use crate::cage::Animal;
 use crate::proxies::UNPRIVILEGED;
 
-/// libevent reads and writes for OpenSSL, in several threads that hand connections over.
+/// libevent reads and writes for OpenSSL, in several threads that pass connections on.
 const COTURN: Animal = Animal {
     name: "coturn",
     program: "turnserver",
@@ -54,7 +54,8 @@ const NSD: Animal = Animal {
     ..NOTHING
 };
 
-/// As root it would warn, and wait for half a minute. One thread, which rebuilds the list of what it polls before each wait.
+/// As root it would print a warning and wait for half a minute. One thread, which rebuilds its poll list before each
+/// wait.
 const ZNC: Animal = Animal {
     name: "znc",
     program: "sh",

@@ -1,5 +1,5 @@
-//! Servers below libsocket_wrapper, which Samba's tests use: it wraps the C library's calls for sockets, and holds a lock of
-//! its own meanwhile and across `fork`. A hook that asks through the C library there aborts the server or waits for ever.
+//! Servers with libsocket_wrapper, which Samba's tests use: it wraps the C library's socket calls, and holds its own
+//! lock meanwhile and across `fork`. A hook that goes through the C library there aborts the server or deadlocks.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::animals::NOTHING;
 use crate::cage::{Animal, Cage, PYTHON};
 use crate::nginx::NGINX;
 
-/// Three threads, which share an address.
+/// Three threads that share an address.
 const HAPROXY: Animal = Animal {
     name: "haproxy",
     program: "haproxy",
@@ -32,9 +32,9 @@ const HAPROXY: Animal = Animal {
 const THREADS: usize = 8;
 const VISITS: usize = 40;
 
-/// What the clients get, and how many handshakes the server has suspended meanwhile.
+/// The clients' results, and how many handshakes the server suspended meanwhile.
 fn visits(cage: &Cage, animal: &Animal, side: Side, preload: &str) -> (String, u64) {
-    // A network of its own, as a directory.
+    // A separate network, represented by a directory.
     let network = cage.fill("{dir}/network", ([127, 0, 0, 1], 0).into());
     let _ = fs::remove_dir_all(&network);
     fs::create_dir(&network).expect("a directory");
