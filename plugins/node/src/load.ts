@@ -1,11 +1,11 @@
-// The way to the plugin's other files, past whatever the program has put in the place of the loader meanwhile.
+// Loads the plugin's other files, past anything that the program has put in place of the loader.
 import fs = require('node:fs');
 import type * as Vm from 'node:vm';
 import { contentOf } from './cache/content';
 import { loader } from './cache/loader';
 import type * as Own from './own';
 
-// What the plugin does with files, it does with these: the program may put others in their place (mocks, spies, queues).
+// The plugin's own file functions: the program may replace its own (mocks, spies, queues).
 const FILES =
   'chmodSync closeSync constants copyFileSync existsSync fstatSync ftruncateSync lstatSync mkdirSync openSync readSync' +
   ' readdirSync readlinkSync realpathSync renameSync rmSync statSync unlinkSync writeFileSync writeSync';
@@ -14,8 +14,8 @@ const { statSync } = fs;
 for (const name of FILES.split(' ')) files[name] = fs[name as keyof typeof fs];
 for (const name of ['fstatSync', 'lstatSync', 'statSync']) files[name] = discreet(files[name] as Stat);
 
-// Node's own realpathSync, by which `require` follows links, looks at whatever state was asked for last in this process, and goes no further if that was
-// the one of a socket or a pipe. Such a state of ours must not be the last.
+// Node's own realpathSync, by which `require` follows links, looks at the last state requested in this process, and
+// stops if that was a socket's or a pipe's. Our requests must not be the last such state.
 function discreet(stat: Stat): Stat {
   return (what, options) => {
     const stats = stat(what, options);
@@ -26,10 +26,12 @@ function discreet(stat: Stat): Stat {
 
 type Stat = (what: string | number, options?: object) => fs.Stats | undefined;
 const load = loader._load as (request: string) => unknown;
-// 20.16, 22.3 and later. Where hooks see what the loader loads (22.15), there is this.
+// 20.16, 22.3 and later. It is used where hooks see what the loader loads (22.15).
 const { getBuiltinModule } = process as { getBuiltinModule?: (id: string) => unknown };
 
-/** One of Node's modules, by its name with `node:`; of `node:fs` what the plugin uses, as it was at the start. */
+/**
+ * One of Node's modules, by its name with `node:`; for `node:fs`, what the plugin uses of it, as it was at the start.
+ */
 export function builtin<T>(name: string): T {
   if (name === 'node:fs') return files as T;
   return (getBuiltinModule ? getBuiltinModule(name) : load.call(loader, name)) as T;
@@ -42,7 +44,7 @@ export type Taken = typeof taken;
 
 let known: Own.Files | undefined;
 
-/** What loads the other files. Most starts do without any of them, and so without this. */
+/** Loads the other files. Most starts need none of them, and so not this. */
 export function own(): Own.Files {
   if (known) return known;
   const filename = `${__dirname}/own.js`;

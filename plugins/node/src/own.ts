@@ -5,11 +5,11 @@ import { digest } from './cache/digest';
 import { exactly, reading } from './cache/trust';
 import type { Builtin, Taken } from './load';
 
-/** One of our files that was compiled from its text: its bytecode is worth keeping, if the program keeps any. */
+/** One of our files, compiled from its text: its bytecode is worth keeping if the program keeps any. */
 export interface Compiled {
-  /** Where it belongs. */
+  /** Its destination. */
   readonly place: string;
-  /** What the bytecode is preceded by, but for its own checksum. */
+  /** What precedes the bytecode, except for its own checksum. */
   readonly mark: readonly number[];
   readonly script: vm.Script;
 }
@@ -25,7 +25,10 @@ export class Files {
     private readonly taken: Taken,
   ) {}
 
-  /** What the file of this name exports; it is run anew each time. Its bytecode may be kept in a folder of caches. */
+  /**
+   * The exports of the file with this name, which is run anew each time. Its bytecode may be kept in a folder of
+   * caches.
+   */
   load<T>(name: string, folder?: string): T {
     const filename = `${this.place}/${name}.js`;
     // 20.15, 22.2 and later.
@@ -47,15 +50,15 @@ type Crc32 = (bytes: Uint8Array) => number;
 type Wrapper = (exports: unknown, require: Builtin, module: unknown, ...taken: Taken) => void;
 type Kept = Omit<Compiled, 'script'>;
 
-// In our files these names mean what they meant before the program ran, whatever it has put in their place.
+// In our files these names mean what they did before the program ran, whatever has replaced them.
 const HEAD = '(function (exports, require, module, setTimeout, clearTimeout, setInterval, clearInterval, Date) { ';
-// Node passes over frames of its own where it asks who is calling: a warning is not shown to whoever is in node_modules.
+// Node skips its own stack frames when determining a caller: a warning is hidden if the caller is in node_modules.
 const INTERNAL = 'node:internal/hasten/';
 const MAGIC = 0x43534148; // "HASC"
 const MARK_BYTES = 16;
 const MAX_BYTES = 1024 * 1024;
 
-// V8 itself refuses what another version or other options have made, but of the text it knows only the length.
+// V8 itself rejects bytecode from another version or other options, but of the text it checks only the length.
 function keeping(folder: string, filename: string, bytes: Uint8Array, crc32: Crc32): Kept {
   const { arch, env, execArgv, version } = process;
   const key = [version, arch, execArgv.join(' '), env['NODE_OPTIONS'] ?? '', filename].join('\n');

@@ -1,4 +1,5 @@
-// `node -r hasten/register app.js`: what every process pays for. It decides, and leaves everything else to files that are loaded where they are needed.
+// `node -r hasten/register app.js`: what every process pays for. It decides, and leaves everything else to files that
+// are loaded on demand.
 import fs = require('node:fs');
 import type * as Record from './cache/recorder';
 import type * as Serve from './cache/serve';
@@ -19,15 +20,15 @@ function start(): void {
   const facts: Stats.Facts = { aside: null, compileCache: false, shortImports: false, session: null, recorded: null };
   try {
     const set = settings(process.env);
-    // Asked for before anybody else asks for the end of the process.
+    // Registered before anyone else registers for the end of the process.
     if (set.stats) own().load<typeof Stats>('stats').report(set.stats, facts);
     const began = set.stats ? process.hrtime() : undefined;
     startCache(set, facts);
-    // Where Node tells of every file that is read while the program runs, it would tell of ours.
+    // If Node reports every file read while the program runs, it would report ours.
     if (facts.aside !== 'sync tracing') goOnLater(facts);
     if (began) facts.spent = process.hrtime(began);
   } catch {
-    // Whatever it was, the program starts as it always did.
+    // Whatever the error, the program starts as it always did.
     facts.aside ??= 'failed';
   }
 }
@@ -39,7 +40,7 @@ function startCache(set: Settings, facts: Stats.Facts): void {
   }
   const reason = standAside();
   facts.aside = reason ?? (isPatched(module) ? 'patched loader' : null);
-  // Whoever stands aside looks at no file, either: Node may tell of it.
+  // When standing aside, no file is examined either: Node may report it.
   const main = reason === null ? mainScript() : '';
   const modules = reason === null ? isModule(main) : allowsCompileCache(reason);
   if (modules && !isWorker()) startModules(set, facts);
@@ -69,7 +70,8 @@ function useCache(set: Settings, facts: Stats.Facts, main: string): void {
   if (records && !served) takeNotes(session);
 }
 
-// Node's own compile cache is the better choice for ES modules. Before Node 22 there is neither that nor a way to help with them.
+// Node's own compile cache is the better choice for ES modules. Before Node 22 there is neither that nor any way to
+// help.
 function startModules(set: Settings, facts: Stats.Facts): void {
   if (parseInt(process.versions.node, 10) < 22) return;
   const esm = own().load<typeof Esm>('esm');
@@ -77,7 +79,7 @@ function startModules(set: Settings, facts: Stats.Facts): void {
   if (facts.aside === null) facts.shortImports = esm.goShort();
 }
 
-// Most programs end before this is of any use to anybody.
+// Most programs end before this is of any use.
 function goOnLater(facts: Stats.Facts): void {
   if (isWorker()) return;
   const wish = process.env['HASTEN_NODE_GC'];
@@ -95,11 +97,12 @@ function collect(): void {
   try {
     own().load<typeof Gc>('gc').start();
   } catch {
-    // A program without a recorder is as good as it was.
+    // Without a recorder, the program is as good as it was.
   }
 }
 
-// What looks through require.cache (to reload modules, to count them) has no business with this one. It can still be found by its name.
+// Code that scans require.cache (to reload modules, to count them) should not see this one. It can still be found by
+// name.
 function hide(): void {
   if (loader._cache[__filename] === module) Object.defineProperty(loader._cache, __filename, { enumerable: false });
 }

@@ -1,5 +1,5 @@
-// Where the start-up cache has no business. Every start pays for this file: it loads nothing, and does without regular expressions, whose first use
-// takes 100 µs.
+// Where the start-up cache must stay out of the way. Every start pays for this file: it loads nothing, and avoids
+// regular expressions, whose first use takes 100 µs.
 import fs = require('node:fs');
 
 /** Why Node's own loader is left alone. */
@@ -21,30 +21,33 @@ export type Reason =
   | 'unknown experiment'
   | 'watch mode';
 
-/** Why the start-up cache must not be used in this process; null where it may be. */
+/** Why the start-up cache must not be used in this process; null if it may be. */
 export function standAside(): Reason | null {
   return packed() ?? privileged() ?? environment() ?? options() ?? script();
 }
 
-/** Whether Node's own compile cache may be used where the start-up cache stands aside. */
+/** Whether Node's own compile cache may be used although the start-up cache stands aside. */
 export function allowsCompileCache(reason: Reason): boolean {
   return reason === 'module hooks' || reason === 'source maps' || reason === 'watch mode';
 }
 
-/** Whether this is a worker thread. worker_threads would tell, too, but takes 1.5 ms to load. */
+/** Whether this is a worker thread. worker_threads would tell, but takes 1.5 ms to load. */
 export function isWorker(): boolean {
   return (process.chdir as { disabled?: boolean }).disabled === true;
 }
 
 const OLDEST = 18;
 
-/** Whether this is another runtime, which only looks like Node, or one from before the plugin's time: nothing is done there. */
+/**
+ * Whether this is another runtime that only resembles Node, or a release older than the plugin supports: nothing is
+ * done there.
+ */
 export function isForeign(): boolean {
   const { bun, deno, electron, node, nw } = process.versions;
   return Boolean(bun || deno || electron || nw) || process.platform !== 'linux' || parseInt(node || '0', 10) < OLDEST;
 }
 
-// Programs that carry a Node with files of their own inside.
+// Programs that contain a Node with its own files.
 function packed(): Reason | null {
   const { pkg } = process as { pkg?: unknown };
   return pkg !== undefined || process.argv[1] === process.execPath ? 'single executable' : null;
@@ -60,18 +63,19 @@ function environment(): Reason | null {
   const { env } = process;
   if (env['NODE_V8_COVERAGE']) return 'coverage';
   if (env['WATCH_REPORT_DEPENDENCIES']) return 'watch mode';
-  // Visual Studio Code opens the inspector from a preload of its own.
+  // Visual Studio Code opens the inspector from its own preload.
   if (env['VSCODE_INSPECTOR_OPTIONS']) return 'debugger';
   const debug = env['NODE_DEBUG']?.toLowerCase();
   return debug && ['module', 'esm', '*'].some((section) => debug.includes(section)) ? 'module debugging' : null;
 }
 
 function options(): Reason | null {
-  // Not an option with everybody: 20.7 and later say here what was switched on, however that was done.
+  // Not always an option: 20.7 and later report here what was enabled, by any means.
   if ((process as { sourceMapsEnabled?: boolean }).sourceMapsEnabled) return 'source maps';
   if ((process as { permission?: unknown }).permission !== undefined) return 'permission model';
   const reason = firstMeaning(process.execArgv) ?? firstMeaning(words(process.env['NODE_OPTIONS']));
-  // A worker may have been given any environment, but it has the options of the process. Where Node tells of every file, this one is not read.
+  // A worker may have been given any environment, but it has the process's options. If Node reports every file, this
+  // one is not read.
   return reason ?? (isWorker() ? firstMeaning(words(initialOptions())) : null);
 }
 
@@ -96,12 +100,12 @@ function firstMeaning(options: readonly string[]): Reason | null {
   return null;
 }
 
-// Not an option, or the one that has brought us here.
+// Not an option, or the one that loaded us.
 function isPlain(option: string): boolean {
   return !option.startsWith('-') || option.startsWith('--require') || option === '-r';
 }
 
-// A word that is the value of another option may be taken for one: then we stand aside once more than necessary.
+// The value of another option may be taken for an option: then we stand aside unnecessarily.
 function meaning(option: string): Reason | null {
   const end = option.indexOf('=');
   const name = (end < 0 ? option : option.slice(0, end)).replaceAll('_', '-');
@@ -116,7 +120,7 @@ function meaning(option: string): Reason | null {
   return null;
 }
 
-// As text, which V8 reads past faster than tables.
+// As text, which V8 skips faster than tables.
 const MEANINGS: readonly (readonly [Reason, string])[] = [
   ['no script', ' -c -i --bench --build-sea --check --interactive --run --test '],
   ['snapshot', ' --build-snapshot --build-snapshot-config --snapshot-blob '],
@@ -130,7 +134,7 @@ const MEANINGS: readonly (readonly [Reason, string])[] = [
   ['frozen intrinsics', ' --frozen-intrinsics '],
 ];
 
-// Experiments that do not touch how CommonJS is found, read or compiled. Those of the future are assumed to.
+// Experiments that do not affect how CommonJS is found, read or compiled. Future ones are assumed to.
 const HARMLESS =
   ' abortcontroller async-context-frame detect-module eventsource fetch ffi global-customevent global-navigator global-webcrypto import-meta-resolve' +
   ' json-modules network-inspection print-required-tla repl-await report require-module shadow-realm sqlite stream-iter strip-types test-isolation' +

@@ -1,9 +1,9 @@
-// Files that are too large to be copied into a cache: `typescript.js` alone is larger than most caches.
+// Files too large to be copied into a cache: `typescript.js` alone is larger than most caches.
 import fs = require('node:fs');
 import buffer = require('node:buffer');
 import { headFor, TAIL, wrapped } from './text';
 
-/** What is compiled for a file that is as it was, by its state before and after it is read; null if it is not. */
+/** What is compiled for an unchanged file, judged by its state before and after it is read; null if it has changed. */
 export function wrappedFile(filename: string, isAsRecorded: (stats: fs.Stats) => boolean): string | null {
   const descriptor = fs.openSync(filename, fs.constants.O_RDONLY);
   try {
@@ -25,10 +25,10 @@ export function wrappedFile(filename: string, isAsRecorded: (stats: fs.Stats) =>
   }
 }
 
-/** Of this much, the first line is looked at. */
+/** How much of a file is read to find its first line. */
 export const BEGIN_BYTES = 4096;
 
-// One string outside V8's heap: strings that are put together would be copied there once more.
+// A single string outside V8's heap: concatenated strings would be copied there once more.
 function framed(text: Buffer, head: string, end: number): string {
   const content = text.subarray(head.length, end);
   if (!isAscii?.(content)) return wrapped(content.toString());

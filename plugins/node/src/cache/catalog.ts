@@ -1,4 +1,4 @@
-// A cache that was read: what it says, and whether that is still true.
+// A cache that has been read: its contents, and whether they are still true.
 import fs = require('node:fs');
 import {
   DirectoryWord,
@@ -21,10 +21,13 @@ import { jsonOf, wraps } from './text';
 const { lstatSync, readlinkSync, statSync } = fs;
 const { then } = Promise.prototype;
 const QUIETLY = { throwIfNoEntry: false } as const;
-/** Bytes of all segments that are read at the first need of any. A larger program is likely to have parts that not every start needs. */
+/**
+ * All segments are read at the first need of any if they are no larger than this. A larger program is likely to have
+ * parts that not every start needs.
+ */
 const MOST_AT_ONCE = 16 * 1024 * 1024;
 
-/** What has been found out about a package.json in this process. */
+/** What this process has found out about a package.json. */
 const enum Known {
   Nothing,
   Good,
@@ -37,12 +40,12 @@ export interface Code {
   readonly flags: number;
 }
 
-/** All that a file says besides sources and bytecode, in lists that can grow. */
+/** Everything in a file besides sources and bytecode, in lists that can grow. */
 export interface Tables {
   readonly text: { readonly [list in 'directories' | 'packages' | 'files' | 'requests']: string[] };
   readonly numbers: { readonly [list in 'directories' | 'packages' | 'files']: number[] };
   readonly words: { readonly [list in 'directories' | 'files' | 'origins' | 'requests' | 'dependencies']: number[] };
-  /** The text of entries of each directory. */
+  /** The text of each directory's entries. */
   readonly entries: Buffer[];
 }
 
@@ -51,7 +54,7 @@ const afterwards = Promise.resolve();
 export class Catalog {
   readonly text: IndexText;
   readonly stored: Stored;
-  /** Directories and files that were different and yet right: their facts are worth writing again. */
+  /** Directories and files that differed and yet were right: their facts are worth rewriting. */
   readonly worn = { directories: new Set<number>(), files: new Set<number>() };
 
   private readonly numbers: Float64Array;
@@ -62,19 +65,19 @@ export class Catalog {
   private readonly dependencyRows: number;
   private readonly fileByPath = new Map<string, number>();
   private readonly originByPath = new Map<string, number>();
-  /** The origin before of the same directory; -1 if there is none. */
+  /** The previous origin of the same directory; -1 if there is none. */
   private readonly olderOrigins: Int32Array;
   private readonly requestsByOrigin: (Map<string, number> | undefined)[] = [];
-  /** For each directory the turn in which it was verified, negative where something was different. */
+  /** For each directory the turn in which it was verified, negative if something differed. */
   private readonly directories: Int32Array;
-  /** The same for what its own rows say, whatever is above it. */
+  /** The same for the directory's own rows, whatever is above it. */
   private readonly held: Int32Array;
-  /** For each directory the turn in which its names were compared, as its times had changed. */
+  /** For each directory the turn in which its names were compared because its times had changed. */
   private readonly compared: Int32Array;
-  /** A turn is a synchronous run of the program. Node, too, looks at the file system once in a turn. */
+  /** A turn is a synchronous run of the program. Node itself also looks at the file system once per turn. */
   private turn = 0;
   private isTurnOver = true;
-  /** The file that was looked at last, and what it was. */
+  /** The last file examined, and its state. */
   private looked = -1;
   private lookedStats: fs.Stats | undefined;
   private readonly packages: Known[];
@@ -113,7 +116,7 @@ export class Catalog {
     }
   }
 
-  /** The file that a request from a directory leads to; undefined if that is not known for certain. */
+  /** The file to which a request from a directory leads; undefined if that is not certain. */
   resolve(directory: string, request: string, isLoaded: (filename: string) => boolean): string | undefined {
     const origin = this.originByPath.get(directory);
     if (origin === undefined) return undefined;
@@ -130,7 +133,7 @@ export class Catalog {
     return this.present(this.words[place + RequestWord.File]!, isLoaded);
   }
 
-  /** Where a file stands in the catalog; undefined if it does not. */
+  /** The index of a file in the catalog; undefined if it is not there. */
   find(filename: string): number | undefined {
     return this.fileByPath.get(filename);
   }
@@ -139,7 +142,7 @@ export class Catalog {
     return this.words[this.fileRows + file * FileWord.Count + FileWord.Flags]!;
   }
 
-  /** Source and bytecode of a file, if it still has the content that was recorded, and still is what it was taken for. */
+  /** Source and bytecode of a file, if its content is still as recorded and it is still what it was taken for. */
   load(file: number): Code | null {
     const row = this.fileRows + file * FileWord.Count;
     const owner = this.words[row + FileWord.Package]! | 0;
@@ -152,23 +155,23 @@ export class Catalog {
     if (flags & Flag.Apart) return same ? this.apart(file, row) : null;
     const code = this.code(row, flags);
     if (!code || (same && !(flags & Flag.Young))) return code;
-    // Touched, copied, or so young that its time says nothing: the content decides.
+    // Touched, copied, or so young that its time proves nothing: the content decides.
     this.worn.files.add(file);
     const content = contentOf(fs, this.text.files[file]!).toString();
     return (flags & Flag.Json ? code.source === jsonOf(content) : wraps(code.source, content)) ? code : null;
   }
 
-  /** Recordings in a row that added next to nothing. */
+  /** Consecutive recordings that added next to nothing. */
   get futile(): number {
     return this.stored.words[Word.Futile] ?? 0;
   }
 
-  /** The files of the catalog, and their places. */
+  /** The files of the catalog, and their indices. */
   files(): ReadonlyMap<string, number> {
     return this.fileByPath;
   }
 
-  /** How long the source of a file is, as far as it is known without reading it. */
+  /** The length of a file's source, as far as it is known without reading it. */
   units(file: number): number {
     const row = this.fileRows + file * FileWord.Count;
     const apart = this.words[row + FileWord.Flags]! & Flag.Apart;
@@ -179,7 +182,7 @@ export class Catalog {
     return this.stored.words[Word.Segments] ?? 0;
   }
 
-  /** A copy of everything, to be added to. */
+  /** A copy of everything, for additions. */
   tables(): Tables {
     const { directories, packages, files, requests } = this.text;
     const { numbers, words, fileRows, originRows, requestRows, dependencyRows } = this;
@@ -204,12 +207,12 @@ export class Catalog {
     };
   }
 
-  /** What was recorded of the names in a directory. */
+  /** The recorded names of a directory. */
   entries(directory: number): EntriesText {
     return JSON.parse(this.entriesText(directory).toString()) as EntriesText;
   }
 
-  // What was recorded last counts.
+  // The latest record counts.
   private requestOf(newest: number, request: string): number | undefined {
     for (let origin = newest; origin >= 0; origin = this.olderOrigins[origin]!) {
       const row = this.requestsOf(origin).get(request);
@@ -241,7 +244,7 @@ export class Catalog {
     return { source, bytecode, flags };
   }
 
-  // The file is its own source, and must not become another one while it is read.
+  // The file is its own source, and must not be replaced while it is read.
   private apart(file: number, row: number): Code | null {
     const bytecode = this.bytecode(row);
     const at = this.fileNumbers(this.text.packages.length + file);
@@ -249,7 +252,7 @@ export class Catalog {
     return source === null ? null : { source, bytecode: bytecode!, flags: this.words[row + FileWord.Flags]! };
   }
 
-  // Undefined if there is none, null if it is not what was written.
+  // Undefined if there is none, null if it is damaged.
   private bytecode(row: number): Buffer | undefined | null {
     const bytes = this.words[row + FileWord.CodeBytes]!;
     if (bytes === 0) return undefined;
@@ -258,7 +261,7 @@ export class Catalog {
     return found ? found.code.subarray(at, at + bytes) : null;
   }
 
-  // A start that uses one of them uses nearly all of them, and one after the other they are read with less: see pieces.ts.
+  // A start that uses one segment uses nearly all of them, and reading them in sequence costs less: see pieces.ts.
   private segment(number: number): Segment | null {
     if (this.segments.length === 0 && this.stored.layout.numbers < MOST_AT_ONCE) {
       for (let each = 0; each < this.segmentCount; each++) this.segments.push(segment(this.stored, each));
@@ -268,7 +271,7 @@ export class Catalog {
     return found;
   }
 
-  // What a turn has found out is void in the next.
+  // A turn's findings are void in the next.
   private take(): void {
     if (!this.isTurnOver) return;
     this.isTurnOver = false;
@@ -289,7 +292,8 @@ export class Catalog {
     return good;
   }
 
-  // What a row says of its directory, and what the elder ones say of it. What these say of those above it was true when they were written.
+  // Checks a directory by its row, and by what the elder ones say about it. What they say about directories above was
+  // true when they were written.
   private holds(directory: number): boolean {
     const known = this.held[directory]!;
     if (known === this.turn || known === -this.turn) return known > 0;
@@ -300,7 +304,7 @@ export class Catalog {
     return good;
   }
 
-  // A file that has gone is for Node to say, or to find elsewhere.
+  // Node reports a missing file, or finds it elsewhere.
   private present(file: number, isLoaded: (filename: string) => boolean): string | undefined {
     const filename = this.text.files[file]!;
     if (isLoaded(filename)) return filename;
@@ -309,7 +313,7 @@ export class Catalog {
     return this.lookedStats?.isFile() ? filename : undefined;
   }
 
-  // Resolving it was a moment ago, and nothing has run since.
+  // It was resolved a moment ago, and nothing has run since.
   private look(file: number): fs.Stats | undefined {
     const fresh = this.looked === file ? this.lookedStats : stateOf(this.text.files[file]!);
     this.looked = -1;
@@ -338,7 +342,7 @@ export class Catalog {
     return true;
   }
 
-  // One directory at a time: the whole text takes longer to parse than all that is saved.
+  // One directory at a time: parsing the whole text takes longer than everything that is saved.
   private entriesText(directory: number): Buffer {
     const { index, layout } = this.stored;
     const begin = layout.entriesText - layout.numbers;
@@ -346,7 +350,7 @@ export class Catalog {
     return index.subarray(directory === 0 ? begin : end(directory - 1), end(directory));
   }
 
-  // Once is enough: Node, too, reads a package.json once in the life of a process.
+  // Once is enough: Node also reads a package.json only once in the life of a process.
   private isPackageUnchanged(number: number): boolean {
     const known = this.packages[number];
     if (known !== Known.Nothing) return known === Known.Good;
@@ -372,7 +376,7 @@ export class Catalog {
   }
 }
 
-// What may not be looked at is for Node to say.
+// Node reports what may not be examined.
 function stateOf(path: string): fs.Stats | undefined {
   try {
     return statSync(path, QUIETLY);
@@ -381,7 +385,7 @@ function stateOf(path: string): fs.Stats | undefined {
   }
 }
 
-/** What a name in a directory is, without following it. */
+/** The kind of a name in a directory, without following it. */
 export function entryOf(path: string): Entry {
   try {
     const stats = lstatSync(path, QUIETLY);
@@ -390,7 +394,7 @@ export function entryOf(path: string): Entry {
     if (stats.isDirectory()) return 'd';
     return stats.isSymbolicLink() ? `l:${readlinkSync(path)}` : '?';
   } catch {
-    // Not a directory on the way, or not to be looked into: Node does not find anything there either.
+    // Not a directory on the way, or an inaccessible one: Node does not find anything there either.
     return '-';
   }
 }

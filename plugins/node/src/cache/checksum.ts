@@ -1,4 +1,5 @@
-// The checksum that stands between a cache file and V8, which believes whatever it is given: release builds do not verify cached data.
+// The checksum that stands between a cache file and V8, which trusts its input: release builds do not verify cached
+// data.
 import type * as Zlib from 'node:zlib';
 import type * as Crypto from 'node:crypto';
 
@@ -12,7 +13,7 @@ export function checksum(bytes: Uint8Array, previous = 0): number {
   return chosen(bytes, previous);
 }
 
-// CRC-32 runs at many gigabytes per second where zlib offers it (20.15, 22.2). A digest is slower, and as good.
+// CRC-32 runs at many gigabytes per second where zlib offers it (20.15, 22.2). A digest is slower but just as good.
 function choose(): Checksum {
   const { crc32 } = require('node:zlib') as typeof Zlib & { crc32?: Checksum };
   return crc32 ?? digest;

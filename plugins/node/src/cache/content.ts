@@ -1,9 +1,10 @@
-// What is in a file, by functions that lead nowhere else: Node's `readFileSync` calls others of its module, which the program may have replaced.
+// Reads a file using only functions that call nothing else: Node's `readFileSync` calls others of its module, which the
+// program may have replaced.
 import type * as Fs from 'node:fs';
 
 type Reading = Pick<typeof Fs, 'closeSync' | 'constants' | 'fstatSync' | 'openSync' | 'readSync'>;
 
-/** All of a file; throws as Node does. */
+/** The whole file; throws as Node does. */
 export function contentOf({ closeSync, constants, fstatSync, openSync, readSync }: Reading, path: string): Buffer {
   const descriptor = openSync(path, constants.O_RDONLY);
   try {

@@ -1,6 +1,6 @@
 // Names for files.
 
-/** A name for a file: 64 bits of the text, by arithmetic alone, because node:crypto takes milliseconds to load. */
+/** A name for a file: 64 bits of the text, by arithmetic alone, because loading node:crypto takes milliseconds. */
 export function digest(text: string): string {
   let a = 0x811c9dc5;
   let b = 0x9747b28c;

@@ -1,4 +1,4 @@
-// A cache file in the making: the tables of the file before, if there was one, and what this start adds to them.
+// A cache file in the making: the tables of the previous file, if any, and what this start adds to them.
 import path = require('node:path');
 import type { Catalog, Tables } from './catalog';
 import type { Facts, FileNumbers, PackageFile } from './facts';
@@ -18,7 +18,7 @@ interface DraftRequest extends Proof {
   readonly answer: number;
 }
 
-/** What a recording adds: one segment. */
+/** A recording's addition: one segment. */
 export interface Addition {
   readonly latin1: readonly string[];
   readonly twoByte: readonly string[];
@@ -27,7 +27,7 @@ export interface Addition {
 
 export class Draft {
   readonly tables: Tables;
-  /** Recordings in a row, this one included, that added next to nothing. */
+  /** Consecutive recordings, including this one, that added next to nothing. */
   futile = 0;
 
   private readonly segment: number;
@@ -37,7 +37,7 @@ export class Draft {
   private readonly files: (DraftFile & { readonly place: Place })[] = [];
   private readonly requests = new Map<string, DraftRequest[]>();
   private readonly packages = new Map<string, number>();
-  /** The last row of each directory of the file before. */
+  /** The last row of each directory of the previous file. */
   private readonly elders: Map<string, number>;
   private readonly rows = new Map<string, number>();
   private readonly firstFile: number;
@@ -62,7 +62,7 @@ export class Draft {
     return (this.fileByPath.get(filename) ?? -1) >= this.firstFile;
   }
 
-  /** A file that is not there yet, or not as it is now. */
+  /** A file that is missing, or outdated. */
   addFile(file: DraftFile): void {
     const { flags, source } = file;
     const list = flags & Flag.Apart ? null : isLatin1(source) ? 'latin1' : 'twoByte';
@@ -73,7 +73,7 @@ export class Draft {
     this.units[list] += source.length;
   }
 
-  /** The bytecode of a file of the catalog. */
+  /** The bytecode of a file in the catalog. */
   addBytecode(file: number, bytecode: Buffer): void {
     const { files } = this.tables.words;
     const row = file * FileWord.Count;
@@ -85,14 +85,14 @@ export class Draft {
     this.units.code += bytecode.length + rest;
   }
 
-  /** That a request leads to a file which is there. */
+  /** Records that a request leads to a file in the tables. */
   addRequest(directory: string, request: string, answer: string, proof: Proof): void {
     const requests = this.requests.get(directory) ?? [];
     if (requests.length === 0) this.requests.set(directory, requests);
     requests.push({ ...proof, request, answer: this.fileByPath.get(answer)! });
   }
 
-  /** Brings the tables to an end. */
+  /** Completes the tables. */
   finish(): Addition {
     this.findDirectories();
     for (const file of this.files) this.addFileRow(file);
@@ -100,7 +100,7 @@ export class Draft {
     return this.addition;
   }
 
-  // A directory is a name in the one above it: what all of them have has to be known before any is written down.
+  // A directory is a name in the one above it: what they all contain must be known before any is written down.
   private findDirectories(): void {
     const { facts } = this;
     for (const { filename } of this.files) facts.directory(path.dirname(filename));
@@ -134,7 +134,7 @@ export class Draft {
     words.origins.push(this.directory(directory), text.requests.length);
   }
 
-  // What is verified together with another one need not be named.
+  // A row that is verified together with another one need not be named.
   private lowest(rows: readonly number[]): number[] {
     const covered = new Set<number>();
     for (const row of rows) {
@@ -143,7 +143,7 @@ export class Draft {
     return rows.filter((row) => !covered.has(row));
   }
 
-  // Parents first: that a directory is where it was rests on those above it.
+  // Parents first: a directory's identity rests on those above it.
   private directory(directory: string): number {
     const known = this.rows.get(directory);
     if (known !== undefined) return known;
@@ -164,7 +164,8 @@ export class Draft {
     return row;
   }
 
-  // Whether what a row says of those above it is still what is known of them: the row that is verified with it is theirs, or one that theirs rests on.
+  // Whether what a row says about those above it is still true: the row verified with it is theirs, or one that theirs
+  // rests on.
   private isBelow(row: number, parent: number): boolean {
     const above = this.parentOf(row);
     return above === parent || this.lineOf(parent).includes(above);
@@ -174,7 +175,7 @@ export class Draft {
     return this.tables.words.directories[row * DirectoryWord.Count + DirectoryWord.Parent]! | 0;
   }
 
-  /** A row, and those that it rests on. */
+  /** A row, and those on which it rests. */
   private lineOf(row: number): number[] {
     const line: number[] = [];
     for (let one = row; one >= 0; one = this.tables.words.directories[one * DirectoryWord.Count + DirectoryWord.Elder]! | 0) line.push(one);
@@ -186,7 +187,7 @@ export class Draft {
     return new Set(names.filter((_, i) => i % 2 === 0));
   }
 
-  // A row that holds as long as the directory has not changed since: the same as now. Numbers that say nothing are equal to none.
+  // A row that holds as long as the directory has not changed since: the same as now. NaN equals no number.
   private elderOf(directory: string, numbers: readonly number[]): number {
     const row = this.elders.get(directory);
     if (row === undefined) return -1;
@@ -223,6 +224,6 @@ function none(): Tables {
 }
 
 function isLatin1(text: string): boolean {
-  // Counting the bytes is vectorised, and answers for nearly every file.
+  // Counting bytes is vectorised, and decides nearly every case.
   return Buffer.byteLength(text, 'utf8') === text.length || !/[^\x00-\xff]/.test(text);
 }

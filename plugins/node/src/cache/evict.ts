@@ -1,8 +1,8 @@
-// Keeps the caches of a user within their limit. Least recently used go first.
+// Keeps a user's caches within their limit. The least recently used go first.
 import fs = require('node:fs');
 import path = require('node:path');
 
-/** Removes what is too much, but not `kept`, and what was left behind half written. */
+/** Removes the excess, but not `kept`, and leftovers that were half written. */
 export function evict(folder: string, limit: number, kept: string): void {
   const caches = fs
     .readdirSync(folder)
@@ -10,7 +10,7 @@ export function evict(folder: string, limit: number, kept: string): void {
     .flatMap((name) => {
       const file = path.join(folder, name);
       const stats = fs.lstatSync(file, { throwIfNoEntry: false });
-      // Reading a file sets its access time, if only once a day on most systems.
+      // Reading a file updates its access time, if only once a day on most systems.
       return stats?.isFile() ? [{ file, bytes: stats.size, used: Math.max(stats.atimeMs, stats.mtimeMs) }] : [];
     })
     .sort((a, b) => b.used - a.used);

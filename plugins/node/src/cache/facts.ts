@@ -1,21 +1,22 @@
-// What the file system says now, in the terms of a cache: the names that were looked at, and the directories that hold them.
+// The present state of the file system in a cache's terms: the names that were looked up, and the directories that
+// contain them.
 import fs = require('node:fs');
 import path = require('node:path');
 import { entryOf } from './catalog';
 import { contentOf } from './content';
 import type { Entry } from './format';
 
-/** Device, inode, modification and change time; NaN where they say nothing because they are too young. */
+/** Device, inode, modification and change time; NaN where they prove nothing because they are too young. */
 export type DirectoryNumbers = readonly [number, number, number, number];
-/** The same and the size. */
+/** The same plus the size. */
 export type FileNumbers = readonly [number, number, number, number, number];
 
-/** Where a path leads, and what that rests on. */
+/** Where a path leads, and what that depends on. */
 export interface Place {
-  /** The path without links; null where there is nothing. */
+  /** The path without links; null if there is nothing. */
   readonly real: string | null;
   readonly kind: 'file' | 'directory' | 'nothing';
-  /** The directory in which the last name was looked up, and those that hold the links on the way. */
+  /** The directory in which the last name was looked up, and those that contain the links on the way. */
   readonly rests: readonly string[];
   /** The latter alone. */
   readonly links: readonly string[];
@@ -42,10 +43,10 @@ export class Facts {
   private readonly places = new Map<string, Place>([['/', ROOT]]);
   private readonly packages = new Map<string, PackageFile | null>();
   private readonly scopes = new Map<string, PackageFile | null | undefined>();
-  /** Whether something was left out only because it changed a moment ago. A later start may have it. */
+  /** Whether something was left out only because it changed a moment ago. A later start may include it. */
   postponed = false;
 
-  /** What changed at or after `young` (milliseconds) may change once more without a trace. */
+  /** What changed at or after `young` (milliseconds) may change again without a trace. */
   constructor(private readonly young: number) {}
 
   /** Where an absolute, normalized path leads. */
@@ -57,7 +58,7 @@ export class Facts {
     return place;
   }
 
-  /** The package.json of a directory; null if it has none, undefined if it cannot be relied on. */
+  /** A directory's package.json; null if it has none, undefined if it cannot be relied on. */
   packageOf(directory: string): PackageFile | null | undefined {
     const { real, kind } = this.walk(join(directory, 'package.json'));
     if (kind !== 'file') return null;
@@ -66,7 +67,10 @@ export class Facts {
     return found ?? undefined;
   }
 
-  /** The package.json that applies to the files of a directory without links; null if there is none, undefined if it cannot be relied on. */
+  /**
+   * The package.json that applies to the files of a directory without links; null if there is none, undefined if it
+   * cannot be relied on.
+   */
   scopeOf(directory: string): PackageFile | null | undefined {
     if (!this.scopes.has(directory)) this.scopes.set(directory, this.findScope(directory));
     return this.scopes.get(directory);
@@ -81,12 +85,12 @@ export class Facts {
     const numbers: DirectoryNumbers = old ? [stats.dev, stats.ino, stats.mtimeMs, stats.ctimeMs] : [NaN, NaN, NaN, NaN];
     const facts = { numbers, entries: new Map<string, Entry>() };
     this.directories.set(real, facts);
-    // That it is a directory, and not a link to one, is a fact of the one above.
+    // That it is a directory, and not a link to one, is a fact about the parent.
     if (real !== '/') this.entry(path.dirname(real), path.basename(real));
     return facts;
   }
 
-  /** Whether a directory is as it was; its names are remembered as they are now. */
+  /** Whether a directory is unchanged; its names are remembered as they are now. */
   agree(real: string, entries: readonly string[], numbers: ArrayLike<number>): boolean {
     try {
       const facts = this.directory(real);
@@ -106,10 +110,10 @@ export class Facts {
     return stats.mtimeMs >= this.young || stats.ctimeMs >= this.young;
   }
 
-  /** The same of what cannot be recorded while it is young. */
+  /** Whether a file is too young to be recorded. */
   isTooYoung(stats: fs.Stats): boolean {
     if (!this.isYoung(stats)) return false;
-    // A time that is still to come does not get older.
+    // A time in the future does not age.
     const now = Date.now();
     this.postponed ||= stats.mtimeMs <= now && stats.ctimeMs <= now;
     return true;
@@ -119,7 +123,7 @@ export class Facts {
     if (directory.endsWith('/node_modules')) return null;
     const found = this.packageOf(directory);
     if (found === null) return directory === '/' ? null : this.scopeOf(path.dirname(directory));
-    // A package.json that is a link would rest on directories that nobody asks for here.
+    // A package.json that is a link would depend on directories that nobody asks about here.
     return found?.path === join(directory, 'package.json') ? found : undefined;
   }
 
@@ -136,7 +140,8 @@ export class Facts {
     if (parent.kind !== 'directory') return { real: null, kind: 'nothing', rests: parent.rests, links: before };
     const real = parent.real!;
     const entry = this.entry(real, path.basename(target));
-    // Whatever is above `real` is verified together with it. What holds a link is not, even if it is above: it is the name of the link that counts.
+    // Everything above `real` is verified together with it. A directory that contains a link is not, even if it is
+    // above: the link's name counts.
     const rests = [...before, real];
     if (entry === 'f' || entry === 'd') {
       return { real: join(real, path.basename(target)), kind: entry === 'f' ? 'file' : 'directory', rests, links: before };
@@ -159,7 +164,7 @@ export class Facts {
   }
 }
 
-// `..` behind a name leads out of what that name means, which may be a link, too: that is for Node to follow.
+// `..` after a name leads out of whatever that name refers to, possibly a link: Node follows such paths.
 function isPlainLink(entry: Entry): boolean {
   return entry.startsWith('l:') && !/(?:^|\/)\.\.(?:\/|$)/.test(entry.slice(2).replace(/^(?:\.\.?\/+)+/, ''));
 }

@@ -1,15 +1,16 @@
 // The layout of a cache file, for its reader and its writer. docs/node-cache.md shows it in one picture.
 
 /**
- * Header, then segments, then the index (tables, then two texts). A recording adds a segment and writes header and index anew: what was there stays where
- * it is. All numbers are little-endian; every part begins at a multiple of eight, which V8 wants of cached data and typed arrays of their buffer.
+ * Header, then segments, then the index (tables, then two texts). A recording adds a segment and rewrites
+ * header and index: existing segments stay in place. All numbers are little-endian; every part begins at a
+ * multiple of eight, as V8 requires of cached data and typed arrays of their buffer.
  */
 export const HEADER_BYTES = 320;
 export const MAGIC = 0x54534148; // "HAST"
 export const MAX_BYTES = 192 * 1024 * 1024;
 export const MAX_SEGMENTS = 16;
 
-/** Places in the header, as indices of 32-bit words. */
+/** Positions in the header, as indices of 32-bit words. */
 export const enum Word {
   Magic = 0,
   Version = 1,
@@ -26,7 +27,7 @@ export const enum Word {
   EntriesText = 11,
   IndexChecksum = 12,
   Segments = 13,
-  /** Recordings in a row that added next to nothing. */
+  /** Consecutive recordings that added next to nothing. */
   Futile = 14,
   /** Four words for each segment: see SegmentWord. */
   FirstSegment = 16,
@@ -40,14 +41,15 @@ export const enum SegmentWord {
   Count = 4,
 }
 
-/** What is known of a directory: device, inode, modification and change time. */
+/** The numbers known about a directory: device, inode, modification and change time. */
 export const DIRECTORY_NUMBERS = 4;
-/** What is known of a file: the same and its size. */
+/** The numbers known about a file: the same plus its size. */
 export const FILE_NUMBERS = 5;
 
 /**
- * One row for each directory: the one above it (-1 for the root), and the end of its part of the text of entries. What a later recording learnt of the same
- * directory, or of those above it, is a row of its own, which rests on what the elder one says of this directory.
+ * One row for each directory: its parent (-1 for the root), and the end of its part of the text of entries.
+ * What a later recording learnt about the same directory, or about those above it, is a separate row, which
+ * rests on what the elder one says about this directory.
  */
 export const enum DirectoryWord {
   Parent = 0,
@@ -60,7 +62,7 @@ export const enum DirectoryWord {
 /** One row for each module file. */
 export const enum FileWord {
   Directory = 0,
-  /** The package.json that says what a .js file is; -1 where there is none. */
+  /** The package.json that decides what a .js file is; -1 if there is none. */
   Package = 1,
   Flags = 2,
   Segment = 3,
@@ -75,26 +77,29 @@ export const enum FileWord {
 export const enum Flag {
   TwoByte = 1,
   Json = 2,
-  /** Changed shortly before it was recorded: its time says nothing, its content is compared. */
+  /** Changed shortly before it was recorded: its time proves nothing, so its content is compared. */
   Young = 4,
   /** Has a dynamic import, or text that looks like one. */
   Import = 8,
-  /** Cannot be served with every position as it is in the file: known, and left to Node. */
+  /** Cannot be served with every position as in the file: known, and left to Node. */
   Odd = 16,
-  /** Too large to be copied: the source is the file itself. */
+  /** Too large to be copied: the file itself is the source. */
   Apart = 32,
-  /** Node may not have run this text: that it is one function is not known before it has bytecode. */
+  /** Node may not have run this text: until it has bytecode, it is not known to be a single function. */
   Unproven = 64,
 }
 
-/** One row for each request of a directory: the file it leads to, and the end of its dependencies (they begin where those of the row before end). */
+/**
+ * One row for each request of a directory: the file it leads to, and the end of its dependencies (they begin
+ * where those of the previous row end).
+ */
 export const enum RequestWord {
   File = 0,
   DependenciesEnd = 1,
   Count = 2,
 }
 
-/** One row for each directory that requests come from: which, and the end of its requests. */
+/** One row for each directory from which requests come: the directory, and the end of its requests. */
 export const enum OriginWord {
   Directory = 0,
   RequestsEnd = 1,
@@ -110,7 +115,7 @@ export interface IndexText {
   readonly requests: readonly string[];
 }
 
-/** The names that mattered in a directory, each followed by what it was. Read only when the directory has changed. */
+/** The relevant names in a directory, each followed by its kind. Read only if the directory has changed. */
 export type EntriesText = readonly string[];
 
 /** Nothing, a file, a directory, something else, or a link to what follows the colon. */
@@ -126,11 +131,11 @@ export interface Layout {
   readonly words: number;
   readonly indexText: number;
   readonly entriesText: number;
-  /** Of the file. */
+  /** The end of the file. */
   readonly end: number;
 }
 
-/** Where the parts of a file begin. `words` are those of its header. */
+/** Where the parts of a file begin. `words` is its header. */
 export function layout(words: Uint32Array): Layout {
   const count = (place: number): number => words[place] ?? 0;
   let numbers = HEADER_BYTES;
@@ -148,7 +153,7 @@ export function layout(words: Uint32Array): Layout {
   return { numbers, words: table, indexText, entriesText, end: entriesText + aligned(count(Word.EntriesText)) };
 }
 
-/** What a segment takes of the file; `row` is where its words begin. */
+/** The size of a segment in the file; `row` is the index of its first word. */
 export function segmentBytes(words: Uint32Array, row: number): number {
   const part = (word: SegmentWord): number => aligned(words[row + word] ?? 0);
   return part(SegmentWord.Latin1Bytes) + part(SegmentWord.TwoByteBytes) + part(SegmentWord.CodeBytes);

@@ -1,4 +1,4 @@
-// What was installed for a script.
+// The packages installed for a script.
 import fs = require('node:fs');
 import path = require('node:path');
 
@@ -6,8 +6,8 @@ import path = require('node:path');
 const LOCKS = ['package-lock.json', 'npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb'];
 
 /**
- * What was installed for a script, by the nearest package.json and the nearest lock file above it. Every file of a cache is verified by itself; after
- * another installation none of it is worth a look.
+ * Identifies what was installed for a script, by the nearest package.json and the nearest lock file above it.
+ * Every file of a cache is verified individually; after another installation none of it is worth checking.
  */
 export function installation(main: string): string {
   let [manifest, lock] = ['', ''];

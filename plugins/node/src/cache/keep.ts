@@ -5,7 +5,7 @@ import { checksum } from './checksum';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants;
 
-/** Writes what was compiled in this process into a folder that is known to be ours. */
+/** Writes what was compiled in this process into a folder known to be ours. */
 export function keep(compiled: readonly Compiled[]): void {
   for (const { place, mark, script } of compiled) {
     const code = script.createCachedData();
@@ -15,7 +15,8 @@ export function keep(compiled: readonly Compiled[]): void {
       writeNew(temporary, bytes);
       fs.renameSync(temporary, place);
     } catch {
-      // Another process is at it, or there is no space. A half file of one that was killed goes with the least recently used.
+      // Another process is writing, or there is no space. Half a file left by a killed process goes with the least
+      // recently used.
     }
   }
 }

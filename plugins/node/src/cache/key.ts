@@ -1,11 +1,15 @@
-// Which cache a process uses: one for each program, and for everything that changes what its modules are or how they are compiled.
+// Which cache a process uses: one per program, and per combination of everything that affects what its modules are or
+// how they are compiled.
 import fs = require('node:fs');
 import { loader } from './loader';
 
 /** Raised whenever the meaning of a cache file changes: files of another version are never read. */
 export const VERSION = 5;
 
-/** The text that a cache is for. It stands in the file as well: a digest that collides costs a cache, not correctness. */
+/**
+ * The text identifying what a cache is for. It is also stored in the file: a digest collision costs a cache, not
+ * correctness.
+ */
 export function keyText(main: string): string {
   const { env } = process;
   return [
@@ -25,19 +29,19 @@ export function keyText(main: string): string {
   ].join('\n');
 }
 
-/** The script that the process was started with; in a worker, too. */
+/** The script with which the process was started; in a worker, too. */
 export function mainScript(): string {
   const main = process.argv[1] ?? commandLine();
   try {
-    // A link such as /srv/current names another program after a deployment.
+    // A link such as /srv/current refers to another program after a deployment.
     return fs.realpathSync.native(main);
   } catch {
-    // `node app` for app.js: Node finds it, and so does the same command tomorrow.
+    // `node app` for app.js: Node finds it, and the same command will tomorrow.
     return main;
   }
 }
 
-// A worker learns its own script later, and that of the process not at all.
+// A worker learns its own script later, and that of the process never.
 function commandLine(): string {
   try {
     const words = fs.readFileSync('/proc/self/cmdline', 'utf8').split('\0');

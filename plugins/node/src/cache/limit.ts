@@ -1,4 +1,4 @@
-// How much room caches may take.
+// How much space caches may take.
 
 const MEBIBYTE = 1024 * 1024;
 

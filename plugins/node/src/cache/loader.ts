@@ -1,4 +1,5 @@
-// Node's CommonJS loader, and whether anybody was here before us. Everything here is public, if not all of it documented.
+// Node's CommonJS loader, and whether anyone has modified it before us. Everything here is public, if not all
+// documented.
 
 export type Handler = (module: LoadedModule, filename: string) => void;
 
@@ -7,7 +8,7 @@ export interface ResolveOptions {
   readonly conditions?: unknown;
 }
 
-/** What a module has beyond what its type admits. */
+/** A module's properties beyond those of its type. */
 export interface LoadedModule extends NodeModule {
   _compile(content: string, filename: string, format?: string): unknown;
   load(filename: string): void;
@@ -32,13 +33,13 @@ interface Loader {
   wrapper: ArrayLike<string>;
 }
 
-/** The class of all modules. Asking for `node:module` would cost a start up to 0.4 ms: it makes an ES module of it. */
+/** The class of all modules. Requiring `node:module` would cost a start up to 0.4 ms: it creates an ES module. */
 export const loader = module.constructor as unknown as Loader;
 
-/** Whether the loader is not as Node made it already; `own` is the module that asks. */
+/** Whether the loader has already been modified; `own` is the module that asks. */
 export function isPatched(own: NodeModule): boolean {
   if (isHooked(own)) return true;
-  // Nobody else has run yet.
+  // No other code has run yet.
   for (const filename in loader._cache) if (filename !== own.filename) return isChanged();
   return false;
 }
@@ -62,7 +63,7 @@ function isChanged(): boolean {
 
 const NODE_HEAD = '(function (exports, require, module, __filename, __dirname) { ';
 
-// Node notes the URL of a module only where hooks may ask for it.
+// Node records a module's URL only if hooks may ask for it.
 function isHooked(own: NodeModule): boolean {
   return Object.getOwnPropertySymbols(own).some((symbol) => symbol.description === 'kURL' && (own as unknown as Record<symbol, unknown>)[symbol] !== undefined);
 }

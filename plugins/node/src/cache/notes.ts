@@ -1,4 +1,4 @@
-// A start without a cache: Node does everything, and what it did is noted for the recorder.
+// A start without a cache: Node does everything, and its work is noted for the recorder.
 import { loader, type Handler, type LoadedModule, type ResolveOptions } from './loader';
 import type { Session } from './session';
 

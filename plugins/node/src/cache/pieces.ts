@@ -1,10 +1,11 @@
-// Long texts of which only slices are wanted.
+// Long texts of which only slices are needed.
 
 /**
- * How much of a text is one string, in units. V8 gives strings of this size a page of their own among the young objects, and the room for these is small
- * at first: some of them in a row bring about collections that cost next to nothing, as such a page is not copied but becomes old where it is. All of it
- * survives, so V8 makes more room, and expects the like of what follows: a start of many modules is through with fewer collections, and ends before V8
- * begins to mark. One long string would do the opposite.
+ * How much of a text is one string, in units. V8 gives strings of this size a separate page among the young
+ * objects, and the room for these is small at first: several of them in a row trigger collections that cost
+ * next to nothing, because such a page is not copied but becomes old in place. All of it survives, so V8 makes
+ * more room, and expects the same of what follows: a start with many modules gets through with fewer
+ * collections, and ends before V8 begins to mark. One long string would do the opposite.
  */
 export const PIECE_UNITS = 256 * 1024;
 
@@ -24,13 +25,13 @@ export class Text {
   }
 }
 
-/** A string of the first bytes, each of which is a letter, or each two of which are. */
+/** A string of the first bytes, with one or two bytes per letter. */
 export function textOf(bytes: Buffer, length: number, unitBytes: 1 | 2): string {
   const slices = bytes as BufferWithSlices;
   return unitBytes === 1 ? slices.latin1Slice(0, length) : slices.ucs2Slice(0, length);
 }
 
-// Documented nowhere, there in every release; twice as fast as toString() for small slices, as it checks less.
+// Undocumented, but in every release; twice as fast as toString() for small slices, because it checks less.
 interface BufferWithSlices extends Buffer {
   latin1Slice(start: number, end: number): string;
   ucs2Slice(start: number, end: number): string;

@@ -1,5 +1,5 @@
-// Node's CommonJS loader as the serving part found it, and whether it still is what it was.
-// By the short name it is the module that the program sees, and may change.
+// Node's CommonJS loader as the serving part found it, and whether it is still unmodified. The short name gives the
+// module that the program sees, and may change.
 import fs = require('fs');
 import { loader, type Handler, type LoadedModule } from './loader';
 
@@ -17,7 +17,7 @@ const { readFileSync, realpathSync } = fs;
 
 let hooked = false;
 
-/** Whether resolving is Node's own business: nobody has put a part of it in place of what was there. */
+/** Whether resolution is still Node's own: no part of it has been replaced. */
 export function isResolutionPristine(): boolean {
   return (
     !hooked &&
@@ -42,12 +42,12 @@ export function isLoadingPristine(module: LoadedModule): boolean {
     loader.wrapper === wrapper &&
     wrapper[0] === head &&
     wrapper[1] === tail &&
-    // With these on, Node keeps the source map of everything it compiles.
+    // With these enabled, Node keeps the source map of everything it compiles.
     (process as { sourceMapsEnabled?: boolean }).sourceMapsEnabled !== true
   );
 }
 
-// What one user may read, another may not.
+// Files readable by one user may not be by another.
 function isSameUser(): boolean {
   return geteuid?.() === user && getegid?.() === group;
 }
@@ -55,7 +55,7 @@ function isSameUser(): boolean {
 const { getegid, geteuid } = process;
 const [user, group] = [geteuid?.(), getegid?.()];
 
-// A program that looks into itself (coverage, profiles) is shown the text that was compiled: it has to be the file's.
+// A program that inspects itself (coverage, profiles) sees the compiled text, which must then be the file's.
 function isInspectorLoaded(): boolean {
   const { moduleLoadList } = process as unknown as { moduleLoadList: string[] };
   for (; listed < moduleLoadList.length; listed++) inspected ||= moduleLoadList[listed] === 'NativeModule inspector';
@@ -78,7 +78,7 @@ export function hasOwnPaths(module: LoadedModule, directory: string): boolean {
 
 const pathsOf = new Map<string, string[]>();
 
-/** From now on nothing is done if somebody asks Node to let him change what modules are. */
+/** Disables serving as soon as someone asks Node for hooks that change what modules are. */
 export function watchHooks(): void {
   for (const name of ['register', 'registerHooks'] as const) {
     const original = loader[name];
@@ -91,7 +91,7 @@ export function watchHooks(): void {
   loader.syncBuiltinESMExports();
 }
 
-// A compiler that is registered for other files (.ts) adds what a request may lead to.
+// A compiler registered for other files (.ts) adds possible targets of a request.
 function hasOnlyKnownExtensions(): boolean {
   let count = 0;
   for (const extension in loader._extensions) {
@@ -103,14 +103,14 @@ function hasOnlyKnownExtensions(): boolean {
 
 const KNOWN = Object.keys(loader._extensions);
 
-/** Marks a module as Node does while it runs, so that one that is imported meanwhile is not run twice. */
+/** Marks a module as running, as Node does, so that one imported meanwhile is not run twice. */
 export function markExecuting(module: LoadedModule, executing: boolean): void {
   if (executingSymbol) (module as unknown as Record<symbol, boolean>)[executingSymbol] = executing;
 }
 
 let executingSymbol: symbol | undefined;
 
-/** Learns the mark from a module that is running: our own. */
+/** Learns the mark from a running module: our own. */
 export function learnMarks(running: NodeModule): void {
   executingSymbol = Object.getOwnPropertySymbols(running).find((symbol) => symbol.description === 'kIsExecuting');
 }

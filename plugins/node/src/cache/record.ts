@@ -1,4 +1,5 @@
-// Recording: what a start has shown is proved, measured against a budget, and written. Loaded only when there is something to record.
+// Recording: what a start has shown is proved, weighed against a budget, and written. Loaded only if there is something
+// to record.
 import fs = require('node:fs');
 import path = require('node:path');
 import type { Catalog } from './catalog';
@@ -19,43 +20,45 @@ import type { Compiled } from '../own';
 
 export interface Job {
   readonly session: Session;
-  /** The text that the cache is for, the script, and the file it belongs into. */
+  /** The text identifying what the cache is for, the script, and the cache's file. */
   readonly key: string;
   readonly main: string;
   readonly file: string;
-  /** CPU time in microseconds that recording may take. */
+  /** The CPU time in microseconds that recording may take. */
   readonly budget: number;
-  /** A recording that adds fewer sources and bytecodes was futile. */
+  /** A recording that adds fewer sources and bytecodes than this was futile. */
   readonly worth: number;
-  /** Our own files whose bytecode is not kept yet. */
+  /** Our own files whose bytecode has not been kept yet. */
   readonly compiled: readonly Compiled[];
 }
 
 export interface Recorded {
   readonly files: number;
   readonly bytes: number;
-  /** Pieces that the budget left to the next start. */
+  /** Pieces that did not fit the budget and are left to the next start. */
   readonly left: number;
-  /** What the smallest of them takes, in microseconds, if none was small enough; else 0. */
+  /** The cost of the smallest of them, in microseconds, if none fitted; else 0. */
   readonly need: number;
 }
 
-// Times of files are as coarse as the kernel's clock; what changed within this time may have changed twice.
+// File times are as coarse as the kernel's clock; what changed within this time may have changed twice.
 const YOUNG_MILLISECONDS = 2000;
 /** Larger scripts are not copied. */
 const LARGE_BYTES = 512 * 1024;
 
-/** What things cost, in microseconds and at most: a file and the way to it, and a byte of it from there into the page cache. */
+/**
+ * Upper bounds of costs, in microseconds: a file and the way to it, and a byte of it from there into the page cache.
+ */
 const FILE = 150;
 const SOURCE_BYTE = 0.009;
 const WRITTEN_BYTE = 0.003;
-/** A line of the tables. */
+/** A row of the tables. */
 const ROW = 15;
-/** A bytecode, and what it takes for each unit of its source. */
+/** A bytecode, and its cost per unit of source. */
 const BYTECODE = 30;
 const BYTECODE_UNIT = 0.0015;
 
-/** Writes the cache anew with what this start has shown, as far as there is a place to write to. */
+/** Rewrites the cache with what this start has shown, if there is a place to write to. */
 export function record(job: Job): Recorded {
   return new Recording(job).run();
 }
@@ -65,14 +68,14 @@ type Content = Pick<DraftFile, 'numbers' | 'flags' | 'source'>;
 class Recording {
   private readonly facts: Facts;
   private readonly draft: Draft;
-  /** What is added to; null where the cache is begun anew. */
+  /** The catalog to extend; null if the cache is started afresh. */
   private readonly catalog: Catalog | null;
   private readonly budget: Budget;
   private readonly seen: Map<string, Seen>;
   private readonly lookups = new Map<string, string[]>();
   private left = 0;
   private need = Infinity;
-  /** Sources and bytecodes that no cache had before. */
+  /** Sources and bytecodes that were in no cache before. */
   private gained = 0;
 
   constructor(private readonly job: Job) {
@@ -81,7 +84,7 @@ class Recording {
     this.facts = new Facts(job.session.processBegan - YOUNG_MILLISECONDS);
     this.catalog = catalog && catalog.segmentCount < MAX_SEGMENTS ? catalog : null;
     this.draft = new Draft(this.facts, this.catalog);
-    // A module that was loaded again after it had been taken out of require.cache counts as it was last.
+    // A module that was reloaded after its removal from require.cache counts in its latest state.
     this.seen = new Map(seen);
   }
 
@@ -104,7 +107,7 @@ class Recording {
     return { files: this.gained, bytes: bytes ?? 0, left: this.left, need: 0 };
   }
 
-  // What was different and yet right is from now on as it is.
+  // Records the present state of what differed and yet was right.
   private renew(catalog: Catalog): void {
     const { text, numbers, words } = this.draft.tables;
     for (const path_ of new Set([...catalog.worn.directories].map((directory) => text.directories[directory]!))) {
@@ -139,7 +142,7 @@ class Recording {
       this.draft.addRequest(directory, request, answer, proof);
       this.budget.reserve(ROW);
     } catch {
-      // A directory that went away, or may not be looked into.
+      // A directory that disappeared, or is inaccessible.
     }
   }
 
@@ -150,7 +153,7 @@ class Recording {
     try {
       if (this.addFile(filename, seen.proven)) this.gained++;
     } catch {
-      // Not readable any more.
+      // No longer readable.
     }
   }
 
@@ -177,7 +180,7 @@ class Recording {
     return false;
   }
 
-  // What the file is now, whatever it was when it was loaded: that is what the next start will compare it with.
+  // The file's present state, whatever it was when it was loaded: the next start will compare with that.
   private read(filename: string, before: fs.Stats): Content {
     const json = filename.endsWith('.json');
     const content = contentOf(fs, filename).toString();
@@ -187,7 +190,7 @@ class Recording {
     return { numbers: numbersOf(before), flags, source: json ? jsonOf(content) : wrapped(content) };
   }
 
-  // Without a copy, only its times can say that it is the same.
+  // Without a copy, only its times can show that it is the same.
   private look(filename: string, before: fs.Stats): Content | null {
     if (this.facts.isTooYoung(before)) return null;
     const flags = KEEPS_LOADER && isQuiet(beginning(filename)) ? Flag.Import : flagsOf(contentOf(fs, filename).toString());
@@ -196,7 +199,7 @@ class Recording {
   }
 }
 
-// From 12.4 on, V8 knows who may import for a script that comes from its bytecode. Then a guess will do.
+// From 12.4 on, V8 knows who may import for a script from bytecode, so a guess will do.
 const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
 
 function beginning(filename: string): string {
@@ -209,12 +212,15 @@ function beginning(filename: string): string {
   }
 }
 
-/** CPU time that may be spent. Asking for it takes longer than many a piece of work, so the clock is asked first: it never says less. */
+/**
+ * Spendable CPU time. Reading it takes longer than many pieces of work, so the clock is read first: it never shows
+ * less.
+ */
 class Budget {
   private readonly cpu = process.cpuUsage();
   private readonly begun = process.uptime();
   private idle = 0;
-  /** What writing will take. */
+  /** The cost of writing. */
   private reserved = 0;
 
   constructor(private readonly microseconds: number) {}

@@ -1,4 +1,4 @@
-// When to record: at exit, or once a server has started; and only if it is worth it. Loaded then, and not before.
+// When to record: at exit, or once a server has started; and only if it is worthwhile. Code for it is loaded only then.
 import fs = require('node:fs');
 import { spend } from './credit';
 import type * as Record from './record';
@@ -6,27 +6,29 @@ import type { Recorded } from './record';
 import type { Session } from './session';
 import type { Files } from '../own';
 
-/** A program of fewer modules and less text starts no faster from a cache. */
+/** A program with fewer modules and less text starts no faster from a cache. */
 const WORTH_MODULES = 8;
 const WORTH_BYTES = 64 * 1024;
-/** Where Node's own compile cache has the code, too, a cache is begun for no fewer modules than these. */
+/** Where Node's own compile cache has the code, too, a cache needs at least this many modules. */
 const WORTH_BESIDE = 48;
-/** A cache that is complete is written again for changed files when it is older. */
+/** A complete cache is rewritten for changed files once it is older than this. */
 const SETTLED_MILLISECONDS = 600_000;
 /** Start-up is over when nothing has been loaded for this long. */
 const QUIET_MILLISECONDS = 5_000;
 const LONGEST_MILLISECONDS = 300_000;
 
-/** So many recordings in a row that added next to nothing, and the cache stays as it is until its files change. */
+/**
+ * After this many consecutive recordings that added next to nothing, the cache is left alone until its files change.
+ */
 const FUTILE = 2;
 
 export class Recorder {
   result: Recorded | null = null;
-  /** Whether there is something to record that has to wait for a later start. */
+  /** Whether something has to wait for a later start to be recorded. */
   waits = false;
-  /** CPU time that recording took, in microseconds. */
+  /** CPU time spent on recording, in microseconds. */
   microseconds = 0;
-  /** The CPU time of this process that has earned its share already. */
+  /** The CPU time of this process whose share has already been earned. */
   private earned = 0;
   private done = false;
 
@@ -39,7 +41,7 @@ export class Recorder {
     private readonly compileCache: boolean,
   ) {}
 
-  /** For programs that do not end: records when their start-up is over. The timer keeps nothing alive. */
+  /** For programs that do not end: records once their start-up is over. The timer keeps nothing alive. */
   watch(): void {
     if (!this.done) this.wait(0, QUIET_MILLISECONDS);
   }
@@ -58,7 +60,7 @@ export class Recorder {
     this.session.forget();
   }
 
-  // What a server earns by its work, it may spend.
+  // A server may spend what it earns by working.
   private wait(before: number, milliseconds: number): void {
     setTimeout(() => {
       const now = this.session.seen?.size ?? before;
@@ -69,10 +71,10 @@ export class Recorder {
 
   private isWorthIt(): boolean {
     const { catalog, user } = this.session;
-    // Another user's process by now, and the cache is the first one's.
+    // Another user's process by now, while the cache belongs to the first.
     if (process.geteuid?.() !== user) return false;
     let news = [...(this.session.seen?.values() ?? [])].filter(({ file, script }) => file === undefined || script);
-    // What could not be recorded twice cannot be recorded now, but what has changed may be.
+    // What twice could not be recorded will not be now, but changed files may be.
     if (catalog && catalog.futile >= FUTILE) {
       if (Math.abs(Date.now() - catalog.stored.modified) < SETTLED_MILLISECONDS) return false;
       news = news.filter(({ filename, file }) => file === undefined && catalog.find(filename) !== undefined);

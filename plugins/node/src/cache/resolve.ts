@@ -1,5 +1,5 @@
-// Node's algorithm for CommonJS once more, as a proof: the answer that Node gave is recorded only if the same answer follows from facts that can be
-// verified next time. What is too unusual to follow is left to Node for good.
+// Node's algorithm for CommonJS again, as a proof: Node's answer is recorded only if the same answer follows from facts
+// that can be verified next time. Anything too unusual to follow is left to Node permanently.
 import path = require('node:path');
 import type { Facts, PackageFile, Place } from './facts';
 
@@ -15,7 +15,7 @@ export interface Proof {
 export function prove(facts: Facts, directory: string, request: string, answer: string, lookup: readonly string[]): Proof | null {
   const attempt = new Attempt(facts, answer);
   const home = attempt.look(directory);
-  // With links preserved, modules are where they are not: Node's own way.
+  // With links preserved, modules are elsewhere: left to Node.
   if (home.real !== directory || home.kind !== 'directory') return null;
   attempt.directories.add(directory);
   const found = isPath(request) ? attempt.file(path.resolve(directory, request), hasTrailingSlash(request)) : attempt.bare(directory, request, lookup);
@@ -25,7 +25,7 @@ export function prove(facts: Facts, directory: string, request: string, answer: 
 class Attempt {
   readonly directories = new Set<string>();
   readonly packages = new Set<PackageFile>();
-  /** False as soon as something was met that cannot be relied on. */
+  /** False once something unreliable has been met. */
   sound = true;
 
   constructor(
@@ -76,7 +76,7 @@ class Attempt {
     const file = path.resolve(base, main);
     const place = this.look(file);
     if (place.kind === 'file') return place.real;
-    // What is wrong with a `main` that leads nowhere, Node warns of.
+    // Node warns about a `main` that leads nowhere.
     return this.extended(file) ?? this.extended(path.join(file, 'index')) ?? this.doubt();
   }
 
@@ -88,7 +88,7 @@ class Attempt {
     return null;
   }
 
-  // Which of the exports Node chose follows from the package.json alone; the file must be one that it can have chosen.
+  // Node's choice among the exports follows from the package.json alone; the file must be one that it can have chosen.
   private exported(folder: string, manifest: PackageFile): string | null {
     const root = this.facts.walk(folder).real!;
     const place = this.look(this.answer);
@@ -97,7 +97,7 @@ class Attempt {
     return manifest.text.includes(target) || manifest.text.includes('*') ? this.answer : this.doubt();
   }
 
-  // A package may ask for itself by name, if it has exports.
+  // A package may refer to itself by name, if it has exports.
   private isSelf(directory: string, name: string): boolean {
     const scope = this.facts.scopeOf(directory);
     if (scope === undefined) this.sound = false;

@@ -1,36 +1,37 @@
-// Whether a script calls import(), told from strings, comments, regular expressions and templates without a parser. A slash may divide or begin a regular
-// expression, and what is before it does not always say which: then both readings are followed until they meet again, or one of them turns out to be no
-// script. The true one is always among them, so what none of them calls is not called. In doubt the answer is yes.
+// Whether a script calls import(), as distinguished from strings, comments, regular expressions and templates without a
+// parser. A slash may divide or begin a regular expression, and the text before it does not always decide: then both
+// readings are followed until they meet again, or one of them turns out not to be a script. The true one is always
+// among them, so what none of them calls is not called. In doubt the answer is yes.
 
-/** Where a call is one unless something is around it. */
+/** Looks like a call, unless its context says otherwise. */
 const CALL = /(?<![\w$])import\s*[(/.<-]/g;
 
 const MOST_UNITS = 16 * 1024 * 1024;
 const MOST_READINGS = 16;
 
-/** What precedes a slash if only blanks are between. */
+/** What precedes a slash, ignoring blanks. */
 const enum Before {
-  /** A regular expression has to follow. */
+  /** A regular expression must follow. */
   Operator,
-  /** It divides. */
+  /** The slash divides. */
   Value,
   Unknown,
 }
 
-/** The code in a `${…}`: braces that are open in it, and the code that its template is in. */
+/** The code in a `${…}`: its open braces, and the code that contains its template. */
 interface Substitution {
   readonly braces: number;
   readonly below: Substitution | null;
 }
 
-/** One way to read the text: there is code at this place. */
+/** One way to read the text: there is code at this position. */
 interface Reading {
   at: number;
   before: Before;
   inside: Substitution | null;
 }
 
-/** Whether a script may have a call of import(); one that is no script may be said to have any. */
+/** Whether a script may call import(); anything may be said about a text that is not a script. */
 export function callsImport(script: string): boolean {
   const calls = Array.from(script.matchAll(CALL), ({ index }) => index);
   if (calls.length === 0) return false;
@@ -38,7 +39,7 @@ export function callsImport(script: string): boolean {
 }
 
 class Scan {
-  // By their places, the first one last.
+  // By position, the first one last.
   private readonly readings: Reading[] = [];
   private forks: number;
 
@@ -55,7 +56,7 @@ class Scan {
     this.add({ at: this.script.startsWith('#!') ? this.lineEnd(0) : 0, before: Before.Operator, inside: null });
     for (let reading = readings.pop(); reading && readings.length < MOST_READINGS && this.forks > 0; reading = readings.pop()) {
       while (calls[next]! < reading.at) next++;
-      // The other readings are further on.
+      // The other readings are further ahead.
       if (next === calls.length) return false;
       const token = this.token(reading);
       if (calls[next]! < token) return true;
@@ -64,7 +65,7 @@ class Scan {
     return true;
   }
 
-  // Two that are at the same place, as deep in templates, are one.
+  // Two readings at the same position, with the same nesting of templates, are one.
   private add(reading: Reading): void {
     const { readings } = this;
     let place = readings.length;
@@ -93,7 +94,7 @@ class Scan {
     return last === Char.Minus ? end - '<!--'.length : last === Char.Greater ? end - '-->'.length : end - 1;
   }
 
-  /** Goes on behind what begins here; false if this is no script. */
+  /** Continues after what begins here; false if this is not a script. */
   private step(reading: Reading, token: number): boolean {
     const { script } = this;
     switch (script.charCodeAt(token)) {
@@ -213,11 +214,11 @@ class Scan {
     if (last === ']') return Before.Value;
     if (last === '+' || last === '-') return at > reading.at && script[at - 1] === last ? Before.Unknown : Before.Operator;
     if (OPERATORS.includes(last)) return Before.Operator;
-    // A statement may end without a semicolon, but with its line: `var name`, `break label`.
+    // A statement may end with its line rather than a semicolon: `var name`, `break label`.
     return isSameLine && this.isName(at, reading.at) ? Before.Value : Before.Unknown;
   }
 
-  /** Whether a name, or a number, ends here that is no keyword; it begins no earlier than `from`. */
+  /** Whether a name (other than a keyword) or a number ends here; it begins no earlier than `from`. */
   private isName(last: number, from: number): boolean {
     const { script } = this;
     let begin = last + 1;
@@ -256,10 +257,10 @@ const EXPRESSION = /[[\]/\\\n\r\u2028\u2029]/g;
 const LINE_END = /[\n\r\u2028\u2029]/g;
 const LINE_ENDS = '\n\r\u2028\u2029';
 
-/** Characters behind which an expression or a statement has to begin. */
+/** Characters after which an expression or a statement must begin. */
 const OPERATORS = '(,=:[!&|?{;*%<>~^';
 
-// Names that may stand before a regular expression: in other places, some of them are names as any other.
+// Names that may precede a regular expression: elsewhere, some of them are ordinary names.
 const KEYWORDS: ReadonlySet<string> = new Set(
   'await break case continue debugger default delete do else extends finally in instanceof new of return throw try typeof void yield'.split(' '),
 );

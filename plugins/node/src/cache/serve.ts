@@ -1,4 +1,5 @@
-// The start-up cache at work: answers for Node's loader where the catalog has one that still holds, and Node's own way everywhere else.
+// The start-up cache at work: answers for Node's loader if the catalog has one that still holds, and Node's own way
+// otherwise.
 import path = require('node:path');
 import vm = require('node:vm');
 import { Catalog, type Code } from './catalog';
@@ -14,7 +15,7 @@ type Wrapper = (this: unknown, exports: unknown, require: NodeJS.Require, module
 
 let session: Session;
 
-/** Which cache, for which script, and what Node gave to the module that asks. */
+/** Which cache, for which script, and what Node gave the requesting module. */
 export interface Order {
   readonly file: string;
   readonly key: string;
@@ -23,7 +24,7 @@ export interface Order {
   readonly require: NodeJS.Require;
 }
 
-/** Puts a cache file between the program and Node's loader; false if it cannot be used. */
+/** Inserts a cache file between the program and Node's loader; false if it cannot be used. */
 export function serve(given: Session, order: Order): boolean {
   const catalog = catalogOf(order.file, `${order.key}\n${installation(order.main)}`);
   if (!catalog) return false;
@@ -87,7 +88,7 @@ function loadScript(this: unknown, module: LoadedModule, filename: string): void
   const wrapper = script && wrapperOf(script, code!);
   if (!wrapper) {
     session.misses++;
-    // A text that V8 did not take is not for us to keep.
+    // A text that V8 rejected is not ours to keep.
     if (session.seen && (!code || odd)) session.note(filename, odd ? file : undefined, undefined);
     node.js.call(this, module, filename);
     session.prove(filename);
@@ -113,7 +114,7 @@ function loadJson(this: unknown, module: LoadedModule, filename: string): void {
   if (session.seen) session.note(filename, code ? file : undefined, undefined);
 }
 
-// What is wrong with a text, Node says, and where.
+// Node reports what is wrong with a text, and where.
 function parsed(source: string): [unknown] | null {
   try {
     return [parse(source)];
@@ -132,15 +133,16 @@ function needsBytecode(script: vm.Script, { bytecode }: Code): boolean {
   return !bytecode || script.cachedDataRejected === true;
 }
 
-// Modules that Node reads and compiles itself; only the way to them is worth knowing. Without bytecode a module gains nothing.
+// Modules that Node reads and compiles itself; only the way to them is worth recording. Without bytecode a module gains
+// nothing.
 function isNodes(flags: number): boolean {
   return (flags & Flag.Odd) !== 0 || ((flags & Flag.Import) !== 0 && !KEEPS_LOADER);
 }
 
-// Before 12.4, V8 forgets who may import for a script that comes from its bytecode.
+// Before 12.4, V8 forgets who may import for a script from bytecode.
 const KEEPS_LOADER = parseInt(process.versions.node, 10) >= 22;
 
-// A text that is no CommonJS goes Node's way, which knows what to say about it or what else it may be.
+// A text that is not CommonJS is left to Node, which knows what to say about it or what else it may be.
 function compile({ source, bytecode, flags }: Code, filename: string): vm.Script | null {
   if (flags & Flag.Import && !allowImport()) return null;
   try {
@@ -156,8 +158,9 @@ function compile({ source, bytecode, flags }: Code, filename: string): vm.Script
 
 const PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname'];
 
-// `}); f(function () {` in a file would end our function and begin another one. Nothing with bytecode is like that: it has been here before.
-// Nor is what Node has run, or what is a function's body by itself; this is the second line of defence, as it looks when the text has run.
+// `}); f(function () {` in a file would end our function and begin another one. A text with bytecode is not like that:
+// it has been here before. Nor is one that Node has run, or one that parses as a function's body; this is the second
+// line of defence, as it checks after the text has run.
 function wrapperOf(script: vm.Script, { source, bytecode }: Code): Wrapper | null {
   const wrapper: unknown = script.runInThisContext();
   if (bytecode) return wrapper as Wrapper;
@@ -173,9 +176,9 @@ function run(wrapper: Wrapper, module: LoadedModule, filename: string): void {
   markExecuting(module, false);
 }
 
-// As Node makes it.
+// The same as Node's.
 function requireOf(module: LoadedModule): NodeJS.Require {
-  // Named by its place: a bundler renames a function of this name.
+  // Named by its position: a bundler would rename a function of this name.
   const require = {
     require: function (path: string): unknown {
       return module.require(path);
@@ -209,7 +212,7 @@ let nativeRequire: NodeJS.Require;
 
 let importAllowed: boolean | undefined;
 
-// The loader that Node offers for such scripts is its own, but it warns that offering it is an experiment. The program did not ask for it.
+// Node's own loader for such scripts warns that it is experimental. The program did not ask for it.
 function allowImport(): boolean {
   if (importAllowed !== undefined) return importAllowed;
   importAllowed = defaultLoader() !== undefined;

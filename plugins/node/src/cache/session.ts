@@ -1,31 +1,34 @@
-// What one process does with its cache, and what it has seen of its modules: the part that every start pays for.
+// One process's use of its cache, and what it has seen of its modules: the part that every start pays for.
 import fs = require('node:fs');
 import type * as Vm from 'node:vm';
 import type { Catalog } from './catalog';
 import { loader, type LoadedModule } from './loader';
 
-/** A module that this process has loaded, for the recorder. */
+/** A loaded module, for the recorder. */
 export interface Seen {
   readonly filename: string;
-  /** Its place in the catalog; undefined if it is not there, or not as it is now. */
+  /** Its index in the catalog; undefined if it is missing there, or outdated. */
   readonly file: number | undefined;
-  /** Kept where V8 had to compile what the catalog had: the bytecode is still to be had. */
+  /** Kept if V8 had to compile a text from the catalog: its bytecode is still available. */
   readonly script: Vm.Script | undefined;
-  /** Whether Node has taken the text for a module, and run it to its end. */
+  /** Whether Node has accepted the text as a module, and run it to its end. */
   proven: boolean;
 }
 
-/** A request that Node answered: from where, what, and where it led. */
+/** A request that Node answered: its directory, the request, and the resulting file. */
 export type Resolution = readonly [directory: string, request: string, filename: string];
 
-/** So many modules, and as many requests, are a start. A program that goes on loading makes others all the time. */
+/** This many modules, and as many requests, make up a start. A program that keeps loading does so all the time. */
 const MOST = 20_000;
 
-/** A program of one module that is no larger than this, or is at its end so soon, has nothing worth recording. To ask how large it is takes 100 µs. */
+/**
+ * A program of one module no larger than this, or that ends so soon, has nothing worth recording. Checking its
+ * size takes 100 µs.
+ */
 const LONE_BYTES = 64 * 1024;
 const LONE_MILLISECONDS = 5;
 
-/** What happened so far. */
+/** What has happened so far. */
 export class Session {
   catalog: Catalog | null = null;
   hits = 0;
@@ -33,19 +36,19 @@ export class Session {
   resolved = 0;
   unresolved = 0;
   rejected = 0;
-  /** For the recorder; null when nothing is recorded (any more). */
+  /** For the recorder; null if nothing is (or will be) recorded. */
   seen: Map<string, Seen> | null = null;
   resolutions: Resolution[] | null = null;
-  /** Called once, when there is something that may be worth recording. */
+  /** Called once, when there may be something worth recording. */
   onNews: (() => void) | undefined;
-  /** When the process began, in milliseconds of the clock, and for whom it acted. */
+  /** When the process began, in milliseconds of the clock, and which user it acted for. */
   readonly processBegan = Date.now() - process.uptime() * 1000;
   readonly user = process.geteuid?.();
-  /** Where Node looks for packages last. Another list takes its place when the program has Node read NODE_PATH again. */
+  /** Node's last resort for packages. The list is replaced when the program has Node re-read NODE_PATH. */
   readonly globalPaths = loader.globalPaths;
   private readonly began = Date.now();
   private readonly answers = new Map<string, Map<string, string>>();
-  /** The first module that there may be something to record of, and whether it was the only one. */
+  /** The first module that may be worth recording, and whether it was the only one. */
   private lone: string | undefined;
   private isLone = true;
 
@@ -62,7 +65,7 @@ export class Session {
     if (one) one.proven = true;
   }
 
-  /** Notes an answer of Node's. The module that asked is not kept: the program may be rid of it. */
+  /** Notes an answer of Node's. The requesting module is not retained: the program may drop it. */
   noteAnswer({ filename }: LoadedModule, request: string, answer: string): void {
     const { answers, resolutions } = this;
     if (!resolutions || typeof filename !== 'string' || typeof request !== 'string') return;
@@ -75,14 +78,14 @@ export class Session {
     resolutions.push([directory, request, answer]);
   }
 
-  /** Nothing is recorded any more. */
+  /** Stops recording. */
   forget(): void {
     this.seen = null;
     this.resolutions = null;
     this.answers.clear();
   }
 
-  /** Once the program has run for a while, or is at its end. */
+  /** Called once the program has run for a while, or ends. */
   settle(): void {
     if (!this.onNews || this.lone === undefined) return;
     if (this.isLone && (Date.now() - this.began < LONE_MILLISECONDS || !isLarge(this.lone))) return;
@@ -94,7 +97,7 @@ export class Session {
     try {
       onNews();
     } catch {
-      // A program without a recording is as good as it was.
+      // Without a recording, the program is as good as it was.
       this.forget();
     }
   }

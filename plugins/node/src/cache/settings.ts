@@ -1,11 +1,11 @@
-// What the user set, read once. A wrong value is the default.
+// The user's settings, read once. An invalid value counts as the default.
 
 export interface Settings {
   /** `HASTEN_NODE_CACHE`: what may be done with caches. */
   readonly cache: 'off' | 'read' | 'record';
-  /** Where the caches of programs are; null where there is no place for them. */
+  /** The caches' folder; null if there is no place for one. */
   readonly folder: string | null;
-  /** A file that gets one JSON line at exit. */
+  /** A file to which one JSON line is appended at exit. */
   readonly stats: string | undefined;
 }
 

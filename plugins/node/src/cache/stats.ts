@@ -1,4 +1,4 @@
-// What the plugin did in a process, as one JSON line for tests and benchmarks (HASTEN_NODE_STATS).
+// The plugin's activity in a process, as one JSON line for tests and benchmarks (HASTEN_NODE_STATS).
 import fs = require('node:fs');
 import type { Recorder } from './recorder';
 import type { Session } from './session';
@@ -10,11 +10,14 @@ export interface Facts {
   shortImports: boolean;
   session: Session | null;
   recorded: Recorder | null;
-  /** What starting the plugin took. */
+  /** The cost of starting the plugin. */
   spent?: [number, number];
 }
 
-/** Appends the line when the process ends. It is asked for before anybody else, but written after what is recorded at exit. */
+/**
+ * Appends the line when the process ends. Registered before anyone else's handler, but written after what is
+ * recorded at exit.
+ */
 export function report(file: string, facts: Facts): void {
   process.on('exit', () => {
     facts.session?.settle();
@@ -22,7 +25,7 @@ export function report(file: string, facts: Facts): void {
     try {
       append(file, `${JSON.stringify(line(facts))}\n`);
     } catch {
-      // Nowhere to write to.
+      // No place to write to.
     }
   });
 }

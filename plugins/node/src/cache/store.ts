@@ -1,4 +1,4 @@
-// Cache files on disk, believed only when nobody but this user can have written them.
+// Cache files on disk, trusted only if nobody but this user can have written them.
 import fs = require('node:fs');
 import nodePath = require('node:path');
 import { checksum } from './checksum';
@@ -7,25 +7,25 @@ import { VERSION } from './key';
 import { PIECE_UNITS, Text, textOf } from './pieces';
 import { exactly, fill, GROUP_OR_OTHERS_WRITE, reading } from './trust';
 
-/** The part of a cache file that is read first, and which file it was. */
+/** The part of a cache file that is read first, and the file's identity. */
 export interface Stored {
   readonly path: string;
   readonly inode: number;
   readonly modified: number;
   readonly words: Uint32Array;
   readonly layout: Layout;
-  /** From the end of the last segment to that of the file. */
+  /** From the end of the last segment to the end of the file. */
   readonly index: Buffer;
 }
 
-/** One segment: sources as two texts that modules are slices of, and the bytecode of all of them. */
+/** One segment: sources as two texts of which modules are slices, and the bytecode of all of them. */
 export interface Segment {
   readonly latin1: Text;
   readonly twoByte: Text;
   readonly code: Buffer;
 }
 
-/** Reads header and index; null if there is no such file, or anything about it is not as it should be. */
+/** Reads header and index; null if there is no such file, or anything about it is wrong. */
 export function open(path: string): Stored | null {
   return reading(path, (descriptor, stats) => {
     if (stats.size > MAX_BYTES) return null;
@@ -43,7 +43,7 @@ export function open(path: string): Stored | null {
   });
 }
 
-/** Reads a segment of a file that was opened before; null if that file is gone or the segment is not what was written. */
+/** Reads a segment of a file opened earlier; null if that file is gone or the segment is damaged. */
 export function segment(stored: Stored, number: number): Segment | null {
   return reading(stored.path, (descriptor, stats) => {
     if (stats.ino !== stored.inode || stats.size !== stored.words[Word.FileBytes]) return null;
@@ -57,14 +57,20 @@ export function segment(stored: Stored, number: number): Segment | null {
   });
 }
 
-/** Continues `sum` over bytes of a segment as its reader does: sources in pieces, so that each is still in the processor's cache when it is copied. */
+/**
+ * Continues `sum` over a segment's bytes in its reader's order: sources in pieces, so that each is still in
+ * the processor's cache when it is copied.
+ */
 export function segmentSum(bytes: Uint8Array, unitBytes: 1 | 2 | undefined, sum: number): number {
   const step = unitBytes ? PIECE_UNITS * unitBytes : Infinity;
   for (let at = 0; at < bytes.length; at += step) sum = checksum(bytes.subarray(at, at + step), sum);
   return sum;
 }
 
-/** The parts of a segment, in their order. One buffer is enough for all sources: pages that are touched for the first time cost more than what is read into them. */
+/**
+ * The parts of a segment, in order. One buffer serves all sources: touching pages for the first time costs
+ * more than reading into them.
+ */
 class Reader {
   sum = 0;
 
@@ -96,19 +102,22 @@ class Reader {
 
 let lent: Buffer | undefined;
 
-// Taken back when the program has had its turn: most segments are read in the first one.
+// Released after the program's turn: most segments are read in the first one.
 function scratch(bytes: number): Buffer {
   if (lent && lent.length >= bytes) return lent;
   if (!lent) void Promise.resolve().then(() => (lent = undefined));
   return (lent = Buffer.alloc(bytes));
 }
 
-/** Makes a folder and those above it, for us alone; throws at the first that cannot be, or would be in a folder of another user. Node's `recursive` tries for ever in /proc. */
+/**
+ * Makes a folder and its parents, for us alone; throws at the first that is impossible, or would be in
+ * another user's folder. Node's `recursive` tries for ever in /proc.
+ */
 export function makeFolder(path: string): void {
   if (fs.lstatSync(path, { throwIfNoEntry: false })) return;
   const parent = nodePath.dirname(path);
   makeFolder(parent);
-  // Root, with the home of somebody else: a folder of root's would be in their way.
+  // Root with somebody else's home: a folder owned by root would be in the way of its owner.
   const { uid } = fs.statSync(parent);
   if (uid !== 0 && uid !== process.geteuid?.()) throw new Error(`${parent} belongs to another user`);
   try {
@@ -119,7 +128,7 @@ export function makeFolder(path: string): void {
   }
 }
 
-/** A folder that is ours and that nobody else can write into. */
+/** Whether a folder is ours and nobody else can write to it. */
 export function isPrivateFolder(path: string): boolean {
   try {
     const stats = fs.lstatSync(path);

@@ -4,7 +4,7 @@ import fs = require('node:fs');
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants;
 export const GROUP_OR_OTHERS_WRITE = 0o022;
 
-/** Lets `read` have a file if it is to be trusted; null if it is not, or not there. */
+/** Passes a file to `read` if it can be trusted; null if it cannot, or does not exist. */
 export function reading<T>(path: string, read: (descriptor: number, stats: fs.Stats) => T | null): T | null {
   // An error costs a tenth of a millisecond.
   if (!fs.existsSync(path)) return null;
@@ -30,13 +30,13 @@ function isTrusted(stats: fs.Stats): boolean {
   return ours && (stats.mode & GROUP_OR_OTHERS_WRITE) === 0;
 }
 
-/** So many bytes from a place in a file; null if they are not there. */
+/** This many bytes from a position in a file; null if they are not there. */
 export function exactly(descriptor: number, position: number, bytes: number): Buffer | null {
   const buffer = Buffer.allocUnsafeSlow(bytes);
   return fill(descriptor, buffer, position, bytes) ? buffer : null;
 }
 
-/** The same, to the beginning of a buffer. */
+/** The same, into the beginning of a buffer. */
 export function fill(descriptor: number, buffer: Buffer, position: number, bytes: number): boolean {
   for (let done = 0; done < bytes; ) {
     const read = fs.readSync(descriptor, buffer, done, bytes - done, position + done);

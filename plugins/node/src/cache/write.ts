@@ -1,4 +1,4 @@
-// Writing a cache file: whole or not at all, and never for anybody else to write.
+// Writes a cache file: completely or not at all, and writable by nobody else.
 import fs = require('node:fs');
 import path = require('node:path');
 import type { Tables } from './catalog';
@@ -10,10 +10,12 @@ import { VERSION } from './key';
 import { isPrivateFolder, makeFolder, segmentSum, type Stored } from './store';
 
 const { COPYFILE_EXCL, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fs.constants;
-/** A temporary file that is older was left behind. */
+/** A temporary file older than this was left behind. */
 const ABANDONED_MILLISECONDS = 60_000;
 
-/** Writes the file anew, after the segments of the one `before`; the number of its bytes, or null if that could not be. */
+/**
+ * Writes a new file, starting with the segments of the one `before`; returns its size in bytes, or null if that failed.
+ */
 export function write(file: string, key: string, draft: Draft, before: Stored | null, limit: number): number | null {
   const folder = path.dirname(file);
   const temporary = `${file}.tmp`;
@@ -26,7 +28,8 @@ export function write(file: string, key: string, draft: Draft, before: Stored | 
     const bytes = writeParts(descriptor, image(key, draft, before), before?.layout.numbers ?? HEADER_BYTES, Math.min(limit, MAX_BYTES));
     fs.closeSync(descriptor);
     descriptor = -1;
-    // Not flushed before: what a failure of power leaves of it, the checksums tell from a cache, and a flush may cost as much as all the rest.
+    // Without flushing: after a power failure the checksums detect damage, and a flush may cost as much as everything
+    // else.
     fs.renameSync(temporary, file);
     if (((before?.words[Word.Segments] ?? 0) & 3) === 0) evict(folder, limit, file);
     return bytes;
@@ -39,7 +42,7 @@ export function write(file: string, key: string, draft: Draft, before: Stored | 
   }
 }
 
-// The name is a lock, too: of many processes that start at once, one writes.
+// The name is also a lock: of many processes that start at once, one writes.
 function create(temporary: string, before: Stored | null): number | null {
   for (let attempt = 0; attempt < 2; attempt++) {
     try {
@@ -52,12 +55,12 @@ function create(temporary: string, before: Stored | null): number | null {
   return null;
 }
 
-// The kernel copies the segments; null if the file is another one by now.
+// The kernel copies the segments; null if the file has been replaced.
 function copy(before: Stored, temporary: string): number | null {
   try {
     fs.copyFileSync(before.path, temporary, COPYFILE_EXCL);
   } catch (error) {
-    // A disk that was full half way.
+    // A disk that ran full half way.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') discard(temporary);
     throw error;
   }
@@ -80,7 +83,7 @@ function discard(file: string): void {
   try {
     fs.unlinkSync(file);
   } catch {
-    // Gone already, or not ours to remove.
+    // Already gone, or not ours to remove.
   }
 }
 
@@ -121,7 +124,7 @@ function image(key: string, draft: Draft, before: Stored | null): Image {
   return { header: bytes, parts: [...segment.parts, index] };
 }
 
-// Sources one after the other, those with letters beyond Latin-1 apart; then bytecodes.
+// Sources one after another, those with characters beyond Latin-1 separately; then bytecodes.
 function segmentOf({ latin1, twoByte, code }: Addition): { parts: Uint8Array[]; words: Uint32Array } {
   const [narrow, wide] = [latin1.join(''), twoByte.join('')];
   const codes = Buffer.concat(code);

@@ -1,4 +1,5 @@
-// Programs of ES modules: Node's own compile cache, in our folder and within our limit, and a short way to the modules beside a module.
+// Programs of ES modules: Node's own compile cache, in our folder and within our limit, and a shortcut to neighbouring
+// modules.
 import fs = require('node:fs');
 import Module = require('node:module');
 import path = require('node:path');
@@ -13,15 +14,15 @@ const ENABLED = 1;
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Uses Node's compile cache below `folder`. False where that is not possible, or where the user has decided about that cache:
- * Node itself heeds NODE_COMPILE_CACHE and NODE_DISABLE_COMPILE_CACHE.
+ * Uses Node's compile cache below `folder`. False if that is impossible, or if the user has decided about that cache:
+ * Node itself obeys NODE_COMPILE_CACHE and NODE_DISABLE_COMPILE_CACHE.
  */
 export function useCompileCache(folder: string): boolean {
   if (!enableCompileCache || process.env['NODE_COMPILE_CACHE']) return false;
   const place = path.join(folder, `compile-${process.version}`);
   try {
     makeFolder(place);
-    // Node believes what it finds there.
+    // Node trusts what it finds there.
     if (![place, folder, path.dirname(folder)].every(isPrivateFolder)) return false;
     if (enableCompileCache(place).status !== ENABLED) return false;
     prune(folder, limit(process.env));
@@ -38,7 +39,8 @@ interface File {
   readonly used: number;
 }
 
-// Node never removes anything from its cache, so once a day we do: what was used last stays, up to half the limit.
+// Node never removes anything from its cache, so once a day we do: the most recently used files stay, up to half the
+// limit.
 function prune(folder: string, most: number): void {
   const stamp = path.join(folder, 'compile-checked');
   const last = fs.lstatSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -54,7 +56,7 @@ function prune(folder: string, most: number): void {
   }
 }
 
-// Node's folder for a release has one for each kind of build, with the files in it.
+// Node's folder for a release contains one folder per kind of build, with the files in it.
 function filesBelow(folder: string): File[] {
   return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const below = path.join(folder, entry.name);

@@ -1,7 +1,7 @@
 // Whether a program is made of ES modules.
 import fs = require('node:fs');
 
-/** As Node decides it for the script with this real path, but without a look into the script. */
+/** Decides like Node for the script with this real path, but without looking into the script. */
 export function isModule(script: string): boolean {
   const extension = script.slice(script.lastIndexOf('.'));
   if (extension === '.mjs' || extension === '.mts') return true;
@@ -9,12 +9,12 @@ export function isModule(script: string): boolean {
   return packageType(script.slice(0, script.lastIndexOf('/'))) === 'module';
 }
 
-/** What the nearest package.json says; undefined if none says anything, or it cannot be read. */
+/** The type in the nearest package.json; undefined if none has one, or it cannot be read. */
 export function packageType(from: string): unknown {
   for (let folder = from === '/' ? '' : from; !folder.endsWith('/node_modules'); folder = folder.slice(0, folder.lastIndexOf('/'))) {
     const file = `${folder}/package.json`;
     try {
-      // Cheaper than an error where there is none, as in most folders.
+      // Cheaper than an error if it is missing, as in most folders.
       if (fs.existsSync(file)) return (JSON.parse(fs.readFileSync(file, 'utf8')) as { type?: unknown } | null)?.type;
     } catch {
       return undefined;

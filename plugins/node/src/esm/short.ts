@@ -1,5 +1,5 @@
-// A short way to the modules beside a module: what it imports by './x.js' is found with one system call instead of Node's many. Nothing is remembered from
-// run to run, so nothing can be stale. Whatever is not that plain goes Node's way.
+// A shortcut to neighbouring modules: an import of './x.js' is resolved with one system call instead of Node's many.
+// Nothing is remembered from run to run, so nothing can be stale. Anything less plain is left to Node.
 import fs = require('node:fs');
 import Module = require('node:module');
 import path = require('node:path');
@@ -30,7 +30,7 @@ interface WithHooks {
 const { lstatSync } = fs;
 const realpathSync = fs.realpathSync.native;
 
-/** Whether this release has the hooks for it, and they are in place. */
+/** Whether this release has the necessary hooks, and they are installed. */
 export function goShort(): boolean {
   const module = Module as unknown as WithHooks;
   if (!module.registerHooks || preservesSymlinks()) return false;
@@ -51,13 +51,13 @@ export function goShort(): boolean {
   return true;
 }
 
-// What the hook costs with each request that is none of its business, those of CommonJS above all, and what it gains with each that is. A program in which
-// it does not pay is soon rid of it.
+// The hook's cost for each request that does not concern it, above all those of CommonJS, and its gain for each that
+// does. A program for which it does not pay off soon drops it.
 const COST = 1;
 const GAIN = 3;
 const CREDIT = 16;
 
-// Hooks of the older kind live in a thread of their own and are asked after ours, but they must see every import.
+// Hooks of the older kind live in a separate thread and are asked after ours, but they must see every import.
 function giveWay(module: WithHooks, deregister: () => void): void {
   const { register } = module;
   if (!register) return;
@@ -83,7 +83,7 @@ function resolve(specifier: string, context: Context): Resolved | null {
   const file = path.join(path.dirname(parentURL.slice(SCHEME.length)), specifier);
   const folder = path.dirname(file);
   if (!isReal(folder) || !(file.endsWith('.mjs') || isModuleFolder(folder))) return null;
-  // A symlink has another URL, and what does not exist has an error that Node words.
+  // A symlink has a different URL, and Node words the error for a missing file.
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return null;
   return { url: SCHEME + file, format: 'module', shortCircuit: true };
 }
@@ -93,7 +93,7 @@ function isPlainImport({ conditions, importAttributes }: Context): boolean {
   return conditions.includes('import');
 }
 
-// Node, too, asks for each folder once in the life of a process.
+// Node also asks for each folder only once in the life of a process.
 const real = new Map<string, boolean>();
 const moduleFolders = new Map<string, boolean>();
 

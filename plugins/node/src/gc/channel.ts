@@ -9,12 +9,12 @@ import type { Recording } from './recording';
 
 const MOST_CLIENTS = 8;
 const LONGEST_REQUEST = 4096;
-/** Bytes that wait for a client to read them. */
+/** The most bytes that may wait for a client to read them. */
 const MOST_UNREAD = 64 * 1024;
 const LONGEST_RECORDING_S = 24 * 3600;
-// A client has asked, or is asking, or is not one.
+// Within this time a client has asked, or it is not one.
 const PATIENCE_MS = 10_000;
-// sun_path, with the zero at its end; libuv cuts off what is longer.
+// The size of sun_path, minus the terminating zero; libuv truncates longer paths.
 const LONGEST_PATH = 107;
 const SOCKET = /^(\d+)\.sock$/;
 
@@ -46,7 +46,7 @@ export class Channel {
     server.maxConnections = MOST_CLIENTS;
     server.on('error', (error: NodeJS.ErrnoException) => error.code === 'EADDRINUSE' && inUse());
     server.on('listening', () => this.#guard());
-    // Exclusive: in a cluster's worker it would be the primary's socket otherwise.
+    // Exclusive: in a cluster's worker it would otherwise be the primary's socket.
     server.listen({ path: this.#path, exclusive: true });
     server.unref();
   }
@@ -66,7 +66,7 @@ export class Channel {
       const pid = Number(SOCKET.exec(name)?.[1] ?? process.pid);
       if (pid === process.pid || isAlive(pid)) continue;
       const file = path.join(this.#folder, name);
-      // The process may live where its number means another.
+      // The process may exist in another namespace, with another number.
       ifDead(file, () => remove(file));
     }
   }
@@ -119,13 +119,13 @@ class Client {
   refuse(error: string): void {
     this.#send({ ok: false, error });
     this.#socket.end();
-    // A client that goes on talking is not listened to.
+    // A client that keeps talking is ignored.
     this.#socket.pause();
     this.#socket.removeAllListeners('data');
     this.#socket.resume();
   }
 
-  /** A recording goes on without whoever asked for it, to its end. */
+  /** A recording continues to its end without the client that requested it. */
   leave(): void {
     this.#recorder.unfollow(this.#follow);
   }
@@ -161,12 +161,12 @@ class Client {
       this.#recorder.unfollow(this.#follow);
       return this.#send({ done: true, why, file, events, dropped, bytes, lasted_ms: lasted, unseen_ms: milliseconds(unseen), at_ms: performance.now() });
     }
-    // A client that does not listen has the last word only.
+    // A client that does not read gets only the final message.
     if (this.#socket.writableLength === 0) this.#send({ events: events + this.#recorder.waiting, bytes, at_ms: performance.now() });
   }
 
   #send(answer: object): void {
-    // A client that asks and does not read what it is told.
+    // A client that requests and does not read the answers.
     if (this.#socket.writableLength > MOST_UNREAD) return void this.#socket.destroy();
     if (this.#socket.writable) this.#socket.write(`${JSON.stringify(answer)}\n`);
   }
@@ -181,7 +181,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-// Whether nobody listens on a socket shows when one asks.
+// Only a connection attempt shows whether anybody listens on a socket.
 function ifDead(file: string, then: () => void): void {
   const socket = net.connect({ path: file });
   socket.unref();
@@ -189,11 +189,11 @@ function ifDead(file: string, then: () => void): void {
   socket.on('error', (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED' && then());
 }
 
-// Only this very file, if its number is given.
+// Removes only this very file, if its inode number is given.
 function remove(file: string, ino?: number): void {
   try {
     if (ino === undefined || fs.lstatSync(file).ino === ino) fs.unlinkSync(file);
   } catch {
-    // Another was faster, or the process is no longer who it was.
+    // Another process was faster, or this process has changed its user.
   }
 }

@@ -1,6 +1,7 @@
-// Follows the collections of this heap. Kind, flags and pause of each come from a PerformanceObserver; what the heap was before and after comes from
-// profiles, which cost more and are taken as far as the budget goes. Where collections are so frequent that even to notice them costs too much, nobody
-// looks for some seconds. docs/gc-recorder.md has the measurements.
+// Follows the collections of this heap. Kind, flags and pause of each come from a PerformanceObserver; the heap before
+// and after comes from profiles, which cost more and are taken as the budget permits. If collections are so frequent
+// that merely noticing them costs too much, observation pauses for some seconds. docs/gc-recorder.md has the
+// measurements.
 import { PerformanceObserver, performance } from 'node:perf_hooks';
 import v8 = require('node:v8');
 import { Budget } from './budget';
@@ -15,14 +16,14 @@ export interface Collection {
   readonly to: number;
   readonly pause: number;
   readonly profile: Profile | null;
-  /** The heap when the program was back in its event loop: of a full collection without a profile. */
+  /** The heap when the program returned to its event loop: for a full collection without a profile. */
   readonly late: v8.HeapInfo | null;
 }
 
-/** Who is told what the collector finds, in the order of time. */
+/** Receives the collector's findings, in order of time. */
 export interface Listener {
   add(collections: readonly Collection[]): void;
-  /** Between these two times nobody looked. */
+  /** Nothing was observed between these two times. */
   gap(from: number, to: number): void;
 }
 
@@ -32,11 +33,11 @@ export class Collector {
   readonly #profiles = new Profiles();
   readonly #budget = new Budget();
   #isOn = false;
-  // May be on for longer, see #settle.
+  // May stay on longer, see #settle.
   #isObserving = false;
   // Events whose profile has not been read yet.
   #waiting: GcEntry[] = [];
-  // Since when nobody looks, although there are recordings.
+  // Since when nothing has been observed, although there are recordings.
   #gap: number | null = null;
 
   constructor(listener: Listener) {
@@ -51,7 +52,7 @@ export class Collector {
     this.#profiles.start();
   }
 
-  /** Once a second: the recorder gets its share of what the program has spent. */
+  /** Once a second: the recorder gets its share of the program's CPU time. */
   tick(): void {
     if (!this.#isOn) return;
     this.#budget.refill();
@@ -65,7 +66,7 @@ export class Collector {
     if (this.#budget.allowsRun) this.#profiles.start();
   }
 
-  /** Delivers what is known by now; the collections of this turn of the event loop are not. */
+  /** Delivers what is known by now, excluding collections in this turn of the event loop. */
   flush(): void {
     if (!this.#isOn) return;
     if (this.#gap !== null) return this.#tellGap();
@@ -73,7 +74,7 @@ export class Collector {
     this.#read();
   }
 
-  /** Returns how many collections nobody will hear of any more. */
+  /** Returns how many collections will never be reported. */
   stop(): number {
     this.flush();
     this.#isOn = false;
@@ -82,13 +83,13 @@ export class Collector {
     return this.#profiles.unheard;
   }
 
-  /** Collections that wait for their profile. */
+  /** Collections waiting for their profile. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
   #observed(entries: GcEntry[]): void {
-    // The program's handlers of errors must not hear of ours.
+    // The program's error handlers must not see our errors.
     try {
       this.#follow(entries);
       if (!this.#isOn) return this.#settle();
@@ -121,7 +122,8 @@ export class Collector {
     this.#isObserving = true;
   }
 
-  // While a profiler lingers, what it costs is not saved: collections are noticed as before, and none is measured, until it is gone.
+  // While a profiler lingers, its cost is not saved: collections are noticed as before but not measured, until it is
+  // gone.
   #rest(): void {
     if (this.#gap !== null) return;
     this.flush();
@@ -136,7 +138,7 @@ export class Collector {
     this.#gap = now;
   }
 
-  // A profiler that lingers costs until a mark-compact has come, so that one is waited for, and called for if need be.
+  // A lingering profiler costs until the next mark-compact, so we wait for one, and trigger it if need be.
   #settle(): void {
     if (!this.#isObserving || this.#profiles.lingering > 0) return;
     this.#isObserving = false;
@@ -151,7 +153,7 @@ function collection(entry: GcEntry, profile: Profile | null, isLast: boolean): C
     flags: detail.flags,
     from: startTime,
     to: startTime + duration,
-    // The observer's figure includes what the profiler writes.
+    // The observer's figure includes the profiler's writing.
     pause: profile ? profile.cost / 1000 : duration,
     profile,
     late: !profile && isLast && detail.kind === Kind.MarkCompact ? v8.getHeapStatistics() : null,

@@ -1,11 +1,11 @@
-// The recorder of garbage collections, loaded by register.ts once the program has settled. Nothing in here may keep the process alive, end it, or be
-// heard by its handlers of errors.
+// The recorder of garbage collections, loaded by register.ts once the program has settled. Nothing in here may keep the
+// process alive, end it, or reach its error handlers.
 import { isWorker } from '../surroundings';
 import { Channel } from './channel';
 import { Recorder } from './recorder';
 import { openFolder } from './runtime';
 
-/** Opens the control channel, and begins to record where HASTEN_NODE_GC asks for it. */
+/** Opens the control channel, and starts recording if HASTEN_NODE_GC asks for it. */
 export function start(): void {
   const wish = process.env['HASTEN_NODE_GC'];
   if (wish === '0' || isWorker()) return;
@@ -15,6 +15,6 @@ export function start(): void {
     const folder = openFolder('node');
     if (folder) new Channel(recorder, folder).open();
   } catch {
-    // A program without a recorder is as good as it was.
+    // Without a recorder, the program is as good as it was.
   }
 }

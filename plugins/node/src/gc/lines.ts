@@ -8,12 +8,12 @@ import { type Heap, Kind } from './v8';
 export type End = 'asked' | 'disk' | 'exit' | 'size' | 'time';
 
 export interface Counts {
-  /** Lines of collections, and those of them with the heap before and after. */
+  /** Lines of collections, and those among them with the heap before and after. */
   events: number;
   detailed: number;
-  /** Known to have happened, and not in the file. */
+  /** Collections known to have happened but missing from the file. */
   dropped: number;
-  /** Milliseconds in which nobody looked. */
+  /** Milliseconds without observation. */
   unseen: number;
 }
 
@@ -80,7 +80,7 @@ function sizes({ heapStatistics: { usedHeapSize, totalHeapSize, externalMemory }
 
 type Space = 'new' | 'old' | 'code' | 'map' | 'large' | 'new_large' | 'read_only' | 'other';
 
-// Releases differ in what they have besides: trusted, shared and code's own large objects.
+// Releases differ in their other spaces: trusted, shared and code's own large objects.
 const SPACES: Readonly<Partial<Record<string, Space>>> = {
   new_space: 'new',
   old_space: 'old',
@@ -97,7 +97,7 @@ function spaces({ heapSpaceStatistics }: Heap): Record<Space, number> {
   return sums;
 }
 
-/** As precise as times are in the file. */
+/** Rounded to the precision of times in the file. */
 export function milliseconds(time: number): number {
   return Math.round(time * 1000) / 1000;
 }

@@ -1,21 +1,24 @@
-// Heap sizes before and after collections, from v8.GCProfiler. It keeps what it has until it is stopped, so it has to be replaced by another again
-// and again. But a profiler that has been stopped goes on writing, 6 KB at each collection, until its own object is collected. It is therefore
-// stopped after one scavenge, when its object is still young and the next scavenge takes it. One that has become old by a full collection, or by a
-// second scavenge within one turn of the event loop, lingers until the next full collection. After the first such, old ones are used for longer.
+// Heap sizes before and after collections, from v8.GCProfiler. It keeps its data until it is stopped, so it must be
+// replaced over and over. But a stopped profiler continues to write, 6 KB at each collection, until its own object is
+// collected. It is therefore stopped after one scavenge, when its object is still young and the next scavenge takes it.
+// One that has become old by a full collection, or by a second scavenge within one turn of the event loop, lingers
+// until the next full collection. After the first such, old ones are used for longer.
 import { performance } from 'node:perf_hooks';
 import v8 = require('node:v8');
 import { type GcEntry, isMoving, isOfKind, Kind, type Profile } from './v8';
 
-// An old profiler is read after so many collections: one megabyte of JSON, about two milliseconds.
+// An old profiler is read after this many collections: one megabyte of JSON, about two milliseconds.
 const LONG = 150;
-// Longer than that no collection waits for its profile: a program that dies takes with it what has not been written.
+// No collection waits longer than this for its profile: a dying program takes unwritten data with it.
 const LONG_MS = 5000;
 const MOST_LINGERING = 3;
-// So many reports of profilers that linger are 24 MB.
+// This many reports of lingering profilers are 24 MB.
 const PATIENCE = 4000;
-// And so many cost more than the full collection that ends them: where nobody shall look any more, no other is waited for.
+// This many cost more than the full collection that ends them: once observation is to stop, there is no wait for
+// another.
 const HASTE = 1000;
-// External memory that makes V8 begin to mark, in every release; it is never touched, so it takes none of the system.
+// The amount of external memory that makes V8 begin to mark, in every release; it is never touched, so it takes none of
+// the system's.
 const NUDGE_BYTES = 96 * 1024 * 1024;
 
 interface Running {
@@ -29,11 +32,11 @@ const GCProfiler = (v8 as { GCProfiler?: new () => Running['profiler'] }).GCProf
 
 export class Profiles {
   #running: Running | null = null;
-  // Collections since it was started, and those that made its object older.
+  // Collections since its start, and those that aged its object.
   #seen = 0;
   #moves = 0;
   #isOld = false;
-  // Profiles whose events have not come yet; they began before this.
+  // Profiles whose events have not arrived yet; they began before this.
   #early: Profile[] = [];
   #earlyUntil = 0;
   #lingering = 0;
@@ -50,7 +53,7 @@ export class Profiles {
     this.#isOld = false;
   }
 
-  /** Takes note of what happened to the profilers. */
+  /** Tracks the effect of collections on the profilers. */
   follow(entries: readonly GcEntry[]): void {
     for (const { detail, startTime } of entries) {
       this.#seen += 1;
@@ -64,12 +67,12 @@ export class Profiles {
     if (this.#lingered > PATIENCE) this.#nudge();
   }
 
-  /** Somebody waits for the profilers that linger. */
+  /** Somebody is waiting for the lingering profilers. */
   hurry(): void {
     if (this.#lingered > HASTE) this.#nudge();
   }
 
-  /** Whether stopping it now would bring nothing, or leave one more that lingers. */
+  /** Whether stopping it now would gain nothing, or leave another one that lingers. */
   get isWorthKeeping(): boolean {
     if (!this.#running) return false;
     const isLong = this.#seen >= LONG || performance.now() - this.#running.started > LONG_MS;
@@ -80,7 +83,7 @@ export class Profiles {
     return this.#running !== null;
   }
 
-  /** How many write at a collection. */
+  /** How many profilers write at a collection. */
   get writing(): number {
     // A young one has its predecessor beside it.
     return this.#lingering + (this.#running ? (this.#isOld ? 1 : 2) : 0);
@@ -90,12 +93,12 @@ export class Profiles {
     return this.#lingering;
   }
 
-  /** Collections that a profile has seen and no event has told of. */
+  /** Collections seen by a profile without an event yet. */
   get unheard(): number {
     return this.#early.length;
   }
 
-  /** Stops the profiler, and finds the profile of each of the events, which are all there were since the last call. */
+  /** Stops the profiler, and finds the profile of each event; `entries` are all events since the last call. */
   read(entries: readonly GcEntry[]): (Profile | null)[] {
     const early = { profiles: this.#early, until: this.#earlyUntil };
     const running = this.#running;
@@ -104,7 +107,7 @@ export class Profiles {
       if (early.profiles.length > 0 && entry.startTime < early.until) return take(early.profiles, entry);
       return running && entry.startTime >= running.started ? take(profiles, entry) : null;
     });
-    // One that began while the profiler was started may be in it or not.
+    // One that began while the profiler was being started may or may not be in it.
     const isDoubtful = running && entries.some(({ startTime }) => startTime >= running.asked && startTime < running.started);
     this.#early = isDoubtful ? [] : profiles;
     this.#earlyUntil = this.#stopped;
@@ -128,7 +131,7 @@ export class Profiles {
   }
 }
 
-// The next profile; if it is not of this kind, the two have lost each other, and no other of them is believed.
+// The next profile; if it is not of this kind, events and profiles are out of step, and no more of these are trusted.
 function take(profiles: Profile[], entry: GcEntry): Profile | null {
   const profile = profiles.shift();
   if (profile && isOfKind(profile, entry.detail.kind)) return profile;

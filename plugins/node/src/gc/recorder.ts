@@ -1,4 +1,5 @@
-// All recordings of this process: there may be several, of several clients, and the collections are followed once for all of them.
+// All recordings of this process: there may be several, for several clients, and the collections are followed once for
+// all of them.
 import { Collector } from './collector';
 import type { End } from './lines';
 import { Recording } from './recording';
@@ -11,7 +12,7 @@ export class Recorder {
     add: (collections) => this.#recordings.forEach((_, recording) => recording.add(collections)),
     gap: (from, to) => this.#recordings.forEach((_, recording) => recording.gap(from, to)),
   });
-  // Each with what ends it.
+  // Each with the timer that ends it.
   readonly #recordings = new Map<Recording, NodeJS.Timeout | null>();
   readonly #followers = new Set<() => void>();
   #clock: NodeJS.Timeout | null = null;
@@ -24,12 +25,14 @@ export class Recorder {
     return this.#recordings.size > 0;
   }
 
-  /** Collections that are not in the files yet. */
+  /** Collections not in the files yet. */
   get waiting(): number {
     return this.#collector.waiting;
   }
 
-  /** Begins a recording of so many seconds, or of the whole life of the process; a text says why that is impossible. */
+  /**
+   * Starts a recording of this many seconds, or of the whole life of the process; a text says why that is impossible.
+   */
   record(seconds: number | null): Recording | string {
     if (this.#recordings.size >= MOST_RECORDINGS) return `${MOST_RECORDINGS} recordings are under way`;
     const folder = openFolder('gc');
@@ -52,12 +55,12 @@ export class Recorder {
       else if (this.#recordings.has(recording)) recording.dropped += this.#collector.stop();
       recording.end(why);
     } catch {
-      // The program must not hear of it.
+      // The program must not see this error.
     }
     this.#forget(recording);
   }
 
-  /** Calls this about once a second while anything is recorded, and when a recording has ended. */
+  /** Calls `follower` about once a second while anything is recorded, and when a recording has ended. */
   follow(follower: () => void): void {
     this.#followers.add(follower);
   }
@@ -75,7 +78,7 @@ export class Recorder {
       }
       this.#tell();
     } catch {
-      // Nor of this.
+      // Nor this one.
       this.#endAll('asked');
     }
   }

@@ -1,4 +1,4 @@
-// One file of a recording. It is written once a second; what does not fit ends it, with a last line that says so.
+// One recording's file. It is written once a second; what does not fit ends it, with a last line that says so.
 import fs = require('node:fs');
 import { performance } from 'node:perf_hooks';
 import path = require('node:path');
@@ -8,7 +8,7 @@ import { type Counts, end, type End, event, gap, header, milliseconds } from './
 const MOST_BYTES = 64 * 1024 * 1024;
 // Enough for the last line.
 const RESERVE = 256;
-// Older recordings are removed when there are more: the folder may be memory.
+// Beyond this number, older recordings are removed: the folder may be in memory.
 const MOST_FILES = 16;
 
 export interface Progress extends Counts {
@@ -28,10 +28,10 @@ export class Recording implements Progress {
   readonly #most: number;
   #lines: string[] = [];
   #size = 0;
-  // The last of what is in the file, to make room for the last line on a full disk.
+  // The end of the file's contents, to make room for the last line on a full disk.
   #tail = '';
 
-  /** Throws where no file can be made. */
+  /** Throws if no file can be made. */
   constructor(folder: string, most = MOST_BYTES) {
     removeOldest(folder);
     this.#most = most;
@@ -41,13 +41,13 @@ export class Recording implements Progress {
     if (this.why) throw new Error('no room');
   }
 
-  /** How long it has lasted, in milliseconds. */
+  /** Its duration so far, in milliseconds. */
   get lasted(): number {
     return milliseconds(performance.now() - this.#from);
   }
 
   add(collections: readonly Collection[]): void {
-    // Others were under way, or have been waited for by another recording.
+    // Others began earlier, or were awaited by another recording.
     const own = collections.filter((collection) => collection.from >= this.#from);
     for (const [index, collection] of own.entries()) {
       if (this.why) return;
@@ -59,7 +59,7 @@ export class Recording implements Progress {
     }
   }
 
-  /** Between these two times nobody looked. */
+  /** Nothing was observed between these two times. */
   gap(from: number, to: number): void {
     if (this.why) return;
     const begin = milliseconds(Math.max(from, this.#from));
@@ -100,7 +100,7 @@ export class Recording implements Progress {
     this.#size += Buffer.byteLength(line);
   }
 
-  // All of it or, with an exception, nothing.
+  // Writes everything or, with an exception, nothing.
   #write(text: string): void {
     const bytes = Buffer.from(text);
     let written = 0;
@@ -114,7 +114,7 @@ export class Recording implements Progress {
     this.#tail = (this.#tail + text).slice(-16 * RESERVE);
   }
 
-  // What still fits, line by line.
+  // Writes what still fits, line by line.
   #giveUp(lines: string[]): void {
     this.why = 'disk';
     let written = 0;
@@ -127,7 +127,7 @@ export class Recording implements Progress {
     close(this.#fd);
   }
 
-  // There is no room for the last line but that of the lines before it.
+  // The only room for the last line is that of the lines before it.
   #endFull(): void {
     this.why = 'disk';
     const lines = this.#tail.split('\n').slice(1, -1).map((line) => `${line}\n`);
@@ -139,7 +139,7 @@ export class Recording implements Progress {
       fs.ftruncateSync(this.#fd, this.bytes);
       this.#write(end(performance.now(), 'disk', this));
     } catch {
-      // The file ends with a whole line, if not with the last.
+      // The file ends with a complete line, if not with the last.
     }
   }
 
@@ -171,7 +171,7 @@ function removeOldest(folder: string): void {
     return { file, time: fs.lstatSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 };
   });
   dated.sort((a, b) => b.time - a.time);
-  // The youngest may still be written.
+  // The youngest may still be being written.
   for (const { file } of dated.slice(MOST_FILES - 1)) fs.rmSync(file, { force: true });
 }
 
@@ -179,6 +179,6 @@ function close(fd: number): void {
   try {
     fs.closeSync(fd);
   } catch {
-    // Whatever there was to write has been written.
+    // Everything to be written has been written.
   }
 }

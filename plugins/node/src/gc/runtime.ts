@@ -1,8 +1,8 @@
-// The runtime folder, in which processes of one user find each other: read as safely as an ssh key.
+// The runtime folder, in which one user's processes find each other: checked as strictly as an ssh key.
 import fs = require('node:fs');
 import path = require('node:path');
 
-/** A folder of the runtime folder, which is made; null where none of it can be trusted. */
+/** A folder inside the runtime folder, created if necessary; null if none can be trusted. */
 export function openFolder(name: 'gc' | 'node'): string | null {
   const base = runtimeFolder();
   if (!base || !isSafeParent(path.dirname(base)) || !isPrivate(base)) return null;
@@ -27,7 +27,8 @@ function isOwn(folder: string, user: number): boolean {
   return stats !== undefined && stats.isDirectory() && stats.uid === user;
 }
 
-// Nobody else may put another folder in the place of ours: the owner of the one above could, and whoever may write to it, unless it is sticky.
+// Nobody else must be able to replace our folder: the parent's owner could, as could anyone with write access to it,
+// unless it is sticky.
 function isSafeParent(folder: string): boolean {
   const stats = fs.statSync(folder);
   const STICKY = 0o1000;

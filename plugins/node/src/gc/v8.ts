@@ -1,7 +1,7 @@
-// What Node says of a collection, in its two ways.
+// Node's two ways of reporting a collection.
 import type { PerformanceEntry } from 'node:perf_hooks';
 
-/** What Node calls the kinds of collections. */
+/** Node's numbers for the kinds of collections. */
 export const enum Kind {
   Scavenge = 1,
   MinorMarkSweep = 2,
@@ -10,7 +10,7 @@ export const enum Kind {
   WeakCallbacks = 16,
 }
 
-/** What a PerformanceObserver is told. */
+/** An entry received by a PerformanceObserver. */
 export interface GcEntry extends PerformanceEntry {
   readonly detail: { readonly kind: Kind; readonly flags: number };
 }
@@ -29,7 +29,7 @@ export interface Heap {
   readonly heapSpaceStatistics: readonly { readonly spaceName: string; readonly spaceUsedSize: number }[];
 }
 
-/** Whether the collection moves young objects to where they are old, or nearly so. */
+/** Whether the collection moves young objects towards the old generation. */
 export function isMoving(kind: Kind): boolean {
   return kind === Kind.Scavenge || kind === Kind.MinorMarkSweep || kind === Kind.MarkCompact;
 }

@@ -1,10 +1,10 @@
-// Links that are turned, back and forth: what was recorded of each of their targets is true only while they lead there.
+// Links switched back and forth: what was recorded about each target is true only while they lead there.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import type { App } from '../support/app';
 import { agree, onEachOld, warm } from './support';
 
-/** As a deployment does it: one link takes the place of another. */
+/** As in a deployment: one link replaces another. */
 function turn(app: App, name: string, target: string): void {
   fs.rmSync(app.path(`${name}.new`), { force: true });
   app.link(target, `${name}.new`);

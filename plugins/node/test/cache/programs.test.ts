@@ -1,9 +1,9 @@
-// Programs that look at what the cache could have changed: plain, recorded and served, they say the same.
+// Programs that look at what the cache could have changed: plain, recorded and served, they print the same.
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';
 import { onEach } from '../support/releases';
 
-/** The main script, and the module that it is about. */
+/** The main script, and the module under test. */
 const programs: Record<string, Record<string, string>> = {
   'what a module knows of itself': {
     'main.js': "require('./lib'); console.log(require.main === module, module.children.length, module.parent, require('./lib') === require('./lib/index.js'));",
@@ -87,8 +87,8 @@ const programs: Record<string, Record<string, string>> = {
 
 for (const [name, files] of Object.entries(programs)) {
   onEach(name, async (release, t) => {
-    // The second start may complete the cache, and the third is served from that.
-    // Before Node 22 modules that import go Node's own way.
+    // The second start may complete the cache, and the third is served from it. Before Node 22 modules that
+    // import are left to Node.
     const served = release.major > 20 || name !== 'import() in a module';
     await sameAsPlain(App.create(t, files), release, ['main.js'], { starts: 3, served });
   });

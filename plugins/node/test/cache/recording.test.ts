@@ -21,7 +21,7 @@ onEachOld('what a later start loads is added to the cache', MANY, async (app, re
   assert.ok(fs.statSync(cacheFile(app)).size > before);
   assert.equal((await agree(app, release)).hits, 13);
   for (const argument of ['a', 'b']) assert.equal((await agree(app, release, ['main.js', argument])).hits, 15);
-  // A name that both looked for, and that was not there.
+  // A name that both looked for and did not find.
   app.write('more/shared', "module.exports = '?';");
   for (const argument of ['a', 'b']) assert.match((await agree(app, release, ['main.js', argument])).stdout, /\?$/m);
 }, { only: [18, 20, 24] });

@@ -1,4 +1,5 @@
-// Calls of import() are never overlooked, whatever is around them. V8 is the judge: what is no call can be made illegible, and the script still compiles.
+// Calls of import() are never overlooked, whatever surrounds them. V8 is the judge: text that is not a call can be made
+// unreadable, and the script still compiles.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,14 +18,14 @@ function compiles(script: string): boolean {
   }
 }
 
-/** Whether none of the calls that a text seems to have is one: there is a letter where JavaScript has none. */
+/** Whether none of a text's apparent calls is one: there is a letter where JavaScript has none. */
 function isFree(script: string): boolean {
   return compiles(script.replace(/(?<![\w$])import(?=\s*[(/.<-])/g, '\u2603\u2603\u2603\u2603\u2603\u2603'));
 }
 
 const CALL = 'import("x")';
 
-/** Scripts that call, if not at first sight. */
+/** Scripts that call, though not obviously. */
 const CALLS = [
   CALL,
   'import\n\t ("x")',
@@ -170,7 +171,7 @@ test('no call is overlooked in a hundred thousand random texts', () => {
   assert.ok(scripts > 1000 && free > 200, `${free} of ${scripts} scripts are free of calls`);
 });
 
-/** A script of an expression, and whether it calls. */
+/** An expression as a script, and whether it calls. */
 function expression(random: Generator<number, never>, depth: number): [text: string, calls: boolean] {
   const pick = random.next().value % (depth > 0 ? 14 : 6);
   const quoted = CALL.replaceAll('"', '');

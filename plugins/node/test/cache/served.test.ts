@@ -1,4 +1,5 @@
-// The cache in the life of a process: worker threads, programs that never end, bytecode that V8 refuses, and processes that are killed while they write.
+// The cache over a process's life: worker threads, programs that never end, bytecode that V8 rejects, and processes
+// killed while writing.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -44,7 +45,7 @@ onEachOld('bytecode that V8 refuses', {
   await warm(app, release);
   assert.equal((await agree(app, release)).hits, 4);
   assert.equal(app.stats().at(-1)?.['rejected'], 0);
-  // From here on, V8 takes no bytecode that was made without this option.
+  // From here on, V8 rejects bytecode made without this option.
   const env = { HASTEN_TEST_FLAG: '--no-opt' };
   for (const mode of ['read', '1']) {
     assert.equal((await agree(app, release, ['main.js'], { env: { ...env, HASTEN_NODE_CACHE: mode } })).hits, 4);
@@ -55,7 +56,7 @@ onEachOld('bytecode that V8 refuses', {
   assert.equal(app.stats().at(-1)?.['rejected'], 0);
 });
 
-// Each of these is a third of the size in which texts are kept, so that some lie across two pieces; what they say of themselves is their own source.
+// Each of these is a third of the piece size for texts, so that some span two pieces; they print their own source.
 const LONG = (letter: string): string => `module.exports = function () {\n${`  // ${letter} ${'.'.repeat(90)}\n`.repeat(1000)}  return '${letter}';\n};\n`;
 const ONE_BYTE = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 const TWO_BYTES = ['α', 'β', 'γ', 'δ', 'ε', 'ζ'];
@@ -73,7 +74,7 @@ onEachOld('sources that are longer together than a piece of text', {
   assert.equal((await agree(app, release)).hits, ONE_BYTE.length + TWO_BYTES.length + 1);
 });
 
-// Kills its process before the call that it is told, of those that change files.
+// Kills its process before the specified file-changing call.
 const KILLER = `
 const fs = require('fs');
 let left = Number(process.env.HASTEN_TEST_KILL);
@@ -107,7 +108,7 @@ onEachOld('a writer that is killed at any moment', {
     const isOld = fs.readFileSync(file).equals(content);
     const { hits } = await agree(app, release, late, { before, env: { HASTEN_NODE_CACHE: 'read' } });
     assert.equal(hits, isOld ? 4 : 5, `before call ${kills} of those that change files`);
-    // What was left behind is in nobody's way a minute later.
+    // A minute later, leftovers are in nobody's way.
     const left = kept(app).filter((name) => !names.includes(name));
     assert.ok(left.length <= 1 && left.every((name) => name.endsWith('.tmp')), left.join());
     for (const name of left) fs.utimesSync(path.join(path.dirname(file), name), 1, 1);
@@ -117,7 +118,7 @@ onEachOld('a writer that is killed at any moment', {
   assert.equal((await agree(app, release, late, { before })).hits, 5);
 }, { only: [20, 24] });
 
-/** The files in the folder of the caches. */
+/** The files in the caches' folder. */
 function kept(app: App): string[] {
   const folder = path.join(app.cache, 'node');
   return fs.existsSync(folder) ? fs.readdirSync(folder).sort() : [];

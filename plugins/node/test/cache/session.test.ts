@@ -1,4 +1,4 @@
-// What is remembered of a program that loads modules all its life.
+// What is remembered about a program that loads modules all its life.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Session } from '../../src/cache/session';

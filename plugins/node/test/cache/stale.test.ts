@@ -22,7 +22,7 @@ const FILES = {
   'stores/2/index.js': "module.exports = 'store 2';",
 };
 
-/** A change, and what the program says after it. */
+/** A change, and the program's output after it. */
 const changes: Record<string, [change: (app: App) => void, said: RegExp]> = {
   'nothing': [() => {}, /^one deep a x \{ data: 1 \} store 1$/m],
   'a file of the same size and time': [(app) => restamped(app, 'lib/one.js', "module.exports = 'two ' + require('./two/deep');"), /^two deep a/],
@@ -51,7 +51,7 @@ for (const [name, [change, said]] of Object.entries(changes)) {
     if (name === 'nothing') assert.equal(hits, before.hits);
     // Another installation: nothing of the old one is used.
     if (name === 'a lock file') assert.equal(hits, 0);
-    // And once more, with what was recorded since.
+    // Once more, with what has been recorded since.
     assert.equal((await app.run(release, ['main.js'], { eager: true })).stdout, stdout);
   }, { only: [18, 24], links: { linked: 'stores/1' } });
 }

@@ -24,7 +24,7 @@ onEachOld('a cache file with any damage', FILES, async (app, release) => {
     damaged[at] = damaged[at]! ^ 0x41;
     fs.writeFileSync(file, damaged);
     const { hits } = await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } });
-    // JSON has no bytecode, which is in a part of its own.
+    // JSON has no bytecode, which is a separate part.
     assert.ok(hits <= 1, `byte ${at} of ${whole.length}: ${hits} modules from the cache`);
   }
   for (const length of [0, 1, 319, 320, whole.length >> 1, whole.length - 1]) {
@@ -33,7 +33,7 @@ onEachOld('a cache file with any damage', FILES, async (app, release) => {
   }
 }, { only: [18, 24] });
 
-/** What somebody else may have put in place of a cache file. */
+/** What somebody else may have substituted for a cache file. */
 const impostors: Record<string, (file: string) => void> = {
   'writable for the group': (file) => fs.chmodSync(file, 0o620),
   'writable for everybody': (file) => fs.chmodSync(file, 0o602),
@@ -64,7 +64,7 @@ onEachOld('a cache file of another user', FILES, async (app, release, t) => {
   assert.equal((await agree(app, release, ['main.js'], { env: { HASTEN_NODE_CACHE: 'read' } })).hits, 0);
 }, { only: [22] });
 
-/** Places where nothing can be kept. */
+/** Places where nothing can be stored. */
 const places: Record<string, (app: App) => Record<string, string | undefined>> = {
   'no home': () => ({ HASTEN_CACHE_DIR: undefined, HOME: undefined, XDG_CACHE_HOME: undefined }),
   'a file in its place': (app) => ({ HASTEN_CACHE_DIR: app.path('main.js') }),
@@ -74,7 +74,7 @@ const places: Record<string, (app: App) => Record<string, string | undefined>> =
     return { HASTEN_CACHE_DIR: app.path('open') };
   },
   'a device': () => ({ HASTEN_CACHE_DIR: '/dev/full' }),
-  // Everybody may look into it, and making anything there fails as if it were not there.
+  // Everyone may look into it, and creating anything there fails as if it did not exist.
   'a home in /proc': () => ({ HASTEN_CACHE_DIR: undefined, XDG_CACHE_HOME: undefined, HOME: '/proc/1' }),
   'a read-only file system': () => ({ HASTEN_CACHE_DIR: '/proc/hasten' }),
 };
@@ -115,7 +115,7 @@ onEachOld('a program that becomes another user', { ...FILES, 'main.js': CHANGED,
   await warm(app, release);
   for (const args of [['main.js'], ['main.js', 'nobody'], ['main.js']]) await agree(app, release, args);
   for (const folder of [path.dirname(app.folder), app.folder]) fs.chmodSync(folder, 0o755);
-  // It may come to the files now, but not read one of them.
+  // It can reach the files now, but cannot read one of them.
   fs.chmodSync(app.path('lib/b.js'), 0o600);
   for (const args of [['main.js'], ['main.js', 'nobody']]) await agree(app, release, args);
 }, { only: [20, 24] });
@@ -128,7 +128,7 @@ onEachOld('a full disk', FILES, async (app, release) => {
   };
   const plain = await app.run(release, ['main.js'], { plugin: false });
   for (let start = 0; start < 2; start++) assert.equal(await limited(), plain.stdout);
-  // What a start may cost takes a line, of which half is as good as none.
+  // The account of a start's cost is one line, and half of it is worthless.
   assert.deepEqual(fs.readdirSync(path.join(app.cache, 'node')).filter((name) => !name.endsWith('.credit')), []);
 }, { only: [22] });
 

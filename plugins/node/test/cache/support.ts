@@ -1,4 +1,4 @@
-// Programs whose caches are looked at: small, and old enough for their times to mean something.
+// Programs whose caches are examined: small, and old enough for their file times to count.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -7,13 +7,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { App, type Outcome, type RunOptions } from '../support/app';
 import { inRange, onEach, type Range, type Release } from '../support/releases';
 
-// What is younger when a program starts is compared by content instead.
+// Files younger than this when a program starts are compared by content instead.
 export const OLD_MILLISECONDS = 2500;
 
-// When the youngest of this file's apps was made.
+// When the youngest of this file's apps was created.
 let youngest = 0;
 
-/** One test for each release, with an app whose files are old enough to be believed by their times: all of a file's tests wait together. */
+/**
+ * One test for each release, with an app whose file times are old enough to be trusted: all tests of a file
+ * wait together.
+ */
 export function onEachOld(name: string, files: Record<string, unknown>, body: (app: App, release: Release, t: TestContext) => Promise<void>, range: OldRange = {}): void {
   const apps = new Map<Release, App>();
   for (const release of inRange(range)) {
@@ -33,13 +36,15 @@ export interface OldRange extends Range {
   links?: Record<string, string>;
 }
 
-/** Starts the program until nothing is left to record, and gives the last outcome. */
+/** Starts the program until nothing is left to record, and returns the last outcome. */
 export async function warm(app: App, release: Release, args: string[] = ['main.js'], options: RunOptions = {}): Promise<Outcome> {
   await app.run(release, args, { eager: true, ...options });
   return app.run(release, args, { eager: true, ...options });
 }
 
-/** Runs it plain and with the plugin: both must agree. Gives the output, and how many modules came from the cache. */
+/**
+ * Runs it without and with the plugin: both must agree. Returns the output, and how many modules came from the cache.
+ */
 export async function agree(app: App, release: Release, args: string[] = ['main.js'], options: RunOptions = {}): Promise<{ stdout: string; hits: number }> {
   const plain = await app.run(release, args, { ...options, plugin: false });
   const served = await app.run(release, args, { eager: true, ...options });

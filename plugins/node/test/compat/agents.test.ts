@@ -1,4 +1,4 @@
-// Monitoring agents: they wrap what is loaded, by hooks into the loader, before us or after us.
+// Monitoring agents: they wrap what is loaded, by loader hooks installed before or after ours.
 import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';
@@ -42,11 +42,11 @@ const AGENTS: Record<string, string> = {
 for (const [name, agent] of Object.entries(AGENTS)) {
   onEach(`an agent by ${name}`, async (release, t) => {
     const app = App.create(t, { 'main.js': SERVER, 'agent.js': agent }).usePackages();
-    // A cache from before the agent came.
+    // A cache from before the agent's arrival.
     await sameAsPlain(app, release, ['main.js'], { starts: 2, served: true });
     const { plain } = await sameAsPlain(app, release, ['-r', './agent.js', 'main.js'], { starts: 2 });
     assert.match(plain.stdout, /express/);
-    // The other order: the agent is there already when the plugin comes.
+    // The reverse order: the agent is there before the plugin.
     for (let start = 1; start <= 2; start += 1) {
       const outcome = await app.run(release, ['-r', './agent.js', '-r', register, 'main.js'], { plugin: false });
       assert.deepEqual(outcome, plain, `start ${start} after the agent`);

@@ -1,4 +1,4 @@
-// Programs in TypeScript, compiled as they are loaded, by hooks into the loader.
+// TypeScript programs, compiled on loading by loader hooks.
 import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';

@@ -1,4 +1,4 @@
-// Coverage counts the same code, run as often, whether or not a cache of the program exists.
+// Coverage counts the same code, equally often, whether or not the program has a cache.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,7 +15,7 @@ interface Profile {
   result: { url: string; functions: unknown[] }[];
 }
 
-/** What V8 counted in the files of the app. */
+/** V8's counts for the app's files. */
 function counted(app: App, folder: string): unknown[] {
   const profiles = fs.readdirSync(app.path(folder)).map((name) => JSON.parse(fs.readFileSync(app.path(path.join(folder, name)), 'utf8')) as Profile);
   const scripts = profiles.flatMap(({ result }) => result).filter(({ url }) => url.includes(app.folder));

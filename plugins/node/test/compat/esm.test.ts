@@ -1,4 +1,4 @@
-// Programs of ES modules, and the two kinds of modules in one program.
+// Programs of ES modules, and both kinds of modules in one program.
 import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';

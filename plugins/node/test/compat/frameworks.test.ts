@@ -1,10 +1,10 @@
-// Web frameworks, as their first pages show them.
+// Web frameworks, as in their first tutorials.
 import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';
 import { onEach } from '../support/releases';
 
-// Asks the server once, prints the answer and closes it.
+// Requests once from the server, prints the answer and closes it.
 const ASK = `
 require('node:http').request({ port, host: '127.0.0.1', method: 'POST', path: '/sum', headers: { 'content-type': 'application/json' } }, (res) => {
   res.setEncoding('utf8').on('data', (text) => console.log(res.statusCode, text)).on('end', () => close());

@@ -1,4 +1,4 @@
-// The plugin is a guest: it comes along with every Node.js, and leaves nothing in the program's world.
+// The plugin is a guest: it accompanies every Node.js, and leaves nothing in the program's world.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { App } from '../support/app';
@@ -20,7 +20,7 @@ for (const release of oldReleases) {
   });
 }
 
-// Long enough for the plugin to have looked at what the program does, twice.
+// Long enough for the plugin to have observed the program twice.
 const WAIT = "const { setTimeout: later } = require('timers');";
 
 onEach('a program that brings its own timers and clock', async (release, t) => {
@@ -53,7 +53,8 @@ onEach('a program that looks at who uses files', async (release, t) => {
   assert.equal((await sameAsPlain(app, release, ['main.js'], { starts: 3 })).plain.stdout, '[]\n');
 }, { only: [18, 24] });
 
-// realpathSync looks at the state that was asked for last, whoever asked, and takes links for names if that was a socket's: the plugin has one.
+// realpathSync reuses the last requested state, whoever requested it, and takes links for plain names if that was a
+// socket's: the plugin has one.
 onEach('a package behind a link that is required late', async (release, t) => {
   const app = App.create(t, {
     'main.js': `const { existsSync } = require('fs'); const { HASTEN_RUNTIME_DIR: folder } = process.env;

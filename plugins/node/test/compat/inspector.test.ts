@@ -1,4 +1,4 @@
-// A debugger that comes later: breakpoints are where the file says, although the code came from the cache.
+// A debugger attached later: breakpoints match the file, although the code came from the cache.
 import assert from 'node:assert/strict';
 import { App, type RunOptions } from '../support/app';
 import { onEach, releases, type Release } from '../support/releases';
@@ -54,7 +54,7 @@ socket.onopen = async () => {
 `,
 };
 
-/** What a debugger sees that is attached to the running program. */
+/** What a debugger attached to the running program sees. */
 async function debugged(app: App, release: Release, how: 'open' | 'signal', options: RunOptions): Promise<string> {
   const args = how === 'signal' ? ['--inspect-port=127.0.0.1:0', 'main.js', 'signal'] : ['main.js', 'open'];
   const child = app.spawn(release, release.node, args, options);

@@ -1,4 +1,4 @@
-// Ways by which a program comes to run, and starts others.
+// Ways in which a program is started, and starts others.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { App } from '../support/app';

@@ -1,4 +1,4 @@
-// Folders as package managers lay them out.
+// Folder layouts of package managers.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,10 @@ interface Manifest {
   dependencies?: Record<string, string>;
 }
 
-/** Lays a package and all that it needs out as pnpm does: node_modules/.pnpm/NAME@VERSION/node_modules/…, joined by symlinks. */
+/**
+ * Lays out a package and its dependencies as pnpm does: node_modules/.pnpm/NAME@VERSION/node_modules/…,
+ * joined by symlinks.
+ */
 function pnpm(app: App, name: string): void {
   const store = app.path('node_modules/.pnpm');
   const done = new Map<string, string>();

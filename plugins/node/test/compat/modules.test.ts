@@ -1,4 +1,4 @@
-// What CommonJS promises, looked at from inside a program: one that prints everything it can see of its modules.
+// CommonJS's guarantees, examined from inside a program that prints everything it can see of its modules.
 import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';

@@ -1,10 +1,10 @@
-// Test runners have loaders of their own.
+// Test runners have their own loaders.
 import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { sameAsPlain } from '../support/differential';
 import { onEach } from '../support/releases';
 
-// A runner shows the time of a test that was slow.
+// A runner shows the duration of slow tests.
 const times = (text: string): string => text.replace(/ *\(?[\d.]+ ?m?s\b.*/g, '').replace(/duration_ms:? [\d.]+/g, '');
 
 onEach('mocha', async (release, t) => {
@@ -26,7 +26,7 @@ onEach('jest, with mocks, in its own workers', async (release, t) => {
     'b.test.js': "test('real', () => expect(require('./sum').sum(1, 2)).toBe(3));\ntest('fails', () => expect(require('./sum').sum(1, 2)).toBe(4));\n",
   }).usePackages();
   const args = ['node_modules/jest/bin/jest.js', '--ci', '--maxWorkers=2', '--rootDir', app.folder];
-  // What jest only says on a busy machine.
+  // What jest prints only on a busy machine.
   const slow = /^A worker process has failed to exit gracefully|^Jest did not exit|^'This usually means/;
   const lines = (text: string): string[] => times(text).split('\n').map((line) => line.trimEnd());
   const sorted = (text: string): string => lines(text).filter((line) => line && !slow.test(line)).sort().join('\n');

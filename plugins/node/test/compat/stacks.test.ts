@@ -1,4 +1,4 @@
-// Stack traces: lines, columns and names are those of the files, through source maps, too.
+// Stack traces: lines, columns and names match the files, including through source maps.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -42,7 +42,7 @@ export function fail(wide: Wide): never {
 }
 `;
 
-/** A program that was compiled from TypeScript, with its maps. */
+/** A program compiled from TypeScript, with its maps. */
 function compiled(): Record<string, string> {
   const esbuild = path.join(packages, '@esbuild/linux-x64/bin/esbuild');
   const options = ['--loader=ts', '--format=cjs', '--sourcemap=inline', '--sourcefile=fail.ts', '--minify'];
@@ -64,7 +64,7 @@ onEach('source maps by the package source-map-support', async (release, t) => {
 for (const [how, args] of [['an option', ['--enable-source-maps', 'main.js']], ['the program itself', ['later.js']]] as const) {
   onEach(`source maps by ${how}`, async (release, t) => {
     const app = App.create(t, compiled());
-    // A cache from before does not know of maps.
+    // An earlier cache does not know about maps.
     await sameAsPlain(app, release, ['main.js']);
     assert.match((await sameAsPlain(app, release, [...args])).plain.stderr, mapped);
   });

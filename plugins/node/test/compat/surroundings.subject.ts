@@ -1,4 +1,4 @@
-// Preloaded into a subject: says what standAside() says there, in a file, because some subjects own their streams.
+// Preloaded into a subject: writes standAside()'s answer to a file, because some subjects own their streams.
 import fs = require('node:fs');
 import { isWorker, standAside } from '../../src/surroundings';
 

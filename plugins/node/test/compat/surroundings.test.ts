@@ -24,14 +24,14 @@ interface Case extends Range {
   reason: string;
 }
 
-/** Preloads the probe as the plugin is preloaded, and returns what it wrote. */
+/** Preloads the probe like the plugin, and returns what it wrote. */
 async function reasons(t: TestContext, release: Release, { args, env, input }: Omit<Case, 'reason'>): Promise<string> {
   const app = App.create(t, FILES);
   const file = app.path('reasons');
   const options = [`--require=${subject('compat/surroundings')}`, env?.['NODE_OPTIONS']].filter(Boolean).join(' ');
   await app.run(release, args, { plugin: false, input: input ?? '', env: { ...env, NODE_OPTIONS: options, HASTEN_TEST_REASONS: file } });
   const lines = fs.readFileSync(file, 'utf8').split('\n');
-  // Hooks live in a worker of their own.
+  // Hooks live in a separate worker.
   return lines.filter((line) => line.startsWith('main')).join('\n');
 }
 
@@ -110,7 +110,7 @@ onEach('a worker has the options of the process, whatever has become of its envi
   }
 });
 
-// What is on no command line and in no variable that was given: 18 does not tell.
+// Options in neither the command line nor a given variable: Node 18 does not reveal them.
 for (const [name, option] of [['another preload', '--require=./plugin.js'], ['a file of variables', '--env-file=options.env']]) {
   onEach(`source maps that ${name} switched on`, async (release, t) => {
     const app = App.create(t, FILES);

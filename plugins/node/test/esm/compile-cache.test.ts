@@ -1,4 +1,4 @@
-// Programs of ES modules use Node's own compile cache, in a folder that is the user's alone.
+// Programs of ES modules use Node's own compile cache, in a folder private to the user.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Preloaded into a subject: the short way alone, without the start-up cache, and how often it was taken.
+// Preloaded into a subject: the shortcut alone, without the start-up cache, and how often it was taken.
 import Module = require('node:module');
 import { goShort } from '../../src/esm/short';
 
@@ -7,7 +7,7 @@ interface Hooks {
 }
 
 const asked: string[] = [];
-// Behind ours: what it is asked was not answered before.
+// Behind ours: it is asked only about what was not answered before.
 (Module as unknown as Hooks).registerHooks({
   resolve(specifier, context, next) {
     asked.push(specifier);

@@ -1,4 +1,4 @@
-// The short way to the modules beside a module: the same result as Node's, and Node is asked about everything that is not plain.
+// The shortcut to neighbouring modules: the same result as Node's, and Node decides everything that is not plain.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { App, type RunOptions } from '../support/app';

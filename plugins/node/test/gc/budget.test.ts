@@ -1,11 +1,11 @@
-// What the recorder may spend, and what it does about profilers that go on costing.
+// What the recorder may spend, and what it does about profilers that keep costing.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Budget } from '../../src/gc/budget';
 import { Profiles } from '../../src/gc/profiles';
 import { type GcEntry, Kind } from '../../src/gc/v8';
 
-/** A program of which only the CPU time is known. */
+/** A program represented only by its CPU time. */
 function program(t: TestContext): { budget: Budget; second: (cpu: number) => void } {
   let spent = 0;
   t.mock.method(process, 'cpuUsage', () => ({ user: spent, system: 0 }));
@@ -25,7 +25,7 @@ test('a debt for noticing is paid before anybody looks again', (t) => {
   assert.equal(budget.allowsRun, false);
   let rests = 0;
   for (; budget.isExhausted && rests < 100; rests += 1) second(1_000_000);
-  // 60 collections of 270 µs, of which 3500 µs are paid in a second, two of which have gone by.
+  // 60 collections of 270 µs, of which 3500 µs are paid per second; two seconds have passed.
   assert.equal(rests, 3);
 });
 
@@ -48,7 +48,7 @@ test('measuring ends where its budget does, and begins when there is enough for 
   assert.ok(rests > 1 && rests < 20, `${rests}`);
 });
 
-/** The sizes of the buffers that are made from now on. */
+/** The sizes of the buffers created from now on. */
 function buffers(t: TestContext): number[] {
   const sizes: number[] = [];
   const original = globalThis.ArrayBuffer;
@@ -65,7 +65,7 @@ function buffers(t: TestContext): number[] {
 const entries = (kind: Kind, count: number): GcEntry[] =>
   Array.from({ length: count }, () => ({ detail: { kind, flags: 0 }, duration: 1, startTime: performance.now() }) as unknown as GcEntry);
 
-/** With a profiler that has become old, and was stopped. */
+/** With a profiler that has become old and been stopped. */
 function lingering(): Profiles {
   const profiles = new Profiles();
   profiles.start();
@@ -85,7 +85,7 @@ test('where somebody waits for a profiler that lingers, V8 is made to mark after
   profiles.hurry();
   profiles.hurry();
   assert.deepEqual(sizes, [96 * 1024 * 1024]);
-  // The mark-compact that follows takes it.
+  // The next mark-compact takes it.
   profiles.follow(entries(Kind.MarkCompact, 1));
   assert.equal(profiles.lingering, 0);
 });

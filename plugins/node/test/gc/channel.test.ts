@@ -8,7 +8,7 @@ import { onEach } from '../support/releases';
 import { until } from '../support/waiting';
 import { ALONE, type Line, lines, preload, recorded, recordings, Subject, withRecorder } from './recorded';
 
-// Allocates until standard input ends; an error that reaches the program is told.
+// Allocates until standard input ends; errors that reach the program are reported.
 const SERVER = `
 process.on('uncaughtException', (error) => console.log('CAUGHT', error));
 process.on('unhandledRejection', (error) => console.log('CAUGHT', error));
@@ -46,11 +46,11 @@ onEach('a client starts a recording, follows it and gets its end', async (releas
   assert.deepEqual([done['why'], done['file']], ['time', begun['file']]);
   const recording = recorded(subject.app);
   const end = recording.at(-1) as Line;
-  // A collection in the turn of the event loop in which time is up is counted, but no event tells of it any more.
+  // A collection in the turn of the event loop in which time is up is counted, but its event no longer arrives.
   assert.equal(done['dropped'], end['dropped']);
   assert.equal(done['unseen_ms'], end['unseen_ms']);
   assert.ok(done['lasted_ms'] >= 1000 && done['lasted_ms'] >= done['unseen_ms'], JSON.stringify(done));
-  // A program that collects often is not looked at all the time, which is told in lines of their own.
+  // A program that collects often is not observed all the time, which separate lines report.
   assert.equal(end['events'], recording.filter((line) => 'gc' in line).length);
   assert.equal(done['events'], end['events']);
   assert.ok(end['events'] > 0);
@@ -124,7 +124,7 @@ onEach('what is not a request is refused, and the program hears nothing of it', 
     assert.equal((await client.ask({ op: 'record', seconds }))['ok'], false, String(seconds));
   }
   assert.equal((await client.ask({ op: 'stop' }))['ok'], false);
-  // Some break off in the middle of it.
+  // Some break off half-way.
   for (let i = 0; i < 20; i += 1) {
     const other = await subject.connect();
     other.send('{"op":"info"}\n{"op":"rec');
@@ -136,7 +136,7 @@ onEach('what is not a request is refused, and the program hears nothing of it', 
   assert.equal(subject.output, '');
 }, SOME);
 
-// A connection is closed while there are too many of them, and one that has been silent for long.
+// A connection is closed if there are too many of them, or if it has been silent for long.
 async function anybody(subject: Subject): Promise<Line> {
   for (;;) {
     const client = await subject.connect();
@@ -163,7 +163,7 @@ onEach('what a killed program has recorded can be read', async (release, t) => {
   await subject.kill();
   const found = recorded(subject.app);
   assert.ok(found[0]?.['hasten_gc'] === 1 && found.length > 1 && found.some((line) => 'gc' in line));
-  // Its socket is removed by the next one that comes along, which leaves those alone that somebody listens on.
+  // Its socket is removed by the next process, which leaves alone those with a listener.
   assert.equal(fs.existsSync(subject.socket), true);
   const alive = path.join(path.dirname(subject.socket), '4194304999.sock');
   const listener = net.createServer().listen(alive);
@@ -205,7 +205,7 @@ onEach('each process of a cluster has its own socket, worker threads have none',
   t.after(() => workers.forEach((pid) => process.kill(Number(pid), 'SIGKILL')));
   const expected = [String(subject.child.pid), ...workers].map((pid) => `${pid}.sock`).sort();
   assert.deepEqual(fs.readdirSync(folder).sort(), expected);
-  // It is the worker that listens: a cluster's primary would do so for all of them.
+  // The worker itself listens: a cluster's primary would do so for all of them.
   for (const pid of [String(subject.child.pid), ...workers]) assert.ok(listens(pid, path.join(folder, `${pid}.sock`)), pid);
 }, SOME);
 

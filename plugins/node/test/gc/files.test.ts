@@ -1,4 +1,4 @@
-// Folders and files of the recorder, where they are not as they should be.
+// Folders and files of the recorder that are not as they should be.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -90,7 +90,7 @@ test('a recording that reaches its limit ends with a last line', (t) => {
   assert.equal(recording.bytes, Buffer.byteLength(text));
 });
 
-// Writes up to so many bytes of the file, and then as a full disk does.
+// Writes up to this many bytes of the file, and then behaves like a full disk.
 function fill(t: TestContext, room: number): void {
   const write = fs.writeSync as (fd: number, bytes: Buffer, offset: number, length: number, position: number) => number;
   t.mock.method(fs, 'writeSync', (fd: number, bytes: Buffer, offset: number, length: number, position: number) => {

@@ -1,11 +1,11 @@
-// Where even to notice collections costs more than the recorder may take, it looks away now and then, and says so.
+// If merely noticing collections costs more than the recorder may take, it pauses now and then, and says so.
 import assert from 'node:assert/strict';
 import { App } from '../support/app';
 import { onEach } from '../support/releases';
 import { ALONE, isCollection, type Line, preload, recorded, traced, withRecorder } from './recorded';
 
-// A collection for every so many milliseconds of CPU time, now and then a full one, until there are so many gaps in its own recording, or for that
-// many collections.
+// A collection per this many milliseconds of CPU time, occasionally a full one, until its own recording has this many
+// gaps, or for this many collections.
 const work = (milliseconds: number, gaps: number, most: number): string => `
 const fs = require('fs');
 const folder = process.env.HASTEN_RUNTIME_DIR + '/gc/';
@@ -36,11 +36,11 @@ onEach('a program that collects very often is looked at now and then', async (re
   const last = lines.at(-1);
   assert.ok(gaps.length >= 2, JSON.stringify(last));
   assert.ok(Math.abs(lengths(gaps) - last?.['unseen_ms']) < 0.01);
-  // In the order of time: nothing is told of in a gap, and the two sides of one are there.
+  // In order of time: nothing is reported inside a gap, and its two sides are there.
   const times = lines.slice(1).flatMap((line) => [line['from_ms'] ?? line['at_ms'], line['at_ms']] as number[]);
   assert.deepEqual(times, times.slice().sort((a, b) => a - b));
   assert.ok(lines.findIndex(isCollection) < lines.indexOf(gaps[0] as Line));
-  // What is looked at is all there, but for collections at the edges of the gaps.
+  // What is observed is complete, except for collections at the edges of the gaps.
   const begin = lines[0]?.['at_ms'] as number;
   const isSeen = (at: number): boolean => at > begin && !gaps.some((gap) => at > gap['from_ms'] && at < gap['at_ms']);
   const expected = traced(stdout).filter(({ at }) => isSeen(at)).length;

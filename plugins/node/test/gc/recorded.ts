@@ -13,13 +13,13 @@ import { PATIENCE_MS, until } from '../support/waiting';
 
 export type Line = Record<string, any>;
 
-/** An app that starts the recorder at once, not after a second; it may be one that looks whatever it costs. */
+/** An app that starts the recorder at once, rather than after a second; optionally one that observes at any cost. */
 export function withRecorder(app: App, from = plugin): App {
   app.write('recorder.js', `require(${JSON.stringify(path.join(from, 'gc.js'))}).start();`);
   return app;
 }
 
-/** What `node` gets in front of the script. */
+/** The arguments that `node` gets before the script. */
 export function preload(app: App): string[] {
   return ['--require', app.path('recorder.js')];
 }
@@ -38,7 +38,7 @@ export function recorded(app: App): Line[] {
   return lines(fs.readFileSync(file, 'utf8'));
 }
 
-/** Every line of a text, each of which must be whole. */
+/** Every line of a text; each must be complete. */
 export function lines(text: string): Line[] {
   assert.ok(text.endsWith('\n'));
   return text.trimEnd().split('\n').map((line) => JSON.parse(line) as Line);
@@ -89,7 +89,7 @@ export class Subject {
   }
 
   async connect(): Promise<Client> {
-    // Its name is there a moment before anybody listens.
+    // Its name appears a moment before anyone listens.
     for (const begin = Date.now(); ; await sleep(10)) {
       const socket = net.connect(this.socket);
       const error = await Promise.race([once(socket, 'connect').then(() => null), once(socket, 'error')]).catch((caught: unknown) => caught);
@@ -98,7 +98,7 @@ export class Subject {
     }
   }
 
-  /** Lets the program end by itself, which it does when its standard input ends. */
+  /** Lets the program end by itself, which it does once its standard input ends. */
   async end(): Promise<number | null> {
     this.child.stdin?.end();
     return this.exit();
@@ -149,7 +149,7 @@ export class Client {
     return line;
   }
 
-  /** The last answer of a recording. */
+  /** The last answer about a recording. */
   async done(): Promise<Line> {
     for (;;) {
       const line = await this.next();

@@ -1,11 +1,11 @@
-// What is recorded is what V8 says of itself, in every release.
+// The recording matches V8's own account, in every release.
 import assert from 'node:assert/strict';
 import { App, type Owner } from '../support/app';
 import { eager } from '../support/places';
 import { onEach, type Release } from '../support/releases';
 import { ALONE, isCollection, type Line, preload, recorded, traced, withRecorder } from './recorded';
 
-// Allocates a while behind the start and before the end of the program, in milliseconds. Some of it lives for long.
+// Allocates for a while after the start and before the end of the program, in milliseconds. Some of it lives long.
 const work = (behind: number, before: number): string => `
 const kept = [];
 const turn = (n) => {
@@ -28,15 +28,16 @@ async function run(release: Release, t: Owner, script: string, options: string[]
 
 const total = (pauses: number[]): number => pauses.reduce((sum, pause) => sum + pause, 0);
 
-// How far the pauses of an ordinary pair differ. A machine that is busy takes the processor away now and then where one of the two measures and the
-// other does not; what is wrong with the measure itself shows in most pairs.
+// The difference between the pauses of a typical pair. A busy machine occasionally interrupts the program where only
+// one of the two measures; an error in the measurement itself shows in most pairs.
 function difference(found: number[], expected: number[]): number {
   const pairs = found.map((pause, index) => Math.abs(pause / (expected[index] ?? 0) - 1));
   return pairs.sort((a, b) => a - b)[pairs.length >> 1] ?? 1;
 }
 
 onEach('as many collections and as long as V8 traces', async (release, t) => {
-  // The program is quiet behind the recording's begin and before its end, so nobody doubts which collections belong to it.
+  // The program is quiet after the recording's beginning and before its end, so there is no doubt which collections
+  // belong to it.
   const { lines, output } = await run(release, t, work(500, 1000), ['--trace-gc']);
   const last = lines.at(-1);
   const begin = lines[0]?.['at_ms'] as number;
@@ -47,7 +48,8 @@ onEach('as many collections and as long as V8 traces', async (release, t) => {
   const found = collections.filter((line) => line['at_ms'] < end);
   assert.ok(expected.length > 10, output);
   assert.equal(found.length, expected.length, output);
-  // One that happens while the program ends is counted, but no event tells of it; V8 may make another when nobody can count any more.
+  // One that happens while the program ends is counted, but its event does not arrive; V8 may make another when nobody
+  // can count any more.
   const heard = collections.length + last?.['dropped'];
   assert.ok(heard >= expected.length && heard <= all.length, `${heard} of ${all.length}\n${output}`);
   assert.equal(last?.['events'], lines.length - 2);
@@ -56,7 +58,8 @@ onEach('as many collections and as long as V8 traces', async (release, t) => {
 });
 
 onEach('the heap before and after is the sum of its spaces', async (release, t) => {
-  // V8 reads the sum and its parts one after the other. Threads of its own would sweep meanwhile; without them a step of a marking may still lie between.
+  // V8 reads the sum and its parts one after another. Its threads would sweep meanwhile; without them a marking step
+  // may still intervene.
   const { lines } = await run(release, t, work(0, 100), ['--single-threaded-gc']);
   const measured = lines.filter((line) => line['before']);
   const last = lines.at(-1);
@@ -75,7 +78,7 @@ onEach('the heap before and after is the sum of its spaces', async (release, t) 
   assert.ok(exact > measured.length, `${exact} of ${2 * measured.length} are exact`);
   const times = lines.filter((line) => line['gc']).map((line) => line['at_ms'] as number);
   assert.deepEqual(times, times.slice().sort((a, b) => a - b));
-  // Neighbours fit: what was young behind a collection is there before the next.
+  // Neighbours match: what was young after a collection is there before the next.
   const collections = lines.filter(isCollection);
   for (const [index, line] of collections.slice(1).entries()) {
     const young = collections[index]?.['spaces']?.new ?? 0;
@@ -101,8 +104,8 @@ onEach('a collection that was asked for says so', async (release, t) => {
   assert.ok(full?.['flags'].split(',').includes('forced'), JSON.stringify(lines));
 }, { only: [18, 26] });
 
-// A profiler that has been stopped writes 6 KB at each collection until a full one comes, and here none comes by itself. Without a bound the first of
-// these programs would grow by gigabytes: every second scavenge would leave one more.
+// A stopped profiler writes 6 KB at each collection until a full one comes, and here none comes by itself. Without a
+// bound the first of these programs would grow by gigabytes: every second scavenge would leave one more.
 for (const [name, perTurn] of [['one scavenge', 1], ['several scavenges', 5]] as const) {
   onEach(`the recorder's own memory is bounded with ${name} in each turn`, async (release, t) => {
     const script = `

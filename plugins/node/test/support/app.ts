@@ -1,4 +1,5 @@
-// A program to be run as a subject: a folder of its own, with its own cache, home and runtime folder, gone after the test.
+// A program to run as a subject: in its own folder, with its own cache, home and runtime folder, removed after the
+// test.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -15,19 +16,22 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** A test, or the whole file of tests: what tidies up behind itself. */
+/** A test, or a whole file of tests: the owner that cleans up. */
 export interface Owner {
   after(tidy: () => void | Promise<void>): void;
 }
 
 export interface RunOptions {
-  /** Preload the plugin, as `hasten run` does; true unless said otherwise. */
+  /** Preload the plugin, as `hasten run` does; true by default. */
   plugin?: boolean;
-  /** Record the program at its first start, small as it is, and cost what it may; in haste, believe times of files that are a moment old. */
+  /**
+   * Record the program at its first start, however small and whatever the cost; `hasty` also trusts the times of
+   * brand-new files.
+   */
   eager?: boolean | 'hasty';
-  /** A file that is preloaded before the plugin. */
+  /** A file to preload before the plugin. */
   before?: string;
-  /** On top of a small environment that has nothing of the caller's but PATH. */
+  /** Added to a small environment that has nothing of the caller's except PATH. */
   env?: Record<string, string | undefined>;
   /** Relative to the app's folder. */
   cwd?: string;
@@ -50,13 +54,13 @@ export class App {
     for (const folder of [this.folder, this.runtime, this.#home]) fs.mkdirSync(folder, { mode: 0o700 });
   }
 
-  /** With these files; the values that are not text are written as JSON. */
+  /** With these files; values other than text are written as JSON. */
   static create(t: Owner, files: Record<string, unknown>): App {
     const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'hasten-test-')));
     const app = new App(scratch);
     t.after(async () => {
       await app.#end();
-      // What they started may still write to it.
+      // Processes that they started may still write to it.
       fs.rmSync(scratch, { recursive: true, force: true, maxRetries: 10 });
     });
     for (const [name, content] of Object.entries(files)) app.write(name, content);
@@ -78,7 +82,7 @@ export class App {
     fs.symlinkSync(this.path(target), this.path(name));
   }
 
-  /** Makes all packages of test/packages requirable, by a symlink. */
+  /** Makes all packages of test/packages available to require, by a symlink. */
   usePackages(): this {
     fs.symlinkSync(packages, this.path('node_modules'));
     return this;
@@ -103,7 +107,7 @@ export class App {
     });
   }
 
-  /** Starts a program that the test talks to; it does not outlive the test. */
+  /** Starts a program for the test to talk to; it does not outlive the test. */
   spawn(release: Release, program: string, args: string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
     const child = spawn(program, args, { cwd: this.path(options.cwd ?? '.'), env: this.#environment(release, options), stdio: 'pipe' });
     const overdue = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
@@ -123,7 +127,7 @@ export class App {
     }
   }
 
-  /** What the plugin said of the runs so far, one object for each process that ended. */
+  /** The plugin's statistics of the runs so far, one object for each process that ended. */
   stats(): Record<string, unknown>[] {
     if (!fs.existsSync(this.#stats)) return [];
     const lines = fs.readFileSync(this.#stats, 'utf8').trimEnd().split('\n');

@@ -1,4 +1,4 @@
-// The plugin must not be noticed: every program runs without it, with it and an empty cache, and with it and a full one.
+// The plugin must not be noticed: every program runs without it, with an empty cache, and with a full one.
 import assert from 'node:assert/strict';
 import type { App, Outcome, RunOptions } from './app';
 import { eager, plugin } from './places';
@@ -6,16 +6,16 @@ import type { Release } from './releases';
 
 export interface Comparison {
   readonly plain: Outcome;
-  /** What the plugin said of each start with it: the first has no cache, the last is served from it. */
+  /** The plugin's statistics for each start with it: the first has no cache, the last is served from it. */
   readonly stats: Record<string, unknown>[];
 }
 
 export interface CompareOptions extends RunOptions {
-  /** Another program than node. */
+  /** A program other than node. */
   program?: string;
-  /** Starts with the plugin: what the first could not record within its budget, the next ones do. */
+  /** Starts with the plugin: the next ones record what the first could not within its budget. */
   starts?: number;
-  /** Puts what differs from run to run (a time, a port) out of the way. */
+  /** Removes what differs from run to run (a time, a port). */
   normalize?: (text: string) => string;
   /** Fails if nothing came from the cache. */
   served?: boolean;
@@ -38,7 +38,7 @@ export async function sameAsPlain(app: App, release: Release, args: string[], op
   return { plain, stats };
 }
 
-// Which functions of the loader a stack trace shows is the only thing that the plugin changes in it.
+// The plugin changes a stack trace only in the loader functions that it shows.
 export function withoutLoader(text: string): string {
   return text
     .split('\n')

@@ -1,4 +1,4 @@
-// Where things are: build.mjs puts these into the bundle.
+// The locations of things: build.mjs inserts these into the bundle.
 import path from 'node:path';
 
 declare const HASTEN_ROOT: string;
@@ -10,13 +10,13 @@ export const root = HASTEN_ROOT;
 /** The folder with the built plugin. */
 export const plugin = HASTEN_PLUGIN;
 
-/** What `node -r` gets. */
+/** The argument of `node -r`. */
 export const register = path.join(plugin, 'register.js');
 
-/** The same, but one that records every program at once. */
+/** The same, in a version that records every program at once. */
 export const eager = path.join(path.dirname(plugin), 'eager');
 
-/** The same, but one that believes times of files that are a moment old. */
+/** The same, in a version that trusts the times of brand-new files. */
 export const hasty = path.join(path.dirname(plugin), 'hasty');
 
 /** The packages of test/packages. */

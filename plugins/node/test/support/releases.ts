@@ -24,7 +24,7 @@ function installed(place: string): Release[] {
 
 export const releases: readonly Release[] = installed('.deps/nodes').filter(({ major }) => !wanted || wanted.includes(major));
 
-/** Those from before the plugin's time. */
+/** Releases older than the plugin supports. */
 export const oldReleases: readonly Release[] = installed('.deps/old-nodes');
 
 export interface Range {

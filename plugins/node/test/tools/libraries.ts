@@ -1,4 +1,4 @@
-// Servers that answer requests of their own, and libraries that are loaded and used a little.
+// Servers that answer their own requests, and libraries that are loaded and used a little.
 
 const ASK = `
 const ask = (port, path, body) => new Promise((resolve, reject) => {
@@ -9,7 +9,7 @@ const ask = (port, path, body) => new Promise((resolve, reject) => {
   request.on('error', reject).end(body);
 });`;
 
-/** Of cheerio, what it needs wants Node.js 20. */
+/** A dependency of cheerio needs Node.js 20. */
 export const LIBRARIES: Readonly<Record<string, string>> = {
   express: `${ASK}
     const express = require('express'); const app = express();

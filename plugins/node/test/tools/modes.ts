@@ -56,7 +56,7 @@ export const MODES: readonly Mode[] = [
   aside('--frozen-intrinsics'),
   aside('--heap-prof', '--heap-prof-dir=home'),
   aside('--import', 'data:text/javascript,globalThis.early=1'),
-  // The report of the plugin, which the tests ask for, is told of like all files.
+  // The plugin's statistics, requested by the tests, are reported like all files.
   { options: ['--trace-sync-io'], env: { HASTEN_NODE_STATS: '' }, preloads: true, loud: true, unserved: true },
   aside('--inspect=127.0.0.1:0', '--inspect-publish-uid=http'),
   { options: ['--experimental-strip-types'], from: 22 },
@@ -76,7 +76,7 @@ export const MODES: readonly Mode[] = [
   { env: { UV_THREADPOOL_SIZE: '1' } },
 ];
 
-/** Looks at the loader from all sides, warns, and does the same in a thread, whose words come in one piece. */
+/** Examines the loader from all sides, warns, and does the same in a thread, whose output comes in one piece. */
 export const PROGRAM = `
 const path = require('path');
 const { Worker, isMainThread, parentPort } = require('worker_threads');

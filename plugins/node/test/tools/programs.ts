@@ -1,9 +1,10 @@
-// Well-known programs of the npm registry: command-line tools, runners of tests, servers, libraries. Each runs in the folder of the project.
+// Well-known programs of the npm registry: command-line tools, test runners, servers, libraries. Each runs in the
+// project's folder.
 import type { Range } from '../support/releases';
 import type { Trial } from './series';
 
 export interface Program extends Omit<Trial, 'args'>, Range {
-  /** What is run: a file of a package and its arguments, in words. */
+  /** The command: a package's file and its arguments, in words. */
   readonly run: string;
 }
 
@@ -41,7 +42,7 @@ const TOOLS: readonly Program[] = [
   { run: 'acorn/bin/acorn --ecma2024 --module src/modern.js' },
   { run: 'escodegen/bin/esgenerate.js src/tree.json' },
   { run: 'jsdoc/jsdoc.js --destination out src/square.js' },
-  // What looks at sources.
+  // Tools that look at sources.
   { run: 'eslint/bin/eslint.js src', code: 1 },
   { run: 'eslint/bin/eslint.js --fix src/square.js' },
   { run: 'prettier/bin/prettier.cjs --write src/untidy.js src/style.css src/text.md src/data.yaml src/page.html' },
@@ -54,7 +55,7 @@ const TOOLS: readonly Program[] = [
   { run: 'dependency-cruiser/bin/dependency-cruise.mjs --no-config --output-type text src', unserved: true },
   { run: 'ajv-cli/dist/index.js validate -s src/schema.json -d src/data.json' },
   { run: 'semver/bin/semver.js 1.2.3 1.10.0 2.0.0-rc.1 --range >=1.2.3' },
-  // What starts others.
+  // Programs that start others.
   { run: 'gulp/bin/gulp.js' },
   { run: 'grunt/bin/grunt' },
   { run: 'jake/bin/cli.js' },
@@ -69,7 +70,7 @@ const TOOLS: readonly Program[] = [
   { run: 'ts-node/dist/bin.js --compiler-options {"module":"commonjs","moduleResolution":"node"} --transpile-only src/shapes.ts' },
   { run: 'ts-node/dist/bin.js src/broken.ts', code: 1 },
   { run: 'tsx/dist/cli.mjs src/shapes.ts', unserved: true },
-  // Runners of tests.
+  // Test runners.
   { run: 'mocha/bin/mocha.js tests/mocha.js', code: 1 },
   { run: 'mocha/bin/mocha.js tests/sinon.js' },
   { run: 'jest/bin/jest.js --rootDir . --testRegex jest.js$ --coverage' },
@@ -84,7 +85,7 @@ const TOOLS: readonly Program[] = [
   { run: '@cucumber/cucumber/bin/cucumber.js --require features/steps.js --format progress' },
   { run: 'nyc/bin/nyc.js --reporter text node src/index.js' },
   { run: 'nyc/bin/nyc.js --reporter lcov node node_modules/mocha/bin/mocha.js tests/sinon.js' },
-  // Its yargs is no longer read by Node.js 26.
+  // Node.js 26 no longer reads its yargs.
   { run: 'c8/bin/c8.js --reporter text node src/index.js', to: 24 },
   { run: 'c8/bin/c8.js node node_modules/tape/bin/tape tests/tape.js', code: 1, to: 24 },
 ];

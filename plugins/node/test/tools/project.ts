@@ -1,9 +1,9 @@
-// A small project that has something for every tool.
+// A small project with something for every tool.
 import fs from 'node:fs';
 import path from 'node:path';
 import { App, type Owner } from '../support/app';
 
-/** Where scripts/node-tools.sh has installed the packages of test/tools; there is nothing to test without. */
+/** Where scripts/node-tools.sh has installed the packages of test/tools; without it there is nothing to test. */
 export const installation = process.env['HASTEN_TOOLS'];
 
 const FILES: Record<string, unknown> = {
@@ -55,7 +55,7 @@ const FILES: Record<string, unknown> = {
   'features/steps.js': "const assert = require('assert');\nconst { Given, Then } = require('@cucumber/cucumber');\nconst { square } = require('../src/square');\nGiven('the number {int}', function (n) { this.n = n; });\nThen('its square is {int}', function (n) { assert.equal(square(this.n), n); });\n",
 };
 
-/** The project with the packages that are installed, each reached by a link; what a tool keeps in node_modules stays in the project. */
+/** The project with the installed packages, each linked; what a tool stores in node_modules stays in the project. */
 export function project(t: Owner, folder: string): App {
   const app = App.create(t, FILES);
   const { dependencies } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8')) as { dependencies: Record<string, string> };
@@ -67,5 +67,5 @@ export function project(t: Owner, folder: string): App {
   return app;
 }
 
-/** A program's home and its folder for what is temporary: what it leaves there may be called otherwise each time. */
+/** A program's home and temporary folder: file names there may differ each time. */
 export const OWN = ['home', 'tmp'] as const;

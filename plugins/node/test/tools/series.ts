@@ -1,4 +1,5 @@
-// A program twice as it is, and then in a series of starts with the plugin: the same each time, or the plugin is wrong.
+// A program twice without the plugin, and then in a series of starts with it: the same each time, or the plugin is
+// wrong.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,7 +18,10 @@ interface Series {
 
 const STARTS = Number(process.env['HASTEN_TOOLS_STARTS'] ?? 6);
 
-/** As it is installed, from the first start on, by the last of which large programs have their cache; and one that records all at once. */
+/**
+ * As installed, from the first start on, by the last of which large programs have their cache; and a version that
+ * records everything at once.
+ */
 const SERIES: readonly Series[] = [
   { eager: false, starts: STARTS },
   { eager: true, starts: STARTS < 3 ? 2 : 3 },
@@ -25,12 +29,12 @@ const SERIES: readonly Series[] = [
 
 export interface Trial {
   readonly args: string[];
-  /** What it ends with; 0 unless told otherwise. */
+  /** Its exit code; 0 by default. */
   readonly code?: number;
   readonly env?: Record<string, string>;
-  /** Compared with starts that preload an empty file, of which Node itself tells. */
+  /** Compared with starts that preload an empty file, which Node itself reports. */
   readonly preloads?: boolean;
-  /** Its errors go to a file: Node drops what it writes itself to a pipe that is full. */
+  /** Its errors go to a file: Node drops its own messages if a pipe is full. */
   readonly loud?: boolean;
   /** Nothing comes from the cache: the plugin stands aside, or the program has ES modules only. */
   readonly unserved?: boolean;
@@ -44,7 +48,7 @@ interface Result {
   readonly files: Record<string, string>;
 }
 
-/** Fails if a start with the plugin differs from those without; is skipped where these differ from each other. */
+/** Fails if a start with the plugin differs from those without; skipped if these differ from each other. */
 export async function trial(t: TestContext, app: App, release: Release, { args, code = 0, env = {}, preloads, loud, unserved }: Trial): Promise<void> {
   const bench = new Bench(app, release, args, { env, plain: preloads ? { NODE_OPTIONS: `--require ${emptyPreload()}` } : {}, loud });
   const plain = await bench.start({ plugin: false }, '');
@@ -54,7 +58,10 @@ export async function trial(t: TestContext, app: App, release: Release, { args, 
   assert.ok(unserved || app.stats().some(({ hits }) => Number(hits) > 0), 'nothing was served from the cache');
 }
 
-/** One file of a suite: false if it does not pass without the plugin, or is not the same twice. Parts of a test may end in any order. */
+/**
+ * One file of a suite: false if it fails without the plugin, or two runs differ. The parts of a test may end in any
+ * order.
+ */
 export async function passes(app: App, release: Release, file: string): Promise<boolean> {
   const bench = new Bench(app, release, [file], { normal: sorted });
   const plain = await bench.start({ plugin: false }, '');
@@ -66,7 +73,7 @@ export async function passes(app: App, release: Release, file: string): Promise<
 /** How a program is started, and its output read. */
 interface Setting {
   readonly env?: Record<string, string>;
-  /** Of starts without the plugin alone. */
+  /** For starts without the plugin only. */
   readonly plain?: Record<string, string>;
   readonly loud?: boolean | undefined;
   readonly normal?: (output: string) => string;
@@ -84,7 +91,7 @@ class Bench {
     this.before = Tree.of(app.folder);
   }
 
-  /** Runs the program, and puts its folder back as it was. */
+  /** Runs the program, and restores its folder. */
   async start(options: RunOptions, cache: string): Promise<Result> {
     const { app, before } = this;
     const { normal = (output: string): string => output } = this.setting;
@@ -112,13 +119,15 @@ class Bench {
   }
 }
 
-// What a test says, line by line without the numbers of its parts, of which some run side by side. Tests themselves stay in their order.
+// A test's output by line, without the numbers of its parts, some of which run side by side. Tests themselves stay in
+// order.
 function sorted(report: string): string {
   const tests = report.split(/^(?=(?:not )?ok )/m);
   return tests.map((test) => test.split('\n').map((line) => line.replace(/^(\s+(?:not )?ok) \d+/, '$1')).sort().join('\n')).join('');
 }
 
-// Beside the plugin, as Node looks at every folder on the way to a file; and not to be found in require.cache, like the plugin.
+// Beside the plugin, since Node looks at every folder on the way to a file; and, like the plugin, hidden from
+// require.cache.
 function emptyPreload(): string {
   const folder = path.join(path.dirname(plugin), 'empty');
   fs.mkdirSync(folder, { recursive: true });
@@ -136,12 +145,12 @@ function same(one: Result, other: Result): boolean {
   }
 }
 
-// What tools keep for themselves: caches with times inside, and what processes count for a report, under names that are made up.
+// Tools' own files: caches that contain times, and processes' counts for a report, under made-up names.
 function isOwn(name: string): boolean {
   return OWN.some((own) => name.startsWith(`${own}/`)) || /^(?:node_modules\/\.|\.nyc_output|coverage\/tmp)/.test(name);
 }
 
-// What differs from run to run: times and dates, how long it took, ports and numbers of processes.
+// What differs from run to run: times and dates, durations, ports and process numbers.
 function timeless(text: string): string {
   return withoutPid(withoutLoader(text))
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?/g, 'DATE')
@@ -149,7 +158,7 @@ function timeless(text: string): string {
     .replace(/\d{1,2}:\d\d:\d\d(\.\d+)?( [AP]M)?/g, 'TIME')
     .replace(/\b1\d{12}(\.\d+)?\b/g, 'MILLISECONDS')
     .replace(/(?<=\b|\x1b\[\d+m)\d+(\.\d+)?(e-\d+)? ?(ms|µs|μs|s|m|sec|secs|seconds?|milliseconds?|minutes?)\b/g, 'LONG')
-    // Runners of tests say so only of what took long.
+    // Test runners print this only for slow tests.
     .replace(/ \(LONG\)/g, '')
     .replace(/((?:time|duration|duration_ms|elapsed|runtime)["']?[:= ]+)["']?\d[\d.e-]*["']?/gi, '$1LONG')
     .replace(/(pid["']?[:= ]+)\d+/gi, '$1PID')

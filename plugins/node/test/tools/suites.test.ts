@@ -1,5 +1,6 @@
-// Suites that packages of the npm registry bring along, file by file, with and without the plugin (scripts/node-tools.sh). Files that need what is not
-// installed, or do not pass twice in the same words without the plugin, are not counted.
+// Test suites contained in packages of the npm registry, file by file, with and without the plugin
+// (scripts/node-tools.sh). Files that need something not installed, or whose output differs between two runs without
+// the plugin, are not counted.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,7 +9,7 @@ import { installation, project } from './project';
 import { passes } from './series';
 
 const SUITES = ['avvio', 'browserify', 'detective', 'fast-json-stringify', 'fastify', 'fastq', 'find-my-way', 'light-my-request', 'module-deps', 'pino', 'sonic-boom', 'thread-stream'];
-/** Their tests ask for functions of node:test that Node 18 has not. */
+/** Their tests use functions of node:test that Node 18 lacks. */
 const NEWER = ['light-my-request'];
 
 if (installation) {

@@ -1,4 +1,4 @@
-// What lies in a folder, so that it can be compared and put back as it was.
+// The contents of a folder, for comparing and restoring them.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -25,7 +25,7 @@ export class Tree {
     return new Tree(folder, entries);
   }
 
-  /** What is here and was not there, or was different, as text. */
+  /** What is new or different here, as text. */
   since(before: Tree): Record<string, string> {
     const news: Record<string, string> = {};
     for (const [name, content] of this.entries) {
@@ -35,7 +35,7 @@ export class Tree {
     return news;
   }
 
-  /** Takes away what has come, and writes again what is no longer as it was. */
+  /** Removes what is new, and rewrites what has changed. */
   restore(): void {
     const now = Tree.of(this.folder);
     for (const [name, content] of now.entries) if (!this.has(name, content)) fs.rmSync(path.join(this.folder, name), { recursive: true, force: true });

@@ -1,4 +1,4 @@
-// Chance that can be repeated.
+// Reproducible randomness.
 
 export class Chance {
   #state: number;

@@ -1,5 +1,6 @@
-// A random walk over what may happen to files, with starts between: what is loaded has to be what it is without the plugin, after each step.
-// HASTEN_WALK_STEPS: of each release. HASTEN_WALK_SEED: another walk, or the one that failed.
+// A random walk through what may happen to files, with starts in between: after each step, the same must be loaded as
+// without the plugin. HASTEN_WALK_STEPS: the steps for each release. HASTEN_WALK_SEED: another walk, or the one that
+// failed.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { App, type Outcome } from '../support/app';
@@ -9,7 +10,7 @@ import { World } from './world';
 
 const STEPS = Number(process.env['HASTEN_WALK_STEPS'] ?? 60);
 const SEED = Number(process.env['HASTEN_WALK_SEED'] ?? 20261123);
-/** Longer than the hasty plugin takes a time to be too young to mean anything. */
+/** Longer than the hasty plugin considers a time too young to count. */
 const OLD_MILLISECONDS = 60;
 
 onEach(`a walk of ${STEPS} steps, seed ${SEED}`, async (release, t) => {
@@ -27,7 +28,7 @@ onEach(`a walk of ${STEPS} steps, seed ${SEED}`, async (release, t) => {
     await compare(app, release, chance.of([1, 1, 2, 3]), () => `seed ${SEED}, step ${step}:\n${world.history.slice(-12).join('\n')}`);
   }
   const hits = app.stats().reduce((sum, { hits }) => sum + Number(hits), 0);
-  // There may be little left in such a world, but not nothing all the way.
+  // There may be little left in such a world, but not nothing throughout.
   assert.ok(hits > STEPS / 10, `${hits} modules from the cache`);
 });
 

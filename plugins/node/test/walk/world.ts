@@ -1,4 +1,4 @@
-// A small world of files in which anything may happen: few names, so that things come to stand in each other's way.
+// A small world of files in which anything may happen: few names, so that things get in each other's way.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import type { Chance } from './chance';
 const FOLDERS = ['lib', 'lib/a', 'lib/index', 'rel/1', 'rel/2', 'rel/1/v', 'node_modules/p', 'node_modules/p/lib', 'node_modules/@s/q', 'lib/node_modules/p', 'rel/1/node_modules/p', 'outer/p'];
 const FILES = ['v.js', 'v.json', 'v', 'index.js', 'index.json', 'main.js', 'a.js', 'a.cjs', 'w.js'];
 const LINKS = ['cur', 'lib/cur', 'lib/v', 'lib/l.js', 'node_modules/p', 'node_modules/r', 'node_modules', 'rel/2/a.js', 'outer/p', 'rel'];
-/** What a module asks for. */
+/** A module's requests. */
 const REQUESTS = ['./v', './v.js', './a', './lib', '../cur/v', './cur/v', './w', '.', '..', './index', '../rel/2/v', '../rel/1', 'p', 'p/v', 'p/lib/a', '@s/q', 'r', 'r/v', './l'];
 const MAINS = ['v', './lib', 'a.js', 'absent', './main.js', '../p/index'];
 
@@ -28,7 +28,7 @@ export class World {
     for (let i = 0; i < 6; i++) this.#attempt('turn', () => this.#turn());
   }
 
-  /** Does one thing to it, whatever that is. What cannot be done is not. */
+  /** Does one random thing to it; impossible ones are skipped. */
   step(): void {
     const [name, operation] = this.#chance.of(this.#operations);
     this.#attempt(name, operation);
@@ -71,7 +71,7 @@ export class World {
     return `${this.#chance.of(FOLDERS)}/${this.#chance.of(FILES)}`;
   }
 
-  // One that is there, if that is not too hard.
+  // An existing one, if that is easily found.
   #present(): string {
     for (let i = 0; i < 20; i++) {
       const file = this.#file();
@@ -80,7 +80,7 @@ export class World {
     return this.#file();
   }
 
-  // Says where it is and what it finds, and goes on.
+  // Prints its location and its findings, and continues.
   #module(requests: readonly string[]): string {
     const id = String(++this.#count).padStart(6, '0');
     return `exports.id = '${id}'; console.log('${id}', __filename, module.id);
@@ -106,7 +106,7 @@ for (const request of ${JSON.stringify(requests)}) {
     return file;
   }
 
-  // As long, and as old, as before.
+  // With the same length and times as before.
   #rewrite(): string {
     const file = this.#present();
     const { atime, mtime } = fs.statSync(this.#app.path(file));
@@ -129,7 +129,7 @@ for (const request of ${JSON.stringify(requests)}) {
     return `${from} ${to}`;
   }
 
-  // As a deployment does it: one takes the place of another in one step.
+  // As in a deployment: one replaces another in a single step.
   #turn(): string {
     const link = this.#chance.of(LINKS);
     const target = this.#chance.of([...FOLDERS, 'rel/1', 'rel/2', 'rel/1', 'rel/2', 'cur', 'lib/cur', this.#present(), 'absent', 'node_modules.old']);
@@ -152,7 +152,7 @@ for (const request of ${JSON.stringify(requests)}) {
     return folder;
   }
 
-  // The state of a folder is put aside, or comes back, with new times or with its own.
+  // Saves or restores a folder's state, with new times or its own.
   #checkOut(): string {
     const folder = this.#chance.of(['lib', 'rel', 'rel/1', 'node_modules/p']);
     const kept = this.#app.path(`branch-${folder.replaceAll('/', '-')}-${this.#chance.below(2)}`);
@@ -167,7 +167,7 @@ for (const request of ${JSON.stringify(requests)}) {
     return `${folder} comes back`;
   }
 
-  // A package is made beside the old one, and takes its place.
+  // A package is created beside the old one, and replaces it.
   #install(): string {
     const folder = this.#chance.of(['node_modules/p', 'node_modules/@s/q', 'lib/node_modules/p']);
     const fresh = `node_modules/.p-${++this.#count}`;
@@ -216,7 +216,7 @@ for (const request of ${JSON.stringify(requests)}) {
     return `${place} ${status}`;
   }
 
-  // The last one first. They go along when what they are in is renamed.
+  // The last one first. They move along when what contains them is renamed.
   #mounts(): string[] {
     const places = fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' ')[4] ?? '');
     return places.filter((place) => place.startsWith(`${this.#app.folder}/`)).reverse();
