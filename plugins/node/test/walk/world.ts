@@ -30,13 +30,15 @@ export class World {
 
   /** Does one random thing to it; impossible ones are skipped. */
   step(): void {
+    // Starts have seen such a folder, and nothing can be made in it: Node's recursive mkdir tries for ever.
+    for (const { place, isDeleted } of this.#mounts()) if (isDeleted) this.#attempt('unmount deleted', () => this.#unmount(place));
     const [name, operation] = this.#chance.of(this.#operations);
     this.#attempt(name, operation);
   }
 
   /** Nothing may stay mounted. */
   end(): void {
-    for (const place of this.#mounts()) spawnSync('umount', ['--lazy', place]);
+    for (const { place } of this.#mounts()) this.#unmount(place);
   }
 
   readonly #operations: readonly (readonly [string, () => string])[] = [
@@ -52,7 +54,7 @@ export class World {
     ['change a mode', () => this.#changeMode()],
     ['link hard', () => this.#linkHard()],
     ['mount', () => this.#mount()],
-    ['unmount', () => this.#unmount()],
+    ['unmount', () => this.#unmount(this.#mounts()[0]?.place)],
   ];
 
   #often(times: number, name: string, operation: () => string): [string, () => string][] {
@@ -209,16 +211,16 @@ for (const request of ${JSON.stringify(requests)}) {
     return `${from} ${to} ${status}`;
   }
 
-  #unmount(): string {
-    const place = this.#mounts()[0];
+  #unmount(place: string | undefined): string {
     if (place === undefined) return 'nothing';
     const { status } = spawnSync('umount', ['--lazy', place]);
     return `${place} ${status}`;
   }
 
   // The last one first. They move along when what contains them is renamed.
-  #mounts(): string[] {
-    const places = fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' ')[4] ?? '');
-    return places.filter((place) => place.startsWith(`${this.#app.folder}/`)).reverse();
+  #mounts(): { place: string; isDeleted: boolean }[] {
+    const lines = fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' '));
+    const mounts = lines.map(([, , , root = '', place = '']) => ({ place, isDeleted: root.endsWith('//deleted') }));
+    return mounts.filter(({ place }) => place.startsWith(`${this.#app.folder}/`)).reverse();
   }
 }
