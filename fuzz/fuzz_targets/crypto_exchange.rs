@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use hasten_crypto::{DeriveLane, Group, Ifma, LANES, Scratch, derive};
+use hasten_crypto::{DeriveLane, Group, Ifma, LANES, LaneEngine};
 use libfuzzer_sys::fuzz_target;
 use openssl::derive::Deriver;
 use openssl::pkey::{Id, PKey};
@@ -13,7 +13,7 @@ const UNCOMPRESSED: u8 = 4;
 
 fuzz_target!(|data: &[u8]| {
     let Some(ifma) = Ifma::detect() else { return };
-    let mut scratch = Scratch::new(ifma);
+    let mut scratch = ifma.scratch();
     let Some((&choice, peer)) = data.split_first() else { return };
     let group = Group::ALL[usize::from(choice) % Group::ALL.len()];
     let private = &PRIVATE[..group.private_len()];
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     // The same in every lane: what one gets, all get.
     let mut secrets = vec![vec![0xee; group.shared_len()]; LANES];
     let mut lanes: Vec<_> = secrets.iter_mut().map(|shared| DeriveLane { private, peer, shared }).collect();
-    let status = derive(ifma, &mut scratch, group, &mut lanes);
+    let status = ifma.derive(&mut scratch, group, &mut lanes);
     assert!(scratch.is_zero());
     assert!(status.count() == 0 || status.all_ok(LANES));
     assert!(secrets.iter().all(|secret| *secret == secrets[0]));

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use arbitrary::Arbitrary;
-use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, Ifma, LANES, Scratch, ecdsa_sign};
+use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, Ifma, LANES, LaneEngine};
 use libfuzzer_sys::fuzz_target;
 use openssl::bn::{BigNum, BigNumContext};
 use openssl::ec::{EcGroup, EcKey as HostEcKey, EcPoint};
@@ -36,7 +36,7 @@ fuzz_target!(|input: Input| {
         !input.generator_fails
     };
 
-    let mut scratch = Scratch::new(ifma);
+    let mut scratch = ifma.scratch();
     let mut signatures = vec![None; input.lanes.len()];
     let mut lanes: Vec<_> = input
         .lanes
@@ -44,7 +44,7 @@ fuzz_target!(|input: Input| {
         .zip(&mut signatures)
         .map(|((which, digest), signature)| EcdsaLane { key: &key(*which).0, digest, signature })
         .collect();
-    let status = ecdsa_sign::<HostSha512>(ifma, &mut scratch, curve, &mut lanes, &mut random);
+    let status = ifma.ecdsa_sign::<HostSha512>(&mut scratch, curve, &mut lanes, &mut random);
     assert!(scratch.is_zero());
 
     let can_be_signed = !input.generator_fails && input.lanes.len() <= LANES;

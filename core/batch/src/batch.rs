@@ -17,7 +17,7 @@ use crate::queue::{Queue, Queues, Waiting};
 ///
 /// Nothing is answered spontaneously: there is no thread and no timer. The code that drives the connections says when
 /// nothing else will come soon ([`run_partial`](Self::run_partial), [`run_overdue`](Self::run_overdue)).
-pub struct Batch<W, H> {
+pub struct Batch<W, H: Host> {
     pub(crate) queues: Queues<W>,
     pub engine: Engine<H>,
     pub device: Device<W>,
@@ -25,7 +25,7 @@ pub struct Batch<W, H> {
 
 impl<W: Waker, H: Host> Batch<W, H> {
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings<H::Lanes>) -> Self {
         Self { queues: Queues::new(), engine: Engine::new(settings), device: Device::new() }
     }
 

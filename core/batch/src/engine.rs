@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use hasten_crypto::{
-    Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool,
-    LANES, LaneStatus, Overrides, RandomPool, RsaLane, Scratch,
+    Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, KeyPair, KeyPool,
+    LANES, LaneEngine, LaneStatus, Overrides, RandomPool, RsaLane,
 };
 use hasten_guard::breaker::Permit;
 use hasten_guard::clock::{now, time_of_day};
@@ -18,9 +18,9 @@ use crate::operation::{Operation, Verdict, Work};
 
 /// An engine's settings.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Proof that the CPU has the features that lanes need.
-    pub ifma: Option<Ifma>,
+pub struct Settings<L> {
+    /// The engine for lanes, if the CPU runs one.
+    pub lane_engine: Option<L>,
     pub break_even: Overrides,
     /// Collect operations, but answer each with the advice to run the original: for tests of waiting.
     pub bypass: bool,
@@ -29,12 +29,12 @@ pub struct Settings {
 }
 
 /// Scratch memory, pools, and the break-even table.
-pub struct Engine<H> {
-    ifma: Option<Ifma>,
+pub struct Engine<H: Host> {
+    lane_engine: Option<H::Lanes>,
     bypass: bool,
     lanes: Arc<Lanes>,
     break_even: RefCell<BreakEven>,
-    parts: RefCell<Option<Parts>>,
+    parts: RefCell<Option<Parts<H::Lanes>>>,
     random: RefCell<Option<RandomPool>>,
     published: Cell<u32>,
     host: PhantomData<H>,
@@ -43,19 +43,21 @@ pub struct Engine<H> {
 /// An operation's place in a group of up to eight.
 pub(crate) type Group8<'a, W> = [Option<&'a mut Operation<W>>; LANES];
 
+type Scratch<H> = <<H as Host>::Lanes as LaneEngine>::Scratch;
+
 /// The parts that exist only if the CPU can use them.
-struct Parts {
-    scratch: Scratch,
+struct Parts<L: LaneEngine> {
+    scratch: L::Scratch,
     keys: [Option<KeyPool>; Group::COUNT],
 }
 
 impl<H: Host> Engine<H> {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let ifma = settings.ifma;
+    pub(crate) fn new(settings: &Settings<H::Lanes>) -> Self {
+        let lane_engine = settings.lane_engine;
         let parts =
-            ifma.map(|ifma| Parts { scratch: Scratch::new(ifma), keys: Group::ALL.map(KeyPool::new) });
+            lane_engine.map(|engine| Parts { scratch: engine.scratch(), keys: Group::ALL.map(KeyPool::new) });
         Self {
-            ifma,
+            lane_engine,
             bypass: settings.bypass,
             lanes: Arc::clone(&settings.lanes),
             break_even: RefCell::new(BreakEven::new(settings.break_even)),
@@ -68,7 +70,7 @@ impl<H: Host> Engine<H> {
 
     /// Whether waiting for others can pay at all.
     pub fn can_batch(&self) -> bool {
-        (self.ifma.is_some() || self.bypass) && self.refusal().is_none()
+        (self.lane_engine.is_some() || self.bypass) && self.refusal().is_none()
     }
 
     /// Why lanes are out of service, if they are.
@@ -114,7 +116,7 @@ impl<H: Host> Engine<H> {
 
     /// Whether this many operations of a kind may go through lanes now.
     fn admit(&self, algorithm: Algorithm, len: usize) -> Result<Option<Permit>, Reason> {
-        let pays = self.ifma.is_some() && !self.bypass && len >= self.break_even(algorithm);
+        let pays = self.lane_engine.is_some() && !self.bypass && len >= self.break_even(algorithm);
         if pays {
             return self.lanes.admit(algorithm);
         }
@@ -127,7 +129,7 @@ impl<H: Host> Engine<H> {
         let table = self.break_even.borrow();
         let alone = table.scalar_ns(algorithm);
         let depth = depth.clamp(1, LANES);
-        if self.ifma.is_none() || depth < table.lanes(algorithm) {
+        if self.lane_engine.is_none() || depth < table.lanes(algorithm) {
             return alone;
         }
         alone.min(table.batch_ns(algorithm) / depth as u64)
@@ -153,9 +155,9 @@ impl<H: Host> Engine<H> {
     fn check_lanes(&self, lanes: &mut [RsaLane<'_>]) -> [bool; LANES] {
         // Lanes take as long for one as for eight, and slightly longer for one than the scalar check.
         if lanes.len() > 1
-            && let (Some(ifma), Some(parts)) = (self.ifma, self.parts.borrow_mut().as_mut())
+            && let (Some(engine), Some(parts)) = (self.lane_engine, self.parts.borrow_mut().as_mut())
         {
-            let status = hasten_crypto::rsa_check(ifma, &mut parts.scratch, lanes);
+            let status = engine.rsa_check(&mut parts.scratch, lanes);
             return core::array::from_fn(|lane| status.is_ok(lane));
         }
         core::array::from_fn(|at| {
@@ -171,7 +173,7 @@ impl<H: Host> Engine<H> {
 
     fn run_lanes<W>(&self, group: &mut Group8<'_, W>) -> LaneStatus {
         let mut parts = self.parts.borrow_mut();
-        let (Some(ifma), Some(parts)) = (self.ifma, parts.as_mut()) else {
+        let (Some(engine), Some(parts)) = (self.lane_engine, parts.as_mut()) else {
             return LaneStatus::NONE;
         };
         let scratch = &mut parts.scratch;
@@ -184,7 +186,7 @@ impl<H: Host> Engine<H> {
                     _ => unreachable!("a queue holds one algorithm"),
                 });
                 let mut all = core::iter::once(reborrow_rsa(first)).chain(rest);
-                with_lanes(len, || all.next(), |lanes| hasten_crypto::rsa_private(ifma, scratch, lanes))
+                with_lanes(len, || all.next(), |lanes| engine.rsa_private(scratch, lanes))
             }
             Some(Work::Ecdsa(curve, first)) => {
                 let curve = *curve;
@@ -193,7 +195,7 @@ impl<H: Host> Engine<H> {
                     _ => unreachable!("a queue holds one algorithm"),
                 });
                 let mut all = core::iter::once(reborrow_ecdsa(first)).chain(rest);
-                with_lanes(len, || all.next(), |lanes| sign::<H>(ifma, scratch, curve, lanes))
+                with_lanes(len, || all.next(), |lanes| sign::<H>(engine, scratch, curve, lanes))
             }
             Some(Work::Derive(which, first)) => {
                 let which = *which;
@@ -202,7 +204,7 @@ impl<H: Host> Engine<H> {
                     _ => unreachable!("a queue holds one algorithm"),
                 });
                 let mut all = core::iter::once(reborrow_derive(first)).chain(rest);
-                with_lanes(len, || all.next(), |lanes| hasten_crypto::derive(ifma, scratch, which, lanes))
+                with_lanes(len, || all.next(), |lanes| engine.derive(scratch, which, lanes))
             }
             None => LaneStatus::NONE,
         }
@@ -251,12 +253,12 @@ impl<H: Host> Engine<H> {
 
     fn pooled_key_pair(&self, group: Group) -> Option<KeyPair> {
         let mut parts = self.parts.borrow_mut();
-        let (ifma, parts) = (self.ifma?, parts.as_mut()?);
+        let (engine, parts) = (self.lane_engine?, parts.as_mut()?);
         let pool = parts.keys[group.index()].as_mut()?;
         let time = time_of_day();
         if pool.available(time) == 0 {
             let start = now();
-            let made = pool.refill(time, ifma, &mut parts.scratch, &mut H::private_random);
+            let made = pool.refill(time, engine, &mut parts.scratch, &mut H::private_random);
             self.account_pool(group.keygen(), made, now() - start);
         }
         pool.take(time)
@@ -266,12 +268,12 @@ impl<H: Host> Engine<H> {
     pub fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
         let algorithm = key.curve().sign();
         let mut parts = self.parts.borrow_mut();
-        let (ifma, parts) = (self.ifma?, parts.as_mut()?);
+        let (engine, parts) = (self.lane_engine?, parts.as_mut()?);
         let permit = self.admit(algorithm, 1).ok()?;
         let mut signature = None;
         let start = now();
         let mut lanes = [EcdsaLane { key, digest, signature: &mut signature }];
-        let status = sign::<H>(ifma, &mut parts.scratch, key.curve(), &mut lanes);
+        let status = sign::<H>(engine, &mut parts.scratch, key.curve(), &mut lanes);
         self.account(algorithm, 1, status.count(), now() - start);
         self.lanes.report(permit, status.all_ok(1));
         signature
@@ -294,8 +296,13 @@ impl<H: Host> Engine<H> {
 }
 
 /// Each signature has a nonce derived from its key, its message and fresh randomness.
-fn sign<H: Host>(ifma: Ifma, scratch: &mut Scratch, curve: Curve, lanes: &mut [EcdsaLane<'_>]) -> LaneStatus {
-    hasten_crypto::ecdsa_sign::<H::Sha512>(ifma, scratch, curve, lanes, &mut H::private_random)
+fn sign<H: Host>(
+    engine: H::Lanes,
+    scratch: &mut Scratch<H>,
+    curve: Curve,
+    lanes: &mut [EcdsaLane<'_>],
+) -> LaneStatus {
+    engine.ecdsa_sign::<H::Sha512>(scratch, curve, lanes, &mut H::private_random)
 }
 
 fn reborrow_ecdsa<'b>(lane: &'b mut EcdsaLane<'_>) -> EcdsaLane<'b> {

@@ -1,9 +1,12 @@
 //! The services of the host program that a batch uses.
 
-use hasten_crypto::Hash;
+use hasten_crypto::{Hash, LaneEngine};
 
 /// The host's own cryptography library. Hasten never generates randomness itself.
 pub trait Host {
+    /// The engine that computes operations side by side, where the CPU runs it.
+    type Lanes: LaneEngine;
+
     /// Used to derive nonces.
     type Sha512: Hash;
 

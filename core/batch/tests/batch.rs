@@ -8,7 +8,8 @@ use hasten_batch::{Batch, Request, Settings, Verdict};
 use hasten_crypto::{Curve, EcKey, Group, LANES};
 use hasten_telemetry::Reason;
 
-use support::{Operations, Owner, digest, is_signed, key, owners, told, with_lanes, without_lanes};
+use support::scripted::Scripted;
+use support::{Operations, Owner, digest, is_signed, key, owners, rsa_keys, told, with_lanes, without_lanes};
 
 #[test]
 fn the_eighth_completes_the_group() {
@@ -61,6 +62,57 @@ fn too_few_are_sent_to_the_original() {
             assert_eq!((owner.told.get(), owner.verdict()), (1, Verdict::Bypass(reason)));
         }
     }
+}
+
+/// With lanes from two operations on, of an engine that runs on every CPU.
+fn scripted() -> Operations<Scripted> {
+    Batch::new(&Settings {
+        lane_engine: Some(Scripted),
+        break_even: "rsa-2048-sign:2,x25519-derive:2".parse().unwrap(),
+        bypass: false,
+        lanes: Arc::default(),
+    })
+}
+
+#[test]
+fn every_owner_gets_the_result_of_its_own_lane() {
+    let batch = scripted();
+    let key = rsa_keys().good;
+    for count in 2..=LANES {
+        let signers = owners(count);
+        let exchangers = owners(count);
+        for (at, (signer, exchanger)) in signers.iter().zip(&exchangers).enumerate() {
+            let input = [at as u8; 256];
+            signer.submit(&batch, &Request::Rsa(&key, &input), 0);
+            exchanger.submit(&batch, &Request::Derive(Group::X25519, &[7; 32], &input[..32]), 0);
+        }
+        batch.run_partial();
+        for (at, (signer, exchanger)) in signers.iter().zip(&exchangers).enumerate() {
+            let (input, mut signature, mut secret) = ([at as u8; 256], [0; 256], [0; 32]);
+            assert_eq!(signer.result(&mut signature), Verdict::Done);
+            assert_eq!(signature.as_slice(), Scripted::signature(&input));
+            assert_eq!(exchanger.result(&mut secret), Verdict::Done);
+            assert_eq!(secret.as_slice(), Scripted::secret(&[7; 32], &input[..32]));
+        }
+    }
+}
+
+#[test]
+fn lane_without_a_result_fails_alone() {
+    let batch = scripted();
+    for spoiled in 0..LANES {
+        Scripted::spoil(core::array::from_fn(|lane| lane == spoiled));
+        let owners = owners(LANES);
+        for owner in &owners {
+            owner.submit(&batch, &Request::Derive(Group::X25519, &[7; 32], &[9; 32]), 0);
+        }
+        batch.run_partial();
+        for (at, owner) in owners.iter().enumerate() {
+            let expected = if at == spoiled { Verdict::Failed } else { Verdict::Done };
+            assert_eq!(owner.result(&mut [0; 32]), expected, "lane {at}, spoiled {spoiled}");
+        }
+    }
+    Scripted::spoil([false; LANES]);
 }
 
 #[test]
@@ -127,7 +179,7 @@ fn one_that_was_told_may_ask_again_at_once() {
 #[test]
 fn without_lanes_nothing_waits_for_them() {
     let settings =
-        Settings { ifma: None, break_even: Default::default(), bypass: false, lanes: Arc::default() };
+        Settings { lane_engine: None, break_even: Default::default(), bypass: false, lanes: Arc::default() };
     let batch: Operations = Batch::new(&settings);
     assert!(!batch.can_answer() && !batch.takes_alone());
     assert!(batch.engine.key_pair(Group::P256).is_none());

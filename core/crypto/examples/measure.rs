@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, Group, Hash, Ifma, KeyPair, KeyPool, LANES,
-    RsaKey, RsaLane, RsaParts, RsaSize, Scratch, derive, ecdsa_sign, keygen, rsa_check, rsa_private,
+    LaneEngine, RsaKey, RsaLane, RsaParts, RsaSize, Scratch,
 };
 use openssl::bn::BigNumRef;
 use openssl::derive::Deriver;
@@ -26,7 +26,7 @@ fn main() {
         eprintln!("measure: this CPU has no AVX-512 IFMA, so there is no batch to measure");
         std::process::exit(1);
     };
-    let mut scratch = Scratch::new(ifma);
+    let mut scratch = ifma.scratch();
     println!("{}\nµs of CPU time, median\n", openssl::version::version());
     println!(
         "{:16}{:>10}{:>12}{:>10}{:>8}{:>8}",
@@ -88,7 +88,7 @@ fn rsa_batch(ifma: Ifma, scratch: &mut Scratch, host: &Rsa<Private>, size: RsaSi
             padded: &padded,
             signature: lanes.next().expect("one for each lane"),
         });
-        assert!(rsa_private(ifma, scratch, &mut lanes).all_ok(LANES));
+        assert!(ifma.rsa_private(scratch, &mut lanes).all_ok(LANES));
     })
 }
 
@@ -106,7 +106,7 @@ fn checks(ifma: Ifma, scratch: &mut Scratch, host: &Rsa<Private>, size: RsaSize)
             padded: &padded,
             signature: lanes.next().expect("one for each lane"),
         });
-        assert!(rsa_check(ifma, scratch, &mut lanes).all_ok(LANES));
+        assert!(ifma.rsa_check(scratch, &mut lanes).all_ok(LANES));
     });
     [one, batch]
 }
@@ -154,7 +154,7 @@ fn ecdsa_batch(
     median(400, || {
         let mut lanes =
             signatures.each_mut().map(|signature| EcdsaLane { key: &key, digest: &[7; 32], signature });
-        let status = ecdsa_sign::<HostSha512>(ifma, scratch, curve, &mut lanes[..used], &mut random);
+        let status = ifma.ecdsa_sign::<HostSha512>(scratch, curve, &mut lanes[..used], &mut random);
         assert!(status.all_ok(used));
     })
 }
@@ -217,7 +217,7 @@ fn derive_alone(group: Group) -> f64 {
 
 fn derive_batch(ifma: Ifma, scratch: &mut Scratch, group: Group) -> f64 {
     let mut pairs: Vec<KeyPair> = Vec::new();
-    keygen(ifma, scratch, group, LANES, &mut random, |pair| pairs.push(pair));
+    ifma.keygen(scratch, group, LANES, &mut random, |pair| pairs.push(pair));
     let mut secrets = vec![vec![0; group.shared_len()]; LANES];
     median(400, || {
         let mut inputs = pairs.iter().zip(&mut secrets);
@@ -225,7 +225,7 @@ fn derive_batch(ifma: Ifma, scratch: &mut Scratch, group: Group) -> f64 {
             let (pair, shared) = inputs.next().expect("one for each lane");
             DeriveLane { private: pair.private(), peer: pair.public(), shared }
         });
-        assert!(derive(ifma, scratch, group, &mut lanes).all_ok(LANES));
+        assert!(ifma.derive(scratch, group, &mut lanes).all_ok(LANES));
     })
 }
 

@@ -15,7 +15,7 @@ impl Ifma {
     pub const DISABLE: &'static str = "HASTEN_CPU_DISABLE_IFMA";
 
     /// Checks the CPU and the registers that the kernel saves on a context switch.
-    pub fn detect() -> Option<Self> {
+    pub(crate) fn prove() -> Option<Self> {
         let denied = env::var_os(Self::DISABLE).is_some_and(|value| value == "1");
         (!denied && Feature::MULTIBUFFER.into_iter().all(Feature::is_usable)).then_some(Self(()))
     }

@@ -4,9 +4,8 @@ use std::fmt;
 
 use hasten_names::{Group, LANES};
 
-use crate::Ifma;
-use crate::memory::{SecretStack, wipe};
-use crate::multibuffer::{self, Scratch};
+use crate::lanes::LaneEngine;
+use crate::memory::{Plain, SecretStack, wipe};
 use crate::random::Random;
 
 /// A fresh key pair; the private key is wiped when it is dropped.
@@ -18,6 +17,17 @@ pub struct KeyPair {
 impl KeyPair {
     pub(crate) fn new(group: Group, bytes: KeyPairBytes) -> Self {
         Self { group, bytes }
+    }
+
+    /// From keys as [`private`](Self::private) and [`public`](Self::public) give them; `None` if their lengths are wrong.
+    pub fn from_keys(group: Group, private: &[u8], public: &[u8]) -> Option<Self> {
+        if (private.len(), public.len()) != (group.private_len(), group.public_len()) {
+            return None;
+        }
+        let mut pair = Self::new(group, KeyPairBytes::ZERO);
+        pair.bytes[..private.len()].copy_from_slice(private);
+        pair.bytes[Group::MAX_PRIVATE..][..public.len()].copy_from_slice(public);
+        Some(pair)
     }
 
     pub fn group(&self) -> Group {
@@ -78,12 +88,18 @@ impl KeyPool {
     }
 
     /// Adds eight key pairs, if there is room; returns how many were added.
-    pub fn refill(&mut self, now: u64, ifma: Ifma, scratch: &mut Scratch, random: &mut Random<'_>) -> usize {
+    pub fn refill<L: LaneEngine>(
+        &mut self,
+        now: u64,
+        engine: L,
+        scratch: &mut L::Scratch,
+        random: &mut Random<'_>,
+    ) -> usize {
         if self.available(now) + LANES > Self::CAPACITY {
             return 0;
         }
         let mut added = 0;
-        multibuffer::keygen(ifma, scratch, self.group, LANES, random, |pair| {
+        engine.keygen(scratch, self.group, LANES, random, |pair| {
             added += usize::from(self.pairs.push(pair.bytes).is_ok());
         });
         added

@@ -5,7 +5,7 @@
 //! caller runs the host's own function.
 //!
 //! ```
-//! use hasten_crypto::{Curve, EcKey, EcdsaLane, Ifma, Scratch, ecdsa_sign};
+//! use hasten_crypto::{Curve, EcKey, EcdsaLane, Ifma, LaneEngine};
 //! # #[derive(Clone)]
 //! # struct HostSha512(openssl::sha::Sha512);
 //! # impl hasten_crypto::Hash for HostSha512 {
@@ -17,7 +17,7 @@
 //! # }
 //!
 //! let Some(ifma) = Ifma::detect() else { return };
-//! let mut scratch = Scratch::new(ifma);
+//! let mut scratch = ifma.scratch();
 //! let key = EcKey::new(Curve::P256, &[7; 32]).expect("a scalar below the order");
 //!
 //! // The digests of two connections, or of eight: the price is the same.
@@ -31,7 +31,7 @@
 //! #   bytes.fill(1);
 //!     true
 //! };
-//! let status = ecdsa_sign::<HostSha512>(ifma, &mut scratch, Curve::P256, &mut lanes, &mut random);
+//! let status = ifma.ecdsa_sign::<HostSha512>(&mut scratch, Curve::P256, &mut lanes, &mut random);
 //! assert!(status.all_ok(2));
 //! assert_eq!(first.expect("a signature").r().len(), 32);
 //! ```
@@ -46,6 +46,7 @@ pub mod encoding;
 mod hash;
 mod inverse;
 pub mod kdf;
+mod lanes;
 mod limbs;
 mod memory;
 mod multibuffer;
@@ -62,9 +63,8 @@ pub use cpu::Ifma;
 pub use ecdhe::{KeyPair, KeyPool};
 pub use ecdsa::{EcKey, EcdsaSignature};
 pub use hash::{Hash, MAX_BLOCK, MAX_OUTPUT};
+pub use lanes::{DeriveLane, EcdsaLane, LaneEngine, LaneStatus, RsaLane};
 pub use memory::{constant_time_eq, wipe};
-pub use multibuffer::{
-    DeriveLane, EcdsaLane, LaneStatus, RsaLane, Scratch, derive, ecdsa_sign, keygen, rsa_check, rsa_private,
-};
+pub use multibuffer::Scratch;
 pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};

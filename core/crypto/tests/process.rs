@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::process::Command;
 
 use hasten_crypto::{
-    Curve, DeriveLane, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, RsaLane, RsaSize,
-    Scratch, derive, ecdsa_sign, keygen, rsa_private,
+    Curve, DeriveLane, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, LaneEngine, RsaLane,
+    RsaSize, Scratch,
 };
 
 use crate::support::hash::Sha512;
@@ -59,7 +59,7 @@ impl Work {
         let mut pairs = Vec::new();
         for group in Group::ALL {
             let mut made = Vec::new();
-            keygen(ifma, &mut scratch, group, LANES, &mut random, |pair| made.push(pair));
+            ifma.keygen(&mut scratch, group, LANES, &mut random, |pair| made.push(pair));
             pairs.push(made);
         }
         Some(Self {
@@ -91,13 +91,13 @@ impl Work {
                 padded: &padded[..bytes],
                 signature: &mut signature[..bytes],
             });
-            assert!(rsa_private(*ifma, scratch, &mut lanes).all_ok(LANES));
+            assert!(ifma.rsa_private(scratch, &mut lanes).all_ok(LANES));
         }
         for key in signing {
             let mut signatures = [None; LANES];
             let mut lanes =
                 signatures.each_mut().map(|signature| EcdsaLane { key, digest: &[7; 48], signature });
-            let status = ecdsa_sign::<Sha512>(*ifma, scratch, key.curve(), &mut lanes, &mut random);
+            let status = ifma.ecdsa_sign::<Sha512>(scratch, key.curve(), &mut lanes, &mut random);
             assert!(status.all_ok(LANES));
             for signature in signatures {
                 assert!(signature.unwrap().to_der(&mut [0; EcdsaSignature::MAX_DER]).is_some());
@@ -121,7 +121,7 @@ fn derive_all(ifma: Ifma, scratch: &mut Scratch, group: Group, pairs: &[KeyPair]
         peer: pairs[(i + 1) % LANES].public(),
         shared: &mut secret.next().unwrap()[..group.shared_len()],
     });
-    assert!(derive(ifma, scratch, group, &mut lanes).all_ok(LANES));
+    assert!(ifma.derive(scratch, group, &mut lanes).all_ok(LANES));
 }
 
 #[test]

@@ -5,8 +5,7 @@ mod support;
 use hasten_crypto::encoding::pkcs1::{self, DigestKind};
 use hasten_crypto::encoding::pss;
 use hasten_crypto::{
-    Ifma, LANES, LaneStatus, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, UnsupportedKey, rsa_check,
-    rsa_private,
+    Ifma, LANES, LaneEngine, LaneStatus, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, UnsupportedKey,
 };
 use openssl::bn::{BigNum, BigNumContext};
 use openssl::hash::MessageDigest;
@@ -30,7 +29,7 @@ fn run(ifma: Ifma, scratch: &mut Scratch, inputs: &[(&RsaKey, Vec<u8>)]) -> Vec<
             .zip(&mut signatures)
             .map(|((key, padded), signature)| RsaLane { key, padded, signature })
             .collect();
-        let status = rsa_private(ifma, scratch, &mut lanes);
+        let status = ifma.rsa_private(scratch, &mut lanes);
         assert!(scratch.is_zero());
         for (i, signature) in signatures.into_iter().enumerate() {
             assert!(status.is_ok(i) || signature.iter().all(|&byte| byte == 0), "a withheld lane is wiped");
@@ -172,17 +171,17 @@ fn calls_that_make_no_sense_have_no_result() {
     let (_, key) = rsa_key(RsaSize::Rsa2048);
     let (_, larger) = rsa_key(RsaSize::Rsa3072);
     let padded = some_padded(RsaSize::Rsa2048, 1);
-    assert_eq!(rsa_private(ifma, &mut scratch, &mut []), LaneStatus::NONE);
+    assert_eq!(ifma.rsa_private(&mut scratch, &mut []), LaneStatus::NONE);
     for (key, padded_len, signature_len) in [(&key, 255, 256), (&key, 256, 255), (&larger, 256, 256)] {
         let mut signature = vec![0xee; signature_len];
         let mut lanes = [RsaLane { key, padded: &padded[..padded_len], signature: &mut signature }];
-        assert_eq!(rsa_private(ifma, &mut scratch, &mut lanes), LaneStatus::NONE);
+        assert_eq!(ifma.rsa_private(&mut scratch, &mut lanes), LaneStatus::NONE);
         assert!(signature.iter().all(|&byte| byte == 0));
     }
     let mut signatures = vec![vec![0; 256]; LANES + 1];
     let mut lanes: Vec<_> =
         signatures.iter_mut().map(|signature| RsaLane { key: &key, padded: &padded, signature }).collect();
-    assert_eq!(rsa_private(ifma, &mut scratch, &mut lanes), LaneStatus::NONE);
+    assert_eq!(ifma.rsa_private(&mut scratch, &mut lanes), LaneStatus::NONE);
 }
 
 /// Answers that a device may give instead of a signature, and the signature itself.
@@ -248,7 +247,7 @@ fn lanes_check_as_one_does() {
                     .zip(claimed.iter_mut())
                     .map(|((key, padded), (_, signature))| RsaLane { key: &keys[*key].1, padded, signature })
                     .collect();
-                let status = rsa_check(ifma, &mut scratch, &mut given);
+                let status = ifma.rsa_check(&mut scratch, &mut given);
                 assert!(scratch.is_zero());
                 for (lane, (wrong, signature)) in claimed.iter().enumerate() {
                     assert_eq!(status.is_ok(lane), wrong.is_empty(), "{size:?}: {wrong}");
@@ -259,7 +258,7 @@ fn lanes_check_as_one_does() {
         }
         let (_, signature) = &mut claimed[0];
         let mut short = [RsaLane { key: &keys[0].1, padded: &inputs[0].1[1..], signature }];
-        assert_eq!(rsa_check(ifma, &mut scratch, &mut short), LaneStatus::NONE);
+        assert_eq!(ifma.rsa_check(&mut scratch, &mut short), LaneStatus::NONE);
     }
 }
 

@@ -4,9 +4,11 @@
 use std::env;
 use std::sync::{Arc, OnceLock};
 
-use hasten_batch::Settings;
-use hasten_crypto::{Ifma, Overrides};
+use hasten_batch::{Host, Settings};
+use hasten_crypto::{LaneEngine, Overrides};
 use hasten_hook::is_disabled;
+
+use crate::host::OpenSsl;
 
 /// `1`: suspend every operation but answer it with the original, to test the
 /// machinery where the engine cannot run (valgrind, CPUs without IFMA).
@@ -17,9 +19,12 @@ const EAGER: &str = "HASTEN_TLS_EAGER";
 /// `1`: leave OpenSSL's own frameworks (EVP_KDF, fetches, key objects) alone.
 const NO_SHORTCUTS: &str = "HASTEN_TLS_NO_SHORTCUTS";
 
+/// The engine for lanes.
+pub(crate) type Lanes = <OpenSsl as Host>::Lanes;
+
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) engine: Settings,
+    pub(crate) engine: Settings<Lanes>,
     pub(crate) eager: bool,
     pub(crate) shortcuts: bool,
 }
@@ -41,7 +46,7 @@ impl Config {
         let is_set = |name| env::var_os(name).is_some_and(|value| value == "1");
         Config {
             engine: Settings {
-                ifma: Ifma::detect(),
+                lane_engine: Lanes::detect(),
                 // A list that does not parse is ignored here, where errors cannot be reported; `hasten run` rejects it.
                 break_even: env::var(Overrides::VARIABLE)
                     .ok()

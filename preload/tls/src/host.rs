@@ -1,12 +1,14 @@
 //! The services of OpenSSL that a batch uses.
 
 use hasten_batch::Host;
+use hasten_crypto::Ifma;
 
 use crate::openssl::{digest, random};
 
 pub(crate) struct OpenSsl;
 
 impl Host for OpenSsl {
+    type Lanes = Ifma;
     type Sha512 = digest::Sha512;
 
     fn private_random(bytes: &mut [u8]) -> bool {

@@ -120,7 +120,7 @@ fn prepare() -> bool {
     static PREPARED: OnceLock<()> = OnceLock::new();
     PREPARED.get_or_init(|| {
         hasten_telemetry::start();
-        if config::get().engine.ifma.is_some() {
+        if config::get().engine.lane_engine.is_some() {
             hasten_telemetry::page().register(hasten_batch::ENGINE, EngineClass::Software, "", 0);
         } else {
             hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");

@@ -1,7 +1,7 @@
 //! The software engines.
 
 use hasten_crypto::{
-    DeriveLane, Group, Ifma, LANES, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, derive, rsa_private,
+    DeriveLane, Group, Ifma, LANES, LaneEngine, RsaKey, RsaLane, RsaParts, RsaSize, Scratch,
 };
 use hasten_deflate::engine::{Bits, Chunk, EngineKind, Settings};
 use hasten_deflate::{pool, verify};
@@ -36,7 +36,7 @@ fn multibuffer() -> Row {
 }
 
 fn public_keys(ifma: Ifma) -> Result<String, String> {
-    let mut scratch = Scratch::new(ifma);
+    let mut scratch = ifma.scratch();
     let [private, _, peer, secret] = answers::X25519;
     agrees(ifma, &mut scratch, Group::X25519, &private, &peer, &secret)?;
     for (group, curve, point) in
@@ -61,7 +61,7 @@ fn agrees(
     let mut shared = vec![vec![0; group.shared_len()]; LANES];
     let lane = |shared| DeriveLane { private, peer, shared };
     let mut lanes: Vec<_> = shared.iter_mut().map(|shared| lane(shared.as_mut_slice())).collect();
-    let status = derive(ifma, scratch, group, &mut lanes);
+    let status = ifma.derive(scratch, group, &mut lanes);
     let is_right = status.all_ok(LANES) && shared.iter().all(|shared| shared == expected);
     if is_right { Ok(()) } else { Err(format!("{group:?}: the shared secret is wrong")) }
 }
@@ -78,7 +78,7 @@ fn signs(ifma: Ifma, scratch: &mut Scratch) -> Result<(), String> {
         .iter_mut()
         .map(|signature| RsaLane { key: &key, padded: input, signature: signature.as_mut_slice() })
         .collect();
-    let status = rsa_private(ifma, scratch, &mut lanes);
+    let status = ifma.rsa_private(scratch, &mut lanes);
     let is_right = status.all_ok(LANES) && signatures.iter().all(|signature| *signature == output);
     if is_right { Ok(()) } else { Err("RSA-2048: the signature is wrong".to_owned()) }
 }

@@ -2,12 +2,16 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod scripted;
+pub(crate) mod trial;
+
 use std::cell::{Cell, RefCell, UnsafeCell};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use hasten_batch::{Batch, Buffers, Host, Operation, Request, Settings, Verdict, Waker};
-use hasten_crypto::{Curve, EcKey, Hash, Ifma, RsaKey, RsaParts};
+use hasten_crypto::{Curve, EcKey, Hash, Ifma, LaneEngine, RsaKey, RsaParts};
 use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::ec::{EcGroup, EcKey as HostKey};
 use openssl::ecdsa::EcdsaSig;
@@ -36,9 +40,10 @@ impl Hash for Sha512 {
     }
 }
 
-pub(crate) struct OpenSsl;
+pub(crate) struct OpenSsl<L>(PhantomData<L>);
 
-impl Host for OpenSsl {
+impl<L: LaneEngine> Host for OpenSsl<L> {
+    type Lanes = L;
     type Sha512 = Sha512;
 
     fn private_random(bytes: &mut [u8]) -> bool {
@@ -74,7 +79,7 @@ impl Waker for Told {
     }
 }
 
-pub(crate) type Operations = Batch<Told, OpenSsl>;
+pub(crate) type Operations<L = Ifma> = Batch<Told, OpenSsl<L>>;
 
 impl Owner {
     pub(crate) fn new() -> Self {
@@ -86,7 +91,7 @@ impl Owner {
         }
     }
 
-    pub(crate) fn submit(&self, batch: &Operations, request: &Request<'_>, turn: u32) {
+    pub(crate) fn submit<L: LaneEngine>(&self, batch: &Operations<L>, request: &Request<'_>, turn: u32) {
         // SAFETY: owners and keys stay where they are, and an owner submits again only after it was answered.
         unsafe {
             let operation = request.place(Told(self), &mut *self.buffers.get());
@@ -100,12 +105,12 @@ impl Owner {
     }
 
     /// Whether its group is complete and answered.
-    pub(crate) fn completes(&self, batch: &Operations) -> bool {
+    pub(crate) fn completes<L: LaneEngine>(&self, batch: &Operations<L>) -> bool {
         // SAFETY: it waits.
         unsafe { batch.run_if_complete(self.operation()) }
     }
 
-    pub(crate) fn withdraw(&self, batch: &Operations) {
+    pub(crate) fn withdraw<L: LaneEngine>(&self, batch: &Operations<L>) {
         // SAFETY: it waits.
         unsafe { batch.withdraw(self.operation()) }
     }
@@ -139,7 +144,7 @@ pub(crate) fn with_lanes(break_even: usize) -> Option<Operations> {
     }
     let overrides = format!("p-256-sign:{break_even},p-384-sign:{break_even},x25519-derive:{break_even}");
     Some(Batch::new(&Settings {
-        ifma: Some(ifma?),
+        lane_engine: Some(ifma?),
         break_even: overrides.parse().unwrap(),
         bypass: false,
         lanes: Arc::default(),
@@ -148,7 +153,12 @@ pub(crate) fn with_lanes(break_even: usize) -> Option<Operations> {
 
 /// A batch that always advises running the original.
 pub(crate) fn without_lanes() -> Operations {
-    Batch::new(&Settings { ifma: None, break_even: Default::default(), bypass: true, lanes: Arc::default() })
+    Batch::new(&Settings {
+        lane_engine: None,
+        break_even: Default::default(),
+        bypass: true,
+        lanes: Arc::default(),
+    })
 }
 
 pub(crate) fn key(curve: Curve) -> (HostKey<Private>, EcKey) {

@@ -5,8 +5,9 @@ use std::ptr;
 
 use hasten_names::{Curve, LANES};
 
-use super::{LaneStatus, ffi};
+use super::{ffi, lanes_done};
 use crate::ecdsa::LIMBS;
+use crate::lanes::LaneStatus;
 use crate::memory::wipe_limbs;
 use crate::order::{self, Order};
 use crate::random::{self, Random};
@@ -43,7 +44,7 @@ pub(super) fn public_points(
     };
     // SAFETY: see the module's soundness section. Omitting the third coordinate asks for affine ones; the last argument
     // is reserved.
-    LaneStatus::from_engine(unsafe {
+    lanes_done(unsafe {
         function(&outputs(x), &outputs(y), ptr::null(), &inputs(private, source), ptr::null_mut())
     })
 }
@@ -62,7 +63,7 @@ pub(super) fn shared_secrets<const B: usize>(
     };
     let shared: ffi::Outputs<u8> = shared.each_mut().map(|lane| lane.as_mut_ptr());
     // SAFETY: as in `public_points`.
-    LaneStatus::from_engine(unsafe {
+    lanes_done(unsafe {
         function(
             &shared,
             &inputs(private, &source),

@@ -3,9 +3,10 @@
 use hasten_names::{Curve, Group, LANES};
 
 use super::curves::{public_points, random_scalars, shared_secrets};
-use super::{LaneStatus, Scratch, ffi, x25519};
+use super::{Scratch, ffi, lanes_done, x25519};
 use crate::Ifma;
 use crate::ecdhe::{KeyPair, KeyPairBytes};
+use crate::lanes::{DeriveLane, LaneStatus};
 use crate::memory::{Plain, constant_time_eq, wipe};
 use crate::order;
 use crate::random::Random;
@@ -16,18 +17,7 @@ const UNCOMPRESSED: u8 = 4;
 
 const X25519_BYTES: usize = 32;
 
-/// One shared secret of a batch.
-pub struct DeriveLane<'a> {
-    /// Raw for X25519, a big-endian scalar otherwise.
-    pub private: &'a [u8],
-    /// The peer's public key as received.
-    pub peer: &'a [u8],
-    /// Receives the secret: [`Group::shared_len`] bytes.
-    pub shared: &'a mut [u8],
-}
-
-/// Passes up to `count` (at most eight) fresh key pairs to `sink`; returns how many.
-pub fn keygen(
+pub(super) fn keygen(
     _: Ifma,
     scratch: &mut Scratch,
     group: Group,
@@ -59,7 +49,7 @@ fn x25519_keygen(scratch: &mut Scratch, random: &mut Random<'_>, sink: &mut impl
         let outputs = public.each_mut().map(|lane| lane.as_mut_ptr());
         let inputs = private.each_ref().map(|lane| lane.as_ptr());
         // SAFETY: see the module's soundness section.
-        let status = LaneStatus::from_engine(unsafe { ffi::k1_mbx_x25519_public_key_mb8(&outputs, &inputs) });
+        let status = lanes_done(unsafe { ffi::k1_mbx_x25519_public_key_mb8(&outputs, &inputs) });
         for lane in (0..LANES).filter(|&lane| status.is_ok(lane)) {
             let mut bytes = KeyPairBytes::ZERO;
             let (left, right) = bytes.split_at_mut(Group::MAX_PRIVATE);
@@ -100,11 +90,12 @@ fn point_keygen(
     scratch.staging.wipe_limbs();
 }
 
-/// Derives the shared secrets of one to eight lanes.
-///
-/// A lane has no result, and zeros for a secret, if its peer's key is malformed, not on the curve or of low order: keys
-/// that the host library rejects as well.
-pub fn derive(ifma: Ifma, scratch: &mut Scratch, group: Group, lanes: &mut [DeriveLane<'_>]) -> LaneStatus {
+pub(super) fn derive(
+    ifma: Ifma,
+    scratch: &mut Scratch,
+    group: Group,
+    lanes: &mut [DeriveLane<'_>],
+) -> LaneStatus {
     lanes.iter_mut().for_each(|lane| wipe(lane.shared));
     if lanes.len() > LANES || lanes.iter().any(|lane| lane.shared.len() != group.shared_len()) {
         return LaneStatus::NONE;

@@ -2,35 +2,19 @@
 
 use hasten_names::{Curve, LANES};
 
+use super::Scratch;
 use super::curves::{Lanes, public_points};
-use super::{LaneStatus, Scratch};
 use crate::Ifma;
-use crate::ecdsa::{EcKey, EcdsaSignature, LIMBS};
+use crate::ecdsa::LIMBS;
 use crate::hash::Hash;
+use crate::lanes::{EcdsaLane, LaneStatus};
 use crate::limbs;
 use crate::memory::{wipe, wipe_limbs};
 use crate::nonce::FRESH;
 use crate::order::{self, Order};
 use crate::random::Random;
 
-/// One signature of a batch.
-pub struct EcdsaLane<'a> {
-    pub key: &'a EcKey,
-    /// The digest of the message, of any length: its leftmost bits count, as far as the curve has room.
-    pub digest: &'a [u8],
-    /// Receives the signature.
-    pub signature: &'a mut Option<EcdsaSignature>,
-}
-
-/// Signs the digests of one to eight lanes. `H` is SHA-512, whatever hash the digests come from.
-///
-/// `random` is the host's generator for private values and is called once for all lanes. If it repeats itself, as in a
-/// process resumed twice from one snapshot, the same digest gets the same signature again, and another digest gets
-/// another nonce: the key stays safe.
-///
-/// A lane has no signature if its key is on another curve; none has one if there are more than eight, or if the
-/// generator fails.
-pub fn ecdsa_sign<H: Hash>(
+pub(super) fn ecdsa_sign<H: Hash>(
     _: Ifma,
     scratch: &mut Scratch,
     curve: Curve,

@@ -20,61 +20,67 @@ mod x25519;
 
 use std::ffi::c_int;
 
-use hasten_names::LANES;
+use hasten_names::{Curve, Group, LANES};
 
 use crate::Ifma;
+use crate::ecdhe::KeyPair;
 use crate::ecdsa::LIMBS;
+use crate::hash::Hash;
+use crate::lanes::{DeriveLane, EcdsaLane, LaneEngine, LaneStatus, RsaLane};
 use crate::memory::{wipe, wipe_limbs};
+use crate::random::Random;
 use crate::rsa::RsaSize;
 
-pub use self::ecdhe::{DeriveLane, derive, keygen};
-pub use self::ecdsa::{EcdsaLane, ecdsa_sign};
-pub use self::rsa::{RsaLane, rsa_check, rsa_private};
+impl LaneEngine for Ifma {
+    type Scratch = Scratch;
 
-/// Which lanes of a batch have a result: bit i is lane i.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaneStatus(u8);
-
-impl LaneStatus {
-    /// No lane has a result.
-    pub const NONE: Self = Self(0);
-
-    pub const fn is_ok(self, lane: usize) -> bool {
-        lane < LANES && self.0 >> lane & 1 == 1
+    fn detect() -> Option<Self> {
+        Self::prove()
     }
 
-    /// Whether all of the first `lanes` lanes have one.
-    pub const fn all_ok(self, lanes: usize) -> bool {
-        self.count() == lanes && self.0.trailing_ones() as usize >= lanes
+    fn scratch(self) -> Scratch {
+        Scratch::new(self)
     }
 
-    pub const fn count(self) -> usize {
-        self.0.count_ones() as usize
+    fn rsa_private(self, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
+        rsa::rsa_private(self, scratch, lanes)
     }
 
-    fn set(&mut self, lane: usize) {
-        self.0 |= 1 << lane;
+    fn rsa_check(self, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
+        rsa::rsa_check(self, scratch, lanes)
     }
 
-    fn clear(&mut self, lane: usize) {
-        self.0 &= !(1 << lane);
+    fn ecdsa_sign<H: Hash>(
+        self,
+        scratch: &mut Scratch,
+        curve: Curve,
+        lanes: &mut [EcdsaLane<'_>],
+        random: &mut Random<'_>,
+    ) -> LaneStatus {
+        ecdsa::ecdsa_sign::<H>(self, scratch, curve, lanes, random)
     }
 
-    /// The lanes the engine reports as done.
-    fn from_engine(status: ffi::Status) -> Self {
-        let mut done = Self::NONE;
-        (0..LANES).filter(|lane| status >> (lane * 4) & 0xf == ffi::OK).for_each(|lane| done.set(lane));
-        done
+    fn derive(self, scratch: &mut Scratch, group: Group, lanes: &mut [DeriveLane<'_>]) -> LaneStatus {
+        ecdhe::derive(self, scratch, group, lanes)
     }
 
-    const fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
+    fn keygen(
+        self,
+        scratch: &mut Scratch,
+        group: Group,
+        count: usize,
+        random: &mut Random<'_>,
+        sink: impl FnMut(KeyPair),
+    ) -> usize {
+        ecdhe::keygen(self, scratch, group, count, random, sink)
     }
+}
 
-    /// The lowest lane that is set.
-    fn first(self) -> Option<usize> {
-        (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
-    }
+/// The lanes that the engine reports as done.
+fn lanes_done(status: ffi::Status) -> LaneStatus {
+    let mut done = LaneStatus::NONE;
+    (0..LANES).filter(|lane| status >> (lane * 4) & 0xf == ffi::OK).for_each(|lane| done.set(lane));
+    done
 }
 
 /// Working memory of the engine. One per thread; all zero between calls.
@@ -84,7 +90,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    pub fn new(_: Ifma) -> Self {
+    fn new(_: Ifma) -> Self {
         let rsa_bytes = RsaSize::ALL.map(rsa::buffer_bytes).into_iter().max().unwrap_or_default();
         let lines = rsa_bytes.div_ceil(size_of::<CacheLine>());
         Self {

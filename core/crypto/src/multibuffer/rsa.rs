@@ -5,26 +5,13 @@ use std::ptr;
 
 use hasten_names::LANES;
 
-use super::{CacheLine, LaneStatus, Scratch, bits, ffi};
+use super::{CacheLine, Scratch, bits, ffi, lanes_done};
 use crate::Ifma;
+use crate::lanes::{LaneStatus, RsaLane};
 use crate::memory::{constant_time_eq, wipe};
-use crate::rsa::{RsaKey, RsaSize};
+use crate::rsa::RsaSize;
 
-/// One private operation of a batch.
-pub struct RsaLane<'a> {
-    pub key: &'a RsaKey,
-    /// The message representative, big-endian, as long as the modulus and smaller.
-    pub padded: &'a [u8],
-    /// Receives the signature, as long as the modulus.
-    pub signature: &'a mut [u8],
-}
-
-/// Signs the padded inputs of one to eight lanes, whose keys all have the same size.
-///
-/// The public operation is applied to every result, and a result that does not lead back to its input is withheld: from
-/// a signature spoiled by a fault in one prime, anyone could factor the modulus. Lanes without a result have zeros for
-/// a signature. If a length or a size is wrong, no lane has a result.
-pub fn rsa_private(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
+pub(super) fn rsa_private(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
     lanes.iter_mut().for_each(|lane| wipe(lane.signature));
     let Some(size) = common_size(lanes) else {
         return LaneStatus::NONE;
@@ -44,11 +31,7 @@ pub fn rsa_private(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) ->
     status
 }
 
-/// Checks signatures made elsewhere, in the `signature` of one to eight lanes whose keys all have the same size.
-///
-/// The lanes in the result have good signatures; the signatures of the others are wiped. If a length or a size is
-/// wrong, none is good.
-pub fn rsa_check(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
+pub(super) fn rsa_check(_: Ifma, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
     let Some(size) = common_size(lanes) else {
         lanes.iter_mut().for_each(|lane| wipe(lane.signature));
         return LaneStatus::NONE;
@@ -92,7 +75,7 @@ fn private(scratch: &mut Scratch, size: RsaSize, lanes: &[RsaLane<'_>]) -> LaneS
     let qinv = inputs(lanes, |lane| lane.key.qinv.as_ptr());
     // SAFETY: see the module's soundness section; `common_size` checked the lengths of the inputs, and `Scratch::new`
     // made the buffer large enough for this method.
-    LaneStatus::from_engine(unsafe {
+    lanes_done(unsafe {
         let method = ffi::k1_mbx_RSA_private_crt_Method(bits(size));
         let buffer = scratch.rsa_buffer.as_mut_ptr().cast();
         ffi::k1_mbx_rsa_private_crt_mb8(
@@ -117,7 +100,7 @@ fn public(scratch: &mut Scratch, size: RsaSize, lanes: &[RsaLane<'_>]) -> LaneSt
     let recovered: ffi::Outputs<u8> = recovered.each_mut().map(|lane| lane.as_mut_ptr());
     let n = inputs(lanes, |lane| lane.key.n.as_ptr());
     // SAFETY: as in `private`.
-    LaneStatus::from_engine(unsafe {
+    lanes_done(unsafe {
         let method = ffi::k1_mbx_RSA_pub65537_Method(bits(size));
         let buffer = scratch.rsa_buffer.as_mut_ptr().cast();
         ffi::k1_mbx_rsa_public_mb8(&signatures, &recovered, &n, bits(size), method, buffer)

