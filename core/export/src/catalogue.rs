@@ -92,11 +92,11 @@ catalogue! {
     HANDSHAKES = Counter "hasten_handshakes" by ["program", "accelerator", "result"]:
         "TLS handshakes that ended, by either side's doing.";
     SUSPENSION = Gauge "hasten_suspension_processes" by ["program", "accelerator", "state", "doubt"]:
-        "Processes by whether they put handshakes aside. proven, expected: they do. shadowing: their first handshakes are \
-         watched. off: not any more, until they are started again; the doubt says why.";
+        "Processes by whether they suspend handshakes. proven, expected: they do. shadowing: their first handshakes are \
+         observed. off: no longer, until they are restarted; the doubt says why.";
     CALLED_IN = Counter "hasten_handshakes_called_in" by ["program", "accelerator", "cause"]:
-        "Handshakes put aside that had to run on at once. blocking: their thread was about to block elsewhere. overdue: \
-         nobody came for them. foreign-thread: another thread called.";
+        "Suspended handshakes that had to run on at once. blocking: their thread was about to block elsewhere. overdue: \
+         the program did not resume them. foreign-thread: another thread called.";
     FALLBACK = Counter "hasten_fallback" by ["program", "accelerator", "op", "reason"]:
         "Why work took the original path: operations of TLS, or streams and chunks of compression.";
     VERIFY_FAILURES = Counter "hasten_verify_failures" by ["program", "accelerator", "op"]:

@@ -21,7 +21,7 @@ names! {
         NotExportable => "not-exportable",
         /// Padding, digest or another parameter cannot be batched.
         UnsupportedParameters => "unsupported-parameters",
-        /// No coroutine stack was left to suspend the handshake on.
+        /// The thread suspends as many handshakes as it can, or had no memory for another.
         NoStack => "no-stack",
         /// The connection went away while its operation was queued.
         Cancelled => "cancelled",
@@ -45,7 +45,7 @@ names! {
         EngineDisabled => "engine-disabled",
         /// Called on a stack that is not the thread's own: a fiber's, or a signal's.
         NotNativeStack => "not-native-stack",
-        /// The program has callbacks that cannot be run on its own stack.
+        /// The program has callbacks or BIOs that may not run wherever a suspended handshake is called in.
         Callback => "callback",
         /// One of a thread's first handshakes, which are only watched.
         Shadowed => "shadowed",
@@ -97,8 +97,7 @@ impl Reason {
                  usually negotiate: check the server's curve and signature-algorithm settings."
             }
             Self::NoStack => {
-                "More handshakes were in flight than there are coroutine stacks: raise the memory-map limit \
-                 (`sysctl vm.max_map_count=262144`) or add workers."
+                "A thread had more handshakes in flight than it can suspend: add workers, so that each has fewer."
             }
             Self::Cancelled => {
                 "Clients went away while their handshake was waiting: look for client timeouts, health checks that \
@@ -128,27 +127,27 @@ impl Reason {
                  distribution's zlib1g package, and report the zlib in use."
             }
             Self::BreakerOpen => {
-                "An engine failed or gave a wrong result, which was caught and done again by the original; it is tried \
-                 again, verified, now and then: `hasten engine list` says which engine and why."
+                "An engine failed or gave a wrong result, which was caught and redone by the original; it is retried \
+                 periodically, with verification: `hasten engine list` says which engine and why."
             }
             Self::EngineDisabled => {
                 "An engine was taken out of service by hand: put it back with `hasten engine enable all`."
             }
             Self::NotNativeStack => {
-                "These handshakes run on a fiber or in a signal handler, whose stack cannot be left and come back to: \
-                 let the program call OpenSSL from its threads' own stacks, or leave it as it is."
+                "These handshakes run on a fiber or in a signal handler, whose stack cannot be left and resumed: let the \
+                 program call OpenSSL from its threads' own stacks, or leave it as it is."
             }
             Self::Callback => {
-                "The program has given OpenSSL a callback that must run on its own stack at a moment when that stack is \
-                 not there: nothing is lost but the batch, and nothing is to be done."
+                "These connections have callbacks or BIOs of the program's own, which may not run at any time, so their \
+                 handshakes are not suspended: nothing to do."
             }
             Self::Shadowed => {
-                "The first handshakes of each thread are only watched, until they show that their loop comes back for \
-                 them: normal after a start; if it stays, the program starts threads faster than they can be watched."
+                "The first handshakes of each thread are only observed, until they show that its event loop resumes them: \
+                 normal after a start; if this count keeps growing, the program starts threads faster than that."
             }
             Self::SuspensionOff => {
-                "This process did something that handshakes put aside might not survive, so none is put aside any more \
-                 until it is started again: `hasten top` says what it was."
+                "This process did something that suspended handshakes might not survive, so it suspends none until it is \
+                 restarted: `hasten top` says what it was."
             }
             Self::UnknownLibrary => {
                 "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0, \

@@ -57,36 +57,36 @@ impl Doubt {
     pub const fn help(self) -> &'static str {
         match self {
             Self::ForeignThread => {
-                "The program lets several threads work on one connection while it shakes hands, which cannot be waited \
-                 for: let each thread keep its connections, or leave TLS out with HASTEN_DISABLE=tls."
+                "Several threads of the program work on one connection during its handshake, so it cannot be suspended: \
+                 let each thread keep its connections, or leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::MovedDescriptor => {
-                "The program hands connections from one event loop to another while they shake hands: hand them over \
-                 before or after that, or leave TLS out with HASTEN_DISABLE=tls."
+                "The program moves connections from one event loop to another during their handshakes: move them before or \
+                 after, or leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::NobodyCame => {
-                "The program was told that a connection is readable and did not come back for it: please report which \
-                 program it is, and leave TLS out with HASTEN_DISABLE=tls."
+                "The program ignored reports that a connection is readable, so its handshake was not resumed: please report \
+                 which program it is, and leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::NestedLoop => {
-                "The program waits on an epoll instance that watches another one, through which a wake-up cannot be \
-                 passed on: use another event method if it has one, or leave TLS out with HASTEN_DISABLE=tls."
+                "The program waits on an epoll instance that watches another one, which hides a handshake that is ready: use \
+                 another event method if it has one, or leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::ReconfiguredOpenssl => {
-                "The program loaded a provider or changed the default properties of OpenSSL while it ran: do it before \
-                 the first handshake (in openssl.cnf), and restart it."
+                "The program loaded an OpenSSL provider or changed the default properties at run time: do it before the first \
+                 handshake (in openssl.cnf), and restart it."
             }
             Self::Sandbox => {
                 "The program restricts its own system calls with seccomp, so hasten makes none from then on: switch the \
                  program's sandbox off if it has a setting for that, or leave TLS out with HASTEN_DISABLE=tls."
             }
             Self::LooksAtSocket => {
-                "The program asks how much lies unread in a connection that shakes hands (FIONREAD, MSG_PEEK), and may take a \
-                 connection with nothing for a closed one: nothing is to be done."
+                "The program checks connections for unread data during their handshakes (FIONREAD, MSG_PEEK), and may take \
+                 one without data for closed: nothing to do."
             }
             Self::DeepStack => {
-                "A thread of the program blocked on another stack than where it shakes hands (a fiber's), or tens of \
-                 kilobytes deeper: please report which program it is, and leave TLS out with HASTEN_DISABLE=tls."
+                "A thread of the program blocked on another stack than its handshakes' (a fiber's), or tens of kilobytes \
+                 deeper: please report which program it is, and leave TLS out with HASTEN_DISABLE=tls."
             }
         }
     }

@@ -196,7 +196,7 @@ hasten_hook::slots! {
     optional C by Program fn dup2(old: c_int, new: c_int) -> c_int = fdcalls::dup2;
     /// A descriptor that gets another meaning has no past.
     optional C by Program fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int = fdcalls::dup3;
-    /// Calls in what the thread cannot be told of while it waits, and reports what has ended by that.
+    /// Calls in the handshakes that this wait cannot report, and reports those that are ready.
     required C by Program fn poll(list: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int = loans::poll;
     /// As poll.
     optional C by Program fn ppoll(list: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int = loans::ppoll;

@@ -135,7 +135,7 @@ fn suspension_off(share: &SuspensionShare) -> Option<Warning> {
     };
     let why = doubt.map_or("no reason was given", Doubt::as_str);
     let age = duration(share.age());
-    let message = format!("handshakes have not been put aside{of} for {age}: {why}");
+    let message = format!("handshakes have not been suspended{of} for {age}: {why}");
     let fix = doubt.map_or("Restart the program, and report it if it comes back.", Doubt::help);
     (share.report.state == Suspension::Off)
         .then(|| Warning::new(Severity::Warning, "suspension-off", message, fix))

@@ -70,7 +70,7 @@ fn a_process_that_puts_no_handshake_aside_any_more_says_why() {
     }
     let off = Warning::of_suspension(&share(Suspension::Off, Some(Doubt::NestedLoop), 1)).unwrap();
     assert_eq!((off.code, off.severity), ("suspension-off", Severity::Warning));
-    assert_eq!(off.message, "handshakes have not been put aside in 1 of 4 processes for 3m 10s: nested-loop");
+    assert_eq!(off.message, "handshakes have not been suspended in 1 of 4 processes for 3m 10s: nested-loop");
     assert_eq!(off.fix, Doubt::NestedLoop.help());
     let all = Warning::of_suspension(&share(Suspension::Off, None, 4)).unwrap();
     assert!(!all.message.contains("processes") && all.fix.ends_with('.'), "{all:?}");

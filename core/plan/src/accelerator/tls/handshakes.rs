@@ -42,7 +42,7 @@ fn by_imports(name: &str, imports: &Imports) -> Reason {
     }
     if imports.workers(&LOOPS).is_empty() {
         return Reason::against(format!(
-            "nothing in {name} calls {}, so each handshake is waited for and none can be put aside",
+            "nothing in {name} calls {}, so it waits for each handshake and none can be suspended",
             LOOPS.join(" or ")
         ))
         .fix(IN_FRONT);
@@ -64,7 +64,7 @@ fn by_imports(name: &str, imports: &Imports) -> Reason {
 
 fn waits(name: &str) -> Reason {
     Reason::against(format!(
-        "{name} waits for each handshake in a process or thread of its own: none can be put aside"
+        "{name} waits for each handshake in its own process or thread: none can be suspended"
     ))
     .fix(IN_FRONT)
 }
