@@ -2,7 +2,7 @@
 //! inputs.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -129,7 +129,14 @@ pub struct Surroundings {
 
 impl Surroundings {
     pub fn current() -> Self {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Self::of(std::env::vars_os().collect())
+    }
+
+    /// Those of a process that starts with these variables.
+    pub fn of(mut environment: BTreeMap<OsString, OsString>) -> Self {
+        let names = environment.keys().cloned().collect();
+        environment.retain(|_, value| !value.is_empty());
+        let variable = |name: &str| environment.get(OsStr::new(name)).cloned();
         Self {
             disable: variable("HASTEN_DISABLE").map(|value| value.to_string_lossy().into_owned()),
             library_directory: variable("HASTEN_LIBDIR").map(PathBuf::from),
@@ -148,13 +155,13 @@ impl Surroundings {
             ld_preload: variable("LD_PRELOAD"),
             node_compile_cache: variable("NODE_COMPILE_CACHE"),
             node_options: variable("NODE_OPTIONS"),
-            environment: std::env::vars_os().filter(|(_, value)| !value.is_empty()).collect(),
-            names: std::env::vars_os().map(|(name, _)| name).collect(),
+            names,
             cpus: None,
             libssl: None,
             memory_limit: None,
             arguments: Vec::new(),
             executable: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
+            environment,
         }
     }
 

@@ -80,7 +80,12 @@ impl Facts {
         let first = launch.command.first().map_or(OsStr::new(""), |word| word);
         let program = Program::inspect(first, &paths)?;
         let arguments = launch.command.get(1..).unwrap_or_default().to_vec();
-        let surroundings = Surroundings { arguments, ..Surroundings::current() };
+        // The libraries are this command's, the rest is the service's: a unit has an environment of its own.
+        let surroundings = Surroundings {
+            arguments,
+            library_directory: Surroundings::current().library_directory,
+            ..Surroundings::of(environment.clone())
+        };
         let plan = Plan::new(&Probe::new().cpu(), &program, &Config::default(), &surroundings);
         let no_node = process::reaches_node(&program).err();
         let is_node = program.kind == Kind::Node && no_node.is_none();
@@ -208,4 +213,27 @@ impl Facts {
 /// Whether an accelerator would be loaded.
 pub(super) fn is_useful(verdict: &Verdict) -> bool {
     verdict.decision != Decision::Skip
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a systemd unit says of hasten counts; what the shell of `hasten tune` says does not.
+    #[test]
+    fn plan_is_of_the_services_environment() {
+        let decision = |disable: Option<&str>| {
+            let mut launch = Launch::new(vec![OsString::from("/bin/sh")], PathBuf::new());
+            launch.bare = true;
+            launch.environment = disable
+                .map(|list| (OsString::from("HASTEN_DISABLE"), Some(OsString::from(list))))
+                .into_iter()
+                .collect();
+            let facts = Facts::of(&launch, false).unwrap();
+            let verdict = facts.accelerator("gzip").unwrap();
+            verdict.reasons.iter().map(|reason| reason.text.clone()).collect::<Vec<_>>().join("\n")
+        };
+        assert!(decision(Some("gzip")).contains("HASTEN_DISABLE"), "{}", decision(Some("gzip")));
+        assert!(!decision(None).contains("HASTEN_DISABLE"), "{}", decision(None));
+    }
 }

@@ -335,9 +335,11 @@ unsafe extern "C" fn count_alloc(opaque: *mut c_void, items: c_uint, size: c_uin
     counter.live.set(counter.live.get() + 1);
     // SAFETY: any size may be asked for.
     let memory = unsafe { libc::malloc(items as usize * size as usize) };
-    // Nothing may depend on memory being zeroed.
-    // SAFETY: that much was allocated.
-    unsafe { memory.cast::<u8>().write_bytes(0x5a, items as usize * size as usize) };
+    if !memory.is_null() {
+        // Nothing may depend on memory being zeroed.
+        // SAFETY: that much was allocated.
+        unsafe { memory.cast::<u8>().write_bytes(0x5a, items as usize * size as usize) };
+    }
     memory
 }
 
