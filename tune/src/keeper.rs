@@ -59,10 +59,10 @@ pub(crate) fn watch_process(Process { pid, start }: Process) {
 
 /// The keeper's work: listens until the pipe ends, and then cleans up. Returns what was done, in words.
 pub fn keep(input: impl BufRead) -> Vec<String> {
-    let mut told = input.lines().map_while(Result::ok).filter_map(|line| parse(&line));
-    let Some(owner) = told.next() else { return Vec::new() };
+    let mut records = input.lines().map_while(Result::ok).filter_map(|line| parse(&line));
+    let Some(owner) = records.next() else { return Vec::new() };
     let mut known = BTreeSet::new();
-    for process in told {
+    for process in records {
         known.insert(process);
         if known.len() > MANY {
             known.retain(|process| process.alive().is_some());
@@ -171,8 +171,8 @@ mod tests {
         }
         let below: Vec<Process> = cpu::children(root.pid).into_iter().filter_map(Process::of).collect();
         assert_eq!(below.len(), 2);
-        let told = line(ended()) + &line(root);
-        let done = thread::spawn(move || keep(told.as_bytes()));
+        let records = line(ended()) + &line(root);
+        let done = thread::spawn(move || keep(records.as_bytes()));
         service.wait().unwrap();
         let done = done.join().unwrap();
         assert!(done.iter().any(|what| what.contains("is ended")), "{done:?}");

@@ -211,7 +211,7 @@ impl Summary<'_> {
         let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0).replace('-', "−");
         (growth.high > 1.0 + limit).then(|| {
             format!(
-                "whether answers grow by more than the {:.1} % of --max-bytes could not be told: the interval is {} to {}; \
+                "whether answers grow by more than the {:.1} % of --max-bytes could not be decided: the interval is {} to {}; \
                  a longer load, or one that prints whole bytes, narrows it",
                 limit * 100.0,
                 percent(growth.low),

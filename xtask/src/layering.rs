@@ -82,9 +82,10 @@ const LAYERS: [(&str, &[&str]); 23] = [
 ];
 
 /// The modules of their crate that these files may name; the first matching line counts. Unlisted files may name any.
-const MODULES: [(&str, &[&str]); 7] = [
+const MODULES: [(&str, &[&str]); 8] = [
     // A slice runs any function: the coroutine knows neither which nor why.
     ("preload/tls/src/handshake/slice.rs", &[]),
+    ("preload/tls/src/handshake/slice/", &[]),
     ("preload/tls/src/handshake/", &["config", "handshake", "hooks", "openssl", "runtime"]),
     // OpenSSL's work is done in its place whether or not a handshake can be left, and whatever the server's event loop
     // is.

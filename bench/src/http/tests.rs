@@ -117,7 +117,10 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Everything observable about it.
-fn told(response: &Response, outcome: &Result<usize, HttpError>) -> impl PartialEq + std::fmt::Debug + use<> {
+fn reported(
+    response: &Response,
+    outcome: &Result<usize, HttpError>,
+) -> impl PartialEq + std::fmt::Debug + use<> {
     let head = response.head().map(|head| (head.status(), head.field("content-length").map(str::to_owned)));
     // How much had arrived before an error differs.
     let is_right = outcome.is_ok();
@@ -131,7 +134,7 @@ proptest! {
         let outcome = response.push(&bytes);
         let mut cut = Response::new(LIMITS);
         let of_cut = bytes.chunks(size).try_fold(0, |sum, piece| Ok(sum + cut.push(piece)?));
-        prop_assert_eq!(told(&response, &outcome), told(&cut, &of_cut));
+        prop_assert_eq!(reported(&response, &outcome), reported(&cut, &of_cut));
         if outcome.is_ok() {
             prop_assert_eq!(outcome, of_cut);
         }

@@ -164,8 +164,8 @@ fn print_summary(plan: &Plan, program: &Program, config: &Config) {
     let mut said = Vec::new();
     let settled =
         |verdict: &Verdict| verdict.decision == Decision::Skip && config.file_leaves_out(verdict.name);
-    let told = plan.accelerators.iter().filter(|verdict| !settled(verdict));
-    for verdict in told.filter(|verdict| verdict.concerns || verdict.is_loaded()) {
+    let reported = plan.accelerators.iter().filter(|verdict| !settled(verdict));
+    for verdict in reported.filter(|verdict| verdict.concerns || verdict.is_loaded()) {
         say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
         for fix in verdict.reasons(Side::Against).filter_map(|reason| reason.fix.as_ref()) {
             // The same obstacle often rules out all accelerators.

@@ -9,7 +9,9 @@ use hasten_crypto::{Curve, EcKey, Group, LANES};
 use hasten_telemetry::Reason;
 
 use support::scripted::Scripted;
-use support::{Operations, Owner, digest, is_signed, key, owners, rsa_keys, told, with_lanes, without_lanes};
+use support::{
+    Operations, Owner, digest, is_signed, key, owners, rsa_keys, with_lanes, without_lanes, woken,
+};
 
 #[test]
 fn the_eighth_completes_the_group() {
@@ -21,7 +23,7 @@ fn the_eighth_completes_the_group() {
         assert_eq!(owner.completes(&batch), number == LANES - 1);
     }
     assert!(!batch.has_waiting());
-    assert_eq!(told(&owners), [1, 1, 1, 1, 1, 1, 1, 0], "the caller goes on by itself");
+    assert_eq!(woken(&owners), [1, 1, 1, 1, 1, 1, 1, 0], "the caller goes on by itself");
     for (number, owner) in owners.iter().enumerate() {
         assert!(is_signed(owner, &host, &digest(number)), "{number}");
         assert_eq!(owner.verdict(), Verdict::Done, "the signature was handed over and is gone");
@@ -40,10 +42,10 @@ fn each_kind_waits_for_its_own() {
     }
     // SAFETY: it waits.
     unsafe { batch.run(owners[1].operation()) };
-    assert_eq!(told(&owners), [1, 1, 1, 0, 0]);
+    assert_eq!(woken(&owners), [1, 1, 1, 0, 0]);
     assert!(batch.has_waiting());
     batch.run_partial();
-    assert_eq!(told(&owners), [1; 5]);
+    assert_eq!(woken(&owners), [1; 5]);
     for (number, owner) in owners.iter().enumerate() {
         let host = if number < 3 { &host } else { &other_host };
         assert!(is_signed(owner, host, &digest(number)), "{number}");
@@ -59,7 +61,7 @@ fn too_few_are_sent_to_the_original() {
         owners.iter().for_each(|owner| owner.submit(&batch, &Request::Ecdsa(&key, &digest(0)), 0));
         batch.run_partial();
         for owner in &owners {
-            assert_eq!((owner.told.get(), owner.verdict()), (1, Verdict::Bypass(reason)));
+            assert_eq!((owner.woken.get(), owner.verdict()), (1, Verdict::Bypass(reason)));
         }
     }
 }
@@ -160,7 +162,7 @@ fn what_waits_is_answered_after_24_turns() {
     owners[1].submit(&batch, &Request::Ecdsa(&key, &digest(1)), 22);
     batch.run_overdue(u32::MAX);
     batch.run_overdue(23);
-    assert_eq!(told(&owners), [1, 1], "the first of a queue takes the others along");
+    assert_eq!(woken(&owners), [1, 1], "the first of a queue takes the others along");
 }
 
 #[test]
@@ -171,9 +173,9 @@ fn one_that_was_told_may_ask_again_at_once() {
     *owner.then.borrow_mut() = Some(Box::new(|| owner.submit(batch, &Request::Ecdsa(key, &digest(1)), 0)));
     owner.submit(batch, &Request::Ecdsa(key, &digest(0)), 0);
     batch.run_partial();
-    assert!(batch.has_waiting() && owner.told.get() == 1);
+    assert!(batch.has_waiting() && owner.woken.get() == 1);
     batch.run_partial();
-    assert!(!batch.has_waiting() && owner.told.get() == 2);
+    assert!(!batch.has_waiting() && owner.woken.get() == 2);
 }
 
 #[test]
@@ -225,13 +227,13 @@ fn nobody_is_forgotten_or_told_twice() {
             _ => {}
         }
         for (at, owner) in owners.iter().enumerate() {
-            if owner.told.get() > expected[at] {
+            if owner.woken.get() > expected[at] {
                 expected[at] += 1;
-                assert!(waits[at], "told without having asked");
+                assert!(waits[at], "woken without having asked");
                 waits[at] = false;
                 assert!(matches!(owner.verdict(), Verdict::Bypass(_)));
             }
-            assert_eq!(owner.told.get(), expected[at]);
+            assert_eq!(owner.woken.get(), expected[at]);
         }
         assert_eq!(batch.has_waiting(), waits.contains(&true));
     }

@@ -152,7 +152,7 @@ impl Devices {
     }
 
     /// Sets the check made before each operation. Only the first call takes effect.
-    pub fn consult(&self, is_disabled: IsDisabled) {
+    pub fn disable_if(&self, is_disabled: IsDisabled) {
         self.is_disabled.get_or_init(|| is_disabled);
     }
 

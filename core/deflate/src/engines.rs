@@ -72,7 +72,7 @@ impl Engines {
     }
 
     /// Sets the check made before each chunk for each candidate engine. Only the first call takes effect.
-    pub fn consult(&self, is_disabled: IsDisabled) {
+    pub fn disable_if(&self, is_disabled: IsDisabled) {
         self.is_disabled.get_or_init(|| is_disabled);
     }
 

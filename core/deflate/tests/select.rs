@@ -110,7 +110,7 @@ fn order() {
 fn nobody_is_asked_who_is_switched_off() {
     static DISABLED: AtomicU8 = AtomicU8::new(0);
     let engines = Engines::new();
-    engines.consult(|kind| DISABLED.load(Relaxed) & (1 << kind as u8) != 0);
+    engines.disable_if(|kind| DISABLED.load(Relaxed) & (1 << kind as u8) != 0);
     DISABLED.store(1 << Libdeflate as u8, Relaxed);
     assert_eq!(among(&engines, &level(6), 0, 10_000), [ZlibRs, Isal, Original]);
     assert!(engines.has_any());

@@ -147,8 +147,8 @@ impl Program {
     /// The lowest among several pages.
     #[must_use]
     pub fn break_even(&self, algorithm: Algorithm) -> Option<BreakEven> {
-        let told = self.live.iter().filter_map(|page| page.break_even[algorithm.index()]);
-        told.min_by_key(|break_even| break_even.lanes)
+        let reported = self.live.iter().filter_map(|page| page.break_even[algorithm.index()]);
+        reported.min_by_key(|break_even| break_even.lanes)
     }
 
     fn add(&mut self, news: &Counters) {

@@ -114,7 +114,7 @@ fn batches_that_do_not_pay_are_named_by_what_the_pages_ask_for() {
     assert_eq!(warnings(&thin)[0].message, expected);
     assert!(codes(&filling(4, &[3, 2])).is_empty());
     assert!(codes(&filling(2, &[4])).is_empty(), "as it was measured");
-    assert!(codes(&filling(2, &[])).is_empty(), "nobody has told what pays");
+    assert!(codes(&filling(2, &[])).is_empty(), "nobody has reported what pays");
 }
 
 #[test]

@@ -20,13 +20,13 @@ pub struct Interposer {
     needs: &'static [Library],
     /// Whether the libraries found are the ones the hooks were written for.
     is_fit: fn() -> bool,
-    told: Told,
+    notifications: Notifications,
     state: Mutex<State>,
 }
 
 /// The notifications a preload library receives.
 #[derive(Debug)]
-pub struct Told {
+pub struct Notifications {
     /// Something is about to be loaded.
     pub before_load: fn(),
     /// A system call is about to be made by number; the second parameter is its second argument.
@@ -61,11 +61,11 @@ impl Interposer {
         hooks: &'static [&'static [Hook]],
         needs: &'static [Library],
         is_fit: fn() -> bool,
-        told: Told,
+        notifications: Notifications,
     ) -> Self {
         let generation = Generation { added: 0, removed: 0 };
         let state = State { phase: Phase::StandBy, known: Vec::new(), generation };
-        Self { hooks, needs, is_fit, told, state: Mutex::new(state) }
+        Self { hooks, needs, is_fit, notifications, state: Mutex::new(state) }
     }
 
     /// Starts interposing. For the constructor of a preload library; each process has at most one of each library.
@@ -171,7 +171,7 @@ fn running() -> Option<&'static Interposer> {
 /// Called before a `dlopen`.
 pub(crate) extern "C" fn before_load() {
     if let Some(running) = running() {
-        (running.told.before_load)();
+        (running.notifications.before_load)();
         STALE.store(true, Ordering::Relaxed);
     }
 }
@@ -179,14 +179,14 @@ pub(crate) extern "C" fn before_load() {
 /// Called before a system call made by number.
 pub(crate) extern "C" fn before_system_call(number: c_long, second: c_long) {
     if let Some(running) = running() {
-        (running.told.before_system_call)(number, second);
+        (running.notifications.before_system_call)(number, second);
     }
 }
 
 /// Called before the program restricts its own system calls.
 pub(crate) extern "C" fn before_sandbox() {
     if let Some(running) = running() {
-        (running.told.before_sandbox)();
+        (running.notifications.before_sandbox)();
     }
 }
 

@@ -5,6 +5,9 @@
 //! [`Interposer`] puts it into the slots through which the right callers reach the one library it was written for;
 //! nothing is exported. Nothing here logs, and only the search for slots, [`exec`] and [`is_disabled`] allocate.
 
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod arch;
 pub mod exec;
 mod interposer;
 mod names;
@@ -14,7 +17,7 @@ mod slots;
 mod switch;
 mod wake;
 
-pub use interposer::{Interposer, Told};
+pub use interposer::{Interposer, Notifications};
 pub use original::{Library, Original};
 pub use slots::{By, Hook};
 pub use switch::is_disabled;
@@ -84,64 +87,6 @@ macro_rules! is_required {
     };
     (optional) => {
         false
-    };
-}
-
-/// Declares a function that runs another one before the original if a counter is not 0, whatever the original's
-/// prototype: all argument registers are preserved, and the original sees its caller's return address. The other
-/// function gets the same arguments, and may take the first few.
-#[macro_export]
-macro_rules! before {
-    ($name:ident, $counter:ident, $before:path, $original:ident) => {
-        /// # Safety
-        ///
-        /// As for the original: the caller passes what its C prototype asks for, and the original has been found.
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            ::core::arch::naked_asm!(
-                "cmp dword ptr [rip + {counter}], 0",
-                "jne 2f",
-                "jmp qword ptr [rip + {original}]",
-                "2:",
-                "push rax",
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
-                "push r9",
-                "sub rsp, 128",
-                "movups [rsp], xmm0",
-                "movups [rsp + 16], xmm1",
-                "movups [rsp + 32], xmm2",
-                "movups [rsp + 48], xmm3",
-                "movups [rsp + 64], xmm4",
-                "movups [rsp + 80], xmm5",
-                "movups [rsp + 96], xmm6",
-                "movups [rsp + 112], xmm7",
-                "call {before}",
-                "movups xmm0, [rsp]",
-                "movups xmm1, [rsp + 16]",
-                "movups xmm2, [rsp + 32]",
-                "movups xmm3, [rsp + 48]",
-                "movups xmm4, [rsp + 64]",
-                "movups xmm5, [rsp + 80]",
-                "movups xmm6, [rsp + 96]",
-                "movups xmm7, [rsp + 112]",
-                "add rsp, 128",
-                "pop r9",
-                "pop r8",
-                "pop rcx",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "pop rax",
-                "jmp qword ptr [rip + {original}]",
-                counter = sym $counter,
-                before = sym $before,
-                original = sym $original,
-            )
-        }
     };
 }
 

@@ -6,6 +6,7 @@ use core::ops::Range;
 use core::ptr::null;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::arch::{ABSOLUTE, GLOB_DAT, JUMP_SLOT};
 use crate::names::{self, Names};
 use crate::slots::{self, Found, Hook};
 
@@ -18,10 +19,6 @@ const DT_RELACOUNT: u64 = 0x6fff_fff9;
 const DT_SONAME: u64 = 14;
 const DT_PLTRELSZ: u64 = 2;
 const DT_JMPREL: u64 = 23;
-
-const R_X86_64_64: u32 = 1;
-const R_X86_64_GLOB_DAT: u32 = 6;
-const R_X86_64_JUMP_SLOT: u32 = 7;
 
 const PT_GNU_RELRO: u32 = 0x6474_e552;
 
@@ -215,8 +212,8 @@ impl Object {
         for rela in self.tables.iter().copied().flatten() {
             let kind = rela.symbol_and_kind as u32;
             let is_slot = match kind {
-                R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT => true,
-                R_X86_64_64 => rela.addend == 0,
+                JUMP_SLOT | GLOB_DAT => true,
+                ABSOLUTE => rela.addend == 0,
                 _ => false,
             };
             let symbol = (rela.symbol_and_kind >> 32) as usize;
@@ -232,7 +229,7 @@ impl Object {
             let hook = unsafe { names.find(self.strings.add(symbol.st_name as usize)) };
             if let Some(hook) = hook {
                 let slot = (self.base + rela.offset as usize) as *mut c_void;
-                visit(Relocation { hook, slot, is_lazy: kind == R_X86_64_JUMP_SLOT });
+                visit(Relocation { hook, slot, is_lazy: kind == JUMP_SLOT });
             }
         }
     }
@@ -370,8 +367,7 @@ mod tests {
         let mut found = Vec::new();
         for rela in object.tables.iter().copied().flatten() {
             let (kind, symbol) = (rela.symbol_and_kind as u32, (rela.symbol_and_kind >> 32) as usize);
-            let is_slot = matches!(kind, R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT)
-                || kind == R_X86_64_64 && rela.addend == 0;
+            let is_slot = matches!(kind, JUMP_SLOT | GLOB_DAT) || kind == ABSOLUTE && rela.addend == 0;
             if is_slot && symbol != 0 {
                 // SAFETY: tables of an object that stays loaded.
                 let name = unsafe {

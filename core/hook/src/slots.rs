@@ -10,6 +10,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::ffi::CString;
 
+use crate::arch::LOADER;
 use crate::names::Names;
 use crate::object::{Object, Relocation};
 use crate::original::Library;
@@ -65,7 +66,7 @@ unsafe impl Sync for Hook {}
 /// Objects with no calls that concern us: the C library and its parts.
 const LEFT_ALONE: [&[u8]; 8] = [
     b"libc.so.6",
-    b"ld-linux-x86-64.so.2",
+    LOADER,
     b"libpthread.so.0",
     b"libdl.so.2",
     b"librt.so.1",

@@ -97,10 +97,10 @@ fn first() -> Option<&'static Wake> {
 
 fn each(tell: impl Fn(&Wake)) {
     let mut wake = Some(&OWN);
-    while let Some(told) = wake {
-        tell(told);
+    while let Some(notified) = wake {
+        tell(notified);
         // SAFETY: null or the static of a library that stays loaded.
-        wake = unsafe { told.next.load(Ordering::Acquire).as_ref() };
+        wake = unsafe { notified.next.load(Ordering::Acquire).as_ref() };
     }
 }
 

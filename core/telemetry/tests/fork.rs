@@ -78,7 +78,7 @@ fn a_child_says_for_itself_whether_it_puts_handshakes_aside() {
     let off = in_child(|| slot().suspension(Suspension::Off, Some(Doubt::NobodyCame)));
     assert_eq!(said(off), Some((Suspension::Off, Some(Doubt::NobodyCame))));
     let silent = in_child(|| slot().event(Event::ForkReset));
-    assert_eq!((said(off), said(silent)), (None, None), "the next one in its slot has not told");
+    assert_eq!((said(off), said(silent)), (None, None), "the next one in its slot has not reported");
 }
 
 #[test]

@@ -116,9 +116,9 @@ fn very_long_lines_are_read_to_their_end() {
 fn gzip_is_unpacked_also_in_several_members() {
     let members: Vec<u8> = PLAIN.as_bytes().chunks(1000).flat_map(gzip).collect();
     assert_eq!(json(read(&members)), json(read(PLAIN)));
-    let mut told = 0;
-    parse::read(&members[..], "test", &mut |bytes| told = bytes).expect("a trace");
-    assert_eq!(told, members.len() as u64, "progress counts the packed bytes");
+    let mut reported = 0;
+    parse::read(&members[..], "test", &mut |bytes| reported = bytes).expect("a trace");
+    assert_eq!(reported, members.len() as u64, "progress counts the packed bytes");
 }
 
 #[test]
@@ -279,13 +279,14 @@ fn an_entry_without_a_heap_still_counts() {
          {{\"gc\":\"later\",\"at_ms\":40,\"pause_ms\":2}}\n"
     );
     let collections = parse::collections(text.as_bytes());
-    let told: Vec<_> = collections.iter().map(|one| (one.kind, one.used_before, one.used_after)).collect();
+    let reported: Vec<_> =
+        collections.iter().map(|one| (one.kind, one.used_before, one.used_after)).collect();
     let expected = [
         (Kind::Scavenge, Some(100), Some(60)),
         (Kind::Scavenge, None, None),
         (Kind::MarkCompact, None, Some(50)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let Collection { steps_ms, last_resort, .. } = collections[2];
     assert_eq!((steps_ms, last_resort), (0.25, true));
     let summary = read(text);

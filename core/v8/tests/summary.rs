@@ -68,8 +68,8 @@ fn totals_agree_with_a_simple_count() {
         };
         assert_eq!((count(Kind::Scavenge), count(Kind::MarkCompact)), (scavenges, fulls), "{name}");
         assert!((heap.pauses.total_ms - pause_ms).abs() < 1e-6, "{name}");
-        let told = heap.young.allocated_bytes.expect("allocation") as f64;
-        assert!((told - allocated * 1_048_576.0).abs() < 1000.0, "{name}: {told}");
+        let reported = heap.young.allocated_bytes.expect("allocation") as f64;
+        assert!((reported - allocated * 1_048_576.0).abs() < 1000.0, "{name}: {reported}");
     }
 }
 
@@ -118,14 +118,15 @@ fn percentiles_are_right_to_one_percent() {
     let text: String =
         pauses.iter().enumerate().map(|(n, ms)| line(n as u64 * 50, "Scavenge", 9.0, 3.0, *ms)).collect();
     let summary = read(text);
-    let told = only(&summary).pauses;
+    let reported = only(&summary).pauses;
     pauses.sort_by(f64::total_cmp);
-    for (told, quantile) in [(told.p50_ms, 0.5), (told.p90_ms, 0.9), (told.p99_ms, 0.99), (told.max_ms, 1.0)]
+    for (reported, quantile) in
+        [(reported.p50_ms, 0.5), (reported.p90_ms, 0.9), (reported.p99_ms, 0.99), (reported.max_ms, 1.0)]
     {
         let exact = pauses[((pauses.len() as f64 * quantile).ceil() as usize).max(1) - 1];
-        assert!((told / exact - 1.0).abs() <= 0.01, "{quantile}: {told} for {exact}");
+        assert!((reported / exact - 1.0).abs() <= 0.01, "{quantile}: {reported} for {exact}");
     }
-    assert!((told.mean_ms - pauses.iter().sum::<f64>() / 5000.0).abs() < 1e-9);
+    assert!((reported.mean_ms - pauses.iter().sum::<f64>() / 5000.0).abs() < 1e-9);
     let buckets = &only(&summary).by_kind[0].histogram;
     for (n, (edge, count)) in buckets.iter().enumerate() {
         let below = if n == 0 { 0.0 } else { buckets[n - 1].0 };

@@ -26,8 +26,8 @@ pub(crate) fn register() {
             page.register(engine, EngineClass::Software, "", 0);
         }
     }
-    ENGINES.consult(is_disabled);
-    ENGINES.devices.consult(|device| hasten_telemetry::is_disabled(device.name()));
+    ENGINES.disable_if(is_disabled);
+    ENGINES.devices.disable_if(|device| hasten_telemetry::is_disabled(device.name()));
     watch::when_opened(tell_of_devices);
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hasten_deflate::engine::zlib::ZlibApi;
-use hasten_hook::{Interposer, Library, Told};
+use hasten_hook::{Interposer, Library, Notifications};
 
 use crate::hooks::{self, original};
 use crate::{config, engines};
@@ -19,7 +19,7 @@ static INTERPOSER: Interposer = Interposer::new(
     &[hooks::HOOKS],
     &[Library::Z],
     is_fit,
-    Told { before_load, before_system_call: |_, _| (), before_sandbox },
+    Notifications { before_load, before_system_call: |_, _| (), before_sandbox },
 );
 
 static IS_SANDBOXED: AtomicBool = AtomicBool::new(false);

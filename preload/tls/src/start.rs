@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use hasten_batch::device;
-use hasten_hook::{Interposer, Library, Told, exec};
+use hasten_hook::{Interposer, Library, Notifications, exec};
 use hasten_telemetry::{Doubt, EngineClass, Reason, slot};
 
 use crate::event_loop::{blocking, fds, locks};
@@ -22,7 +22,7 @@ static INTERPOSER: Interposer = Interposer::new(
     &[hooks::HOOKS, blocking::BLOCKING, blocking::LOOKING, blocking::ONCE, blocking::TOUCHING],
     &[Library::Ssl, Library::Crypto],
     is_fit,
-    Told { before_load, before_system_call: blocking::before_system_call, before_sandbox },
+    Notifications { before_load, before_system_call: blocking::before_system_call, before_sandbox },
 );
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);

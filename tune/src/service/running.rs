@@ -314,15 +314,15 @@ impl Sampler {
         let (peak, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (highest, stopped) = (Arc::clone(&peak), Arc::clone(&stop));
         let thread = thread::spawn(move || {
-            let mut told = BTreeSet::new();
+            let mut reported = BTreeSet::new();
             while !stopped.load(Ordering::Relaxed) {
                 let processes = tree.lock().unwrap_or_else(PoisonError::into_inner).processes();
                 processes
                     .iter()
-                    .filter(|process| !told.contains(*process))
+                    .filter(|process| !reported.contains(*process))
                     .copied()
                     .for_each(keeper::watch_process);
-                told = processes.iter().copied().collect();
+                reported = processes.iter().copied().collect();
                 highest.fetch_max(memory::resident(&processes), Ordering::Relaxed);
                 thread::park_timeout(SAMPLE);
             }

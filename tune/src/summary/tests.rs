@@ -84,13 +84,13 @@ fn a_profile_names_the_accelerators_that_it_keeps_from_being_loaded() {
         screened: vec![screened(2, session::Fate::Null, false)],
         ..Findings::default()
     };
-    let told = |findings: &Findings| missing(findings, &choices(), &settings());
-    let [tls] = &told(&proven(candidate))[..] else { panic!("tls alone is missing") };
+    let of = |findings: &Findings| missing(findings, &choices(), &settings());
+    let [tls] = &of(&proven(candidate))[..] else { panic!("tls alone is missing") };
     assert!(tls.contains("it was not tried (the load opens no TLS connection)"), "{tls}");
     assert!(tls.ends_with("write only = [\"gzip\", \"tls\"]"), "{tls}");
-    let both = told(&proven(choices().space().baseline().with(0, 1)));
+    let both = of(&proven(choices().space().baseline().with(0, 1)));
     assert!(both.len() == 2 && both[1].contains("its verdict is \"undecided\""), "{both:?}");
-    assert_eq!(told(&Findings::default()), [""; 0], "without a profile nothing is missing");
+    assert_eq!(of(&Findings::default()), [""; 0], "without a profile nothing is missing");
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub(super) fn details(outlook: &Outlook) -> String {
 
 /// A line for each engine that concerns the user, with the fixes.
 pub(super) fn summary(outlooks: &[Outlook]) -> Vec<String> {
-    let told = outlooks.iter().filter(|outlook| outlook.concerns());
-    let lines = told.flat_map(|outlook| {
+    let reported = outlooks.iter().filter(|outlook| outlook.concerns());
+    let lines = reported.flat_map(|outlook| {
         let (verb, side) =
             if outlook.is_tried() { ("is tried", Side::For) } else { ("is not tried", Side::Against) };
         let reasons = outlook.reasons.iter().filter(move |reason| reason.side == side);

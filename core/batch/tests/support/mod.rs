@@ -58,20 +58,20 @@ impl<L: LaneEngine> Host for OpenSsl<L> {
 /// A connection that waits for one operation at a time.
 pub(crate) struct Owner {
     buffers: UnsafeCell<Buffers>,
-    place: UnsafeCell<MaybeUninit<Operation<Told>>>,
-    pub(crate) told: Cell<u32>,
+    place: UnsafeCell<MaybeUninit<Operation<Woken>>>,
+    pub(crate) woken: Cell<u32>,
     /// Its action when it is woken.
     pub(crate) then: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Told(*const Owner);
+pub(crate) struct Woken(*const Owner);
 
-impl Waker for Told {
+impl Waker for Woken {
     fn wake(self) {
         // SAFETY: owners outlive the batch's interest in them.
         let owner = unsafe { &*self.0 };
-        owner.told.set(owner.told.get() + 1);
+        owner.woken.set(owner.woken.get() + 1);
         let then = owner.then.borrow_mut().take();
         if let Some(then) = then {
             then();
@@ -79,14 +79,14 @@ impl Waker for Told {
     }
 }
 
-pub(crate) type Operations<L = Ifma> = Batch<Told, OpenSsl<L>>;
+pub(crate) type Operations<L = Ifma> = Batch<Woken, OpenSsl<L>>;
 
 impl Owner {
     pub(crate) fn new() -> Self {
         Self {
             buffers: UnsafeCell::new(Buffers::NEW),
             place: UnsafeCell::new(MaybeUninit::uninit()),
-            told: Cell::new(0),
+            woken: Cell::new(0),
             then: RefCell::new(None),
         }
     }
@@ -94,13 +94,13 @@ impl Owner {
     pub(crate) fn submit<L: LaneEngine>(&self, batch: &Operations<L>, request: &Request<'_>, turn: u32) {
         // SAFETY: owners and keys stay where they are, and an owner submits again only after it was answered.
         unsafe {
-            let operation = request.place(Told(self), &mut *self.buffers.get());
+            let operation = request.place(Woken(self), &mut *self.buffers.get());
             let operation: *mut _ = (*self.place.get()).write(operation);
             batch.submit(operation, turn);
         }
     }
 
-    pub(crate) fn operation(&self) -> *mut Operation<Told> {
+    pub(crate) fn operation(&self) -> *mut Operation<Woken> {
         self.place.get().cast()
     }
 
@@ -132,8 +132,8 @@ pub(crate) fn owners(count: usize) -> Vec<Owner> {
     (0..count).map(|_| Owner::new()).collect()
 }
 
-pub(crate) fn told(owners: &[Owner]) -> Vec<u32> {
-    owners.iter().map(|owner| owner.told.get()).collect()
+pub(crate) fn woken(owners: &[Owner]) -> Vec<u32> {
+    owners.iter().map(|owner| owner.woken.get()).collect()
 }
 
 /// A batch with lanes from `break_even` operations on, or `None` after saying why the test is skipped.

@@ -141,8 +141,8 @@ mod tests {
         assert_eq!(of(FIPS), Some(Takeover::Provider("fips".into())));
         let strict = format!("{FIPS}[algorithms]\ndefault_properties = fips=yes\n");
         assert_eq!(of(&strict), Some(Takeover::Properties("fips=yes".into())));
-        let wish = format!("{FIPS}[algorithms]\ndefault_properties = \"?fips=yes, fips = no\"\n");
-        assert_eq!(of(&wish), Some(Takeover::Provider("fips".into())));
+        let request = format!("{FIPS}[algorithms]\ndefault_properties = \"?fips=yes, fips = no\"\n");
+        assert_eq!(of(&request), Some(Takeover::Provider("fips".into())));
         assert_eq!(of(&FIPS.replace(".include fips.cnf\n", "")), None, "it is not activated");
         assert_eq!(of(&FIPS.replace("openssl_conf", "other_conf")), None, "nobody reads it");
     }

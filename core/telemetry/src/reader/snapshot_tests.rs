@@ -223,7 +223,7 @@ fn a_process_is_as_far_as_its_furthest_thread_unless_it_is_off() {
     };
     let [proven, expected, shadowing] = [1, 2, 3];
     let off = 4 | u64::from(Doubt::NestedLoop.number()) << 8;
-    assert_eq!(said(0, 0), None, "nobody has told");
+    assert_eq!(said(0, 0), None, "nobody has reported");
     assert_eq!(said(expected, shadowing), Some((Suspension::Expected, None, 1_000)));
     assert_eq!(said(shadowing, proven), Some((Suspension::Proven, None, 2_000)));
     assert_eq!(said(off, proven), Some((Suspension::Off, Some(Doubt::NestedLoop), 1_000)));

@@ -192,7 +192,7 @@ fn batches_thinner_than_break_even_are_named() {
     );
     assert!(thin[0].fix.contains("HASTEN_TLS_BREAK_EVEN"));
     snapshot.break_even[Algorithm::Rsa2048Sign.index()] = None;
-    assert_eq!(of(&snapshot, 200), [], "nobody has told what pays");
+    assert_eq!(of(&snapshot, 200), [], "nobody has reported what pays");
 }
 
 /// If one way is always taken or never, the other is tried from time to time.

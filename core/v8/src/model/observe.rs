@@ -77,7 +77,7 @@ impl Observed {
         if count < FEWEST {
             return Err(Unfit::TooFew { detailed: count, all: input.scavenges(), needed: FEWEST });
         }
-        let is_measured = scavenges().filter(|sample| told(sample).is_some()).count() * 10 >= count * 9;
+        let is_measured = scavenges().filter(|sample| reported(sample).is_some()).count() * 10 >= count * 9;
         let grows_at_once = scavenges().filter(|sample| sample.capacity.is_some()).count() * 2 >= count;
         let mut runs: Vec<Vec<Step>> =
             parts.iter().enumerate().map(|(n, part)| steps(part, n == 0 && starts(part))).collect();
@@ -118,7 +118,7 @@ impl Observed {
 }
 
 /// Copied and promoted bytes, if recorded.
-fn told(sample: &Sample) -> Option<(u64, u64)> {
+fn reported(sample: &Sample) -> Option<(u64, u64)> {
     Some((sample.copied?, sample.promoted?))
 }
 
@@ -141,7 +141,7 @@ fn steps(samples: &[Sample], is_start: bool) -> Vec<Step> {
             }
         };
         let is_full = sample.kind == Kind::MarkCompact;
-        let (survived, promoted) = told(sample).unwrap_or((0, 0));
+        let (survived, promoted) = reported(sample).unwrap_or((0, 0));
         let survived = if is_full { 0.0 } else { survived as f64 };
         steps.push(Step {
             is_full,

@@ -109,13 +109,13 @@ const STEP: u64 = 1 << 20;
 pub(super) struct Counted<'a, R> {
     source: R,
     bytes: u64,
-    told: u64,
+    reported: u64,
     progress: &'a mut dyn FnMut(u64),
 }
 
 impl<'a, R> Counted<'a, R> {
     pub(super) fn new(source: R, progress: &'a mut dyn FnMut(u64)) -> Self {
-        Self { source, bytes: 0, told: 0, progress }
+        Self { source, bytes: 0, reported: 0, progress }
     }
 }
 
@@ -124,8 +124,8 @@ impl<R: Read> Read for Counted<'_, R> {
         let length = self.source.read(buffer)?;
         self.bytes += length as u64;
         let is_end = length == 0;
-        if is_end || self.bytes - self.told >= STEP {
-            self.told = self.bytes;
+        if is_end || self.bytes - self.reported >= STEP {
+            self.reported = self.bytes;
             (self.progress)(self.bytes);
         }
         Ok(length)
@@ -157,15 +157,16 @@ mod tests {
 
     #[test]
     fn progress_is_told_in_steps() {
-        let mut told = Vec::new();
-        let mut tell = |bytes| told.push(bytes);
+        let mut reported = Vec::new();
+        let mut tell = |bytes| reported.push(bytes);
         let mut source = Counted::new(io::repeat(b'x').take(5 * STEP + 10), &mut tell);
         let mut block = [0; 100_000];
         while source.read(&mut block).expect("bytes") > 0 {}
         // The last one is the end.
-        assert_eq!((told.len(), told.pop()), (5, Some(5 * STEP + 10)));
-        let steps: Vec<u64> = [0].iter().chain(&told).zip(&told).map(|(from, to)| to - from).collect();
-        assert!(steps.iter().all(|step| (STEP..STEP + 100_000).contains(step)), "{told:?}");
+        assert_eq!((reported.len(), reported.pop()), (5, Some(5 * STEP + 10)));
+        let steps: Vec<u64> =
+            [0].iter().chain(&reported).zip(&reported).map(|(from, to)| to - from).collect();
+        assert!(steps.iter().all(|step| (STEP..STEP + 100_000).contains(step)), "{reported:?}");
     }
 
     #[test]

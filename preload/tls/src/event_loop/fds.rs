@@ -523,10 +523,10 @@ pub(crate) mod tests {
     }
 
     /// The cookie with which an edge is reported again, if it is.
-    fn told(fd: c_int) -> Option<u64> {
-        let mut told = None;
-        rearm(fd, |registration| told = Some(registration.cookie));
-        told
+    fn rearmed(fd: c_int) -> Option<u64> {
+        let mut rearmed = None;
+        rearm(fd, |registration| rearmed = Some(registration.cookie));
+        rearmed
     }
 
     #[test]
@@ -594,30 +594,30 @@ pub(crate) mod tests {
         // An event may arrive, and a handshake go on, while epoll_ctl is in progress.
         let (modify, delete) = (libc::EPOLL_CTL_MOD, libc::EPOLL_CTL_DEL);
         add(5, 9, 1);
-        assert_eq!(told(9), Some(1));
+        assert_eq!(rearmed(9), Some(1));
         let change = changing(9);
         assert_eq!(
-            (told(9), settled_registration(9)),
+            (rearmed(9), settled_registration(9)),
             (None, None),
             "what is registered may be another by now"
         );
         assert!(change.succeeded(5, modify, Some(edge(2))), "it is up to whoever registers");
-        assert_eq!(told(9), Some(2));
+        assert_eq!(rearmed(9), Some(2));
         assert!(!changing(9).failed());
         let change = changing(9);
-        assert_eq!(told(9), None);
+        assert_eq!(rearmed(9), None);
         assert!(change.failed(), "what was registered still is");
         assert!(!changing(9).succeeded(5, delete, None));
-        assert_eq!(told(9), None);
+        assert_eq!(rearmed(9), None);
         assert!(changing(9).succeeded(6, libc::EPOLL_CTL_ADD, Some(edge(2))));
 
         // The thread that got the first event moves a connection before the call that added it has returned.
         let late = changing(9);
         assert!(!changing(9).succeeded(6, delete, None));
         assert!(!changing(9).succeeded(7, libc::EPOLL_CTL_ADD, Some(edge(3))));
-        assert_eq!(told(9), None, "as long as one is under way");
+        assert_eq!(rearmed(9), None, "as long as one is under way");
         assert!(late.succeeded(6, modify, Some(edge(2))), "the last one tells, whichever it is");
-        assert_eq!(told(9), Some(3));
+        assert_eq!(rearmed(9), Some(3));
         assert_eq!(settled_registration(9).unwrap().epfd, 7);
 
         // Or the connection ends, and the next one gets its number.
@@ -626,11 +626,11 @@ pub(crate) mod tests {
         accepted(9, true);
         assert!(!changing(9).succeeded(8, libc::EPOLL_CTL_ADD, Some(edge(4))));
         assert!(!late.succeeded(7, modify, Some(edge(3))));
-        assert_eq!((told(9), registration(9).unwrap().epfd), (Some(4), 8));
+        assert_eq!((rearmed(9), registration(9).unwrap().epfd), (Some(4), 8));
 
         // More threads than are counted, and what a child finds that inherits one.
         let changes: Vec<_> = (0..20).map(|_| changing(9)).collect();
-        assert_eq!(told(9), None);
+        assert_eq!(rearmed(9), None);
         let due = changes.into_iter().map(|change| change.succeeded(8, modify, Some(edge(5))));
         assert_eq!(due.filter(|due| *due).count(), 1);
         let _lost = changing(9);
@@ -638,7 +638,7 @@ pub(crate) mod tests {
         assert!(held.is_own && !entry(9).unwrap().hold().is_own, "it does not wait for itself");
         forget_other_threads();
         assert!(entry(9).unwrap().hold().is_own);
-        assert_eq!(told(9), Some(5));
+        assert_eq!(rearmed(9), Some(5));
         drop(held);
 
         waited_on(5);

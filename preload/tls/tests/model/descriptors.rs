@@ -157,9 +157,9 @@ fn agree(fd: i32, descriptor: &Descriptor) {
     assert_eq!(fds::is_registered(fd), expected.is_some());
     // An edge that cannot be reported now would be remembered.
     if let Some(registration) = fds::settled_registration(fd) {
-        let mut told = None;
-        fds::rearm(fd, |registration| told = Some(registration));
-        assert_eq!(told, Some(registration));
+        let mut rearmed = None;
+        fds::rearm(fd, |registration| rearmed = Some(registration));
+        assert_eq!(rearmed, Some(registration));
     }
     if let Some(registration) = expected {
         assert_eq!(registration.edge_triggered(), registration.events & EPOLLET as u32 != 0);
