@@ -75,7 +75,7 @@ fn simulated_devices_pass_and_are_called_simulated() {
     let engines = engines(&output);
     let results = results(&engines, "devices");
     let names: Vec<_> = results.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["qat", "qatzip", "qpl"]);
+    assert_eq!(names, ["qatzip", "qpl", "qat"]);
     assert!(results.iter().all(|(_, result)| result == "passed"), "{engines:?}");
     assert!(engines.iter().all(|row| row["simulated"] == (row["class"] != "software")));
     let text = hasten(&["--devices"], &[("HASTEN_DEVICE_LIBRARIES", &libraries)]);

@@ -78,7 +78,8 @@ fn a_reader_that_has_gone_is_no_error() {
         drop(reader);
         let output = run(&place, arguments, writer.into());
         let said = place.normalise(&output.stderr);
-        if is_without_a_server(arguments) {
+        // Unless this machine has one that is none of the test's.
+        if is_without_a_server(arguments) && !output.status.success() {
             assert!(said.starts_with("hasten: no accelerated process was found"), "{said}");
             continue;
         }
