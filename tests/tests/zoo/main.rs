@@ -20,5 +20,6 @@ mod openvpn;
 mod providers;
 mod proxies;
 mod schedules;
+mod stacks;
 mod tongues;
 mod wrapped;

@@ -166,7 +166,7 @@ pub(crate) fn native_stack() -> Range<usize> {
     unsafe {
         let mut attributes = core::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return 0..0;
+            return initial_stack();
         }
         let known = libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size) == 0;
         libc::pthread_attr_destroy(&raw mut attributes);
@@ -190,8 +190,27 @@ fn gap(stack: &Range<usize>) -> usize {
 /// The C library's code.
 static LIBC: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
-/// Learns where a signal handler returns to.
+/// The initial thread's stack.
+static INITIAL: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+
+/// The C library reads where this stack is from /proc, which a program that has called chroot(2) does not have.
+fn initial_stack() -> Range<usize> {
+    let stack = INITIAL.0.load(Relaxed)..INITIAL.1.load(Relaxed);
+    if stack.contains(&here()) && !has_shadow_stack() { stack } else { 0..0 }
+}
+
+fn note_initial_stack() {
+    let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+    if thread == std::process::id() {
+        let stack = native_stack();
+        INITIAL.0.store(stack.start, Relaxed);
+        INITIAL.1.store(stack.end, Relaxed);
+    }
+}
+
+/// Learns where the initial thread's stack is, and where a signal handler returns to.
 pub(crate) fn init() {
+    note_initial_stack();
     /// # Safety
     ///
     /// As for a callback of dl_iterate_phdr(3): `info` describes a loaded object that stays loaded during the call.
