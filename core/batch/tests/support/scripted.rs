@@ -88,7 +88,9 @@ impl LaneEngine for Scripted {
     ) -> usize {
         let mut keys = vec![0; group.private_len() + group.public_len()];
         let pairs = (0..count).map_while(|_| {
-            random(&mut keys).then(|| keys.split_at(group.private_len()))?;
+            if !random(&mut keys) {
+                return None;
+            }
             let (private, public) = keys.split_at(group.private_len());
             KeyPair::from_keys(group, private, public)
         });
