@@ -67,6 +67,7 @@ needs() {
 		test  program psql            postgresql
 		zoo   file    /usr/lib/python3/dist-packages/gevent/__init__.py python3-gevent
 		zoo   program gunicorn        gunicorn
+		zoo   file    /usr/share/rubygems-integration/all/specifications/async-1.30.3.gemspec ruby-async
 		zoo   file    /usr/share/rubygems-integration/all/gems/webrick-1.8.1/lib/webrick.rb ruby-webrick
 		zoo   program puma            puma
 		zoo   program php             php-cli

@@ -78,23 +78,19 @@ const LEFT_ALONE: [&[u8]; 8] = [
 /// Libraries that block in system calls of their own, which no slot leads to.
 const BLOCKING_THEMSELVES: [&[u8]; 3] = [b"liburing", b"libaio", b"libgo."];
 
-/// Symbols of libraries that schedule by themselves: Go's runtime makes its own system calls; greenlet (gevent, eventlet)
-/// moves frames of the thread's own stack, so a callback that switches there comes back with frames of another call.
-const SCHEDULING_THEMSELVES: [&CStr; 3] = [c"crosscall2", c"PyInit__greenlet", c"PyInit_greenlet"];
+/// A symbol exported by shared libraries with a Go runtime.
+const GO: &CStr = c"crosscall2";
 
 static BLOCKS_UNSEEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether a thread of this process may block in system calls that no library function makes, or continue elsewhere on
-/// its stack.
+/// Whether a thread of this process may block in system calls that no library function makes.
 pub(crate) fn blocks_unseen() -> bool {
     BLOCKS_UNSEEN.load(Ordering::Relaxed)
 }
 
 fn look_for_system_calls(object: &Object) {
     // The libraries it is linked with are examined on their own.
-    if BLOCKING_THEMSELVES.iter().any(|name| object.soname().starts_with(name))
-        || SCHEDULING_THEMSELVES.iter().any(|name| object.defines(name))
-    {
+    if BLOCKING_THEMSELVES.iter().any(|name| object.soname().starts_with(name)) || object.defines(GO) {
         BLOCKS_UNSEEN.store(true, Ordering::Relaxed);
     }
 }

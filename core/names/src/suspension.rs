@@ -36,6 +36,8 @@ names! {
         Sandbox => "sandbox",
         /// The program peeks into the socket of a handshake to see whether its client is still there.
         LooksAtSocket => "looks-at-socket",
+        /// Handshakes of one thread take turns in the middle: coroutines (greenlets, fibers) switch in a callback.
+        Coroutines => "coroutines",
     }
 }
 
@@ -83,6 +85,10 @@ impl Doubt {
             Self::LooksAtSocket => {
                 "The program checks connections for unread data during their handshakes (FIONREAD, MSG_PEEK), and may take \
                  one without data for closed: nothing to do."
+            }
+            Self::Coroutines => {
+                "The program switches coroutines (greenlets, fibers) in a callback in the middle of a handshake, so the \
+                 frames on the stack may be those of another one: nothing to do."
             }
             Self::DeepStack => {
                 "A thread of the program blocked on another stack than its handshakes' (a fiber's), or tens of kilobytes \

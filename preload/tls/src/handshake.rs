@@ -10,6 +10,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod cancel;
+pub(crate) mod entry;
 pub(crate) mod ready;
 pub(crate) mod slice;
 pub(crate) mod suspension;
@@ -17,7 +18,7 @@ pub(crate) mod suspension;
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
-use core::ptr::{copy_nonoverlapping, null_mut};
+use core::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32};
 
@@ -25,6 +26,8 @@ use hasten_batch::Buffers;
 use hasten_guard::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
+pub(crate) use self::entry::{Call, EarlyDataFn, HandshakeFn, set_would_block};
+use self::entry::{EarlyBuffer, never_called};
 use self::slice::Slice;
 use crate::event_loop::{fds, kernel};
 use crate::hooks::original;
@@ -33,9 +36,6 @@ use crate::openssl::ex_data::ExIndex;
 use crate::openssl::*;
 use crate::runtime::{Operation, Runtime, SUSPENDED, count_suspended};
 use crate::start;
-
-pub(crate) type HandshakeFn = unsafe extern "C" fn(*mut Ssl) -> c_int;
-pub(crate) type EarlyDataFn = unsafe extern "C" fn(*mut Ssl, *mut c_void, usize, *mut usize) -> c_int;
 
 /// Early data is read into memory of the handshake, because the caller's buffer is gone when the call is resumed; a
 /// call returns at most one TLS record.
@@ -103,21 +103,6 @@ pub(crate) enum State {
     Ready,
     /// The function has returned.
     Returned,
-}
-
-/// The function that the server called.
-#[derive(Clone, Copy)]
-pub(crate) enum Call {
-    Handshake(HandshakeFn),
-    EarlyData(EarlyDataFn, EarlyBuffer),
-}
-
-/// The caller's side of `SSL_read_early_data`, valid during one call.
-#[derive(Clone, Copy)]
-pub(crate) struct EarlyBuffer {
-    data: *mut c_void,
-    len: usize,
-    read: *mut usize,
 }
 
 /// # Safety
@@ -555,6 +540,9 @@ impl Handshake {
     /// The SSL of this handshake is alive and refers to it, this is the handshake's own thread, and no other thread of
     /// the server uses the SSL meanwhile.
     pub(crate) unsafe fn detach(&self) {
+        if self.ssl().is_null() {
+            return;
+        }
         let shared = if self.references.swap(0, Relaxed) > 0 { SHARED } else { null_mut() };
         if self.outcome.load(Relaxed) == NONE {
             fds::set_suspended(self.fd.get(), false);
@@ -562,6 +550,12 @@ impl Handshake {
         // SAFETY: as `drive`.
         unsafe { attach(self.ssl(), shared) };
         count_suspended(self, false);
+    }
+
+    /// Its function was left in the middle, and returns later or never: until then it belongs to no connection.
+    pub(crate) fn disown(&self) {
+        fds::set_suspended(self.fd.replace(-1), false);
+        self.ssl.store(null_mut(), Release);
     }
 
     /// Runs in the slice.
@@ -640,69 +634,6 @@ impl Handshake {
         self.reported.set(false);
         self.calls.set(0);
     }
-}
-
-impl Call {
-    /// # Safety
-    ///
-    /// As for the function in the call: `ssl` is a live SSL that nothing else uses meanwhile, and the buffer, if any,
-    /// is valid until this returns.
-    unsafe fn invoke(self, ssl: *mut Ssl) -> c_int {
-        // SAFETY: the arguments the server gave, or the handshake's own buffer.
-        unsafe {
-            match self {
-                Call::Handshake(original) => original(ssl),
-                Call::EarlyData(original, buffer) => original(ssl, buffer.data, buffer.len, buffer.read),
-            }
-        }
-    }
-
-    /// The result of a function that could not finish on a non-blocking socket.
-    fn would_block(self) -> c_int {
-        set_would_block();
-        match self {
-            Call::Handshake(_) => -1,
-            Call::EarlyData(_, buffer) => {
-                // SAFETY: the caller's variable, valid during its call.
-                unsafe { buffer.read.write(0) };
-                SSL_READ_EARLY_DATA_ERROR
-            }
-        }
-    }
-
-    /// Copies early data to the buffer of the current call.
-    ///
-    /// # Safety
-    ///
-    /// The buffer, if any, is valid for writes of its length, and its variable for a write. The function of `handshake`
-    /// has returned, and nothing else uses its early data.
-    unsafe fn deliver_early_data(self, handshake: &Handshake) {
-        let Call::EarlyData(_, buffer) = self else { return };
-        // OpenSSL requires a call to be repeated with the same arguments, so the data fits.
-        let len = handshake.early_len.get().min(buffer.len);
-        // SAFETY: the caller's buffer has `len` bytes and is valid during its call.
-        unsafe {
-            if len > 0 {
-                copy_nonoverlapping(handshake.early_data.get(), buffer.data.cast(), len);
-            }
-            buffer.read.write(len);
-        }
-    }
-}
-
-/// Sets errno and the error queue as a libssl function that could not finish leaves them; SSL_get_error looks there.
-pub(crate) fn set_would_block() {
-    // SAFETY: both are this thread's.
-    unsafe {
-        *libc::__errno_location() = libc::EAGAIN;
-        if ERR_peek_error.get()() != 0 {
-            ERR_clear_error.get()();
-        }
-    }
-}
-
-extern "C" fn never_called(_: *mut Ssl) -> c_int {
-    -1
 }
 
 /// The handshake of an SSL, if it is suspended and not running.

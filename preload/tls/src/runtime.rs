@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hasten_batch::{Request, Verdict, Waker, device};
-use hasten_telemetry::{Event, Reason, slot};
+use hasten_telemetry::{Doubt, Event, Reason, slot};
 
 use crate::config;
 use crate::event_loop::fds;
@@ -87,6 +87,10 @@ pub(crate) struct Runtime {
     idle: Cell<usize>,
     /// How deep the stack may get before a suspended handshake has to be called in; 0 if none is suspended.
     near: Cell<usize>,
+    /// The innermost call of a handshake function that has not returned, by its number; 0 outside of them.
+    innermost: Cell<u64>,
+    /// The number of the latest such call.
+    latest: Cell<u64>,
     /// The stack that the system gave this thread.
     stack: Cell<(usize, usize)>,
     /// The running handshake is being called in: its reads find nothing, and the rest is left for the server to read.
@@ -161,6 +165,8 @@ impl Runtime {
         Box::leak(Box::new(Runtime {
             running: Cell::new(null()),
             driving: Cell::new((null_mut(), 0)),
+            innermost: Cell::new(0),
+            latest: Cell::new(0),
             ready: ReadyRing::new(),
             suspended: RefCell::default(),
             free: Cell::new(null()),
@@ -187,15 +193,20 @@ impl Runtime {
 
     /// Whether the server is inside a handshake function right now.
     ///
-    /// A callback may have left the function by longjmp, as those of Perl and Ruby do; the stack is then shorter than
-    /// it was.
+    /// A callback may have left the function, by longjmp as those of Perl and Ruby do, or by a switch to another
+    /// coroutine on this stack, as those of greenlets do; the stack is then shorter than it was.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
         let (ssl, depth) = self.driving.get();
         if ssl.is_null() {
             return false;
         }
-        if slice::here() < depth || !self.native_stack().contains(&depth) {
+        let stack = self.native_stack();
+        if !stack.contains(&depth) {
+            // A fiber's function: it goes on when the fiber does, which is not now if this is the thread's own stack.
+            return !stack.contains(&slice::here());
+        }
+        if slice::here() < depth {
             return true;
         }
         self.was_left();
@@ -204,9 +215,10 @@ impl Runtime {
 
     #[cold]
     fn was_left(&self) {
-        self.driving.set((null_mut(), 0));
         // SAFETY: null, or a handshake, which is never freed.
-        if let Some(handshake) = unsafe { self.running.replace(null()).as_ref() }
+        let running = unsafe { self.running.get().as_ref() };
+        self.forget_nesting();
+        if let Some(handshake) = running
             && handshake.state.get() == State::Running
         {
             self.is_calling_in.set(false);
@@ -214,8 +226,48 @@ impl Runtime {
             if self.suspended.borrow().iter().any(|other| core::ptr::eq(*other, handshake)) {
                 count_suspended(handshake, false);
             }
-            self.release(handshake);
+            // A coroutine may come back to it, so it is not used for another connection until it has returned.
+            handshake.disown();
         }
+    }
+
+    fn forget_nesting(&self) {
+        self.innermost.set(0);
+        self.running.set(null());
+        self.driving.set((null_mut(), 0));
+        self.tickets.forget();
+    }
+
+    /// Calls of handshake functions take turns on this thread, on one stack or on several, so the innermost one is not
+    /// the one that runs. Nothing is suspended in such a process: frames could be taken for those of another handshake.
+    #[cold]
+    fn lost_track(&self) {
+        self.forget_nesting();
+        suspension::end(Doubt::Coroutines);
+    }
+
+    /// Runs a handshake function, or code that does not belong to the running one, and then continues with what was
+    /// running before.
+    fn nested<R>(
+        &self,
+        running: *const Handshake,
+        driving: (*mut Ssl, usize),
+        body: impl FnOnce(u64) -> R,
+    ) -> R {
+        let number = self.latest.get() + 1;
+        self.latest.set(number);
+        let outer = self.innermost.replace(number);
+        let outer_running = self.running.replace(running);
+        let outer_driving = self.driving.replace(driving);
+        let result = body(number);
+        if self.innermost.get() == number {
+            self.innermost.set(outer);
+            self.running.set(outer_running);
+            self.driving.set(outer_driving);
+        } else {
+            self.lost_track();
+        }
+        result
     }
 
     /// Whether the server is inside one for this SSL: libssl's functions call each other.
@@ -228,7 +280,12 @@ impl Runtime {
     #[inline]
     pub(crate) fn running(&self) -> Option<&Handshake> {
         // SAFETY: `running` is null or a handshake, which is never freed.
-        unsafe { self.running.get().as_ref() }
+        let handshake = unsafe { self.running.get().as_ref() }?;
+        if !handshake.slice.is_current() {
+            self.lost_track();
+            return None;
+        }
+        Some(handshake)
     }
 
     /// The stack on which slices can run.
@@ -281,20 +338,12 @@ impl Runtime {
     /// Runs a handshake function without queueing its operations.
     pub(crate) fn inline<R>(&self, ssl: *mut Ssl, body: impl FnOnce() -> R) -> R {
         self.forget_notes();
-        let outer = self.driving.replace((ssl, slice::here()));
-        let result = body();
-        self.driving.set(outer);
-        result
+        self.nested(self.running.get(), (ssl, slice::here()), |_| body())
     }
 
     /// Runs code that does not belong to the running handshake: a server callback that does TLS of its own.
     pub(crate) fn aside<R>(&self, body: impl FnOnce() -> R) -> R {
-        let running = self.running.replace(null());
-        let driving = self.driving.replace((null_mut(), 0));
-        let result = body();
-        self.running.set(running);
-        self.driving.set(driving);
-        result
+        self.nested(null(), (null_mut(), 0), |_| body())
     }
 
     /// Drops the notes on operations that libssl prepared in an earlier call and never used.
@@ -334,11 +383,10 @@ impl Runtime {
     fn step(&self, handshake: &Handshake, depth: usize, run: impl FnOnce()) {
         self.forget_notes();
         handshake.state.set(State::Running);
-        let outer = self.running.replace(handshake);
-        let driving = self.driving.replace((handshake.ssl(), depth));
-        run();
-        self.running.set(outer);
-        self.driving.set(driving);
+        self.nested(handshake, (handshake.ssl(), depth), |number| {
+            handshake.slice.mark(number);
+            run();
+        });
     }
 
     /// An eighth operation of a kind completes its group, and its handshake goes on at once.

@@ -47,6 +47,8 @@ pub(crate) struct Slice {
     base: Cell<*mut u8>,
     top: Cell<*mut u8>,
     sp: Cell<*mut u8>,
+    /// Marks its frames on the stack: the number of the call that runs it.
+    mark: Cell<u64>,
     /// The middle of the gap.
     near: Cell<usize>,
     /// The frames from `sp` to `top` while they are not on the stack.
@@ -61,6 +63,7 @@ impl Slice {
             base: Cell::new(null_mut()),
             top: Cell::new(null_mut()),
             sp: Cell::new(null_mut()),
+            mark: Cell::new(0),
             near: Cell::new(0),
             frames: UnsafeCell::new(Vec::new()),
             aside: UnsafeCell::new(Vec::new()),
@@ -114,6 +117,20 @@ impl Slice {
     pub(crate) unsafe fn abandon(&self) -> ! {
         // SAFETY: as the contract says.
         unsafe { abandon(self) }
+    }
+
+    /// Sets the mark for the next step; no other step of this thread may have the same.
+    pub(crate) fn mark(&self, mark: u64) {
+        self.mark.set(mark);
+    }
+
+    /// Whether the code that asks runs in this slice. Coroutines that share the thread's stack put frames of others in
+    /// place of its own.
+    #[inline]
+    pub(crate) fn is_current(&self) -> bool {
+        let top = self.top.get();
+        // SAFETY: the word is on the stack of this thread, which stays mapped, below its initial frames.
+        here() < top as usize && unsafe { mark_of(top).read_volatile() } == self.mark.get()
     }
 
     /// Where its frames start: everything that it calls is below.
@@ -291,7 +308,13 @@ unsafe extern "C" fn restore(slice: &Slice) {
         put_aside(slice);
         let frames = &*slice.frames.get();
         core::ptr::copy_nonoverlapping(frames.as_ptr(), slice.sp.get(), frames.len());
+        mark_of(slice.top.get()).write(slice.mark.get());
     }
+}
+
+/// The word that `enter` writes first.
+fn mark_of(top: *mut u8) -> *mut u64 {
+    top.wrapping_sub(size_of::<u64>()).cast()
 }
 
 /// # Safety

@@ -47,6 +47,11 @@ impl Default for Tickets {
 }
 
 impl Tickets {
+    /// No call sends tickets now, as far as is known.
+    pub(crate) fn forget(&self) {
+        self.ssl.set(null_mut());
+    }
+
     /// Starts a call of the server into a handshake that is in `state`. A handshake that blocked while sending a ticket
     /// must be flushed now, and one that is over sends single tickets on the server's request.
     pub(crate) fn begin(&self, ssl: *mut Ssl, state: c_int) {

@@ -69,6 +69,9 @@ pub(super) unsafe extern "sysv64" fn enter(
         // DW_CFA_def_cfa_expression, 5 bytes: DW_OP_breg3 (rbx) + 0, DW_OP_deref, DW_OP_plus_uconst 64.
         ".cfi_escape 0x0f, 5, 0x73, 0, 0x06, 0x23, 64",
         "mov rsp, [rdi + {top}]",
+        // Twice, for the alignment.
+        "push qword ptr [rdi + {mark}]",
+        "push qword ptr [rdi + {mark}]",
         // Where a frame-pointer walk stops.
         "xor ebp, ebp",
         "mov rdi, rdx",
@@ -78,6 +81,7 @@ pub(super) unsafe extern "sysv64" fn enter(
         ".cfi_endproc",
         base = const offset_of!(Slice, base),
         top = const offset_of!(Slice, top),
+        mark = const offset_of!(Slice, mark),
         finish = sym finish,
     )
 }
