@@ -21,7 +21,7 @@ pub(crate) fn has_proc() -> bool {
 pub(crate) fn note(denied: usize) -> String {
     match denied {
         0 => String::new(),
-        1 => " (1 process may not be looked into by this user)".to_owned(),
-        _ => format!(" ({denied} processes may not be looked into by this user)"),
+        1 => " (1 process may not be inspected by this user)".to_owned(),
+        _ => format!(" ({denied} processes may not be inspected by this user)"),
     }
 }

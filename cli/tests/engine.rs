@@ -250,7 +250,7 @@ fn the_user_of_a_server_needs_no_other_rights() {
     assert!(is_disabled());
     let other = engine_as(USER - 1, "enable");
     assert!(
-        stderr(&other).contains("may not be looked into") && stderr(&other).contains("sudo"),
+        stderr(&other).contains("may not be inspected") && stderr(&other).contains("sudo"),
         "{}",
         stderr(&other)
     );

@@ -122,7 +122,7 @@ fn processes_of_others_are_counted_and_sudo_is_named() {
     assert!(stderr(&one).contains(&format!("sudo hasten top {pid}")), "{}", stderr(&one));
     let all = as_nobody(&["--json"]);
     assert_eq!(all.status.code(), Some(1));
-    assert!(stderr(&all).contains("may not be looked into"), "{}", stderr(&all));
+    assert!(stderr(&all).contains("may not be inspected"), "{}", stderr(&all));
     let document: Value = serde_json::from_slice(&all.stdout).unwrap();
     assert!(document["denied_processes"].as_u64().unwrap() > 0);
     assert_eq!(document["programs"], Value::Array(vec![]));

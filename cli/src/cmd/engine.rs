@@ -246,7 +246,7 @@ mod tests {
         assert!(nowhere(0, &["isal", "zlib-rs"]).fix().contains("isal, zlib-rs"));
         assert!(nowhere(0, &[]).fix().contains("hasten check"));
         assert!(nowhere(3, &["isal"]).fix().contains("sudo"));
-        assert!(nowhere(3, &[]).to_string().ends_with("(3 processes may not be looked into by this user)"));
+        assert!(nowhere(3, &[]).to_string().ends_with("(3 processes may not be inspected by this user)"));
         let denied = EngineError::Process(ProcessError::Denied { pid: 7 });
         assert!(denied.fix().contains("sudo") && !denied.fix().contains("top"), "{}", denied.fix());
         assert!(parse_wait("0").is_ok() && parse_wait("-1").is_err() && parse_wait("x").is_err());

@@ -109,7 +109,7 @@ fn print_once() -> Result<(), ExportError> {
     }
     let look = collector().look();
     if look.denied > 0 {
-        say(format!("hasten: {} of the processes here may not be looked into by this user", look.denied));
+        say(format!("hasten: {} of the processes here may not be inspected by this user", look.denied));
     }
     let text = encode(&families(&look), Format::Prometheus);
     print(&text).map_err(ExportError::Output)

@@ -198,10 +198,7 @@ mod tests {
         assert_eq!(nobody.to_string(), "no accelerated process was found");
         assert!(nobody.fix().contains("hasten run -- nginx") && !nobody.fix().contains("sudo"));
         let denied = TopError::NoneFound { denied: 12, standing_by: 0 };
-        assert!(
-            denied.to_string().ends_with("(12 processes may not be looked into by this user)"),
-            "{denied}"
-        );
+        assert!(denied.to_string().ends_with("(12 processes may not be inspected by this user)"), "{denied}");
         assert!(denied.fix().contains("sudo hasten top"));
     }
 

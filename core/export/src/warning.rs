@@ -94,7 +94,7 @@ fn of_device(state: &DeviceState) -> Vec<Warning> {
 
 fn denied(count: usize) -> Option<Warning> {
     let who = if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
-    let message = format!("{who} may not be looked into, and would be missing here if accelerated");
+    let message = format!("{who} may not be inspected, and would be missing here if accelerated");
     let fix = "Run the exporter as root, or with the capabilities that packaging/systemd/hasten-export.service gives it.";
     (count > 0).then(|| Warning::new(Severity::Note, "denied", "this host", message, fix))
 }

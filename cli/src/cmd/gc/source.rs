@@ -69,7 +69,7 @@ fn bar(bytes: u64, path: &Path) -> ProgressBar {
 
 fn nothing_in(lines: &Lines) -> String {
     if lines.unknown == 0 {
-        return format!("none of its {} lines tells of a collection", lines.total);
+        return format!("none of its {} lines reports a collection", lines.total);
     }
     let sample = lines.samples.first().map(|sample| format!(", such as: {}", harmless(sample)));
     let Lines { total, unknown, .. } = lines;

@@ -146,7 +146,7 @@ impl fmt::Display for ControlError {
             Self::Denied { pid } => {
                 write!(
                     f,
-                    "process {pid} may not be controlled: it belongs to another user or has more rights"
+                    "process {pid} may not be controlled: it belongs to another user or has more privileges"
                 )
             }
             Self::Gone { program } => write!(f, "{program} has ended"),

@@ -108,7 +108,7 @@ impl fmt::Display for ProcessError {
             Self::Denied { pid } => {
                 write!(
                     f,
-                    "process {pid} may not be looked into: it belongs to another user or has more rights"
+                    "process {pid} may not be inspected: it belongs to another user or has more privileges"
                 )
             }
             Self::NotAccelerated { pid, program } => {
