@@ -184,6 +184,30 @@ static void datagrams(void) {
     }
 }
 
+/* Some servers call again after a failure, and some use an SSL again, for another connection. */
+static void failing(void) {
+    int good = 0, failed = 0;
+    context = server_context("p-256");
+    SSL *ssl = SSL_new(context);
+    SSL_set_accept_state(ssl);
+    for (int connection = 0; connection < 2; connection++) {
+        int pair[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && SSL_set_fd(ssl, pair[0]) == 1);
+        CHECK(write(pair[1], "GET / HTTP/1.0\r\n\r\n", 18) == 18);
+        for (int i = 0; i < 50; i++) {
+            ERR_clear_error();
+            int result = SSL_do_handshake(ssl);
+            good += result == 1;
+            failed += result < 1 && SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ;
+        }
+        CHECK(SSL_clear(ssl) == 1);
+        close(pair[0]);
+        close(pair[1]);
+    }
+    SSL_free(ssl);
+    printf("failing: %d good, %d failed\n", good, failed);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     signal(SIGPIPE, SIG_IGN);
@@ -194,6 +218,7 @@ int main(int argc, char **argv) {
     else if (is(what, "select")) waiting_elsewhere(false);
     else if (is(what, "poll")) waiting_elsewhere(true);
     else if (is(what, "datagrams")) datagrams();
+    else if (is(what, "failing")) failing();
     else CHECK(false);
     return finish();
 }

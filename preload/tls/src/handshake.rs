@@ -8,6 +8,7 @@
 //! A suspended handshake is a loan: `event_loop/loans.rs` calls it in before its thread blocks anywhere, so nothing
 //! ever waits for one.
 
+mod attached;
 pub(crate) mod calls;
 pub(crate) mod cancel;
 pub(crate) mod entry;
@@ -26,15 +27,16 @@ use hasten_batch::Buffers;
 use hasten_guard::clock::now;
 use hasten_telemetry::{Event, Reason, slot};
 
+use self::attached::{FAILED, SHARED, is_marked, mark, unmark};
+pub(crate) use self::attached::{attach, reserve_ex_data, share, suspended};
 pub(crate) use self::entry::{Call, EarlyDataFn, HandshakeFn, set_would_block};
 use self::entry::{EarlyBuffer, never_called};
 use self::slice::Slice;
 use crate::event_loop::{fds, kernel};
 use crate::hooks::original;
 use crate::openssl::errors::Errors;
-use crate::openssl::ex_data::ExIndex;
 use crate::openssl::*;
-use crate::runtime::{Operation, Runtime, SUSPENDED, count_suspended};
+use crate::runtime::{Operation, Runtime, count_suspended};
 use crate::start;
 
 /// Early data is read into memory of the handshake, because the caller's buffer is gone when the call is resumed; a
@@ -223,6 +225,8 @@ unsafe fn drive_outside(
         // No longer true once the first call has looked for a hello, whether or not there was one.
         if SSL_in_before.get()(ssl) == 1 {
             slot().event(Event::HandshakeStarted);
+            // A server may use an SSL again, for another connection.
+            unmark(ssl, FAILED);
         }
         match resumed {
             Some(handshake) => handshake.go_on(runtime, call),
@@ -256,7 +260,8 @@ unsafe fn first_call(runtime: &'static Runtime, ssl: *mut Ssl, call: Call) -> c_
     }
 }
 
-/// Counts a handshake that has ended, successfully or not.
+/// Counts a handshake that has ended, successfully or not, and one that failed only once: some servers call again and
+/// again.
 ///
 /// # Safety
 ///
@@ -274,8 +279,10 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
             }
         } else if result <= 0
             && matches!(original::SSL_get_error.get()(ssl, result), SSL_ERROR_SSL | SSL_ERROR_SYSCALL)
+            && !is_marked(ssl, FAILED)
         {
             slot().event(Event::HandshakeFailed);
+            mark(ssl, FAILED);
         }
     }
 }
@@ -313,7 +320,7 @@ unsafe fn unfit(ssl: *mut Ssl) -> Option<Reason> {
     unsafe {
         let is_async = SSL_ctrl.get()(ssl, SSL_CTRL_MODE, 0, null_mut()) & SSL_MODE_ASYNC != 0;
         // A child that the C library does not know about has no runtime of its own either.
-        if is_async || SSL_is_dtls.get()(ssl) != 0 || is_shared(ssl) || fds::is_vfork_child() {
+        if is_async || SSL_is_dtls.get()(ssl) != 0 || is_marked(ssl, SHARED) || fds::is_vfork_child() {
             Some(Reason::NotPolled)
         } else if !start::is_sound() || suspension::is_in_bio() {
             Some(Reason::UnknownLibrary)
@@ -543,12 +550,17 @@ impl Handshake {
         if self.ssl().is_null() {
             return;
         }
-        let shared = if self.references.swap(0, Relaxed) > 0 { SHARED } else { null_mut() };
+        let is_shared = self.references.swap(0, Relaxed) > 0;
         if self.outcome.load(Relaxed) == NONE {
             fds::set_suspended(self.fd.get(), false);
         }
         // SAFETY: as `drive`.
-        unsafe { attach(self.ssl(), shared) };
+        unsafe {
+            attach(self.ssl(), null_mut());
+            if is_shared {
+                mark(self.ssl(), SHARED);
+            }
+        }
         count_suspended(self, false);
     }
 
@@ -634,80 +646,6 @@ impl Handshake {
         self.reported.set(false);
         self.calls.set(0);
     }
-}
-
-/// The handshake of an SSL, if it is suspended and not running.
-///
-/// # Safety
-///
-/// `ssl` is null, or a live SSL whose ex_data no other thread of the server sets meanwhile.
-#[inline]
-pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
-    if SUSPENDED.load(Relaxed) == 0 || ssl.is_null() {
-        return None;
-    }
-    let index = EX_INDEX.get();
-    if index < 0 {
-        return None;
-    }
-    // SAFETY: the index is ours: the value is null, SHARED, or a handshake, and handshakes are never freed.
-    unsafe {
-        let attached = SSL_get_ex_data.get()(ssl, index).cast::<Handshake>();
-        let handshake = if attached == SHARED { None } else { attached.as_ref() }?;
-        let is_its = handshake.ssl().cast_const() == ssl && handshake.process.get() == start::generation();
-        let is_here = Runtime::existing().is_some_and(|here| core::ptr::eq(here, handshake.runtime));
-        // Only its own thread can see it running: another thread sees it only while it is suspended.
-        (is_its && !(is_here && handshake.state.get() == State::Running)).then_some(handshake)
-    }
-}
-
-/// Stored in place of a handshake: the SSL has more than one owner, and is never suspended.
-const SHARED: *mut Handshake = core::ptr::without_provenance_mut(1);
-
-/// Whether another reference to the SSL was taken.
-///
-/// # Safety
-///
-/// `ssl` is as for [`drive`].
-unsafe fn is_shared(ssl: *const Ssl) -> bool {
-    // SAFETY: as `suspended`.
-    unsafe { SSL_get_ex_data.get()(ssl, EX_INDEX.get()) == SHARED.cast() }
-}
-
-/// Notes that an SSL has got another owner.
-///
-/// # Safety
-///
-/// `ssl` is null, or a live SSL whose ex_data no other thread gets or sets meanwhile.
-pub(crate) unsafe fn share(ssl: *mut Ssl) {
-    // SAFETY: as `suspended`.
-    unsafe {
-        if EX_INDEX.get() < 0 {
-            return;
-        }
-        match suspended(ssl) {
-            Some(handshake) => _ = handshake.references.fetch_add(1, Relaxed),
-            None => _ = attach(ssl, SHARED),
-        }
-    }
-}
-
-static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_SSL);
-
-/// Stores or clears the suspended handshake of an SSL.
-///
-/// # Safety
-///
-/// `ssl` is a live SSL whose ex_data no other thread gets or sets meanwhile. `handshake` is null, [`SHARED`], or a
-/// handshake of that SSL.
-pub(crate) unsafe fn attach(ssl: *mut Ssl, handshake: *mut Handshake) -> bool {
-    // SAFETY: the index is registered for SSLs without callbacks.
-    unsafe { SSL_set_ex_data.get()(ssl, EX_INDEX.get(), handshake.cast()) == 1 }
-}
-
-/// Reserves the slot in which an SSL carries its suspended handshake.
-pub(crate) fn reserve_ex_data() -> bool {
-    EX_INDEX.reserve(None)
 }
 
 /// The connection's descriptor, if the SSL reads from one directly.

@@ -125,13 +125,14 @@ fn prepare() -> bool {
         } else {
             hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
         }
-        let ready = is_openssls_own() && handshake::reserve_ex_data() && keys::init() && exchange::init();
+        let stranger = stranger();
+        let ready = stranger.is_none() && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
             shortcuts::init();
         } else {
             slot().bypass(Reason::UnknownLibrary);
             hasten_telemetry::page()
-                .set_note("OpenSSL's own provider does not do the handshakes: they are left to it");
+                .set_note(stranger.unwrap_or("OpenSSL has no room for the library's data"));
         }
         // Unless the program has meanwhile restricted itself.
         let _ = STATE.compare_exchange(UNKNOWN, if ready { READY } else { UNFIT }, Relaxed, Relaxed);
@@ -142,14 +143,20 @@ fn prepare() -> bool {
 /// The program gave OpenSSL another provider or other properties at run time. If that concerns handshakes, they are
 /// left to OpenSSL from now on.
 pub(crate) fn reconfigured() {
-    if STATE.load(Relaxed) == READY && !is_openssls_own() {
+    if STATE.load(Relaxed) == READY && stranger().is_some() {
         STATE.store(UNFIT, Relaxed);
         suspension::end(Doubt::ReconfiguredOpenssl);
         blocking::before_blocking();
     }
 }
 
-/// Whether handshakes without us would be done by OpenSSL's own providers, with its own random numbers.
-fn is_openssls_own() -> bool {
-    providers::are_default() && random::is_openssls()
+/// What does the work of a handshake without us, if not all of it is OpenSSL's own.
+fn stranger() -> Option<&'static str> {
+    if !providers::are_default() {
+        return Some("a provider other than OpenSSL's default does handshakes here: they are left to it");
+    }
+    let is_own = random::is_openssls();
+    (!is_own).then_some(
+        "the program has its own random number generator (RAND_METHOD): handshakes are left to OpenSSL",
+    )
 }

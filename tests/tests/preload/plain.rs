@@ -34,6 +34,12 @@ fn select_and_poll() {
 }
 
 #[test]
+fn failure_counts_once_however_often_the_server_calls() {
+    let counters = same_as_stock("failing");
+    assert_eq!((counters[Event::HandshakeStarted], counters[Event::HandshakeFailed]), (2, 2));
+}
+
+#[test]
 fn datagrams() {
     assert_eq!(same_as_stock("datagrams")[Event::HandshakeFinished], 6);
 }

@@ -42,7 +42,7 @@ fn by_imports(name: &str, imports: &Imports) -> Reason {
     }
     if imports.workers(&LOOPS).is_empty() {
         return Reason::against(format!(
-            "nothing in {name} calls {}, so it waits for each handshake and none can be suspended",
+            "nothing in {name} calls {}, which could report a suspended handshake: none is suspended",
             LOOPS.join(" or ")
         ))
         .fix(IN_FRONT);
