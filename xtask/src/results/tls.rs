@@ -11,7 +11,6 @@ pub(super) struct Row {
     server: String,
     cert: String,
     protocol: String,
-    #[serde(default = "on")]
     tickets: String,
     concurrency: u32,
     pub(super) stock: Side,
@@ -38,11 +37,6 @@ impl Row {
             verdict: &self.verdict,
         })
     }
-}
-
-/// The value in reports from before there was a choice.
-fn on() -> String {
-    "on".to_owned()
 }
 
 /// Every row of the report.
