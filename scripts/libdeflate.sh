@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the compressor of the pinned libdeflate as a static library in .deps/libdeflate, where .cargo/config.toml points.
-# libdeflate compresses whole streams only. Six lines of it are changed here, so that parts of a stream can be, too.
+# libdeflate compresses whole streams only, with matches from 32 KiB. Ten lines of it are changed here, so that parts of a
+# stream can be compressed, too, and with matches from less.
 source "$(dirname "$0")/lib.sh"
 
 pin=packaging/requirements/libdeflate.txt
@@ -32,10 +33,12 @@ compile() {
     local paths=(-I "$1" -I "$1/lib" -I "$scratch") name
     local all=("${functions[@]/#/hasten_libdeflate_}") small=("${functions[@]/#/hasten_libdeflate_small_}") renames=()
     change "$1/lib/deflate_compress.c" >"$scratch/changed_compress.c"
-    cc "${flags[@]}" "${paths[@]}" -Wall -Werror -Wno-unused-function -c -o "$scratch/part.o" "$part"
+    mkdir "$scratch/large"
+    limit "$1/lib" "$scratch/large"
+    cc "${flags[@]}" -I "$scratch/large" "${paths[@]}" -Wall -Werror -Wno-unused-function -c -o "$scratch/part.o" "$part"
     # To clear the tables takes longer than to compress a short text, so there is a compressor with fewer of them.
     mkdir "$scratch/small"
-    shrink "$1/lib" "$scratch/small"
+    shrink "$scratch/large" "$scratch/small"
     for name in "${functions[@]}"; do renames+=("-Dhasten_libdeflate_$name=hasten_libdeflate_small_$name"); done
     cc "${flags[@]}" -I "$scratch/small" "${paths[@]}" "${renames[@]}" -Wall -Werror -Wno-unused-function -c \
         -o "$scratch/small.o" "$part"
@@ -51,6 +54,19 @@ shrink() {
     sed -e 's/^\(#define HT_MATCHFINDER_HASH_ORDER\)\t15$/\1 11/' "$1/ht_matchfinder.h" >"$2/ht_matchfinder.h"
     (($(cat "$2"/*.h | grep -cE '^#define H._MATCHFINDER_HASH[34]?_ORDER 1[012]$') == 3)) ||
         die "libdeflate's matchfinders have changed: see what has become of the sizes that scripts/libdeflate.sh changes"
+}
+
+# limit SOURCE TARGET: matchfinders with a window of their own, which part.c sets, behind their tables.
+limit() {
+    local kind name
+    for kind in hc ht; do
+        name=${kind}_matchfinder
+        sed -e 's/^\(\tcutoff = cur_pos - \)MATCHFINDER_WINDOW_SIZE;$/\1(u32) mf->window;/' \
+            -e "s/sizeof(\*mf)/offsetof(struct $name, window)/" \
+            -e "/^struct MATCHFINDER_ALIGNED $name *{\$/,/^};\$/ s/^};\$/\tu32 window;\n};/" "$1/$name.h" >"$2/$name.h"
+    done
+    (($(cat "$2"/*.h | grep -cE '^	cutoff = .*mf->window;$|^	u32 window;$|offsetof') == 9)) ||
+        die "libdeflate's matchfinders have changed: see what has become of the places that scripts/libdeflate.sh changes"
 }
 
 # change FILE: after each initialization of a matchfinder the history is skipped, and the last block is final only if

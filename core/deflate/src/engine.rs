@@ -179,11 +179,9 @@ pub fn serves(kind: EngineKind, settings: &Settings, chunk: &Chunk) -> bool {
     let plain = settings.strategy == Strategy::Default && settings.tuning.is_none() && settings.level > 0;
     match kind {
         EngineKind::Isal => plain,
-        // Its window is 32 KiB whatever the stream's is.
         EngineKind::Libdeflate => {
-            let is_within = chunk.history.len() + chunk.input.len() <= settings.window();
             let starts = !chunk.input.is_empty() || (chunk.history.is_empty() && chunk.before.is_empty());
-            plain && starts && (settings.window_bits == 15 || is_within)
+            plain && starts
         }
         EngineKind::ZlibRs | EngineKind::Original => true,
     }

@@ -8,7 +8,7 @@
 mod job;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use hasten_guard::clock::boot_ns;
 
@@ -43,6 +43,8 @@ pub struct Engines {
     /// One bit for each engine.
     allowed: AtomicU8,
     is_disabled: OnceLock<IsDisabled>,
+    /// Whether the engines compress in small windows, too, for which the original is otherwise best.
+    has_small_windows: AtomicBool,
     backend: Backend,
     pub breakers: Breakers,
     pub devices: Devices,
@@ -59,6 +61,7 @@ impl Engines {
         Self {
             allowed: AtomicU8::new(u8::MAX),
             is_disabled: OnceLock::new(),
+            has_small_windows: AtomicBool::new(false),
             backend,
             breakers: Breakers::new(backend.clock),
             devices: Devices::new(),
@@ -69,6 +72,15 @@ impl Engines {
     pub fn allow(&self, kinds: &[EngineKind]) {
         let bits = kinds.iter().fold(bit(EngineKind::Original), |bits, kind| bits | bit(*kind));
         self.allowed.store(bits, Ordering::Relaxed);
+    }
+
+    /// For a program whose own zlib cannot be called: the engines do its work in small windows, too.
+    pub fn serve_small_windows(&self) {
+        self.has_small_windows.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_small_windows(&self) -> bool {
+        self.has_small_windows.load(Ordering::Relaxed)
     }
 
     /// Sets the check made before each chunk for each candidate engine. Only the first call takes effect.

@@ -110,18 +110,23 @@ impl Engines {
             on_trial: true,
         };
         let may_count = nature == Nature::Counters && length >= SHORT_FOR_COUNTERS;
-        let counting =
-            Some(counting).filter(|choice| may_count && is_ours(&settings, chunk) && serves(&choice.kind));
-        let ordinary = order(&settings, chunk, nature).into_iter().filter(serves).map(move |kind| Choice {
-            kind,
-            on_trial: false,
-            settings: translate(kind, settings, nature),
-            least: if kind == EngineKind::Isal && nature == Nature::Noise { length - length / 50 } else { 0 },
-            dense: match kind {
-                EngineKind::Isal | EngineKind::Libdeflate => dense(),
-                _ => 0,
-            },
-        });
+        let is_ours = self.has_small_windows() && is_plain(&settings) || is_ours(&settings, chunk);
+        let counting = Some(counting).filter(|choice| may_count && is_ours && serves(&choice.kind));
+        let ordinary =
+            order(&settings, chunk, nature, is_ours).into_iter().filter(serves).map(move |kind| Choice {
+                kind,
+                on_trial: false,
+                settings: translate(kind, settings, nature),
+                least: if kind == EngineKind::Isal && nature == Nature::Noise {
+                    length - length / 50
+                } else {
+                    0
+                },
+                dense: match kind {
+                    EngineKind::Isal | EngineKind::Libdeflate => dense(),
+                    _ => 0,
+                },
+            });
         counting.into_iter().chain(ordinary)
     }
 }
@@ -143,10 +148,10 @@ pub fn rival(settings: &Settings, length: usize, written: usize) -> Choice {
     Choice { kind, settings, least: 0, dense: 0, on_trial: false }
 }
 
-fn order(settings: &Settings, chunk: &Chunk, nature: Nature) -> [EngineKind; 4] {
+fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [EngineKind; 4] {
     use EngineKind::{Isal, Libdeflate, Original, ZlibRs};
     let is_low = settings.level <= 1;
-    if !is_ours(settings, chunk) {
+    if !is_ours {
         return [Original, ZlibRs, Libdeflate, Isal];
     }
     if nature == Nature::Counters && chunk.input.len() < SHORT_FOR_COUNTERS {

@@ -101,9 +101,23 @@ fn order() {
     assert_eq!(kinds(&Settings { strategy: Strategy::Filtered, ..level(6) }, 0, 10_000)[0], Original);
     let tuning = Some(Tuning { good_length: 4, max_lazy: 4, nice_length: 8, max_chain: 4 });
     assert_eq!(kinds(&Settings { tuning, ..level(6) }, 0, 10_000), [Original, ZlibRs]);
-    // A window that libdeflate might exceed.
-    assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 10_000), [Original, ZlibRs, Isal]);
-    assert_eq!(kinds(&Settings { window_bits: 12, ..level(6) }, 0, 4_000)[0], Libdeflate);
+    // A window that is small for the input, in which zlib's own matcher is best.
+    let small = Settings { window_bits: 12, ..level(6) };
+    assert_eq!(kinds(&small, 0, 10_000), [Original, ZlibRs, Libdeflate, Isal]);
+    assert_eq!(kinds(&small, 0, 4_000)[0], Libdeflate);
+}
+
+/// Where there is no zlib to call.
+#[test]
+fn small_windows_are_served_on_request() {
+    let engines = Engines::new();
+    let small = |high| Settings { window_bits: 12, ..level(high) };
+    assert_eq!(among(&engines, &small(6), 0, 20_000)[0], Original);
+    engines.serve_small_windows();
+    assert_eq!(among(&engines, &small(6), 0, 20_000)[0], Libdeflate);
+    assert_eq!(among(&engines, &small(1), 0, 20_000)[0], Isal);
+    let filtered = Settings { strategy: Strategy::Filtered, ..small(6) };
+    assert_eq!(among(&engines, &filtered, 0, 20_000)[0], Original);
 }
 
 #[test]

@@ -33,9 +33,6 @@ pub const COUNTERS: u8 = 10;
 /// Up to this size the fastest parsing matches zlib's level.
 const FASTEST_UP_TO: [usize; 11] = [usize::MAX, usize::MAX, 8 << 10, 2 << 10, 0, 0, 0, 0, 0, 0, 0];
 
-/// libdeflate's window, whatever the stream's.
-const WINDOW: usize = 1 << 15;
-
 /// How hard to look for matches.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
@@ -87,9 +84,9 @@ impl Libdeflate {
         Some(engine)
     }
 
-    fn compressor(&mut self, effort: Effort, length: usize) -> Option<&mut Compressor> {
+    fn compressor(&mut self, effort: Effort, window: usize, length: usize) -> Option<&mut Compressor> {
         let compressor = self.tables(effort.parsing != Parsing::Fastest, length <= SMALL)?;
-        compressor.tune(effort);
+        compressor.tune(effort, window);
         Some(compressor)
     }
 
@@ -115,12 +112,13 @@ impl Engine for Libdeflate {
             return Some(Written { bytes: 0, after: chunk.before, synced: false });
         }
         let effort = Effort::of(settings.level, chunk.input.len())?;
-        let compressor = self.compressor(effort, chunk.history.len() + chunk.input.len())?;
+        let compressor =
+            self.compressor(effort, settings.window(), chunk.history.len() + chunk.input.len())?;
         if chunk.history.is_empty() {
             return compressor.compress(chunk.before, chunk.input, 0, chunk.last, out);
         }
         // Matches are found by comparing with what precedes the input, so history and input must be contiguous.
-        let history = &chunk.history[chunk.history.len().saturating_sub(WINDOW)..];
+        let history = &chunk.history[chunk.history.len().saturating_sub(settings.window())..];
         let mut joined = pool::scratch(history.len() + chunk.input.len())?;
         joined[..history.len()].copy_from_slice(history);
         joined[history.len()..].copy_from_slice(chunk.input);
@@ -144,10 +142,10 @@ impl Compressor {
             .map(|tables| Self { api, tables })
     }
 
-    fn tune(&mut self, effort: Effort) {
+    fn tune(&mut self, effort: Effort, window: usize) {
         let Effort { parsing, depth, nice_length } = effort;
         // SAFETY: the compressor is alive and ours alone, and has the tables for this parsing (`Libdeflate::compressor`).
-        unsafe { (self.api.tune)(self.tables.as_ptr(), parsing as u32, depth, nice_length) }
+        unsafe { (self.api.tune)(self.tables.as_ptr(), parsing as u32, depth, nice_length, window as u32) }
     }
 
     /// Compresses the part of `bytes` that follows its first `history` bytes.

@@ -40,7 +40,7 @@ api! {
         ) -> *mut Compressor;
     free = hasten_libdeflate_free | hasten_libdeflate_small_free: fn(compressor: *mut Compressor);
     tune = hasten_libdeflate_tune | hasten_libdeflate_small_tune:
-        fn(compressor: *mut Compressor, parsing: u32, depth: u32, nice_length: u32);
+        fn(compressor: *mut Compressor, parsing: u32, depth: u32, nice_length: u32, window: u32);
     compress = hasten_libdeflate_compress | hasten_libdeflate_small_compress:
         fn(
             compressor: *mut Compressor,

@@ -59,10 +59,10 @@ hasten_libdeflate_new(bool chains, void *(*take)(size_t), void (*give_back)(void
         return libdeflate_alloc_compressor_ex(chains ? 6 : 1, &options);
 }
 
-/* How hard to look: libdeflate's levels are no more than this. The parsing is 0 for the fastest, which only a compressor
- * without chains can do, then greedy, lazy and lazy over two positions. */
+/* How hard to look, which is all that libdeflate's levels are, and how far back. The parsing is 0 for the fastest, which
+ * only a compressor without chains can do, then greedy, lazy and lazy over two positions. The window is 32 KiB at most. */
 void
-hasten_libdeflate_tune(struct libdeflate_compressor *compressor, u32 parsing, u32 depth, u32 nice_length)
+hasten_libdeflate_tune(struct libdeflate_compressor *compressor, u32 parsing, u32 depth, u32 nice_length, u32 window)
 {
         static void (*const parsers[])(struct libdeflate_compressor * restrict, const u8 *, size_t,
                                        struct deflate_output_bitstream *) = {
@@ -75,6 +75,10 @@ hasten_libdeflate_tune(struct libdeflate_compressor *compressor, u32 parsing, u3
         compressor->impl = parsers[parsing];
         compressor->max_search_depth = depth;
         compressor->nice_match_length = nice_length;
+        if (parsing == 0)
+                compressor->p.f.ht_mf.window = window;
+        else
+                compressor->p.g.hc_mf.window = window;
 }
 
 void
