@@ -9,18 +9,17 @@ mod open;
 use core::ffi::{CStr, c_int, c_uint, c_ulong};
 use core::ptr;
 
+use hasten_compress::engines;
 use hasten_deflate::abi::{
     GzHeader, Z_BUF_ERROR, Z_DATA_ERROR, Z_OK, Z_STREAM_END, Z_STREAM_ERROR, Z_UNKNOWN, ZStream,
 };
 use hasten_deflate::engine::{EngineKind, Settings, Tuning};
 use hasten_deflate::header::{GzipHeader, Wrapper};
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
-use hasten_telemetry::{Event, Reason, slot};
 
 use self::buffers::{gzip_header, has_buffers};
 use self::open::{parameters, restart};
 use crate::allocation::{self, Pattern, Regions};
-use crate::engines;
 use crate::nested::Nested;
 
 pub(crate) use self::buffers::{advance, input, output};
@@ -224,38 +223,7 @@ fn message(code: c_int) -> &'static CStr {
 
 /// Adds the work of a call to this thread's counters.
 fn count(tally: &Tally, strm: &ZStream, (total_in, total_out): (c_ulong, c_ulong)) {
-    let slot = slot();
-    let add = |event, n: u64| {
-        if n > 0 {
-            slot.event_n(event, n);
-        }
-    };
-    add(Event::DeflateBytesIn, strm.total_in.wrapping_sub(total_in));
-    add(Event::DeflateBytesOut, strm.total_out.wrapping_sub(total_out));
-    for kind in EngineKind::ALL {
-        add(bytes_of(kind), tally.engines[kind as usize].bytes_in);
-    }
-    add(Event::DeflateHasten, tally.plain);
-    add(Event::DeflateVerified, tally.verified);
-    add(Event::DeflateBuffered, tally.buffered);
-    add(Event::DeflateSavedNs, tally.saved_ns);
-    engines::count(slot, tally);
-    engines::report(slot);
-    if tally.mismatches > 0 {
-        slot.event_n(Event::DeflateMismatch, tally.mismatches);
-        slot.bypass_n(Reason::BreakerOpen, tally.mismatches);
-    }
-    add(Event::BreakerOpened, tally.engines.iter().chain(&tally.devices).map(|work| work.opened).sum());
-}
-
-/// The event that counts an engine's input.
-const fn bytes_of(kind: EngineKind) -> Event {
-    match kind {
-        EngineKind::Isal => Event::DeflateIsal,
-        EngineKind::Libdeflate => Event::DeflateLibdeflate,
-        EngineKind::ZlibRs => Event::DeflateZlibRs,
-        EngineKind::Original => Event::DeflateOriginal,
-    }
+    engines::count(tally, strm.total_in.wrapping_sub(total_in), strm.total_out.wrapping_sub(total_out));
 }
 
 /// # Safety

@@ -15,9 +15,7 @@ compile_error!("a panic must not unwind through a program's C frames: build with
 
 mod allocation;
 mod checksum;
-mod config;
 mod deflate;
-mod engines;
 mod hooks;
 mod inflate;
 mod nested;

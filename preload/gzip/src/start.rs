@@ -4,11 +4,11 @@ use core::ffi::CStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use hasten_compress::{config, engines};
 use hasten_deflate::engine::zlib::ZlibApi;
-use hasten_hook::{Interposer, Library, Notifications};
+use hasten_hook::{Interposer, Library, Notifications, is_disabled};
 
 use crate::hooks::{self, original};
-use crate::{config, engines};
 
 /// Run by the dynamic linker, before the program's own constructors.
 #[used]
@@ -27,15 +27,12 @@ static IS_SANDBOXED: AtomicBool = AtomicBool::new(false);
 extern "C" fn load() {
     #[cfg(test)]
     assert!(Library::Z.load(), "libz.so.1 is needed to compare with");
-    if !config::init() {
+    if is_disabled("gzip") || !config::get().engines {
         return;
     }
     hasten_hook::exec::init();
     hasten_telemetry::init("gzip");
     engines::register();
-    if config::get().verify {
-        hasten_telemetry::page().set_note("every result is inflated again and compared");
-    }
     INTERPOSER.start();
 }
 

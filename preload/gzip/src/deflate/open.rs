@@ -3,6 +3,8 @@
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::{self, null};
 
+use hasten_compress::config;
+use hasten_compress::engines::{self, ENGINES};
 use hasten_deflate::abi::{Z_DEFLATED, Z_MEM_ERROR, Z_OK, Z_STREAM_ERROR, Z_UNKNOWN, ZStream};
 use hasten_deflate::engine::{Settings, Strategy};
 use hasten_deflate::header::Wrapper;
@@ -12,9 +14,8 @@ use hasten_telemetry::{Event, Reason, slot};
 
 use super::{MARK, State, end, ours};
 use crate::allocation::{self, Pattern};
-use crate::engines::{self, ENGINES};
 use crate::hooks::original;
-use crate::{config, start};
+use crate::start;
 
 type Init = unsafe extern "C" fn(*mut ZStream, c_int, *const c_char, c_int) -> c_int;
 type Init2 =

@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use hasten_deflate::devices::{self, DeviceEngine, Request};
 use hasten_deflate::engine::EngineKind;
 use hasten_device::settings::Settings;
-use hasten_hook::is_disabled;
 
 /// `1`: inflate everything that an engine has deflated, and compare, before it is output.
 const VERIFY: &str = "HASTEN_GZIP_VERIFY";
@@ -15,21 +14,17 @@ const VERIFY: &str = "HASTEN_GZIP_VERIFY";
 const ENGINES: &str = "HASTEN_GZIP_ENGINES";
 
 #[derive(Debug)]
-pub(crate) struct Config {
-    pub(crate) verify: bool,
+pub struct Config {
+    /// Whether everything that an engine has deflated is inflated again and compared.
+    pub verify: bool,
     /// Whether any engine other than the original may be used.
-    pub(crate) engines: bool,
+    pub engines: bool,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
-pub(crate) fn get() -> &'static Config {
+pub fn get() -> &'static Config {
     CONFIG.get_or_init(Config::from_environment)
-}
-
-/// Reads the environment; returns whether the library has anything to do.
-pub(crate) fn init() -> bool {
-    !is_disabled("gzip") && get().engines
 }
 
 impl Config {

@@ -8,10 +8,12 @@ use hasten_deflate::engine::EngineKind;
 use hasten_deflate::engines::Engines;
 use hasten_deflate::stream::{Tally, Work};
 use hasten_device::watch;
-use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Slot};
+use hasten_telemetry::{BreakerState, Engine, EngineClass, EngineWork, Event, Reason, Slot, slot};
+
+use crate::config;
 
 /// The engines of this process.
-pub(crate) static ENGINES: Engines = Engines::new();
+pub static ENGINES: Engines = Engines::new();
 
 /// The software engines, with their rows on the page. Devices, if any, are asked first.
 fn engines() -> impl Iterator<Item = (EngineKind, Engine)> {
@@ -19,8 +21,11 @@ fn engines() -> impl Iterator<Item = (EngineKind, Engine)> {
 }
 
 /// Publishes which engines this process has, and makes them obey the switches.
-pub(crate) fn register() {
+pub fn register() {
     let page = hasten_telemetry::page();
+    if config::get().verify {
+        page.set_note("every result is inflated again and compared");
+    }
     for (kind, engine) in engines() {
         if ENGINES.is_allowed(kind) {
             page.register(engine, EngineClass::Software, "", 0);
@@ -33,7 +38,7 @@ pub(crate) fn register() {
 
 /// Called by a thread that looks after a device while the program makes no requests.
 fn tell_of_devices() {
-    let slot = hasten_telemetry::slot();
+    let slot = slot();
     for active in ENGINES.devices.active() {
         report_device(slot, active);
         let opened = active.unreported();
@@ -47,7 +52,7 @@ fn is_disabled(kind: EngineKind) -> bool {
 }
 
 /// Reports for every engine whether it is in service. As long as nothing changes, this only reads a few words.
-pub(crate) fn report(slot: &Slot) {
+pub fn report(slot: &Slot) {
     for (kind, engine) in engines() {
         if !ENGINES.breakers.has_opened() && !hasten_telemetry::is_disabled(engine) {
             slot.engine_state(engine, BreakerState::Closed, None, 0);
@@ -80,8 +85,43 @@ fn make_known(active: &Active, engine: Engine) {
     }
 }
 
-/// Adds the work of the engines.
-pub(crate) fn count(slot: &Slot, tally: &Tally) {
+/// Adds the work of a call, which took `bytes_in` and gave `bytes_out`, to this thread's counters.
+pub fn count(tally: &Tally, bytes_in: u64, bytes_out: u64) {
+    let slot = slot();
+    let add = |event, n: u64| {
+        if n > 0 {
+            slot.event_n(event, n);
+        }
+    };
+    add(Event::DeflateBytesIn, bytes_in);
+    add(Event::DeflateBytesOut, bytes_out);
+    for kind in EngineKind::ALL {
+        add(bytes_of(kind), tally.engines[kind as usize].bytes_in);
+    }
+    add(Event::DeflateHasten, tally.plain);
+    add(Event::DeflateVerified, tally.verified);
+    add(Event::DeflateBuffered, tally.buffered);
+    add(Event::DeflateSavedNs, tally.saved_ns);
+    count_engines(slot, tally);
+    report(slot);
+    if tally.mismatches > 0 {
+        slot.event_n(Event::DeflateMismatch, tally.mismatches);
+        slot.bypass_n(Reason::BreakerOpen, tally.mismatches);
+    }
+    add(Event::BreakerOpened, tally.engines.iter().chain(&tally.devices).map(|work| work.opened).sum());
+}
+
+/// The event that counts an engine's input.
+const fn bytes_of(kind: EngineKind) -> Event {
+    match kind {
+        EngineKind::Isal => Event::DeflateIsal,
+        EngineKind::Libdeflate => Event::DeflateLibdeflate,
+        EngineKind::ZlibRs => Event::DeflateZlibRs,
+        EngineKind::Original => Event::DeflateOriginal,
+    }
+}
+
+fn count_engines(slot: &Slot, tally: &Tally) {
     for (kind, engine) in engines() {
         add(slot, engine, &tally.engines[kind as usize]);
     }
