@@ -31,7 +31,7 @@ put() {
 command_and_libraries() {
     local file
     put 755 "$hasten" bin/
-    put 644 "$release"/libhasten{,_tls,_gzip}.so lib/hasten/
+    put 644 "$release"/libhasten{,_tls,_gzip,_envoy}.so lib/hasten/
     put 644 "$release"/node/* lib/hasten/node/
     # The lines of their functions are four fifths of them; whoever debugs has a build.
     for file in "$tree"/bin/hasten "$tree"/lib/hasten/*.so; do

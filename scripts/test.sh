@@ -44,7 +44,7 @@ tests() {
 }
 
 check "Format" format
-check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip
+check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy
 check "Shim" scripts/shim.sh "${CARGO_TARGET_DIR:-target}"
 check "Node.js plugin" plugin
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
@@ -60,6 +60,7 @@ check "Measured tables" cargo xtask results --check
 if [[ ${1:-} != --no-tests ]]; then
     scripts/nodes.sh
     scripts/wheels.sh
+    scripts/envoy.sh
     scripts/images.sh
     tests "Tests" cargo test --locked --workspace --no-fail-fast
     tests "Tests of engines outside the default build" \

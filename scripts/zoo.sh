@@ -9,4 +9,5 @@ PATH=$PATH:$HOME/.cargo/bin
 for name in "${!HASTEN_@}"; do [[ $name == HASTEN_TEST_BIN ]] || unset "$name"; done
 unset LD_PRELOAD
 scripts/wheels.sh
-exec cargo test --locked --package hasten-tests --test zoo -- --include-ignored --nocapture --test-threads 3
+scripts/envoy.sh all
+exec cargo test --locked --package hasten-tests --test zoo --test envoy -- --include-ignored --nocapture --test-threads 3

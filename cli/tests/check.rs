@@ -137,9 +137,10 @@ fn begins_with_a_line_for_each_accelerator() {
     let place = Place::new();
     let output = place.hasten(&["check"]).env("HASTEN_DISABLE", "tls").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).take(3).collect();
+    let lines: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).take(4).collect();
     assert!(lines[0].starts_with("tls   off") && lines[0].contains("HASTEN_DISABLE=tls"), "{text}");
-    assert!(lines[1].starts_with("gzip  on") && lines[2].starts_with("node  on"), "{text}");
+    assert!(lines[1].starts_with("gzip  on") && lines[2].starts_with("envoy on"), "{text}");
+    assert!(lines[3].starts_with("node  on"), "{text}");
 }
 
 #[test]

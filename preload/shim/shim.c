@@ -20,8 +20,14 @@ extern void *__libc_dlopen_mode(const char *path, int mode) IF_THERE;
 extern int dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *argument) IF_THERE;
 extern int *__errno_location(void) IF_THERE;
 
-// By the names that HASTEN_DISABLE has for them.
-static const char *const ACCELERATORS[] = {"tls", "gzip"};
+extern unsigned long getauxval(unsigned long type) IF_THERE;
+
+enum { EXECUTABLE = 31 };  // AT_EXECFN
+
+static const struct {
+    const char *name;     // as HASTEN_DISABLE has it
+    const char *program;  // which it is for: what the executable's name begins with, or null for any
+} ACCELERATORS[] = {{"tls", NULL}, {"gzip", NULL}, {"envoy", "envoy"}};
 
 struct path {
     char text[LONGEST_PATH];
@@ -75,6 +81,16 @@ static const char *disable(char **environment) {
     return NULL;
 }
 
+// Whether the name of the executable, without its directory, begins with this.
+static int is_program(const char *beginning) {
+    const char *path = getauxval ? (const char *)getauxval(EXECUTABLE) : NULL, *name = path;
+    if (!path) return 0;
+    for (; *path; path++)
+        if (*path == '/') name = path + 1;
+    while (*beginning && *beginning == *name) beginning++, name++;
+    return !*beginning;
+}
+
 static void append(struct path *path, const char *text) {
     while (*text && path->length < LONGEST_PATH - 1) path->text[path->length++] = *text++;
     path->text[path->length] = 0;
@@ -119,10 +135,11 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
     // Without a slash, dlopen would look for a library of that name anywhere.
     size_t directory = path.length;
     for (size_t i = 0; directory && i < sizeof ACCELERATORS / sizeof *ACCELERATORS; i++) {
-        if (is_disabled(disabled, ACCELERATORS[i])) continue;
+        if (is_disabled(disabled, ACCELERATORS[i].name)) continue;
+        if (ACCELERATORS[i].program && !is_program(ACCELERATORS[i].program)) continue;
         path.length = directory;
         append(&path, "libhasten_");
-        append(&path, ACCELERATORS[i]);
+        append(&path, ACCELERATORS[i].name);
         append(&path, ".so");
         load(path.text);
     }

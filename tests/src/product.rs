@@ -33,6 +33,12 @@ pub fn gzip_library() -> PathBuf {
     hasten().with_file_name("libhasten_gzip.so")
 }
 
+/// The preload library for Envoy.
+#[must_use]
+pub fn envoy_library() -> PathBuf {
+    hasten().with_file_name("libhasten_envoy.so")
+}
+
 /// The shim that loads them where they can be loaded, built by its own script.
 #[must_use]
 pub fn shim() -> PathBuf {
@@ -65,7 +71,7 @@ fn build() -> PathBuf {
     let target = target_directory();
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
-    cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip"]);
+    cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip", "--package", "hasten-envoy"]);
     cargo.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR"));
     let built = cargo.status().is_ok_and(|status| status.success());
     let command = target.join("release/hasten");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hasten_plan::hooks::{self, Hook};
 
 use crate::error::Error;
-use crate::workspace::{LIBRARIES, Workspace};
+use crate::workspace::Workspace;
 
 const PATH: &str = "docs/hooks.md";
 const COMMAND: &str = "cargo xtask hooks";
@@ -37,6 +37,9 @@ the functions; the original then runs with the caller's arguments.
 *Required*: without it the acceleration stays off. *Optional*: without it less is accelerated.
 ";
 
+/// The libraries that hook functions.
+const HOOKING: [&str; 2] = ["libhasten_tls.so", "libhasten_gzip.so"];
+
 /// The libraries with hooked functions, in order of interest, and what each is to a preload library.
 const ROLES: [(&str, &str, &str); 5] = [
     ("libhasten_tls.so", "libssl.so.3", "What the program calls, and two that libssl calls in itself"),
@@ -53,7 +56,7 @@ const ROLES: [(&str, &str, &str); 5] = [
 pub(crate) fn run(workspace: &Workspace, check: bool) -> Result<(), Error> {
     workspace.build_libraries()?;
     let mut text = HEAD.to_owned();
-    for library in LIBRARIES {
+    for library in HOOKING {
         let path = workspace.built(library);
         let hooks = hooks::read(&path)
             .map_err(|error| Error::Content { path: path.clone(), why: error.to_string() })?;
@@ -106,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_library_of_ours_has_a_chapter() {
-        for library in LIBRARIES {
+        for library in HOOKING {
             assert!(chapter(library, &[]).matches("\n### ").count() > 1, "{library}");
         }
     }

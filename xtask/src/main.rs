@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod envoy;
 mod error;
 mod hooks;
 mod layering;
@@ -47,6 +48,8 @@ enum Task {
     Results(results::ResultsArgs),
     /// Print the ten slowest tests of a run
     Slowest(slowest::SlowestArgs),
+    /// Write the table of known builds of Envoy from the builds
+    Envoy(envoy::EnvoyArgs),
     /// Print the licences of everything that is linked into what we ship
     Notices,
 }
@@ -69,6 +72,7 @@ fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
         Task::Hooks { check } => hooks::run(workspace, *check),
         Task::Results(args) => results::run(workspace, args),
         Task::Slowest(args) => slowest::run(args),
+        Task::Envoy(args) => envoy::run(workspace, args),
         Task::Notices => notices::print(workspace),
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::workspace::{Package, Workspace};
 
-const SHIPPED: [&str; 3] = ["hasten", "hasten-tls", "hasten-gzip"];
+const SHIPPED: [&str; 4] = ["hasten", "hasten-tls", "hasten-gzip", "hasten-envoy"];
 
 /// Code in the build, linked or embedded, that is not a crate: the location of its licence, and what it is.
 const ARCHIVES: [(&str, &str); 4] = [

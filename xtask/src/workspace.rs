@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::error::Error;
 
 /// The preload libraries, in the order in which they are documented.
-pub(crate) const LIBRARIES: [&str; 2] = ["libhasten_tls.so", "libhasten_gzip.so"];
+pub(crate) const LIBRARIES: [&str; 3] = ["libhasten_tls.so", "libhasten_gzip.so", "libhasten_envoy.so"];
 
 /// Loads them where they can be loaded; it exports nothing and needs nothing.
 pub(crate) const SHIM: &str = "libhasten.so";
@@ -148,7 +148,7 @@ impl Workspace {
     pub(crate) fn build_libraries(&self) -> Result<(), Error> {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
-        cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip"]);
+        cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip", "--package", "hasten-envoy"]);
         self.build_with(&mut cargo)?;
         self.build_with(Command::new("scripts/shim.sh").arg(&self.target))
     }

@@ -165,7 +165,8 @@ fn print_summary(plan: &Plan, program: &Program, config: &Config) {
     let settled =
         |verdict: &Verdict| verdict.decision == Decision::Skip && config.file_leaves_out(verdict.name);
     let reported = plan.accelerators.iter().filter(|verdict| !settled(verdict));
-    for verdict in reported.filter(|verdict| verdict.concerns || verdict.is_loaded()) {
+    let is_aside = |verdict: &Verdict| verdict.reasons.iter().any(|reason| reason.is_aside);
+    for verdict in reported.filter(|verdict| verdict.concerns || verdict.is_loaded() && !is_aside(verdict)) {
         say(format!("hasten: {} {}", verdict.name, headline(verdict, program)));
         for fix in verdict.reasons(Side::Against).filter_map(|reason| reason.fix.as_ref()) {
             // The same obstacle often rules out all accelerators.

@@ -64,6 +64,7 @@ impl Place {
         let place = Self(tempfile::tempdir().expect("a temporary directory"));
         place.cc("libhasten_tls.so", PRELOAD, &["-shared", "-fPIC"]);
         place.cc("libhasten_gzip.so", PRELOAD_GZIP, &["-shared", "-fPIC"]);
+        place.cc("libhasten_envoy.so", "", &["-shared", "-fPIC"]);
         place.add_openssl("3.0.99");
         let arguments = ["-shared", "-fPIC", "-Wl,-soname,libssl.so.3", "@/libcrypto.so.3", "-Wl,-rpath,@"];
         place.cc("libssl.so.3", LIBSSL, &arguments);

@@ -125,8 +125,12 @@ pub enum Side {
 impl Plan {
     /// The plan for one program.
     pub fn new(cpu: &Cpu, program: &Program, config: &Config, surroundings: &Surroundings) -> Self {
+        let regards = |accelerator: &&&dyn Accelerator| {
+            accelerator.regards(program) || config.asks_for(accelerator.name())
+        };
         let accelerators: Vec<_> = ACCELERATORS
             .iter()
+            .filter(regards)
             .map(|accelerator| Verdict::of(*accelerator, cpu, Some(program), config, surroundings))
             .collect();
         let own = process::settle(program, config, surroundings);
@@ -197,7 +201,10 @@ impl Plan {
 
 /// The accelerators that are loaded.
 fn loaded(verdicts: &[Verdict]) -> impl Iterator<Item = (&&dyn Accelerator, &Verdict)> {
-    ACCELERATORS.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_loaded())
+    verdicts.iter().filter(|verdict| verdict.is_loaded()).filter_map(|verdict| {
+        let accelerator = ACCELERATORS.iter().find(|accelerator| accelerator.name() == verdict.name)?;
+        Some((accelerator, verdict))
+    })
 }
 
 /// Their libraries, or their plugin.

@@ -490,6 +490,11 @@ impl Handshake {
         result
     }
 
+    /// Whether this process has started it, and not the one that it was forked from.
+    fn is_of_this_process(&self) -> bool {
+        self.process.get() == start::generation()
+    }
+
     /// Releases the SSL to its server after another thread has taken the result; the rest is up to the handshake's own
     /// thread.
     ///

@@ -7,6 +7,7 @@ use hasten_probe::program::compression::Carried;
 use hasten_probe::{Cpu, Feature, Program};
 
 use super::Accelerator;
+use super::envoy::is_envoy;
 use crate::config::Config;
 use crate::plan::{Reason, Side};
 use crate::preload;
@@ -73,6 +74,11 @@ impl Accelerator for Gzip {
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
+        if is_envoy(program) {
+            return vec![
+                Reason::against("Envoy carries its zlib inside, where `envoy` accelerates it").aside(),
+            ];
+        }
         let accepts = preload::accepts(program);
         // If a program preloads nothing, its libraries are not known either.
         let zlib = (accepts.side == Side::For).then(|| zlib(program));
@@ -81,7 +87,7 @@ impl Accelerator for Gzip {
 
     fn concerns(&self, program: &Program) -> bool {
         // Official builds carry their own copy; nobody starts them with hasten for this.
-        !program.kind.runs_javascript()
+        !program.kind.runs_javascript() && !is_envoy(program)
     }
 
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {

@@ -1,5 +1,6 @@
 //! The accelerators that hasten knows, one file each.
 
+pub mod envoy;
 pub mod gzip;
 pub mod node;
 pub mod tls;
@@ -13,7 +14,7 @@ use crate::plan::{Proof, Reason};
 use crate::surroundings::Surroundings;
 
 /// Every accelerator, in the order in which plans show them.
-pub const ACCELERATORS: &[&dyn Accelerator] = &[&tls::Tls, &gzip::Gzip, &node::Node];
+pub const ACCELERATORS: &[&dyn Accelerator] = &[&tls::Tls, &gzip::Gzip, &envoy::Envoy, &node::Node];
 
 /// How an accelerator gets into a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,11 @@ pub trait Accelerator: Sync {
     /// The evidence behind a yes for this program; `None` if there is nothing to add to the yes.
     fn proof(&self, _: &Program) -> Option<Proof> {
         None
+    }
+
+    /// Whether it has any place in a plan for this program. One that is for a single server has none in others.
+    fn regards(&self, _: &Program) -> bool {
+        true
     }
 
     /// Whether a user who starts this program expects to be told when it is left out.

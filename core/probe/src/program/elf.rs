@@ -214,6 +214,21 @@ impl<'data, R: ReadRef<'data>> DynamicSymbols<'data, R> {
     }
 }
 
+/// The linker's note that identifies a build, in hexadecimal digits; `None` if there is none.
+pub fn build_id<'data, R: ReadRef<'data>>(data: R) -> Result<Option<String>, ElfError> {
+    let header = Header::parse(data)?;
+    let endian = header.endian()?;
+    for segment in header.program_headers(endian, data)? {
+        let Some(mut notes) = segment.notes(endian, data)? else { continue };
+        while let Some(note) = notes.next()? {
+            if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+                return Ok(Some(note.desc().iter().map(|byte| format!("{byte:02x}")).collect()));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// The contents of a named section, for the data inside hasten's own libraries.
 pub fn section(path: &Path, name: &str) -> Result<Option<Vec<u8>>, ElfError> {
     with(path, |data| {

@@ -219,6 +219,11 @@ impl Program {
         elf::with(&self.executable, |data| elf::exports(data, symbol)).unwrap_or(false)
     }
 
+    /// The linker's note that identifies the executable's build, in hexadecimal digits.
+    pub fn build_id(&self) -> Option<String> {
+        elf::with(&self.executable, |data| elf::build_id(data)).ok().flatten()
+    }
+
     /// Compression code inside the executable. Costs a scan of all its constants.
     pub fn carried_compression(&self) -> Option<Carried> {
         compression::carried(&self.executable)

@@ -7,7 +7,6 @@ use super::{Handshake, State};
 use crate::openssl::ex_data::ExIndex;
 use crate::openssl::*;
 use crate::runtime::{Runtime, SUSPENDED};
-use crate::start;
 
 /// The handshake of an SSL, if it is suspended and not running.
 ///
@@ -27,7 +26,7 @@ pub(crate) unsafe fn suspended<'a>(ssl: *const Ssl) -> Option<&'a Handshake> {
     unsafe {
         let attached = SSL_get_ex_data.get()(ssl, index).cast::<Handshake>();
         let handshake = if attached.addr() <= MARKS { None } else { attached.as_ref() }?;
-        let is_its = handshake.ssl().cast_const() == ssl && handshake.process.get() == start::generation();
+        let is_its = handshake.ssl().cast_const() == ssl && handshake.is_of_this_process();
         let is_here = Runtime::existing().is_some_and(|here| core::ptr::eq(here, handshake.runtime));
         // Only its own thread can see it running: another thread sees it only while it is suspended.
         (is_its && !(is_here && handshake.state.get() == State::Running)).then_some(handshake)

@@ -1,0 +1,312 @@
+//! The compressors of Envoy's gzip filter: ours where an engine may do better, and the original's otherwise.
+//!
+//! A compressor of ours takes the place of the original: it has the same interface, and nothing of the original is made.
+//! What it is given in one call leaves in the same call, so between calls a stream keeps no more than its window.
+
+use core::ffi::c_int;
+use core::mem::transmute;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use hasten_compress::config;
+use hasten_compress::engines::{self, ENGINES};
+use hasten_deflate::engine::{Settings, Strategy};
+use hasten_deflate::header::Wrapper;
+use hasten_deflate::pool;
+use hasten_deflate::store::Store;
+use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
+use hasten_envoy_builds::gzip::{LEVEL, MEM_LEVEL, STRATEGY, WINDOW_BITS};
+use hasten_telemetry::{Event, Reason, slot};
+
+use crate::buffer::{Buffer, Object};
+
+/// `CompressorPtr createCompressor()`: the result is written to `place`, whose address is returned.
+pub(crate) type Create =
+    unsafe extern "C" fn(place: *mut *mut Object, factory: NonNull<Object>) -> *mut *mut Object;
+
+/// The original of [`create`].
+static ORIGINAL: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes [`create`] ready to be called.
+///
+/// # Safety
+///
+/// `original` is the address of a [`Create`], and `type_info` that of the type information of
+/// [`hasten_envoy_builds::COMPRESSOR`].
+pub(crate) unsafe fn prepare(original: usize, type_info: usize) {
+    ORIGINAL.store(original, Ordering::Relaxed);
+    FUNCTIONS.type_info.store(type_info, Ordering::Relaxed);
+}
+
+/// # Safety
+///
+/// As for `createCompressor`: `factory` is a gzip factory, and `place` has room for a pointer.
+pub(crate) unsafe extern "C" fn create(
+    place: *mut *mut Object,
+    factory: NonNull<Object>,
+) -> *mut *mut Object {
+    hasten_telemetry::start();
+    // SAFETY: the caller's promise; `prepare` came first.
+    unsafe {
+        match settings(factory) {
+            Ok(settings) => {
+                place.write(Compressor::new(settings).cast());
+                place
+            }
+            Err(reason) => {
+                slot().bypass(reason);
+                let original: Create = transmute(ORIGINAL.load(Ordering::Relaxed));
+                original(place, factory)
+            }
+        }
+    }
+}
+
+/// The settings of a factory, if an engine may do better than the original with them.
+///
+/// # Safety
+///
+/// `factory` is a gzip factory.
+unsafe fn settings(factory: NonNull<Object>) -> Result<Settings, Reason> {
+    // SAFETY: the offsets are those that the code of `createCompressor` has.
+    let (level, strategy, mem_level, window) = unsafe {
+        (
+            factory.byte_add(LEVEL).cast::<i64>().read(),
+            factory.byte_add(STRATEGY).cast::<u64>().read(),
+            factory.byte_add(MEM_LEVEL).cast::<i32>().read(),
+            factory.byte_add(WINDOW_BITS).cast::<i32>().read(),
+        )
+    };
+    suits(asked(level, strategy, mem_level, window).ok_or(Reason::UnsupportedParameters)?)
+}
+
+/// What these arguments ask zlib for.
+fn asked(level: i64, strategy: u64, mem_level: i32, window: i32) -> Option<Settings> {
+    /// Added to the window's bits, it asks for gzip's header.
+    const GZIP: i32 = 16;
+    /// What -1 stands for.
+    const DEFAULT: u8 = 6;
+    let among = |number: i64, least: u8, most: u8| {
+        u8::try_from(number).ok().filter(|number| (least..=most).contains(number))
+    };
+    Some(Settings {
+        level: if level == -1 { DEFAULT } else { among(level, 0, 9)? },
+        window_bits: among((window - GZIP).into(), 9, 15)?,
+        mem_level: among(mem_level.into(), 1, 9)?,
+        strategy: Strategy::from_number(i32::try_from(strategy).ok()?)?,
+        tuning: None,
+    })
+}
+
+/// With less memory than this, or a smaller window, the original's output is so different that its size says nothing
+/// about an engine's.
+const LEAST_MEM_LEVEL: u8 = 4;
+const LEAST_WINDOW_BITS: u8 = 12;
+
+fn suits(settings: Settings) -> Result<Settings, Reason> {
+    match settings {
+        Settings { level: 0, .. } => Err(Reason::StoredLevel),
+        Settings { strategy, .. } if strategy != Strategy::Default => Err(Reason::UnusualStrategy),
+        Settings { mem_level: ..LEAST_MEM_LEVEL, .. } => Err(Reason::UnusualStrategy),
+        Settings { window_bits: ..LEAST_WINDOW_BITS, .. } => Err(Reason::UnusualStrategy),
+        _ if !ENGINES.has_any() && !ENGINES.devices.is_asked_for() => {
+            engines::report(slot());
+            Err(Reason::EngineDisabled)
+        }
+        _ if !ENGINES.reserve() => Err(Reason::UnknownAllocation),
+        _ => Ok(settings),
+    }
+}
+
+/// The virtual functions of [`Compressor`], as the C++ ABI arranges them.
+#[repr(C)]
+struct Functions {
+    /// From the part with these functions to the whole object.
+    to_top: isize,
+    type_info: AtomicUsize,
+    /// An object points here.
+    destroy: unsafe extern "C" fn(*mut Compressor),
+    delete: unsafe extern "C" fn(*mut Compressor),
+    compress: unsafe extern "C" fn(*mut Compressor, NonNull<Object>, c_int),
+}
+
+static FUNCTIONS: Functions =
+    Functions { to_top: 0, type_info: AtomicUsize::new(0), destroy, delete, compress };
+
+/// An `Envoy::Compression::Compressor::Compressor`.
+#[repr(C)]
+struct Compressor {
+    functions: *const unsafe extern "C" fn(*mut Compressor),
+    stream: Deflate,
+    /// The stream's memory.
+    #[allow(dead_code, reason = "the stream has pointers into it")]
+    memory: Vec<u8>,
+}
+
+impl Compressor {
+    fn new(settings: Settings) -> *mut Self {
+        let mut memory = vec![0; Deflate::least_memory(&settings)];
+        let start = NonNull::new(memory.as_mut_ptr()).map(|start| (start, memory.len()));
+        // SAFETY: the memory lives as long as the stream, and nobody else uses it.
+        let store = unsafe { Store::new(start) };
+        let stream = Deflate::new(settings, Wrapper::Gzip, store, config::get().verify, &ENGINES);
+        slot().event(Event::DeflateStreams);
+        Box::into_raw(Box::new(Self { functions: &raw const FUNCTIONS.destroy, stream, memory }))
+    }
+
+    /// Replaces the contents of the buffer by their compressed form.
+    fn compress(&mut self, buffer: &mut Buffer, flush: Flush) {
+        let mut tally = Tally::default();
+        let length = buffer.length();
+        let (mut left, mut written) = (length, 0);
+        loop {
+            // The output follows the input in the same buffer, so the rest of the input is counted.
+            let piece = left.min(LARGEST);
+            left -= piece;
+            let flush = if left > 0 { Flush::Sync } else { flush };
+            written += self.piece(buffer, piece, flush, &mut tally);
+            if left == 0 {
+                break;
+            }
+        }
+        engines::count(&tally, length as u64, written);
+    }
+
+    /// Moves the first `length` bytes of the buffer, compressed, to its end; how many they are then.
+    fn piece(&mut self, buffer: &mut Buffer, length: usize, flush: Flush, tally: &mut Tally) -> u64 {
+        let mut output = Output::new(length);
+        let front = buffer.front();
+        if front.len() >= length {
+            self.deflate(&front[..length], flush, &mut output, tally);
+            buffer.drain(length);
+        } else {
+            let mut joined = Memory::new(length);
+            let mut at = 0;
+            while at < length {
+                let front = buffer.front();
+                let len = front.len().min(length - at);
+                joined.bytes()[at..at + len].copy_from_slice(&front[..len]);
+                buffer.drain(len);
+                at += len;
+            }
+            self.deflate(&joined.bytes()[..length], flush, &mut output, tally);
+        }
+        output.add_to(buffer)
+    }
+
+    fn deflate(&mut self, input: &[u8], flush: Flush, output: &mut Output, tally: &mut Tally) {
+        let mut input = input;
+        loop {
+            let room = output.room();
+            let before = room.len();
+            let mut io = Io { input, output: room, header: None, complaint: None };
+            let outcome = self.stream.deflate(&mut io, flush, tally);
+            let (left, made, is_full) = (io.input.len(), before - io.output.len(), io.output.is_empty());
+            input = &input[input.len() - left..];
+            output.advance(made);
+            let is_done = match flush {
+                Flush::Finish => outcome == Outcome::StreamEnd,
+                _ => input.is_empty() && !is_full,
+            };
+            // No other outcome is an error here, but a stream that stands still must not hold the worker.
+            if is_done || (made == 0 && !is_full) {
+                return;
+            }
+        }
+    }
+}
+
+/// Compressed at a time: the largest piece for which the engines keep buffers.
+const LARGEST: usize = 1 << 20;
+
+/// A buffer of the process, or if that has no memory left, of the allocator.
+enum Memory {
+    Kept(pool::Scratch),
+    Own(Vec<u8>),
+}
+
+impl Memory {
+    fn new(length: usize) -> Self {
+        pool::scratch(length).map_or_else(|| Self::Own(vec![0; length]), Self::Kept)
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Kept(scratch) => scratch,
+            Self::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// Where compressed bytes are put before they go to the end of a buffer.
+struct Output {
+    memory: Memory,
+    length: usize,
+    /// What has filled the memory before.
+    earlier: Vec<u8>,
+}
+
+impl Output {
+    /// For the output of `input` bytes.
+    fn new(input: usize) -> Self {
+        /// gzip's header and trailer, and the marker of a flush.
+        const AROUND: usize = 10 + 8 + 8;
+        Self { memory: Memory::new(pool::bound(input) + AROUND), length: 0, earlier: Vec::new() }
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        if self.length == self.memory.bytes().len() {
+            self.earlier.extend_from_slice(self.memory.bytes());
+            self.length = 0;
+        }
+        &mut self.memory.bytes()[self.length..]
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.length += bytes;
+    }
+
+    /// The number of bytes.
+    fn add_to(mut self, buffer: &mut Buffer) -> u64 {
+        let last = &self.memory.bytes()[..self.length];
+        for bytes in [&self.earlier[..], last] {
+            if !bytes.is_empty() {
+                buffer.add(bytes);
+            }
+        }
+        (self.earlier.len() + self.length) as u64
+    }
+}
+
+/// `~Compressor()`
+///
+/// # Safety
+///
+/// `this` is a compressor of ours that nobody uses any more.
+unsafe extern "C" fn destroy(this: *mut Compressor) {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::drop_in_place(this) }
+}
+
+/// The same, and frees the memory of the object.
+///
+/// # Safety
+///
+/// As [`destroy`].
+unsafe extern "C" fn delete(this: *mut Compressor) {
+    // SAFETY: it was made by `Compressor::new`.
+    drop(unsafe { Box::from_raw(this) });
+}
+
+/// `void compress(Buffer::Instance& buffer, State state)`
+///
+/// # Safety
+///
+/// `this` is a compressor of ours, `buffer` is a buffer, and both are used by nobody else meanwhile.
+unsafe extern "C" fn compress(this: *mut Compressor, buffer: NonNull<Object>, state: c_int) {
+    /// `State::Finish`; the other is `State::Flush`.
+    const FINISH: c_int = 1;
+    let flush = if state == FINISH { Flush::Finish } else { Flush::Sync };
+    // SAFETY: the caller's promise.
+    unsafe { (*this).compress(&mut Buffer::new(buffer), flush) }
+}

@@ -1,0 +1,184 @@
+//! The gzip filter.
+
+use std::io::{BufRead, Read};
+use std::thread;
+
+use hasten_telemetry::{Event, Reason};
+use hasten_tests::http::{Answer, Essence, Unpacker, read_chunk, read_head};
+use serde_json::{Value, json};
+
+use crate::subject::{Envoy, How, Place, RELEASES, build};
+
+/// Bodies in all ways in which they reach the filter: whole, in pieces, long, empty, and compressed already.
+pub(crate) const PATHS: [&str; 10] = [
+    "/length/0",
+    "/length/100",
+    "/length/1500",
+    "/length/20000",
+    "/length/100000",
+    "/length/1500000",
+    "/chunked/100",
+    "/chunked/100000",
+    "/chunked/3000000",
+    "/packed/20000",
+];
+
+pub(crate) fn all(envoy: &Envoy) -> Vec<Answer> {
+    PATHS
+        .iter()
+        .map(|path| envoy.client().get(path).unwrap_or_else(|error| panic!("{path}: {error}")))
+        .collect()
+}
+
+/// An answer without what depends on the time.
+pub(crate) fn essence(answer: &Answer) -> Essence {
+    let mut essence = answer.essence();
+    essence.headers.retain(|(name, _)| name != "x-envoy-upstream-service-time");
+    essence
+}
+
+/// The bytes of bodies that come whole: those of others depend on how they reach Envoy, in pieces of any size.
+pub(crate) fn whole(envoy: &Envoy) -> Vec<Vec<u8>> {
+    let get = |path| envoy.client().get(path).unwrap_or_else(|error| panic!("{path}: {error}")).body;
+    ["/length/100", "/length/1500", "/length/9000"].map(get).to_vec()
+}
+
+/// Asserts that the answers say the same, and that ours are not larger.
+pub(crate) fn compare(stock: &[Answer], ours: &[Answer], what: &str) {
+    for ((stock, ours), path) in stock.iter().zip(ours).zip(PATHS) {
+        assert_eq!(essence(ours), essence(stock), "{what} {path}");
+        let (len, limit) = (ours.body.len(), stock.body.len() * 101 / 100 + 24);
+        assert!(len <= limit, "{what} {path}: {len} bytes, stock {}", stock.body.len());
+    }
+}
+
+/// Starts both, stock and accelerated, with these settings.
+fn pair(release: &str, gzip: &Value) -> (Place, Envoy, Envoy) {
+    let place = Place::new();
+    let stock = place.start(&build(release), gzip, How::Stock);
+    let accelerated = place.start(&build(release), gzip, How::Accelerated(&[("HASTEN_GZIP_VERIFY", "1")]));
+    (place, stock, accelerated)
+}
+
+#[test]
+fn answers_are_the_same_and_none_is_larger() {
+    let settings = [
+        json!({}),
+        json!({"compression_level": "COMPRESSION_LEVEL_1"}),
+        json!({"compression_level": "COMPRESSION_LEVEL_9", "window_bits": 15, "memory_level": 9}),
+        json!({"compression_level": "COMPRESSION_LEVEL_4", "window_bits": 13, "memory_level": 4, "chunk_size": 4096}),
+    ];
+    for release in RELEASES {
+        for gzip in &settings {
+            let what = format!("{release} {gzip}");
+            let (_place, stock, accelerated) = pair(release, gzip);
+            compare(&all(&stock), &all(&accelerated), &what);
+            let counters = accelerated.counters();
+            // Every compressed body, and the one of the first request.
+            assert!(counters[Event::DeflateStreams] >= 9, "{what}: {}", counters[Event::DeflateStreams]);
+            assert!(counters[Event::DeflateBytesIn] > 4_700_000, "{what}");
+            assert_eq!(counters[Event::DeflateMismatch], 0, "{what}");
+            assert_eq!(accelerated.note(), "every result is inflated again and compared", "{what}");
+            accelerated.finish();
+        }
+    }
+}
+
+/// What no engine does better is made by the original compressor, byte for byte.
+#[test]
+fn unusual_settings_are_left_to_the_original() {
+    let settings = [
+        json!({"compression_strategy": "HUFFMAN_ONLY"}),
+        json!({"memory_level": 1}),
+        json!({"window_bits": 9}),
+    ];
+    for gzip in settings {
+        let (_place, stock, accelerated) = pair(RELEASES[0], &gzip);
+        assert!(whole(&accelerated) == whole(&stock), "{gzip}");
+        let counters = accelerated.counters();
+        assert_eq!(counters[Event::DeflateStreams], 0, "{gzip}");
+        assert!(counters[Reason::UnusualStrategy] >= 4, "{gzip}");
+    }
+}
+
+/// Nothing that has been received waits for more.
+#[test]
+fn lines_arrive_when_they_are_said() {
+    const LINES: usize = 60;
+    let place = Place::new();
+    let envoy = place.start(&build(RELEASES[0]), &json!({}), How::Accelerated(&[]));
+    let mut answer = envoy.client().ask("/lines").unwrap();
+    let (mut packed, mut unpacker, mut expected) = (Vec::new(), Unpacker::new(), String::new());
+    for number in 0..LINES {
+        let line = format!("event {number}: {}\n", "something happened ".repeat(number % 7));
+        place.upstream.say(&line);
+        expected.push_str(&line);
+        if number == 0 {
+            let (_, headers) = read_head(&mut answer).unwrap();
+            assert!(headers.iter().any(|(name, value)| name == "content-encoding" && value == "gzip"));
+        }
+        while unpacker.unpack(&packed).len() < expected.len() {
+            assert!(read_chunk(&mut answer, &mut packed).unwrap(), "line {number} does not arrive");
+        }
+    }
+    place.upstream.hush();
+    while read_chunk(&mut answer, &mut packed).unwrap() {}
+    assert_eq!(unpacker.unpack(&packed), expected.as_bytes());
+    assert!(answer.fill_buf().unwrap().is_empty());
+}
+
+/// Clients that go away in the middle of a body leave nothing behind.
+#[test]
+fn abandoned_bodies_are_freed() {
+    let place = Place::new();
+    let envoy = place.start(&build(RELEASES[0]), &json!({}), How::Accelerated(&[]));
+    let abandon = |count: usize| {
+        for _ in 0..count {
+            let mut answer = envoy.client().ask("/chunked/3000000").unwrap();
+            let mut some = [0; 4000];
+            answer.read_exact(&mut some).unwrap();
+        }
+    };
+    abandon(100);
+    let before = envoy.memory();
+    abandon(400);
+    let grown = envoy.memory().saturating_sub(before);
+    assert!(envoy.counters()[Event::DeflateStreams] >= 500);
+    // A stream alone takes 9 KiB: 400 of them would be 3.6 MiB, besides what waits in front of them.
+    assert!(grown < 3000, "{grown} KiB more than after the first hundred");
+    envoy.finish();
+}
+
+#[test]
+fn both_workers_compress_at_once() {
+    let (_place, stock, accelerated) =
+        pair(RELEASES[0], &json!({"compression_level": "COMPRESSION_LEVEL_5"}));
+    let expected: Vec<_> = all(&stock).iter().map(essence).collect();
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                for _ in 0..4 {
+                    let ours: Vec<_> = all(&accelerated).iter().map(essence).collect();
+                    assert!(ours == expected, "an answer differs");
+                }
+            });
+        }
+    });
+    accelerated.finish();
+}
+
+#[test]
+fn switched_off_is_stock() {
+    let place = Place::new();
+    let build = build(RELEASES[0]);
+    let stock = whole(&place.start(&build, &json!({}), How::Stock));
+    for variable in [
+        ("HASTEN_DISABLE", "gzip"),
+        ("HASTEN_DISABLE", "envoy"),
+        ("HASTEN_DISABLE", "all"),
+        ("HASTEN_GZIP_ENGINES", "original"),
+    ] {
+        let envoy = place.start(&build, &json!({}), How::Accelerated(&[variable]));
+        assert!(whole(&envoy) == stock, "{variable:?}");
+    }
+}

@@ -1,0 +1,178 @@
+//! An Envoy in front of an upstream, with a gzip filter.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hasten_telemetry::{Counters, Snapshot};
+use hasten_tests::http::Client;
+use hasten_tests::subject::counters_of;
+use hasten_tests::upstream::Upstream;
+use hasten_tests::{product, tools, wait};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The releases that `scripts/envoy.sh` fetches for `make test`.
+pub(crate) const RELEASES: [&str; 2] = ["1.40.0", "1.36.2"];
+
+/// The upstream, and where Envoy's files are.
+pub(crate) struct Place {
+    dir: TempDir,
+    pub(crate) upstream: Upstream,
+}
+
+/// How Envoy is started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum How<'a> {
+    Stock,
+    /// By `hasten run`, with these variables.
+    Accelerated(&'a [(&'a str, &'a str)]),
+    /// With the library, whatever the plan says of it.
+    Preloaded,
+}
+
+/// A running Envoy; dropping it ends it.
+pub(crate) struct Envoy {
+    child: Child,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+/// The official build of a release.
+pub(crate) fn build(release: &str) -> PathBuf {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository");
+    let build = repository.join(".deps/envoy").join(release).join("envoy");
+    assert!(build.is_file(), "{} is missing: run `scripts/envoy.sh {release}`", build.display());
+    build
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("hasten-envoy-").tempdir().expect("a directory");
+        Self { dir, upstream: Upstream::start() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Starts this build with these settings of the gzip filter, and waits until it answers.
+    pub(crate) fn start(&self, build: &Path, gzip: &Value, how: How) -> Envoy {
+        let name = format!("envoy-{}", fs::read_dir(self.path()).expect("a directory").count());
+        let file = |ending: &str| self.path().join(format!("{name}.{ending}"));
+        let (socket, config, log) = (file("socket"), file("json"), file("log"));
+        fs::write(&config, self.config(&socket, gzip).to_string()).expect("a configuration");
+        let mut command = match how {
+            How::Stock => Command::new(build),
+            How::Preloaded => {
+                let mut command = Command::new(build);
+                command.env("LD_PRELOAD", product::envoy_library());
+                command
+            }
+            How::Accelerated(variables) => {
+                let mut command = Command::new(product::hasten());
+                command.args(["run", "--quiet", "--"]).arg(build).envs(variables.iter().copied());
+                command
+            }
+        };
+        // More than one worker, and no shared memory in which two of them would be one.
+        command.arg("-c").arg(&config).args(["--concurrency", "2", "--disable-hot-restart", "-l", "warn"]);
+        let output = File::create(&log).expect("a log");
+        command.stdout(output.try_clone().expect("a log")).stderr(output).stdin(Stdio::null());
+        let mut envoy = Envoy { child: command.spawn().expect("Envoy"), socket, log };
+        wait::until("Envoy to answer", || {
+            let ended = envoy.child.try_wait().expect("a child");
+            assert!(ended.is_none(), "Envoy has ended: {}", envoy.log());
+            envoy.client().get("/length/1").is_ok_and(|answer| answer.status == 200)
+        });
+        envoy
+    }
+
+    fn config(&self, socket: &Path, gzip: &Value) -> Value {
+        const TYPE: &str = "type.googleapis.com/envoy.extensions";
+        let mut library = json!({"@type": format!("{TYPE}.compression.gzip.compressor.v3.Gzip")});
+        for (name, value) in gzip.as_object().expect("settings") {
+            library[name] = value.clone();
+        }
+        let compressor = json!({
+            "@type": format!("{TYPE}.filters.http.compressor.v3.Compressor"),
+            "compressor_library": {"name": "gzip", "typed_config": library},
+            "response_direction_config": {"common_config": {"min_content_length": 1}},
+        });
+        let router = json!({"@type": format!("{TYPE}.filters.http.router.v3.Router")});
+        let manager = json!({
+            "@type": format!("{TYPE}.filters.network.http_connection_manager.v3.HttpConnectionManager"),
+            "stat_prefix": "test",
+            "route_config": {"virtual_hosts": [{
+                "name": "all",
+                "domains": ["*"],
+                "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "upstream", "timeout": "60s"}}],
+            }]},
+            "http_filters": [
+                {"name": "compressor", "typed_config": compressor},
+                {"name": "router", "typed_config": router},
+            ],
+        });
+        let upstream = self.upstream.address();
+        let endpoint = json!({"endpoint": {"address": {"socket_address": {
+            "address": upstream.ip().to_string(), "port_value": upstream.port(),
+        }}}});
+        json!({"static_resources": {
+            "listeners": [{
+                "name": "listener",
+                "address": {"pipe": {"path": socket}},
+                "filter_chains": [{"filters": [{"name": "manager", "typed_config": manager}]}],
+            }],
+            "clusters": [{
+                "name": "upstream",
+                "connect_timeout": "20s",
+                "load_assignment": {"cluster_name": "upstream", "endpoints": [{"lb_endpoints": [endpoint]}]},
+            }],
+        }})
+    }
+}
+
+impl Envoy {
+    pub(crate) fn client(&self) -> Client {
+        Client::of(&self.socket)
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        counters_of(self.child.id())
+    }
+
+    /// What it says of itself on its counter page; nothing if it has none.
+    pub(crate) fn note(&self) -> String {
+        let pages = hasten_telemetry::pages_of(self.child.id()).unwrap_or_default();
+        let of = |snapshot: Snapshot| (snapshot.accelerator == "envoy").then_some(snapshot.note);
+        pages.iter().filter_map(|page| of(page.read().ok()?)).next().unwrap_or_default()
+    }
+
+    /// Resident memory, in KiB.
+    pub(crate) fn memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
+    /// Ends it as its operator would; panics if it did not end well.
+    pub(crate) fn finish(mut self) {
+        tools::run(Command::new("kill").arg(self.child.id().to_string()));
+        let status = wait::for_some("Envoy to end", || self.child.try_wait().expect("a child"));
+        assert!(status.success(), "{status}: {}", self.log());
+    }
+}
+
+impl Drop for Envoy {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
