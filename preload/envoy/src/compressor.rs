@@ -1,7 +1,9 @@
 //! The compressors of Envoy's gzip filter: ours where an engine may do better, and the original's otherwise.
 //!
-//! A compressor of ours takes the place of the original: it has the same interface, and nothing of the original is made.
-//! What it is given in one call leaves in the same call, so between calls a stream keeps no more than its window.
+//! A compressor of ours takes the place of the original: it has the same interface. A body that comes whole is compressed
+//! by an engine, and nothing of the original is made. A body that comes in pieces is flushed after each of them, and an
+//! engine would have to learn the window anew each time, which costs more than it gains: then, with the first piece, the
+//! original is made, and does all of the work.
 
 use core::ffi::c_int;
 use core::mem::transmute;
@@ -50,15 +52,25 @@ pub(crate) unsafe extern "C" fn create(
     unsafe {
         match settings(factory) {
             Ok(settings) => {
-                place.write(Compressor::new(settings).cast());
+                place.write(Compressor::new(settings, factory).cast());
                 place
             }
             Err(reason) => {
                 slot().bypass(reason);
-                let original: Create = transmute(ORIGINAL.load(Ordering::Relaxed));
-                original(place, factory)
+                create_original(place, factory)
             }
         }
+    }
+}
+
+/// # Safety
+///
+/// As [`create`].
+unsafe fn create_original(place: *mut *mut Object, factory: NonNull<Object>) -> *mut *mut Object {
+    // SAFETY: the caller's promise; `prepare` has stored a `Create`.
+    unsafe {
+        let original: Create = transmute(ORIGINAL.load(Ordering::Relaxed));
+        original(place, factory)
     }
 }
 
@@ -137,25 +149,97 @@ static FUNCTIONS: Functions =
 #[repr(C)]
 struct Compressor {
     functions: *const unsafe extern "C" fn(*mut Compressor),
+    settings: Settings,
+    /// Lives longer: the filter that owns the compressor keeps its configuration, which has the factory.
+    factory: NonNull<Object>,
+    /// What compresses a body that came in pieces.
+    original: Option<NonNull<Object>>,
+}
+
+/// The virtual functions of the original, at the beginning of their table.
+#[repr(C)]
+struct OriginalFunctions {
+    #[allow(dead_code, reason = "keeps the place of the others")]
+    destroy: unsafe extern "C" fn(NonNull<Object>),
+    delete: unsafe extern "C" fn(NonNull<Object>),
+    compress: unsafe extern "C" fn(NonNull<Object>, NonNull<Object>, c_int),
+}
+
+impl Compressor {
+    fn new(settings: Settings, factory: NonNull<Object>) -> *mut Self {
+        Box::into_raw(Box::new(Self {
+            functions: &raw const FUNCTIONS.destroy,
+            settings,
+            factory,
+            original: None,
+        }))
+    }
+
+    /// Replaces the contents of the buffer by their compressed form.
+    ///
+    /// # Safety
+    ///
+    /// `buffer` is a buffer that nobody else uses meanwhile, and `state` is a `State`.
+    unsafe fn compress(&mut self, buffer: NonNull<Object>, state: c_int) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.original {
+                Some(original) => (functions(original).compress)(original, buffer, state),
+                None if state == FINISH => Body::new(self.settings).compress(&mut Buffer::new(buffer)),
+                None => {
+                    slot().bypass(Reason::SmallFlushes);
+                    let mut original = ptr::null_mut();
+                    create_original(&raw mut original, self.factory);
+                    self.original = NonNull::new(original);
+                    if let Some(original) = self.original {
+                        (functions(original).compress)(original, buffer, state);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        if let Some(original) = self.original.take() {
+            // SAFETY: it was made by `create_original`, for this compressor alone.
+            unsafe { (functions(original).delete)(original) }
+        }
+    }
+}
+
+/// # Safety
+///
+/// `original` is a compressor of Envoy's.
+unsafe fn functions<'a>(original: NonNull<Object>) -> &'a OriginalFunctions {
+    // SAFETY: an object begins with a pointer to its functions, which begin with these.
+    unsafe { &*original.cast::<*const OriginalFunctions>().read() }
+}
+
+/// `State::Finish`; the other is `State::Flush`.
+const FINISH: c_int = 1;
+
+/// A body that came whole.
+struct Body {
     stream: Deflate,
     /// The stream's memory.
     #[allow(dead_code, reason = "the stream has pointers into it")]
     memory: Vec<u8>,
 }
 
-impl Compressor {
-    fn new(settings: Settings) -> *mut Self {
+impl Body {
+    fn new(settings: Settings) -> Self {
         let mut memory = vec![0; Deflate::least_memory(&settings)];
         let start = NonNull::new(memory.as_mut_ptr()).map(|start| (start, memory.len()));
         // SAFETY: the memory lives as long as the stream, and nobody else uses it.
         let store = unsafe { Store::new(start) };
         let stream = Deflate::new(settings, Wrapper::Gzip, store, config::get().verify, &ENGINES);
         slot().event(Event::DeflateStreams);
-        Box::into_raw(Box::new(Self { functions: &raw const FUNCTIONS.destroy, stream, memory }))
+        Self { stream, memory }
     }
 
-    /// Replaces the contents of the buffer by their compressed form.
-    fn compress(&mut self, buffer: &mut Buffer, flush: Flush) {
+    fn compress(&mut self, buffer: &mut Buffer) {
         let mut tally = Tally::default();
         let length = buffer.length();
         let (mut left, mut written) = (length, 0);
@@ -163,7 +247,7 @@ impl Compressor {
             // The output follows the input in the same buffer, so the rest of the input is counted.
             let piece = left.min(LARGEST);
             left -= piece;
-            let flush = if left > 0 { Flush::Sync } else { flush };
+            let flush = if left > 0 { Flush::Sync } else { Flush::Finish };
             written += self.piece(buffer, piece, flush, &mut tally);
             if left == 0 {
                 break;
@@ -304,9 +388,6 @@ unsafe extern "C" fn delete(this: *mut Compressor) {
 ///
 /// `this` is a compressor of ours, `buffer` is a buffer, and both are used by nobody else meanwhile.
 unsafe extern "C" fn compress(this: *mut Compressor, buffer: NonNull<Object>, state: c_int) {
-    /// `State::Finish`; the other is `State::Flush`.
-    const FINISH: c_int = 1;
-    let flush = if state == FINISH { Flush::Finish } else { Flush::Sync };
     // SAFETY: the caller's promise.
-    unsafe { (*this).compress(&mut Buffer::new(buffer), flush) }
+    unsafe { (*this).compress(buffer, state) }
 }
