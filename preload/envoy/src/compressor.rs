@@ -92,6 +92,9 @@ unsafe fn settings(factory: NonNull<Object>) -> Result<Settings, Reason> {
     suits(asked(level, strategy, mem_level, window).ok_or(Reason::UnsupportedParameters)?)
 }
 
+/// For each level of zlib-ng, the lowest of zlib's whose output by our engines is not larger.
+const LEVELS: [u8; 10] = [0, 1, 2, 4, 5, 5, 6, 8, 8, 9];
+
 /// What these arguments ask zlib for.
 fn asked(level: i64, strategy: u64, mem_level: i32, window: i32) -> Option<Settings> {
     /// Added to the window's bits, it asks for gzip's header.
@@ -102,7 +105,7 @@ fn asked(level: i64, strategy: u64, mem_level: i32, window: i32) -> Option<Setti
         u8::try_from(number).ok().filter(|number| (least..=most).contains(number))
     };
     Some(Settings {
-        level: if level == -1 { DEFAULT } else { among(level, 0, 9)? },
+        level: LEVELS[usize::from(if level == -1 { DEFAULT } else { among(level, 0, 9)? })],
         window_bits: among((window - GZIP).into(), 9, 15)?,
         mem_level: among(mem_level.into(), 1, 9)?,
         strategy: Strategy::from_number(i32::try_from(strategy).ok()?)?,

@@ -8,12 +8,16 @@ use hasten_telemetry::{Counters, Snapshot};
 use hasten_tests::http::Client;
 use hasten_tests::subject::counters_of;
 use hasten_tests::upstream::Upstream;
-use hasten_tests::{product, tools, wait};
+use hasten_tests::{bodies, product, tools, wait};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The releases that `scripts/envoy.sh` fetches for `make test`.
 pub(crate) const RELEASES: [&str; 2] = ["1.40.0", "1.36.2"];
+
+/// The lengths of the bodies that Envoy answers by itself, at `/whole/LENGTH`. They reach the filter whole; those of an
+/// HTTP/1 upstream come in pieces, if only in one and its end.
+pub(crate) const WHOLE: [usize; 7] = [1, 100, 1500, 9000, 20_000, 100_000, 1_500_000];
 
 /// The upstream, and where Envoy's files are.
 pub(crate) struct Place {
@@ -49,6 +53,9 @@ pub(crate) fn build(release: &str) -> PathBuf {
 impl Place {
     pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("hasten-envoy-").tempdir().expect("a directory");
+        for length in WHOLE {
+            fs::write(dir.path().join(length.to_string()), bodies::page(length)).expect("a body");
+        }
         Self { dir, upstream: Upstream::start() }
     }
 
@@ -83,7 +90,7 @@ impl Place {
         wait::until("Envoy to answer", || {
             let ended = envoy.child.try_wait().expect("a child");
             assert!(ended.is_none(), "Envoy has ended: {}", envoy.log());
-            envoy.client().get("/length/1").is_ok_and(|answer| answer.status == 200)
+            envoy.client().get("/whole/1").is_ok_and(|answer| answer.status == 200)
         });
         envoy
     }
@@ -100,14 +107,23 @@ impl Place {
             "response_direction_config": {"common_config": {"min_content_length": 1}},
         });
         let router = json!({"@type": format!("{TYPE}.filters.http.router.v3.Router")});
+        let own = WHOLE.map(|length| {
+            let body = self.path().join(length.to_string());
+            json!({
+                "match": {"path": format!("/whole/{length}")},
+                "direct_response": {"status": 200, "body": {"filename": body}},
+                "response_headers_to_add": [{"header": {"key": "content-type", "value": "text/html"}}],
+            })
+        });
+        let others = json!({"match": {"prefix": "/"}, "route": {"cluster": "upstream", "timeout": "60s"}});
+        let routes: Vec<_> = own.into_iter().chain([others]).collect();
         let manager = json!({
             "@type": format!("{TYPE}.filters.network.http_connection_manager.v3.HttpConnectionManager"),
             "stat_prefix": "test",
-            "route_config": {"virtual_hosts": [{
-                "name": "all",
-                "domains": ["*"],
-                "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "upstream", "timeout": "60s"}}],
-            }]},
+            "route_config": {
+                "max_direct_response_body_size_bytes": 2_000_000,
+                "virtual_hosts": [{"name": "all", "domains": ["*"], "routes": routes}],
+            },
             "http_filters": [
                 {"name": "compressor", "typed_config": compressor},
                 {"name": "router", "typed_config": router},
