@@ -65,21 +65,27 @@ pub const COMPRESSOR: &str = "N5Envoy11Compression10Compressor10CompressorE";
 /// The class of all buffers, or their base.
 pub const BUFFER: &str = "N5Envoy6Buffer9OwnedImplE";
 
-/// The functions of [`GZIP`], and its data.
+/// The functions of [`GZIP`].
 pub mod gzip {
     /// `CompressorPtr createCompressor()`, where `CompressorPtr` is a `std::unique_ptr`.
-    ///
-    /// Its code shows the offsets of the factory's settings, which it passes to zlib.
     pub const CREATE: usize = 0;
+}
 
-    /// `int64_t`, zlib's number.
-    pub const LEVEL: usize = 0x08;
-    /// `uint64_t`, zlib's number.
-    pub const STRATEGY: usize = 0x10;
-    /// `int32_t`
-    pub const MEM_LEVEL: usize = 0x18;
-    /// `int32_t`, plus 16 for gzip's header.
-    pub const WINDOW_BITS: usize = 0x1c;
+/// What a [`GZIP`] consists of. The code of `createCompressor` reads these fields and nothing else of it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct GzipFactory {
+    /// The address of its table of virtual functions.
+    pub functions: usize,
+    /// zlib's number.
+    pub level: i64,
+    /// zlib's number.
+    pub strategy: u64,
+    pub mem_level: i32,
+    /// Plus 16, which asks for gzip's header.
+    pub window_bits: i32,
+    /// How much is output at a time, in bytes.
+    pub chunk_size: u32,
 }
 
 /// The functions of [`BUFFER`].

@@ -4,7 +4,6 @@ use core::marker::PhantomData;
 use core::mem::transmute;
 use core::ptr::NonNull;
 use core::slice;
-
 use std::sync::OnceLock;
 
 use hasten_envoy_builds::Class;

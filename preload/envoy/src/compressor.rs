@@ -1,9 +1,9 @@
 //! The compressors of Envoy's gzip filter: ours where an engine may do better, and the original's otherwise.
 //!
-//! A compressor of ours takes the place of the original: it has the same interface. A body that comes whole is compressed
-//! by an engine, and nothing of the original is made. A body that comes in pieces is flushed after each of them, and an
-//! engine would have to learn the window anew each time, which costs more than it gains: then, with the first piece, the
-//! original is made, and does all of the work.
+//! A compressor of ours takes the place of the original: it has the same interface. A long body that comes whole is
+//! compressed by an engine, and nothing of the original is made. A body that comes in pieces is flushed after each of
+//! them, and an engine would have to learn the window anew each time, which costs more than it gains: then, and for a short
+//! body, the original is made with the first call, and does all of the work.
 
 use core::ffi::c_int;
 use core::mem::transmute;
@@ -17,14 +17,14 @@ use hasten_deflate::header::Wrapper;
 use hasten_deflate::pool;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
-use hasten_envoy_builds::gzip::{LEVEL, MEM_LEVEL, STRATEGY, WINDOW_BITS};
+use hasten_envoy_builds::GzipFactory;
 use hasten_telemetry::{Event, Reason, slot};
 
 use crate::buffer::{Buffer, Object};
 
 /// `CompressorPtr createCompressor()`: the result is written to `place`, whose address is returned.
 pub(crate) type Create =
-    unsafe extern "C" fn(place: *mut *mut Object, factory: NonNull<Object>) -> *mut *mut Object;
+    unsafe extern "C" fn(place: *mut *mut Object, factory: NonNull<GzipFactory>) -> *mut *mut Object;
 
 /// The original of [`create`].
 static ORIGINAL: AtomicUsize = AtomicUsize::new(0);
@@ -45,14 +45,15 @@ pub(crate) unsafe fn prepare(original: usize, type_info: usize) {
 /// As for `createCompressor`: `factory` is a gzip factory, and `place` has room for a pointer.
 pub(crate) unsafe extern "C" fn create(
     place: *mut *mut Object,
-    factory: NonNull<Object>,
+    factory: NonNull<GzipFactory>,
 ) -> *mut *mut Object {
     hasten_telemetry::start();
     // SAFETY: the caller's promise; `prepare` came first.
     unsafe {
-        match settings(factory) {
+        let copy = factory.read();
+        match asked(&copy).ok_or(Reason::UnsupportedParameters).and_then(suits) {
             Ok(settings) => {
-                place.write(Compressor::new(settings, factory).cast());
+                place.write(Compressor::new(settings, copy).cast());
                 place
             }
             Err(reason) => {
@@ -65,8 +66,8 @@ pub(crate) unsafe extern "C" fn create(
 
 /// # Safety
 ///
-/// As [`create`].
-unsafe fn create_original(place: *mut *mut Object, factory: NonNull<Object>) -> *mut *mut Object {
+/// As [`create`]; `factory` may be a copy, of which no more than the fields is read.
+unsafe fn create_original(place: *mut *mut Object, factory: NonNull<GzipFactory>) -> *mut *mut Object {
     // SAFETY: the caller's promise; `prepare` has stored a `Create`.
     unsafe {
         let original: Create = transmute(ORIGINAL.load(Ordering::Relaxed));
@@ -74,29 +75,8 @@ unsafe fn create_original(place: *mut *mut Object, factory: NonNull<Object>) -> 
     }
 }
 
-/// The settings of a factory, if an engine may do better than the original with them.
-///
-/// # Safety
-///
-/// `factory` is a gzip factory.
-unsafe fn settings(factory: NonNull<Object>) -> Result<Settings, Reason> {
-    // SAFETY: the offsets are those that the code of `createCompressor` has.
-    let (level, strategy, mem_level, window) = unsafe {
-        (
-            factory.byte_add(LEVEL).cast::<i64>().read(),
-            factory.byte_add(STRATEGY).cast::<u64>().read(),
-            factory.byte_add(MEM_LEVEL).cast::<i32>().read(),
-            factory.byte_add(WINDOW_BITS).cast::<i32>().read(),
-        )
-    };
-    suits(asked(level, strategy, mem_level, window).ok_or(Reason::UnsupportedParameters)?)
-}
-
-/// For each level of zlib-ng, the lowest of zlib's whose output by our engines is not larger.
-const LEVELS: [u8; 10] = [0, 1, 2, 4, 5, 5, 6, 8, 8, 9];
-
-/// What these arguments ask zlib for.
-fn asked(level: i64, strategy: u64, mem_level: i32, window: i32) -> Option<Settings> {
+/// What a factory asks zlib for.
+fn asked(factory: &GzipFactory) -> Option<Settings> {
     /// Added to the window's bits, it asks for gzip's header.
     const GZIP: i32 = 16;
     /// What -1 stands for.
@@ -105,10 +85,10 @@ fn asked(level: i64, strategy: u64, mem_level: i32, window: i32) -> Option<Setti
         u8::try_from(number).ok().filter(|number| (least..=most).contains(number))
     };
     Some(Settings {
-        level: LEVELS[usize::from(if level == -1 { DEFAULT } else { among(level, 0, 9)? })],
-        window_bits: among((window - GZIP).into(), 9, 15)?,
-        mem_level: among(mem_level.into(), 1, 9)?,
-        strategy: Strategy::from_number(i32::try_from(strategy).ok()?)?,
+        level: if factory.level == -1 { DEFAULT } else { among(factory.level, 0, 9)? },
+        window_bits: among(factory.window_bits.checked_sub(GZIP)?.into(), 9, 15)?,
+        mem_level: among(factory.mem_level.into(), 1, 9)?,
+        strategy: Strategy::from_number(i32::try_from(factory.strategy).ok()?)?,
         tuning: None,
     })
 }
@@ -118,18 +98,32 @@ fn asked(level: i64, strategy: u64, mem_level: i32, window: i32) -> Option<Setti
 const LEAST_MEM_LEVEL: u8 = 4;
 const LEAST_WINDOW_BITS: u8 = 12;
 
+/// For each level of zlib-ng, the one of zlib at which the engines' output is not larger. From level 7 on, zlib-ng searches
+/// so long that it would be; in a window of 32 KiB also at level 6.
+const LEVELS: [u8; 7] = [0, 1, 2, 4, 5, 5, 6];
+const LAST: u8 = 6;
+const LARGEST_WINDOW_BITS: u8 = 15;
+
+/// Shorter bodies are compressed by the original: the engines take as long for some of them, or longer.
+const SHORT: usize = 32 << 10;
+
+/// The settings for the engines, if they may do better than the original.
 fn suits(settings: Settings) -> Result<Settings, Reason> {
     match settings {
         Settings { level: 0, .. } => Err(Reason::StoredLevel),
         Settings { strategy, .. } if strategy != Strategy::Default => Err(Reason::UnusualStrategy),
         Settings { mem_level: ..LEAST_MEM_LEVEL, .. } => Err(Reason::UnusualStrategy),
         Settings { window_bits: ..LEAST_WINDOW_BITS, .. } => Err(Reason::UnusualStrategy),
+        Settings { level: LAST, window_bits: LARGEST_WINDOW_BITS, .. } => Err(Reason::UnusualStrategy),
         _ if !ENGINES.has_any() && !ENGINES.devices.is_asked_for() => {
             engines::report(slot());
             Err(Reason::EngineDisabled)
         }
         _ if !ENGINES.reserve() => Err(Reason::UnknownAllocation),
-        _ => Ok(settings),
+        _ => match LEVELS.get(usize::from(settings.level)) {
+            Some(&level) => Ok(Settings { level, ..settings }),
+            None => Err(Reason::UnusualStrategy),
+        },
     }
 }
 
@@ -153,8 +147,8 @@ static FUNCTIONS: Functions =
 struct Compressor {
     functions: *const unsafe extern "C" fn(*mut Compressor),
     settings: Settings,
-    /// Lives longer: the filter that owns the compressor keeps its configuration, which has the factory.
-    factory: NonNull<Object>,
+    /// A copy, because a configuration may be replaced while its compressors are in use.
+    factory: GzipFactory,
     /// What compresses a body that came in pieces.
     original: Option<NonNull<Object>>,
 }
@@ -169,7 +163,7 @@ struct OriginalFunctions {
 }
 
 impl Compressor {
-    fn new(settings: Settings, factory: NonNull<Object>) -> *mut Self {
+    fn new(settings: Settings, factory: GzipFactory) -> *mut Self {
         Box::into_raw(Box::new(Self {
             functions: &raw const FUNCTIONS.destroy,
             settings,
@@ -186,20 +180,27 @@ impl Compressor {
     unsafe fn compress(&mut self, buffer: NonNull<Object>, state: c_int) {
         // SAFETY: the caller's promise.
         unsafe {
-            match self.original {
-                Some(original) => (functions(original).compress)(original, buffer, state),
-                None if state == FINISH => Body::new(self.settings).compress(&mut Buffer::new(buffer)),
-                None => {
-                    slot().bypass(Reason::SmallFlushes);
-                    let mut original = ptr::null_mut();
-                    create_original(&raw mut original, self.factory);
-                    self.original = NonNull::new(original);
-                    if let Some(original) = self.original {
-                        (functions(original).compress)(original, buffer, state);
-                    }
-                }
+            let mut body = Buffer::new(buffer);
+            if self.original.is_none() && state == FINISH && body.length() >= SHORT {
+                return Body::new(self.settings).compress(&mut body);
             }
+            let original = self.original();
+            (functions(original).compress)(original, buffer, state);
         }
+    }
+
+    /// The original, made when it is first needed.
+    fn original(&mut self) -> NonNull<Object> {
+        if let Some(original) = self.original {
+            return original;
+        }
+        slot().bypass(Reason::SmallFlushes);
+        let mut place = ptr::null_mut();
+        // SAFETY: a copy of a factory, and a place for the result.
+        unsafe { create_original(&raw mut place, NonNull::from(&mut self.factory)) };
+        let original = NonNull::new(place).expect("C++ has no null from `new`");
+        self.original = Some(original);
+        original
     }
 }
 
@@ -216,7 +217,8 @@ impl Drop for Compressor {
 ///
 /// `original` is a compressor of Envoy's.
 unsafe fn functions<'a>(original: NonNull<Object>) -> &'a OriginalFunctions {
-    // SAFETY: an object begins with a pointer to its functions, which begin with these.
+    // SAFETY: an object begins with a pointer to its functions. Envoy calls these of ours, so they are in the same places
+    // of its own.
     unsafe { &*original.cast::<*const OriginalFunctions>().read() }
 }
 
@@ -233,8 +235,9 @@ struct Body {
 
 impl Body {
     fn new(settings: Settings) -> Self {
-        let mut memory = vec![0; Deflate::least_memory(&settings)];
-        let start = NonNull::new(memory.as_mut_ptr()).map(|start| (start, memory.len()));
+        let length = Deflate::least_memory(&settings);
+        let mut memory = Vec::with_capacity(length);
+        let start = NonNull::new(memory.as_mut_ptr()).map(|start| (start, length));
         // SAFETY: the memory lives as long as the stream, and nobody else uses it.
         let store = unsafe { Store::new(start) };
         let stream = Deflate::new(settings, Wrapper::Gzip, store, config::get().verify, &ENGINES);
@@ -267,16 +270,14 @@ impl Body {
             self.deflate(&front[..length], flush, &mut output, tally);
             buffer.drain(length);
         } else {
-            let mut joined = Memory::new(length);
-            let mut at = 0;
-            while at < length {
+            let mut joined = Vec::with_capacity(length);
+            while joined.len() < length {
                 let front = buffer.front();
-                let len = front.len().min(length - at);
-                joined.bytes()[at..at + len].copy_from_slice(&front[..len]);
+                let len = front.len().min(length - joined.len());
+                joined.extend_from_slice(&front[..len]);
                 buffer.drain(len);
-                at += len;
             }
-            self.deflate(&joined.bytes()[..length], flush, &mut output, tally);
+            self.deflate(&joined, flush, &mut output, tally);
         }
         output.add_to(buffer)
     }
@@ -303,34 +304,14 @@ impl Body {
     }
 }
 
-/// Compressed at a time: the largest piece for which the engines keep buffers.
+/// Compressed at a time: the largest piece for which the engines have buffers.
 const LARGEST: usize = 1 << 20;
 
-/// A buffer of the process, or if that has no memory left, of the allocator.
-enum Memory {
-    Kept(pool::Scratch),
-    Own(Vec<u8>),
-}
-
-impl Memory {
-    fn new(length: usize) -> Self {
-        pool::scratch(length).map_or_else(|| Self::Own(vec![0; length]), Self::Kept)
-    }
-
-    fn bytes(&mut self) -> &mut [u8] {
-        match self {
-            Self::Kept(scratch) => scratch,
-            Self::Own(bytes) => bytes,
-        }
-    }
-}
-
-/// Where compressed bytes are put before they go to the end of a buffer.
+/// Where compressed bytes are put before they go to the end of a buffer. From the allocator: the pool keeps as many
+/// buffers as the engines need themselves.
 struct Output {
-    memory: Memory,
+    memory: Vec<u8>,
     length: usize,
-    /// What has filled the memory before.
-    earlier: Vec<u8>,
 }
 
 impl Output {
@@ -338,15 +319,14 @@ impl Output {
     fn new(input: usize) -> Self {
         /// gzip's header and trailer, and the marker of a flush.
         const AROUND: usize = 10 + 8 + 8;
-        Self { memory: Memory::new(pool::bound(input) + AROUND), length: 0, earlier: Vec::new() }
+        Self { memory: vec![0; pool::bound(input) + AROUND], length: 0 }
     }
 
     fn room(&mut self) -> &mut [u8] {
-        if self.length == self.memory.bytes().len() {
-            self.earlier.extend_from_slice(self.memory.bytes());
-            self.length = 0;
+        if self.length == self.memory.len() {
+            self.memory.resize(self.length * 2, 0);
         }
-        &mut self.memory.bytes()[self.length..]
+        &mut self.memory[self.length..]
     }
 
     fn advance(&mut self, bytes: usize) {
@@ -354,14 +334,9 @@ impl Output {
     }
 
     /// The number of bytes.
-    fn add_to(mut self, buffer: &mut Buffer) -> u64 {
-        let last = &self.memory.bytes()[..self.length];
-        for bytes in [&self.earlier[..], last] {
-            if !bytes.is_empty() {
-                buffer.add(bytes);
-            }
-        }
-        (self.earlier.len() + self.length) as u64
+    fn add_to(self, buffer: &mut Buffer) -> u64 {
+        buffer.add(&self.memory[..self.length]);
+        self.length as u64
     }
 }
 

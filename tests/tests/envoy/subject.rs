@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use hasten_telemetry::{Counters, Snapshot};
+use hasten_tests::footprint::Footprint;
 use hasten_tests::http::Client;
-use hasten_tests::subject::counters_of;
+use hasten_tests::subject::{counters_of, send};
 use hasten_tests::upstream::Upstream;
-use hasten_tests::{bodies, product, tools, wait};
+use hasten_tests::{bodies, product, wait};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -170,14 +172,12 @@ impl Envoy {
 
     /// Resident memory, in KiB.
     pub(crate) fn memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-        line.trim().trim_end_matches(" kB").parse().expect("a number")
+        Footprint::of(self.child.id()).resident_kib
     }
 
     /// Ends it as its operator would; panics if it did not end well.
     pub(crate) fn finish(mut self) {
-        tools::run(Command::new("kill").arg(self.child.id().to_string()));
+        send(self.child.id(), Signal::TERM);
         let status = wait::for_some("Envoy to end", || self.child.try_wait().expect("a child"));
         assert!(status.success(), "{status}: {}", self.log());
     }

@@ -1,6 +1,7 @@
 //! What Envoy has inside it, in place.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use hasten_envoy_builds::{Build, releases};
 use hasten_probe::{Cpu, Program};
@@ -23,7 +24,7 @@ impl Accelerator for Envoy {
     }
 
     fn summary(&self) -> &'static str {
-        "gzip compression inside Envoy by faster engines"
+        "gzip of long, whole bodies inside Envoy by faster engines"
     }
 
     fn library(&self) -> &'static str {
@@ -71,9 +72,8 @@ pub(super) fn is_envoy(program: &Program) -> bool {
 /// Whether it is something that may start Envoy: a script of its name, such as the one from PyPI, or a program that
 /// starts others.
 fn starts_envoy(program: &Program) -> bool {
-    let is_named = |path: &std::path::PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME))
-    };
+    let is_named =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME));
     program.is_launcher() || program.scripts.iter().any(is_named)
 }
 
