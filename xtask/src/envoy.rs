@@ -12,13 +12,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hasten_envoy_builds::{BUFFER, COMPRESSOR, GZIP, fingerprint};
+use hasten_envoy_builds::{
+    BUFFER, COMPRESSOR, CONNECTION, EC, GZIP, HANDSHAKER, HYBRID, IO_HANDLE, SOCKET, SOCKET_CALLBACKS,
+    X25519, fingerprint,
+};
 use memchr::memmem;
 use object::elf::R_X86_64_RELATIVE;
 use object::read::elf::ElfFile64;
-use object::{Object, ObjectSection, RelocationFlags};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
 
-use self::shapes::Shape;
+use self::shapes::{Number, Shape};
 use crate::error::Error;
 use crate::workspace::Workspace;
 
@@ -55,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace, args: &EnvoyArgs) -> Result<(), Error> 
 const HEAD: &str = "\
 //! Written by `cargo xtask envoy`.
 
-use crate::{Build, Class, Code, Function};
+use crate::{Boring, Build, Class, Code, Function, Tls};
 
 /// All known builds, newest first.
 #[rustfmt::skip]
@@ -88,34 +91,135 @@ fn numbers(release: &str) -> Vec<u32> {
 /// The lines of one build.
 fn entry(release: &str, data: &[u8]) -> Result<String, String> {
     let program = Program::parse(data)?;
-    let mut text = String::new();
-    let mut line = |depth: usize, line: &str| {
-        let _ = writeln!(text, "{:1$}{line}", "", depth * 4);
-    };
-    line(1, "Build {");
-    line(2, &format!("release: \"{release}\","));
-    line(2, &format!("build_id: \"{}\",", program.build_id));
-    for (field, name, shapes) in [("gzip", GZIP, &shapes::GZIP[..]), ("buffer", BUFFER, &shapes::BUFFER[..])]
-    {
-        let table = program.table(name)?;
-        line(2, &format!("{field}: Class {{"));
-        line(3, &format!("table: {table:#x},"));
-        line(3, "functions: &[");
+    let mut lines = Lines::default();
+    lines.add(1, "Build {");
+    lines.add(2, &format!("release: \"{release}\","));
+    lines.add(2, &format!("build_id: \"{}\",", program.build_id));
+    lines.class(2, &program, "gzip", GZIP, 0, &shapes::GZIP)?;
+    lines.class(2, &program, "buffer", BUFFER, 0, &shapes::BUFFER)?;
+    lines.add(2, &format!("compressor: {:#x},", program.type_information(COMPRESSOR)?));
+    lines.tls(&program)?;
+    lines.add(1, "},");
+    Ok(lines.text)
+}
+
+/// The lines of the table.
+#[derive(Default)]
+struct Lines {
+    text: String,
+}
+
+impl Lines {
+    fn add(&mut self, depth: usize, line: &str) {
+        let _ = writeln!(self.text, "{:1$}{line}", "", depth * 4);
+    }
+
+    /// A class, from `base` on; returns the code of its functions.
+    fn class<'data>(
+        &mut self,
+        depth: usize,
+        program: &Program<'data>,
+        field: &str,
+        name: &str,
+        base: u64,
+        shapes: &[Shape],
+    ) -> Result<Vec<Vec<Piece<'data>>>, String> {
+        let table = program.table(name, base)?;
+        self.add(depth, &format!("{field}: Class {{"));
+        self.add(depth + 1, &format!("table: {table:#x},"));
+        self.add(depth + 1, &format!("base: {base},"));
+        self.add(depth + 1, "functions: &[");
+        let mut functions = Vec::new();
         for shape in shapes {
             let (slot, pieces) = program.function(table, shape)?;
-            let pieces = pieces.iter().map(|(address, code)| {
-                let (length, fingerprint) = (code.len(), fingerprint(code));
-                format!("Code {{ address: {address:#x}, length: {length}, fingerprint: {fingerprint:#x} }}")
-            });
-            let code = pieces.collect::<Vec<_>>().join(", ");
-            line(4, &format!("Function {{ slot: {slot}, code: &[{code}] }},"));
+            let code = pieces.iter().map(code).collect::<Vec<_>>().join(", ");
+            self.add(depth + 2, &format!("Function {{ slot: {slot}, code: &[{code}] }},"));
+            functions.push(pieces);
         }
-        line(3, "],");
-        line(2, "},");
+        self.add(depth + 1, "],");
+        self.add(depth, "},");
+        Ok(functions)
     }
-    line(2, &format!("compressor: {:#x},", program.type_information(COMPRESSOR)?));
-    line(1, "},");
-    Ok(text)
+
+    fn tls(&mut self, program: &Program<'_>) -> Result<(), String> {
+        self.add(2, "tls: Tls {");
+        let base = *program.bases(HANDSHAKER)?.last().ok_or("its handshaker has one base")?;
+        let handshaker = self.class(3, program, "handshaker", HANDSHAKER, 0, &shapes::HANDSHAKER)?;
+        self.class(3, program, "handshaker_base", HANDSHAKER, base, &shapes::HANDSHAKER)?;
+        self.class(3, program, "socket", SOCKET, 0, &shapes::SOCKET)?;
+        let base = SOCKET_CALLBACKS as u64;
+        self.class(3, program, "callbacks", SOCKET, base, &shapes::HANDSHAKE_CALLBACKS)?;
+        let base = program.base_with(CONNECTION, &shapes::CONNECTION[1])?;
+        let connection = self.class(3, program, "connection", CONNECTION, base, &shapes::CONNECTION)?;
+        let read_disabled = number(&shapes::CONNECTION[1], &connection[1], 'G')?.value();
+        self.add(3, &format!("read_disabled: {read_disabled:#x},"));
+        self.class(3, program, "io_handle", IO_HANDLE, 0, &shapes::IO_HANDLE)?;
+        let x25519 = self.class(3, program, "x25519", X25519, 0, &shapes::X25519)?;
+        self.class(3, program, "ec", EC, 0, &shapes::EC)?;
+        let hybrid = self.class(3, program, "hybrid", HYBRID, 0, &shapes::HYBRID)?;
+        self.boring(program, &handshaker[0], &x25519, &hybrid[0])?;
+        let slots = program.slots("epoll_wait")?;
+        let slots = slots.iter().map(|slot| format!("{slot:#x}")).collect::<Vec<_>>().join(", ");
+        self.add(3, &format!("epoll_wait: &[{slots}],"));
+        self.add(2, "},");
+        Ok(())
+    }
+
+    fn boring(
+        &mut self,
+        program: &Program<'_>,
+        handshaker: &[Piece<'_>],
+        x25519: &[Vec<Piece<'_>>],
+        hybrid: &[Piece<'_>],
+    ) -> Result<(), String> {
+        self.add(3, "boring: Boring {");
+        let called = |shape: &Shape, pieces: &[Piece<'_>], letter| {
+            let start = pieces.last().map_or(0, |(start, _)| *start);
+            number(shape, pieces, letter).map(|distance| distance.called(start))
+        };
+        let do_handshake = called(&shapes::HANDSHAKER[0], handshaker, 'G')?;
+        let do_handshake = program.code(do_handshake).filter(|(_, code)| shapes::DO_HANDSHAKE.fits(code));
+        let do_handshake =
+            do_handshake.ok_or("doHandshake calls something else than SSL_do_handshake first")?;
+        self.add(4, &format!("do_handshake: {},", code(&do_handshake)));
+        for (field, shape, offset) in [
+            ("sign", &shapes::SIGN, Some("credential")),
+            ("get_rsa", &shapes::GET_RSA, None),
+            ("get_ec", &shapes::GET_EC, None),
+            ("rsa", &shapes::RSA, Some("rsa_numbers")),
+            ("ecdsa", &shapes::ECDSA, Some("ec_private")),
+        ] {
+            let piece = program.only(shape)?;
+            self.add(4, &format!("{field}: {},", code(&piece)));
+            if let Some(field) = offset {
+                self.add(4, &format!("{field}: {:#x},", number(shape, &[piece], 'G')?.value()));
+            }
+        }
+        let [generate, _, decap] = &shapes::X25519;
+        let addresses = [
+            ("allocate", called(decap, &x25519[2], 'H')?),
+            ("free", called(decap, &x25519[2], 'G')?),
+            ("add_bytes", called(generate, &x25519[0], 'G')?),
+            ("parse_mlkem", called(&shapes::HYBRID[0], hybrid, 'G')?),
+            ("encap_mlkem", called(&shapes::HYBRID[0], hybrid, 'H')?),
+        ];
+        for (field, address) in addresses {
+            self.add(4, &format!("{field}: {address:#x},"));
+        }
+        self.add(3, "},");
+        Ok(())
+    }
+}
+
+fn code((address, code): &Piece<'_>) -> String {
+    let (length, fingerprint) = (code.len(), fingerprint(code));
+    format!("Code {{ address: {address:#x}, length: {length}, fingerprint: {fingerprint:#x} }}")
+}
+
+/// The number that a letter stands for in the last of these pieces, which fits.
+fn number(shape: &Shape, pieces: &[Piece<'_>], letter: char) -> Result<Number, String> {
+    let number = pieces.last().and_then(|(_, code)| shape.number(code, letter));
+    number.ok_or_else(|| format!("{} has no number {letter}", shape.name))
 }
 
 /// A program that can be loaded anywhere.
@@ -128,6 +232,8 @@ struct Program<'data> {
     places: HashMap<u64, Vec<u64>>,
     /// Where functions begin, in ascending order.
     starts: Vec<u64>,
+    /// All code.
+    text: Piece<'data>,
 }
 
 impl<'data> Program<'data> {
@@ -147,25 +253,79 @@ impl<'data> Program<'data> {
             places.entry(*address).or_default().push(*place);
         }
         let starts = starts(&file)?;
-        Ok(Self { file, build_id, pointers, places, starts })
+        let code = file.section_by_name(".text").ok_or("it has no .text")?;
+        let text = (code.address(), code.data().map_err(|error| error.to_string())?);
+        Ok(Self { file, build_id, pointers, places, starts, text })
     }
 
-    /// The address of a class's table of virtual functions.
-    fn table(&self, name: &str) -> Result<u64, String> {
+    /// The address of a class's table of virtual functions, for what begins at `base` in an object.
+    fn table(&self, name: &str, base: u64) -> Result<u64, String> {
+        match self.tables(name)?.iter().filter(|(other, _)| *other == base).collect::<Vec<_>>()[..] {
+            [(_, table)] => Ok(*table),
+            ref tables => Err(format!("it has {} tables of {name} at {base}", tables.len())),
+        }
+    }
+
+    /// The tables of a class, and where in an object what has each of them begins.
+    fn tables(&self, name: &str) -> Result<Vec<(u64, u64)>, String> {
         let information = self.type_information(name)?;
-        // In front of a table are the offset to the whole object, which is 0 in the main one, and the information.
-        let mains = self.places_of(information).filter(|place| self.word(place - 8) == Some(0));
-        let tables: Vec<_> =
-            mains.map(|place| place + 8).filter(|table| self.code_at(*table).is_some()).collect();
-        match tables[..] {
-            [table] => Ok(table),
-            _ => Err(format!("it has {} tables of {}", tables.len(), name)),
+        // In front of a table are the way to the whole object, which is 0 in the main one, and the information.
+        let tables = self.places_of(information).filter_map(|place| {
+            let base = self.word(place - 8)?.wrapping_neg();
+            (base < 1 << 16 && self.code_at(place + 8).is_some()).then_some((base, place + 8))
+        });
+        Ok(tables.collect())
+    }
+
+    /// Where in an object its bases begin, in ascending order.
+    fn bases(&self, name: &str) -> Result<Vec<u64>, String> {
+        let mut bases: Vec<_> = self.tables(name)?.into_iter().map(|(base, _)| base).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        Ok(bases)
+    }
+
+    /// The base of a class that has a function of this shape.
+    fn base_with(&self, name: &str, shape: &Shape) -> Result<u64, String> {
+        let tables = self.tables(name)?;
+        let found: Vec<_> = tables.iter().filter(|(_, table)| self.function(*table, shape).is_ok()).collect();
+        match found[..] {
+            [(base, _)] => Ok(*base),
+            _ => Err(format!("{} of the bases of {name} have {}", found.len(), shape.name)),
+        }
+    }
+
+    /// Where the loader puts the address of a function of another library.
+    fn slots(&self, name: &str) -> Result<Vec<u64>, String> {
+        let symbols = self.file.dynamic_symbols();
+        let symbol = symbols.into_iter().find(|symbol| symbol.is_undefined() && symbol.name() == Ok(name));
+        let index = symbol.ok_or_else(|| format!("it does not use {name}"))?.index();
+        let relocations = self.file.dynamic_relocations().ok_or("it has no relocations")?;
+        let slots = relocations.filter(|(_, relocation)| {
+            relocation.target() == RelocationTarget::Symbol(index) && relocation.addend() == 0
+        });
+        let mut slots: Vec<_> = slots.map(|(place, _)| place).collect();
+        slots.sort_unstable();
+        Ok(slots)
+    }
+
+    /// The one function of this shape.
+    fn only(&self, shape: &Shape) -> Result<Piece<'data>, String> {
+        let all = self.starts.iter().filter_map(|start| self.code(*start));
+        let found: Vec<_> = all.filter(|(_, code)| shape.fits(code)).collect();
+        match found[..] {
+            [piece] => Ok(piece),
+            _ => Err(format!(
+                "{} functions look like {}: read them, and see shapes.rs",
+                found.len(),
+                shape.name
+            )),
         }
     }
 
     /// The address of a class's type information, which begins with a pointer to its own table. Its name comes second.
     fn type_information(&self, name: &str) -> Result<u64, String> {
-        let places: Vec<_> = self.places_of(self.address_of(name)?).collect();
+        let places: Vec<_> = self.addresses_of(name)?.into_iter().flat_map(|at| self.places_of(at)).collect();
         match places[..] {
             [place] => Ok(place - 8),
             _ => Err(format!("it has {} types with the name {name}", places.len())),
@@ -176,17 +336,12 @@ impl<'data> Program<'data> {
         self.places.get(&address).into_iter().flatten().copied()
     }
 
-    /// Where this string is, with the zeros around it.
-    fn address_of(&self, name: &str) -> Result<u64, String> {
+    /// Where this string ends with a zero.
+    fn addresses_of(&self, name: &str) -> Result<Vec<u64>, String> {
         let constants = self.file.section_by_name(".rodata").ok_or("it has no .rodata")?;
         let data = constants.data().map_err(|error| error.to_string())?;
-        let needle = [b"\0", name.as_bytes(), b"\0"].concat();
-        let mut found = memmem::find_iter(data, &needle);
-        match (found.next(), found.next()) {
-            (Some(at), None) => Ok(constants.address() + at as u64 + 1),
-            (None, _) => Err(format!("it has no {name}")),
-            _ => Err(format!("it has {name} twice")),
-        }
+        let needle = [name.as_bytes(), b"\0"].concat();
+        Ok(memmem::find_iter(data, &needle).map(|at| constants.address() + at as u64).collect())
     }
 
     fn word(&self, address: u64) -> Option<u64> {
@@ -207,8 +362,9 @@ impl<'data> Program<'data> {
     fn code(&self, address: u64) -> Option<Piece<'data>> {
         let index = self.starts.binary_search(&address).ok()?;
         let end = *self.starts.get(index + 1)?;
-        let text = self.file.section_by_name(".text")?;
-        Some((address, text.data_range(address, end - address).ok()??))
+        let (start, code) = self.text;
+        let from = usize::try_from(address.checked_sub(start)?).ok()?;
+        Some((address, code.get(from..from + usize::try_from(end - address).ok()?)?))
     }
 
     /// The place of the one function in this table that has the shape, and its code: also that of the function to which
@@ -224,7 +380,7 @@ impl<'data> Program<'data> {
         let found: Vec<_> =
             all.filter(|(_, pieces)| pieces.last().is_some_and(|(_, code)| shape.fits(code))).collect();
         match found.len() {
-            1 => found.into_iter().next().ok_or_else(String::new),
+            count if count == shape.overloads => found.into_iter().next().ok_or_else(String::new),
             count => Err(format!(
                 "{count} of its functions look like {}: read them, and see shapes.rs",
                 shape.name

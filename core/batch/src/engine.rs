@@ -2,6 +2,7 @@
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
+use std::env;
 use std::sync::Arc;
 
 use hasten_crypto::{
@@ -26,6 +27,25 @@ pub struct Settings<L> {
     pub bypass: bool,
     /// State shared by the threads of a process.
     pub lanes: Arc<Lanes>,
+}
+
+/// `1`: queue every operation but answer it with the original, to test the machinery where the engine cannot run
+/// (valgrind, CPUs without IFMA).
+const SUSPEND_ONLY: &str = "HASTEN_TLS_SUSPEND_ONLY";
+
+impl<L: LaneEngine> Settings<L> {
+    /// The settings in the environment. A list that does not parse is ignored here, where errors cannot be reported;
+    /// `hasten run` rejects it.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let break_even = env::var(Overrides::VARIABLE).ok().and_then(|list| list.parse().ok());
+        Self {
+            lane_engine: L::detect(),
+            break_even: break_even.unwrap_or_default(),
+            bypass: env::var_os(SUSPEND_ONLY).is_some_and(|value| value == "1"),
+            lanes: Arc::default(),
+        }
+    }
 }
 
 /// Scratch memory, pools, and the break-even table.

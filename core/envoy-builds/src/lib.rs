@@ -27,6 +27,69 @@ pub struct Build {
     pub buffer: Class,
     /// The type information of [`COMPRESSOR`].
     pub compressor: u64,
+    /// What does TLS.
+    pub tls: Tls,
+}
+
+/// What does TLS in a build.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// [`HANDSHAKER`].
+    pub handshaker: Class,
+    /// The same, from its second base on, which is `Ssl::Handshaker`. Behind that come its fields.
+    pub handshaker_base: Class,
+    /// [`SOCKET`].
+    pub socket: Class,
+    /// The same, from [`SOCKET_CALLBACKS`] on.
+    pub callbacks: Class,
+    /// [`CONNECTION`], as its transport socket calls it back.
+    pub connection: Class,
+    /// How often reading was disabled, from there: 32 bits.
+    pub read_disabled: u32,
+    /// [`IO_HANDLE`].
+    pub io_handle: Class,
+    /// [`X25519`].
+    pub x25519: Class,
+    /// [`EC`].
+    pub ec: Class,
+    /// [`HYBRID`].
+    pub hybrid: Class,
+    pub boring: Boring,
+    /// Where the program has the address of `epoll_wait`.
+    pub epoll_wait: &'static [u64],
+}
+
+/// Functions of BoringSSL, and what their code shows of its objects.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Boring {
+    /// `int SSL_do_handshake(SSL *ssl)`, by which `ssl` leads to its [`SSL_STATE`], and that to its [`STATE_HANDSHAKE`].
+    pub do_handshake: Code,
+    /// `ssl_private_key_sign`
+    pub sign: Code,
+    /// In a handshake: the credential, which is a [`Credential`].
+    pub credential: u32,
+    /// `RSA *EVP_PKEY_get0_RSA(const EVP_PKEY *pkey)`
+    pub get_rsa: Code,
+    /// `EC_KEY *EVP_PKEY_get0_EC_KEY(const EVP_PKEY *pkey)`
+    pub get_ec: Code,
+    /// What signs with an `RSA`.
+    pub rsa: Code,
+    /// In an `RSA`: the first of eight `BIGNUM *`: n, e, d, p, q, d mod (p - 1), d mod (q - 1), 1 / q mod p.
+    pub rsa_numbers: u32,
+    /// What signs with an `EC_KEY`.
+    pub ecdsa: Code,
+    /// In an `EC_KEY`: the private number, a pointer to a `BIGNUM` and its words.
+    pub ec_private: u32,
+    /// `void *OPENSSL_malloc(size_t size)`
+    pub allocate: u64,
+    /// `void OPENSSL_free(void *memory)`
+    pub free: u64,
+    /// `int CBB_add_bytes(CBB *cbb, const uint8_t *data, size_t len)`
+    pub add_bytes: u64,
+    /// `int MLKEM768_parse_public_key(MLKEM768_public_key *out, CBS *in)`
+    pub parse_mlkem: u64,
+    /// `void MLKEM768_encap(uint8_t *ciphertext, uint8_t *secret, const MLKEM768_public_key *key)`
+    pub encap_mlkem: u64,
 }
 
 /// A class and its virtual functions.
@@ -34,6 +97,8 @@ pub struct Build {
 pub struct Class {
     /// The address of its table of virtual functions.
     pub table: u64,
+    /// How far in front of the object that has this table the whole object begins.
+    pub base: usize,
     /// The functions that matter here, in a fixed order.
     pub functions: &'static [Function],
 }
@@ -64,6 +129,36 @@ pub const COMPRESSOR: &str = "N5Envoy11Compression10Compressor10CompressorE";
 
 /// The class of all buffers, or their base.
 pub const BUFFER: &str = "N5Envoy6Buffer9OwnedImplE";
+
+/// `SslHandshakerImpl`: the handshake of a connection, and what is known of it afterwards.
+pub const HANDSHAKER: &str = "N5Envoy10Extensions16TransportSockets3Tls17SslHandshakerImplE";
+
+/// `SslSocket`: the TLS of a connection.
+pub const SOCKET: &str = "N5Envoy10Extensions16TransportSockets3Tls9SslSocketE";
+
+/// Where in it `Ssl::HandshakeCallbacks` are.
+pub const SOCKET_CALLBACKS: usize = 16;
+
+/// `ServerConnectionImpl`.
+pub const CONNECTION: &str = "N5Envoy7Network20ServerConnectionImplE";
+
+/// `IoSocketHandleImpl`: a socket of the kernel's.
+pub const IO_HANDLE: &str = "N5Envoy7Network18IoSocketHandleImplE";
+
+/// BoringSSL's key exchange by X25519.
+pub const X25519: &str = "N4bssl12_GLOBAL__N_114X25519KeyShareE";
+
+/// BoringSSL's key exchange by curves of NIST.
+pub const EC: &str = "N4bssl12_GLOBAL__N_110ECKeyShareE";
+
+/// BoringSSL's key exchange by X25519 and ML-KEM-768.
+pub const HYBRID: &str = "N4bssl12_GLOBAL__N_122X25519MLKEM768KeyShareE";
+
+/// In an `SSL`: the pointer to the state of its connection.
+pub const SSL_STATE: usize = 0x30;
+
+/// In that: the pointer to the handshake.
+pub const STATE_HANDSHAKE: usize = 0x118;
 
 /// The functions of [`GZIP`].
 pub mod gzip {
@@ -100,15 +195,104 @@ pub mod buffer {
     pub const LENGTH: usize = 3;
 }
 
+/// The function of [`HANDSHAKER`] and its base.
+pub mod handshaker {
+    /// `PostIoAction doHandshake()`
+    pub const DO_HANDSHAKE: usize = 0;
+}
+
+/// The functions of [`SOCKET`].
+pub mod socket {
+    /// `~SslSocket()`
+    pub const DESTROY: usize = 0;
+    /// The same, and the memory is freed.
+    pub const DELETE: usize = 1;
+    /// `void closeSocket(ConnectionEvent event)`
+    pub const CLOSE: usize = 2;
+}
+
+/// The function of `Ssl::HandshakeCallbacks`.
+pub mod callbacks {
+    /// `TransportSocketCallbacks* transportSocketCallbacks()`
+    pub const TRANSPORT: usize = 0;
+}
+
+/// The functions of `TransportSocketCallbacks`.
+pub mod connection {
+    /// `IoHandle& ioHandle()`
+    pub const IO_HANDLE: usize = 0;
+    /// `void setTransportSocketIsReadable()`
+    pub const SET_READABLE: usize = 1;
+}
+
+/// The function of [`IO_HANDLE`].
+pub mod io_handle {
+    /// `int fdDoNotUse() const`
+    pub const FD: usize = 0;
+}
+
+/// The functions of [`X25519`].
+pub mod x25519 {
+    /// `bool Generate(CBB *out)`
+    pub const GENERATE: usize = 0;
+    /// `bool Encap(CBB *out, Array<uint8_t> *secret, uint8_t *alert, Span<const uint8_t> peer)`, which calls the others.
+    pub const ENCAP: usize = 1;
+    /// `bool Decap(Array<uint8_t> *secret, uint8_t *alert, Span<const uint8_t> ciphertext)`
+    pub const DECAP: usize = 2;
+}
+
+/// The function of [`EC`].
+pub mod ec {
+    /// As that of [`X25519`](super::X25519).
+    pub const GENERATE: usize = 0;
+}
+
+/// The function of [`HYBRID`].
+pub mod hybrid {
+    /// As that of [`X25519`](super::X25519).
+    pub const ENCAP: usize = 0;
+}
+
 impl Build {
     /// The build with this build-id, in hexadecimal digits.
     pub fn of(build_id: &str) -> Option<&'static Self> {
         BUILDS.iter().find(|build| build.build_id == build_id)
     }
 
-    /// The classes, with their names.
-    pub fn classes(&self) -> [(&'static str, &Class); 2] {
+    /// The classes of the gzip filter, with their names.
+    pub fn gzip(&self) -> [(&'static str, &Class); 2] {
         [(GZIP, &self.gzip), (BUFFER, &self.buffer)]
+    }
+}
+
+impl Tls {
+    /// The classes, with their names.
+    pub fn classes(&self) -> [(&'static str, &Class); 9] {
+        [
+            (HANDSHAKER, &self.handshaker),
+            (HANDSHAKER, &self.handshaker_base),
+            (SOCKET, &self.socket),
+            (SOCKET, &self.callbacks),
+            (CONNECTION, &self.connection),
+            (IO_HANDLE, &self.io_handle),
+            (X25519, &self.x25519),
+            (EC, &self.ec),
+            (HYBRID, &self.hybrid),
+        ]
+    }
+}
+
+impl Boring {
+    /// The functions whose code is known, with their names.
+    pub fn functions(&self) -> [(&'static str, &Code); 6] {
+        [
+            ("SSL_do_handshake", &self.do_handshake),
+            ("ssl_private_key_sign", &self.sign),
+            ("EVP_PKEY_get0_RSA", &self.get_rsa),
+            ("EVP_PKEY_get0_EC_KEY", &self.get_ec),
+            ("rsa_default_private_transform", &self.rsa),
+            ("ECDSA_sign", &self.ecdsa),
+        ]
     }
 }
 
@@ -132,7 +316,7 @@ mod tests {
                 "{}",
                 build.release
             );
-            for (name, class) in build.classes() {
+            for (name, class) in build.gzip().into_iter().chain(build.tls.classes()) {
                 assert_eq!(class.table % 8, 0, "{} {name}", build.release);
                 assert!(
                     class.functions.iter().all(|function| !function.code.is_empty()),

@@ -24,6 +24,23 @@ pub(crate) struct Object {
     functions: *const usize,
 }
 
+impl Object {
+    /// The address of its table.
+    pub(crate) fn table(&self) -> usize {
+        self.functions.addr()
+    }
+
+    /// A function of its class.
+    ///
+    /// # Safety
+    ///
+    /// The class has so many.
+    pub(crate) unsafe fn function(&self, slot: usize) -> usize {
+        // SAFETY: as the contract says.
+        unsafe { self.functions.add(slot).read() }
+    }
+}
+
 /// An `Envoy::Buffer::Instance`, borrowed during a call.
 #[derive(Debug)]
 pub(crate) struct Buffer<'a> {
@@ -88,6 +105,6 @@ impl Buffer<'_> {
     fn function(&self, index: usize) -> usize {
         let class = CLASS.get().expect("`prepare` comes before the first buffer");
         // SAFETY: a class of buffers has its base's functions in the same places of its table.
-        unsafe { self.object.as_ref().functions.add(class.functions[index].slot).read() }
+        unsafe { self.object.as_ref().function(class.functions[index].slot) }
     }
 }

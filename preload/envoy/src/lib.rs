@@ -15,3 +15,4 @@ mod compressor;
 mod lock;
 mod program;
 mod start;
+mod tls;

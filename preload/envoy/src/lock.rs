@@ -4,7 +4,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use hasten_envoy_builds::{Build, COMPRESSOR, Class, Code, fingerprint, gzip};
+use hasten_envoy_builds::{Build, COMPRESSOR, Class, Code, fingerprint};
 
 use crate::program::Program;
 
@@ -39,8 +39,13 @@ impl fmt::Display for Refusal {
 pub(crate) fn open(program: &Program) -> Result<&'static Build, Refusal> {
     let build_id = program.build_id();
     let build = build_id.as_deref().and_then(Build::of).ok_or(Refusal::Unknown { build_id })?;
-    for (name, class) in build.classes() {
+    for (name, class) in classes(build) {
         if !is_class(program, name, class) {
+            return Err(Refusal::Differs { class: name });
+        }
+    }
+    for (name, code) in build.tls.boring.functions() {
+        if !is_same(program, code) {
             return Err(Refusal::Differs { class: name });
         }
     }
@@ -50,18 +55,22 @@ pub(crate) fn open(program: &Program) -> Result<&'static Build, Refusal> {
     Ok(build)
 }
 
+fn classes(build: &Build) -> impl Iterator<Item = (&'static str, &Class)> {
+    build.gzip().into_iter().chain(build.tls.classes())
+}
+
 /// Whether the class is where the table has it, with the code that it has.
 fn is_class(program: &Program, name: &str, class: &Class) -> bool {
     let table = program.at(class.table);
-    // In front of the functions are the offset to the whole object, and the type information.
-    let is_whole = program.word(table - 16) == Some(0);
+    // In front of the functions are the way to the whole object, and the type information.
+    let is_there = program.word(table - 16) == Some(class.base.wrapping_neg());
     let is_its = program.word(table - 8).is_some_and(|information| has_name(program, information, name));
     let has_code = class.functions.iter().all(|function| {
         let entry = program.word(table + function.slot * 8);
         let is_first = entry == function.code.first().map(|code| program.at(code.address));
         is_first && function.code.iter().all(|code| is_same(program, code))
     });
-    is_whole && is_its && has_code
+    is_there && is_its && has_code
 }
 
 fn is_same(program: &Program, code: &Code) -> bool {
@@ -79,9 +88,9 @@ fn has_name(program: &Program, information: usize, name: &str) -> bool {
     bytes().is_some_and(|bytes| bytes.strip_suffix(b"\0") == Some(name.as_bytes()))
 }
 
-/// The entry of the gzip factory's table that makes compressors.
-pub(crate) fn create_entry(program: &Program, build: &Build) -> usize {
-    program.at(build.gzip.table) + build.gzip.functions[gzip::CREATE].slot * 8
+/// The entry of a class's table for one of its functions.
+pub(crate) fn entry(program: &Program, class: &Class, index: usize) -> usize {
+    program.at(class.table) + class.functions[index].slot * 8
 }
 
 /// Replaces an entry of a table of virtual functions, and returns what was there.
@@ -119,7 +128,7 @@ mod tests {
         let refusal = open(&program).expect_err("these tests are no Envoy");
         assert!(matches!(refusal, Refusal::Unknown { .. }), "{refusal}");
         for build in hasten_envoy_builds::BUILDS {
-            for (name, class) in build.classes() {
+            for (name, class) in classes(build) {
                 assert!(!is_class(&program, name, class), "{}", build.release);
             }
         }

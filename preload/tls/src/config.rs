@@ -2,17 +2,13 @@
 //! and a bare LD_PRELOAD needs none.
 
 use std::env;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use hasten_batch::{Host, Settings};
-use hasten_crypto::{LaneEngine, Overrides};
 use hasten_hook::is_disabled;
 
 use crate::host::OpenSsl;
 
-/// `1`: suspend every operation but answer it with the original, to test the
-/// machinery where the engine cannot run (valgrind, CPUs without IFMA).
-const SUSPEND_ONLY: &str = "HASTEN_TLS_SUSPEND_ONLY";
 /// `1`: suspend a handshake even if no other is in sight, so that tests reach the machinery with a single connection.
 /// Costs a turn of the event loop each time.
 const EAGER: &str = "HASTEN_TLS_EAGER";
@@ -45,16 +41,7 @@ impl Config {
     fn from_environment() -> Config {
         let is_set = |name| env::var_os(name).is_some_and(|value| value == "1");
         Config {
-            engine: Settings {
-                lane_engine: Lanes::detect(),
-                // A list that does not parse is ignored here, where errors cannot be reported; `hasten run` rejects it.
-                break_even: env::var(Overrides::VARIABLE)
-                    .ok()
-                    .and_then(|list| list.parse().ok())
-                    .unwrap_or_default(),
-                bypass: is_set(SUSPEND_ONLY),
-                lanes: Arc::default(),
-            },
+            engine: Settings::from_environment(),
             eager: is_set(EAGER),
             shortcuts: !is_set(NO_SHORTCUTS),
         }
