@@ -4,3 +4,4 @@ mod gzip;
 mod lock;
 mod releases;
 mod subject;
+mod tls;

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::gzip::{all, compare};
 use crate::subject::{How, Place, build};
+use crate::tls::drive_all;
 
 #[test]
 #[ignore = "needs all releases, nearly a gigabyte: `make zoo` fetches them"]
@@ -26,5 +27,6 @@ fn every_known_release_serves() {
         compare(&all(&stock), &all(&accelerated), release);
         assert!(accelerated.counters()[Event::DeflateStreams] == 2, "{release}: {}", accelerated.note());
         accelerated.finish();
+        drive_all(release);
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use hasten_telemetry::{Counters, Snapshot};
+use hasten_telemetry::{Counters, ProcessError, Snapshot};
 use hasten_tests::footprint::Footprint;
 use hasten_tests::http::Client;
 use hasten_tests::subject::{counters_of, send};
@@ -67,10 +67,16 @@ impl Place {
 
     /// Starts this build with these settings of the gzip filter, and waits until it answers.
     pub(crate) fn start(&self, build: &Path, gzip: &Value, how: How) -> Envoy {
+        let envoy = self.launch(build, |socket| self.config(socket, gzip), how);
+        envoy.wait_for("/whole/1")
+    }
+
+    /// Starts this build. The configuration has a socket in it that takes HTTP.
+    pub(crate) fn launch(&self, build: &Path, config: impl FnOnce(&Path) -> Value, how: How) -> Envoy {
         let name = format!("envoy-{}", fs::read_dir(self.path()).expect("a directory").count());
         let file = |ending: &str| self.path().join(format!("{name}.{ending}"));
-        let (socket, config, log) = (file("socket"), file("json"), file("log"));
-        fs::write(&config, self.config(&socket, gzip).to_string()).expect("a configuration");
+        let (socket, path, log) = (file("socket"), file("json"), file("log"));
+        fs::write(&path, config(&socket).to_string()).expect("a configuration");
         let mut command = match how {
             How::Stock => Command::new(build),
             How::Preloaded => {
@@ -85,16 +91,10 @@ impl Place {
             }
         };
         // More than one worker, and no shared memory in which two of them would be one.
-        command.arg("-c").arg(&config).args(["--concurrency", "2", "--disable-hot-restart", "-l", "warn"]);
+        command.arg("-c").arg(&path).args(["--concurrency", "2", "--disable-hot-restart", "-l", "warn"]);
         let output = File::create(&log).expect("a log");
         command.stdout(output.try_clone().expect("a log")).stderr(output).stdin(Stdio::null());
-        let mut envoy = Envoy { child: command.spawn().expect("Envoy"), socket, log };
-        wait::until("Envoy to answer", || {
-            let ended = envoy.child.try_wait().expect("a child");
-            assert!(ended.is_none(), "Envoy has ended: {}", envoy.log());
-            envoy.client().get("/whole/1").is_ok_and(|answer| answer.status == 200)
-        });
-        envoy
+        Envoy { child: command.spawn().expect("Envoy"), socket, log }
     }
 
     fn config(&self, socket: &Path, gzip: &Value) -> Value {
@@ -151,6 +151,16 @@ impl Place {
 }
 
 impl Envoy {
+    /// Waits until it answers a request for this.
+    pub(crate) fn wait_for(mut self, path: &str) -> Self {
+        wait::until("Envoy to answer", || {
+            let ended = self.child.try_wait().expect("a child");
+            assert!(ended.is_none(), "Envoy has ended: {}", self.log());
+            self.client().get(path).is_ok_and(|answer| answer.status == 200)
+        });
+        self
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::of(&self.socket)
     }
@@ -163,6 +173,11 @@ impl Envoy {
         counters_of(self.child.id())
     }
 
+    /// Whether it has counted nothing so far.
+    pub(crate) fn stands_by(&self) -> bool {
+        matches!(hasten_telemetry::pages_of(self.child.id()), Err(ProcessError::StandBy { .. }))
+    }
+
     /// What it says of itself on its counter page; nothing if it has none.
     pub(crate) fn note(&self) -> String {
         let pages = hasten_telemetry::pages_of(self.child.id()).unwrap_or_default();
@@ -172,7 +187,11 @@ impl Envoy {
 
     /// Resident memory, in KiB.
     pub(crate) fn memory(&self) -> u64 {
-        Footprint::of(self.child.id()).resident_kib
+        self.footprint().resident_kib
+    }
+
+    pub(crate) fn footprint(&self) -> Footprint {
+        Footprint::of(self.child.id())
     }
 
     /// Ends it as its operator would; panics if it did not end well.

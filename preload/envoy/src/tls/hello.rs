@@ -86,3 +86,65 @@ impl<'a> Reader<'a> {
         self.take(length.into()).map(Self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes behind their length, in so many bytes.
+    fn with_length(bytes: usize, content: &[u8]) -> Vec<u8> {
+        [&content.len().to_be_bytes()[8 - bytes..], content].concat()
+    }
+
+    fn hello(shares: &[(u16, &[u8])]) -> Vec<u8> {
+        let shares: Vec<_> = shares
+            .iter()
+            .flat_map(|(group, key)| [group.to_be_bytes().to_vec(), with_length(2, key)].concat())
+            .collect();
+        let other = [&[0, 16][..], &with_length(2, b"another extension")].concat();
+        let shares = [&[0, 51][..], &with_length(2, &with_length(2, &shares))].concat();
+        let hello = [
+            &[3, 3][..],
+            &[7; 32],
+            &with_length(1, &[1; 32]),
+            &with_length(2, &[0x13, 1]),
+            &with_length(1, &[0]),
+            &with_length(2, &[other, shares].concat()),
+        ]
+        .concat();
+        let message = [&[1][..], &with_length(3, &hello)].concat();
+        [&[22, 3, 1][..], &with_length(2, &message)].concat()
+    }
+
+    #[test]
+    fn keys_are_found() {
+        let hybrid = [[1; MLKEM_KEY].as_slice(), &[2; KEY]].concat();
+        let both = hello(&[(X25519_MLKEM768, &hybrid), (X25519, &[3; KEY])]);
+        assert_eq!(offers(&both), Some(Offers { x25519: Some(&[3; KEY]), hybrid: Some(&[2; KEY]) }));
+        let one = hello(&[(0x17, &[4; 65]), (X25519, &[3; KEY])]);
+        assert_eq!(offers(&one), Some(Offers { x25519: Some(&[3; KEY]), hybrid: None }));
+    }
+
+    #[test]
+    fn keys_of_another_length_are_not_taken() {
+        let wrong = hello(&[(X25519_MLKEM768, &[1; KEY]), (X25519, &[3; KEY + 1])]);
+        assert_eq!(offers(&wrong), Some(Offers { x25519: None, hybrid: None }));
+        assert_eq!(offers(&hello(&[])), Some(Offers { x25519: None, hybrid: None }));
+    }
+
+    #[test]
+    fn other_records_and_parts_have_no_keys() {
+        let whole = hello(&[(X25519, &[3; KEY])]);
+        (0..whole.len()).for_each(|length| assert_eq!(offers(&whole[..length]), None, "{length} bytes"));
+        let changed = |at: usize, to: u8| {
+            let mut record = whole.clone();
+            record[at] = to;
+            record
+        };
+        assert_eq!(offers(&changed(0, 23)), None, "data");
+        assert_eq!(offers(&changed(5, 2)), None, "a server's hello");
+        assert_eq!(offers(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), None);
+        // What comes behind the record is no part of it.
+        assert_eq!(offers(&[&whole[..], b"more"].concat()), offers(&whole));
+    }
+}

@@ -144,3 +144,40 @@ fn is_same(copy: &[u8], numbers: &[&[u8]]) -> bool {
     });
     same && rest.is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_is_compared_number_by_number() {
+        let copy = b"onetwothree";
+        assert!(is_same(copy, &[b"one", b"two", b"three"]));
+        assert!(is_same(copy, &[b"onetwo", b"three"]), "the numbers of a key have their lengths");
+        assert!(!is_same(copy, &[b"one", b"two", b"thre3"]));
+        assert!(!is_same(copy, &[b"one", b"two"]) && !is_same(copy, &[b"one", b"two", b"three", b"four"]));
+        assert!(!is_same(copy, &[b"one", b"two", b"three and more"]));
+    }
+
+    #[test]
+    fn unusual_keys_are_refused() {
+        let at = NonNull::<u8>::dangling().cast();
+        let refused = |kind, numbers: &[&[u8]]| matches!(*Entry::new(at, kind, numbers).key, Key::Refused(_));
+        assert!(refused(Kind::Ec, &[&[1; 72]]), "P-521");
+        assert!(refused(Kind::Ec, &[&[0xff; 32]]), "beyond the order");
+        assert!(!refused(Kind::Ec, &[&[1; 32]]) && !refused(Kind::Ec, &[&[1; 48]]));
+        assert!(refused(Kind::Rsa, &[&[1; 256][..]; 8]));
+    }
+
+    #[test]
+    fn unused_copies_are_dropped() {
+        let mut keys = Keys::default();
+        let mut entry = Entry::new(NonNull::<u8>::dangling().cast(), Kind::Ec, &[&[1; 32]]);
+        entry.used = 0;
+        keys.entries.push(entry);
+        keys.sweep(KEPT / 2);
+        assert_eq!(keys.entries.len(), 1);
+        keys.sweep(KEPT);
+        assert!(keys.entries.is_empty());
+    }
+}
