@@ -35,7 +35,16 @@ const LAYERS: [(&str, &[&str]); 26] = [
     ("hasten-gzip", &["hasten-compress", "hasten-deflate", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten-envoy",
-        &["hasten-compress", "hasten-deflate", "hasten-envoy-builds", "hasten-hook", "hasten-telemetry"],
+        &[
+            "hasten-batch",
+            "hasten-compress",
+            "hasten-crypto",
+            "hasten-deflate",
+            "hasten-envoy-builds",
+            "hasten-guard",
+            "hasten-hook",
+            "hasten-telemetry",
+        ],
     ),
     (
         "hasten-tls",

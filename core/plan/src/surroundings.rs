@@ -17,6 +17,9 @@ use crate::plan::Reason;
 use crate::process::CpuList;
 use crate::{nearest, node_options};
 
+/// Leaves accelerators out, in every process that inherits it.
+pub(crate) const DISABLE: &str = "HASTEN_DISABLE";
+
 /// Values that switch off every accelerator, as in the preload libraries.
 const EVERY: [&str; 2] = ["all", "1"];
 
@@ -39,7 +42,7 @@ const VARIABLES: [&str; 26] = [
     "HASTEN_DEVICE_LIBRARIES",
     "HASTEN_DEVICE_RETRY_MS",
     "HASTEN_DEVICE_TIMEOUT_MS",
-    "HASTEN_DISABLE",
+    DISABLE,
     "HASTEN_GZIP_ENGINES",
     "HASTEN_GZIP_VERIFY",
     "HASTEN_LIBDIR",
@@ -138,7 +141,7 @@ impl Surroundings {
         environment.retain(|_, value| !value.is_empty());
         let variable = |name: &str| environment.get(OsStr::new(name)).cloned();
         Self {
-            disable: variable("HASTEN_DISABLE").map(|value| value.to_string_lossy().into_owned()),
+            disable: variable(DISABLE).map(|value| value.to_string_lossy().into_owned()),
             library_directory: variable("HASTEN_LIBDIR").map(PathBuf::from),
             tls_break_even: variable("HASTEN_TLS_BREAK_EVEN"),
             gzip_verify: variable(gzip::VERIFY),

@@ -1,9 +1,9 @@
-//! `libhasten_envoy.so`: Envoy's own gzip compressor, in place, by faster engines.
+//! `libhasten_envoy.so`: Envoy's own handshakes in batches, and its gzip compressor by faster engines, in place.
 //!
 //! Preloaded into a build of Envoy that `hasten-envoy-builds` knows, it verifies that the process is that build
-//! (`lock.rs`), and replaces one entry of a table of virtual functions: the one by which the gzip filter makes its
-//! compressors. A compressor of ours has the interface of the original (`compressor.rs`). Everything else is Envoy's: the
-//! filter, its configuration, its statistics. No code is changed.
+//! (`lock.rs`), and replaces entries of tables of virtual functions: those by which Envoy and BoringSSL do a handshake
+//! (`tls.rs`), and the one by which the gzip filter makes its compressors (`compressor.rs`). Everything else is Envoy's: the
+//! configuration, the secrets, the statistics. No code is changed.
 //!
 //! In any other program, and in a build that it does not know, nothing happens.
 

@@ -88,3 +88,24 @@ fn known_build_is_named() {
     let text = String::from_utf8_lossy(&check.stdout);
     assert!(text.contains("envoy on: ") && text.contains("envoy is Envoy 1.40.0"), "{text}");
 }
+
+/// What `hasten` says with these arguments and variables in front of a known build.
+fn says(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(product::hasten());
+    command.args(arguments).arg("--").arg(build(RELEASES[0])).envs(variables.iter().copied());
+    String::from_utf8(command.output().expect("hasten").stdout).expect("text")
+}
+
+#[test]
+fn half_of_it_can_be_left_out() {
+    let text = says(&["run", "--dry-run", "--without", "tls"], &[]);
+    assert!(text.contains("+ without its handshakes: --without leaves it out"), "{text}");
+    assert!(text.contains("HASTEN_DISABLE=tls"), "{text}");
+    let text = says(&["run", "--dry-run", "--without", "gzip"], &[("HASTEN_DISABLE", "node")]);
+    assert!(text.contains("+ without its compression: --without leaves it out"), "{text}");
+    assert!(text.contains("HASTEN_DISABLE=node,gzip"), "{text}");
+    let text = says(&["check"], &[("HASTEN_CPU_DISABLE_IFMA", "1")]);
+    assert!(text.contains("envoy on: ") && text.contains("+ without its handshakes: "), "{text}");
+    let text = says(&["check"], &[("HASTEN_DISABLE", "tls,gzip")]);
+    assert!(text.contains("envoy off: ") && text.matches("switches it off").count() == 3, "{text}");
+}

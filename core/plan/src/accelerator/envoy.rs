@@ -8,10 +8,11 @@ use hasten_probe::{Cpu, Program};
 
 use super::Accelerator;
 use super::gzip::Gzip;
+use super::tls::{self, Tls};
 use crate::config::Config;
 use crate::plan::{Reason, Side};
 use crate::preload;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{DISABLE, Surroundings};
 
 pub struct Envoy;
 
@@ -24,7 +25,7 @@ impl Accelerator for Envoy {
     }
 
     fn summary(&self) -> &'static str {
-        "gzip of long, whole bodies inside Envoy by faster engines"
+        "Envoy's TLS handshakes in batches of eight, and its gzip of long, whole bodies by faster engines"
     }
 
     fn library(&self) -> &'static str {
@@ -32,12 +33,40 @@ impl Accelerator for Envoy {
     }
 
     fn uses(&self) -> &'static [&'static str] {
-        Gzip.uses()
+        &[
+            "cpu.sse4_2",
+            "cpu.pclmulqdq",
+            "cpu.avx2",
+            "cpu.bmi1",
+            "cpu.bmi2",
+            "cpu.fma",
+            "cpu.avx512f",
+            "cpu.avx512dq",
+            "cpu.avx512bw",
+            "cpu.avx512vl",
+            "cpu.avx512cd",
+            "cpu.avx512ifma",
+            "cpu.avx512vbmi",
+            "cpu.avx512_vbmi2",
+            "cpu.gfni",
+            "cpu.vpclmulqdq",
+            "kernel.memfd",
+        ]
     }
 
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
-        let off = surroundings.kill_switch(Gzip.name()).into_iter();
-        off.chain(Gzip.judge_host(cpu, config, surroundings)).collect()
+        let switch = |half| surroundings.kill_switch(half).or_else(|| config.leaves_out(half));
+        let handshakes = switch(Tls.name())
+            .map_or_else(|| vec![tls::engine(cpu, surroundings.deny_ifma)], |switch| vec![switch]);
+        let compression = switch(Gzip.name())
+            .map_or_else(|| Gzip.judge_host(cpu, config, surroundings), |switch| vec![switch]);
+        match (obstacle(&handshakes), obstacle(&compression)) {
+            (Some(why), None) => [vec![without("its handshakes", &why)], compression].concat(),
+            (None, Some(why)) => [handshakes, vec![without("its compression", &why)]].concat(),
+            // One switch for both is one reason.
+            (Some(one), Some(other)) if one == other => handshakes,
+            _ => [handshakes, compression].concat(),
+        }
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
@@ -60,8 +89,28 @@ impl Accelerator for Envoy {
     }
 
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
-        Gzip.environment(config, surroundings)
+        let mut variables = Tls.environment(config, surroundings);
+        variables.extend(Gzip.environment(config, surroundings));
+        let left_out = [Tls.name(), Gzip.name()].into_iter().filter(|half| config.leaves_out(half).is_some());
+        let left_out: Vec<_> = left_out.collect();
+        if !left_out.is_empty() {
+            // They have no libraries of their own in Envoy that could be left out.
+            let before = surroundings.disable.as_deref();
+            let all: Vec<_> = before.into_iter().chain(left_out).collect();
+            variables.push((DISABLE, all.join(",").into()));
+        }
+        variables
     }
+}
+
+/// What keeps one half from working.
+fn obstacle(reasons: &[Reason]) -> Option<String> {
+    reasons.iter().find(|reason| reason.side == Side::Against).map(|reason| reason.text.clone())
+}
+
+/// The other half works without it.
+fn without(half: &str, why: &str) -> Reason {
+    Reason::favour(format!("without {half}: {why}"))
 }
 
 /// Whether the program is Envoy by its name, as the library goes by it. What it is, its code says.

@@ -14,6 +14,7 @@ use hasten_probe::program::openssl_conf::{self, Takeover};
 use hasten_probe::{Cpu, Feature, Program};
 
 use super::Accelerator;
+use super::envoy::is_envoy;
 use crate::config::Config;
 use crate::devices;
 use crate::plan::{Proof, Reason, Side};
@@ -71,6 +72,11 @@ impl Accelerator for Tls {
     }
 
     fn judge_program(&self, program: &Program) -> Vec<Reason> {
+        if is_envoy(program) {
+            return vec![
+                Reason::against("Envoy carries its BoringSSL inside, where `envoy` accelerates it").aside(),
+            ];
+        }
         let accepts = preload::accepts(program);
         // If a program preloads nothing, its libraries are not known either.
         if accepts.side != Side::For {
@@ -113,7 +119,7 @@ impl Accelerator for Tls {
 }
 
 /// Whether the engine can run on this CPU.
-fn engine(cpu: &Cpu, denied: bool) -> Reason {
+pub(super) fn engine(cpu: &Cpu, denied: bool) -> Reason {
     if denied {
         return Reason::against("HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA")
             .fix("unset HASTEN_CPU_DISABLE_IFMA");

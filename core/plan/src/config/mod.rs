@@ -158,6 +158,14 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Why an accelerator is left out by name, if it is.
+    pub(crate) fn leaves_out(&self, name: &str) -> Option<Reason> {
+        let named = |request: &Request| request.without.iter().any(|listed| listed == name);
+        self.requests.iter().find(|request| named(request))?.choice(name)
+    }
+}
+
 impl NodeCache {
     /// The names in the configuration file.
     pub const NAMES: [&str; 3] = ["on", "read", "off"];

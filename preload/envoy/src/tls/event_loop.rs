@@ -40,6 +40,7 @@ pub(super) unsafe extern "C" fn wait(
         return original(timeout);
     }
     worker.turn.begin();
+    worker.keys.borrow_mut().sweep(now());
     let count = if worker.batch.has_waiting() { next(worker, timeout, original) } else { original(timeout) };
     worker.turn.events.set(count.max(0).unsigned_abs());
     count
@@ -55,6 +56,5 @@ fn next(worker: &Worker, timeout: c_int, original: impl Fn(c_int) -> c_int) -> c
         return fresh;
     }
     worker.batch.run_partial();
-    worker.keys.borrow_mut().sweep(now());
     0
 }
