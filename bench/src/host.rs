@@ -37,6 +37,7 @@ fn library_name(server: ServerKind) -> &'static str {
     match server {
         ServerKind::Nginx => "openssl",
         ServerKind::Haproxy => "haproxy_openssl",
+        ServerKind::Envoy => "envoy_tls",
     }
 }
 
@@ -62,16 +63,23 @@ fn version_output(server: ServerKind) -> String {
     let argument = match server {
         ServerKind::Nginx => "-V",
         ServerKind::Haproxy => "-vv",
+        ServerKind::Envoy => "--version",
     };
     let Ok(program) = server.program() else { return String::new() };
     let Ok(output) = Command::new(program).arg(argument).output() else { return String::new() };
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
-/// `nginx version: nginx/1.22.1` or `HAProxy version 2.6.12-1+deb12u4 2026/…`.
+/// `nginx version: nginx/1.22.1`, `HAProxy version 2.6.12-1+deb12u4 2026/…`, or, after the commit,
+/// `… version: 9e55…/1.40.0/Clean/RELEASE/BoringSSL`.
 fn server_version(output: &str) -> String {
     let line = output.lines().find(|line| line.contains("version")).unwrap_or_default();
-    let version = line.split_whitespace().find(|word| word.contains(|c: char| c.is_ascii_digit()));
+    let words = || line.split_whitespace();
+    let official = words().find_map(|word| match word.split('/').collect::<Vec<_>>()[..] {
+        [_, release, _, "RELEASE", _] => Some(release),
+        _ => None,
+    });
+    let version = official.or_else(|| words().find(|word| word.contains(|c: char| c.is_ascii_digit())));
     version.map_or("unknown", |word| word.trim_start_matches("nginx/")).to_owned()
 }
 
@@ -82,6 +90,9 @@ fn library_version(output: &str) -> String {
         let words: Vec<&str> = rest.trim_start_matches([':', ' ']).split_whitespace().take(2).collect();
         Some(words.join(" "))
     };
+    if let Some(line) = output.lines().find(|line| line.ends_with("/BoringSSL")) {
+        return line.rsplit('/').next().unwrap_or_default().to_owned();
+    }
     let marks = ["running with", "Running on OpenSSL version", "built with", "Built with OpenSSL version"];
     marks.into_iter().find_map(after).unwrap_or_else(|| "unknown".to_owned())
 }
@@ -119,6 +130,12 @@ mod tests {
                       Running on OpenSSL version : OpenSSL 3.0.22 25 Aug 2026\n";
         assert_eq!(server_version(output), "2.6.12-1+deb12u4");
         assert_eq!(library_version(output), "OpenSSL 3.0.22");
+    }
+
+    #[test]
+    fn versions_of_envoy() {
+        let output = "\n/opt/envoy-1.40/envoy  version: 9e5580933739775e8bce696a57a2e1bc99368f23/1.40.0/Clean/RELEASE/BoringSSL\n\n";
+        assert_eq!((server_version(output), library_version(output)), ("1.40.0".into(), "BoringSSL".into()));
     }
 
     #[test]

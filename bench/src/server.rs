@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod envoy;
 mod haproxy;
 mod nginx;
 mod process;
@@ -39,16 +40,22 @@ pub use self::program::{MissingProgram, find_program};
 pub enum ServerKind {
     Nginx,
     Haproxy,
+    Envoy,
 }
 
 impl ServerKind {
+    /// The servers of the distribution, which link its OpenSSL.
     pub const ALL: [Self; 2] = [Self::Nginx, Self::Haproxy];
+
+    /// Every server by its name.
+    pub const KNOWN: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::Envoy];
 
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
+            Self::Envoy => "envoy",
         }
     }
 
@@ -68,13 +75,13 @@ impl FromStr for ServerKind {
     type Err = UnknownServer;
 
     fn from_str(given: &str) -> Result<Self, UnknownServer> {
-        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == given);
+        let known = Self::KNOWN.into_iter().find(|kind| kind.as_str() == given);
         known.ok_or_else(|| UnknownServer(given.to_owned()))
     }
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown server {0:?}: use nginx or haproxy")]
+#[error("unknown server {0:?}: use nginx, haproxy or envoy")]
 pub struct UnknownServer(String);
 
 /// How a server's command is run.
@@ -167,7 +174,7 @@ impl ServerSpec {
         self
     }
 
-    /// Worker processes of nginx, threads of HAProxy.
+    /// Worker processes of nginx, threads of HAProxy or Envoy.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
@@ -195,14 +202,14 @@ impl ServerSpec {
         self
     }
 
-    /// Lines for nginx's main context or HAProxy's `global` section.
+    /// Lines for nginx's main context or HAProxy's `global` section; Envoy has none.
     #[must_use]
     pub fn main_lines(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.main_lines);
         self
     }
 
-    /// Lines for nginx's `http` context or HAProxy's `defaults` section. `{address}` in them is replaced by the
+    /// Lines for nginx's `http` context or HAProxy's `defaults` section; Envoy has none. `{address}` in them is replaced by the
     /// address that the fixture listens on, so that they can define further servers there.
     #[must_use]
     pub fn http_lines(mut self, lines: &str) -> Self {
@@ -210,7 +217,8 @@ impl ServerSpec {
         self
     }
 
-    /// Lines for nginx's `server` context or parameters for HAProxy's `bind` line.
+    /// Lines for nginx's `server` context, parameters for HAProxy's `bind` line, or fields in JSON for Envoy's
+    /// `DownstreamTlsContext`.
     #[must_use]
     pub fn server_lines(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.server_lines);
@@ -246,6 +254,7 @@ impl ServerSpec {
         let arguments = match self.kind {
             ServerKind::Nginx => nginx::prepare(self, dir.path(), address),
             ServerKind::Haproxy => haproxy::prepare(self, dir.path(), address),
+            ServerKind::Envoy => envoy::prepare(self, dir.path(), address),
         }
         .map_err(prepare)?;
         let target = Target {

