@@ -335,6 +335,35 @@ fn connections_that_go_away_leave_nothing_behind() {
     envoy.finish();
 }
 
+/// Envoy itself looks at the hello to choose a filter chain, without taking it.
+#[test]
+fn name_in_the_hello_chooses_the_certificate() {
+    let (place, pki) = (Place::new(), Pki::new());
+    let certificates = [pki.certificate(KeyKind::P256), pki.named(KeyKind::Rsa2048, "other.test")];
+    let by_name = |socket: &Path| {
+        let mut config = config(socket, &certificates.each_ref().map(full));
+        let listeners = &mut config["static_resources"]["listeners"];
+        let mut other = listeners[1]["filter_chains"][0].take();
+        other["filter_chain_match"] = json!({"server_names": ["other.test"]});
+        listeners.as_array_mut().expect("listeners").truncate(1);
+        listeners[0]["filter_chains"].as_array_mut().expect("chains").push(other);
+        listeners[0]["listener_filters"] = json!([{"name": "inspector", "typed_config": {
+            "@type": format!("{TYPE}.filters.listener.tls_inspector.v3.TlsInspector"),
+        }}]);
+        config
+    };
+    let (envoy, addresses) = start_with(&place, &build(RELEASES[0]), by_name, 1, How::Accelerated(EAGER));
+    for _ in 0..8 {
+        for (certificate, name) in certificates.iter().zip(["localhost", "other.test"]) {
+            let client = Client::trusting(&certificate.root).named(name).build();
+            let answer = client.get(addresses[0]).expect("an answer");
+            assert_eq!(answer.certificate.as_ref(), Some(&certificate.leaf), "{name}");
+        }
+    }
+    assert!(envoy.counters()[Event::Suspended] > 0);
+    envoy.finish();
+}
+
 /// A connection may be closed while its handshake waits: here, because that takes too long.
 #[test]
 fn handshakes_that_take_too_long_are_given_up() {

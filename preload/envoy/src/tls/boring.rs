@@ -121,6 +121,8 @@ pub(super) struct Boring {
     add_bytes: AddBytes,
     parse_mlkem: ParseMlkem,
     encap_mlkem: EncapMlkem,
+    /// The functions of an `SslSocket`, from its second base on, and the place of one of them.
+    callbacks: usize,
     transport_slot: usize,
     /// Functions of a connection, with their places.
     io_handle: (usize, usize),
@@ -157,6 +159,7 @@ pub(super) unsafe fn prepare(program: &Program, tls: &Tls) {
             add_bytes: transmute::<usize, AddBytes>(at(boring.add_bytes)),
             parse_mlkem: transmute::<usize, ParseMlkem>(at(boring.parse_mlkem)),
             encap_mlkem: transmute::<usize, EncapMlkem>(at(boring.encap_mlkem)),
+            callbacks: at(tls.callbacks.table),
             transport_slot: tls.callbacks.functions[callbacks::TRANSPORT].slot,
             io_handle: entry(connection::IO_HANDLE),
             set_readable: entry(connection::SET_READABLE),
@@ -185,6 +188,10 @@ impl Transport {
         // SAFETY: as the contract says; the function has this prototype.
         unsafe {
             let callbacks = (*handshaker).callbacks;
+            if callbacks.as_ref().table() != boring.callbacks {
+                // Its end would go unnoticed.
+                return None;
+            }
             let transport: unsafe extern "C" fn(NonNull<Object>) -> Option<NonNull<Object>> =
                 transmute(callbacks.as_ref().function(boring.transport_slot));
             let transport = Self(transport(callbacks)?);

@@ -262,3 +262,33 @@ pub(super) unsafe extern "C" fn hybrid_encap(
         original(share, out, secret, alert, peer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: Offers<'_> = Offers { x25519: Some(&[1; KEY]), hybrid: Some(&[2; KEY]) };
+
+    #[test]
+    fn what_the_server_took_is_prepared_again() {
+        let forecast = Forecast::default();
+        assert_eq!(forecast.key(&BOTH), BOTH.x25519);
+        forecast.was_wasted();
+        assert_eq!(forecast.key(&BOTH), BOTH.hybrid);
+        forecast.was_used(true);
+        assert_eq!(forecast.key(&BOTH), BOTH.hybrid);
+        assert_eq!(forecast.key(&Offers { hybrid: None, ..BOTH }), BOTH.x25519, "there is no other");
+        forecast.was_used(false);
+        assert_eq!(forecast.key(&BOTH), BOTH.x25519);
+    }
+
+    #[test]
+    fn server_that_takes_none_is_tried_now_and_then() {
+        let forecast = Forecast::default();
+        (0..Forecast::PATIENCE).for_each(|_| forecast.was_wasted());
+        let tried = |count: u32| (0..count).filter(|_| forecast.key(&BOTH).is_some()).count();
+        assert_eq!(tried(4 * Forecast::ONE_IN), 4);
+        (0..2).for_each(|_| forecast.was_used(false));
+        assert_eq!(tried(10), 10, "it takes them again");
+    }
+}

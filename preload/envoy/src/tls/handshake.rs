@@ -59,9 +59,6 @@ pub(super) unsafe extern "C" fn do_handshake_of_base(base: NonNull<Object>) -> c
 /// As [`do_handshake`]; `original` calls the original.
 unsafe fn drive(handshaker: NonNull<Handshaker>, original: impl FnOnce() -> c_int) -> c_int {
     let worker = Worker::get();
-    if worker.current().is_some() {
-        return original();
-    }
     // SAFETY: the caller's promise.
     unsafe {
         let socket = handshaker.as_ref().callbacks;
