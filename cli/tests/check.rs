@@ -73,7 +73,7 @@ fn every_feature_of_the_host_has_state_reason_and_use() {
     }
     let of =
         |id: &str| features.iter().find(|feature| feature["id"] == id).unwrap_or_else(|| panic!("no {id}"));
-    assert_eq!(of("cpu.avx512ifma")["used_by"], serde_json::json!(["tls"]));
+    assert_eq!(of("cpu.avx512ifma")["used_by"], serde_json::json!(["tls", "envoy"]));
     for id in [
         "cpu.avx512f",
         "cpu.vaes",

@@ -89,14 +89,15 @@ impl Accelerator for Envoy {
     }
 
     fn environment(&self, config: &Config, surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
-        let mut variables = Tls.environment(config, surroundings);
-        variables.extend(Gzip.environment(config, surroundings));
-        let left_out = [Tls.name(), Gzip.name()].into_iter().filter(|half| config.leaves_out(half).is_some());
-        let left_out: Vec<_> = left_out.collect();
+        let halves: [&dyn Accelerator; 2] = [&Tls, &Gzip];
+        let (left_out, wanted): (Vec<_>, Vec<_>) =
+            halves.into_iter().partition(|half| config.leaves_out(half.name()).is_some());
+        let settings = wanted.into_iter().flat_map(|half| half.environment(config, surroundings));
+        let mut variables: Vec<_> = settings.collect();
         if !left_out.is_empty() {
             // They have no libraries of their own in Envoy that could be left out.
-            let before = surroundings.disable.as_deref();
-            let all: Vec<_> = before.into_iter().chain(left_out).collect();
+            let names = left_out.iter().map(|half| half.name().to_owned());
+            let all: Vec<_> = surroundings.disable.iter().cloned().chain(names).collect();
             variables.push((DISABLE, all.join(",").into()));
         }
         variables
