@@ -329,8 +329,8 @@ fn connections_that_go_away_leave_nothing_behind() {
     leave(8);
     let before = envoy.footprint();
     leave(64);
+    wait::until("all descriptors to be closed", || envoy.footprint().descriptors <= before.descriptors);
     let after = envoy.footprint();
-    assert_eq!(after.descriptors, before.descriptors);
     assert!(after.resident_kib < before.resident_kib + 16 * 1024, "{before:?}, then {after:?}");
     envoy.finish();
 }
@@ -384,7 +384,7 @@ fn handshakes_that_take_too_long_are_given_up() {
     });
     let before = envoy.footprint().descriptors;
     drive(addresses[1], &certificate, Protocol::Tls13, Group::X25519);
-    assert!(envoy.footprint().descriptors <= before + 2);
+    wait::until("all descriptors to be closed", || envoy.footprint().descriptors <= before);
     assert_eq!(envoy.counters()[Algorithm::Rsa4096Sign].failed, 0);
     envoy.finish();
 }
@@ -479,8 +479,6 @@ fn bench_measures_an_envoy_on_the_path() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&report["host"]["envoy"], &report["complete"]), (&json!(RELEASES[0]), &json!(true)));
     let row = &report["rows"][0];
-    assert_eq!(
-        (&row["server"], &row["cert"], &row["verdict"]),
-        (&json!("envoy"), &json!("p-384"), &json!("faster"))
-    );
+    assert_eq!((&row["server"], &row["cert"]), (&json!("envoy"), &json!("p-384")));
+    assert_eq!((&row["stock"]["failures"], &row["hasten"]["failures"]), (&json!(0), &json!(0)));
 }
