@@ -7,7 +7,7 @@ use hasten_envoy_builds::{Build, releases};
 use hasten_probe::{Cpu, Program};
 
 use super::Accelerator;
-use super::gzip::Gzip;
+use super::gzip::{self, Gzip};
 use super::tls::{self, Tls};
 use crate::config::Config;
 use crate::plan::{Reason, Side};
@@ -15,6 +15,15 @@ use crate::preload;
 use crate::surroundings::{DISABLE, Surroundings};
 
 pub struct Envoy;
+
+/// What its halves use; some of it twice.
+const USES: [&str; tls::USES.len() + gzip::USES.len()] = {
+    let mut uses = [""; tls::USES.len() + gzip::USES.len()];
+    let (handshakes, compression) = uses.split_at_mut(tls::USES.len());
+    handshakes.copy_from_slice(&tls::USES);
+    compression.copy_from_slice(&gzip::USES);
+    uses
+};
 
 /// The beginning of the name of every executable that the library looks at.
 const NAME: &str = "envoy";
@@ -33,25 +42,7 @@ impl Accelerator for Envoy {
     }
 
     fn uses(&self) -> &'static [&'static str] {
-        &[
-            "cpu.sse4_2",
-            "cpu.pclmulqdq",
-            "cpu.avx2",
-            "cpu.bmi1",
-            "cpu.bmi2",
-            "cpu.fma",
-            "cpu.avx512f",
-            "cpu.avx512dq",
-            "cpu.avx512bw",
-            "cpu.avx512vl",
-            "cpu.avx512cd",
-            "cpu.avx512ifma",
-            "cpu.avx512vbmi",
-            "cpu.avx512_vbmi2",
-            "cpu.gfni",
-            "cpu.vpclmulqdq",
-            "kernel.memfd",
-        ]
+        &USES
     }
 
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {

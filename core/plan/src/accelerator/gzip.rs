@@ -16,6 +16,21 @@ use crate::surroundings::Surroundings;
 
 pub struct Gzip;
 
+pub(super) const USES: [&str; 12] = [
+    "cpu.sse4_2",
+    "cpu.pclmulqdq",
+    "cpu.avx2",
+    "cpu.bmi1",
+    "cpu.bmi2",
+    "cpu.avx512f",
+    "cpu.avx512dq",
+    "cpu.avx512bw",
+    "cpu.avx512vl",
+    "cpu.avx512cd",
+    "cpu.vpclmulqdq",
+    "kernel.memfd",
+];
+
 /// The engines by their names in the configuration; the original zlib always backs them.
 pub const ENGINES: [&str; 4] =
     [Engine::Isal.as_str(), Engine::Libdeflate.as_str(), Engine::ZlibRs.as_str(), ORIGINAL];
@@ -43,20 +58,7 @@ impl Accelerator for Gzip {
     }
 
     fn uses(&self) -> &'static [&'static str] {
-        &[
-            "cpu.sse4_2",
-            "cpu.pclmulqdq",
-            "cpu.avx2",
-            "cpu.bmi1",
-            "cpu.bmi2",
-            "cpu.avx512f",
-            "cpu.avx512dq",
-            "cpu.avx512bw",
-            "cpu.avx512vl",
-            "cpu.avx512cd",
-            "cpu.vpclmulqdq",
-            "kernel.memfd",
-        ]
+        &USES
     }
 
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {

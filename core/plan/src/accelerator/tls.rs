@@ -24,6 +24,22 @@ use crate::surroundings::Surroundings;
 
 pub struct Tls;
 
+pub(super) const USES: [&str; 13] = [
+    "cpu.avx512f",
+    "cpu.avx512dq",
+    "cpu.avx512bw",
+    "cpu.avx512vl",
+    "cpu.avx512cd",
+    "cpu.avx512ifma",
+    "cpu.avx512vbmi",
+    "cpu.avx512_vbmi2",
+    "cpu.gfni",
+    "cpu.bmi1",
+    "cpu.bmi2",
+    "cpu.fma",
+    "kernel.memfd",
+];
+
 impl Accelerator for Tls {
     fn name(&self) -> &'static str {
         "tls"
@@ -38,21 +54,7 @@ impl Accelerator for Tls {
     }
 
     fn uses(&self) -> &'static [&'static str] {
-        &[
-            "cpu.avx512f",
-            "cpu.avx512dq",
-            "cpu.avx512bw",
-            "cpu.avx512vl",
-            "cpu.avx512cd",
-            "cpu.avx512ifma",
-            "cpu.avx512vbmi",
-            "cpu.avx512_vbmi2",
-            "cpu.gfni",
-            "cpu.bmi1",
-            "cpu.bmi2",
-            "cpu.fma",
-            "kernel.memfd",
-        ]
+        &USES
     }
 
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {

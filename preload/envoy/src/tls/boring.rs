@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::OnceLock;
 
 use hasten_envoy_builds::{SSL_STATE, STATE_HANDSHAKE, Tls, callbacks, connection, io_handle};
@@ -44,10 +45,18 @@ pub(super) const KEEP_OPEN: c_int = 1;
 /// A `ssl_credential_st`.
 #[repr(C)]
 pub(super) struct Credential {
-    counts: u64,
+    references: AtomicU32,
+    kind: c_int,
     public: *mut c_void,
     pub(super) private: *mut PrivateKey,
     pub(super) method: *const Method,
+}
+
+impl Credential {
+    /// Whether it belongs to one connection: its `SSL`, which has a copy of its context's, and its handshake refer to it.
+    pub(super) fn is_own(&self) -> bool {
+        self.references.load(Relaxed) == 2
+    }
 }
 
 /// An `SSL_PRIVATE_KEY_METHOD`.

@@ -13,7 +13,7 @@ use super::boring::{Array, CIPHERTEXT, Handshaker, Out, Share, Span, boring};
 use super::connection::Connection;
 use super::hello::{self, KEY, Offers};
 use super::sign;
-use super::worker::{Current, Worker, is_refused};
+use super::worker::{Worker, is_refused};
 
 /// A key pair of the server's, and the secret that it shares with a client's key.
 pub(super) struct Exchange {
@@ -131,9 +131,9 @@ impl Worker {
     }
 
     /// The exchange of the running handshake, if the client's key is this one; it is not used again.
-    fn exchange(&self, current: Current, peer: &[u8]) -> Option<Exchange> {
+    fn exchange(&self, current: NonNull<Handshaker>, peer: &[u8]) -> Option<Exchange> {
         // SAFETY: a handshaker lives as long as its function runs.
-        let connection = self.find(unsafe { current.handshaker.as_ref() }.callbacks)?;
+        let connection = self.find(unsafe { current.as_ref() }.callbacks)?;
         let mut exchange = connection.exchange.borrow_mut();
         exchange.take_if(|exchange| exchange.peer == peer && exchange.secret.is_some())
     }
@@ -165,7 +165,7 @@ pub(super) unsafe extern "C" fn generate(mut share: NonNull<Share>, out: *mut Ou
         if let Some(worker) = Worker::existing()
             && let Some(current) = worker.current()
         {
-            let prepared = worker.find(current.handshaker.as_ref().callbacks);
+            let prepared = worker.find(current.as_ref().callbacks);
             if let Some(exchange) = prepared.and_then(|connection| connection.exchange.try_borrow().ok())
                 && let Some(exchange) = &*exchange
             {

@@ -17,7 +17,7 @@ use super::boring::{Credential, FAILURE, Handshaker, Method, RETRY, SUCCESS, Ssl
 use super::connection::{Connection, Signing};
 use super::host::{Sha256, Sha384, Sha512};
 use super::keys::{Key, Kind};
-use super::worker::{Current, Worker, is_refused};
+use super::worker::{Worker, is_refused};
 
 static METHOD: Method = Method { sign, decrypt, complete };
 
@@ -117,13 +117,15 @@ impl Place {
 pub(super) unsafe fn stand_by() {
     let Some(worker) = Worker::existing() else { return };
     let Some(current) = worker.current() else { return };
-    // SAFETY: the handshake's function runs.
+    // SAFETY: the handshake's function runs, on this thread, and a credential that is changed is this connection's own.
     unsafe {
-        let Some((_, credential)) = credential_of(current.handshaker.as_ref().ssl) else { return };
-        let method = &raw mut (*credential.as_ptr()).method;
-        let has_key = !(*credential.as_ptr()).private.is_null();
-        if has_key && (*method).is_null() && worker.may_wait(current.handshaker).is_some() {
-            *method = &raw const METHOD;
+        let Some((_, credential)) = credential_of(current.as_ref().ssl) else { return };
+        let is_free = {
+            let credential = credential.as_ref();
+            credential.is_own() && !credential.private.is_null() && credential.method.is_null()
+        };
+        if is_free && worker.may_wait(current).is_some() {
+            (*credential.as_ptr()).method = &raw const METHOD;
         }
     }
 }
@@ -185,14 +187,19 @@ enum Asked {
 /// # Safety
 ///
 /// The handshake's function runs, and its credential has a private key of its own.
-unsafe fn ask(worker: &Worker, current: Current, algorithm: u16, message: &[u8]) -> Option<Asked> {
+unsafe fn ask(
+    worker: &Worker,
+    current: NonNull<Handshaker>,
+    algorithm: u16,
+    message: &[u8],
+) -> Option<Asked> {
     // SAFETY: as the contract says; the key is alive as long as its credential.
     unsafe {
-        let handshaker: &Handshaker = current.handshaker.as_ref();
+        let handshaker = current.as_ref();
         let known = Algorithm::from_number(algorithm)?;
         let (_, credential) = credential_of(handshaker.ssl)?;
         let private = NonNull::new(credential.as_ref().private)?;
-        let transport = worker.may_wait(current.handshaker)?;
+        let transport = worker.may_wait(current)?;
         let key = worker.keys.borrow_mut().find(private, known.kind)?;
         let digest = known.hash(message);
         let digest = &digest[..known.digest.output_len()];
@@ -201,10 +208,9 @@ unsafe fn ask(worker: &Worker, current: Current, algorithm: u16, message: &[u8])
             Key::Rsa(key) => {
                 let padded = &mut padded[..key.size().bytes()];
                 known.pad(worker, digest, key, padded)?;
-                // The key stays with the connection.
-                Request::Rsa(&*ptr::from_ref(&**key), padded)
+                Request::Rsa(key, padded)
             }
-            Key::Ec(key) => Request::Ecdsa(&*ptr::from_ref(key), digest),
+            Key::Ec(key) => Request::Ecdsa(key, digest),
             Key::Refused(reason) => {
                 slot().bypass(*reason);
                 return None;
@@ -214,6 +220,7 @@ unsafe fn ask(worker: &Worker, current: Current, algorithm: u16, message: &[u8])
         // What was prepared for the key exchange was used, or is of no use.
         worker.drop_exchange(connection);
         let message = message.to_vec();
+        // The operation refers to the key, so that stays with the connection.
         connection.signing.replace(Some(Signing { algorithm, message, key: Rc::clone(&key) }));
         Some(match worker.submit(connection, &request, transport) {
             true => Asked::Answered,
@@ -231,7 +238,7 @@ unsafe extern "C" fn complete(ssl: *mut Ssl, out: *mut u8, length: *mut usize, r
     unsafe {
         let worker = Worker::get();
         let Some(current) = worker.current_of(ssl) else { return FAILURE };
-        let Some(connection) = worker.find(current.handshaker.as_ref().callbacks) else { return FAILURE };
+        let Some(connection) = worker.find(current.as_ref().callbacks) else { return FAILURE };
         if connection.is_queued() {
             return RETRY;
         }

@@ -30,7 +30,7 @@ pub(super) struct Worker {
     pub(super) keys: RefCell<Keys>,
     pub(super) forecast: Forecast,
     /// The handshake whose function runs.
-    current: Cell<Option<Current>>,
+    current: Cell<Option<NonNull<Handshaker>>>,
     /// Connections that have something queued, or an answer, by their sockets.
     connections: RefCell<HashMap<NonNull<Object>, &'static Connection, BuildHasherDefault<ByAddress>>>,
     free: RefCell<Vec<&'static Connection>>,
@@ -64,12 +64,6 @@ pub(super) struct Turn {
     /// Handshakes that began to need something in this turn, and in the one before.
     pub(super) handshakes: Cell<u32>,
     pub(super) previous: Cell<u32>,
-}
-
-/// A handshake whose function runs.
-#[derive(Clone, Copy)]
-pub(super) struct Current {
-    pub(super) handshaker: NonNull<Handshaker>,
 }
 
 thread_local! {
@@ -107,7 +101,7 @@ impl Worker {
     }
 
     /// The handshake whose function runs on this thread.
-    pub(super) fn current(&self) -> Option<Current> {
+    pub(super) fn current(&self) -> Option<NonNull<Handshaker>> {
         self.current.get()
     }
 
@@ -116,14 +110,14 @@ impl Worker {
     /// # Safety
     ///
     /// Called from within a handshake's function, if any runs.
-    pub(super) unsafe fn current_of(&self, ssl: *mut Ssl) -> Option<Current> {
+    pub(super) unsafe fn current_of(&self, ssl: *mut Ssl) -> Option<NonNull<Handshaker>> {
         // SAFETY: a handshaker lives as long as its function runs.
-        self.current.get().filter(|current| core::ptr::eq(unsafe { current.handshaker.as_ref() }.ssl, ssl))
+        self.current.get().filter(|handshaker| core::ptr::eq(unsafe { handshaker.as_ref() }.ssl, ssl))
     }
 
     /// Runs a handshake's function.
     pub(super) fn inside<R>(&self, handshaker: NonNull<Handshaker>, body: impl FnOnce() -> R) -> R {
-        let outer = self.current.replace(Some(Current { handshaker }));
+        let outer = self.current.replace(Some(handshaker));
         let result = body();
         self.current.set(outer);
         result
