@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hasten_envoy_builds::{
-    BUFFER, COMPRESSOR, CONNECTION, EC, GZIP, HANDSHAKER, HYBRID, IO_HANDLE, SOCKET, SOCKET_CALLBACKS,
-    X25519, fingerprint,
+    BOMB_PROTECTION, BUFFER, COMPRESSOR, COMPRESSOR_FACTORY, CONNECTION, DECOMPRESSOR, DECOMPRESSOR_FACTORY,
+    EC, HANDSHAKER, HYBRID, IO_HANDLE, SOCKET, SOCKET_CALLBACKS, X25519, ZLIB_DECOMPRESSOR, fingerprint,
 };
 use memchr::memmem;
 use object::elf::R_X86_64_RELATIVE;
@@ -58,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace, args: &EnvoyArgs) -> Result<(), Error> 
 const HEAD: &str = "\
 //! Written by `cargo xtask envoy`.
 
-use crate::{Boring, Build, Class, Code, Function, Tls};
+use crate::{Boring, Build, Class, Code, Function, Gzip, Tls};
 
 /// All known builds, newest first.
 #[rustfmt::skip]
@@ -95,9 +95,7 @@ fn entry(release: &str, data: &[u8]) -> Result<String, String> {
     lines.add(1, "Build {");
     lines.add(2, &format!("release: \"{release}\","));
     lines.add(2, &format!("build_id: \"{}\",", program.build_id));
-    lines.class(2, &program, "gzip", GZIP, 0, &shapes::GZIP)?;
-    lines.class(2, &program, "buffer", BUFFER, 0, &shapes::BUFFER)?;
-    lines.add(2, &format!("compressor: {:#x},", program.type_information(COMPRESSOR)?));
+    lines.gzip(&program)?;
     lines.tls(&program)?;
     lines.add(1, "},");
     Ok(lines.text)
@@ -141,6 +139,34 @@ impl Lines {
         Ok(functions)
     }
 
+    fn gzip(&mut self, program: &Program<'_>) -> Result<(), String> {
+        self.add(2, "gzip: Gzip {");
+        self.class(3, program, "compressors", COMPRESSOR_FACTORY, 0, &shapes::COMPRESSORS)?;
+        self.class(3, program, "decompressors", DECOMPRESSOR_FACTORY, 0, &shapes::DECOMPRESSORS)?;
+        let shape = &shapes::ZLIB_DECOMPRESSOR;
+        let functions = self.class(3, program, "zlib_decompressor", ZLIB_DECOMPRESSOR, 0, shape)?;
+        let number = |letter| number(&shape[0], &functions[0], letter);
+        let relative = |letter| number(letter).map(|distance| distance.target(start(&functions[0])));
+        let bomb_protection = relative('J')?;
+        if !program.addresses_of(BOMB_PROTECTION)?.contains(&bomb_protection) {
+            return Err("decompress asks for another feature".to_owned());
+        }
+        for (field, value) in [
+            ("data_errors", number('G')?.value().into()),
+            ("increment", number('H')?.value().into()),
+            ("feature_enabled", relative('I')?),
+            ("bomb_protection", bomb_protection),
+        ] {
+            self.add(3, &format!("{field}: {value:#x},"));
+        }
+        self.class(3, program, "buffer", BUFFER, 0, &shapes::BUFFER)?;
+        for (field, name) in [("compressor", COMPRESSOR), ("decompressor", DECOMPRESSOR)] {
+            self.add(3, &format!("{field}: {:#x},", program.type_information(name)?));
+        }
+        self.add(2, "},");
+        Ok(())
+    }
+
     fn tls(&mut self, program: &Program<'_>) -> Result<(), String> {
         self.add(2, "tls: Tls {");
         let base = *program.bases(HANDSHAKER)?.last().ok_or("its handshaker has one base")?;
@@ -174,8 +200,7 @@ impl Lines {
     ) -> Result<(), String> {
         self.add(3, "boring: Boring {");
         let called = |shape: &Shape, pieces: &[Piece<'_>], letter| {
-            let start = pieces.last().map_or(0, |(start, _)| *start);
-            number(shape, pieces, letter).map(|distance| distance.called(start))
+            number(shape, pieces, letter).map(|distance| distance.target(start(pieces)))
         };
         let do_handshake = called(&shapes::HANDSHAKER[0], handshaker, 'G')?;
         let do_handshake = program.code(do_handshake).filter(|(_, code)| shapes::DO_HANDSHAKE.fits(code));
@@ -214,6 +239,11 @@ impl Lines {
 fn code((address, code): &Piece<'_>) -> String {
     let (length, fingerprint) = (code.len(), fingerprint(code));
     format!("Code {{ address: {address:#x}, length: {length}, fingerprint: {fingerprint:#x} }}")
+}
+
+/// Where the last of these pieces begins.
+fn start(pieces: &[Piece<'_>]) -> u64 {
+    pieces.last().map_or(0, |(start, _)| *start)
 }
 
 /// The number that a letter stands for in the last of these pieces, which fits.

@@ -1,6 +1,6 @@
 //! Written by `cargo xtask envoy`.
 
-use crate::{Boring, Build, Class, Code, Function, Tls};
+use crate::{Boring, Build, Class, Code, Function, Gzip, Tls};
 
 /// All known builds, newest first.
 #[rustfmt::skip]
@@ -8,24 +8,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.40.0",
         build_id: "9e5580933739775e8bce696a57a2e1bc99368f23",
-        gzip: Class {
-            table: 0x61fe588,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x21a7e00, length: 128, fingerprint: 0x93f76f3ef8cad2b9 }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x61fe588,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x21a7e00, length: 128, fingerprint: 0x93f76f3ef8cad2b9 }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x61feb60,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x21ad920, length: 144, fingerprint: 0xb8d34c7b7778ac14 }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x61fed60,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x21b11b0, length: 1248, fingerprint: 0xbebf65d97df96c1d }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x98,
+            feature_enabled: 0x5b564f0,
+            bomb_protection: 0x8ffee2,
+            buffer: Class {
+                table: 0x64e3038,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x5b46560, length: 16, fingerprint: 0x81b2a2788631fcd0 }, Code { address: 0x5b45da0, length: 640, fingerprint: 0xdf4b6613b66e171d }] },
+                    Function { slot: 12, code: &[Code { address: 0x5b471c0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x5b471d0, length: 576, fingerprint: 0xac51871cff250731 }] },
+                    Function { slot: 14, code: &[Code { address: 0x5b476e0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 17, code: &[Code { address: 0x5b480c0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x5b47410, length: 352, fingerprint: 0x862f6ac7c685f21b }] },
+                    Function { slot: 10, code: &[Code { address: 0x5b46fa0, length: 192, fingerprint: 0xbb99cc4359186393 }] },
+                ],
+            },
+            compressor: 0x61fe7e8,
+            decompressor: 0x61fedc0,
         },
-        buffer: Class {
-            table: 0x64e3038,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x5b46560, length: 16, fingerprint: 0x81b2a2788631fcd0 }, Code { address: 0x5b45da0, length: 640, fingerprint: 0xdf4b6613b66e171d }] },
-                Function { slot: 12, code: &[Code { address: 0x5b471c0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x5b471d0, length: 576, fingerprint: 0xac51871cff250731 }] },
-                Function { slot: 14, code: &[Code { address: 0x5b476e0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 17, code: &[Code { address: 0x5b480c0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x61fe7e8,
         tls: Tls {
             handshaker: Class {
                 table: 0x64bca80,
@@ -118,24 +141,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.39.3",
         build_id: "6eb0d2d97489ec1b4e1584a004f5de443d97a41b",
-        gzip: Class {
-            table: 0x6076228,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x2103520, length: 128, fingerprint: 0xc374a0407f6a8e9f }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x6076228,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2103520, length: 128, fingerprint: 0xc374a0407f6a8e9f }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x6076800,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2108a20, length: 144, fingerprint: 0xb54da01cbde8161f }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x6076a00,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x210c250, length: 1264, fingerprint: 0x3aac94dae31f65a4 }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x59dd100,
+            bomb_protection: 0x8923f3,
+            buffer: Class {
+                table: 0x63346b8,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x59cda50, length: 16, fingerprint: 0x1c6297162716ee49 }, Code { address: 0x59cd210, length: 704, fingerprint: 0x187f8e228b0857e5 }] },
+                    Function { slot: 12, code: &[Code { address: 0x59ce740, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x59ce750, length: 592, fingerprint: 0x641e30b80b47c82e }] },
+                    Function { slot: 14, code: &[Code { address: 0x59ceb20, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x59cf3d0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x59ce9a0, length: 384, fingerprint: 0x8023782839f54982 }] },
+                    Function { slot: 10, code: &[Code { address: 0x59ce520, length: 192, fingerprint: 0x401829fc0d0822e1 }] },
+                ],
+            },
+            compressor: 0x6076450,
+            decompressor: 0x6076a18,
         },
-        buffer: Class {
-            table: 0x63346b8,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x59cda50, length: 16, fingerprint: 0x1c6297162716ee49 }, Code { address: 0x59cd210, length: 704, fingerprint: 0x187f8e228b0857e5 }] },
-                Function { slot: 12, code: &[Code { address: 0x59ce740, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x59ce750, length: 592, fingerprint: 0x641e30b80b47c82e }] },
-                Function { slot: 14, code: &[Code { address: 0x59ceb20, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x59cf3d0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x6076450,
         tls: Tls {
             handshaker: Class {
                 table: 0x6310690,
@@ -228,24 +274,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.39.1",
         build_id: "b579d07d3ad7ee11d32b105e91a5a39ad24718d7",
-        gzip: Class {
-            table: 0x60652e8,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x2101520, length: 128, fingerprint: 0xe673389997d0e80c }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x60652e8,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2101520, length: 128, fingerprint: 0xe673389997d0e80c }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x60658c0,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2106a20, length: 144, fingerprint: 0x43ffee19c86625c5 }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x6065ac0,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x210a250, length: 1264, fingerprint: 0x5deff65c84822987 }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x59c6780,
+            bomb_protection: 0x89227b,
+            buffer: Class {
+                table: 0x6323778,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x59b70d0, length: 16, fingerprint: 0x1c6297162716ee49 }, Code { address: 0x59b6890, length: 704, fingerprint: 0x84a564f4501e602b }] },
+                    Function { slot: 12, code: &[Code { address: 0x59b7dc0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x59b7dd0, length: 592, fingerprint: 0x1a28c5c6b9b3bf94 }] },
+                    Function { slot: 14, code: &[Code { address: 0x59b81a0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x59b8a50, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x59b8020, length: 384, fingerprint: 0x8714c950f7403f20 }] },
+                    Function { slot: 10, code: &[Code { address: 0x59b7ba0, length: 192, fingerprint: 0xf145ac473bffefef }] },
+                ],
+            },
+            compressor: 0x6065510,
+            decompressor: 0x6065ad8,
         },
-        buffer: Class {
-            table: 0x6323778,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x59b70d0, length: 16, fingerprint: 0x1c6297162716ee49 }, Code { address: 0x59b6890, length: 704, fingerprint: 0x84a564f4501e602b }] },
-                Function { slot: 12, code: &[Code { address: 0x59b7dc0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x59b7dd0, length: 592, fingerprint: 0x1a28c5c6b9b3bf94 }] },
-                Function { slot: 14, code: &[Code { address: 0x59b81a0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x59b8a50, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x6065510,
         tls: Tls {
             handshaker: Class {
                 table: 0x62ff750,
@@ -338,24 +407,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.39.0",
         build_id: "9aed67d36497690a0d0dc65305ab823927441b77",
-        gzip: Class {
-            table: 0x6061c68,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x20ff510, length: 128, fingerprint: 0x6b245778240db8ac }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x6061c68,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x20ff510, length: 128, fingerprint: 0x6b245778240db8ac }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x6062240,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2104a10, length: 144, fingerprint: 0x9a991a7d575ae1 }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x6062440,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2108240, length: 1264, fingerprint: 0xb2a9e43c4122e5cc }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x59c3180,
+            bomb_protection: 0x8911a0,
+            buffer: Class {
+                table: 0x631ff48,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x59b3ad0, length: 16, fingerprint: 0x1c6297162716ee49 }, Code { address: 0x59b3290, length: 704, fingerprint: 0x3921471b3494c7ed }] },
+                    Function { slot: 12, code: &[Code { address: 0x59b47c0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x59b47d0, length: 592, fingerprint: 0xed964c7f4abae54a }] },
+                    Function { slot: 14, code: &[Code { address: 0x59b4ba0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x59b5450, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x59b4a20, length: 384, fingerprint: 0x714e6690b3fb4372 }] },
+                    Function { slot: 10, code: &[Code { address: 0x59b45a0, length: 192, fingerprint: 0x6296f073eaf20924 }] },
+                ],
+            },
+            compressor: 0x6061e90,
+            decompressor: 0x6062458,
         },
-        buffer: Class {
-            table: 0x631ff48,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x59b3ad0, length: 16, fingerprint: 0x1c6297162716ee49 }, Code { address: 0x59b3290, length: 704, fingerprint: 0x3921471b3494c7ed }] },
-                Function { slot: 12, code: &[Code { address: 0x59b47c0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x59b47d0, length: 592, fingerprint: 0xed964c7f4abae54a }] },
-                Function { slot: 14, code: &[Code { address: 0x59b4ba0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x59b5450, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x6061e90,
         tls: Tls {
             handshaker: Class {
                 table: 0x62fbf20,
@@ -448,24 +540,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.38.3",
         build_id: "0ebfcfe5b0484b89ca85b761da9e05ce75dbda8d",
-        gzip: Class {
-            table: 0x4259068,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x19c7920, length: 128, fingerprint: 0x9caed381482439b9 }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x4259068,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x19c7920, length: 128, fingerprint: 0x9caed381482439b9 }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x4259528,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x19cce10, length: 144, fingerprint: 0x90dd904f79e8764e }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x4259728,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x19d05d0, length: 1232, fingerprint: 0xe2e45e25607f0636 }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x3bde8d0,
+            bomb_protection: 0x71b86b,
+            buffer: Class {
+                table: 0x4460128,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x3bbca00, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x3bbc1f0, length: 704, fingerprint: 0x1fb58a36be451e82 }] },
+                    Function { slot: 12, code: &[Code { address: 0x3bbd6c0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x3bbd6d0, length: 592, fingerprint: 0x3feda23ddf48e3a5 }] },
+                    Function { slot: 14, code: &[Code { address: 0x3bbdaa0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x3bbe340, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x3bbd920, length: 384, fingerprint: 0xf5d56ea079e5fb22 }] },
+                    Function { slot: 10, code: &[Code { address: 0x3bbd4a0, length: 192, fingerprint: 0xeb33281d35e22e90 }] },
+                ],
+            },
+            compressor: 0x4259290,
+            decompressor: 0x4259740,
         },
-        buffer: Class {
-            table: 0x4460128,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x3bbca00, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x3bbc1f0, length: 704, fingerprint: 0x1fb58a36be451e82 }] },
-                Function { slot: 12, code: &[Code { address: 0x3bbd6c0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x3bbd6d0, length: 592, fingerprint: 0x3feda23ddf48e3a5 }] },
-                Function { slot: 14, code: &[Code { address: 0x3bbdaa0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x3bbe340, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x4259290,
         tls: Tls {
             handshaker: Class {
                 table: 0x443e590,
@@ -558,24 +673,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.38.2",
         build_id: "f387231af8dd7274e37c5ae2cc797cb09a948818",
-        gzip: Class {
-            table: 0x5d998b8,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x2024420, length: 128, fingerprint: 0xa68e170aeac80b25 }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x5d998b8,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2024420, length: 128, fingerprint: 0xa68e170aeac80b25 }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x5d99d78,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x2029910, length: 144, fingerprint: 0x132c9bf17e9b80ba }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x5d99f78,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x202d0d0, length: 1232, fingerprint: 0x5aae9d40da26ebde }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x57189e0,
+            bomb_protection: 0x858684,
+            buffer: Class {
+                table: 0x6007d18,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x56f6b10, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x56f6300, length: 704, fingerprint: 0x88d1062dd4cc51c7 }] },
+                    Function { slot: 12, code: &[Code { address: 0x56f77d0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x56f77e0, length: 592, fingerprint: 0x20752a36f4bde68d }] },
+                    Function { slot: 14, code: &[Code { address: 0x56f7bb0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x56f8450, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x56f7a30, length: 384, fingerprint: 0x220250130cb965d1 }] },
+                    Function { slot: 10, code: &[Code { address: 0x56f75b0, length: 192, fingerprint: 0x39724e9acc275a62 }] },
+                ],
+            },
+            compressor: 0x5d99ae0,
+            decompressor: 0x5d99f90,
         },
-        buffer: Class {
-            table: 0x6007d18,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x56f6b10, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x56f6300, length: 704, fingerprint: 0x88d1062dd4cc51c7 }] },
-                Function { slot: 12, code: &[Code { address: 0x56f77d0, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x56f77e0, length: 592, fingerprint: 0x20752a36f4bde68d }] },
-                Function { slot: 14, code: &[Code { address: 0x56f7bb0, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x56f8450, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x5d99ae0,
         tls: Tls {
             handshaker: Class {
                 table: 0x5fe6180,
@@ -668,24 +806,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.37.0",
         build_id: "3909deb175ef358202d6ab4f94d683ffc0fdb477",
-        gzip: Class {
-            table: 0x52e5478,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x1c55d70, length: 128, fingerprint: 0x71c546f32daadf77 }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x52e5478,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1c55d70, length: 128, fingerprint: 0x71c546f32daadf77 }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x52e5938,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1c5b2b0, length: 144, fingerprint: 0xc7ee7348268ddf1d }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x52e5b38,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1c5eac0, length: 1232, fingerprint: 0x46093a8edb6849ee }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x4cbc390,
+            bomb_protection: 0x7a6c67,
+            buffer: Class {
+                table: 0x5504f08,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x4c9a7b0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x4c99fa0, length: 704, fingerprint: 0xd84b1e3b12220bf }] },
+                    Function { slot: 12, code: &[Code { address: 0x4c9b470, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x4c9b480, length: 592, fingerprint: 0xac58c0d3ea1150dc }] },
+                    Function { slot: 14, code: &[Code { address: 0x4c9b850, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x4c9c0f0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x4c9b6d0, length: 384, fingerprint: 0x1a2ce9c2eb944d67 }] },
+                    Function { slot: 10, code: &[Code { address: 0x4c9b250, length: 192, fingerprint: 0x678974018528592a }] },
+                ],
+            },
+            compressor: 0x52e56a0,
+            decompressor: 0x52e5b50,
         },
-        buffer: Class {
-            table: 0x5504f08,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x4c9a7b0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x4c99fa0, length: 704, fingerprint: 0xd84b1e3b12220bf }] },
-                Function { slot: 12, code: &[Code { address: 0x4c9b470, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x4c9b480, length: 592, fingerprint: 0xac58c0d3ea1150dc }] },
-                Function { slot: 14, code: &[Code { address: 0x4c9b850, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x4c9c0f0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x52e56a0,
         tls: Tls {
             handshaker: Class {
                 table: 0x54e4018,
@@ -778,24 +939,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.36.4",
         build_id: "bad8280de85c25b147a90c1d9b8a8c67a13e7134",
-        gzip: Class {
-            table: 0x4f1bb58,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x1aeaa70, length: 128, fingerprint: 0xc77528b53bb35d42 }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x4f1bb58,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1aeaa70, length: 128, fingerprint: 0xc77528b53bb35d42 }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x4f1c018,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1aeffa0, length: 144, fingerprint: 0x69544484085bfa04 }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x4f1c218,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1af37b0, length: 1232, fingerprint: 0x8bd7c271572d866d }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x4933350,
+            bomb_protection: 0x7585e4,
+            buffer: Class {
+                table: 0x5129540,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x4911ab0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x49112a0, length: 704, fingerprint: 0x5d74d9db4a5850cb }] },
+                    Function { slot: 12, code: &[Code { address: 0x4912770, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x4912780, length: 592, fingerprint: 0xe6245d5648c7a82a }] },
+                    Function { slot: 14, code: &[Code { address: 0x4912b50, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x49133f0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x49129d0, length: 384, fingerprint: 0xd445e132db305ed7 }] },
+                    Function { slot: 10, code: &[Code { address: 0x4912550, length: 192, fingerprint: 0x1f4933a4de2ac3d4 }] },
+                ],
+            },
+            compressor: 0x4f1bd80,
+            decompressor: 0x4f1c230,
         },
-        buffer: Class {
-            table: 0x5129540,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x4911ab0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x49112a0, length: 704, fingerprint: 0x5d74d9db4a5850cb }] },
-                Function { slot: 12, code: &[Code { address: 0x4912770, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x4912780, length: 592, fingerprint: 0xe6245d5648c7a82a }] },
-                Function { slot: 14, code: &[Code { address: 0x4912b50, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x49133f0, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x4f1bd80,
         tls: Tls {
             handshaker: Class {
                 table: 0x5109068,
@@ -888,24 +1072,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.36.3",
         build_id: "ddabe691e1aaa74b848d0782dab9dbea3b280319",
-        gzip: Class {
-            table: 0x4f1b818,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x1aeaa70, length: 128, fingerprint: 0x63790d7195581120 }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x4f1b818,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1aeaa70, length: 128, fingerprint: 0x63790d7195581120 }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x4f1bcd8,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1aeffa0, length: 144, fingerprint: 0x7bc8813543268d0e }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x4f1bed8,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1af37b0, length: 1232, fingerprint: 0x7fac2792824003a7 }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x4933070,
+            bomb_protection: 0x7585eb,
+            buffer: Class {
+                table: 0x51291a0,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x49117d0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x4910fc0, length: 704, fingerprint: 0x4111d5a3dd1a31a1 }] },
+                    Function { slot: 12, code: &[Code { address: 0x4912490, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x49124a0, length: 592, fingerprint: 0x6534de3e85dded53 }] },
+                    Function { slot: 14, code: &[Code { address: 0x4912870, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x4913110, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x49126f0, length: 384, fingerprint: 0x9e38072348a0b6f7 }] },
+                    Function { slot: 10, code: &[Code { address: 0x4912270, length: 192, fingerprint: 0xb2ff08bb75ff6734 }] },
+                ],
+            },
+            compressor: 0x4f1ba40,
+            decompressor: 0x4f1bef0,
         },
-        buffer: Class {
-            table: 0x51291a0,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x49117d0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x4910fc0, length: 704, fingerprint: 0x4111d5a3dd1a31a1 }] },
-                Function { slot: 12, code: &[Code { address: 0x4912490, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x49124a0, length: 592, fingerprint: 0x6534de3e85dded53 }] },
-                Function { slot: 14, code: &[Code { address: 0x4912870, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x4913110, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x4f1ba40,
         tls: Tls {
             handshaker: Class {
                 table: 0x5108cc8,
@@ -998,24 +1205,47 @@ pub const BUILDS: &[Build] = &[
     Build {
         release: "1.36.2",
         build_id: "dc2d3098ae5641555f15c71d5bb5ce0060a8015c",
-        gzip: Class {
-            table: 0x4f1a918,
-            base: 0,
-            functions: &[
-                Function { slot: 2, code: &[Code { address: 0x1aeaa70, length: 128, fingerprint: 0x73d0f1b301ef6ff2 }] },
-            ],
+        gzip: Gzip {
+            compressors: Class {
+                table: 0x4f1a918,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1aeaa70, length: 128, fingerprint: 0x73d0f1b301ef6ff2 }] },
+                ],
+            },
+            decompressors: Class {
+                table: 0x4f1add8,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1aeffa0, length: 144, fingerprint: 0xf284ec8217d9060 }] },
+                ],
+            },
+            zlib_decompressor: Class {
+                table: 0x4f1afd8,
+                base: 0,
+                functions: &[
+                    Function { slot: 2, code: &[Code { address: 0x1af37b0, length: 1232, fingerprint: 0x2f462eb169328fe }] },
+                ],
+            },
+            data_errors: 0x88,
+            increment: 0x88,
+            feature_enabled: 0x4932170,
+            bomb_protection: 0x758641,
+            buffer: Class {
+                table: 0x5128280,
+                base: 0,
+                functions: &[
+                    Function { slot: 4, code: &[Code { address: 0x49108d0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x49100c0, length: 704, fingerprint: 0x754233d2a9621960 }] },
+                    Function { slot: 12, code: &[Code { address: 0x4911590, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x49115a0, length: 592, fingerprint: 0x5e68b74b87999263 }] },
+                    Function { slot: 14, code: &[Code { address: 0x4911970, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
+                    Function { slot: 16, code: &[Code { address: 0x4912210, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
+                    Function { slot: 13, code: &[Code { address: 0x49117f0, length: 384, fingerprint: 0xc9b93015ca0d6392 }] },
+                    Function { slot: 10, code: &[Code { address: 0x4911370, length: 192, fingerprint: 0xb2ff08bb75ff6734 }] },
+                ],
+            },
+            compressor: 0x4f1ab40,
+            decompressor: 0x4f1aff0,
         },
-        buffer: Class {
-            table: 0x5128280,
-            base: 0,
-            functions: &[
-                Function { slot: 4, code: &[Code { address: 0x49108d0, length: 16, fingerprint: 0xf0f9ee4f480899 }, Code { address: 0x49100c0, length: 704, fingerprint: 0x754233d2a9621960 }] },
-                Function { slot: 12, code: &[Code { address: 0x4911590, length: 16, fingerprint: 0x8d83f96a69f6bdfa }, Code { address: 0x49115a0, length: 592, fingerprint: 0x5e68b74b87999263 }] },
-                Function { slot: 14, code: &[Code { address: 0x4911970, length: 128, fingerprint: 0x5c6538de4bbe06ca }] },
-                Function { slot: 16, code: &[Code { address: 0x4912210, length: 16, fingerprint: 0x211fd52d5b18f5e4 }] },
-            ],
-        },
-        compressor: 0x4f1ab40,
         tls: Tls {
             handshaker: Class {
                 table: 0x5107da8,

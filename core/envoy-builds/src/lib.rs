@@ -21,14 +21,35 @@ pub struct Build {
     pub release: &'static str,
     /// The linker's note. Envoy's is the commit it was built from, so builds with other options may have the same.
     pub build_id: &'static str,
-    /// What makes the compressors of the gzip filter: [`GZIP`].
-    pub gzip: Class,
-    /// What holds bodies: [`BUFFER`].
+    /// What compresses and decompresses bodies.
+    pub gzip: Gzip,
+    /// What does TLS.
+    pub tls: Tls,
+}
+
+/// What compresses and decompresses bodies in a build.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Gzip {
+    /// [`COMPRESSOR_FACTORY`].
+    pub compressors: Class,
+    /// [`DECOMPRESSOR_FACTORY`].
+    pub decompressors: Class,
+    /// [`ZLIB_DECOMPRESSOR`].
+    pub zlib_decompressor: Class,
+    /// In it: a pointer to the counter of damaged bodies.
+    pub data_errors: u32,
+    /// In the table of that counter: `void inc()`, in bytes.
+    pub increment: u32,
+    /// `bool Runtime::runtimeFeatureEnabled(absl::string_view feature)`
+    pub feature_enabled: u64,
+    /// The text [`BOMB_PROTECTION`].
+    pub bomb_protection: u64,
+    /// [`BUFFER`].
     pub buffer: Class,
     /// The type information of [`COMPRESSOR`].
     pub compressor: u64,
-    /// What does TLS.
-    pub tls: Tls,
+    /// The type information of [`DECOMPRESSOR`].
+    pub decompressor: u64,
 }
 
 /// What does TLS in a build.
@@ -122,10 +143,25 @@ pub struct Code {
 }
 
 /// `GzipCompressorFactory`, by the name in its run-time type information.
-pub const GZIP: &str = "N5Envoy10Extensions11Compression4Gzip10Compressor21GzipCompressorFactoryE";
+pub const COMPRESSOR_FACTORY: &str =
+    "N5Envoy10Extensions11Compression4Gzip10Compressor21GzipCompressorFactoryE";
 
 /// The interface of what it makes.
 pub const COMPRESSOR: &str = "N5Envoy11Compression10Compressor10CompressorE";
+
+/// `GzipDecompressorFactory`.
+pub const DECOMPRESSOR_FACTORY: &str =
+    "N5Envoy10Extensions11Compression4Gzip12Decompressor23GzipDecompressorFactoryE";
+
+/// The interface of what it makes.
+pub const DECOMPRESSOR: &str = "N5Envoy11Compression12Decompressor12DecompressorE";
+
+/// `ZlibDecompressorImpl`: what it makes.
+pub const ZLIB_DECOMPRESSOR: &str =
+    "N5Envoy10Extensions11Compression4Gzip12Decompressor20ZlibDecompressorImplE";
+
+/// The switch by which operators allow any ratio between a body and its compressed form.
+pub const BOMB_PROTECTION: &str = "envoy.reloadable_features.enable_compression_bomb_protection";
 
 /// The class of all buffers, or their base.
 pub const BUFFER: &str = "N5Envoy6Buffer9OwnedImplE";
@@ -160,16 +196,44 @@ pub const SSL_STATE: usize = 0x30;
 /// In that: the pointer to the handshake.
 pub const STATE_HANDSHAKE: usize = 0x118;
 
-/// The functions of [`GZIP`].
-pub mod gzip {
+/// The function of [`COMPRESSOR_FACTORY`].
+pub mod compressors {
     /// `CompressorPtr createCompressor()`, where `CompressorPtr` is a `std::unique_ptr`.
     pub const CREATE: usize = 0;
 }
 
-/// What a [`GZIP`] consists of. The code of `createCompressor` reads these fields and nothing else of it.
+/// The function of [`DECOMPRESSOR_FACTORY`].
+pub mod decompressors {
+    /// `DecompressorPtr createDecompressor(const std::string& stats_prefix)`, where `DecompressorPtr` is a `std::unique_ptr`.
+    pub const CREATE: usize = 0;
+}
+
+/// The function of [`ZLIB_DECOMPRESSOR`].
+pub mod zlib_decompressor {
+    /// `void decompress(const Buffer::Instance& input, Buffer::Instance& output)`
+    pub const DECOMPRESS: usize = 0;
+}
+
+/// What a [`DECOMPRESSOR_FACTORY`] consists of. The code of `createDecompressor` reads these fields and nothing else of it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct GzipFactory {
+pub struct DecompressorFactory {
+    /// The address of its table of virtual functions.
+    pub functions: usize,
+    /// Where statistics are kept.
+    pub scope: usize,
+    /// Plus 16, which asks for gzip's header.
+    pub window_bits: i32,
+    /// How much is output at a time, in bytes.
+    pub chunk_size: u32,
+    /// How many times as long as its compressed form a body may be.
+    pub max_inflate_ratio: u64,
+}
+
+/// What a [`COMPRESSOR_FACTORY`] consists of. The code of `createCompressor` reads these fields and nothing else of it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CompressorFactory {
     /// The address of its table of virtual functions.
     pub functions: usize,
     /// zlib's number.
@@ -193,6 +257,11 @@ pub mod buffer {
     pub const FRONT_SLICE: usize = 2;
     /// `uint64_t length() const`
     pub const LENGTH: usize = 3;
+    /// `RawSliceVector getRawSlices(absl::optional<uint64_t> max_slices) const`, where a `RawSliceVector` is an
+    /// `absl::InlinedVector` with room for 16.
+    pub const RAW_SLICES: usize = 4;
+    /// `void copyOut(uint64_t start, uint64_t size, void* data) const`
+    pub const COPY_OUT: usize = 5;
 }
 
 /// The function of [`HANDSHAKER`] and its base.
@@ -258,10 +327,22 @@ impl Build {
     pub fn of(build_id: &str) -> Option<&'static Self> {
         BUILDS.iter().find(|build| build.build_id == build_id)
     }
+}
 
-    /// The classes of the gzip filter, with their names.
-    pub fn gzip(&self) -> [(&'static str, &Class); 2] {
-        [(GZIP, &self.gzip), (BUFFER, &self.buffer)]
+impl Gzip {
+    /// The classes, with their names.
+    pub fn classes(&self) -> [(&'static str, &Class); 4] {
+        [
+            (COMPRESSOR_FACTORY, &self.compressors),
+            (DECOMPRESSOR_FACTORY, &self.decompressors),
+            (ZLIB_DECOMPRESSOR, &self.zlib_decompressor),
+            (BUFFER, &self.buffer),
+        ]
+    }
+
+    /// The type information of interfaces, with their names.
+    pub fn interfaces(&self) -> [(&'static str, u64); 2] {
+        [(COMPRESSOR, self.compressor), (DECOMPRESSOR, self.decompressor)]
     }
 }
 
@@ -310,13 +391,8 @@ mod tests {
         for (at, build) in BUILDS.iter().enumerate() {
             assert!(BUILDS[..at].iter().all(|other| other.build_id != build.build_id), "{}", build.release);
             assert_eq!(build.build_id.len(), 40, "{}", build.release);
-            assert_eq!(
-                (build.gzip.functions.len(), build.buffer.functions.len()),
-                (1, 4),
-                "{}",
-                build.release
-            );
-            for (name, class) in build.gzip().into_iter().chain(build.tls.classes()) {
+            assert_eq!(build.gzip.buffer.functions.len(), 6, "{}", build.release);
+            for (name, class) in build.gzip.classes().into_iter().chain(build.tls.classes()) {
                 assert_eq!(class.table % 8, 0, "{} {name}", build.release);
                 assert!(
                     class.functions.iter().all(|function| !function.code.is_empty()),

@@ -4,7 +4,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use hasten_envoy_builds::{Build, COMPRESSOR, Class, Code, fingerprint};
+use hasten_envoy_builds::{BOMB_PROTECTION, Build, Class, Code, fingerprint};
 
 use crate::program::Program;
 
@@ -49,14 +49,19 @@ pub(crate) fn open(program: &Program) -> Result<&'static Build, Refusal> {
             return Err(Refusal::Differs { class: name });
         }
     }
-    if !has_name(program, program.at(build.compressor), COMPRESSOR) {
-        return Err(Refusal::Differs { class: COMPRESSOR });
+    for (name, information) in build.gzip.interfaces() {
+        if !has_name(program, program.at(information), name) {
+            return Err(Refusal::Differs { class: name });
+        }
+    }
+    if !has_text(program, program.at(build.gzip.bomb_protection), BOMB_PROTECTION) {
+        return Err(Refusal::Differs { class: BOMB_PROTECTION });
     }
     Ok(build)
 }
 
 fn classes(build: &Build) -> impl Iterator<Item = (&'static str, &Class)> {
-    build.gzip().into_iter().chain(build.tls.classes())
+    build.gzip.classes().into_iter().chain(build.tls.classes())
 }
 
 /// Whether the class is where the table has it, with the code that it has.
@@ -81,11 +86,14 @@ fn is_same(program: &Program, code: &Code) -> bool {
 
 /// Whether this is type information of that name, which is its second word.
 fn has_name(program: &Program, information: usize, name: &str) -> bool {
-    let bytes = || {
-        let start = program.word(information.checked_add(8)?)?;
-        program.bytes(start..start.checked_add(name.len() + 1)?)
-    };
-    bytes().is_some_and(|bytes| bytes.strip_suffix(b"\0") == Some(name.as_bytes()))
+    let address = || program.word(information.checked_add(8)?);
+    address().is_some_and(|address| has_text(program, address, name))
+}
+
+/// Whether this text is there, with a zero at its end.
+fn has_text(program: &Program, address: usize, text: &str) -> bool {
+    let bytes = || program.bytes(address..address.checked_add(text.len() + 1)?);
+    bytes().is_some_and(|bytes| bytes.strip_suffix(b"\0") == Some(text.as_bytes()))
 }
 
 /// The entry of a class's table for one of its functions.

@@ -12,8 +12,8 @@ pub(super) struct Shape {
     pub(super) overloads: usize,
 }
 
-/// In the order of `hasten_envoy_builds::gzip`.
-pub(super) const GZIP: [Shape; 1] = [Shape {
+/// `GzipCompressorFactory`.
+pub(super) const COMPRESSORS: [Shape; 1] = [Shape {
     name: "createCompressor",
     codes: &[concat!(
         // rsi is the factory, rdi the place for the result.
@@ -24,8 +24,51 @@ pub(super) const GZIP: [Shape; 1] = [Shape {
     overloads: 1,
 }];
 
+/// `GzipDecompressorFactory`.
+pub(super) const DECOMPRESSORS: [Shape; 1] = [Shape {
+    name: "createDecompressor",
+    codes: &[concat!(
+        // rsi is the factory, rdx the prefix of the statistics, rdi the place for the result. The scope is at 8.
+        "554889e5415741564155415453504989d44989f74989fe4c8b6e08bfb0000000e8........4889c3",
+        // ZlibDecompressorImpl(scope, prefix, chunk size, ratio); init(window bits)
+        "418b4f144d8b47184889c74c89ee4c89e2e8........496377104889dfe8........49891e4c89f0",
+    )],
+    overloads: 1,
+}];
+
+/// `ZlibDecompressorImpl`.
+pub(super) const ZLIB_DECOMPRESSOR: [Shape; 1] = [Shape {
+    name: "decompress(input, output)",
+    codes: &[
+        // Until 1.39.
+        concat!(
+            // limit = input.length() * ratio
+            "554889e54157415641554154534881ec680100004889d34989f54989ff64488b042528000000488945d04c8bb7a8000000488b064889f7ff90....",
+            // input.getRawSlices(nullopt); nothing to do without any
+            "....4989c4498b4500488dbdc8feffff4c89ad98feffff4c89ee31d231c9ff5068488b8dc8feffff4889c84883e001743d488b95d0feffff4883",
+            "f902733d4885c07417488bbdd0feffff488bb5d8feffff48c1e604e8........4983c7104c89ff4889dee8........e9........488d95d0feff",
+            // The name of the feature, for later; the next slice: into the zlib stream, which is at 0x30
+            "ff4883f90272c34d0fafe64883e1fe488d04ca48898590feffff4d8d6f104c8d35JJJJJJJJeb22662e0f1f840000000000488b9588feffff4883",
+            "c210483b9590feffff0f84........8b4208498b4f3089410848899588feffff488b02488901904c89ffe8........84c074c4498b4730837820",
+            // updateOutput(output) if the chunk is full; runtimeFeatureEnabled(name, 60); output.length() > limit; inc()
+            "00750b4c89ef4889dee8........be3c0000004c89f7e8IIIIIIII84c074ce488b034889dfff90........4c39e076bd498bbfGGGGGGGG488b07",
+            "ff90HHHHHHHH",
+        ),
+        // Since 1.40.
+        concat!(
+            "554889e54157415641554154534881ec680100004889d34989f54989ff64488b042528000000488945d04c8bb7a8000000488b064889f7ff90....",
+            "....4989c4498b4500488dbdc8feffff4c89ad98feffff4c89ee31d231c9ff5068488b85c8feffff4889c14883e00174094c8badd0feffffeb07",
+            "4c8dadd0feffff48c1e1034883e1f00f84........4d0fafe64c01e94c8d35JJJJJJJJ48898d90feffffeb236666666666662e0f1f8400000000",
+            "004983c510488b8d90feffff4939cd0f84........418b4508498b4f30894108498b4500488901662e0f1f8400000000004c89ffe8........84",
+            "c074c4498b473083782000750c498d7f104889dee8........be3c0000004c89f7e8IIIIIIII84c074cd488b034889dfff90........4c39e076",
+            "bc498bbfGGGGGGGG488b07ff90HHHHHHHH",
+        ),
+    ],
+    overloads: 1,
+}];
+
 /// In the order of `hasten_envoy_builds::buffer`.
-pub(super) const BUFFER: [Shape; 4] = [
+pub(super) const BUFFER: [Shape; 6] = [
     Shape {
         name: "add(data, size)",
         codes: &[
@@ -51,6 +94,23 @@ pub(super) const BUFFER: [Shape; 4] = [
         overloads: 1,
     },
     Shape { name: "length()", codes: &["554889e5488b87400400005dc3"], overloads: 1 },
+    Shape {
+        name: "getRawSlices(max_slices)",
+        // As many as there are, or rdx if cl is set.
+        codes: &[
+            "554889e54157415641554154534883ec184989d64989f74889fb4c8bae280400004939d54d0f42f5",
+            "554889e54157415641554154534883ec184989d64989f74889fb488b86280400004839c24c0f43f0",
+        ],
+        overloads: 1,
+    },
+    Shape {
+        name: "copyOut(start, size, data)",
+        codes: &[
+            "4c8b87280400004d85c00f84ad000000554889e5415741564155415453504989ce4989d74889fb45",
+            "554889e5415741564155415453504889fb488bbf280400004885ff0f848b0000004989ce4989d745",
+        ],
+        overloads: 1,
+    },
 ];
 
 /// `SslHandshakerImpl`, as what is behind `SslSocket` calls it.
@@ -254,8 +314,8 @@ impl Number {
         self.value
     }
 
-    /// The function that is called, if this is the distance in a call of the code at `start`.
-    pub(super) fn called(self, start: u64) -> u64 {
+    /// What is called or referred to, if this is the distance at the end of an instruction of the code at `start`.
+    pub(super) fn target(self, start: u64) -> u64 {
         (start + self.at as u64 + 4).wrapping_add_signed(i64::from(self.value.cast_signed()))
     }
 }
@@ -316,7 +376,7 @@ mod tests {
 
     #[test]
     fn patterns_are_whole_bytes_and_distinct() {
-        for shape in GZIP.iter().chain(&BUFFER) {
+        for shape in COMPRESSORS.iter().chain(&BUFFER) {
             for code in shape.codes {
                 assert!(
                     code.len() % 2 == 0 && code.bytes().all(|byte| byte == b'.' || byte.is_ascii_hexdigit())

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use hasten_envoy_builds::{SSL_STATE, STATE_HANDSHAKE, Tls, callbacks, connection, io_handle};
 
-use crate::buffer::Object;
+use crate::object::Object;
 use crate::program::Program;
 
 /// An `SSL`.

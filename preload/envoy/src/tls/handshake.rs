@@ -12,7 +12,7 @@ use super::boring::{BEFORE, CLOSE, COMPLETE, DoHandshake, Handshaker, KEEP_OPEN,
 use super::connection::Connection;
 use super::sign;
 use super::worker::Worker;
-use crate::buffer::Object;
+use crate::object::Object;
 
 /// The originals.
 pub(super) static DO_HANDSHAKE: AtomicUsize = AtomicUsize::new(0);

@@ -17,7 +17,7 @@ use super::exchange::Forecast;
 use super::host::Kernel;
 use super::keys::Keys;
 use super::start::{config, register};
-use crate::buffer::Object;
+use crate::object::Object;
 
 pub(super) type Batch = hasten_batch::Batch<super::connection::Owner, Kernel>;
 

@@ -17,14 +17,15 @@ use hasten_deflate::header::Wrapper;
 use hasten_deflate::pool;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
-use hasten_envoy_builds::GzipFactory;
+use hasten_envoy_builds::CompressorFactory;
 use hasten_telemetry::{Event, Reason, slot};
 
-use crate::buffer::{Buffer, Object};
+use super::buffer::Buffer;
+use crate::object::Object;
 
 /// `CompressorPtr createCompressor()`: the result is written to `place`, whose address is returned.
-pub(crate) type Create =
-    unsafe extern "C" fn(place: *mut *mut Object, factory: NonNull<GzipFactory>) -> *mut *mut Object;
+pub(super) type Create =
+    unsafe extern "C" fn(place: *mut *mut Object, factory: NonNull<CompressorFactory>) -> *mut *mut Object;
 
 /// The original of [`create`].
 static ORIGINAL: AtomicUsize = AtomicUsize::new(0);
@@ -35,7 +36,7 @@ static ORIGINAL: AtomicUsize = AtomicUsize::new(0);
 ///
 /// `original` is the address of a [`Create`], and `type_info` that of the type information of
 /// [`hasten_envoy_builds::COMPRESSOR`].
-pub(crate) unsafe fn prepare(original: usize, type_info: usize) {
+pub(super) unsafe fn prepare(original: usize, type_info: usize) {
     ORIGINAL.store(original, Ordering::Relaxed);
     FUNCTIONS.type_info.store(type_info, Ordering::Relaxed);
 }
@@ -43,9 +44,9 @@ pub(crate) unsafe fn prepare(original: usize, type_info: usize) {
 /// # Safety
 ///
 /// As for `createCompressor`: `factory` is a gzip factory, and `place` has room for a pointer.
-pub(crate) unsafe extern "C" fn create(
+pub(super) unsafe extern "C" fn create(
     place: *mut *mut Object,
-    factory: NonNull<GzipFactory>,
+    factory: NonNull<CompressorFactory>,
 ) -> *mut *mut Object {
     hasten_telemetry::start();
     // SAFETY: the caller's promise; `prepare` came first.
@@ -67,7 +68,7 @@ pub(crate) unsafe extern "C" fn create(
 /// # Safety
 ///
 /// As [`create`]; `factory` may be a copy, of which no more than the fields is read.
-unsafe fn create_original(place: *mut *mut Object, factory: NonNull<GzipFactory>) -> *mut *mut Object {
+unsafe fn create_original(place: *mut *mut Object, factory: NonNull<CompressorFactory>) -> *mut *mut Object {
     // SAFETY: the caller's promise; `prepare` has stored a `Create`.
     unsafe {
         let original: Create = transmute(ORIGINAL.load(Ordering::Relaxed));
@@ -76,7 +77,7 @@ unsafe fn create_original(place: *mut *mut Object, factory: NonNull<GzipFactory>
 }
 
 /// What a factory asks zlib for.
-fn asked(factory: &GzipFactory) -> Option<Settings> {
+fn asked(factory: &CompressorFactory) -> Option<Settings> {
     /// Added to the window's bits, it asks for gzip's header.
     const GZIP: i32 = 16;
     /// What -1 stands for.
@@ -148,7 +149,7 @@ struct Compressor {
     functions: *const unsafe extern "C" fn(*mut Compressor),
     settings: Settings,
     /// A copy, because a configuration may be replaced while its compressors are in use.
-    factory: GzipFactory,
+    factory: CompressorFactory,
     /// What compresses a body that came in pieces.
     original: Option<NonNull<Object>>,
 }
@@ -163,7 +164,7 @@ struct OriginalFunctions {
 }
 
 impl Compressor {
-    fn new(settings: Settings, factory: GzipFactory) -> *mut Self {
+    fn new(settings: Settings, factory: CompressorFactory) -> *mut Self {
         Box::into_raw(Box::new(Self {
             functions: &raw const FUNCTIONS.destroy,
             settings,
