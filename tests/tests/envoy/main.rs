@@ -1,5 +1,6 @@
 //! Official builds of Envoy, stock and accelerated: the same answers, and none larger.
 
+mod gunzip;
 mod gzip;
 mod lock;
 mod releases;

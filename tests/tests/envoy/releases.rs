@@ -6,6 +6,7 @@ use std::path::Path;
 use hasten_telemetry::Event;
 use serde_json::json;
 
+use crate::gunzip::compare_all;
 use crate::gzip::{all, compare};
 use crate::subject::{How, Place, build};
 use crate::tls::drive_all;
@@ -27,6 +28,7 @@ fn every_known_release_serves() {
         compare(&all(&stock), &all(&accelerated), release);
         assert!(accelerated.counters()[Event::DeflateStreams] == 2, "{release}: {}", accelerated.note());
         accelerated.finish();
+        compare_all(release);
         drive_all(release);
     }
 }
