@@ -14,7 +14,8 @@ const ZLIB_RS_LEVELS: [u8; 10] = [0, 2, 3, 4, 4, 6, 7, 7, 9, 9];
 /// Maps zlib's levels to libdeflate's where every candidate is a match.
 const FEW_LEVELS: [u8; 10] = [0, 8, 8, 8, 8, 8, 8, 9, 9, 9];
 
-/// Behind a history, a chunk shorter than this costs more time for the history than for itself; zlib suffers least.
+/// Behind a full window of 32 KiB, a chunk shorter than this costs more time for the window than for itself; zlib suffers
+/// least.
 const SHORT: usize = 12 << 10;
 
 /// The lowest level at which libdeflate looks for matches of three bytes, in all but the shortest chunks.
@@ -157,7 +158,7 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [
     if nature == Nature::Counters && chunk.input.len() < SHORT_FOR_COUNTERS {
         return [Original, ZlibRs, Libdeflate, Isal];
     }
-    if !chunk.history.is_empty() && chunk.input.len() < if is_low { SHORT / 3 } else { SHORT } {
+    if !chunk.history.is_empty() && chunk.input.len() < short(settings) {
         return [ZlibRs, Libdeflate, Isal, Original];
     }
     match (nature, settings.level) {
@@ -175,6 +176,13 @@ fn order(settings: &Settings, chunk: &Chunk, nature: Nature, is_ours: bool) -> [
         _ if is_low => [Isal, Libdeflate, ZlibRs, Original],
         _ => [Libdeflate, ZlibRs, Isal, Original],
     }
+}
+
+/// Behind a history, such a chunk goes to zlib first.
+fn short(settings: &Settings) -> usize {
+    const FULL: usize = 32 << 10;
+    let short = if settings.level <= 1 { SHORT / 3 } else { SHORT };
+    short * settings.window() / FULL
 }
 
 fn translate(kind: EngineKind, settings: Settings, nature: Nature) -> Settings {

@@ -3,6 +3,9 @@
 mod buffer;
 mod compressor;
 mod decompressor;
+mod memory;
+mod output;
+mod steady;
 
 use hasten_compress::{config, engines};
 use hasten_deflate::engine::zlib::ZlibApi;

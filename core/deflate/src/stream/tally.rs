@@ -37,7 +37,7 @@ pub struct Work {
 
 impl Work {
     /// Counts a chunk whose result was used.
-    pub(crate) fn used(&mut self, bytes_in: usize, bytes_out: usize) {
+    pub fn used(&mut self, bytes_in: usize, bytes_out: usize) {
         self.chunks += 1;
         self.bytes_in += bytes_in as u64;
         self.bytes_out += bytes_out as u64;

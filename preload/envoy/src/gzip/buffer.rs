@@ -71,6 +71,10 @@ impl Buffer<'_> {
         Self { object, lent: PhantomData }
     }
 
+    pub(super) fn object(&self) -> NonNull<Object> {
+        self.object
+    }
+
     /// The number of bytes.
     pub(super) fn length(&self) -> usize {
         // SAFETY: the prototype of this function, and the object that it is of.

@@ -1,9 +1,9 @@
 //! The compressors of Envoy's gzip filter: ours where an engine may do better, and the original's otherwise.
 //!
-//! A compressor of ours takes the place of the original: it has the same interface. A long body that comes whole is
-//! compressed by an engine, and nothing of the original is made. A body that comes in pieces is flushed after each of
-//! them, and an engine would have to learn the window anew each time, which costs more than it gains: then, and for a short
-//! body, the original is made with the first call, and does all of the work.
+//! A compressor of ours takes the place of the original: it has the same interface. A body that begins with a long enough
+//! piece is compressed by an engine, each piece flushed as Envoy asks, and nothing of the original is made. Once its pieces
+//! are short, zlib-rs goes on (`steady.rs`): an engine would have to learn the window anew for each. For a body that begins
+//! with a short piece the original is made, and does all of the work.
 
 use core::ffi::c_int;
 use core::mem::transmute;
@@ -12,15 +12,16 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use hasten_compress::config;
 use hasten_compress::engines::{self, ENGINES};
-use hasten_deflate::engine::{Settings, Strategy};
+use hasten_deflate::engine::{EngineKind, Settings, Strategy};
 use hasten_deflate::header::Wrapper;
-use hasten_deflate::pool;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
 use hasten_envoy_builds::CompressorFactory;
 use hasten_telemetry::{Event, Reason, slot};
 
 use super::buffer::Buffer;
+use super::output::Output;
+use super::steady::Steady;
 use crate::object::Object;
 
 /// `CompressorPtr createCompressor()`: the result is written to `place`, whose address is returned.
@@ -103,10 +104,18 @@ const LEAST_WINDOW_BITS: u8 = 12;
 /// so long that it would be; in a window of 32 KiB also at level 6.
 const LEVELS: [u8; 7] = [0, 1, 2, 4, 5, 5, 6];
 const LAST: u8 = 6;
+const SMALL_WINDOW_BITS: u8 = 12;
 const LARGEST_WINDOW_BITS: u8 = 15;
 
-/// Shorter bodies are compressed by the original: the engines take as long for some of them, or longer.
-const SHORT: usize = 32 << 10;
+/// How long a body must be, if it comes whole, or else its first piece. The engines take as long for some shorter ones, or
+/// longer: each piece begins with learning the window.
+fn least(settings: &Settings, is_whole: bool) -> usize {
+    match settings.window_bits {
+        ..=SMALL_WINDOW_BITS => 8 << 10,
+        _ if is_whole => 32 << 10,
+        _ => 64 << 10,
+    }
+}
 
 /// The settings for the engines, if they may do better than the original.
 fn suits(settings: Settings) -> Result<Settings, Reason> {
@@ -150,8 +159,16 @@ struct Compressor {
     settings: Settings,
     /// A copy, because a configuration may be replaced while its compressors are in use.
     factory: CompressorFactory,
-    /// What compresses a body that came in pieces.
-    original: Option<NonNull<Object>>,
+    by: By,
+}
+
+/// What compresses a body.
+enum By {
+    /// That is decided with its first piece.
+    Nobody,
+    Engines(Box<Body>),
+    /// A compressor of Envoy's, made for this one.
+    Original(NonNull<Object>),
 }
 
 /// The virtual functions of the original, at the beginning of their table.
@@ -169,7 +186,7 @@ impl Compressor {
             functions: &raw const FUNCTIONS.destroy,
             settings,
             factory,
-            original: None,
+            by: By::Nobody,
         }))
     }
 
@@ -180,36 +197,39 @@ impl Compressor {
     /// `buffer` is a buffer that nobody else uses meanwhile, and `state` is a `State`.
     unsafe fn compress(&mut self, buffer: NonNull<Object>, state: c_int) {
         // SAFETY: the caller's promise.
-        unsafe {
-            let mut body = Buffer::new(buffer);
-            if self.original.is_none() && state == FINISH && body.length() >= SHORT {
-                return Body::new(self.settings).compress(&mut body);
-            }
-            let original = self.original();
-            (functions(original).compress)(original, buffer, state);
+        let mut buffer = unsafe { Buffer::new(buffer) };
+        let is_last = state == FINISH;
+        if matches!(self.by, By::Nobody) {
+            self.by = self.decide(buffer.length(), is_last);
+        }
+        match &mut self.by {
+            By::Engines(body) => body.compress(&mut buffer, is_last),
+            // SAFETY: it was made by `create_original`, for this compressor alone.
+            By::Original(original) => unsafe {
+                (functions(*original).compress)(*original, buffer.object(), state);
+            },
+            By::Nobody => {}
         }
     }
 
-    /// The original, made when it is first needed.
-    fn original(&mut self) -> NonNull<Object> {
-        if let Some(original) = self.original {
-            return original;
+    /// What compresses a body whose first piece has this length, and is the last or not.
+    fn decide(&mut self, length: usize, is_last: bool) -> By {
+        if length >= least(&self.settings, is_last) {
+            return By::Engines(Box::new(Body::new(self.settings)));
         }
         slot().bypass(Reason::SmallFlushes);
         let mut place = ptr::null_mut();
         // SAFETY: a copy of a factory, and a place for the result.
         unsafe { create_original(&raw mut place, NonNull::from(&mut self.factory)) };
-        let original = NonNull::new(place).expect("C++ has no null from `new`");
-        self.original = Some(original);
-        original
+        By::Original(NonNull::new(place).expect("C++ has no null from `new`"))
     }
 }
 
-impl Drop for Compressor {
+impl Drop for By {
     fn drop(&mut self) {
-        if let Some(original) = self.original.take() {
-            // SAFETY: it was made by `create_original`, for this compressor alone.
-            unsafe { (functions(original).delete)(original) }
+        if let Self::Original(original) = self {
+            // SAFETY: it was made by `create_original`, for one compressor, which ends with this.
+            unsafe { (functions(*original).delete)(*original) }
         }
     }
 }
@@ -226,27 +246,39 @@ unsafe fn functions<'a>(original: NonNull<Object>) -> &'a OriginalFunctions {
 /// `State::Finish`; the other is `State::Flush`.
 const FINISH: c_int = 1;
 
-/// A body that came whole.
+/// A body on its way.
 struct Body {
     stream: Deflate,
     /// The stream's memory.
     #[allow(dead_code, reason = "the stream has pointers into it")]
     memory: Vec<u8>,
+    /// How many of the last pieces were short.
+    short: u8,
+    /// What compresses the rest of a body in short pieces.
+    steady: Option<Steady>,
 }
+
+/// Behind a window, a piece shorter than this is compressed at lower cost by what has learned the window already.
+const SHORT: usize = 4 << 10;
+/// So many of them in a row are a habit.
+const HABIT: u8 = 2;
 
 impl Body {
     fn new(settings: Settings) -> Self {
-        let length = Deflate::least_memory(&settings);
+        /// Pieces up to this size are compressed at once.
+        const PIECE: usize = 96 << 10;
+        let length = Deflate::least_memory(&settings) + PIECE;
         let mut memory = Vec::with_capacity(length);
         let start = NonNull::new(memory.as_mut_ptr()).map(|start| (start, length));
         // SAFETY: the memory lives as long as the stream, and nobody else uses it.
         let store = unsafe { Store::new(start) };
         let stream = Deflate::new(settings, Wrapper::Gzip, store, config::get().verify, &ENGINES);
         slot().event(Event::DeflateStreams);
-        Self { stream, memory }
+        Self { stream, memory, short: 0, steady: None }
     }
 
-    fn compress(&mut self, buffer: &mut Buffer) {
+    /// Replaces the contents of the buffer by their compressed form.
+    fn compress(&mut self, buffer: &mut Buffer, is_last: bool) {
         let mut tally = Tally::default();
         let length = buffer.length();
         let (mut left, mut written) = (length, 0);
@@ -254,10 +286,16 @@ impl Body {
             // The output follows the input in the same buffer, so the rest of the input is counted.
             let piece = left.min(LARGEST);
             left -= piece;
-            let flush = if left > 0 { Flush::Sync } else { Flush::Finish };
+            let flush = if left > 0 || !is_last { Flush::Sync } else { Flush::Finish };
             written += self.piece(buffer, piece, flush, &mut tally);
             if left == 0 {
                 break;
+            }
+        }
+        if self.steady.is_none() {
+            self.short = if length < SHORT { self.short + 1 } else { 0 };
+            if self.short == HABIT && !is_last {
+                self.steady = Steady::take_over(&self.stream);
             }
         }
         engines::count(&tally, length as u64, written);
@@ -284,6 +322,11 @@ impl Body {
     }
 
     fn deflate(&mut self, input: &[u8], flush: Flush, output: &mut Output, tally: &mut Tally) {
+        if let Some(steady) = &mut self.steady {
+            tally.engines[EngineKind::ZlibRs as usize]
+                .used(input.len(), steady.deflate(&mut self.stream, input, flush, output));
+            return;
+        }
         let mut input = input;
         loop {
             let room = output.room();
@@ -307,39 +350,6 @@ impl Body {
 
 /// Compressed at a time: the largest piece for which the engines have buffers.
 const LARGEST: usize = 1 << 20;
-
-/// Where compressed bytes are put before they go to the end of a buffer. From the allocator: the pool keeps as many
-/// buffers as the engines need themselves.
-struct Output {
-    memory: Vec<u8>,
-    length: usize,
-}
-
-impl Output {
-    /// For the output of `input` bytes.
-    fn new(input: usize) -> Self {
-        /// gzip's header and trailer, and the marker of a flush.
-        const AROUND: usize = 10 + 8 + 8;
-        Self { memory: vec![0; pool::bound(input) + AROUND], length: 0 }
-    }
-
-    fn room(&mut self) -> &mut [u8] {
-        if self.length == self.memory.len() {
-            self.memory.resize(self.length * 2, 0);
-        }
-        &mut self.memory[self.length..]
-    }
-
-    fn advance(&mut self, bytes: usize) {
-        self.length += bytes;
-    }
-
-    /// The number of bytes.
-    fn add_to(self, buffer: &mut Buffer) -> u64 {
-        buffer.add(&self.memory[..self.length]);
-        self.length as u64
-    }
-}
 
 /// `~Compressor()`
 ///

@@ -16,6 +16,7 @@ use hasten_envoy_builds::{BOMB_PROTECTION, DecompressorFactory, Gzip};
 use hasten_telemetry::{Event, Reason, slot};
 
 use super::buffer::Buffer;
+use super::memory::{allocate, free};
 use crate::object::Object;
 use crate::program::Program;
 
@@ -338,22 +339,6 @@ fn is_protected() -> bool {
         let is_enabled: unsafe extern "C" fn(usize, usize) -> bool = transmute(known.feature_enabled);
         is_enabled(known.bomb_protection, BOMB_PROTECTION.len())
     }
-}
-
-/// # Safety
-///
-/// None: it is the allocator of a stream.
-unsafe extern "C" fn allocate(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
-    // SAFETY: no precondition.
-    unsafe { libc::malloc(items as usize * size as usize) }
-}
-
-/// # Safety
-///
-/// `address` comes from [`allocate`].
-unsafe extern "C" fn free(_: *mut c_void, address: *mut c_void) {
-    // SAFETY: as the contract says.
-    unsafe { libc::free(address) }
 }
 
 /// `~Decompressor()`
