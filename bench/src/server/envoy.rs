@@ -24,7 +24,7 @@ pub(super) fn prepare(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> io:
 }
 
 fn configuration(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> io::Result<Value> {
-    let manager = json!({
+    let mut manager = json!({
         "@type": format!("{TYPE}.filters.network.http_connection_manager.v3.HttpConnectionManager"),
         "stat_prefix": "fixture",
         // Otherwise it waits a second for the client to close first.
@@ -37,15 +37,26 @@ fn configuration(spec: &ServerSpec, dir: &Path, address: SocketAddr) -> io::Resu
             "@type": format!("{TYPE}.filters.http.router.v3.Router"),
         }}],
     });
+    add(&mut manager, &spec.http_lines)?;
     let mut chain = json!({"filters": [{"name": "manager", "typed_config": manager}]});
     if !spec.certificates.is_empty() {
         chain["transport_socket"] = json!({"name": "tls", "typed_config": context(spec)?});
     }
-    Ok(json!({"static_resources": {"listeners": [{
+    let mut resources = json!({"listeners": [{
         "name": "fixture",
         "address": {"socket_address": {"address": address.ip().to_string(), "port_value": address.port()}},
         "filter_chains": [chain],
-    }]}}))
+    }]});
+    add(&mut resources, &spec.main_lines)?;
+    // Whoever reads secrets from files must have a name.
+    Ok(json!({"node": {"id": "fixture", "cluster": "fixture"}, "static_resources": resources}))
+}
+
+/// Adds fields of the caller's, or replaces them.
+fn add(to: &mut Value, fields: &str) -> io::Result<()> {
+    let fields: Map<String, Value> = serde_json::from_str(&format!("{{{fields}}}"))?;
+    fields.into_iter().for_each(|(name, value)| to[name] = value);
+    Ok(())
 }
 
 /// The context of the listener, with the fields that the caller adds.
@@ -64,8 +75,7 @@ fn context(spec: &ServerSpec) -> io::Result<Value> {
         "@type": format!("{TYPE}.transport_sockets.tls.v3.DownstreamTlsContext"),
         "common_tls_context": {"tls_certificates": certificates},
     });
-    let more: Map<String, Value> = serde_json::from_str(&format!("{{{}}}", spec.server_lines))?;
-    more.into_iter().for_each(|(name, value)| context[name] = value);
+    add(&mut context, &spec.server_lines)?;
     Ok(context)
 }
 
@@ -93,5 +103,10 @@ mod tests {
         let listener = &config["static_resources"]["listeners"][0];
         assert_eq!(listener["address"]["socket_address"]["port_value"], 8080);
         assert!(listener["filter_chains"][0].get("transport_socket").is_none());
+        let spec = spec.main_lines(r#""clusters": [1]"#).http_lines(r#""stat_prefix": "other""#);
+        let config = configuration(&spec, Path::new("/fixture"), address).expect("JSON");
+        let resources = &config["static_resources"];
+        let manager = &resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"];
+        assert_eq!((&resources["clusters"][0], &manager["stat_prefix"]), (&json!(1), &json!("other")));
     }
 }

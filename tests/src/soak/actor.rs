@@ -41,6 +41,12 @@ pub(super) fn act(station: &Station, schedule: &Schedule, clock: Clock, stop: &A
 }
 
 fn reload(station: &Station, clock: Clock) {
+    if station.kind == ServerKind::Envoy {
+        station.next_generation();
+        let reload = Reload { at: clock.now(), old: Vec::new() };
+        station.remember(|history| history.reloads.push(reload));
+        return station.renew_secrets();
+    }
     station.keep_counters();
     station.next_generation();
     for _ in 0..RELOADS {
@@ -49,8 +55,7 @@ fn reload(station: &Station, clock: Clock) {
         station.remember(|history| history.reloads.push(reload));
         let signal = match station.kind {
             ServerKind::Nginx => Signal::HUP,
-            ServerKind::Haproxy => Signal::USR2,
-            ServerKind::Envoy => unreachable!("not one of the distribution's"),
+            _ => Signal::USR2,
         };
         send(station.pid(), signal);
         if comes_true(|| station.workers().iter().any(|worker| !old.contains(worker))) {
@@ -82,9 +87,8 @@ fn kill(station: &Station, number: usize, clock: Clock) {
             let young: Vec<_> = workers.iter().filter(|worker| !old.contains(worker)).collect();
             (*young[number % young.len()], false)
         }
-        // The newest is the one that accepts.
-        ServerKind::Haproxy => (workers[workers.len() - 1], true),
-        ServerKind::Envoy => unreachable!("not one of the distribution's"),
+        // The newest is the one that accepts; of Envoy it is the only one.
+        ServerKind::Haproxy | ServerKind::Envoy => (workers[workers.len() - 1], true),
     };
     station.keep_counters();
     send(victim, Signal::STOP);

@@ -321,7 +321,7 @@ mod tests {
                 let master = holding(1, 6_000 + kib_per_reload * generation, 12);
                 let generation = generation as u32;
                 let processes = vec![master, worker(2), worker(3)];
-                Sample { at: Duration::from_secs(second), answers, generation, processes }
+                Sample { at: Duration::from_secs(second), answers, generation, processes, is_single: false }
             })
             .collect()
     }

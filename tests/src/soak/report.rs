@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::findings::{Findings, Growth};
 use super::samples::{Holding, Sample};
-use super::schedule::{Action, Event, Schedule};
+use super::schedule::{Action, Event, SERVERS, Schedule};
 use super::slope::Slope;
 use super::{Record, Soak};
 use crate::Side;
@@ -35,12 +35,12 @@ impl Report {
             station.map(|(_, findings)| findings)
         };
         let (mut rows, mut complaints) = (Vec::new(), Vec::new());
-        for kind in ServerKind::ALL {
+        for kind in SERVERS {
             let mut row = json!({ "server": kind.as_str() });
             for side in [Side::Stock, Side::Accelerated] {
                 let Some(findings) = of(kind, side) else { continue };
                 let stock = of(kind, Side::Stock).filter(|_| side == Side::Accelerated);
-                let held = findings.complaints(side, stock, kind == ServerKind::Nginx);
+                let held = findings.complaints(side, stock, kind != ServerKind::Haproxy);
                 row[name(side)] = figures(findings, &held);
                 complaints.extend(held.into_iter().map(|what| format!("{kind} ({}): {what}", name(side))));
             }
@@ -79,7 +79,7 @@ fn name(side: Side) -> &'static str {
 
 /// The machine and the programs; nothing is pinned here.
 fn facts() -> Value {
-    let facts = host::facts(&ServerKind::ALL, &Placement::of_this_machine());
+    let facts = host::facts(&SERVERS, &Placement::of_this_machine());
     facts
         .0
         .into_iter()

@@ -14,6 +14,8 @@ pub struct Sample {
     pub generation: u32,
     /// The master first.
     pub processes: Vec<Holding>,
+    /// Whether the master is its only worker.
+    pub is_single: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +32,16 @@ pub struct Holding {
 impl Sample {
     #[must_use]
     pub fn of(station: &Station, clock: Clock) -> Self {
-        let (master, workers) = (station.pid(), station.workers());
+        let (master, mut workers) = (station.pid(), station.workers());
+        let is_single = workers == [master];
+        let holding = if is_single { Holding::of_worker(master) } else { Holding::of(master) };
+        workers.retain(|worker| *worker != master);
         Self {
             at: clock.now(),
             answers: station.answered(),
             generation: station.generation(),
-            processes: std::iter::once(Holding::of(master))
-                .chain(workers.into_iter().map(Holding::of_worker))
-                .collect(),
+            processes: std::iter::once(holding).chain(workers.into_iter().map(Holding::of_worker)).collect(),
+            is_single,
         }
     }
 
@@ -59,7 +63,7 @@ impl Sample {
 
     #[must_use]
     pub fn workers(&self) -> &[Holding] {
-        &self.processes[1..]
+        &self.processes[usize::from(!self.is_single)..]
     }
 }
 

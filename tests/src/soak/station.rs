@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Instant;
+use std::{fs, thread};
 
 use hasten_bench::certificates::{Certificate, KeyKind};
-use hasten_bench::server::{Launcher, Server, ServerKind, ServerSpec};
+use hasten_bench::server::{Launcher, Server, ServerError, ServerKind, ServerSpec};
 use hasten_telemetry::Counters;
+use serde_json::json;
 
 use super::corpus::Corpus;
 use super::ledger::{History, Loss};
@@ -25,7 +27,7 @@ pub const NAMES: [(&str, KeyKind); 3] =
 const LEVELS: [&str; 3] = ["/1/", "/5/", "/9/"];
 const PROXIED: [&str; 1] = ["/f/"];
 
-/// Worker processes of nginx, threads of HAProxy.
+/// Worker processes of nginx, threads of HAProxy and Envoy.
 const WORKERS: usize = 2;
 
 /// The common clock of the whole run.
@@ -60,6 +62,8 @@ pub struct Station {
     pub crowd: Mutex<()>,
     spec: ServerSpec,
     state: Mutex<State>,
+    /// What Envoy reads its keys and certificates from.
+    secrets: Vec<Secret>,
 }
 
 /// State that changes when the server is restarted.
@@ -79,10 +83,20 @@ impl Station {
     pub fn start(kind: ServerKind, side: Side, pki: &Pki, corpus: &Corpus, origin: SocketAddr) -> Self {
         let certificates: Vec<_> = NAMES.iter().map(|(name, key)| pki.named(*key, name)).collect();
         let root = certificates[0].root.clone();
+        let secrets = match kind {
+            ServerKind::Envoy => certificates
+                .iter()
+                .zip(NAMES)
+                .map(|(certificate, (name, _))| {
+                    Secret::write(certificate, pki.dir().join(format!("{side:?}-{name}.json")))
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
         let spec = match kind {
             ServerKind::Nginx => nginx(&certificates, corpus.dir()),
             ServerKind::Haproxy => haproxy(certificates, origin, &pki.dir().join(format!("{side:?}.socket"))),
-            ServerKind::Envoy => unreachable!("not one of the distribution's"),
+            ServerKind::Envoy => envoy(certificates[0].clone(), &secrets, origin),
         };
         let launcher = match side {
             Side::Stock => Launcher::Stock,
@@ -105,6 +119,7 @@ impl Station {
             crowd: Mutex::default(),
             spec,
             state: Mutex::new(state),
+            secrets,
         }
     }
 
@@ -113,8 +128,7 @@ impl Station {
     pub fn prefixes(&self) -> &'static [&'static str] {
         match self.kind {
             ServerKind::Nginx => &LEVELS,
-            ServerKind::Haproxy => &PROXIED,
-            ServerKind::Envoy => unreachable!("not one of the distribution's"),
+            ServerKind::Haproxy | ServerKind::Envoy => &PROXIED,
         }
     }
 
@@ -123,8 +137,7 @@ impl Station {
     pub fn usual_workers(&self) -> usize {
         match self.kind {
             ServerKind::Nginx => WORKERS,
-            ServerKind::Haproxy => 1,
-            ServerKind::Envoy => unreachable!("not one of the distribution's"),
+            ServerKind::Haproxy | ServerKind::Envoy => 1,
         }
     }
 
@@ -152,16 +165,21 @@ impl Station {
     #[must_use]
     pub fn accelerated_pid(&self) -> u32 {
         match self.kind {
-            ServerKind::Nginx => self.pid(),
+            ServerKind::Nginx | ServerKind::Envoy => self.pid(),
             ServerKind::Haproxy => self.workers().last().copied().unwrap_or_else(|| self.pid()),
-            ServerKind::Envoy => unreachable!("not one of the distribution's"),
         }
     }
 
-    /// From the oldest to the newest.
+    /// From the oldest to the newest. Envoy's threads are all in one process.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
-        self.state().server.workers()
+        let server = &self.state().server;
+        if self.kind == ServerKind::Envoy { vec![server.pid()] } else { server.workers() }
+    }
+
+    /// Has Envoy read its keys and certificates again.
+    pub fn renew_secrets(&self) {
+        self.secrets.iter().for_each(Secret::renew);
     }
 
     #[must_use]
@@ -210,7 +228,7 @@ impl Station {
 
     /// Saves counters that are about to disappear with their process.
     pub fn keep_counters(&self) {
-        if self.side == Side::Accelerated && self.kind == ServerKind::Haproxy {
+        if self.side == Side::Accelerated && self.kind != ServerKind::Nginx {
             let counters = counters_of(self.accelerated_pid());
             self.state().counters += &counters;
         }
@@ -241,8 +259,23 @@ impl Station {
     }
 }
 
+/// Starts a server from a thread that does not end: Envoy ends with the thread that has started it.
 fn start(spec: &ServerSpec) -> Server {
-    spec.start().unwrap_or_else(|error| panic!("{error}\n{}", error.fix()))
+    type Job = (ServerSpec, mpsc::Sender<Result<Server, ServerError>>);
+    static STARTER: LazyLock<Mutex<mpsc::Sender<Job>>> = LazyLock::new(|| {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        thread::spawn(move || {
+            for (spec, done) in jobs {
+                let _ = done.send(spec.start());
+            }
+        });
+        Mutex::new(sender)
+    });
+    let (done, server) = mpsc::channel();
+    let job = (spec.clone(), done);
+    STARTER.lock().unwrap_or_else(PoisonError::into_inner).send(job).expect("the thread does not end");
+    let server = server.recv().expect("the thread does not end");
+    server.unwrap_or_else(|error| panic!("{error}\n{}", error.fix()))
 }
 
 /// The server with the bodies, which is left in peace.
@@ -305,4 +338,72 @@ backend origin
     http-request allow if { path_beg /f/ }
     default_backend origin",
         )
+}
+
+/// A key and its certificate in a file from which Envoy reads them, again whenever it is replaced.
+struct Secret {
+    name: String,
+    path: PathBuf,
+    text: String,
+}
+
+impl Secret {
+    fn write(certificate: &Certificate, path: PathBuf) -> Self {
+        let name = certificate.kind.to_string();
+        let text = json!({"resources": [{
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+            "name": name,
+            "tls_certificate": {
+                "certificate_chain": {"filename": certificate.chain},
+                "private_key": {"filename": certificate.key},
+            },
+        }]});
+        let secret = Self { name, path, text: text.to_string() };
+        secret.renew();
+        secret
+    }
+
+    /// Puts another file in its place: Envoy looks for one that is moved there.
+    fn renew(&self) {
+        let new = self.path.with_extension("new");
+        fs::write(&new, &self.text).and_then(|()| fs::rename(&new, &self.path)).expect("a secret");
+    }
+}
+
+fn envoy(certificate: Certificate, secrets: &[Secret], origin: SocketAddr) -> ServerSpec {
+    const TYPE: &str = "type.googleapis.com/envoy.extensions";
+    let secrets: Vec<_> = secrets
+        .iter()
+        .map(|Secret { name, path, .. }| {
+            let source = json!({"path_config_source": {"path": path}, "resource_api_version": "V3"});
+            json!({"name": name, "sds_config": source})
+        })
+        .collect();
+    let compressor = json!({
+        "@type": format!("{TYPE}.filters.http.compressor.v3.Compressor"),
+        "compressor_library": {"name": "gzip", "typed_config": {
+            "@type": format!("{TYPE}.compression.gzip.compressor.v3.Gzip"),
+        }},
+        "response_direction_config": {"common_config": {"min_content_length": 1}},
+    });
+    let filters = json!([
+        {"name": "compressor", "typed_config": compressor},
+        {"name": "router", "typed_config": {"@type": format!("{TYPE}.filters.http.router.v3.Router")}},
+    ]);
+    let hosts = json!([{"name": "all", "domains": ["*"], "routes": [
+        {"match": {"prefix": "/"}, "route": {"cluster": "origin", "timeout": "300s"}},
+    ]}]);
+    let endpoint = json!({"endpoint": {"address": {"socket_address": {
+        "address": origin.ip().to_string(), "port_value": origin.port(),
+    }}}});
+    let cluster = json!({
+        "name": "origin",
+        "connect_timeout": "20s",
+        "load_assignment": {"cluster_name": "origin", "endpoints": [{"lb_endpoints": [endpoint]}]},
+    });
+    let context = json!({"tls_certificate_sds_secret_configs": secrets});
+    ServerSpec::new(ServerKind::Envoy, certificate)
+        .main_lines(&format!(r#""clusters": [{cluster}]"#))
+        .http_lines(&format!(r#""route_config": {{"virtual_hosts": {hosts}}}, "http_filters": {filters}"#))
+        .server_lines(&format!(r#""common_tls_context": {context}"#))
 }
