@@ -8,6 +8,7 @@
 mod answer;
 mod client;
 mod connect;
+mod dialogue;
 mod event_loop;
 mod failure;
 mod handshake;
@@ -27,8 +28,10 @@ pub use self::client::{Cipher, Group, Protocol};
 pub use self::failure::{FailureKind, Failures};
 
 use self::client::ClientTls;
+use self::dialogue::Dialogue;
 use self::event_loop::{Drive, EventLoop};
 use self::handshakes::Handshakes;
+use self::requests::Content;
 
 /// The server, and what makes an answer correct.
 #[derive(Clone, Debug)]
@@ -136,8 +139,17 @@ impl Outcome {
 ///
 /// Every operation is paid for within the run, so server CPU time divided by [`Outcome::ops`] is exact.
 pub fn run(target: &Target, load: &Load) -> io::Result<Outcome> {
+    converse(target, Dialogue::Question { body: target.body.as_deref() }, load)
+}
+
+/// The same, but on each connection the page at `path` is fetched, compressed, and sent back.
+pub fn round_trips(target: &Target, path: &str, content: &Content, load: &Load) -> io::Result<Outcome> {
+    converse(target, Dialogue::RoundTrip { path, content }, load)
+}
+
+fn converse(target: &Target, dialogue: Dialogue, load: &Load) -> io::Result<Outcome> {
     let tls = ClientTls::new(target, load);
-    let loops = event_loops(target, load, &tls)?;
+    let loops = event_loops(target, dialogue, load, &tls)?;
     let mut total = threads::run(loops, &|| tls.warm_up(), &EventLoop::run)?;
     // An operation with a wrong signature was counted as correct when its answer arrived.
     let wrong = tls.wrong_signatures();
@@ -149,13 +161,14 @@ pub fn run(target: &Target, load: &Load) -> io::Result<Outcome> {
 /// Splits the connections among the threads.
 fn event_loops<'a>(
     target: &'a Target,
+    dialogue: Dialogue<'a>,
     load: &Load,
     tls: &ClientTls,
 ) -> io::Result<Vec<EventLoop<Handshakes<'a>>>> {
     let shares = threads::shares(load.concurrency, load.threads);
     let event_loop = |(thread, connections)| {
         let drive = Drive::new(load.duration, load.timeout, &load.cpus, thread);
-        EventLoop::new(Handshakes::new(target, tls), drive, connections)
+        EventLoop::new(Handshakes::new(target, dialogue, tls), drive, connections)
     };
     shares.enumerate().map(event_loop).collect()
 }

@@ -14,6 +14,7 @@ pub mod certificates;
 pub mod cpu;
 pub mod drive;
 mod duel;
+pub mod envoy;
 mod error;
 pub mod gzip;
 pub mod host;

@@ -49,6 +49,12 @@ impl Answer {
         self.response.received()
     }
 
+    /// Resets for the next answer, which is to have this encoding.
+    pub(super) fn expect(&mut self, encoding: Encoding) {
+        self.encoding = encoding;
+        self.clear();
+    }
+
     /// Resets for the next answer, keeping the memory.
     pub(super) fn clear(&mut self) {
         self.response.clear();

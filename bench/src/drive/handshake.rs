@@ -1,4 +1,4 @@
-//! One operation: connect, handshake, request, answer, end of stream.
+//! One operation: connect, handshake, requests and their answers, end of stream.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,12 +10,11 @@ use rustls::client::ClientConnection;
 use super::answer::Answer;
 use super::client::ClientTls;
 use super::connect::{broken, connect};
+use super::dialogue::Dialogue;
 use super::event_loop::{Connection, Progress};
 use super::failure::Failure;
 
-const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-
-/// The request follows the client's Finished in its own flight, as with curl or a browser: they learn first that they
+/// The first request follows the client's Finished in its own flight, as with curl or a browser: they learn first that they
 /// are connected. The server wakes once more for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
@@ -31,7 +30,9 @@ pub(super) struct Handshake {
     request: Request,
     started: Instant,
     answer: Answer,
-    /// From connect to the last byte of the answer, once that has arrived.
+    /// How many answers have been received.
+    step: usize,
+    /// From connect to the last byte of the last answer, once that has arrived.
     latency: Option<Duration>,
 }
 
@@ -39,17 +40,28 @@ impl Handshake {
     /// Starts to connect.
     pub(super) fn open(address: SocketAddr, tls: &ClientTls, answer: Answer) -> Result<Self, Failure> {
         let started = Instant::now();
-        let tls = tls.connection()?;
+        let mut tls = tls.connection()?;
+        // A request may be longer than what rustls holds back by itself.
+        tls.set_buffer_limit(None);
         let socket = connect(address)?;
-        Ok(Self { socket, tls, request: Request::BeforeFinished, started, answer, latency: None })
+        Ok(Self { socket, tls, request: Request::BeforeFinished, started, answer, step: 0, latency: None })
     }
 
-    pub(super) fn send_request(&mut self) -> Result<Progress, Failure> {
+    /// Sends the first request, if it is time to.
+    pub(super) fn send_request(&mut self, dialogue: &Dialogue) -> Result<Progress, Failure> {
         if self.is_due() {
             self.request = Request::Sent;
-            self.tls.writer().write_all(REQUEST).map_err(Failure::Broken)?;
+            self.ask(dialogue)?;
         }
         self.write()
+    }
+
+    /// Prepares the next request, if there is one.
+    fn ask(&mut self, dialogue: &Dialogue) -> Result<bool, Failure> {
+        let Some(request) = dialogue.request(self.step, self.answer.body()) else { return Ok(false) };
+        self.tls.writer().write_all(&request).map_err(Failure::Broken)?;
+        self.answer.expect(dialogue.encoding(self.step));
+        Ok(true)
     }
 
     /// From connect to the last byte of the answer, once that has arrived.
@@ -79,7 +91,7 @@ impl Handshake {
     }
 
     /// Processes received data and replies to it.
-    pub(super) fn advance(&mut self, expected: Option<&[u8]>) -> Result<Progress, Failure> {
+    pub(super) fn advance(&mut self, dialogue: &Dialogue) -> Result<Progress, Failure> {
         let received = match self.tls.read_tls(&mut self.socket) {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.write(),
@@ -96,14 +108,14 @@ impl Handshake {
         if self.request == Request::BeforeFinished && !self.tls.is_handshaking() {
             self.request = Request::Due;
         }
-        self.take_plaintext(expected)?;
+        self.take_plaintext(dialogue)?;
         if received == 0 {
             return if self.latency.is_some() { Ok(Progress::Done) } else { Err(Failure::ClosedEarly) };
         }
         self.write()
     }
 
-    fn take_plaintext(&mut self, expected: Option<&[u8]>) -> Result<(), Failure> {
+    fn take_plaintext(&mut self, dialogue: &Dialogue) -> Result<(), Failure> {
         let mut buffer = [0; 4096];
         loop {
             let count = match self.tls.reader().read(&mut buffer) {
@@ -114,10 +126,11 @@ impl Handshake {
                 Err(_) => return Ok(()),
             };
             if self.answer.push(&buffer[..count])? {
-                if expected.is_some_and(|expected| expected != self.answer.body()) {
-                    return Err(Failure::Body);
+                dialogue.check(self.step, self.answer.body())?;
+                self.step += 1;
+                if !self.ask(dialogue)? {
+                    self.latency.get_or_insert(self.started.elapsed());
                 }
-                self.latency.get_or_insert(self.started.elapsed());
             }
         }
     }

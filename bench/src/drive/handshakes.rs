@@ -1,7 +1,8 @@
-//! Handshakes one after another: each connection has one request and its answer.
+//! Handshakes one after another: each connection has one dialogue.
 
 use super::answer::Answer;
 use super::client::ClientTls;
+use super::dialogue::Dialogue;
 use super::event_loop::{Exchange, Progress};
 use super::failure::Failure;
 use super::handshake::Handshake;
@@ -9,14 +10,15 @@ use super::{Outcome, Target};
 
 pub(super) struct Handshakes<'a> {
     target: &'a Target,
+    dialogue: Dialogue<'a>,
     tls: ClientTls,
     /// Memory of answers already checked.
     spare: Vec<Answer>,
 }
 
 impl<'a> Handshakes<'a> {
-    pub(super) fn new(target: &'a Target, tls: &ClientTls) -> Self {
-        Self { target, tls: tls.clone(), spare: Vec::new() }
+    pub(super) fn new(target: &'a Target, dialogue: Dialogue<'a>, tls: &ClientTls) -> Self {
+        Self { target, dialogue, tls: tls.clone(), spare: Vec::new() }
     }
 }
 
@@ -36,7 +38,7 @@ impl Exchange for Handshakes<'_> {
         _more: bool,
         outcome: &mut Outcome,
     ) -> Result<Progress, Failure> {
-        let progress = connection.advance(self.target.body.as_deref())?;
+        let progress = connection.advance(&self.dialogue)?;
         if progress == Progress::Done {
             outcome.book(connection.latency().ok_or(Failure::ClosedEarly)?);
         }
@@ -44,7 +46,7 @@ impl Exchange for Handshakes<'_> {
     }
 
     fn resume(&mut self, connection: &mut Handshake) -> Result<Progress, Failure> {
-        connection.send_request()
+        connection.send_request(&self.dialogue)
     }
 
     fn close(&mut self, connection: Handshake) {

@@ -1,6 +1,7 @@
 //! `hasten bench`: stock against accelerated, measured on this machine.
 
 mod all;
+mod envoy;
 mod gzip;
 mod node;
 mod tls;
@@ -53,6 +54,7 @@ enum Workload {
     Tls(tls::TlsArgs),
     Gzip(gzip::GzipArgs),
     Node(node::NodeArgs),
+    Envoy(envoy::EnvoyArgs),
     #[command(name = hasten_bench::gzip::WORKER, hide = true)]
     GzipWorker(gzip::WorkerArgs),
 }
@@ -101,6 +103,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         Some(Workload::Tls(args)) => tls::run(args),
         Some(Workload::Gzip(args)) => gzip::run(args),
         Some(Workload::Node(args)) => node::run(args),
+        Some(Workload::Envoy(args)) => envoy::run(args),
         Some(Workload::GzipWorker(args)) => gzip::work(args),
     }
 }

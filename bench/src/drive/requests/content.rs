@@ -59,7 +59,7 @@ impl Content {
         self.encoding
     }
 
-    pub(super) fn check(&self, received: &[u8]) -> Result<(), Failure> {
+    pub(in crate::drive) fn check(&self, received: &[u8]) -> Result<(), Failure> {
         match self.encoding {
             Encoding::Gzip => self.check_compressed(received),
             Encoding::Identity if self.body == received => Ok(()),

@@ -73,7 +73,7 @@ pub(super) struct WorkerArgs {
 
 /// A size of a body with its name.
 #[derive(Clone, Copy, Debug)]
-struct Size(&'static str, usize);
+pub(super) struct Size(pub(super) &'static str, pub(super) usize);
 
 const SIZES: [Size; 4] =
     [Size("1KB", 1 << 10), Size("10KB", 10 << 10), Size("100KB", 100 << 10), Size("1MB", 1 << 20)];
@@ -177,7 +177,7 @@ fn worker_parser() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(Engine::ALL.map(Engine::as_str)).try_map(|name| name.parse())
 }
 
-fn size_parser() -> impl TypedValueParser<Value = Size> {
+pub(super) fn size_parser() -> impl TypedValueParser<Value = Size> {
     PossibleValuesParser::new(SIZES.map(|size| size.0)).try_map(|name| {
         SIZES.into_iter().find(|size| size.0 == name).ok_or_else(|| format!("unknown size {name}"))
     })

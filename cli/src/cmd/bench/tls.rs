@@ -209,7 +209,7 @@ fn tickets_parser() -> impl TypedValueParser<Value = Tickets> {
 }
 
 /// More than that needs more ports and descriptors than a loopback pair has.
-fn connections(text: &str) -> Result<usize, String> {
+pub(super) fn connections(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(connections @ 1..=4000) => Ok(connections),
         _ => Err("use a number from 1 to 4000".to_owned()),

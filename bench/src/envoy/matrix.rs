@@ -1,0 +1,79 @@
+//! Which rows there are.
+
+use super::case::{EnvoyCase, Work};
+use crate::certificates::KeyKind;
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// For rows with TLS.
+    pub certs: Vec<KeyKind>,
+    /// Of pages, in bytes.
+    pub sizes: Vec<usize>,
+    /// Of compression; `None` is Envoy's default.
+    pub levels: Vec<Option<u8>>,
+    pub concurrencies: Vec<usize>,
+}
+
+/// Enough for the worker always to have its next request ready.
+const CONNECTIONS: usize = 16;
+/// The page of a round trip, in bytes.
+const PAGE: usize = 100 << 10;
+
+impl Matrix {
+    #[must_use]
+    pub fn quick() -> Self {
+        Self {
+            certs: vec![KeyKind::Rsa2048, KeyKind::P256],
+            sizes: vec![PAGE],
+            levels: vec![None, Some(1)],
+            concurrencies: vec![64],
+        }
+    }
+
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            certs: vec![KeyKind::Rsa2048, KeyKind::P256, KeyKind::P384],
+            sizes: vec![10 << 10, PAGE, 1 << 20],
+            levels: vec![None, Some(1), Some(3)],
+            concurrencies: vec![1, 64, 256],
+        }
+    }
+
+    /// Rows that share servers are adjacent.
+    #[must_use]
+    pub fn cases(&self) -> Vec<EnvoyCase> {
+        let pages = |work, level| {
+            let case = EnvoyCase { level, ..EnvoyCase::of(work, CONNECTIONS) };
+            self.sizes.iter().map(move |size| EnvoyCase { size: Some(*size), ..case })
+        };
+        let connections = |work, cert, size| {
+            let case =
+                move |concurrency| EnvoyCase { cert: Some(cert), size, ..EnvoyCase::of(work, concurrency) };
+            self.concurrencies.iter().copied().map(case)
+        };
+        let mut cases: Vec<_> = pages(Work::Plain, None).collect();
+        cases.extend(self.levels.iter().flat_map(|level| pages(Work::Gzip, *level)));
+        cases.extend(pages(Work::Gunzip, None));
+        cases.extend(self.certs.iter().flat_map(|cert| connections(Work::Handshake, *cert, None)));
+        cases.extend(self.certs.iter().flat_map(|cert| connections(Work::RoundTrip, *cert, Some(PAGE))));
+        cases
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_and_the_whole_are_there() {
+        for (matrix, count) in [(Matrix::quick(), 1 + 2 + 1 + 2 + 2), (Matrix::full(), 3 + 9 + 3 + 9 + 9)] {
+            let cases = matrix.cases();
+            assert_eq!(cases.len(), count);
+            for work in [Work::Plain, Work::Gzip, Work::Gunzip, Work::Handshake, Work::RoundTrip] {
+                assert!(cases.iter().any(|case| case.work == work), "{work}");
+            }
+        }
+    }
+}
