@@ -4,7 +4,7 @@
 # CPython's tests come with Debian's package. Others are run where a variable names a copy:
 #   NGINX_TESTS       nginx's tests (github.com/nginx/nginx-tests)
 #   HAPROXY_REGTESTS  a source tree of HAProxy with its reg-tests; VTEST_PROGRAM, or `vtest` in PATH, runs them
-#   TLSFUZZER         tlsfuzzer (github.com/tlsfuzzer/tlsfuzzer)
+#   TLSFUZZER         tlsfuzzer (github.com/tlsfuzzer/tlsfuzzer), with nginx, and as the suite `envoy` with Envoy
 # NGINX_TESTS_ONLY and TLSFUZZER_ONLY may name a part of the files, as in NGINX_TESTS_ONLY='ssl*.t h2*.t'.
 #
 # Each is run twice stock, then with the libraries as they come ("loaded"), then with every handshake suspended and every
@@ -13,12 +13,12 @@
 source "$(dirname "$0")/lib.sh"
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-libraries=$target/release/libhasten_tls.so:$target/release/libhasten_gzip.so
+libraries=$target/release/libhasten_tls.so:$target/release/libhasten_gzip.so:$target/release/libhasten_envoy.so
 out=$target/suites
 every_batch=rsa-2048-sign:1,rsa-3072-sign:1,rsa-4096-sign:1,x25519-derive:1,p-256-derive:1,p-384-derive:1
 # Most of the time tests wait.
 jobs=$((2 * $(nproc)))
-PATH=$PATH:/usr/sbin:/sbin
+PATH=$PATH:/usr/sbin:/sbin:$(scripts/envoy.sh --path)
 
 # Of CPython's tests, those of TLS, compression and event loops, of what is built on them, and of child processes.
 cpython_tests=(ssl asyncio zlib gzip zipfile tarfile selectors httplib httpservers ftplib imaplib poplib urllib2_localnet
@@ -28,11 +28,11 @@ tlsfuzzer_without='timing|minerva|lucky13|marvin|bleichenbacher-workaround|inval
 
 main() {
     local suite reason failed=() without=() suites=("$@")
-    ((${#suites[@]} > 0)) || suites=(cpython nginx haproxy tlsfuzzer)
+    ((${#suites[@]} > 0)) || suites=(cpython nginx haproxy tlsfuzzer envoy)
     # What the caller's shell says about hasten must not reach the tests.
     unset "${!HASTEN_@}" LD_PRELOAD
     for suite in "${suites[@]}"; do
-        declare -F "run_$suite" >/dev/null || die "no suite is called $suite: there are cpython, nginx, haproxy and tlsfuzzer"
+        declare -F "run_$suite" >/dev/null || die "no suite is called $suite: there are cpython, nginx, haproxy, tlsfuzzer and envoy"
         if reason=$("lacks_$suite"); then
             without+=("$suite: $reason")
         else
@@ -120,7 +120,7 @@ count_handshakes() {
         ((now <= most)) || { most=$now && echo "$most" >"$2"; }
     done
 }
-declare -A programs=([cpython]=python3.11 [nginx]=nginx [haproxy]=haproxy [tlsfuzzer]=nginx)
+declare -A programs=([cpython]=python3.11 [nginx]=nginx [haproxy]=haproxy [tlsfuzzer]=nginx [envoy]=envoy)
 
 # settings SIDE: what `env` is told.
 settings() {
@@ -223,11 +223,22 @@ lacks_tlsfuzzer() {
     false
 }
 
-# One nginx for all conversations. Scripts that can do without RSA key exchange are run that way, too.
-run_tlsfuzzer() {
-    local here=$2 port=${TLSFUZZER_PORT:-14433} packages=$root/.deps/tlsfuzzer server script
+run_tlsfuzzer() { converse_with nginx "$@"; }
+
+lacks_envoy() {
+    [[ -d ${TLSFUZZER:-}/tlsfuzzer ]] || { echo "TLSFUZZER does not name a copy of github.com/tlsfuzzer/tlsfuzzer" && return; }
+    has envoy || { echo "there is no Envoy: run scripts/envoy.sh" && return; }
+    false
+}
+
+run_envoy() { converse_with envoy "$@"; }
+
+# converse_with SERVER SIDE DIRECTORY: one server for all conversations. Scripts that can do without RSA key exchange are run
+# that way, too.
+converse_with() {
+    local here=$3 port=${TLSFUZZER_PORT:-14433} packages=$root/.deps/tlsfuzzer server script
     [[ -d $packages ]] || fetch_packages packaging/requirements/tlsfuzzer.txt "$packages"
-    start_nginx "$1" "$here" "$port"
+    "start_$1" "$2" "$here" "$port"
     server=$!
     (cd "$TLSFUZZER/scripts" && printf '%s\n' ${TLSFUZZER_ONLY:-test-*.py}) |
         grep -vE "$tlsfuzzer_without" | while read -r script; do
@@ -272,8 +283,7 @@ fetch_packages() {
 # start_nginx SIDE DIRECTORY PORT: in the background, with all that OpenSSL can be talked into.
 start_nginx() {
     local here=$2
-    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
-        -keyout "$here/key.pem" -out "$here/chain.pem" 2>/dev/null
+    certify "$here"
     wrapper "$1" nginx "$here/nginx"
     cat >"$here/nginx.conf" <<-CONF
 		daemon off;
@@ -298,11 +308,56 @@ start_nginx() {
 		}
 	CONF
     "$here/nginx" -e "$here/error.log" -c "$here/nginx.conf" >"$here/nginx.log" 2>&1 </dev/null &
+    await_server nginx "$here" "$3"
+}
+
+# start_envoy SIDE DIRECTORY PORT: likewise.
+start_envoy() {
+    local here=$2
+    certify "$here"
+    wrapper "$1" envoy "$here/envoy"
+    cat >"$here/envoy.yaml" <<-CONF
+		static_resources:
+		  listeners:
+		  - name: tls
+		    address: { socket_address: { address: 127.0.0.1, port_value: $3 } }
+		    filter_chains:
+		    - transport_socket:
+		        name: tls
+		        typed_config:
+		          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+		          common_tls_context:
+		            tls_params: { tls_minimum_protocol_version: TLSv1_0, tls_maximum_protocol_version: TLSv1_3,
+		              cipher_suites: [ ALL ], ecdh_curves: [ X25519MLKEM768, X25519, P-256, P-384, P-521 ] }
+		            tls_certificates:
+		            - { certificate_chain: { filename: $here/chain.pem }, private_key: { filename: $here/key.pem } }
+		      filters:
+		      - name: manager
+		        typed_config:
+		          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+		          stat_prefix: suite
+		          route_config: { virtual_hosts: [ { name: all, domains: [ "*" ], routes: [ { match: { prefix: / },
+		            direct_response: { status: 200, body: { inline_string: hello } } } ] } ] }
+		          http_filters:
+		          - { name: router, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router } }
+	CONF
+    "$here/envoy" -c "$here/envoy.yaml" --concurrency 2 --disable-hot-restart -l warn >"$here/envoy.log" 2>&1 </dev/null &
+    await_server envoy "$here" "$3"
+}
+
+# certify DIRECTORY: a key and its certificate.
+certify() {
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+        -keyout "$1/key.pem" -out "$1/chain.pem" 2>/dev/null
+}
+
+# await_server NAME DIRECTORY PORT
+await_server() {
     for _ in {1..100}; do
         ! (: <"/dev/tcp/127.0.0.1/$3") 2>/dev/null || return 0
         sleep 0.1
     done
-    die "nginx does not start: see $here/nginx.log"
+    die "$1 does not start: see $2/$1.log"
 }
 
 main "$@"

@@ -23,7 +23,7 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::server::ServerKind;
 
-pub use self::case::{EnvoyCase, Work};
+pub use self::case::{EnvoyCase, UnknownWork, Work};
 pub use self::matrix::Matrix;
 
 use self::servers::Servers;
@@ -87,7 +87,7 @@ fn page_path(size: usize) -> String {
 fn empty_report(options: &Options, placement: &Placement) -> Report<EnvoyCase> {
     let method = "plain, gzip and gunzip: an HTTP/1.1 request on an open connection for a page of HTML from an origin \
                   behind Envoy, which Envoy passes on as it is, compresses, or decompresses. handshake: a full TLS 1.3 \
-                  handshake with X25519 and one request, answered by Envoy. round trip: a full handshake, a page fetched \
+                  handshake with X25519 and one request, answered by Envoy. round-trip: a full handshake, a page fetched \
                   compressed, and the same page sent back compressed, which the origin compares; Envoy and the origin speak \
                   TLS, too. Closed loop with a fixed number of connections. Stock and accelerated Envoy run side by side \
                   with one worker on one CPU; rounds alternate A B B A. CPU is the scheduler's time of the server, kernel \

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod balance;
 pub mod guard;
 mod http;
 pub mod journal;

@@ -1,7 +1,7 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
-//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
+//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
 //! hasten-bench, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
@@ -10,6 +10,7 @@ mod gc_model;
 mod gc_read;
 mod gzip;
 mod node;
+mod proxy;
 mod soak;
 mod tls;
 mod tune;
@@ -41,6 +42,7 @@ const BENCH: Marks = ("<!-- bench: begin (written by `cargo xtask results`) -->\
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
 const ENVOY: Marks = ("<!-- envoy: begin (written by `cargo xtask results`) -->\n", "<!-- envoy: end -->\n");
+const PROXY: Marks = ("<!-- proxy: begin (written by `cargo xtask results`) -->\n", "<!-- proxy: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
 const NODE: Marks = ("<!-- node: begin (written by `cargo xtask results`) -->\n", "<!-- node: end -->\n");
 const PROFILE_TLS: Marks =
@@ -83,6 +85,7 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     let text = [
         (RESULTS, join(&tls, tls::everything)),
         (ENVOY, join(&load_all::<tls::Row>(tls::ENVOY, &directory)?, tls::everything)),
+        (PROXY, join(&load_all::<proxy::Row>(proxy::PROXY, &directory)?, proxy::everything)),
         (GZIP, join(&gzip, gzip::everything)),
         (NODE, join(&node, node::everything)),
         (PROFILE_TLS, profile::HANDSHAKE.table(workspace)?),
@@ -205,6 +208,14 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
             if rows.iter().all(tls::Row::is_envoys) {
                 results.workload = tls::ENVOY.to_owned();
             }
+            rows.iter().all(|row| are_right(&row.stock, &row.hasten))
+        }
+        "envoy" => {
+            let rows = rows::<proxy::Row>(path, report)?;
+            if !rows.iter().all(proxy::Row::keeps_sizes) {
+                return refuse(path, "the accelerated output is larger than the rules allow");
+            }
+            results.workload = proxy::PROXY.to_owned();
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
         "gzip" => {

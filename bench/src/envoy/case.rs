@@ -1,6 +1,7 @@
 //! What one row compares.
 
 use std::fmt::{self, Display};
+use std::str::FromStr;
 
 use hasten_evidence::report::Case;
 use serde::{Serialize, Serializer};
@@ -25,6 +26,8 @@ pub enum Work {
 }
 
 impl Work {
+    pub const ALL: [Self; 5] = [Self::Plain, Self::Gzip, Self::Gunzip, Self::Handshake, Self::RoundTrip];
+
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,8 +35,21 @@ impl Work {
             Self::Gzip => "gzip",
             Self::Gunzip => "gunzip",
             Self::Handshake => "handshake",
-            Self::RoundTrip => "round trip",
+            Self::RoundTrip => "round-trip",
         }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown work {0:?}: use plain, gzip, gunzip, handshake or round-trip")]
+pub struct UnknownWork(String);
+
+impl FromStr for Work {
+    type Err = UnknownWork;
+
+    fn from_str(given: &str) -> Result<Self, UnknownWork> {
+        let known = Self::ALL.into_iter().find(|work| work.as_str() == given);
+        known.ok_or_else(|| UnknownWork(given.to_owned()))
     }
 }
 
@@ -116,9 +132,9 @@ mod tests {
         assert_eq!(
             serde_json::to_value(case).unwrap(),
             serde_json::json!({
-                "work": "round trip", "cert": "p-256", "level": null, "size": 102_400, "concurrency": 64
+                "work": "round-trip", "cert": "p-256", "level": null, "size": 102_400, "concurrency": 64
             })
         );
-        assert_eq!(case.title(), "round trip · p-256 · 100KB · default · 64 conn.");
+        assert_eq!(case.title(), "round-trip · p-256 · 100KB · default · 64 conn.");
     }
 }

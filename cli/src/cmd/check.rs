@@ -1,5 +1,6 @@
 //! `hasten check`: what this host offers, and what would be done to a program.
 
+mod envoy;
 mod node;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use hasten_probe::program::{Libc, Linkage};
 use hasten_probe::{Cpu, Environment, Host, Probe, Program};
 use serde::Serialize;
 
+use self::envoy::EnvoyReport;
 use self::node::NodeReport;
 use crate::choice::Choice;
 use crate::failure::Failure;
@@ -30,6 +32,7 @@ Examples:
   hasten check -- nginx               what would be done to nginx, and why
   hasten check --hooks -- nginx       the same, with every hook that it would use
   hasten check -- node                the same for Node.js, and which tunings it can have
+  hasten check -- envoy -c FILE       the same for Envoy, and what its configuration could do better
   hasten check --json | jq '.features[] | select(.state != \"available\")'
 ";
 
@@ -53,7 +56,7 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     choice: Choice,
 
-    /// A program to look at: a path, or a name to find in PATH
+    /// A program to look at: a path, or a name to find in PATH; arguments behind it matter for Envoy alone
     #[arg(value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
@@ -78,6 +81,8 @@ struct ProgramReport {
     accelerators: Vec<ProgramVerdict>,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<NodeReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envoy: Option<EnvoyReport>,
 }
 
 #[derive(Serialize)]
@@ -110,7 +115,8 @@ impl Report {
                 let program = Program::inspect(program, &Environment::current()).map_err(Failure::lookup)?;
                 let plan = Plan::new(&host.cpu, &program, &config, &surroundings);
                 let node = NodeReport::new(&program, &host, &plan, &surroundings);
-                Some(ProgramReport::new(program, plan, node))
+                let envoy = EnvoyReport::new(&program, &args.program[1..]);
+                Some(ProgramReport { envoy, ..ProgramReport::new(program, plan, node) })
             }
         };
         Ok(Self {
@@ -150,7 +156,7 @@ impl ProgramReport {
         let with_hooks = |verdict: Verdict| ProgramVerdict { hooks: hooks(&verdict), verdict };
         let accelerators = plan.accelerators.into_iter().map(with_hooks).collect();
         let libssl_imports = imports.of_executable("libssl.so").map(str::to_owned).collect();
-        Self { accelerators, libssl_imports, program, node }
+        Self { accelerators, libssl_imports, program, node, envoy: None }
     }
 
     fn text(&self, style: Style, with_hooks: bool) -> String {
@@ -167,6 +173,9 @@ impl ProgramReport {
         }
         if let Some(node) = &self.node {
             text += &node.text(style);
+        }
+        if let Some(envoy) = &self.envoy {
+            text += &envoy.text();
         }
         text
     }

@@ -122,7 +122,7 @@ impl Findings {
             workers: workers(&record.samples, phases, station.usual_workers()),
             allocated: allocated(&record.samples, phases, station.usual_workers()),
             master: Growth::of(
-                one_master(&reloading),
+                masters(&reloading),
                 |sample| f64::from(sample.generation),
                 |sample| resident(sample.master()),
                 |sample| descriptors(sample.master()),
@@ -252,6 +252,12 @@ fn of_the_last_workers(samples: &[Sample], phases: Phases, usual: usize) -> Vec<
     let pids = |sample: &Sample| sample.workers().iter().map(|worker| worker.pid).collect::<Vec<_>>();
     let last = steady.last().map(|sample| pids(sample)).unwrap_or_default();
     steady.into_iter().filter(|sample| pids(sample) == last && last.len() == usual).collect()
+}
+
+/// What a master does while its workers come and go. One that is its own worker has none: it is judged as a worker, in the
+/// steady part, since each life in the other is hardly longer than its growth to its usual size.
+fn masters<'samples, 'sample>(samples: &'samples [&'sample Sample]) -> &'samples [&'sample Sample] {
+    if samples.iter().any(|sample| sample.is_single) { &[] } else { one_master(samples) }
 }
 
 /// A restarted master starts afresh: its longest life counts.
@@ -392,6 +398,20 @@ mod tests {
     fn a_crash_is_told_from_a_kill() {
         let log = "1#1: worker process 7 exited on signal 9\n1#1: worker process 8 exited on signal 11 (core dumped)";
         assert_eq!(crashes(log).collect::<Vec<_>>(), ["a worker exited on signal 11 (core dumped)"]);
+    }
+
+    #[test]
+    fn a_master_that_is_its_own_worker_is_judged_as_a_worker() {
+        let mut samples = samples(200, 0, 100);
+        for sample in &mut samples {
+            sample.processes.truncate(1);
+            sample.processes[0].resident_kib += sample.answers * 200 / 1024;
+            sample.is_single = true;
+        }
+        let all: Vec<_> = samples.iter().collect();
+        assert!(masters(&all).is_empty());
+        let growth = workers(&samples, Phases::of(Duration::from_secs(600)), 1).bytes_per_step;
+        assert!(growth.is_some_and(|slope| slope.low > 150.0), "{growth:?}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Official builds of Envoy, stock and accelerated: the same answers, and none larger.
 
+mod bench;
 mod gunzip;
 mod gzip;
+mod life;
 mod lock;
 mod releases;
 mod subject;

@@ -73,6 +73,18 @@ impl Place {
 
     /// Starts this build. The configuration has a socket in it that takes HTTP.
     pub(crate) fn launch(&self, build: &Path, config: impl FnOnce(&Path) -> Value, how: How) -> Envoy {
+        // Without shared memory in which two of them would be one.
+        self.launch_with(build, config, how, &["--disable-hot-restart"])
+    }
+
+    /// The same with these options.
+    pub(crate) fn launch_with(
+        &self,
+        build: &Path,
+        config: impl FnOnce(&Path) -> Value,
+        how: How,
+        options: &[&str],
+    ) -> Envoy {
         let name = format!("envoy-{}", fs::read_dir(self.path()).expect("a directory").count());
         let file = |ending: &str| self.path().join(format!("{name}.{ending}"));
         let (socket, path, log) = (file("socket"), file("json"), file("log"));
@@ -90,8 +102,8 @@ impl Place {
                 command
             }
         };
-        // More than one worker, and no shared memory in which two of them would be one.
-        command.arg("-c").arg(&path).args(["--concurrency", "2", "--disable-hot-restart", "-l", "warn"]);
+        // More than one worker.
+        command.arg("-c").arg(&path).args(["--concurrency", "2", "-l", "warn"]).args(options);
         let output = File::create(&log).expect("a log");
         command.stdout(output.try_clone().expect("a log")).stderr(output).stdin(Stdio::null());
         Envoy { child: command.spawn().expect("Envoy"), socket, log }
@@ -165,6 +177,10 @@ impl Envoy {
         Client::of(&self.socket)
     }
 
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -194,11 +210,16 @@ impl Envoy {
         Footprint::of(self.child.id())
     }
 
-    /// Ends it as its operator would; panics if it did not end well.
-    pub(crate) fn finish(mut self) {
-        send(self.child.id(), Signal::TERM);
+    /// Waits until it has ended by itself; panics if it did not end well.
+    pub(crate) fn await_end(mut self) {
         let status = wait::for_some("Envoy to end", || self.child.try_wait().expect("a child"));
         assert!(status.success(), "{status}: {}", self.log());
+    }
+
+    /// Ends it as its operator would; panics if it did not end well.
+    pub(crate) fn finish(self) {
+        send(self.child.id(), Signal::TERM);
+        self.await_end();
     }
 }
 

@@ -1,11 +1,9 @@
 //! Handshakes.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::Command;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +15,6 @@ use hasten_telemetry::{Algorithm, Event};
 use hasten_tests::client::Client;
 use hasten_tests::openssl::s_client;
 use hasten_tests::pki::Pki;
-use hasten_tests::product;
 use hasten_tests::wait;
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::{HandshakeKind, ProtocolVersion, version};
@@ -45,7 +42,7 @@ fn context(certificate: &Certificate) -> Value {
 }
 
 /// Without sessions: every handshake is a full one.
-fn full(certificate: &Certificate) -> Value {
+pub(crate) fn full(certificate: &Certificate) -> Value {
     let mut context = context(certificate);
     context["disable_stateless_session_resumption"] = json!(true);
     context["disable_stateful_session_resumption"] = json!(true);
@@ -53,7 +50,7 @@ fn full(certificate: &Certificate) -> Value {
 }
 
 /// A configuration with a listener for each context, and the administration at a socket.
-fn config(socket: &Path, contexts: &[Value]) -> Value {
+pub(crate) fn config(socket: &Path, contexts: &[Value]) -> Value {
     let listeners: Vec<_> = contexts
         .iter()
         .enumerate()
@@ -97,7 +94,7 @@ pub(crate) fn start(place: &Place, build: &Path, contexts: &[Value], how: How) -
 }
 
 /// The same with a configuration that has as many listeners.
-fn start_with(
+pub(crate) fn start_with(
     place: &Place,
     build: &Path,
     config: impl FnOnce(&Path) -> Value,
@@ -140,7 +137,7 @@ pub(crate) fn drive(
     outcome
 }
 
-const fn signature(kind: KeyKind) -> Algorithm {
+pub(crate) const fn signature(kind: KeyKind) -> Algorithm {
     match kind {
         KeyKind::Rsa2048 => Algorithm::Rsa2048Sign,
         KeyKind::Rsa3072 => Algorithm::Rsa3072Sign,
@@ -461,24 +458,4 @@ fn switched_off_is_stock() {
     drive(addresses[0], &certificate, Protocol::Tls13, Group::X25519);
     assert!(envoy.stands_by());
     envoy.finish();
-}
-
-#[test]
-fn bench_measures_an_envoy_on_the_path() {
-    let report = tempfile::tempdir().expect("a directory");
-    let directory = build(RELEASES[0]).parent().expect("a directory").to_owned();
-    let path = [directory.as_os_str(), &std::env::var_os("PATH").unwrap_or_default()].join(OsStr::new(":"));
-    let output = Command::new(product::hasten())
-        .args(["bench", "tls", "--quick", "--server", "envoy", "--cert", "p-384", "--concurrency", "32"])
-        .args(["--json", "--out"])
-        .arg(report.path())
-        .env("PATH", path)
-        .output()
-        .expect("hasten");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&report["host"]["envoy"], &report["complete"]), (&json!(RELEASES[0]), &json!(true)));
-    let row = &report["rows"][0];
-    assert_eq!((&row["server"], &row["cert"]), (&json!("envoy"), &json!("p-384")));
-    assert_eq!((&row["stock"]["failures"], &row["hasten"]["failures"]), (&json!(0), &json!(0)));
 }

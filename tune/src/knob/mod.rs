@@ -41,7 +41,7 @@ use crate::service::Launch;
 pub use self::choices::{Choice, Choices, LeftOut};
 pub use self::custom::{Custom, CustomError};
 pub use self::facts::{Facts, Machine, NodeFacts};
-pub use self::suggest::{Suggestion, suggest};
+pub use self::suggest::{Suggestion, suggest, suggest_for_envoy};
 pub use self::value::Value;
 
 /// A setting with a few possible values.

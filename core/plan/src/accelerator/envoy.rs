@@ -34,7 +34,7 @@ impl Accelerator for Envoy {
     }
 
     fn summary(&self) -> &'static str {
-        "Envoy's TLS handshakes in batches of eight, and its gzip of long, whole bodies by faster engines"
+        "Envoy's TLS handshakes in batches of eight, and its gzip and gunzip by faster engines"
     }
 
     fn library(&self) -> &'static str {

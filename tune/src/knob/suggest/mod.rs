@@ -1,6 +1,7 @@
 //! Server settings that only a configuration file can make: suggested with the line to write, never changed.
 
 mod conf;
+mod envoy;
 mod haproxy;
 mod nginx;
 
@@ -43,9 +44,17 @@ pub fn suggest(facts: &Facts) -> Vec<Suggestion> {
     let findings = match facts.program.kind {
         Kind::Nginx => nginx::suggest(&arguments, cpus),
         Kind::Haproxy => haproxy::suggest(&arguments, cpus),
+        // What it cannot read, Envoy itself will complain of.
+        Kind::Envoy => envoy::suggest(&arguments, cpus).unwrap_or_default(),
         _ => Vec::new(),
     };
     findings.into_iter().map(Suggestion::from).collect()
+}
+
+/// The same for an Envoy with these arguments. An error says what cannot be read of its configuration.
+pub fn suggest_for_envoy(arguments: &[String], cpus: usize) -> Result<Vec<Suggestion>, String> {
+    let findings = envoy::suggest(arguments, cpus)?;
+    Ok(findings.into_iter().map(Suggestion::from).collect())
 }
 
 impl From<Finding> for Suggestion {
