@@ -36,6 +36,26 @@ fn tells_of_a_program_that_compresses() {
 }
 
 #[test]
+fn the_configuration_of_an_envoy_is_read() {
+    let place = Place::new();
+    std::fs::copy(place.path("server"), place.path("envoy")).unwrap();
+    let yaml = r#"static_resources: { listeners: [ { name: a, filter_chains: [ { filters: [ { typed_config:
+        { "@type": x.TcpProxy } } ] } ] } ] }"#;
+    std::fs::write(place.path("envoy.yaml"), yaml).unwrap();
+    let check = |arguments: &[&str]| {
+        json(&place, &[&["--", "./envoy"], arguments].concat())["program"]["envoy"].take()
+    };
+    let found = check(&["-c", "envoy.yaml", "--concurrency", "8"]);
+    assert_eq!(found["suggestions"][0]["line"], "connection_balance_config: { exact_balance: {} }");
+    assert_eq!(check(&["-c", "envoy.yaml", "--concurrency", "1"])["suggestions"], serde_json::json!([]));
+    let unread = check(&["-c", "other.yaml"])["unread"].take();
+    assert!(unread.as_str().unwrap().starts_with("cannot read other.yaml"), "{unread}");
+    assert_eq!(check(&[]), Value::Null);
+    let assert = place.run(&["check", "--", "./envoy", "-c", "envoy.yaml", "--concurrency", "8"]).success();
+    assert!(place.stdout(&assert).contains("the busiest of 8"));
+}
+
+#[test]
 fn the_json_of_a_program_says_the_same() {
     let place = Place::new();
     let program = &json(&place, &["--", "./server"])["program"];

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
+    "bench envoy",
     "bench gzip",
     "bench node",
     "bench tls",
