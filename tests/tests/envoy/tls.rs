@@ -174,7 +174,7 @@ pub(crate) fn drive_all(release: &str) {
 }
 
 /// The values of Envoy's own statistics whose names end like this.
-fn statistic(envoy: &Envoy, name: &str) -> Vec<u64> {
+pub(crate) fn statistic(envoy: &Envoy, name: &str) -> Vec<u64> {
     let all = envoy.client().get("/stats").expect("the administration").body;
     let all = String::from_utf8(all).expect("text");
     let values = all.lines().filter_map(|line| line.split_once(": ").filter(|(of, _)| of.ends_with(name)));

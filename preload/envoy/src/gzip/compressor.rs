@@ -293,7 +293,7 @@ impl Body {
             }
         }
         if self.steady.is_none() {
-            self.short = if length < SHORT { self.short + 1 } else { 0 };
+            self.short = if length < SHORT { self.short.saturating_add(1) } else { 0 };
             if self.short == HABIT && !is_last {
                 self.steady = Steady::take_over(&self.stream);
             }
@@ -323,8 +323,8 @@ impl Body {
 
     fn deflate(&mut self, input: &[u8], flush: Flush, output: &mut Output, tally: &mut Tally) {
         if let Some(steady) = &mut self.steady {
-            tally.engines[EngineKind::ZlibRs as usize]
-                .used(input.len(), steady.deflate(&mut self.stream, input, flush, output));
+            let written = steady.deflate(&mut self.stream, input, flush, output);
+            tally.engines[EngineKind::ZlibRs as usize].used(input.len(), written);
             return;
         }
         let mut input = input;
