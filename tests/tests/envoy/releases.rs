@@ -26,7 +26,7 @@ fn every_known_release_serves() {
         let accelerated =
             place.start(&build(release), &gzip, How::Accelerated(&[("HASTEN_GZIP_VERIFY", "1")]));
         compare(&all(&stock), &all(&accelerated), release);
-        assert!(accelerated.counters()[Event::DeflateStreams] == 2, "{release}: {}", accelerated.note());
+        assert!(accelerated.counters()[Event::DeflateStreams] >= 4, "{release}: {}", accelerated.note());
         accelerated.finish();
         compare_all(release);
         drive_all(release);
