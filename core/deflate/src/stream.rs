@@ -205,6 +205,11 @@ impl Deflate {
         self.check
     }
 
+    /// How many bytes of input are compressed.
+    pub fn total_in(&self) -> u64 {
+        self.total_in
+    }
+
     /// Whether the first bytes look like text; known once something has been compressed.
     pub fn is_text(&self) -> Option<bool> {
         self.is_text

@@ -85,7 +85,7 @@ impl Buffer<'_> {
     }
 
     /// The bytes at the beginning that are contiguous in memory.
-    pub(super) fn front(&self) -> &[u8] {
+    fn front(&self) -> &[u8] {
         // SAFETY: as `length`; a `RawSlice` is returned in two registers. It is memory of the buffer, which stays as it
         // is while it is borrowed.
         unsafe {
@@ -121,8 +121,26 @@ impl Buffer<'_> {
         copy
     }
 
+    /// Removes `length` bytes from the beginning, and has them read where they are if they are contiguous there. There are as
+    /// many.
+    pub(super) fn take(&mut self, length: usize, read: impl FnOnce(&[u8])) {
+        let front = self.front();
+        if front.len() >= length {
+            read(&front[..length]);
+            return self.drain(length);
+        }
+        let mut joined = Vec::with_capacity(length);
+        while joined.len() < length {
+            let front = self.front();
+            let count = front.len().min(length - joined.len());
+            joined.extend_from_slice(&front[..count]);
+            self.drain(count);
+        }
+        read(&joined);
+    }
+
     /// Removes `length` bytes from the beginning; there are as many.
-    pub(super) fn drain(&mut self, length: usize) {
+    fn drain(&mut self, length: usize) {
         // SAFETY: as `length`.
         unsafe {
             let drain: unsafe extern "C" fn(NonNull<Object>, u64) = transmute(self.function(DRAIN));

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use hasten_compress::config;
 use hasten_compress::engines::{self, ENGINES};
-use hasten_deflate::engine::{EngineKind, Settings, Strategy};
+use hasten_deflate::engine::{Settings, Strategy};
 use hasten_deflate::header::Wrapper;
 use hasten_deflate::store::Store;
 use hasten_deflate::stream::{Deflate, Flush, Io, Outcome, Tally};
@@ -167,18 +167,14 @@ enum By {
     /// That is decided with its first piece.
     Nobody,
     Engines(Box<Body>),
+    /// Its pieces have become short.
+    Steady(Steady),
     /// A compressor of Envoy's, made for this one.
     Original(NonNull<Object>),
 }
 
-/// The virtual functions of the original, at the beginning of their table.
-#[repr(C)]
-struct OriginalFunctions {
-    #[allow(dead_code, reason = "keeps the place of the others")]
-    destroy: unsafe extern "C" fn(NonNull<Object>),
-    delete: unsafe extern "C" fn(NonNull<Object>),
-    compress: unsafe extern "C" fn(NonNull<Object>, NonNull<Object>, c_int),
-}
+/// The place of `compress` in the table of a compressor's functions, of ours as of Envoy's.
+const COMPRESS: usize = 2;
 
 impl Compressor {
     fn new(settings: Settings, factory: CompressorFactory) -> *mut Self {
@@ -203,10 +199,18 @@ impl Compressor {
             self.by = self.decide(buffer.length(), is_last);
         }
         match &mut self.by {
-            By::Engines(body) => body.compress(&mut buffer, is_last),
+            By::Engines(body) => {
+                body.compress(&mut buffer, is_last);
+                if let Some(steady) = body.successor(is_last) {
+                    self.by = By::Steady(steady);
+                }
+            }
+            By::Steady(steady) => steady.compress(&mut buffer, is_last),
             // SAFETY: it was made by `create_original`, for this compressor alone.
             By::Original(original) => unsafe {
-                (functions(*original).compress)(*original, buffer.object(), state);
+                let compress: unsafe extern "C" fn(NonNull<Object>, NonNull<Object>, c_int) =
+                    transmute(original.as_ref().function(COMPRESS));
+                compress(*original, buffer.object(), state);
             },
             By::Nobody => {}
         }
@@ -229,18 +233,9 @@ impl Drop for By {
     fn drop(&mut self) {
         if let Self::Original(original) = self {
             // SAFETY: it was made by `create_original`, for one compressor, which ends with this.
-            unsafe { (functions(*original).delete)(*original) }
+            unsafe { Object::delete(*original) }
         }
     }
-}
-
-/// # Safety
-///
-/// `original` is a compressor of Envoy's.
-unsafe fn functions<'a>(original: NonNull<Object>) -> &'a OriginalFunctions {
-    // SAFETY: an object begins with a pointer to its functions. Envoy calls these of ours, so they are in the same places
-    // of its own.
-    unsafe { &*original.cast::<*const OriginalFunctions>().read() }
 }
 
 /// `State::Finish`; the other is `State::Flush`.
@@ -254,8 +249,6 @@ struct Body {
     memory: Vec<u8>,
     /// How many of the last pieces were short.
     short: u8,
-    /// What compresses the rest of a body in short pieces.
-    steady: Option<Steady>,
 }
 
 /// Behind a window, a piece shorter than this is compressed at lower cost by what has learned the window already.
@@ -274,7 +267,7 @@ impl Body {
         let store = unsafe { Store::new(start) };
         let stream = Deflate::new(settings, Wrapper::Gzip, store, config::get().verify, &ENGINES);
         slot().event(Event::DeflateStreams);
-        Self { stream, memory, short: 0, steady: None }
+        Self { stream, memory, short: 0 }
     }
 
     /// Replaces the contents of the buffer by their compressed form.
@@ -292,41 +285,23 @@ impl Body {
                 break;
             }
         }
-        if self.steady.is_none() {
-            self.short = if length < SHORT { self.short.saturating_add(1) } else { 0 };
-            if self.short == HABIT && !is_last {
-                self.steady = Steady::take_over(&self.stream);
-            }
-        }
+        self.short = if length < SHORT { self.short.saturating_add(1) } else { 0 };
         engines::count(&tally, length as u64, written);
+    }
+
+    /// What compresses the rest of the body, if that is better.
+    fn successor(&self, is_over: bool) -> Option<Steady> {
+        (self.short == HABIT && !is_over).then(|| Steady::take_over(&self.stream)).flatten()
     }
 
     /// Moves the first `length` bytes of the buffer, compressed, to its end; how many they are then.
     fn piece(&mut self, buffer: &mut Buffer, length: usize, flush: Flush, tally: &mut Tally) -> u64 {
         let mut output = Output::new(length);
-        let front = buffer.front();
-        if front.len() >= length {
-            self.deflate(&front[..length], flush, &mut output, tally);
-            buffer.drain(length);
-        } else {
-            let mut joined = Vec::with_capacity(length);
-            while joined.len() < length {
-                let front = buffer.front();
-                let len = front.len().min(length - joined.len());
-                joined.extend_from_slice(&front[..len]);
-                buffer.drain(len);
-            }
-            self.deflate(&joined, flush, &mut output, tally);
-        }
+        buffer.take(length, |input| self.deflate(input, flush, &mut output, tally));
         output.add_to(buffer)
     }
 
     fn deflate(&mut self, input: &[u8], flush: Flush, output: &mut Output, tally: &mut Tally) {
-        if let Some(steady) = &mut self.steady {
-            let written = steady.deflate(&mut self.stream, input, flush, output);
-            tally.engines[EngineKind::ZlibRs as usize].used(input.len(), written);
-            return;
-        }
         let mut input = input;
         loop {
             let room = output.room();

@@ -108,7 +108,8 @@ struct Decompressor {
     functions: *const unsafe extern "C" fn(*mut Decompressor),
     /// Envoy's own, which inflates nothing.
     original: NonNull<Object>,
-    stream: ZStream,
+    /// In its own memory, because its state points back to it.
+    stream: Box<ZStream>,
     /// In how large pieces the original outputs, in bytes.
     chunk_size: u64,
     max_ratio: u64,
@@ -130,23 +131,19 @@ impl Decompressor {
         if factory.window_bits != GZIP_WINDOW || factory.chunk_size == 0 {
             return None;
         }
-        let mut ours = Box::new(Self {
-            functions: &raw const FUNCTIONS.destroy,
-            original,
-            stream: ZStream { zalloc: Some(allocate), zfree: Some(free), ..ZStream::new() },
-            chunk_size: factory.chunk_size.into(),
-            max_ratio: factory.max_inflate_ratio,
-        });
-        // SAFETY: a stream without state, which stays where it is.
-        let result = unsafe { inflate::init(&raw mut ours.stream, GZIP_WINDOW, inflate::STATE_SIZE) };
-        slot().event(Event::InflateStreams);
-        let ours = Box::into_raw(ours);
-        if result != Z_OK {
-            // SAFETY: made above; the original stays with the caller.
-            drop(unsafe { Box::from_raw(ours.cast::<core::mem::ManuallyDrop<Self>>()) });
+        let mut stream = Box::new(ZStream { zalloc: Some(allocate), zfree: Some(free), ..ZStream::new() });
+        // SAFETY: a stream without state.
+        if unsafe { inflate::init(&raw mut *stream, GZIP_WINDOW, inflate::STATE_SIZE) } != Z_OK {
             return None;
         }
-        Some(ours)
+        slot().event(Event::InflateStreams);
+        Some(Box::into_raw(Box::new(Self {
+            functions: &raw const FUNCTIONS.destroy,
+            original,
+            stream,
+            chunk_size: factory.chunk_size.into(),
+            max_ratio: factory.max_inflate_ratio,
+        })))
     }
 
     /// Appends to `output` what is in `input`, which stays as it is.
@@ -191,7 +188,7 @@ impl Decompressor {
             let room = call.room();
             (self.stream.next_out, self.stream.avail_out) = (room.0, room.1 as c_uint);
             // SAFETY: a stream that was opened, with input and room for output.
-            let result = unsafe { inflate::inflate(&raw mut self.stream, Z_NO_FLUSH) };
+            let result = unsafe { inflate::inflate(&raw mut *self.stream, Z_NO_FLUSH) };
             call.advance(room.1 - self.stream.avail_out as usize);
             match result {
                 Z_STREAM_END => return Outcome::Done,
@@ -225,11 +222,10 @@ impl Decompressor {
 
 impl Drop for Decompressor {
     fn drop(&mut self) {
-        // SAFETY: both are this decompressor's alone. Envoy deletes ours by the second function of its table, and so its own.
+        // SAFETY: both are this decompressor's alone.
         unsafe {
-            inflate::end(&raw mut self.stream);
-            let delete: unsafe extern "C" fn(NonNull<Object>) = transmute(self.original.as_ref().function(1));
-            delete(self.original);
+            inflate::end(&raw mut *self.stream);
+            Object::delete(self.original);
         }
     }
 }
