@@ -8,9 +8,9 @@ mod origin;
 mod servers;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use hasten_evidence::report::{Case, Report, Saved, Text};
+use hasten_evidence::report::{Report, Saved, Text};
 use hasten_evidence::warning::Warning;
 
 use crate::affinity::Placement;
@@ -20,7 +20,7 @@ use crate::gzip::corpus::size_name;
 use crate::host;
 use crate::keeper::Keeper;
 use crate::pace::Pace;
-use crate::progress::Progress;
+use crate::rows;
 use crate::server::ServerKind;
 
 pub use self::case::{EnvoyCase, UnknownWork, Work};
@@ -47,37 +47,21 @@ pub struct Options {
 pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<EnvoyCase>, Saved), BenchError> {
     let placement = Placement::of_this_machine();
     let cases = options.matrix.cases();
-    let mut report = empty_report(options, &placement);
-    let mut saved = report.save(&options.out)?;
+    let report = empty_report(options, &placement);
     let certificates = tempfile::tempdir().map_err(BenchError::Directory)?;
     // It contains keys. Declared later, the keeper is dropped before the folder, which it would remove.
     let _keeper = Keeper::of(certificates.path());
     let estimate = options.pace.estimate() * u32::try_from(cases.len()).unwrap_or(u32::MAX);
-    let mut progress = Progress::start(cases.len(), estimate);
-    let stopped = || interrupted.load(Ordering::Relaxed);
     let mut servers: Option<Servers> = None;
-    for case in &cases {
-        if stopped() {
-            break;
-        }
-        let mut current = match servers.take().and_then(|servers| servers.reuse(*case)) {
+    rows::measure(report, &cases, estimate, &options.out, interrupted, |case, progress, stopped| {
+        let current = match servers.take().and_then(|servers| servers.reuse(case)) {
             Some(servers) => servers,
-            None => Servers::start(*case, certificates.path(), options, &placement)?,
+            None => Servers::start(case, certificates.path(), options, &placement)?,
         };
-        if let Some(warning) = current.warning().filter(|warning| !report.warnings.contains(warning)) {
-            report.warnings.push(warning);
-        }
-        progress.row(&case.title());
-        let Some(row) = current.row(*case, &options.pace, &progress, &stopped)? else { break };
-        progress.finish_row(&row);
-        report.rows.push(row);
-        saved = report.save(&options.out)?;
-        servers = Some(current);
-    }
-    progress.finish();
-    report.complete = report.rows.len() == cases.len();
-    saved = report.save(&options.out).unwrap_or(saved);
-    Ok((report, saved))
+        let current = servers.insert(current);
+        let row = current.row(case, &options.pace, progress, stopped)?;
+        Ok((row, current.warning()))
+    })
 }
 
 fn page_path(size: usize) -> String {

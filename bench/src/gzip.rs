@@ -12,9 +12,9 @@ pub mod worker;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use hasten_evidence::report::{Case, Host, Report, Row, Saved, Text};
+use hasten_evidence::report::{Host, Report, Row, Saved, Text};
 use hasten_evidence::warning::Warning;
 
 use crate::affinity::Placement;
@@ -22,6 +22,7 @@ use crate::baseline::Baseline;
 use crate::error::BenchError;
 use crate::host;
 use crate::progress::Progress;
+use crate::rows;
 use crate::server::ServerKind;
 
 pub use self::case::{Engine, GzipCase, LibraryCase, LibraryWork, ServerCase, UnknownEngine};
@@ -52,30 +53,12 @@ pub struct Options {
 pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<GzipCase>, Saved), BenchError> {
     let placement = Placement::of_this_machine();
     let cases = options.matrix.cases();
-    let mut report = empty_report(options, &placement);
-    let mut saved = report.save(&options.out)?;
-    let mut progress =
-        Progress::start(cases.len(), cases.iter().map(|case| options.paces.estimate(case)).sum());
-    let stopped = || interrupted.load(Ordering::Relaxed);
+    let report = empty_report(options, &placement);
+    let estimate = cases.iter().map(|case| options.paces.estimate(case)).sum();
     let mut sides = Sides::default();
-    for case in &cases {
-        if stopped() {
-            break;
-        }
-        progress.row(&case.cells().join(" "));
-        let (row, warning) = sides.row(*case, options, &placement, &progress, &stopped)?;
-        let Some(row) = row else { break };
-        if let Some(warning) = warning.filter(|warning| !report.warnings.contains(warning)) {
-            report.warnings.push(warning);
-        }
-        progress.finish_row(&row);
-        report.rows.push(row);
-        saved = report.save(&options.out)?;
-    }
-    progress.finish();
-    report.complete = report.rows.len() == cases.len();
-    saved = report.save(&options.out).unwrap_or(saved);
-    Ok((report, saved))
+    rows::measure(report, &cases, estimate, &options.out, interrupted, |case, progress, stopped| {
+        sides.row(case, options, &placement, progress, stopped)
+    })
 }
 
 /// The processes of the last row, which the next one may be able to reuse.

@@ -26,6 +26,7 @@ pub mod noise;
 mod pace;
 pub mod port;
 pub mod progress;
+mod rows;
 pub mod server;
 mod summary;
 pub mod tls;

@@ -7,7 +7,7 @@ mod servers;
 
 use std::fmt::{self, Display};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use hasten_evidence::report::{Case, Report, Saved, Text};
 use hasten_evidence::warning::Warning;
@@ -19,7 +19,7 @@ use crate::certificates::{Certificate, KeyKind};
 use crate::drive::Protocol;
 use crate::host;
 use crate::keeper::Keeper;
-use crate::progress::Progress;
+use crate::rows;
 use crate::server::ServerKind;
 
 pub use crate::{BenchError, Pace};
@@ -174,44 +174,24 @@ pub struct Options {
 pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCase>, Saved), BenchError> {
     let placement = Placement::of_this_machine();
     let cases = options.matrix.cases();
-    let mut report = empty_report(options, &placement);
-    let mut saved = report.save(&options.out)?;
+    let report = empty_report(options, &placement);
     let certificates = tempfile::tempdir().map_err(BenchError::Directory)?;
     // It contains keys. Declared later, the keeper is dropped before the folder, which it would remove.
     let _keeper = Keeper::of(certificates.path());
     let estimate = options.pace.estimate() * u32::try_from(cases.len()).unwrap_or(u32::MAX);
-    let mut progress = Progress::start(cases.len(), estimate);
-
     let mut servers: Option<Servers> = None;
-    for case in cases {
-        let stopped = || interrupted.load(Ordering::Relaxed);
-        if stopped() {
-            break;
-        }
-        let mut current = match servers.take().and_then(|servers| servers.reuse(case)) {
+    rows::measure(report, &cases, estimate, &options.out, interrupted, |case, progress, stopped| {
+        let current = match servers.take().and_then(|servers| servers.reuse(case)) {
             Some(servers) => servers,
             None => {
                 let certificate = Certificate::create(certificates.path(), case.cert)?;
-                let new = Servers::start(case, certificate, options, &placement)?;
-                add_once(&mut report.warnings, new.warning());
-                new
+                Servers::start(case, certificate, options, &placement)?
             }
         };
-        progress.row(&case.title());
-        let Some(row) = current.row(case, &options.pace, &progress, &stopped)? else { break };
-        progress.finish_row(&row);
-        report.rows.push(row);
-        saved = report.save(&options.out)?;
-        servers = Some(current);
-    }
-    progress.finish();
-    report.complete = report.rows.len() == options.matrix.cases().len();
-    saved = report.save(&options.out).unwrap_or(saved);
-    Ok((report, saved))
-}
-
-fn add_once(warnings: &mut Vec<Warning>, warning: Option<Warning>) {
-    warnings.extend(warning.filter(|warning| !warnings.contains(warning)));
+        let current = servers.insert(current);
+        let row = current.row(case, &options.pace, progress, stopped)?;
+        Ok((row, current.warning()))
+    })
 }
 
 fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {

@@ -153,10 +153,6 @@ fn config(place: &Place, socket: &Path, admin: &Path, cases: &[Case], settings: 
         })
         .chain([json!({"match": {"prefix": "/"}, "route": {"cluster": "upstream", "timeout": "60s"}})])
         .collect();
-    let upstream = place.upstream.address();
-    let endpoint = json!({"endpoint": {"address": {"socket_address": {
-        "address": upstream.ip().to_string(), "port_value": upstream.port(),
-    }}}});
     let manager = json!({
         "@type": format!("{TYPE}.filters.network.http_connection_manager.v3.HttpConnectionManager"),
         "stat_prefix": "test",
@@ -181,11 +177,7 @@ fn config(place: &Place, socket: &Path, admin: &Path, cases: &[Case], settings: 
                 "address": {"pipe": {"path": socket}},
                 "filter_chains": [{"filters": [{"name": "manager", "typed_config": manager}]}],
             }],
-            "clusters": [{
-                "name": "upstream",
-                "connect_timeout": "20s",
-                "load_assignment": {"cluster_name": "upstream", "endpoints": [{"lb_endpoints": [endpoint]}]},
-            }],
+            "clusters": [place.cluster()],
         },
     })
 }

@@ -143,22 +143,27 @@ impl Place {
                 {"name": "router", "typed_config": router},
             ],
         });
-        let upstream = self.upstream.address();
-        let endpoint = json!({"endpoint": {"address": {"socket_address": {
-            "address": upstream.ip().to_string(), "port_value": upstream.port(),
-        }}}});
         json!({"static_resources": {
             "listeners": [{
                 "name": "listener",
                 "address": {"pipe": {"path": socket}},
                 "filter_chains": [{"filters": [{"name": "manager", "typed_config": manager}]}],
             }],
-            "clusters": [{
-                "name": "upstream",
-                "connect_timeout": "20s",
-                "load_assignment": {"cluster_name": "upstream", "endpoints": [{"lb_endpoints": [endpoint]}]},
-            }],
+            "clusters": [self.cluster()],
         }})
+    }
+
+    /// The upstream, as Envoy is told of it.
+    pub(crate) fn cluster(&self) -> Value {
+        let upstream = self.upstream.address();
+        let endpoint = json!({"endpoint": {"address": {"socket_address": {
+            "address": upstream.ip().to_string(), "port_value": upstream.port(),
+        }}}});
+        json!({
+            "name": "upstream",
+            "connect_timeout": "20s",
+            "load_assignment": {"cluster_name": "upstream", "endpoints": [{"lb_endpoints": [endpoint]}]},
+        })
     }
 }
 
