@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer};
 use crate::affinity::Placement;
 use crate::baseline::Baseline;
 use crate::certificates::{Certificate, KeyKind};
-use crate::drive::Protocol;
+use crate::drive::{Group, Protocol};
 use crate::host;
 use crate::keeper::Keeper;
 use crate::rows;
@@ -35,6 +35,9 @@ pub struct TlsCase {
     pub cert: KeyKind,
     #[serde(serialize_with = "name")]
     pub protocol: Protocol,
+    /// Of the key exchange.
+    #[serde(serialize_with = "name")]
+    pub group: Group,
     /// Whether the server sends session tickets, as it does by default in TLS 1.3; these clients request none in TLS
     /// 1.2.
     #[serde(serialize_with = "name")]
@@ -70,23 +73,25 @@ impl Tickets {
 }
 
 impl Case for TlsCase {
-    const COLUMNS: &'static [&'static str] = &["server", "certificate", "protocol", "tickets", "conn."];
+    const COLUMNS: &'static [&'static str] =
+        &["server", "certificate", "protocol", "group", "tickets", "conn."];
 
     fn cells(&self) -> Vec<String> {
-        let Self { server, cert, protocol, tickets, concurrency } = self;
+        let Self { server, cert, protocol, group, tickets, concurrency } = self;
         vec![
             server.to_string(),
             cert.to_string(),
             protocol.to_string(),
+            group.to_string(),
             tickets.to_string(),
             concurrency.to_string(),
         ]
     }
 
     fn title(&self) -> String {
-        let Self { server, cert, protocol, tickets, concurrency } = self;
+        let Self { server, cert, protocol, group, tickets, concurrency } = self;
         let tickets = if *tickets == Tickets::On { "" } else { " · no tickets" };
-        format!("{server} · {cert} · {protocol}{tickets} · {concurrency} conn.")
+        format!("{server} · {cert} · {protocol} · {group}{tickets} · {concurrency} conn.")
     }
 }
 
@@ -100,6 +105,7 @@ pub struct Matrix {
     pub servers: Vec<ServerKind>,
     pub certs: Vec<KeyKind>,
     pub protocols: Vec<Protocol>,
+    pub groups: Vec<Group>,
     /// For TLS 1.3.
     pub tickets: Vec<Tickets>,
     pub concurrencies: Vec<usize>,
@@ -124,6 +130,7 @@ impl Matrix {
             servers: ServerKind::ALL.to_vec(),
             certs: vec![KeyKind::Rsa2048, KeyKind::P256, KeyKind::P384],
             protocols: vec![Protocol::Tls13, Protocol::Tls12],
+            groups: vec![Group::X25519],
             tickets: vec![Tickets::On, Tickets::Off],
             concurrencies: vec![1, 16, 256],
         }
@@ -136,13 +143,20 @@ impl Matrix {
         for &server in &self.servers {
             for &cert in &self.certs {
                 for (protocol, tickets) in self.kinds() {
-                    for &concurrency in &self.concurrencies {
-                        cases.push(TlsCase { server, cert, protocol, tickets, concurrency });
+                    for group in self.groups_of(protocol) {
+                        let case =
+                            |concurrency| TlsCase { server, cert, protocol, group, tickets, concurrency };
+                        cases.extend(self.concurrencies.iter().copied().map(case));
                     }
                 }
             }
         }
         cases
+    }
+
+    fn groups_of(&self, protocol: Protocol) -> impl Iterator<Item = Group> {
+        let groups = self.groups.iter().copied();
+        groups.filter(move |group| protocol == Protocol::Tls13 || !group.is_hybrid())
     }
 
     /// Rows that a server with tickets can serve in both protocols come first.
@@ -195,7 +209,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCas
 }
 
 fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {
-    let method = "Full handshakes without resumption, X25519, one HTTP/1.1 request on each connection, which follows \
+    let method = "Full handshakes without resumption, one HTTP/1.1 request on each connection, which follows \
                   the client's Finished in a flight of its own; closed loop \
                   with a fixed number of connections. Stock and accelerated server run side by side with one worker \
                   on one CPU; rounds alternate A B B A. CPU is the scheduler's time of all server processes, kernel \
@@ -246,19 +260,29 @@ mod tests {
     }
 
     #[test]
+    fn hybrid_groups_are_for_tls_1_3() {
+        let matrix = Matrix { groups: Group::ALL.to_vec(), ..Matrix::full() };
+        assert!(
+            matrix.cases().iter().all(|case| case.protocol == Protocol::Tls13 || !case.group.is_hybrid())
+        );
+        assert!(matrix.cases().iter().any(|case| case.group.is_hybrid()));
+    }
+
+    #[test]
     fn a_case_has_the_names_of_the_data_format() {
         let case = TlsCase {
             server: ServerKind::Haproxy,
             cert: KeyKind::Rsa2048,
             protocol: Protocol::Tls12,
+            group: Group::X25519,
             tickets: Tickets::On,
             concurrency: 256,
         };
         assert_eq!(
             serde_json::to_value(case).unwrap(),
             serde_json::json!({
-                "server": "haproxy", "cert": "rsa-2048", "protocol": "tls1.2", "tickets": "on",
-                "concurrency": 256
+                "server": "haproxy", "cert": "rsa-2048", "protocol": "tls1.2", "group": "x25519",
+                "tickets": "on", "concurrency": 256
             })
         );
     }

@@ -69,6 +69,7 @@ const LAYERS: [(&str, &[&str]); 26] = [
             "hasten-exec",
             "hasten-export",
             "hasten-names",
+            "hasten-openssl",
             "hasten-plan",
             "hasten-probe",
             "hasten-telemetry",

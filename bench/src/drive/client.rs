@@ -45,15 +45,26 @@ pub enum Group {
     X25519,
     P256,
     P384,
+    /// The hybrid of ML-KEM-768 and X25519, which browsers prefer. TLS 1.3 only.
+    X25519MlKem768,
 }
 
 impl Group {
+    pub const ALL: [Self; 4] = [Self::X25519, Self::P256, Self::P384, Self::X25519MlKem768];
+
+    /// Whether it was made after TLS 1.2, and OpenSSL has it since 3.5 only.
+    #[must_use]
+    pub fn is_hybrid(self) -> bool {
+        self == Self::X25519MlKem768
+    }
+
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::X25519 => "x25519",
             Self::P256 => "p-256",
             Self::P384 => "p-384",
+            Self::X25519MlKem768 => "x25519mlkem768",
         }
     }
 
@@ -62,6 +73,7 @@ impl Group {
             Self::X25519 => kx_group::X25519,
             Self::P256 => kx_group::SECP256R1,
             Self::P384 => kx_group::SECP384R1,
+            Self::X25519MlKem768 => kx_group::X25519MLKEM768,
         }
     }
 }
@@ -137,7 +149,12 @@ macro_rules! named {
 }
 
 named!(Protocol, "protocol", "tls1.2, tls1.3", [Tls12, Tls13]);
-named!(Group, "key exchange group", "x25519, p-256, p-384", [X25519, P256, P384]);
+named!(
+    Group,
+    "key exchange group",
+    "x25519, p-256, p-384, x25519mlkem768",
+    [X25519, P256, P384, X25519MlKem768]
+);
 named!(
     Cipher,
     "cipher",

@@ -85,6 +85,7 @@ impl Servers {
             threads: self.driver_cpus.len().clamp(1, case.concurrency),
             duration,
             protocol: case.protocol,
+            group: case.group,
             cpus: self.driver_cpus.clone(),
             ..Load::default()
         }

@@ -7,8 +7,8 @@ mod series;
 
 pub use series::{SERIES, Series, series_names};
 
-/// The shared library with the handshakes of that series, and of some later ones.
-pub const LIBSSL: &str = "libssl.so.3";
+/// The shared library with the handshakes, by the names that it has in those series.
+pub const LIBSSL: [&str; 2] = ["libssl.so.3", "libssl.so.4"];
 
 /// The functions with which a server starts a handshake that can be suspended.
 pub const HANDSHAKES: [&str; 2] = ["SSL_do_handshake", "SSL_accept"];

@@ -11,12 +11,19 @@ pub(super) struct Row {
     server: String,
     cert: String,
     protocol: String,
+    #[serde(default = "x25519")]
+    group: String,
     tickets: String,
     concurrency: u32,
     pub(super) stock: Side,
     pub(super) hasten: Side,
     cpu_ratio: Ratio,
     verdict: String,
+}
+
+/// The group of results that were measured when there was no other.
+fn x25519() -> String {
+    "x25519".to_owned()
 }
 
 /// Runs with Envoy alone are kept by this name, beside those with the servers of the distribution.
@@ -33,10 +40,15 @@ impl Row {
         Some(Brief {
             order: 0,
             what: format!(
-                "{}, {} handshake and a request, {}, {} {connections}",
+                "{}, {} handshake and a request, {}{}, {} {connections}",
                 self.server,
                 self.protocol.replace("tls", "TLS "),
                 self.cert.to_uppercase(),
+                if self.group == x25519() {
+                    String::new()
+                } else {
+                    format!(" by {}", self.group.to_uppercase())
+                },
                 self.concurrency
             ),
             sides: [&self.stock, &self.hasten].map(|side| time(side.server_cpu_us_per_op)),
@@ -50,18 +62,19 @@ impl Row {
 pub(super) fn everything(results: &Results<Row>) -> String {
     let mut text = format!(
         "{}. Stock → hasten; the interval holds the ratio in 95 of 100 repetitions.\n\n\
-         | server | certificate | protocol | tickets | conn. | CPU µs | stock ÷ hasten | handshakes/s | p50 ms | p99 ms | verdict |\n\
-         |---|---|---|---|---:|---:|---:|---:|---:|---:|---|\n",
+         | server | certificate | protocol | group | tickets | conn. | CPU µs | stock ÷ hasten | handshakes/s | p50 ms | p99 ms | verdict |\n\
+         |---|---|---|---|---|---:|---:|---:|---:|---:|---:|---|\n",
         results.circumstances()
     );
     for row in &results.rows {
         let (stock, hasten) = (&row.stock, &row.hasten);
         let ms = |us: u64| us as f64 / 1000.0;
         text += &format!(
-            "| {} | {} | {} | {} | {} | {:.0} → {:.0} | {:.2} [{:.2}, {:.2}] | {:.0} → {:.0} | {:.2} → {:.2} | {:.2} → {:.2} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {:.0} → {:.0} | {:.2} [{:.2}, {:.2}] | {:.0} → {:.0} | {:.2} → {:.2} | {:.2} → {:.2} | {} |\n",
             row.server,
             row.cert.to_uppercase(),
             row.protocol.replace("tls", "TLS "),
+            row.group.to_uppercase(),
             row.tickets,
             row.concurrency,
             stock.server_cpu_us_per_op,

@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hasten_bench::certificates::KeyKind;
-use hasten_bench::drive::Protocol;
+use hasten_bench::drive::{Group, Protocol};
 use hasten_bench::server::ServerKind;
 use hasten_bench::tls::{self, Matrix, Options, Pace, Tickets, TlsCase};
 use hasten_evidence::report::{Report, Saved};
+use hasten_openssl::Series;
 
 use hasten_plan::{Plan, Side, Surroundings};
 use hasten_probe::{Environment, Probe, Program};
@@ -64,6 +65,10 @@ pub(super) struct TlsArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol_parser())]
     protocol: Option<Vec<Protocol>>,
 
+    /// Groups of the key exchange, x25519 if none is named; hybrids need TLS 1.3 and a server with OpenSSL 3.5 or later
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = group_parser())]
+    group: Option<Vec<Group>>,
+
     /// In TLS 1.3, only servers with or without session tickets
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = tickets_parser())]
     tickets: Option<Vec<Tickets>>,
@@ -101,6 +106,7 @@ impl TlsArgs {
             server: None,
             cert: None,
             protocol: None,
+            group: None,
             tickets: None,
             concurrency: None,
         }
@@ -114,11 +120,15 @@ impl TlsArgs {
         };
         for server in &servers {
             server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
+            if self.group.iter().flatten().any(|group| group.is_hybrid()) {
+                has_hybrids(*server)?;
+            }
         }
         Ok(Matrix {
             servers: accelerated(servers)?,
             certs: self.cert.clone().unwrap_or(preset.certs),
             protocols: self.protocol.clone().unwrap_or(preset.protocols),
+            groups: self.group.clone().unwrap_or(preset.groups),
             tickets: self.tickets.clone().unwrap_or(preset.tickets),
             concurrencies: self.concurrency.clone().unwrap_or(preset.concurrencies),
         })
@@ -133,6 +143,7 @@ impl TlsArgs {
         line + &list("server", texts(self.server.as_deref()))
             + &list("cert", texts(self.cert.as_deref()))
             + &list("protocol", texts(self.protocol.as_deref()))
+            + &list("group", texts(self.group.as_deref()))
             + &list("tickets", texts(self.tickets.as_deref()))
             + &list("concurrency", texts(self.concurrency.as_deref()))
             + &self.against.flag()
@@ -170,6 +181,20 @@ fn accelerated(servers: Vec<ServerKind>) -> Result<Vec<ServerKind>, Failure> {
     Ok(on)
 }
 
+/// Without the group, all handshakes would fail.
+fn has_hybrids(server: ServerKind) -> Result<(), Failure> {
+    let path = server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
+    let program = Program::inspect(path.as_os_str(), &Environment::current()).map_err(Failure::lookup)?;
+    let version = program.library("libssl.so").and_then(|library| library.version.clone());
+    match version.filter(|version| Series::of_text(version).is_some_and(|series| !series.has_hybrids())) {
+        None => Ok(()),
+        Some(version) => Err(Failure::new(
+            format!("{server} uses {version}, which has no hybrid groups"),
+            "leave them out of --group, or measure where the server uses OpenSSL 3.5 or later".to_owned(),
+        )),
+    }
+}
+
 /// Uses the same plan as the `hasten run` that will start the server.
 pub(super) fn must_be_on(server: ServerKind) -> Result<(), Failure> {
     let path = server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
@@ -202,6 +227,10 @@ fn cert_parser() -> impl TypedValueParser<Value = KeyKind> {
 
 fn protocol_parser() -> impl TypedValueParser<Value = Protocol> {
     PossibleValuesParser::new(["tls1.3", "tls1.2"]).try_map(|name| name.parse())
+}
+
+fn group_parser() -> impl TypedValueParser<Value = Group> {
+    PossibleValuesParser::new(Group::ALL.map(Group::as_str)).try_map(|name| name.parse())
 }
 
 fn tickets_parser() -> impl TypedValueParser<Value = Tickets> {
