@@ -11,6 +11,7 @@ pub mod chromium;
 pub mod client;
 pub mod daemon;
 pub mod footprint;
+pub mod guest;
 pub mod hello;
 pub mod http;
 pub mod image;

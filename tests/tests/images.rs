@@ -125,7 +125,7 @@ fn what_the_plan_promises_for_an_openssl_is_what_the_library_does() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("linked");
     compile_for_floor("linked", &program, &["-lssl", "-ldl", "-Wl,--allow-shlib-undefined"]);
-    let mut outcomes = Vec::new();
+    let mut images = 0;
     for image in Image::all().into_iter().filter(|image| image.has("libssl.so.3")) {
         let image = image.with([product::library().as_path(), &program]);
         let preload = format!("{FOLDER}/libhasten_tls.so");
@@ -135,41 +135,24 @@ fn what_the_plan_promises_for_an_openssl_is_what_the_library_does() {
             _ => "plain\n",
         };
         assert_eq!(output, (Some(0), promised.to_owned(), String::new()), "{}", image.name);
-        outcomes.push(promised);
+        assert_eq!(promised, "hooked\n", "{}: a known series", image.name);
+        images += 1;
     }
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, ["hooked\n", "plain\n"], "an image of either kind");
+    assert!(images > 0, "an image with OpenSSL");
 }
 
-/// Debian 13 also has OpenSSL 3.5.
 #[test]
-fn programs_with_another_openssl_are_off_with_the_reason_and_a_fix() {
-    for (program, with_3_0, with_3_5) in [
-        ("usr/sbin/nginx", (Decision::Apply, "hasten's tests"), "nginx uses "),
-        ("usr/bin/openssl", (Decision::Skip, "nothing in openssl calls epoll_wait"), "openssl uses "),
-        (
-            "usr/sbin/lighttpd",
-            (Decision::Standby, "looks then whether"),
-            "lighttpd does not link libssl.so.3, and would load ",
-        ),
+fn programs_of_other_releases_are_judged_as_this_ones() {
+    for (program, decision, why) in [
+        ("usr/sbin/nginx", Decision::Apply, "hasten's tests"),
+        ("usr/bin/openssl", Decision::Skip, "nothing in openssl calls epoll_wait"),
+        ("usr/sbin/lighttpd", Decision::Standby, "looks then whether"),
     ] {
         for image in Image::all().into_iter().filter(|image| image.has("libssl.so.3")) {
             let verdict = verdict(&image, program);
-            let (decision, why) = match image.name.as_str() {
-                "ubuntu-24.04" => with_3_0,
-                _ => (Decision::Skip, with_3_5),
-            };
             assert_eq!(verdict.decision, decision, "{}: {verdict:#?}", image.name);
-            let reason = verdict.reasons.iter().find(|reason| reason.text.contains(why));
-            let reason = reason.unwrap_or_else(|| panic!("{}: {verdict:#?}", image.name));
-            if why == with_3_5 {
-                assert!(
-                    reason.text.ends_with("(OpenSSL 3.5.5); only OpenSSL 3.0 is known"),
-                    "{}",
-                    reason.text
-                );
-                assert!(reason.fix.as_deref().is_some_and(|fix| fix.contains("OpenSSL 3.0")), "{reason:?}");
-            }
+            let is_said = verdict.reasons.iter().any(|reason| reason.text.contains(why));
+            assert!(is_said, "{}: {verdict:#?}", image.name);
         }
     }
 }

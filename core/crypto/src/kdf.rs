@@ -1,6 +1,6 @@
 //! HMAC, HKDF and the key derivations of TLS over the host's hash, without the host's frameworks around them.
 //!
-//! They replace `EVP_KDF_derive` and `EVP_Q_mac`, which cost OpenSSL 3.0 more in look-ups and allocations than in
+//! They replace `EVP_KDF_derive` and `EVP_Q_mac`, which cost OpenSSL more in look-ups and allocations than in
 //! hashing. A key is absorbed once ([`Hmac::new`]) and then serves any number of messages: the TLS 1.3 key schedule
 //! expands every secret several times.
 

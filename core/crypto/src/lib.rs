@@ -54,6 +54,7 @@ mod nonce;
 mod order;
 mod random;
 mod rsa;
+mod scalar;
 
 /// The vocabulary of these operations.
 pub use hasten_names::{Algorithm, Curve, Group, LANES};
@@ -68,3 +69,4 @@ pub use memory::{constant_time_eq, wipe};
 pub use multibuffer::Scratch;
 pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};
+pub use scalar::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, Scalar};

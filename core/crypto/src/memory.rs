@@ -16,6 +16,12 @@ pub fn wipe(bytes: &mut [u8]) {
     keep(bytes.as_ptr());
 }
 
+/// Overwrites what functions that have returned may have left on the stack, `N` bytes deep.
+#[inline(never)]
+pub(crate) fn wipe_stack<const N: usize>() {
+    wipe(&mut [0; N]);
+}
+
 /// Like [`wipe`], for limbs.
 pub(crate) fn wipe_limbs(limbs: &mut [u64]) {
     limbs.fill(0);

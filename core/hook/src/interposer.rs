@@ -100,7 +100,7 @@ impl Interposer {
         state.known.extend(new);
         let was = state.phase;
         if was == Phase::StandBy {
-            state.phase = self.verify(&objects);
+            state.phase = self.verify(&objects, &state.known);
         }
         // In one pass: most of the work is reading an object's relocations.
         rewrite(&objects, self.tables(state.phase == Phase::Active));
@@ -116,21 +116,34 @@ impl Interposer {
         [wake::hooks()].into_iter().chain(hooks.iter().copied())
     }
 
-    /// Looks for the libraries to hook.
-    fn verify(&self, objects: &[Object]) -> Phase {
-        for library in self.needs {
-            if let Some(object) = objects.iter().find(|object| object.soname() == library.soname().to_bytes())
-            {
-                library.adopt(object);
-            }
-        }
-        if !self.needs.iter().all(|library| library.is_adopted()) {
+    /// Looks for the libraries to hook, all of the same version.
+    fn verify(&self, new: &[Object], known: &[Found]) -> Phase {
+        let is_needed =
+            |object: &Object| self.needs.iter().any(|library| library.has_soname(object.soname()));
+        if !new.iter().any(is_needed) {
             return Phase::StandBy;
+        }
+        let loaded: Vec<_> = known.iter().filter_map(Object::open).filter(is_needed).collect();
+        let versions = self.needs.iter().map(|library| library.sonames().len()).max().unwrap_or(0);
+        let Some(found) = (0..versions).find_map(|version| self.of_version(version, &loaded)) else {
+            return Phase::StandBy;
+        };
+        for (library, object) in self.needs.iter().zip(found) {
+            library.adopt(object);
         }
         for hook in self.hooks.iter().flat_map(|table| table.iter()) {
             hook.original.store(hook.library.find(hook.name), Ordering::Relaxed);
         }
         if (self.is_fit)() { Phase::Active } else { Phase::Refused }
+    }
+
+    /// The objects of all libraries that are needed, if this version of each is loaded.
+    fn of_version<'a>(&self, version: usize, loaded: &'a [Object]) -> Option<Vec<&'a Object>> {
+        let object = |library: &Library| {
+            let soname = library.sonames().get(version)?;
+            loaded.iter().find(|object| object.soname() == soname.to_bytes())
+        };
+        self.needs.iter().map(object).collect()
     }
 
     /// Whether everything loaded now calls the libraries through the hooks, so that no other caller sees the state they

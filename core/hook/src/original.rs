@@ -13,9 +13,9 @@ use crate::object::Object;
 pub enum Library {
     /// The C library.
     C,
-    /// libssl.so.3
+    /// OpenSSL's libssl
     Ssl,
-    /// libcrypto.so.3
+    /// OpenSSL's libcrypto
     Crypto,
     /// libz.so.1
     Z,
@@ -39,15 +39,21 @@ impl Adopted {
 impl Library {
     const COUNT: usize = 4;
 
-    /// The name under which programs link it.
+    /// The names under which programs link it, one for each version of its ABI. Libraries of one project have them in the
+    /// same order.
     #[must_use]
-    pub fn soname(self) -> &'static CStr {
+    pub fn sonames(self) -> &'static [&'static CStr] {
         match self {
-            Library::C => c"libc.so.6",
-            Library::Ssl => c"libssl.so.3",
-            Library::Crypto => c"libcrypto.so.3",
-            Library::Z => c"libz.so.1",
+            Library::C => &[c"libc.so.6"],
+            Library::Ssl => &[c"libssl.so.3", c"libssl.so.4"],
+            Library::Crypto => &[c"libcrypto.so.3", c"libcrypto.so.4"],
+            Library::Z => &[c"libz.so.1"],
         }
+    }
+
+    /// Whether one of its names is this one.
+    pub(crate) fn has_soname(self, name: &[u8]) -> bool {
+        self.sonames().iter().any(|soname| soname.to_bytes() == name)
     }
 
     fn adopted(self) -> &'static Adopted {
@@ -63,8 +69,9 @@ impl Library {
 
     /// For tests: loads the library as a program linked with it would; returns whether it is there.
     pub fn load(self) -> bool {
-        // SAFETY: a C string; the libraries are fit to be loaded at any time.
-        let handle = unsafe { libc::dlopen(self.soname().as_ptr(), libc::RTLD_NOW) };
+        // SAFETY: C strings; the libraries are fit to be loaded at any time.
+        let open = |soname: &&CStr| unsafe { libc::dlopen(soname.as_ptr(), libc::RTLD_NOW) };
+        let handle = self.sonames().iter().map(open).find(|handle| !handle.is_null()).unwrap_or(null_mut());
         if !self.is_adopted() {
             self.adopted().handle.store(handle, Ordering::Release);
         }

@@ -78,5 +78,7 @@ names! {
         Overdue => "called-in-overdue",
         /// A thread other than its own called a suspended handshake.
         ForeignCall => "foreign-thread-call",
+        /// A key exchange by X25519MLKEM768.
+        HybridExchange => "hybrid-exchange",
     }
 }

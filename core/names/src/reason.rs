@@ -150,7 +150,7 @@ impl Reason {
                  restarted: `hasten top` says what it was."
             }
             Self::UnknownLibrary => {
-                "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0, \
+                "The process uses a TLS library hasten does not know: run `hasten check -- PROGRAM`; OpenSSL 3.0 to 3.6 or 4.0, \
                  linked dynamically, is needed."
             }
         }

@@ -171,7 +171,7 @@ impl Surroundings {
     /// Also looks at what only an answer about the host needs.
     #[must_use]
     pub fn with_libraries(self) -> Self {
-        Self { libssl: Some(Library::of_host(LIBSSL)), ..self }
+        Self { libssl: Some(LIBSSL.into_iter().find_map(Library::of_host)), ..self }
     }
 
     /// Rejects values that the libraries would silently ignore.

@@ -354,7 +354,7 @@ fn what_node_carries_inside_is_mentioned_only_to_those_who_ask() {
 fn what_node_carries_inside_is_not_searched_for() {
     let place = Place::new();
     let plan = place.plan("node");
-    for (name, why) in [("tls", "does not link libssl.so.3"), ("gzip", "does not link libz.so.1")] {
+    for (name, why) in [("tls", "does not link libssl"), ("gzip", "does not link libz.so.1")] {
         let verdict = plan.accelerators.iter().find(|verdict| verdict.name == name).unwrap();
         assert_eq!(verdict.decision, Decision::Skip, "{name}");
         assert!(verdict.reasons(Side::Against).any(|reason| reason.text.contains(why)), "{verdict:?}");

@@ -162,7 +162,7 @@ fn a_script_is_known_by_its_own_name() {
     for (name, decision) in [("puma", Decision::Skip), ("other", Decision::Standby)] {
         std::fs::write(workshop.path(name), "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(workshop.path(name), PermissionsExt::from_mode(0o755)).unwrap();
-        workshop.is(name, decision, None, "does not link libssl.so.3");
+        workshop.is(name, decision, None, "does not link libssl");
     }
     workshop.is("puma", Decision::Skip, None, "puma passes TLS through memory (BIO)");
 }
@@ -195,43 +195,53 @@ fn servers_that_are_known_to_wait_for_each_handshake_are_off() {
     }
 }
 
-/// As in Debian 13, even for a proven program.
+/// As in Debian 13 and later.
 #[test]
-fn another_release_of_openssl_is_off_and_the_needed_one_is_named() {
-    for version in ["3.1.4", "3.5.4"] {
+fn every_series_that_was_read_is_on() {
+    for version in ["3.0.19", "3.1.4", "3.2.6", "3.3.5", "3.4.3", "3.5.4", "3.6.3", "4.0.3"] {
         let workshop = Workshop::with_openssl(version);
         workshop.caller("nginx", &["SSL_do_handshake", "SSL_set_fd", "epoll_wait"], &[]);
-        let why = format!("(OpenSSL {version}); only OpenSSL 3.0 is known");
+        workshop.is("nginx", Decision::Apply, Some(Proof::Proven), &format!("(OpenSSL {version})"));
+    }
+}
+
+/// Even for a proven program.
+#[test]
+fn another_series_of_openssl_is_off_and_the_needed_ones_are_named() {
+    for version in ["3.7.0", "4.1.2"] {
+        let workshop = Workshop::with_openssl(version);
+        workshop.caller("nginx", &["SSL_do_handshake", "SSL_set_fd", "epoll_wait"], &[]);
+        let why = format!("(OpenSSL {version}); only OpenSSL 3.0 to 3.6 or 4.0 are known");
         workshop.is("nginx", Decision::Skip, None, &why);
     }
 }
 
-/// Like lighttpd with its mod_openssl in Debian 13: the module would load an OpenSSL that cannot be accelerated. A
+/// Like lighttpd with its mod_openssl of a later release: the module would load an OpenSSL that cannot be accelerated. A
 /// shell may start a program that brings its own library.
 #[test]
 fn what_would_be_loaded_is_looked_at_before_a_standby_is_promised() {
-    for (version, decision) in [("3.5.4", Decision::Skip), ("3.0.19", Decision::Standby)] {
+    for (version, decision) in [("3.7.1", Decision::Skip), ("3.0.19", Decision::Standby)] {
         let workshop = Workshop::with_openssl(version);
         workshop.cc("modular", &calls("main", &["dlopen", "epoll_wait"]), &["-Wl,-rpath,@"]);
         copy(&workshop, "modular", "bash");
         let (server, shell) = match decision {
-            Decision::Skip => ("and would load", "this system's own is OpenSSL 3.5.4"),
+            Decision::Skip => ("and would load", "this system's own is OpenSSL 3.7.1"),
             _ => ("looks then whether its handshakes can wait", "looks then whether"),
         };
         workshop.is("modular", decision, None, server);
         workshop.is("bash", Decision::Standby, None, shell);
     }
-    let workshop = Workshop::with_openssl("3.5.4");
+    let workshop = Workshop::with_openssl("3.7.1");
     workshop.cc("modular", &calls("main", &["dlopen", "epoll_wait"]), &["-Wl,-rpath,@"]);
     let verdict = workshop.verdict("modular");
     let fix = verdict.reasons.iter().find_map(|reason| reason.fix.as_deref());
-    assert!(fix.is_some_and(|fix| fix.contains("a build for OpenSSL 3.0")), "{verdict:#?}");
+    assert!(fix.is_some_and(|fix| fix.contains("a build for OpenSSL 3")), "{verdict:#?}");
 }
 
-/// Like `echo` on Debian 13: its user did not ask for anything.
+/// Like `echo` on a later release: its user did not ask for anything.
 #[test]
 fn a_program_that_does_not_link_openssl_is_left_out_without_a_word() {
-    let workshop = Workshop::with_openssl("3.5.4");
+    let workshop = Workshop::with_openssl("3.7.1");
     workshop.cc("modular", &calls("main", &["dlopen", "epoll_wait"]), &["-Wl,-rpath,@"]);
     let verdict = workshop.verdict("modular");
     assert_eq!((verdict.decision, verdict.concerns), (Decision::Skip, false), "{verdict:#?}");
@@ -241,7 +251,7 @@ fn a_program_that_does_not_link_openssl_is_left_out_without_a_word() {
 
 #[test]
 fn a_node_with_another_openssl_is_not_sent_to_a_build_that_is_off_as_well() {
-    let workshop = Workshop::with_openssl("3.5.4");
+    let workshop = Workshop::with_openssl("3.7.1");
     workshop.caller("node", &["SSL_do_handshake", "SSL_set_bio", "BIO_s_mem", "epoll_wait"], &[]);
     let verdict = workshop.verdict("node");
     let fix = verdict.reasons.iter().find_map(|reason| reason.fix.as_deref()).unwrap();
@@ -270,7 +280,7 @@ fn the_hosts_own_libssl_decides_for_the_host() {
             Decision::Apply,
             "this host's libssl is /usr/lib/libssl.so.3 (OpenSSL 3.0.19)",
         ),
-        (Some("OpenSSL 3.5.5"), Decision::Skip, "(OpenSSL 3.5.5); only OpenSSL 3.0 is known"),
+        (Some("OpenSSL 3.7.1"), Decision::Skip, "(OpenSSL 3.7.1); only OpenSSL 3.0 to 3.6 or 4.0 are known"),
         (None, Decision::Standby, "this host has no libssl.so.3"),
     ] {
         let verdict = host(version);

@@ -58,6 +58,14 @@ pub fn slot() -> &'static Slot {
     SLOT.get().unwrap_or_else(claim)
 }
 
+/// Does something that this thread does not count: it is none of the program's work.
+pub fn uncounted<R>(body: impl FnOnce() -> R) -> R {
+    let counted = SLOT.replace(Some(&PRIVATE.slots[SLOT_COUNT - 1]));
+    let result = body();
+    SLOT.set(counted);
+    result
+}
+
 /// Gives the child of a fork a slot of its own: a child that continued in its parent's slot would be counted as its
 /// parent. For children that the C library does not know about; after its `fork` this has already been done.
 pub fn after_fork_child() {

@@ -35,6 +35,7 @@ use self::slice::Slice;
 use crate::event_loop::{fds, kernel};
 use crate::hooks::original;
 use crate::openssl::errors::Errors;
+use crate::openssl::shortcuts;
 use crate::openssl::*;
 use crate::runtime::{Operation, Runtime, count_suspended};
 use crate::start;
@@ -221,9 +222,13 @@ unsafe fn drive_outside(
     runtime.turn.shakes.set(true);
     // SAFETY: as `drive`.
     unsafe {
-        runtime.tickets.begin(ssl, SSL_get_state.get()(ssl));
         // No longer true once the first call has looked for a hello, whether or not there was one.
-        if SSL_in_before.get()(ssl) == 1 {
+        let begins = SSL_in_before.get()(ssl) == 1;
+        if begins {
+            shortcuts::before_handshake(runtime);
+        }
+        runtime.tickets.begin(ssl, SSL_get_state.get()(ssl));
+        if begins {
             slot().event(Event::HandshakeStarted);
             // A server may use an SSL again, for another connection.
             unmark(ssl, FAILED);

@@ -11,7 +11,7 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, sockaddr, socklen_t, t
 use crate::event_loop::{blocking, epoll, fdcalls, loans, locks};
 use crate::handshake::{self, calls, cancel, suspension};
 use crate::openssl::*;
-use crate::openssl::{exchange, fetch, kdf, random, shortcuts, sign, tickets};
+use crate::openssl::{encapsulation, exchange, fetch, kdf, random, shortcuts, sign, tickets};
 
 hasten_hook::slots! {
     table HOOKS;
@@ -131,6 +131,10 @@ hasten_hook::slots! {
     optional Crypto by Ssl fn EVP_PKEY_derive_set_peer(context: *mut EvpPkeyCtx, peer: *mut EvpPkey) -> c_int = exchange::derive_set_peer;
     /// Computes the shared secret in a batch.
     required Crypto by Ssl fn EVP_PKEY_derive(context: *mut EvpPkeyCtx, out: *mut u8, len: *mut usize) -> c_int = exchange::derive;
+    /// Notes a hybrid shared secret that the engines will compute.
+    optional Crypto by Ssl fn EVP_PKEY_encapsulate_init(context: *mut EvpPkeyCtx, params: *const Param) -> c_int = encapsulation::encapsulate_init;
+    /// Computes the hybrid shared secret: X25519 in a batch, ML-KEM at once.
+    optional Crypto by Ssl fn EVP_PKEY_encapsulate(context: *mut EvpPkeyCtx, wrapped: *mut u8, wrapped_len: *mut usize, secret: *mut u8, secret_len: *mut usize) -> c_int = encapsulation::encapsulate;
     /// Recycles the key objects of the key exchange.
     optional Crypto by Ssl fn EVP_PKEY_free(pkey: *mut EvpPkey) = exchange::pkey_free;
     /// Sees a key object leave the key exchange.

@@ -5,6 +5,7 @@
 
 mod abi;
 pub(crate) mod digest;
+pub(crate) mod encapsulation;
 pub(crate) mod errors;
 pub(crate) mod ex_data;
 pub(crate) mod exchange;
@@ -18,5 +19,6 @@ pub(crate) mod release;
 pub(crate) mod shortcuts;
 pub(crate) mod sign;
 pub(crate) mod tickets;
+mod trial;
 
 pub(crate) use abi::*;

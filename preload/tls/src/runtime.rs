@@ -9,6 +9,7 @@
 //! All state is in cells: slices re-enter, so no `&mut` may be held across a call into one.
 
 use core::cell::{Cell, RefCell};
+use core::ffi::c_int;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 use std::sync::Mutex;
@@ -23,10 +24,10 @@ use crate::event_loop::turn::Turn;
 use crate::handshake::ready::ReadyRing;
 use crate::handshake::{Handshake, State, slice, suspension};
 use crate::host::OpenSsl;
-use crate::openssl::Ssl;
 use crate::openssl::exchange::Exchange;
 use crate::openssl::sign::SigningSlot;
 use crate::openssl::tickets::Tickets;
+use crate::openssl::{SSL_get_state, Ssl};
 
 /// The number of handshakes that a thread may have suspended at once, at two or three kilobytes of frames each; beyond
 /// that, operations run at once.
@@ -339,6 +340,24 @@ impl Runtime {
     pub(crate) fn inline<R>(&self, ssl: *mut Ssl, body: impl FnOnce() -> R) -> R {
         self.forget_notes();
         self.nested(self.running.get(), (ssl, slice::here()), |_| body())
+    }
+
+    /// Runs a server's handshake of hasten's own, without queueing its operations; returns what `drive`, the original of
+    /// `SSL_do_handshake`, does. No handshake of this thread is running.
+    ///
+    /// # Safety
+    ///
+    /// `ssl` is alive, and only this thread uses it.
+    pub(crate) unsafe fn shake_at_once(
+        &self,
+        ssl: *mut Ssl,
+        drive: unsafe extern "C" fn(*mut Ssl) -> c_int,
+    ) -> c_int {
+        // SAFETY: the contract.
+        unsafe {
+            self.tickets.begin(ssl, SSL_get_state.get()(ssl));
+            self.inline(ssl, || drive(ssl))
+        }
     }
 
     /// Runs code that does not belong to the running handshake: a server callback that does TLS of its own.

@@ -106,6 +106,11 @@ const UNFIT: u8 = 2;
 /// Whether handshakes can be driven in this process.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
+/// The handshake of a process that the trial of the shortcuts comes before, unless it is a server that is known to make many. A
+/// trial costs as much as some ten handshakes; programs that end before, as the children of a server that forks for each
+/// connection, are spared it.
+const FIRST_TRIAL: u32 = 16;
+
 /// Prepares for the first handshake, after the program has initialised OpenSSL to its liking.
 #[inline]
 pub(crate) fn is_ready() -> bool {
@@ -128,7 +133,8 @@ fn prepare() -> bool {
         let stranger = stranger();
         let ready = stranger.is_none() && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
-            shortcuts::init();
+            let is_server = config::get().eager || suspension::is_proven();
+            shortcuts::init(if is_server { 1 } else { FIRST_TRIAL });
         } else {
             slot().bypass(Reason::UnknownLibrary);
             hasten_telemetry::page()

@@ -15,7 +15,7 @@ impl Knob for Tls {
     }
 
     fn scope(&self) -> &str {
-        "programs that link OpenSSL 3.0"
+        "programs that link OpenSSL 3 or 4"
     }
 
     fn cost(&self) -> &str {

@@ -151,7 +151,7 @@ fn openssl(program: &Program) -> Reason {
     if program.kind.runs_javascript() && program.library("libssl.so").is_none() {
         // Reading such a file would take longer than starting it.
         return Reason::against(format!(
-            "{name} does not link libssl.so.3, and no preload can reach an OpenSSL inside it"
+            "{name} does not link libssl, and no preload can reach an OpenSSL inside it"
         ))
         .fix("let nginx or HAProxy end TLS in front of it");
     }
@@ -174,7 +174,8 @@ fn openssl(program: &Program) -> Reason {
 fn of_host(library: Option<&Library>) -> Reason {
     let Some(library) = library else {
         return Reason::idle(format!(
-            "this host has no {LIBSSL}: the library stays idle until a program brings one of OpenSSL {}",
+            "this host has no {}: the library stays idle until a program brings one of OpenSSL {}",
+            LIBSSL[0],
             series_names()
         ));
     };
@@ -196,25 +197,25 @@ pub(crate) fn no_use(library: &Library) -> Option<String> {
 
 /// The prospects of a program that does not link OpenSSL: they depend on what it may load.
 fn unlinked(program: &Program, name: &str) -> Reason {
-    let found = program.on_request(LIBSSL);
+    let found = LIBSSL.into_iter().find_map(|name| program.on_request(name));
     let unknown = found.filter(|library| library.version.as_deref().is_some_and(|text| !is_known(text)));
     match unknown {
         // It may start anything, including programs with their own OpenSSL.
         Some(library) if program.is_launcher() => Reason::idle(format!(
-            "{name} does not link {LIBSSL}: the library stays idle until a program that {name} starts brings OpenSSL \
+            "{name} does not link libssl: the library stays idle until a program that {name} starts brings OpenSSL \
              {}; this system's own is {}",
             series_names(),
             says(&library)
         )),
         Some(library) => Reason::against(only_known(format_args!(
-            "{name} does not link {LIBSSL}, and would load {} ({})",
+            "{name} does not link libssl, and would load {} ({})",
             library.path.display(),
             says(&library)
         )))
         .fix(OTHER_BUILD)
         .aside(),
         None => Reason::idle(format!(
-            "{name} does not link {LIBSSL}: the library stays idle until {name}, or a program that it starts, loads it, \
+            "{name} does not link libssl: the library stays idle until {name}, or a program that it starts, loads it, \
              and looks then whether its handshakes can wait"
         )),
     }
@@ -226,7 +227,7 @@ fn is_known(version: &str) -> bool {
 
 /// `finding`, and what would have been needed.
 fn only_known(finding: fmt::Arguments<'_>) -> String {
-    format!("{finding}; only OpenSSL {} is known", series_names())
+    format!("{finding}; only OpenSSL {} are known", series_names())
 }
 
 fn says(library: &Library) -> &str {
@@ -235,7 +236,7 @@ fn says(library: &Library) -> &str {
 
 /// The reason against an OpenSSL that is configured to delegate its work: the library leaves that work alone.
 fn provider(program: &Program, surroundings: &Surroundings) -> Option<Reason> {
-    let libcrypto = program.library("libcrypto.so.3")?;
+    let libcrypto = program.library("libcrypto.so")?;
     let named = surroundings.environment.get(OsStr::new("OPENSSL_CONF"));
     let file = named.map(PathBuf::from).or_else(|| openssl_conf::file(libcrypto))?;
     let (name, path) = (program.name(), file.display());
@@ -252,11 +253,10 @@ fn provider(program: &Program, surroundings: &Surroundings) -> Option<Reason> {
     })
 }
 
-const OTHER_BUILD: &str =
-    "use a build for OpenSSL 3.0, such as that of Debian 12 or Ubuntu 22.04, or its container image";
+const OTHER_BUILD: &str = "use a build for OpenSSL 3, such as those of Debian since 12 and of Ubuntu since 22.04, or their container images";
 
-/// A Node.js that links OpenSSL 3.0 still passes TLS through memory: another build of it would not help.
-const IN_FRONT_OF_NODE: &str = "let an nginx or HAProxy that uses OpenSSL 3.0 end TLS in front of it";
+/// A Node.js that links OpenSSL still passes TLS through memory: another build of it would not help.
+const IN_FRONT_OF_NODE: &str = "let an nginx or HAProxy that uses OpenSSL 3 end TLS in front of it";
 
 /// Whether this is a supported OpenSSL.
 fn version(name: &str, library: &Library, fix: &str) -> Reason {
@@ -264,7 +264,7 @@ fn version(name: &str, library: &Library, fix: &str) -> Reason {
     let text = format!("{name} uses {path} ({})", says(library));
     match version {
         Some(version) if is_known(version) => Reason::favour(text),
-        None if library.name == LIBSSL => Reason::idle(format!(
+        None if LIBSSL.contains(&library.name.as_str()) => Reason::idle(format!(
             "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {}",
             series_names()
         )),

@@ -108,7 +108,7 @@ impl Subject<'_> {
                     TuningState::NoEffect,
                     format!("an nginx of this host in front of it could not be accelerated: this host's {why}"),
                 )
-                .how("let an nginx that uses OpenSSL 3.0 end TLS in front of it, such as that of Debian 12 or of its \
+                .how("let an nginx that uses OpenSSL 3 end TLS in front of it, such as that of Debian or of its \
                       container image, and start that with `hasten run -- nginx`");
         }
         match obstacle {

@@ -21,7 +21,7 @@ static OFF: AtomicU8 = AtomicU8::new(0);
 static LEFT_ALONE: AtomicU32 = AtomicU32::new(0);
 static REPORTED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether hasten's tests and a public suite run this very program.
+/// See [`is_proven`].
 static PROVEN: AtomicBool = AtomicBool::new(false);
 
 #[inline]
@@ -32,6 +32,11 @@ pub(crate) fn is_on() -> bool {
 /// Whether the program's treatment of its connections is still being watched.
 pub(crate) fn is_watching() -> bool {
     is_on() && !PROVEN.load(Relaxed)
+}
+
+/// Whether hasten's tests and a public suite run this very program.
+pub(crate) fn is_proven() -> bool {
+    PROVEN.load(Relaxed)
 }
 
 /// Ends suspension in this process.

@@ -17,6 +17,8 @@ opaque! {
     Session
     /// SSL_CTX
     SslCtx
+    /// SSL_METHOD
+    SslMethod
     /// EVP_PKEY
     EvpPkey
     /// EVP_PKEY_CTX
@@ -134,6 +136,12 @@ pub(crate) const BIO_TYPE_SOCKET: c_int = 5 | 0x0400 | 0x0100;
 /// The result of SSL_want while a read is awaited.
 pub(crate) const SSL_READING: c_int = 3;
 pub(crate) const SSL_CTRL_MODE: c_int = 33;
+pub(crate) const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
+pub(crate) const SSL_CTRL_SET_SIGALGS_LIST: c_int = 98;
+pub(crate) const SSL_CTRL_SET_MIN_PROTO_VERSION: c_int = 123;
+pub(crate) const SSL_CTRL_SET_MAX_PROTO_VERSION: c_int = 124;
+pub(crate) const TLS1_2: c_long = 0x303;
+pub(crate) const TLS1_3: c_long = 0x304;
 pub(crate) const SSL_MODE_ASYNC: c_long = 0x100;
 pub(crate) const SSL_VERIFY_PEER: c_int = 1;
 pub(crate) const SSL_SENT_SHUTDOWN: c_int = 1;
@@ -169,6 +177,26 @@ imports! {
     Ssl fn SSL_session_reused(*const Ssl) -> c_int;
     Ssl fn SSL_get_rbio(*const Ssl) -> *mut Bio;
     Ssl fn SSL_get_wbio(*const Ssl) -> *mut Bio;
+    Ssl fn TLS_server_method() -> *const SslMethod;
+    Ssl fn TLS_client_method() -> *const SslMethod;
+    Ssl fn SSL_CTX_new(*const SslMethod) -> *mut SslCtx;
+    Ssl fn SSL_CTX_free(*mut SslCtx);
+    Ssl fn SSL_CTX_ctrl(*mut SslCtx, c_int, c_long, *mut c_void) -> c_long;
+    Ssl fn SSL_CTX_set_security_level(*mut SslCtx, c_int);
+    Ssl fn SSL_CTX_set_cipher_list(*mut SslCtx, *const c_char) -> c_int;
+    Ssl fn SSL_CTX_set_ciphersuites(*mut SslCtx, *const c_char) -> c_int;
+    Ssl fn SSL_CTX_use_certificate_ASN1(*mut SslCtx, c_int, *const u8) -> c_int;
+    Ssl fn SSL_CTX_use_PrivateKey_ASN1(c_int, *mut SslCtx, *const u8, c_long) -> c_int;
+    Ssl fn SSL_new(*mut SslCtx) -> *mut Ssl;
+    Ssl fn SSL_set_security_level(*mut Ssl, c_int);
+    Ssl fn SSL_set_cipher_list(*mut Ssl, *const c_char) -> c_int;
+    Ssl fn SSL_set_ciphersuites(*mut Ssl, *const c_char) -> c_int;
+    Ssl fn SSL_set_accept_state(*mut Ssl);
+    Ssl fn SSL_set_connect_state(*mut Ssl);
+    Ssl fn SSL_set0_rbio(*mut Ssl, *mut Bio);
+    Ssl fn SSL_set_session(*mut Ssl, *mut Session) -> c_int;
+    Ssl fn SSL_get1_session(*mut Ssl) -> *mut Session;
+    Ssl fn SSL_SESSION_free(*mut Session);
 
     Crypto fn OpenSSL_version_num() -> c_ulong;
     Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, Option<ExDup>, Option<ExFree>) -> c_int;
@@ -177,6 +205,7 @@ imports! {
     Crypto fn BIO_method_type(*const Bio) -> c_int;
     Crypto fn BIO_next(*mut Bio) -> *mut Bio;
     Crypto fn BIO_s_null() -> *const BioMethod;
+    Crypto fn BIO_s_mem() -> *const BioMethod;
     Crypto fn ERR_set_mark() -> c_int;
     Crypto fn ERR_pop_to_mark() -> c_int;
     Crypto fn ERR_new();
@@ -203,6 +232,9 @@ imports! {
     Crypto fn EVP_KEYEXCH_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
     Crypto fn EVP_KEYEXCH_get0_provider(*const c_void) -> *const Provider;
     Crypto fn EVP_KEYEXCH_free(*mut c_void);
+    Crypto fn EVP_KEM_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
+    Crypto fn EVP_KEM_get0_provider(*const c_void) -> *const Provider;
+    Crypto fn EVP_KEM_free(*mut c_void);
     Crypto fn EVP_SIGNATURE_fetch(*mut LibCtx, *const c_char, *const c_char) -> *mut c_void;
     Crypto fn EVP_SIGNATURE_get0_provider(*const c_void) -> *const Provider;
     Crypto fn EVP_SIGNATURE_free(*mut c_void);

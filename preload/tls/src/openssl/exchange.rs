@@ -1,12 +1,12 @@
 //! Ephemeral key exchange: our key pair from the pool, the shared secret from a batch.
 //!
-//! libssl keeps an EVP_PKEY for each side. Creating one costs OpenSSL 3.0 as much as a batched operation, so they are
+//! libssl keeps an EVP_PKEY for each side. Creating one costs OpenSSL as much as a batched operation, so they are
 //! recycled: when libssl frees one of ours, it goes back to the thread's stock, and its next use only sets another
 //! public key. The private half stays in the EVP_PKEY's ex_data until the EVP_PKEY is freed, and is wiped then. OpenSSL
 //! gets it before anything but libssl's own derivation can see the EVP_PKEY, so that every other user finds it
 //! complete.
 
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, Ref, RefCell};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 
@@ -16,8 +16,9 @@ use hasten_guard::clock::now;
 use hasten_telemetry::slot;
 
 use super::abi::*;
+use super::encapsulation;
 use super::ex_data::ExIndex;
-use super::shortcuts::{self, Stand, is_stand_in};
+use super::shortcuts::{self, Shortcut, Stand, is_stand_in};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -27,9 +28,51 @@ const STOCK: usize = 512;
 
 static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 
+/// A kind of key exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Classical(Group),
+    /// The client's encapsulation key of [`encapsulation::NAME`].
+    Hybrid,
+}
+
+impl Kind {
+    const COUNT: usize = Group::COUNT + 1;
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Classical(group) => group.index(),
+            Self::Hybrid => Group::COUNT,
+        }
+    }
+
+    /// The key type in OpenSSL.
+    const fn key_type(self) -> &'static CStr {
+        match self {
+            Self::Classical(group) => group.key_type(),
+            Self::Hybrid => encapsulation::NAME,
+        }
+    }
+
+    /// The name of a curve, which its key type does not tell.
+    fn curve_name(self) -> Option<&'static CStr> {
+        match self {
+            Self::Classical(group) => group.curve().map(|_| group.openssl_name()),
+            Self::Hybrid => None,
+        }
+    }
+
+    fn group(self) -> Option<Group> {
+        match self {
+            Self::Classical(group) => Some(group),
+            Self::Hybrid => None,
+        }
+    }
+}
+
 /// The data that an EVP_PKEY of ours carries in its ex_data.
 struct Tag {
-    group: Group,
+    kind: Kind,
     /// Another reference was taken: from then on it belongs to OpenSSL alone.
     escaped: Cell<bool>,
     /// The public key, as libssl set it or will send it.
@@ -38,6 +81,8 @@ struct Tag {
     /// Our private key; zero if there is none, or if OpenSSL has it.
     private: Cell<[u8; Group::MAX_PRIVATE]>,
     has_private: Cell<bool>,
+    /// The client's share of a hybrid exchange, which OpenSSL does not have; empty if there is none.
+    share: RefCell<Vec<u8>>,
 }
 
 /// The context libssl is using, behind a stand-in. One of each kind per thread: nothing suspends a handshake while
@@ -47,7 +92,9 @@ pub(crate) struct Exchange {
     generate: Cell<Generate>,
     own: Cell<Option<*mut EvpPkey>>,
     peer: Cell<Option<Peer>>,
-    stock: RefCell<[Vec<*mut EvpPkey>; Group::COUNT]>,
+    /// The client's key that a stand-in encapsulates to.
+    recipient: Cell<Option<*mut EvpPkey>>,
+    stock: RefCell<[Vec<*mut EvpPkey>; Kind::COUNT]>,
 }
 
 /// The other side's key, and its encoding.
@@ -66,7 +113,7 @@ enum Generate {
     AnyCurve {
         key_pair: bool,
     },
-    Known(Group),
+    Known(Kind),
     /// A group that is not ours: OpenSSL's own context does the work.
     Real(*mut EvpPkeyCtx),
 }
@@ -95,14 +142,15 @@ unsafe extern "C" fn forget(
 }
 
 impl Tag {
-    fn new(group: Group) -> Tag {
+    fn new(kind: Kind) -> Tag {
         Tag {
-            group,
+            kind,
             escaped: Cell::new(false),
             public: Cell::new([0; Group::MAX_PUBLIC]),
             public_len: Cell::new(0),
             private: Cell::new([0; Group::MAX_PRIVATE]),
             has_private: Cell::new(false),
+            share: RefCell::default(),
         }
     }
 
@@ -151,6 +199,7 @@ impl Exchange {
         self.generate.set(Generate::Nothing);
         self.own.set(None);
         self.peer.set(None);
+        self.recipient.set(None);
     }
 
     /// Whether OpenSSL refuses the peer's key. It accepts the point at infinity, which is one byte, as a key, but
@@ -165,22 +214,22 @@ impl Exchange {
         peer.public_len <= 1
             && unsafe {
                 let own = self.own.get().and_then(|own| Tag::of(own));
-                !own.is_some_and(|own| {
-                    derive_with_original(own, peer.pkey, &mut nothing[..own.group.shared_len()])
+                !own.and_then(|own| Some((own, own.kind.group()?))).is_some_and(|(own, group)| {
+                    derive_with_original(own, group, peer.pkey, &mut nothing[..group.shared_len()])
                 })
             }
     }
 
     /// An EVP_PKEY of ours without a key in it.
-    fn take(&self, group: Group) -> Option<*mut EvpPkey> {
-        let recycled = self.stock.borrow_mut()[group.index()].pop();
-        recycled.or_else(|| make(group))
+    fn take(&self, kind: Kind) -> Option<*mut EvpPkey> {
+        let recycled = self.stock.borrow_mut()[kind.index()].pop();
+        recycled.or_else(|| make(kind))
     }
 
     /// An EVP_PKEY of ours with a new key pair from the pool.
     fn take_key_pair(&self, runtime: &Runtime, group: Group) -> Option<*mut EvpPkey> {
         let pair = runtime.batch.engine.key_pair(group)?;
-        let pkey = self.take(group)?;
+        let pkey = self.take(Kind::Classical(group))?;
         let public = pair.public();
         // SAFETY: the EVP_PKEY is ours alone; the public key is `public.len()` bytes.
         unsafe {
@@ -197,9 +246,9 @@ impl Exchange {
 }
 
 /// An EVP_PKEY with the parameters of a group, tagged as ours.
-fn make(group: Group) -> Option<*mut EvpPkey> {
-    let pkey = make_parameters(group)?;
-    let tag = Box::into_raw(Box::new(Tag::new(group)));
+fn make(kind: Kind) -> Option<*mut EvpPkey> {
+    let pkey = make_parameters(kind)?;
+    let tag = Box::into_raw(Box::new(Tag::new(kind)));
     // SAFETY: the EVP_PKEY is ours alone, and so is the tag until it is attached.
     unsafe {
         if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), tag.cast()) != 1 {
@@ -212,12 +261,12 @@ fn make(group: Group) -> Option<*mut EvpPkey> {
 }
 
 /// An EVP_PKEY with the parameters of a group.
-fn make_parameters(group: Group) -> Option<*mut EvpPkey> {
-    let name = group.curve().map(|_| group.openssl_name());
+fn make_parameters(kind: Kind) -> Option<*mut EvpPkey> {
+    let name = kind.curve_name();
     // SAFETY: OpenSSL's own functions in their documented order; everything created is freed or kept.
     unsafe {
         let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), group.key_type().as_ptr(), null());
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), kind.key_type().as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_paramgen_init.get()(context) > 0
@@ -240,11 +289,12 @@ pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pke
         if let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) {
             tag.wipe();
             tag.public_len.set(0);
-            if shortcuts::are_on()
+            tag.share.borrow_mut().clear();
+            if shortcuts::is_on(Shortcut::Exchange)
                 && let Some(runtime) = Runtime::existing()
             {
                 let mut stock = runtime.exchange.stock.borrow_mut();
-                let stock = &mut stock[tag.group.index()];
+                let stock = &mut stock[tag.kind.index()];
                 if stock.len() < STOCK {
                     return stock.push(pkey);
                 }
@@ -288,14 +338,16 @@ pub(crate) unsafe fn context_from_name(
     unsafe {
         let plain = libctx.is_null() && properties.is_null() && !name.is_null();
         if plain
-            && shortcuts::are_on()
+            && shortcuts::is_on(Shortcut::Exchange)
             && let Some(runtime) = Runtime::in_handshake()
         {
             let key_type = CStr::from_ptr(name);
             let generate = if key_type == Curve::KEY_TYPE {
                 Generate::AnyCurve { key_pair: false }
             } else if key_type == Group::X25519.key_type() {
-                Generate::Known(Group::X25519)
+                Generate::Known(Kind::Classical(Group::X25519))
+            } else if key_type == encapsulation::NAME && shortcuts::is_on(Shortcut::Encapsulation) {
+                Generate::Known(Kind::Hybrid)
             } else {
                 return original(libctx, name, properties);
             };
@@ -308,8 +360,8 @@ pub(crate) unsafe fn context_from_name(
 
 type NewFromKey = unsafe extern "C" fn(*mut LibCtx, *mut EvpPkey, *const c_char) -> *mut EvpPkeyCtx;
 
-/// Handles a key of ours, which shows what the context is for: with a private half it is for deriving a secret, without
-/// one (the peer's) it is the template for ours.
+/// Handles a key of ours, which shows what the context is for: with a private half it is for deriving a secret, with a
+/// client's share for encapsulating one, and otherwise (the peer's) it is the template for ours.
 ///
 /// # Safety
 ///
@@ -328,15 +380,19 @@ pub(crate) unsafe fn context_from_key(
         let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) else {
             return original(libctx, pkey, properties);
         };
-        let plain = libctx.is_null() && properties.is_null() && shortcuts::are_on();
+        let plain = libctx.is_null() && properties.is_null() && shortcuts::is_on(Shortcut::Exchange);
         match Runtime::in_handshake().filter(|_| plain) {
             Some(runtime) if tag.has_private.get() => {
                 runtime.exchange.own.set(Some(pkey));
                 runtime.exchange.peer.set(None);
                 shortcuts::stand_in(Stand::Derive)
             }
+            Some(runtime) if !tag.share.borrow().is_empty() => {
+                runtime.exchange.recipient.set(Some(pkey));
+                shortcuts::stand_in(Stand::Encapsulate)
+            }
             Some(runtime) => {
-                runtime.exchange.generate.set(Generate::Known(tag.group));
+                runtime.exchange.generate.set(Generate::Known(tag.kind));
                 shortcuts::stand_in(Stand::Generate)
             }
             // A handshake that continues in SSL_read, or for which the shortcuts have since been turned off.
@@ -348,16 +404,22 @@ pub(crate) unsafe fn context_from_key(
     }
 }
 
-/// Hands the private half of a key of ours over to OpenSSL.
+/// Hands the private half of a key of ours, or a client's share, over to OpenSSL.
 ///
 /// # Safety
 ///
 /// `pkey` is alive, `tag` is attached to it, and nothing else uses either meanwhile.
 unsafe fn complete(pkey: *mut EvpPkey, tag: &Tag) {
-    if tag.has_private.get() {
+    if !tag.share.borrow().is_empty() {
+        let share = tag.share.take();
+        // SAFETY: the EVP_PKEY is alive and has no key yet; the share was checked.
+        unsafe { original::EVP_PKEY_set1_encoded_public_key.get()(pkey, share.as_ptr(), share.len()) };
+        tag.escaped.set(true);
+    }
+    if let Some(group) = tag.kind.group().filter(|_| tag.has_private.get()) {
         let mut same = pkey;
         // SAFETY: the EVP_PKEY is alive; OpenSSL replaces the key without a private half by the new one.
-        unsafe { import(tag, &mut same) };
+        unsafe { import(tag, group, &mut same) };
         tag.wipe();
         tag.escaped.set(true);
     }
@@ -415,8 +477,13 @@ pub(crate) unsafe fn set_group_name(
         return unsafe { original(context, name) };
     };
     // SAFETY: libssl's group names are C strings.
-    if let Some(group) = Group::from_openssl(unsafe { CStr::from_ptr(name) }) {
-        generate.set(Generate::Known(group));
+    let name_of_group = unsafe { CStr::from_ptr(name) };
+    if let Generate::Known(Kind::Hybrid) = generate.get() {
+        // libssl has no other name for it, and OpenSSL needs none.
+        return c_int::from(name_of_group.is_empty());
+    }
+    if let Some(group) = Group::from_openssl(name_of_group) {
+        generate.set(Generate::Known(Kind::Classical(group)));
         return 1;
     }
     let Generate::AnyCurve { key_pair } = generate.get() else { return 0 };
@@ -464,7 +531,7 @@ pub(crate) unsafe fn paramgen(
     out: *mut *mut EvpPkey,
 ) -> c_int {
     // SAFETY: libssl's call.
-    unsafe { generate(original, context, out, |exchange, _, group| exchange.take(group)) }
+    unsafe { generate(original, context, out, |exchange, _, kind| exchange.take(kind)) }
 }
 
 /// # Safety
@@ -473,8 +540,9 @@ pub(crate) unsafe fn paramgen(
 pub(crate) unsafe fn keygen(original: Generator, context: *mut EvpPkeyCtx, out: *mut *mut EvpPkey) -> c_int {
     // SAFETY: libssl's call. Without a key from the pool OpenSSL makes one.
     unsafe {
-        generate(original, context, out, |exchange, runtime, group| {
-            exchange.take_key_pair(runtime, group).or_else(|| original_key_pair(group))
+        generate(original, context, out, |exchange, runtime, kind| {
+            let ours = kind.group().and_then(|group| exchange.take_key_pair(runtime, group));
+            ours.or_else(|| original_key_pair(kind))
         })
     }
 }
@@ -486,7 +554,7 @@ unsafe fn generate(
     original: Generator,
     context: *mut EvpPkeyCtx,
     out: *mut *mut EvpPkey,
-    take: impl FnOnce(&Exchange, &Runtime, Group) -> Option<*mut EvpPkey>,
+    take: impl FnOnce(&Exchange, &Runtime, Kind) -> Option<*mut EvpPkey>,
 ) -> c_int {
     let runtime = Runtime::existing().filter(|_| is_stand_in(context, Stand::Generate));
     let Some(runtime) = runtime else {
@@ -494,7 +562,7 @@ unsafe fn generate(
         return unsafe { original(context, out) };
     };
     let pkey = match runtime.exchange.generate.get() {
-        Generate::Known(group) => take(&runtime.exchange, runtime, group),
+        Generate::Known(kind) => take(&runtime.exchange, runtime, kind),
         // SAFETY: libssl's output variable.
         Generate::Real(real) => return unsafe { original(real, out) },
         Generate::AnyCurve { .. } | Generate::Nothing => None,
@@ -510,15 +578,17 @@ unsafe fn generate(
 }
 
 /// A key pair made by OpenSSL, in an EVP_PKEY that is not ours.
-fn original_key_pair(group: Group) -> Option<*mut EvpPkey> {
+fn original_key_pair(kind: Kind) -> Option<*mut EvpPkey> {
+    let name = kind.curve_name();
     // SAFETY: OpenSSL's own functions in their documented order.
     unsafe {
         let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), group.key_type().as_ptr(), null());
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), kind.key_type().as_ptr(), null());
         let mut pkey = null_mut();
         let made = !context.is_null()
             && original::EVP_PKEY_keygen_init.get()(context) > 0
-            && original::EVP_PKEY_CTX_set_group_name.get()(context, group.openssl_name().as_ptr()) > 0
+            && name
+                .is_none_or(|name| original::EVP_PKEY_CTX_set_group_name.get()(context, name.as_ptr()) > 0)
             && original::EVP_PKEY_keygen.get()(context, &raw mut pkey) > 0;
         original::EVP_PKEY_CTX_free.get()(context);
         made.then_some(pkey)
@@ -535,10 +605,22 @@ pub(crate) unsafe fn set_public_key(
     public: *const u8,
     len: usize,
 ) -> c_int {
-    // SAFETY: libssl's call. OpenSSL checks the key; what it accepts is remembered for the engine.
+    // SAFETY: libssl's call. OpenSSL checks the key; what it accepts is remembered for the engine. A client's hybrid share
+    // is checked here, and OpenSSL gets it only if it has to.
     unsafe {
+        let tag = Tag::of(pkey);
+        if let Some(tag) = tag.filter(|tag| tag.kind == Kind::Hybrid) {
+            let share = core::slice::from_raw_parts(public, len);
+            if !tag.escaped.get() && tag.share.borrow().is_empty() && encapsulation::accepts(share) {
+                tag.share.borrow_mut().extend_from_slice(share);
+                return 1;
+            }
+            // Whatever OpenSSL makes of it, the EVP_PKEY is no longer without a key.
+            complete(pkey, tag);
+            tag.escaped.set(true);
+        }
         let result = original(pkey, public, len);
-        if let Some(tag) = Tag::of(pkey).filter(|_| result == 1) {
+        if let Some(tag) = tag.filter(|_| result == 1) {
             tag.set_public(core::slice::from_raw_parts(public, len));
         }
         result
@@ -574,6 +656,19 @@ pub(crate) unsafe fn derive_set_peer(
     unsafe { original(context, peer) }
 }
 
+impl Exchange {
+    /// The client's share that a stand-in encapsulates to.
+    ///
+    /// # Safety
+    ///
+    /// libssl is between `EVP_PKEY_CTX_new_from_pkey` and `EVP_PKEY_CTX_free` of that stand-in, so it keeps the key.
+    pub(super) unsafe fn share(&self) -> Option<Ref<'_, Vec<u8>>> {
+        // SAFETY: the key is alive.
+        let tag = unsafe { Tag::of(self.recipient.get()?) }?;
+        Some(tag.share.borrow()).filter(|share| !share.is_empty())
+    }
+}
+
 type DeriveFn = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut u8, *mut usize) -> c_int;
 
 /// # Safety
@@ -595,8 +690,9 @@ pub(crate) unsafe fn derive(
     let (Some(own), Some(peer)) = (runtime.exchange.own.get(), runtime.exchange.peer.get()) else { return 0 };
     // SAFETY: libssl keeps both keys alive during ssl_derive; the output is as long as it says.
     unsafe {
-        let Some(tag) = Tag::of(own) else { return 0 };
-        let size = tag.group.shared_len();
+        let own = Tag::of(own).and_then(|own| Some((own, own.kind.group()?)));
+        let Some((tag, group)) = own else { return 0 };
+        let size = group.shared_len();
         if out.is_null() {
             *len = size;
             return 1;
@@ -607,7 +703,7 @@ pub(crate) unsafe fn derive(
         *len = size;
         let out = core::slice::from_raw_parts_mut(out, size);
         // libssl keeps its key until the SSL ends, and gives it out on request (SSL_get_tmp_key).
-        c_int::from(derive_secret(runtime, tag, &peer, out))
+        c_int::from(derive_secret(runtime, tag, group, &peer, out))
     }
 }
 
@@ -615,10 +711,10 @@ pub(crate) unsafe fn derive(
 ///
 /// The key of `peer` is alive until this returns, and nothing changes the private key of `tag`. The handshake may be
 /// suspended meanwhile.
-unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8]) -> bool {
+unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, group: Group, peer: &Peer, out: &mut [u8]) -> bool {
     // SAFETY: the tag's bytes; nothing changes them while libssl derives with the key.
-    let private = unsafe { &(&*tag.private.as_ptr())[..tag.group.private_len()] };
-    let request = Request::Derive(tag.group, private, &peer.public[..peer.public_len]);
+    let private = unsafe { &(&*tag.private.as_ptr())[..group.private_len()] };
+    let request = Request::Derive(group, private, &peer.public[..peer.public_len]);
     match runtime.submit(&request, out) {
         Verdict::Done => true,
         Verdict::Cancelled => false,
@@ -628,9 +724,9 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, peer: &Peer, out: &mut [u8
             }
             let start = now();
             // SAFETY: both keys are alive.
-            let done = unsafe { derive_with_original(tag, peer.pkey, out) };
+            let done = unsafe { derive_with_original(tag, group, peer.pkey, out) };
             if done {
-                runtime.batch.engine.scalar_took(tag.group.derive(), now() - start);
+                runtime.batch.engine.scalar_took(group.derive(), now() - start);
             }
             done
         }
@@ -665,11 +761,11 @@ impl Peer {
 /// # Safety
 ///
 /// `peer` is a live EVP_PKEY.
-unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) -> bool {
+unsafe fn derive_with_original(tag: &Tag, group: Group, peer: *mut EvpPkey, out: &mut [u8]) -> bool {
     // SAFETY: OpenSSL's own functions in their documented order; everything created is freed.
     unsafe {
         let mut own = null_mut();
-        if !import(tag, &mut own) {
+        if !import(tag, group, &mut own) {
             return false;
         }
         let context = original::EVP_PKEY_CTX_new_from_pkey.get()(null_mut(), own, null());
@@ -689,10 +785,10 @@ unsafe fn derive_with_original(tag: &Tag, peer: *mut EvpPkey, out: &mut [u8]) ->
 /// # Safety
 ///
 /// `out` holds null, or a live EVP_PKEY that receives the key and that nothing else uses meanwhile.
-unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
-    let curve = tag.group.curve().map(|_| tag.group.openssl_name());
+unsafe fn import(tag: &Tag, group: Group, out: &mut *mut EvpPkey) -> bool {
+    let curve = tag.kind.curve_name();
     let (mut private, public) = (tag.private.get(), tag.public.get());
-    let private_len = tag.group.private_len();
+    let private_len = group.private_len();
     let public = Param::octets(c"pub", &public[..tag.public_len.get()]);
     let secret = if curve.is_some() {
         // An EC scalar is a number, which OSSL_PARAM stores in the machine's byte order.
@@ -701,12 +797,12 @@ unsafe fn import(tag: &Tag, out: &mut *mut EvpPkey) -> bool {
     } else {
         Param::octets(c"priv", &private[..private_len])
     };
-    let group = curve.map_or(Param::end(), |curve| Param::utf8(c"group", curve));
-    let mut params = [public, secret, group, Param::end()];
+    let curve = curve.map_or(Param::end(), |curve| Param::utf8(c"group", curve));
+    let mut params = [public, secret, curve, Param::end()];
     // SAFETY: OpenSSL's own functions; the parameters have an end marker and live during the call.
     let imported = unsafe {
         let context =
-            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), tag.group.key_type().as_ptr(), null());
+            original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), group.key_type().as_ptr(), null());
         let imported = !context.is_null()
             && EVP_PKEY_fromdata_init.get()(context) > 0
             && EVP_PKEY_fromdata.get()(context, out, EVP_PKEY_KEYPAIR, params.as_mut_ptr()) > 0;

@@ -1,6 +1,6 @@
 //! Algorithms that libssl fetches by name in every handshake, fetched once.
 //!
-//! A fetch in OpenSSL 3.0 takes locks and searches names and properties. The answer stays the same unless providers or
+//! A fetch in OpenSSL 3 takes locks and searches names and properties. The answer stays the same unless providers or
 //! default properties change, and from then on the cache is not used any more (see `shortcuts`).
 
 use core::ffi::{CStr, c_char, c_int};
@@ -11,7 +11,7 @@ use hasten_hook::Original;
 use hasten_telemetry::{Event, slot};
 
 use super::abi::*;
-use super::shortcuts;
+use super::shortcuts::{self, Shortcut};
 use crate::runtime::Runtime;
 
 /// An algorithm and, once fetched, a reference to it that is never released.
@@ -78,7 +78,7 @@ unsafe fn fetch<T>(
     unsafe {
         let fetch = || original(libctx, name, properties);
         let plain = libctx.is_null() && properties.is_null() && !name.is_null();
-        if !plain || !shortcuts::are_on() || Runtime::in_handshake().is_none() {
+        if !plain || !shortcuts::is_on(Shortcut::Fetch) || Runtime::in_handshake().is_none() {
             return fetch();
         }
         let name = CStr::from_ptr(name);

@@ -1,6 +1,6 @@
 //! The key schedule: answers EVP_KDF and EVP_Q_mac with the same hash functions, but without their frameworks.
 //!
-//! A TLS 1.3 handshake derives some twenty secrets. For each, OpenSSL 3.0 fetches an algorithm by name, creates a
+//! A TLS 1.3 handshake derives some twenty secrets. For each, OpenSSL fetches an algorithm by name, creates a
 //! context and parses parameters: together a fifth of the instructions of a handshake.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -10,7 +10,8 @@ use hasten_telemetry::{Event, slot};
 
 use super::abi::*;
 use super::digest::{Digest, with_hash};
-use super::{fetch, key_schedule, shortcuts};
+use super::shortcuts::{self, Shortcut};
+use super::{fetch, key_schedule};
 use crate::runtime::Runtime;
 
 type DeriveFn = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
@@ -30,7 +31,11 @@ pub(crate) unsafe fn derive(
 ) -> c_int {
     // SAFETY: the caller's arguments.
     unsafe {
-        if shortcuts::are_on() && Runtime::in_handshake().is_some() && !out.is_null() && !params.is_null() {
+        if shortcuts::is_on(Shortcut::KeySchedule)
+            && Runtime::in_handshake().is_some()
+            && !out.is_null()
+            && !params.is_null()
+        {
             let kdf = EVP_KDF_CTX_kdf.get()(context).cast_mut();
             let out = core::slice::from_raw_parts_mut(out, len);
             let done = if kdf.is_null() {
@@ -92,7 +97,7 @@ pub(crate) unsafe fn quick_mac(
     unsafe {
         let plain = libctx.is_null() && properties.is_null() && !name.is_null() && !out.is_null();
         if plain
-            && shortcuts::are_on()
+            && shortcuts::is_on(Shortcut::Finished)
             && Runtime::in_handshake().is_some()
             && (params.is_null() || (*params).key.is_null())
             && CStr::from_ptr(name) == c"HMAC"

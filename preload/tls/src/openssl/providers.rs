@@ -29,6 +29,19 @@ pub(crate) fn are_default() -> bool {
         && [c"TLS13-KDF", c"TLS1-PRF"].iter().all(|name| is_default(kdf, name))
 }
 
+/// Checks the hybrid exchange of this name, which is none of OpenSSL's own in a release that lacks it.
+pub(super) fn has_default_hybrid(name: &CStr) -> bool {
+    let keys = (EVP_KEYMGMT_fetch.find(), EVP_KEYMGMT_get0_provider.find(), EVP_KEYMGMT_free.find());
+    let encapsulations = (EVP_KEM_fetch.find(), EVP_KEM_get0_provider.find(), EVP_KEM_free.find());
+    // SAFETY: no argument; a name that the library does not know is not an error of the server's.
+    unsafe {
+        ERR_set_mark.get()();
+        let has = is_default(keys, name) && is_default(encapsulations, name);
+        ERR_pop_to_mark.get()();
+        has
+    }
+}
+
 fn is_default(kind: (Option<Fetch>, Option<Provided>, Option<Free>), name: &CStr) -> bool {
     let (Some(fetch), Some(provided), Some(free)) = kind else { return false };
     // SAFETY: libcrypto's own functions on its default context; what was fetched is freed, its provider stays.

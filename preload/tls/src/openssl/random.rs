@@ -6,7 +6,7 @@ use hasten_hook::{Library, Original};
 use hasten_telemetry::{Event, slot};
 
 use super::abi::{LibCtx, RAND_priv_bytes};
-use super::shortcuts;
+use super::shortcuts::{self, Shortcut};
 use crate::hooks;
 use crate::runtime::Runtime;
 
@@ -48,7 +48,7 @@ pub(crate) fn public(bytes: &mut [u8]) -> bool {
 /// Draws bytes from the pool. libssl draws hello randoms, session identifiers and ticket nonces one by one; OpenSSL
 /// takes locks and asks for the process id each time.
 fn from_pool(bytes: *mut u8, len: usize) -> bool {
-    if len > SMALL || bytes.is_null() || !shortcuts::are_on() {
+    if len > SMALL || bytes.is_null() || !shortcuts::is_on(Shortcut::Random) {
         return false;
     }
     let Some(runtime) = Runtime::in_handshake() else { return false };

@@ -8,55 +8,44 @@ use hasten_openssl::Series;
 
 use super::abi::OpenSSL_version_num;
 
-/// What libssl's source says of one series.
+/// What libssl's source says of some series.
 struct Release {
-    series: &'static str,
+    series: &'static [&'static str],
     /// `TLS_ST_OK`: no handshake is under way.
     done: c_int,
     /// `TLS_ST_SW_SESSION_TICKET`: the server sends a ticket.
     sends_ticket: c_int,
 }
 
-const RELEASES: &[Release] = &[Release { series: "3.0", done: 1, sends_ticket: 33 }];
+const RELEASES: &[Release] = &[
+    Release { series: &["3.0", "3.1"], done: 1, sends_ticket: 33 },
+    // Compressed certificates have states of their own.
+    Release { series: &["3.2", "3.3", "3.4", "3.5", "3.6", "4.0"], done: 1, sends_ticket: 37 },
+];
 
-/// The library of this process.
-struct Detected {
-    release: &'static Release,
-    tested: bool,
-}
-
-static DETECTED: OnceLock<Option<Detected>> = OnceLock::new();
+static DETECTED: OnceLock<Option<&'static Release>> = OnceLock::new();
 
 /// Whether the process has an OpenSSL of a series that is known.
 pub(crate) fn detect() -> bool {
     detected().is_some()
 }
 
-/// Whether the tests have run with this release.
-pub(crate) fn is_tested() -> bool {
-    detected().is_some_and(|detected| detected.tested)
-}
-
 /// Whether a server's handshake in this state, of `SSL_get_state`, sends a ticket.
 pub(crate) fn sends_ticket(state: c_int) -> bool {
-    detected().is_some_and(|detected| state == detected.release.sends_ticket)
+    detected().is_some_and(|release| state == release.sends_ticket)
 }
 
 /// Whether a server's handshake in this state has yet to send its tickets.
 pub(crate) fn is_before_tickets(state: c_int) -> bool {
-    detected().is_some_and(|Detected { release, .. }| state != release.done && state != release.sends_ticket)
+    detected().is_some_and(|release| state != release.done && state != release.sends_ticket)
 }
 
-fn detected() -> Option<&'static Detected> {
-    DETECTED
-        .get_or_init(|| {
-            // SAFETY: no argument, no precondition.
-            let number = unsafe { OpenSSL_version_num.get()() };
-            let series = Series::of_number(number)?;
-            let release = RELEASES.iter().find(|release| release.series == series.name)?;
-            Some(Detected { release, tested: series.has_tested(number) })
-        })
-        .as_ref()
+fn detected() -> Option<&'static Release> {
+    *DETECTED.get_or_init(|| {
+        // SAFETY: no argument, no precondition.
+        let series = Series::of_number(unsafe { OpenSSL_version_num.get()() })?;
+        RELEASES.iter().find(|release| release.series.contains(&series.name))
+    })
 }
 
 #[cfg(test)]
@@ -66,7 +55,7 @@ mod tests {
     #[test]
     fn every_known_series_has_its_entry() {
         for series in hasten_openssl::SERIES {
-            let entries = RELEASES.iter().filter(|release| release.series == series.name).count();
+            let entries = RELEASES.iter().filter(|release| release.series.contains(&series.name)).count();
             assert_eq!(entries, 1, "OpenSSL {}", series.name);
         }
     }

@@ -1,22 +1,111 @@
-//! Stand-ins for OpenSSL's key and signature contexts.
+//! What is done in place of OpenSSL's frameworks, and whether this OpenSSL allows it.
 //!
-//! Setting up an EVP_PKEY_CTX costs OpenSSL 3.0 more than the batched operation itself. Where libssl asks for one whose
+//! Setting up an EVP_PKEY_CTX costs OpenSSL more than the batched operation itself. Where libssl asks for one whose
 //! operation the engine will do, it gets a stand-in: a real, inert EVP_PKEY_CTX, recognised by its address in the few
-//! functions that libssl then calls. For libssl 3.0 those functions are known from its source. With a release newer
-//! than those tested, another library context, property queries, or providers loaded at run time, there are no
-//! stand-ins, and OpenSSL does its work itself.
+//! functions that libssl then calls. This and the other shortcuts rely on the order in which libssl calls libcrypto, which
+//! no header promises. So each is tried out with the libraries of the process before it is used (`trial.rs`); one that
+//! fails is left to OpenSSL, and so is everything in another library context, with property queries, or with providers
+//! loaded at run time.
 
+use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, Ordering::Relaxed};
 
 use super::abi::*;
-use super::{digest, release};
+use super::{digest, encapsulation, providers, trial};
 use crate::config;
 use crate::hooks::original;
+use crate::runtime::Runtime;
 
-static ON: AtomicBool = AtomicBool::new(false);
-static STAND_INS: [AtomicPtr<EvpPkeyCtx>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
+/// Functions that are replaced together, because they rely on each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shortcut {
+    /// The server's signature, without a context of OpenSSL's.
+    Signature,
+    /// The key exchange, likewise.
+    Exchange,
+    /// The hybrid key exchange. Needs [`Self::Exchange`].
+    Encapsulation,
+    /// The key derivation functions of TLS.
+    KeySchedule,
+    /// The MAC of Finished.
+    Finished,
+    /// Algorithms that are fetched by name.
+    Fetch,
+    /// Session tickets in one write, and encoded once.
+    Tickets,
+    /// Random bytes that the peer will see.
+    Random,
+}
+
+impl Shortcut {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Signature,
+        Self::Exchange,
+        Self::Encapsulation,
+        Self::KeySchedule,
+        Self::Finished,
+        Self::Fetch,
+        Self::Tickets,
+        Self::Random,
+    ];
+
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
+    /// What OpenSSL does itself if the shortcut fails its trial.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Signature => "signatures",
+            Self::Exchange => "key exchange",
+            Self::Encapsulation => "hybrid key exchange",
+            Self::KeySchedule => "key schedule",
+            Self::Finished => "Finished",
+            Self::Fetch => "fetches",
+            Self::Tickets => "tickets",
+            Self::Random => "random bytes",
+        }
+    }
+}
+
+/// A set of shortcuts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shortcuts(u16);
+
+impl Shortcuts {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const fn only(shortcut: Shortcut) -> Self {
+        Self::NONE.with(shortcut)
+    }
+
+    pub(crate) const fn has(self, shortcut: Shortcut) -> bool {
+        self.0 & shortcut.bit() != 0
+    }
+
+    #[must_use]
+    pub(crate) const fn with(self, shortcut: Shortcut) -> Self {
+        Self(self.0 | shortcut.bit())
+    }
+}
+
+/// The shortcuts in use, and the marks below.
+static ON: AtomicU16 = AtomicU16::new(0);
+/// A thread tries shortcuts out.
+const ON_TRIAL: u16 = 1 << 14;
+/// There will be no shortcuts in this process.
+const STOPPED: u16 = 1 << 15;
+
+/// Handshakes until the trial; 0 once it is over.
+static UNTIL_TRIAL: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// Those that this thread tries out.
+    static TRIED: Cell<Shortcuts> = const { Cell::new(Shortcuts::NONE) };
+}
+
+static STAND_INS: [AtomicPtr<EvpPkeyCtx>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
 /// The operation a stand-in stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,42 +116,83 @@ pub(crate) enum Stand {
     Generate,
     /// A shared secret with an ephemeral key of ours.
     Derive,
+    /// A shared secret for the client's key.
+    Encapsulate,
 }
 
-/// Whether stand-ins are in use.
+/// Whether a shortcut is in use in this thread.
 #[inline]
-pub(crate) fn are_on() -> bool {
-    ON.load(Relaxed)
+pub(crate) fn is_on(shortcut: Shortcut) -> bool {
+    let on = ON.load(Relaxed);
+    on & shortcut.bit() != 0 || (on & ON_TRIAL != 0 && TRIED.get().has(shortcut))
 }
 
-/// Turns stand-ins off: OpenSSL was reconfigured at run time, so their assumptions may no longer hold.
+/// Turns all shortcuts off: OpenSSL was reconfigured at run time, so their assumptions may no longer hold.
 pub(crate) fn stop() {
-    ON.store(false, Relaxed);
+    ON.store(STOPPED, Relaxed);
 }
 
-/// Checks the assumptions behind stand-ins, and creates them.
-pub(crate) fn init() -> bool {
+/// Checks the assumptions behind shortcuts, and prepares the trial, which the handshake of this number begins with.
+pub(crate) fn init(first: u32) {
     // SAFETY: OpenSSL's own functions on its default context; stand-ins are never freed.
     unsafe {
         let ready = config::get().shortcuts
-            && release::is_tested()
             && digest::is_available()
             && EVP_default_properties_is_fips_enabled
                 .find()
                 .is_some_and(|is_enabled| is_enabled(null_mut()) == 0);
         if !ready {
-            return false;
+            return;
         }
         for stand_in in &STAND_INS {
             let inert = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), c"X25519".as_ptr(), null());
             if inert.is_null() {
-                return false;
+                return;
             }
             stand_in.store(inert, Relaxed);
         }
     }
-    ON.store(true, Relaxed);
-    true
+    UNTIL_TRIAL.store(first, Relaxed);
+}
+
+/// Counts a handshake that begins, and tries the shortcuts out when it is time. No handshake of this thread is running.
+#[inline]
+pub(crate) fn before_handshake(runtime: &Runtime) {
+    if UNTIL_TRIAL.load(Relaxed) > 0 && UNTIL_TRIAL.fetch_sub(1, Relaxed) == 1 {
+        prove(runtime);
+    }
+}
+
+#[cold]
+fn prove(runtime: &Runtime) {
+    ON.fetch_or(ON_TRIAL, Relaxed);
+    let possible = possible();
+    let proven = trial::run(runtime, possible);
+    let failed =
+        Shortcut::ALL.into_iter().filter(|shortcut| possible.has(*shortcut) && !proven.has(*shortcut));
+    let failed: Vec<_> = failed.map(Shortcut::name).collect();
+    if !failed.is_empty() {
+        let note = format!("left to OpenSSL, because its own trial failed: {}", failed.join(", "));
+        hasten_telemetry::page().set_note(&note);
+    }
+    // Unless the program has meanwhile reconfigured OpenSSL.
+    let _ = ON.compare_exchange(ON_TRIAL, proven.0, Relaxed, Relaxed);
+}
+
+/// Those that this CPU and this OpenSSL have a use for.
+fn possible() -> Shortcuts {
+    let has_hybrid = encapsulation::engine().is_some() && providers::has_default_hybrid(encapsulation::NAME);
+    let possible =
+        Shortcut::ALL.into_iter().filter(|shortcut| *shortcut != Shortcut::Encapsulation || has_hybrid);
+    possible.fold(Shortcuts::NONE, Shortcuts::with)
+}
+
+/// Uses these shortcuts, and no others, in what `body` does on this thread. Nests in [`prove`] only.
+pub(crate) fn trying<R>(shortcuts: Shortcuts, body: impl FnOnce() -> R) -> R {
+    TRIED.set(shortcuts);
+    let result = body();
+    TRIED.set(Shortcuts::NONE);
+    result
 }
 
 pub(crate) fn stand_in(stand: Stand) -> *mut EvpPkeyCtx {
@@ -80,8 +210,9 @@ pub(crate) fn is_stand_in(context: *const EvpPkeyCtx, stand: Stand) -> bool {
 ///
 /// As for `EVP_PKEY_CTX_free`: `context` is null, a stand-in, or an EVP_PKEY_CTX that the caller owns and gives up.
 pub(crate) unsafe fn context_free(original: unsafe extern "C" fn(*mut EvpPkeyCtx), context: *mut EvpPkeyCtx) {
-    let ours =
-        [Stand::Sign, Stand::Generate, Stand::Derive].into_iter().any(|stand| is_stand_in(context, stand));
+    let ours = [Stand::Sign, Stand::Generate, Stand::Derive, Stand::Encapsulate]
+        .into_iter()
+        .any(|stand| is_stand_in(context, stand));
     if ours {
         super::exchange::context_freed(context);
     } else {

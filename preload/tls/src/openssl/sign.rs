@@ -17,7 +17,7 @@ use super::abi::*;
 use super::digest::{self, Digest, with_hash};
 use super::keys::{self, Key};
 use super::random;
-use super::shortcuts::{self, Stand};
+use super::shortcuts::{self, Shortcut, Stand};
 use crate::config;
 use crate::hooks::original;
 use crate::runtime::Runtime;
@@ -75,7 +75,7 @@ pub(crate) unsafe fn digest_sign_init(
         let plain = !pctx.is_null() && libctx.is_null() && properties.is_null() && params.is_null();
         if let Some(runtime) = Runtime::in_handshake()
             && plain
-            && shortcuts::are_on()
+            && shortcuts::is_on(Shortcut::Signature)
             && is_usable(runtime, pkey)
             && let Some(digest) = Digest::from_c_name(name)
         {
@@ -359,7 +359,7 @@ pub(crate) unsafe fn supports_digest(
     // SAFETY: libssl's call; the key is alive.
     unsafe {
         let plain = libctx.is_null() && properties.is_null() && Runtime::in_handshake().is_some();
-        let known = if plain && shortcuts::are_on() { Digest::from_c_name(name) } else { None };
+        let known = if plain && shortcuts::is_on(Shortcut::Fetch) { Digest::from_c_name(name) } else { None };
         let Some((digest, entry)) = known.zip(keys::find(pkey)) else {
             return original(pkey, libctx, name, properties);
         };

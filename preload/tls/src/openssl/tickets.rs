@@ -1,6 +1,6 @@
 //! Session tickets, in one write and encoded once each.
 //!
-//! After a TLS 1.3 handshake OpenSSL 3.0 sends two tickets and flushes each: a system call and a TCP segment apiece.
+//! After a TLS 1.3 handshake OpenSSL sends two tickets and flushes each: a system call and a TCP segment apiece.
 //! All flushes but the last are left out, so that the tickets are sent together.
 //!
 //! For each ticket OpenSSL encodes the session, decodes that into a copy, and encodes the copy over the original's
@@ -11,7 +11,8 @@ use core::ffi::{c_int, c_long, c_void};
 use core::ptr::null_mut;
 
 use super::abi::*;
-use super::{release, shortcuts};
+use super::release;
+use super::shortcuts::{self, Shortcut};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -113,7 +114,7 @@ pub(crate) unsafe fn bio_control(
     pointer: *mut c_void,
 ) -> c_long {
     if command == BIO_CTRL_FLUSH
-        && shortcuts::are_on()
+        && shortcuts::is_on(Shortcut::Tickets)
         && let Some(runtime) = Runtime::in_handshake()
     {
         // SAFETY: libssl's call.
@@ -151,7 +152,7 @@ pub(crate) unsafe fn bio_pop(
 /// The tickets of the running handshake, while libssl is creating one.
 fn in_the_making() -> Option<&'static Tickets> {
     let runtime = Runtime::in_handshake()?;
-    shortcuts::are_on().then_some(&runtime.tickets)
+    shortcuts::is_on(Shortcut::Tickets).then_some(&runtime.tickets)
 }
 
 type Encode = unsafe extern "C" fn(*mut Session, *mut *mut u8) -> c_int;
