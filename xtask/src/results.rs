@@ -1,7 +1,7 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
-//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
+//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `reach-*.json` those of other series of OpenSSL, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
 //! hasten-bench, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
@@ -35,6 +35,7 @@ const GC_PAGE: &str = "docs/gc.md";
 const GC_MODEL_PAGE: &str = "docs/gc-model.md";
 const RELIABILITY: &str = "docs/reliability.md";
 const TUNE_CASES: &str = "docs/tune-cases.md";
+const REACH_PAGE: &str = "docs/reach.md";
 
 /// The lines between which a table is written.
 type Marks = (&'static str, &'static str);
@@ -42,6 +43,7 @@ const BENCH: Marks = ("<!-- bench: begin (written by `cargo xtask results`) -->\
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
 const ENVOY: Marks = ("<!-- envoy: begin (written by `cargo xtask results`) -->\n", "<!-- envoy: end -->\n");
+const REACH: Marks = ("<!-- reach: begin (written by `cargo xtask results`) -->\n", "<!-- reach: end -->\n");
 const PROXY: Marks = ("<!-- proxy: begin (written by `cargo xtask results`) -->\n", "<!-- proxy: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
 const NODE: Marks = ("<!-- node: begin (written by `cargo xtask results`) -->\n", "<!-- node: end -->\n");
@@ -94,6 +96,9 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     .into_iter()
     .try_fold(workspace.read(PERFORMANCE)?, |text, (marks, table)| mark(marks, &text, PERFORMANCE, &table))?;
     workspace.generate(PERFORMANCE, &text, args.check, COMMAND)?;
+    let reach = join(&load_all::<tls::Row>(tls::REACH, &directory)?, tls::everything);
+    let text = mark(REACH, &workspace.read(REACH_PAGE)?, REACH_PAGE, &reach)?;
+    workspace.generate(REACH_PAGE, &text, args.check, COMMAND)?;
     let model = load_json::<gc_model::Report>(&directory.join("gc-model.json"))?;
     let text = mark(GC_MODEL, &workspace.read(GC_MODEL_PAGE)?, GC_MODEL_PAGE, &gc_model::tables(&model))?;
     workspace.generate(GC_MODEL_PAGE, &text, args.check, COMMAND)?;
@@ -207,6 +212,8 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
             let rows = rows::<tls::Row>(path, report)?;
             if rows.iter().all(tls::Row::is_envoys) {
                 results.workload = tls::ENVOY.to_owned();
+            } else if let Some(series) = other_series(&results.host) {
+                results.workload = format!("{}-openssl-{series}", tls::REACH);
             }
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
@@ -244,6 +251,14 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
         return refuse(path, "operations failed while it was measured");
     }
     Ok(results.file_name())
+}
+
+/// The series of OpenSSL, unless it is the one of Debian 12.
+fn other_series(host: &BTreeMap<String, String>) -> Option<String> {
+    let version = host.get("openssl")?.strip_prefix("OpenSSL ")?;
+    let mut numbers = version.split('.');
+    let series = format!("{}.{}", numbers.next()?, numbers.next()?);
+    (series != "3.0").then_some(series)
 }
 
 fn rows<R: DeserializeOwned>(path: &Path, report: &str) -> Result<Vec<R>, Error> {

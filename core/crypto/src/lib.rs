@@ -1,7 +1,7 @@
 //! Asymmetric TLS operations in batches of eight, and the encodings around them.
 //!
-//! The crate is linked into a preload library and runs inside other people's servers: it depends only on libc and the
-//! names, never panics on input, never allocates in an operation, and leaves no secret behind. If it has no result, the
+//! The crate is linked into a preload library and runs inside other people's servers: it depends only on libc, the names
+//! and graviola, never panics on input, never allocates in an operation, and leaves no secret behind. If it has no result, the
 //! caller runs the host's own function.
 //!
 //! ```

@@ -34,7 +34,7 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 26] = [
+const VARIABLES: [&str; 27] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_IFMA",
@@ -59,6 +59,7 @@ const VARIABLES: [&str; 26] = [
     "HASTEN_TLS_BREAK_EVEN",
     "HASTEN_TLS_EAGER",
     "HASTEN_TLS_NO_SHORTCUTS",
+    "HASTEN_TLS_TRIAL",
     "HASTEN_TLS_SUSPEND_ONLY",
     "HASTEN_WITHOUT",
 ];

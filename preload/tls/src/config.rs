@@ -12,6 +12,8 @@ use crate::host::OpenSsl;
 /// `1`: suspend a handshake even if no other is in sight, so that tests reach the machinery with a single connection.
 /// Costs a turn of the event loop each time.
 const EAGER: &str = "HASTEN_TLS_EAGER";
+/// The number of the handshake that the trial of the shortcuts comes before, at least 1, so that tests need not make sixteen.
+const TRIAL: &str = "HASTEN_TLS_TRIAL";
 /// `1`: leave OpenSSL's own frameworks (EVP_KDF, fetches, key objects) alone.
 const NO_SHORTCUTS: &str = "HASTEN_TLS_NO_SHORTCUTS";
 
@@ -23,6 +25,7 @@ pub(crate) struct Config {
     pub(crate) engine: Settings<Lanes>,
     pub(crate) eager: bool,
     pub(crate) shortcuts: bool,
+    pub(crate) trial: Option<u32>,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
@@ -44,6 +47,7 @@ impl Config {
             engine: Settings::from_environment(),
             eager: is_set(EAGER),
             shortcuts: !is_set(NO_SHORTCUTS),
+            trial: env::var(TRIAL).ok().and_then(|number| number.parse().ok()).filter(|number| *number > 0),
         }
     }
 }

@@ -53,6 +53,8 @@ hasten_hook::slots! {
     optional Ssl by Ssl fn i2d_SSL_SESSION(session: *mut Session, out: *mut *mut u8) -> c_int = tickets::encode_session;
     /// Gives libssl the session itself instead of a decoded copy.
     optional Ssl by Ssl fn d2i_SSL_SESSION(into: *mut *mut Session, bytes: *mut *const u8, len: c_long) -> *mut Session = tickets::decode_session;
+    /// As d2i_SSL_SESSION, which OpenSSL 3.2 and later call it.
+    optional Ssl by Ssl fn d2i_SSL_SESSION_ex(into: *mut *mut Session, bytes: *mut *const u8, len: c_long, libctx: *mut LibCtx, properties: *const c_char) -> *mut Session = tickets::decode_session_in;
 
     /// Sees callbacks that may run while a handshake is called in.
     optional Ssl by Program fn SSL_CTX_set_msg_callback(context: *mut c_void, callback: *const c_void) = suspension::set_callback;

@@ -134,7 +134,7 @@ fn prepare() -> bool {
         let ready = stranger.is_none() && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
             let is_server = config::get().eager || suspension::is_proven();
-            shortcuts::init(if is_server { 1 } else { FIRST_TRIAL });
+            shortcuts::init(config::get().trial.unwrap_or(if is_server { 1 } else { FIRST_TRIAL }));
         } else {
             slot().bypass(Reason::UnknownLibrary);
             hasten_telemetry::page()

@@ -5,7 +5,7 @@
 //! original has to sign after all, they are done then.
 
 use core::cell::Cell;
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
 
 use hasten_batch::{MAX_SIGNATURE, Request, Verdict, device};
@@ -31,6 +31,7 @@ pub(crate) struct Signing {
     digest_name: *const c_char,
     digest: Digest,
     padding: c_int,
+    params: *const Param,
 }
 
 #[derive(Default)]
@@ -57,7 +58,7 @@ type Init = unsafe extern "C" fn(
 ///
 /// As for `EVP_DigestSignInit_ex`: `context` is a live EVP_MD_CTX, `pctx` is null or valid for a write, `libctx` is
 /// null or a live library context, `name` and `properties` are null or C strings, `pkey` is null or alive, and `params`
-/// is null or an array with an end marker. The caller is libssl, which keeps `pkey` and `name` until it has the
+/// is null or an array with an end marker. The caller is libssl, which keeps `pkey`, `name` and `params` until it has the
 /// signature: a note of them holds no reference.
 #[allow(clippy::too_many_arguments)]
 pub(crate) unsafe fn digest_sign_init(
@@ -72,7 +73,8 @@ pub(crate) unsafe fn digest_sign_init(
 ) -> c_int {
     // SAFETY: libssl's call; the key is alive, the name a C string or null.
     unsafe {
-        let plain = !pctx.is_null() && libctx.is_null() && properties.is_null() && params.is_null();
+        let plain =
+            !pctx.is_null() && libctx.is_null() && properties.is_null() && says_nothing_new(params, name);
         if let Some(runtime) = Runtime::in_handshake()
             && plain
             && shortcuts::is_on(Shortcut::Signature)
@@ -80,12 +82,48 @@ pub(crate) unsafe fn digest_sign_init(
             && let Some(digest) = Digest::from_c_name(name)
         {
             let padding = RSA_PKCS1_PADDING;
-            runtime.signing.0.set(Some(Signing { context, pkey, digest_name: name, digest, padding }));
+            runtime.signing.0.set(Some(Signing {
+                context,
+                pkey,
+                digest_name: name,
+                digest,
+                padding,
+                params,
+            }));
             *pctx = shortcuts::stand_in(Stand::Sign);
             return 1;
         }
         original(context, pctx, name, libctx, properties, pkey, params)
     }
+}
+
+/// Whether these parameters are none, or those that OpenSSL 4.0 passes with every signature: the digest once more, and the
+/// version of TLS, which no key of the default provider's that an engine has depends on.
+///
+/// # Safety
+///
+/// `params` is null or an array with an end marker, and `name` is null or a C string.
+unsafe fn says_nothing_new(params: *const Param, name: *const c_char) -> bool {
+    let mut at = params;
+    // SAFETY: the array ends with a parameter without a key; keys and texts are C strings.
+    unsafe {
+        while !at.is_null() && !(*at).key.is_null() {
+            let param = &*at;
+            let is_known = match CStr::from_ptr(param.key).to_bytes() {
+                b"tls-version" => true,
+                b"digest" => {
+                    let digest = param.data.cast::<c_char>();
+                    !digest.is_null() && !name.is_null() && CStr::from_ptr(digest) == CStr::from_ptr(name)
+                }
+                _ => false,
+            };
+            if !is_known {
+                return false;
+            }
+            at = at.add(1);
+        }
+    }
+    true
 }
 
 /// Whether an engine has the key; if not, counts the reason.
@@ -308,7 +346,8 @@ impl Signing {
     ///
     /// # Safety
     ///
-    /// The noted EVP_PKEY and EVP_MD_CTX are alive, the noted name is a C string, `sign` is `EVP_DigestSign`, and `len`
+    /// The noted EVP_PKEY and EVP_MD_CTX are alive, the noted name is a C string, the noted parameters are as
+    /// [`digest_sign_init`] got them, `sign` is `EVP_DigestSign`, and `len`
     /// is valid for writes.
     unsafe fn sign_with_original(
         &self,
@@ -321,9 +360,9 @@ impl Signing {
         let mut pctx = null_mut();
         // SAFETY: the context is fresh, the key is alive, and the digest's name is libcrypto's own.
         unsafe {
-            let (null, params) = (core::ptr::null(), core::ptr::null());
+            let (name, properties) = (self.digest_name, core::ptr::null());
             let init = original::EVP_DigestSignInit_ex.get();
-            if init(self.context, &raw mut pctx, self.digest_name, null_mut(), null, self.pkey, params) <= 0 {
+            if init(self.context, &raw mut pctx, name, null_mut(), properties, self.pkey, self.params) <= 0 {
                 return 0;
             }
             if self.padding == RSA_PKCS1_PSS_PADDING

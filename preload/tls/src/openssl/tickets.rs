@@ -7,7 +7,7 @@
 //! bytes, which are identical. Here libssl gets another reference to the session instead of a copy.
 
 use core::cell::Cell;
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 
 use super::abi::*;
@@ -199,6 +199,40 @@ pub(crate) unsafe fn decode_session(
     bytes: *mut *const u8,
     len: c_long,
 ) -> *mut Session {
+    // SAFETY: libssl's arguments.
+    unsafe { reference(into, bytes, len).unwrap_or_else(|| original(into, bytes, len)) }
+}
+
+type DecodeIn = unsafe extern "C" fn(
+    *mut *mut Session,
+    *mut *const u8,
+    c_long,
+    *mut LibCtx,
+    *const c_char,
+) -> *mut Session;
+
+/// # Safety
+///
+/// As for `d2i_SSL_SESSION_ex`, with the conditions of [`decode_session`]: `libctx` is null or a live library context, and
+/// `properties` is null or a C string.
+pub(crate) unsafe fn decode_session_in(
+    original: DecodeIn,
+    into: *mut *mut Session,
+    bytes: *mut *const u8,
+    len: c_long,
+    libctx: *mut LibCtx,
+    properties: *const c_char,
+) -> *mut Session {
+    // SAFETY: libssl's arguments.
+    unsafe { reference(into, bytes, len).unwrap_or_else(|| original(into, bytes, len, libctx, properties)) }
+}
+
+/// Another reference to the session that libssl has just encoded, if these are its bytes.
+///
+/// # Safety
+///
+/// As for [`decode_session`].
+unsafe fn reference(into: *mut *mut Session, bytes: *mut *const u8, len: c_long) -> Option<*mut Session> {
     // SAFETY: libssl's arguments; a session that was just encoded is alive.
     unsafe {
         if let Some(tickets) = in_the_making()
@@ -211,8 +245,8 @@ pub(crate) unsafe fn decode_session(
         {
             *bytes = (*bytes).add(encoded.len as usize);
             tickets.encoded.set(Some(Encoded { copied: true, ..encoded }));
-            return encoded.session;
+            return Some(encoded.session);
         }
-        original(into, bytes, len)
+        None
     }
 }
