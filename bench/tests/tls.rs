@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hasten_bench::baseline::Baseline;
 use hasten_bench::certificates::KeyKind;
-use hasten_bench::drive::Protocol;
+use hasten_bench::drive::{Group, Protocol};
 use hasten_bench::server::ServerKind;
 use hasten_bench::tls::{self, BenchError, Matrix, Options, Pace, Tickets};
 use hasten_evidence::stop::StopRule;
@@ -33,6 +33,7 @@ fn options(dir: &Path, script: &str, concurrencies: &[usize]) -> Options {
             servers: vec![ServerKind::Nginx],
             certs: vec![KeyKind::P256],
             protocols: vec![Protocol::Tls13],
+            groups: vec![Group::X25519],
             tickets: vec![Tickets::On],
             concurrencies: concurrencies.to_vec(),
         },
@@ -71,6 +72,7 @@ fn the_data_has_the_documented_form() {
         assert_eq!(row["server"], "nginx");
         assert_eq!(row["cert"], "p-256");
         assert_eq!(row["protocol"], "tls1.3");
+        assert_eq!(row["group"], "x25519");
         assert_eq!((&row["tickets"], &row["concurrency"]), (&json!(tickets), &json!(concurrency)));
         for side in ["stock", "hasten"] {
             for field in ["server_cpu_us_per_op", "ops_per_s", "p50_us", "p99_us", "p999_us"] {
