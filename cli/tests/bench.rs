@@ -35,7 +35,7 @@ fn json_and_nothing_else_goes_to_standard_output() {
     assert_eq!(output.stdout, std::fs::read(out.join("hasten-report.json")).unwrap());
     assert!(out.join("hasten-report.html").exists());
     let progress = text(&output.stderr);
-    assert!(progress.contains("[1/1] nginx · p-256 · tls1.3 · 2 conn.: "), "{progress}");
+    assert!(progress.contains("[1/1] nginx · p-256 · tls1.3 · x25519 · 2 conn.: "), "{progress}");
 }
 
 /// As on a host whose nginx uses another OpenSSL.

@@ -44,7 +44,17 @@ fn a_kept_report_fills_its_table() {
     let results = load_all("tls", directory.path()).unwrap();
     let everything = join(&results, tls::everything);
     assert!(everything.contains("nginx 1.22.1 with OpenSSL 3.0.15; 2026-01-02."), "{everything}");
-    assert_eq!(everything.matches("\n| nginx | RSA-2048 | TLS 1.3 | on |").count(), 2);
+    assert_eq!(everything.matches("\n| nginx | RSA-2048 | TLS 1.3 | X25519 | on |").count(), 2);
+}
+
+#[test]
+fn another_openssl_does_not_replace_debian_12s() {
+    let other = report(true).replace(r#""openssl": "3.0.15""#, r#""openssl": "OpenSSL 3.5.6""#);
+    let (directory, outcome) = keeping(&other);
+    outcome.unwrap();
+    assert!(directory.path().join("reach-openssl-3.5-example-r-cpu-9-2-cores.json").is_file());
+    let table = join(&load_all(tls::REACH, directory.path()).unwrap(), tls::everything);
+    assert!(table.contains("nginx 1.22.1 with OpenSSL 3.5.6; 2026-01-02."), "{table}");
 }
 
 #[test]
