@@ -346,7 +346,11 @@ fn another_openssl_is_left_alone() {
     let source = "int SSL_new(void); int main(void){return SSL_new();}";
     place.cc("old", source, &["@/libssl.so.1.1", "-Wl,-rpath,@"]);
     let assert = place.run(&["run", "--dry-run", "--", "./old"]).success();
-    assert!(place.stderr(&assert).contains("libssl.so.1.1 (version unknown); only OpenSSL 3.0 to 3.6 or 4.0 are known"));
+    assert!(
+        place
+            .stderr(&assert)
+            .contains("libssl.so.1.1 (version unknown); only OpenSSL 3.0 to 3.6 or 4.0 are known")
+    );
 }
 
 #[test]

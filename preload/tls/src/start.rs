@@ -107,7 +107,7 @@ const UNFIT: u8 = 2;
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// The handshake of a process that the trial of the shortcuts comes before, unless it is a server that is known to make many. A
-/// trial costs as much as some ten handshakes; programs that end before, as the children of a server that forks for each
+/// trial costs as much as some fifteen handshakes; programs that end before, as the children of a server that forks for each
 /// connection, are spared it.
 const FIRST_TRIAL: u32 = 16;
 
