@@ -158,7 +158,8 @@ pub(crate) fn init(first: u32) {
 /// Counts a handshake that begins, and tries the shortcuts out when it is time. No handshake of this thread is running.
 #[inline]
 pub(crate) fn before_handshake(runtime: &Runtime) {
-    if UNTIL_TRIAL.load(Relaxed) > 0 && UNTIL_TRIAL.fetch_sub(1, Relaxed) == 1 {
+    let countdown = || UNTIL_TRIAL.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+    if UNTIL_TRIAL.load(Relaxed) > 0 && countdown() == Ok(1) {
         prove(runtime);
     }
 }
