@@ -13,6 +13,7 @@ use hasten_telemetry::Counters;
 use rustix::process::Signal;
 
 use crate::image::{Image, LIBRARIES, as_root};
+use crate::program::EVERY_BATCH;
 use crate::subject::{counters_of, send};
 use crate::{hello, product, tools, wait};
 
@@ -23,7 +24,7 @@ const LOG: &str = "/var/log/nginx/guest.log";
 const USERS: [(&str, &str); 2] =
     [("etc/passwd", "www-data:x:33:33::/:/bin/sh\n"), ("etc/group", "www-data:x:33:\n")];
 
-/// An accelerated nginx; dropping it ends its processes.
+/// A running nginx; dropping it ends its processes.
 pub struct Guest {
     image: Image,
     target: Target,
@@ -32,9 +33,19 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// With these variables in its environment.
     #[must_use]
-    pub fn start(image: Image, certificate: &Certificate, variables: &[(&str, &str)]) -> Self {
+    pub fn stock(image: Image, certificate: &Certificate) -> Self {
+        Self::start(image, certificate, &[])
+    }
+
+    /// Every batch is worthwhile for it, as OpenSSL may be fast, and the machine idle.
+    #[must_use]
+    pub fn accelerated(image: Image, certificate: &Certificate) -> Self {
+        let library = format!("{LIBRARIES}/libhasten_tls.so");
+        Self::start(image, certificate, &[("LD_PRELOAD", &library), EVERY_BATCH])
+    }
+
+    fn start(image: Image, certificate: &Certificate, variables: &[(&str, &str)]) -> Self {
         let image = image.with([product::library().as_path(), &certificate.chain, &certificate.key]);
         let port = Port::reserve().unwrap();
         let address = port.address();
@@ -50,7 +61,6 @@ impl Guest {
         let mut command = as_root(&tools::tool("unshare", "util-linux"));
         command.args(["--mount", "sh", "-c", script, "sh"]).arg(image.path("")).args(["/bin/sh", "-c"]);
         command.args([r#"exec env "$@""#, "sh"]);
-        command.arg(format!("LD_PRELOAD={LIBRARIES}/libhasten_tls.so"));
         command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(["/usr/sbin/nginx", "-e", LOG, "-c", CONFIGURATION]);
         let master = command.spawn().unwrap();

@@ -105,3 +105,24 @@ pub fn fragmented(record: &[u8], size: usize) -> Vec<u8> {
     };
     message.chunks(size).flat_map(fragment).collect()
 }
+
+/// A hello with another share in place of its only one, which has this group and length.
+#[must_use]
+pub fn with_key_share(hello: &[u8], group: u16, length: usize, share: &[u8]) -> Vec<u8> {
+    let two = |number: usize| u16::try_from(number).unwrap().to_be_bytes();
+    let header = [group.to_be_bytes(), two(length)].concat();
+    let at = hello.windows(4).position(|window| window == header);
+    let at = at.expect("the hello has a share of this group") + header.len();
+    let mut patched = [&hello[..at], share, &hello[at + length..]].concat();
+    // Of the share, the list of shares and its extension; of all extensions, which follow version, random, session,
+    // ciphers and compression; and of the record. That of the message has three bytes.
+    let session = 5 + 4 + 2 + 32;
+    let ciphers = session + 1 + usize::from(hello[session]);
+    let compression = ciphers + 2 + usize::from(u16::from_be_bytes([hello[ciphers], hello[ciphers + 1]]));
+    let extensions = compression + 1 + usize::from(hello[compression]);
+    for place in [at - 2, at - 6, at - 8, extensions, 5 + 2, 3] {
+        let old = usize::from(u16::from_be_bytes([hello[place], hello[place + 1]]));
+        patched[place..place + 2].copy_from_slice(&two(old + share.len() - length));
+    }
+    patched
+}

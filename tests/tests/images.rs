@@ -119,6 +119,25 @@ fn gzip_acts_in_every_image() {
     }
 }
 
+/// Whoever looks at the client's key finds it complete, and a stack on which OpenSSL has room is large enough.
+#[test]
+fn a_program_may_look_at_a_hybrid_exchange_and_make_it_on_a_small_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("hybrid");
+    compile_for_floor("hybrid", &program, &["-lssl", "-lcrypto", "-Wl,--allow-shlib-undefined"]);
+    let Some(image) = Image::named("ubuntu-26.04") else { return };
+    let image = image.with([product::library().as_path(), &program]);
+    let run = format!("{FOLDER}/hybrid");
+    let stock = describe(&image.shell(&[], &run));
+    assert_eq!((stock.0, stock.1.matches("works 1").count()), (Some(0), 16), "{stock:?}");
+    let preload = format!("{FOLDER}/libhasten_tls.so");
+    // The trial comes first, and on the small stack.
+    for trial in ["1", "6"] {
+        let with = image.shell(&[("LD_PRELOAD", &preload), ("HASTEN_TLS_TRIAL", trial)], &run);
+        assert_eq!(describe(&with), stock, "with the library (left) and without");
+    }
+}
+
 /// The plan reads a text in libcrypto; the library asks OpenSSL for its number.
 #[test]
 fn what_the_plan_promises_for_an_openssl_is_what_the_library_does() {

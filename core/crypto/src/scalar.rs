@@ -8,9 +8,6 @@ use graviola::key_agreement::{mlkem768, x25519};
 use crate::memory::wipe_stack;
 use crate::wipe;
 
-/// More than an encapsulation uses of the stack.
-const STACK: usize = 32 << 10;
-
 /// Bytes of an encapsulation key of ML-KEM-768.
 pub const ML_KEM_KEY: usize = 1184;
 /// Bytes of a ciphertext of ML-KEM-768.
@@ -21,6 +18,9 @@ pub const ML_KEM_CIPHERTEXT: usize = 1088;
 pub struct Scalar(());
 
 impl Scalar {
+    /// Bytes of the stack that an operation may use: 30 KiB in an encapsulation, twice as many in an unoptimised build.
+    pub const STACK: usize = if cfg!(debug_assertions) { 96 << 10 } else { 48 << 10 };
+
     /// CPUs since Haswell and Zen have it; emulators may not.
     #[must_use]
     pub fn detect() -> Option<Self> {
@@ -64,7 +64,7 @@ impl Scalar {
     ) -> bool {
         let done = encapsulate(key, message, ciphertext, secret);
         wipe(message);
-        wipe_stack::<STACK>();
+        wipe_stack::<{ Self::STACK }>();
         // The engine wipes the vector registers when it leaves what it considers an entry point: this is one.
         let _ = x25519::StaticPrivateKey::from_array(&[0; 32]);
         done

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::ffi::c_void;
+
 use aws_lc_rs::kem::{Ciphertext, DecapsulationKey, ML_KEM_768};
 use hasten_crypto::{Group, ML_KEM_CIPHERTEXT, ML_KEM_KEY, Scalar};
 use proptest::prelude::*;
@@ -88,6 +90,51 @@ proptest! {
         let done = scalar.x25519(&private, peer.as_slice().try_into().unwrap(), &mut secret);
         prop_assert_eq!(done.then(|| secret.to_vec()), host_derive(group, &ours, &peer));
     }
+}
+
+/// Callers rely on the bound, and as many bytes are wiped.
+#[test]
+fn an_encapsulation_needs_no_more_of_the_stack_than_stated() {
+    const ROOM: usize = 1 << 20;
+    const PAINT: u8 = 0xa5;
+    extern "C" fn refusal(_: *mut c_void) -> *mut c_void {
+        assert!(encapsulate(scalar().unwrap(), &[0xff; ML_KEM_KEY], &[1; 32]).is_none());
+        std::ptr::null_mut()
+    }
+    extern "C" fn encapsulation(_: *mut c_void) -> *mut c_void {
+        assert!(encapsulate(scalar().unwrap(), &[0; ML_KEM_KEY], &[1; 32]).is_some());
+        std::ptr::null_mut()
+    }
+    if scalar().is_none() {
+        return;
+    }
+    let used = |start: extern "C" fn(*mut c_void) -> *mut c_void| {
+        // SAFETY: the thread has this memory as its stack and ends before it is read.
+        unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let stack = libc::mmap(std::ptr::null_mut(), ROOM, protection, kind, -1, 0);
+            assert!(stack != libc::MAP_FAILED);
+            stack.cast::<u8>().write_bytes(PAINT, ROOM);
+            let (mut attributes, mut thread) = (std::mem::zeroed(), 0);
+            libc::pthread_attr_init(&raw mut attributes);
+            assert_eq!(libc::pthread_attr_setstack(&raw mut attributes, stack, ROOM), 0);
+            assert_eq!(
+                libc::pthread_create(&raw mut thread, &raw const attributes, start, std::ptr::null_mut()),
+                0
+            );
+            libc::pthread_join(thread, std::ptr::null_mut());
+            let bytes = std::slice::from_raw_parts(stack.cast::<u8>(), ROOM);
+            let untouched = bytes.iter().position(|byte| *byte != PAINT).unwrap();
+            libc::munmap(stack, ROOM);
+            ROOM - untouched
+        }
+    };
+    // Both end with the wipe, which touches all of the bound; the one that works gets no deeper, but for the functions here.
+    let wiped = used(refusal);
+    assert!(wiped > Scalar::STACK, "{wiped}");
+    let all = used(encapsulation);
+    assert!(all.abs_diff(wiped) < 256, "{all} instead of {wiped}");
 }
 
 #[test]

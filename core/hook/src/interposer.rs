@@ -116,16 +116,16 @@ impl Interposer {
         [wake::hooks()].into_iter().chain(hooks.iter().copied())
     }
 
-    /// Looks for the libraries to hook, all of the same version.
+    /// Looks for the libraries to hook, all of the version that was loaded first: the program's own, if it links one.
     fn verify(&self, new: &[Object], known: &[Found]) -> Phase {
         let is_needed =
-            |object: &Object| self.needs.iter().any(|library| library.has_soname(object.soname()));
+            |object: &Object| self.needs.iter().any(|library| library.version(object.soname()).is_some());
         if !new.iter().any(is_needed) {
             return Phase::StandBy;
         }
         let loaded: Vec<_> = known.iter().filter_map(Object::open).filter(is_needed).collect();
-        let versions = self.needs.iter().map(|library| library.sonames().len()).max().unwrap_or(0);
-        let Some(found) = (0..versions).find_map(|version| self.of_version(version, &loaded)) else {
+        let versions = loaded.iter().filter_map(|object| self.needs.first()?.version(object.soname()));
+        let Some(found) = versions.into_iter().find_map(|version| self.of_version(version, &loaded)) else {
             return Phase::StandBy;
         };
         for (library, object) in self.needs.iter().zip(found) {
@@ -140,8 +140,7 @@ impl Interposer {
     /// The objects of all libraries that are needed, if this version of each is loaded.
     fn of_version<'a>(&self, version: usize, loaded: &'a [Object]) -> Option<Vec<&'a Object>> {
         let object = |library: &Library| {
-            let soname = library.sonames().get(version)?;
-            loaded.iter().find(|object| object.soname() == soname.to_bytes())
+            loaded.iter().find(|object| library.version(object.soname()) == Some(version))
         };
         self.needs.iter().map(object).collect()
     }

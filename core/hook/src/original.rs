@@ -51,9 +51,9 @@ impl Library {
         }
     }
 
-    /// Whether one of its names is this one.
-    pub(crate) fn has_soname(self, name: &[u8]) -> bool {
-        self.sonames().iter().any(|soname| soname.to_bytes() == name)
+    /// The version of which this is the name.
+    pub(crate) fn version(self, soname: &[u8]) -> Option<usize> {
+        self.sonames().iter().position(|name| name.to_bytes() == soname)
     }
 
     fn adopted(self) -> &'static Adopted {

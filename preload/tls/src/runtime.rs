@@ -295,6 +295,13 @@ impl Runtime {
         start..end
     }
 
+    /// Whether this is the thread's own stack, with room for a function that needs so many bytes, and for a signal.
+    pub(crate) fn has_stack(&self, bytes: usize) -> bool {
+        const SIGNAL: usize = 16 << 10;
+        let (stack, here) = (self.native_stack(), slice::here());
+        stack.contains(&here) && here - stack.start >= bytes + SIGNAL
+    }
+
     /// Whether a handshake of this thread is suspended, as far as can be told: a signal handler may ask at any time.
     #[inline]
     pub(crate) fn has_suspended(&self) -> bool {

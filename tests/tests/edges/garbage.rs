@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::server::{ServerKind, ServerSpec};
 use hasten_tests::client::Client;
-use hasten_tests::hello::{Dripping, Reaction, fragmented, react};
+use hasten_tests::hello::{Dripping, Reaction, fragmented, react, with_key_share};
 use hasten_tests::pki::Pki;
 use hasten_tests::{parallel, same_as_stock};
 use rustls::crypto::SupportedKxGroup;
@@ -55,7 +55,7 @@ fn refuses_bad_key_shares_beside_good_ones(kind: ServerKind) {
         [(kx_group::X25519, 0x1d_u16, 32), (kx_group::SECP256R1, 0x17, 65), (kx_group::SECP384R1, 0x18, 97)]
     {
         let hello = Client::trusting(&certificate.root).groups(&[group]).build().hello();
-        attacks.extend(bad_shares(len).into_iter().map(|share| with_key_share(&hello, id, &share)));
+        attacks.extend(bad_shares(len).into_iter().map(|share| with_key_share(&hello, id, len, &share)));
     }
     let reactions = same_as_stock(&ServerSpec::new(kind, certificate), |server| {
         let attack = |number: usize| react(server.address(), &attacks[number % attacks.len()]);
@@ -85,18 +85,6 @@ fn bad_shares(len: usize) -> Vec<Vec<u8>> {
         number
     });
     shares.into_iter().chain(near).collect()
-}
-
-/// Replaces the only share of a hello, keeping its length.
-fn with_key_share(hello: &[u8], group: u16, share: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(share.len()).unwrap().to_be_bytes();
-    let header = [group.to_be_bytes(), length].concat();
-    let at =
-        hello.windows(4).position(|window| window == header).expect("the hello has a share of this group")
-            + 4;
-    let mut patched = hello.to_vec();
-    patched[at..at + share.len()].copy_from_slice(share);
-    patched
 }
 
 fn garbage(hello: &[u8]) -> Vec<Vec<u8>> {

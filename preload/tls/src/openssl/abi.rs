@@ -93,6 +93,17 @@ impl Param {
         Param { key: key.as_ptr(), data_type: 2, data, data_size: little_endian.len(), ..Self::END }
     }
 
+    /// Its text, if it is one.
+    ///
+    /// # Safety
+    ///
+    /// The data is null or valid for reads of the stated length, and stays so while the result is used.
+    pub(crate) unsafe fn text(&self) -> Option<&[u8]> {
+        let is_text = self.data_type == Self::UTF8_STRING && !self.data.is_null();
+        // SAFETY: the contract.
+        is_text.then(|| unsafe { core::slice::from_raw_parts(self.data.cast(), self.data_size) })
+    }
+
     pub(crate) const fn end() -> Param {
         Self::END
     }

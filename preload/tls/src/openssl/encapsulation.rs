@@ -14,8 +14,9 @@ use hasten_crypto::{Group, ML_KEM_CIPHERTEXT, ML_KEM_KEY, Scalar, wipe};
 use hasten_telemetry::{Event, slot};
 
 use super::abi::*;
+use super::exchange::share_of;
 use super::random;
-use super::shortcuts::{Stand, is_stand_in};
+use super::shortcuts::{self, Stand, is_stand_in};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -36,10 +37,18 @@ pub(super) fn engine() -> Option<Scalar> {
     *ENGINE.get_or_init(Scalar::detect)
 }
 
-/// Whether this is a client's share that OpenSSL would accept: all else is left to it, with its errors.
+/// The engine, if this stack has room for it: it needs more than OpenSSL, which keeps its matrices in the heap, and a
+/// coroutine's stack may be small.
+fn engine_here() -> Option<Scalar> {
+    let runtime = Runtime::existing()?;
+    engine().filter(|_| runtime.has_stack(Scalar::STACK))
+}
+
+/// Whether this is a client's share that OpenSSL would accept, and that the engine can encapsulate to here: all else is left
+/// to OpenSSL, with its errors.
 pub(super) fn accepts(share: &[u8]) -> bool {
     let key = share.first_chunk::<ML_KEM_KEY>().filter(|_| share.len() == SHARE);
-    engine().zip(key).is_some_and(|(engine, key)| engine.is_ml_kem_key(key))
+    engine_here().zip(key).is_some_and(|(engine, key)| engine.is_ml_kem_key(key))
 }
 
 type Init = unsafe extern "C" fn(*mut EvpPkeyCtx, *const Param) -> c_int;
@@ -72,8 +81,7 @@ pub(crate) unsafe fn encapsulate(
     secret: *mut u8,
     secret_len: *mut usize,
 ) -> c_int {
-    let runtime = Runtime::existing().filter(|_| is_stand_in(context, Stand::Encapsulate));
-    let Some(runtime) = runtime else {
+    let Some(runtime) = shortcuts::behind(context, Stand::Encapsulate) else {
         // SAFETY: the caller's context.
         return unsafe { original(context, wrapped, wrapped_len, secret, secret_len) };
     };
@@ -90,17 +98,15 @@ pub(crate) unsafe fn encapsulate(
         if is_query {
             return 1;
         }
-        let mut share = [0; SHARE];
-        match runtime.exchange.share() {
-            Some(kept) => share.copy_from_slice(&kept),
-            None => return 0,
-        }
+        let Some(recipient) = runtime.exchange.recipient() else { return 0 };
         let answer = &mut *wrapped.cast::<[u8; ANSWER]>();
         let secret = &mut *secret.cast::<[u8; SECRET]>();
-        match engine().map(|engine| exchange(runtime, engine, &share, answer, secret)) {
+        match engine_here().map(|engine| exchange(runtime, engine, recipient, answer, secret)) {
             Some(Outcome::Done) => 1,
             Some(Outcome::Cancelled) => 0,
-            Some(Outcome::Refused) | None => c_int::from(encapsulate_with_original(&share, answer, secret)),
+            Some(Outcome::Refused) | None => {
+                c_int::from(encapsulate_with_original(recipient, answer, secret))
+            }
         }
     }
 }
@@ -113,23 +119,33 @@ enum Outcome {
     Refused,
 }
 
-/// Computes both halves.
-fn exchange(
+/// Computes both halves. The handshake may be suspended meanwhile.
+///
+/// # Safety
+///
+/// `recipient` is a key of ours that stays alive until this returns.
+unsafe fn exchange(
     runtime: &Runtime,
     engine: Scalar,
-    share: &[u8; SHARE],
+    recipient: *mut EvpPkey,
     answer: &mut [u8; ANSWER],
     secret: &mut [u8; SECRET],
 ) -> Outcome {
-    let (Some(key), Some(peer)) = (share.first_chunk(), share.last_chunk()) else { return Outcome::Refused };
+    // SAFETY: the contract. What is on the stack is copied when the handshake is suspended, so the share is not.
+    let share = || unsafe { share_of(recipient) };
+    let Some(peer) = share().and_then(|share| share.last_chunk().copied()) else { return Outcome::Refused };
     let Some((ciphertext, public)) = answer.split_first_chunk_mut() else { return Outcome::Refused };
     let Some((ml_kem, x25519)) = secret.split_first_chunk_mut() else { return Outcome::Refused };
-    match exchange_points(runtime, engine, peer, public, x25519) {
+    match exchange_points(runtime, engine, &peer, public, x25519) {
         Outcome::Done => {}
         other => return other,
     }
     let mut message = [0; 32];
-    if random::private(&mut message) && engine.ml_kem_encapsulate(key, &mut message, ciphertext, ml_kem) {
+    let done = share().is_some_and(|share| {
+        let key = share.first_chunk().filter(|_| random::private(&mut message));
+        key.is_some_and(|key| engine.ml_kem_encapsulate(key, &mut message, ciphertext, ml_kem))
+    });
+    if done {
         slot().event(Event::HybridExchange);
         return Outcome::Done;
     }
@@ -172,36 +188,48 @@ fn exchange_points(
 }
 
 /// Does what libssl originally asked for, with a key OpenSSL can use.
-fn encapsulate_with_original(
-    share: &[u8; SHARE],
+///
+/// # Safety
+///
+/// `recipient` is a key of ours that stays alive until this returns.
+unsafe fn encapsulate_with_original(
+    recipient: *mut EvpPkey,
     answer: &mut [u8; ANSWER],
     secret: &mut [u8; SECRET],
 ) -> bool {
-    // SAFETY: OpenSSL's own functions in their documented order; everything created is freed.
+    // SAFETY: the contract; OpenSSL's own functions in their documented order; everything created is freed.
     unsafe {
+        let Some(share) = share_of(recipient) else {
+            // Somebody else has looked at it while the handshake was suspended, so OpenSSL has it.
+            return encapsulate_to(recipient, answer, secret);
+        };
         let parameters = original::EVP_PKEY_CTX_new_from_name.get()(null_mut(), NAME.as_ptr(), null());
         let mut key = null_mut();
-        let has_key = !parameters.is_null()
+        let done = !parameters.is_null()
             && original::EVP_PKEY_paramgen_init.get()(parameters) > 0
             && original::EVP_PKEY_paramgen.get()(parameters, &raw mut key) > 0
-            && original::EVP_PKEY_set1_encoded_public_key.get()(key, share.as_ptr(), share.len()) > 0;
+            && original::EVP_PKEY_set1_encoded_public_key.get()(key, share.as_ptr(), share.len()) > 0
+            && encapsulate_to(key, answer, secret);
         original::EVP_PKEY_CTX_free.get()(parameters);
-        let context = match has_key {
-            true => original::EVP_PKEY_CTX_new_from_pkey.get()(null_mut(), key, null()),
-            false => null_mut(),
-        };
-        let (mut answer_len, mut secret_len) = (ANSWER, SECRET);
+        original::EVP_PKEY_free.get()(key);
+        done
+    }
+}
+
+/// # Safety
+///
+/// `key` is alive, and OpenSSL's own.
+unsafe fn encapsulate_to(key: *mut EvpPkey, answer: &mut [u8; ANSWER], secret: &mut [u8; SECRET]) -> bool {
+    let (mut answer_len, mut secret_len) = (ANSWER, SECRET);
+    let (answer, secret) = (answer.as_mut_ptr(), secret.as_mut_ptr());
+    // SAFETY: the contract; OpenSSL's own functions in their documented order.
+    unsafe {
+        let context = original::EVP_PKEY_CTX_new_from_pkey.get()(null_mut(), key, null());
+        let encapsulate = original::EVP_PKEY_encapsulate.get();
         let done = !context.is_null()
             && original::EVP_PKEY_encapsulate_init.get()(context, null()) > 0
-            && original::EVP_PKEY_encapsulate.get()(
-                context,
-                answer.as_mut_ptr(),
-                &raw mut answer_len,
-                secret.as_mut_ptr(),
-                &raw mut secret_len,
-            ) > 0;
+            && encapsulate(context, answer, &raw mut answer_len, secret, &raw mut secret_len) > 0;
         original::EVP_PKEY_CTX_free.get()(context);
-        original::EVP_PKEY_free.get()(key);
         done && (answer_len, secret_len) == (ANSWER, SECRET)
     }
 }

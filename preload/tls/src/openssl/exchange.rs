@@ -6,8 +6,10 @@
 //! gets it before anything but libssl's own derivation can see the EVP_PKEY, so that every other user finds it
 //! complete.
 
+mod tag;
+
 use core::cell::{Cell, Ref, RefCell};
-use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_int};
 use core::ptr::{null, null_mut};
 
 use hasten_batch::{Request, Verdict};
@@ -15,9 +17,10 @@ use hasten_crypto::{Curve, Group, wipe};
 use hasten_guard::clock::now;
 use hasten_telemetry::slot;
 
+pub(crate) use self::tag::init;
+use self::tag::{Kind, Tag};
 use super::abi::*;
 use super::encapsulation;
-use super::ex_data::ExIndex;
 use super::shortcuts::{self, Shortcut, Stand, is_stand_in};
 use crate::hooks::original;
 use crate::runtime::Runtime;
@@ -25,65 +28,6 @@ use crate::runtime::Runtime;
 /// EVP_PKEYs that a thread keeps for each group, at some 700 bytes each. libssl holds two per connection for its
 /// lifetime, so many come and go at once.
 const STOCK: usize = 512;
-
-static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
-
-/// A kind of key exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Classical(Group),
-    /// The client's encapsulation key of [`encapsulation::NAME`].
-    Hybrid,
-}
-
-impl Kind {
-    const COUNT: usize = Group::COUNT + 1;
-
-    const fn index(self) -> usize {
-        match self {
-            Self::Classical(group) => group.index(),
-            Self::Hybrid => Group::COUNT,
-        }
-    }
-
-    /// The key type in OpenSSL.
-    const fn key_type(self) -> &'static CStr {
-        match self {
-            Self::Classical(group) => group.key_type(),
-            Self::Hybrid => encapsulation::NAME,
-        }
-    }
-
-    /// The name of a curve, which its key type does not tell.
-    fn curve_name(self) -> Option<&'static CStr> {
-        match self {
-            Self::Classical(group) => group.curve().map(|_| group.openssl_name()),
-            Self::Hybrid => None,
-        }
-    }
-
-    fn group(self) -> Option<Group> {
-        match self {
-            Self::Classical(group) => Some(group),
-            Self::Hybrid => None,
-        }
-    }
-}
-
-/// The data that an EVP_PKEY of ours carries in its ex_data.
-struct Tag {
-    kind: Kind,
-    /// Another reference was taken: from then on it belongs to OpenSSL alone.
-    escaped: Cell<bool>,
-    /// The public key, as libssl set it or will send it.
-    public: Cell<[u8; Group::MAX_PUBLIC]>,
-    public_len: Cell<usize>,
-    /// Our private key; zero if there is none, or if OpenSSL has it.
-    private: Cell<[u8; Group::MAX_PRIVATE]>,
-    has_private: Cell<bool>,
-    /// The client's share of a hybrid exchange, which OpenSSL does not have; empty if there is none.
-    share: RefCell<Vec<u8>>,
-}
 
 /// The context libssl is using, behind a stand-in. One of each kind per thread: nothing suspends a handshake while
 /// libssl sets one up.
@@ -116,81 +60,6 @@ enum Generate {
     Known(Kind),
     /// A group that is not ours: OpenSSL's own context does the work.
     Real(*mut EvpPkeyCtx),
-}
-
-pub(crate) fn init() -> bool {
-    EX_INDEX.reserve(Some(forget))
-}
-
-/// # Safety
-///
-/// As for a `CRYPTO_EX_free`: `tag` is null or the [`Tag`] that `make` attached to the EVP_PKEY, and nothing uses it
-/// any more.
-unsafe extern "C" fn forget(
-    _: *mut c_void,
-    tag: *mut c_void,
-    _: *mut ExData,
-    _: c_int,
-    _: c_long,
-    _: *mut c_void,
-) {
-    if !tag.is_null() {
-        // SAFETY: made by `make`, and its EVP_PKEY is being freed.
-        let tag = unsafe { Box::from_raw(tag.cast::<Tag>()) };
-        tag.wipe();
-    }
-}
-
-impl Tag {
-    fn new(kind: Kind) -> Tag {
-        Tag {
-            kind,
-            escaped: Cell::new(false),
-            public: Cell::new([0; Group::MAX_PUBLIC]),
-            public_len: Cell::new(0),
-            private: Cell::new([0; Group::MAX_PRIVATE]),
-            has_private: Cell::new(false),
-            share: RefCell::default(),
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `pkey` is null or an EVP_PKEY that stays alive while the result is used. No other thread sets its ex_data
-    /// meanwhile, or uses it at all if it is ours and has not escaped.
-    unsafe fn of<'a>(pkey: *const EvpPkey) -> Option<&'a Tag> {
-        let index = EX_INDEX.get();
-        if pkey.is_null() || index < 0 {
-            return None;
-        }
-        // SAFETY: the caller's EVP_PKEY is alive; the index is ours.
-        unsafe { EVP_PKEY_get_ex_data.get()(pkey, index).cast::<Tag>().as_ref() }
-    }
-
-    fn set_private(&self, bytes: &[u8]) {
-        let mut private = [0; Group::MAX_PRIVATE];
-        private[..bytes.len()].copy_from_slice(bytes);
-        self.private.set(private);
-        self.has_private.set(true);
-        wipe(&mut private);
-    }
-
-    /// A longer key belongs to no group of ours, and is not stored.
-    fn set_public(&self, bytes: &[u8]) {
-        let mut public = [0; Group::MAX_PUBLIC];
-        if let Some(to) = public.get_mut(..bytes.len()) {
-            to.copy_from_slice(bytes);
-            self.public.set(public);
-            self.public_len.set(bytes.len());
-        }
-    }
-
-    fn wipe(&self) {
-        if self.has_private.replace(false) {
-            // SAFETY: the cell's bytes, which are not borrowed.
-            wipe(unsafe { &mut *self.private.as_ptr() });
-        }
-    }
 }
 
 impl Exchange {
@@ -248,11 +117,9 @@ impl Exchange {
 /// An EVP_PKEY with the parameters of a group, tagged as ours.
 fn make(kind: Kind) -> Option<*mut EvpPkey> {
     let pkey = make_parameters(kind)?;
-    let tag = Box::into_raw(Box::new(Tag::new(kind)));
-    // SAFETY: the EVP_PKEY is ours alone, and so is the tag until it is attached.
+    // SAFETY: the EVP_PKEY is ours alone.
     unsafe {
-        if EVP_PKEY_set_ex_data.get()(pkey, EX_INDEX.get(), tag.cast()) != 1 {
-            drop(Box::from_raw(tag));
+        if !Tag::attach(kind, pkey) {
             original::EVP_PKEY_free.get()(pkey);
             return None;
         }
@@ -289,7 +156,7 @@ pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pke
         if let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) {
             tag.wipe();
             tag.public_len.set(0);
-            tag.share.borrow_mut().clear();
+            tag.share.take();
             if shortcuts::is_on(Shortcut::Exchange)
                 && let Some(runtime) = Runtime::existing()
             {
@@ -427,8 +294,7 @@ unsafe fn complete(pkey: *mut EvpPkey, tag: &Tag) {
 
 /// Notes that libssl has finished with a stand-in.
 pub(crate) fn context_freed(context: *mut EvpPkeyCtx) {
-    let Some(runtime) = Runtime::existing() else { return };
-    if is_stand_in(context, Stand::Generate)
+    if let Some(runtime) = shortcuts::behind(context, Stand::Generate)
         && let Generate::Real(real) = runtime.exchange.generate.replace(Generate::Nothing)
     {
         // SAFETY: made by `real_context` for this stand-in.
@@ -471,11 +337,11 @@ pub(crate) unsafe fn set_group_name(
     context: *mut EvpPkeyCtx,
     name: *const c_char,
 ) -> c_int {
-    let generate = Runtime::existing().map(|runtime| &runtime.exchange.generate);
-    let Some(generate) = generate.filter(|_| is_stand_in(context, Stand::Generate)) else {
+    let Some(runtime) = shortcuts::behind(context, Stand::Generate) else {
         // SAFETY: the caller's context.
         return unsafe { original(context, name) };
     };
+    let generate = &runtime.exchange.generate;
     // SAFETY: libssl's group names are C strings.
     let name_of_group = unsafe { CStr::from_ptr(name) };
     if let Generate::Known(Kind::Hybrid) = generate.get() {
@@ -556,8 +422,7 @@ unsafe fn generate(
     out: *mut *mut EvpPkey,
     take: impl FnOnce(&Exchange, &Runtime, Kind) -> Option<*mut EvpPkey>,
 ) -> c_int {
-    let runtime = Runtime::existing().filter(|_| is_stand_in(context, Stand::Generate));
-    let Some(runtime) = runtime else {
+    let Some(runtime) = shortcuts::behind(context, Stand::Generate) else {
         // SAFETY: the caller's context.
         return unsafe { original(context, out) };
     };
@@ -644,9 +509,7 @@ pub(crate) unsafe fn derive_set_peer(
     context: *mut EvpPkeyCtx,
     peer: *mut EvpPkey,
 ) -> c_int {
-    if is_stand_in(context, Stand::Derive)
-        && let Some(runtime) = Runtime::existing()
-    {
+    if let Some(runtime) = shortcuts::behind(context, Stand::Derive) {
         // SAFETY: libssl keeps both keys alive.
         let peer = unsafe { Peer::of(peer).filter(|peer| !runtime.exchange.refuses(peer)) };
         runtime.exchange.peer.set(peer);
@@ -657,16 +520,21 @@ pub(crate) unsafe fn derive_set_peer(
 }
 
 impl Exchange {
-    /// The client's share that a stand-in encapsulates to.
-    ///
-    /// # Safety
-    ///
-    /// libssl is between `EVP_PKEY_CTX_new_from_pkey` and `EVP_PKEY_CTX_free` of that stand-in, so it keeps the key.
-    pub(super) unsafe fn share(&self) -> Option<Ref<'_, Vec<u8>>> {
-        // SAFETY: the key is alive.
-        let tag = unsafe { Tag::of(self.recipient.get()?) }?;
-        Some(tag.share.borrow()).filter(|share| !share.is_empty())
+    /// The client's key that the stand-in in use encapsulates to.
+    pub(super) fn recipient(&self) -> Option<*mut EvpPkey> {
+        self.recipient.get()
     }
+}
+
+/// The client's share in a key of ours.
+///
+/// # Safety
+///
+/// As [`Tag::of`].
+pub(super) unsafe fn share_of<'a>(pkey: *mut EvpPkey) -> Option<Ref<'a, Vec<u8>>> {
+    // SAFETY: the contract.
+    let share = unsafe { Tag::of(pkey) }?.share.borrow();
+    (!share.is_empty()).then_some(share)
 }
 
 type DeriveFn = unsafe extern "C" fn(*mut EvpPkeyCtx, *mut u8, *mut usize) -> c_int;
@@ -682,8 +550,7 @@ pub(crate) unsafe fn derive(
     out: *mut u8,
     len: *mut usize,
 ) -> c_int {
-    let runtime = Runtime::existing().filter(|_| is_stand_in(context, Stand::Derive));
-    let Some(runtime) = runtime else {
+    let Some(runtime) = shortcuts::behind(context, Stand::Derive) else {
         // SAFETY: the caller's context.
         return unsafe { original(context, out, len) };
     };

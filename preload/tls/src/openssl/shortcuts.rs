@@ -205,6 +205,12 @@ pub(crate) fn is_stand_in(context: *const EvpPkeyCtx, stand: Stand) -> bool {
     !context.is_null() && core::ptr::eq(context, stand_in(stand))
 }
 
+/// This thread's runtime, if the context is a stand-in of that kind.
+#[inline]
+pub(crate) fn behind(context: *const EvpPkeyCtx, stand: Stand) -> Option<&'static Runtime> {
+    Runtime::existing().filter(|_| is_stand_in(context, stand))
+}
+
 /// Does not free stand-ins; frees everything else.
 ///
 /// # Safety

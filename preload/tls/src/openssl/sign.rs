@@ -102,26 +102,25 @@ pub(crate) unsafe fn digest_sign_init(
 ///
 /// # Safety
 ///
-/// `params` is null or an array with an end marker, and `name` is null or a C string.
+/// `params` is null or an array with an end marker, whose keys are C strings and whose data are as long as they say; `name`
+/// is null or a C string.
 unsafe fn says_nothing_new(params: *const Param, name: *const c_char) -> bool {
     let mut at = params;
-    // SAFETY: the array ends with a parameter without a key; keys and texts are C strings.
-    unsafe {
-        while !at.is_null() && !(*at).key.is_null() {
-            let param = &*at;
-            let is_known = match CStr::from_ptr(param.key).to_bytes() {
+    // SAFETY: no parameter follows the one without a key.
+    while let Some(param) = unsafe { at.as_ref() }.filter(|param| !param.key.is_null()) {
+        // SAFETY: as the contract says.
+        let is_known = unsafe {
+            match CStr::from_ptr(param.key).to_bytes() {
                 b"tls-version" => true,
-                b"digest" => {
-                    let digest = param.data.cast::<c_char>();
-                    !digest.is_null() && !name.is_null() && CStr::from_ptr(digest) == CStr::from_ptr(name)
-                }
+                b"digest" => !name.is_null() && param.text() == Some(CStr::from_ptr(name).to_bytes()),
                 _ => false,
-            };
-            if !is_known {
-                return false;
             }
-            at = at.add(1);
+        };
+        if !is_known {
+            return false;
         }
+        // SAFETY: the array goes on at least until its end marker.
+        at = unsafe { at.add(1) };
     }
     true
 }
@@ -147,10 +146,7 @@ unsafe fn is_usable(runtime: &Runtime, pkey: *mut EvpPkey) -> bool {
 
 /// Handles a call on the stand-in of a noted signature; `None` if it is not one.
 fn on_noted(pctx: *mut EvpPkeyCtx, note: impl FnOnce(&mut Signing) -> c_int) -> Option<c_int> {
-    if !shortcuts::is_stand_in(pctx, Stand::Sign) {
-        return None;
-    }
-    let runtime = Runtime::existing()?;
+    let runtime = shortcuts::behind(pctx, Stand::Sign)?;
     let mut signing = runtime.signing.0.get()?;
     let result = note(&mut signing);
     runtime.signing.0.set(Some(signing));
