@@ -18,6 +18,7 @@ pub(crate) mod random;
 pub(crate) mod release;
 pub(crate) mod shortcuts;
 pub(crate) mod sign;
+mod tag;
 pub(crate) mod tickets;
 mod trial;
 

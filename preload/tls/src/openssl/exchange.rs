@@ -6,8 +6,6 @@
 //! gets it before anything but libssl's own derivation can see the EVP_PKEY, so that every other user finds it
 //! complete.
 
-mod tag;
-
 use core::cell::{Cell, Ref, RefCell};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::{null, null_mut};
@@ -17,11 +15,11 @@ use hasten_crypto::{Curve, Group, wipe};
 use hasten_guard::clock::now;
 use hasten_telemetry::slot;
 
-pub(crate) use self::tag::init;
-use self::tag::{Kind, Tag};
 use super::abi::*;
 use super::encapsulation;
 use super::shortcuts::{self, Shortcut, Stand, is_stand_in};
+pub(crate) use super::tag::init;
+use super::tag::{Kind, Tag};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 

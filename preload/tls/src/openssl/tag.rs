@@ -5,9 +5,9 @@ use core::ffi::{CStr, c_int, c_long, c_void};
 
 use hasten_crypto::{Group, wipe};
 
-use crate::openssl::abi::*;
-use crate::openssl::encapsulation;
-use crate::openssl::ex_data::ExIndex;
+use super::abi::*;
+use super::encapsulation;
+use super::ex_data::ExIndex;
 
 static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 
