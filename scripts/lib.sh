@@ -75,14 +75,17 @@ archive() {
     ar rcsD "$library" "${library%.a}.o"
 }
 
-# The first line of npm's errors that is a sentence.
+# What npm says went wrong: its code, and the first line of its errors that is a sentence.
 npm_cause() {
-    sed -nE 's/^npm (error|ERR!) *//; /^(code|errno|syscall) |^$/d; p; q'
+    local code sentence
+    code=$(sed -nE 's/^npm (error|ERR!) code //p' <<<"$1" | head -n 1)
+    sentence=$(sed -nE 's/^npm (error|ERR!) *//; /^(code|errno|syscall) |^A complete log|^$/d; p; q' <<<"$1")
+    printf '%s%s' "${sentence:-npm says only: ${1##*$'\n'}}" "${code:+ [$code]}"
 }
 
 # npm_install SOURCE TARGET: what SOURCE/package-lock.json pins, installed in TARGET, without running anybody's scripts.
 npm_install() {
-    local source=$1 target=$2 log
+    local source=$1 target=$2 log pause
     # The lock is kept with what it brought, so a new lock means a new installation.
     if [[ -d $target/node_modules ]] && cmp -s "$source/package-lock.json" "$target/installed.json"; then
         return
@@ -90,7 +93,13 @@ npm_install() {
     say "Fetching the npm packages of $source"
     mkdir -p "$target"
     cp "$source/package.json" "$source/package-lock.json" "$target/"
-    log=$(cd "$target" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error 2>&1) ||
-        die "cannot install what $source/package-lock.json names ($(npm_cause <<<"$log")): check the network, or npm's configuration"
-    cp "$source/package-lock.json" "$target/installed.json"
+    # Hundreds of megabytes: one connection that is cut should not end a build.
+    for pause in 5 20 0; do
+        if log=$(cd "$target" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error --fetch-retries 1 2>&1); then
+            cp "$source/package-lock.json" "$target/installed.json"
+            return
+        fi
+        sleep "$pause"
+    done
+    die "cannot install what $source/package-lock.json names ($(npm_cause "$log")): check the network, or npm's configuration"
 }

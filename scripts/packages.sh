@@ -147,7 +147,7 @@ present() {
 }
 
 install_packages() {
-    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0) log
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3) log
     log=$(as_root "${apt[@]}" update 2>&1 && as_root "${apt[@]}" install --yes --no-install-recommends "$@" 2>&1) && return
     grep '^E:' <<<"$log" >&2 || true
     die "apt-get could not install $*: check the network and /etc/apt/sources.list, then run make again"
