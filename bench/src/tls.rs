@@ -178,6 +178,8 @@ pub struct Options {
     pub hasten: PathBuf,
     /// What it is compared with.
     pub baseline: Baseline,
+    /// OpenSSL and hasten do without AVX-512.
+    pub hide_avx512: bool,
     /// Where the report goes.
     pub out: PathBuf,
     /// The command line that repeats this run.
@@ -220,8 +222,12 @@ fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {
         ("hasten check -- nginx", "See what applies to a program on this machine, and why"),
         ("hasten top", "Watch it work: lanes filled, operations batched, CPU saved"),
     ];
+    let mut host = host::facts(&options.matrix.servers, placement);
+    if options.hide_avx512 {
+        host.0.push(("hidden", "AVX-512".to_owned()));
+    }
     Report {
-        host: host::facts(&options.matrix.servers, placement),
+        host,
         workload: "tls",
         text: Text {
             title: "TLS handshakes".to_owned(),

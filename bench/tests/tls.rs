@@ -29,6 +29,7 @@ fn launcher(dir: &Path, script: &str) -> std::path::PathBuf {
 
 fn options(dir: &Path, script: &str, concurrencies: &[usize]) -> Options {
     Options {
+        hide_avx512: false,
         matrix: Matrix {
             servers: vec![ServerKind::Nginx],
             certs: vec![KeyKind::P256],

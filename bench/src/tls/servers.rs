@@ -16,6 +16,11 @@ use crate::progress::Progress;
 use crate::server::{Launcher, Server, ServerSpec};
 use crate::summary::row;
 
+/// For OpenSSL, what CPUID says of AVX-512 in leaf 7, and of the AES and carry-less products that came with it; for hasten, a
+/// switch of its own.
+const HIDDEN_AVX512: [(&str, &str); 2] =
+    [("OPENSSL_ia32cap", ":~0x00005e42d0230000"), ("HASTEN_CPU_DISABLE_IFMA", "1")];
+
 pub(super) struct Servers {
     case: TlsCase,
     stock: Server,
@@ -30,9 +35,12 @@ impl Servers {
         options: &Options,
         placement: &Placement,
     ) -> Result<Self, BenchError> {
-        let spec = ServerSpec::new(case.server, certificate)
+        let mut spec = ServerSpec::new(case.server, certificate)
             .cpu(placement.server)
             .server_lines(case.tickets.server_lines(case.server));
+        if options.hide_avx512 {
+            spec = HIDDEN_AVX512.iter().fold(spec, |spec, (name, value)| spec.env(*name, *value));
+        }
         let accelerated = spec.clone().launcher(Launcher::Hasten { exe: options.hasten.clone() });
         Ok(Self {
             case,

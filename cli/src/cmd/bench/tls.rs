@@ -69,6 +69,10 @@ pub(super) struct TlsArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = group_parser())]
     group: Option<Vec<Group>>,
 
+    /// Hide AVX-512 from OpenSSL and from hasten: what a CPU with AVX2 gains, on a CPU with both
+    #[arg(long)]
+    hide_avx512: bool,
+
     /// In TLS 1.3, only servers with or without session tickets
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = tickets_parser())]
     tickets: Option<Vec<Tickets>>,
@@ -88,6 +92,7 @@ pub(super) fn measure(args: &TlsArgs, interrupted: &AtomicBool) -> Result<(Repor
     let options = Options {
         baseline: args.against.baseline()?,
         matrix: args.matrix()?,
+        hide_avx512: args.hide_avx512,
         pace: if args.quick { Pace::quick() } else { Pace::full() },
         hasten: own_program()?,
         out: args.output.out.clone(),
@@ -107,6 +112,7 @@ impl TlsArgs {
             cert: None,
             protocol: None,
             group: None,
+            hide_avx512: false,
             tickets: None,
             concurrency: None,
         }
@@ -144,6 +150,7 @@ impl TlsArgs {
             + &list("cert", texts(self.cert.as_deref()))
             + &list("protocol", texts(self.protocol.as_deref()))
             + &list("group", texts(self.group.as_deref()))
+            + if self.hide_avx512 { " --hide-avx512" } else { "" }
             + &list("tickets", texts(self.tickets.as_deref()))
             + &list("concurrency", texts(self.concurrency.as_deref()))
             + &self.against.flag()
