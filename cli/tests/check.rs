@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{HASTEN, Place, has_ifma};
+use support::{HASTEN, Place, has_adx, has_ifma};
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
     let assert = place.run(&[&["check", "--json"], arguments].concat()).success();
@@ -67,7 +67,7 @@ fn the_json_of_a_program_says_the_same() {
     assert_eq!(program["libraries"][0]["version"], "OpenSSL 3.0.99");
     let tls = &program["accelerators"][0];
     assert_eq!(tls["name"], "tls");
-    assert_eq!(tls["decision"], if has_ifma() { "apply" } else { "skip" });
+    assert_eq!(tls["decision"], if has_adx() { "apply" } else { "skip" });
     let hooks: Vec<_> =
         tls["hooks"].as_array().unwrap().iter().map(|hook| (&hook["symbol"], &hook["bound_in"])).collect();
     let expected = serde_json::json!([
@@ -118,7 +118,7 @@ fn every_feature_of_the_host_has_state_reason_and_use() {
     ] {
         of(id);
     }
-    assert_eq!(report["accelerators"][0]["decision"], if has_ifma() { "apply" } else { "skip" });
+    assert_eq!(report["accelerators"][0]["decision"], if has_adx() { "apply" } else { "skip" });
     assert!(report["host"]["cpu"]["threads"].as_u64().unwrap() > 0);
 }
 
@@ -164,12 +164,13 @@ fn begins_with_a_line_for_each_accelerator() {
 }
 
 #[test]
-fn a_cpu_without_ifma_is_said_to_be_one() {
+fn a_cpu_without_ifma_and_adx_is_said_to_be_one() {
     let place = Place::new();
-    let output = place.hasten(&["check"]).env("HASTEN_CPU_DISABLE_IFMA", "1").output().unwrap();
+    let variables = [("HASTEN_CPU_DISABLE_IFMA", "1"), ("HASTEN_CPU_DISABLE_ADX", "1")];
+    let output = place.hasten(&["check"]).envs(variables).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("tls off"), "{text}");
-    assert!(text.contains("- HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA"), "{text}");
+    assert!(text.contains("- HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA; and for"), "{text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod support;
 
 use std::os::unix::fs::{PermissionsExt, chown};
 
-use support::{Place, has_ifma, is_root};
+use support::{Place, has_adx, has_ifma, is_root};
 
 #[test]
 fn a_server_is_accelerated_and_told_so_on_stderr_only() {
@@ -15,7 +15,7 @@ fn a_server_is_accelerated_and_told_so_on_stderr_only() {
     let assert = place.run(&["run", "--", "./server"]).success();
     assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
     insta::assert_snapshot!(place.stderr(&assert), @"
-    hasten: tls on for server (expected): TLS handshakes in batches of eight (RSA, ECDSA, ECDHE); watch it with `hasten top`
+    hasten: tls on for server (expected): TLS handshakes, in batches of eight where the CPU can (RSA, ECDSA, ECDHE); watch it with `hasten top`
     hasten: gzip on standby: server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
     hasten: node on standby: server is not Node.js: the plugin waits in NODE_OPTIONS for one that server starts
     ");
@@ -124,7 +124,7 @@ fn dry_run_shows_every_reason_and_starts_nothing() {
     program  [PLACE]/server
     config   none
 
-    tls on (expected): TLS handshakes in batches of eight (RSA, ECDSA, ECDHE)
+    tls on (expected): TLS handshakes, in batches of eight where the CPU can (RSA, ECDSA, ECDHE)
       + on by default
       + AVX-512 IFMA is usable on this [CPU]
       + server is dynamically linked with glibc
@@ -194,18 +194,18 @@ fn a_script_is_judged_by_its_interpreter() {
 }
 
 #[test]
-fn without_ifma_tls_is_not_preloaded_and_the_reason_is_given() {
+fn without_ifma_and_adx_tls_is_not_preloaded_and_the_reason_is_given() {
     let place = Place::new();
     let command = |arguments: &[&str]| {
         let mut command = place.hasten(arguments);
-        command.env("HASTEN_CPU_DISABLE_IFMA", "1");
+        command.env("HASTEN_CPU_DISABLE_IFMA", "1").env("HASTEN_CPU_DISABLE_ADX", "1");
         assert_cmd::Command::from_std(command).assert()
     };
     let assert = command(&["run", "--", "./server"]).success();
     assert_eq!(place.stdout(&assert), "./server loaded=no handshake=79\n");
     insta::assert_snapshot!(place.stderr(&assert), @r#"
-    hasten: tls off: HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA
-      fix: unset HASTEN_CPU_DISABLE_IFMA
+    hasten: tls off: HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA; and for operations one at a time, HASTEN_CPU_DISABLE_ADX hides ADX
+      fix: unset HASTEN_CPU_DISABLE_ADX
     hasten: gzip on standby: server does not link libz.so.1: the library stays idle until server, or a program that it starts, loads it
     hasten: node on standby: server is not Node.js: the plugin waits in NODE_OPTIONS for one that server starts
     "#);
@@ -213,6 +213,23 @@ fn without_ifma_tls_is_not_preloaded_and_the_reason_is_given() {
     assert_eq!(place.stdout(&assert), "");
     assert!(place.stderr(&assert).contains("hasten: running server as it is"));
     assert!(place.stderr(&assert).contains("--strict forbids"), "{}", place.stderr(&assert));
+}
+
+#[test]
+fn without_ifma_operations_are_done_one_at_a_time() {
+    if !has_adx() {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.hasten(&["run", "--only", "tls", "--", "./server"]);
+    command.env("HASTEN_CPU_DISABLE_IFMA", "1");
+    let assert = assert_cmd::Command::from_std(command).assert().success();
+    assert_eq!(place.stdout(&assert), "./server loaded=yes handshake=79\n");
+    let mut command = place.hasten(&["check", "./server"]);
+    let output = command.env("HASTEN_CPU_DISABLE_IFMA", "1").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let why = "+ HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA: ECDSA and key exchange are done one at a time, RSA by OpenSSL";
+    assert!(text.contains(why), "{text}");
 }
 
 #[test]
@@ -257,7 +274,7 @@ fn empty_variables_count_as_unset() {
         command.env(format!("HASTEN_{name}"), "");
     }
     let output = command.output().unwrap();
-    let loaded = if has_ifma() { "yes" } else { "no" };
+    let loaded = if has_adx() { "yes" } else { "no" };
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
         text,

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use hasten_crypto::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, Scalar};
+use hasten_crypto::{LaneEngine, ML_KEM_CIPHERTEXT, ML_KEM_KEY, Single};
 use libfuzzer_sys::fuzz_target;
 
 /// The modulus of ML-KEM's coefficients, which have 12 bits each.
@@ -10,7 +10,7 @@ const MODULUS: u16 = 3329;
 const COEFFICIENTS: usize = 1152;
 
 fuzz_target!(|data: &[u8]| {
-    let Some(scalar) = Scalar::detect() else { return };
+    let Some(scalar) = Single::detect() else { return };
     let Some(key) = data.first_chunk::<ML_KEM_KEY>() else { return };
     let in_range = key[..COEFFICIENTS].chunks_exact(3).all(|three| {
         let (low, middle, high) = (u16::from(three[0]), u16::from(three[1]), u16::from(three[2]));

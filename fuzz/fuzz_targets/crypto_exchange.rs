@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use hasten_crypto::{DeriveLane, Group, Ifma, LANES, LaneEngine};
+use hasten_crypto::{DeriveLane, Group, Ifma, LANES, LaneEngine, Single};
 use libfuzzer_sys::fuzz_target;
 use openssl::derive::Deriver;
 use openssl::pkey::{Id, PKey};
@@ -12,8 +12,17 @@ const PRIVATE: [u8; 48] = [0x5a; 48];
 const UNCOMPRESSED: u8 = 4;
 
 fuzz_target!(|data: &[u8]| {
-    let Some(ifma) = Ifma::detect() else { return };
-    let mut scratch = ifma.scratch();
+    if let Some(ifma) = Ifma::detect() {
+        let mut scratch = ifma.scratch();
+        exchange(ifma, &mut scratch, data);
+        assert!(scratch.is_zero());
+    }
+    if let Some(single) = Single::detect() {
+        exchange(single, &mut (), data);
+    }
+});
+
+fn exchange<E: LaneEngine>(engine: E, scratch: &mut E::Scratch, data: &[u8]) {
     let Some((&choice, peer)) = data.split_first() else { return };
     let group = Group::ALL[usize::from(choice) % Group::ALL.len()];
     let private = &PRIVATE[..group.private_len()];
@@ -21,8 +30,7 @@ fuzz_target!(|data: &[u8]| {
     // The same in every lane: what one gets, all get.
     let mut secrets = vec![vec![0xee; group.shared_len()]; LANES];
     let mut lanes: Vec<_> = secrets.iter_mut().map(|shared| DeriveLane { private, peer, shared }).collect();
-    let status = ifma.derive(&mut scratch, group, &mut lanes);
-    assert!(scratch.is_zero());
+    let status = engine.derive(scratch, group, &mut lanes);
     assert!(status.count() == 0 || status.all_ok(LANES));
     assert!(secrets.iter().all(|secret| *secret == secrets[0]));
 
@@ -36,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
         }
         Group::P256 | Group::P384 => assert!(secrets[0].iter().all(|&byte| byte == 0)),
     }
-});
+}
 
 fn host_x25519(private: &[u8], peer: &[u8]) -> Option<Vec<u8>> {
     let private = PKey::private_key_from_raw_bytes(private, Id::X25519).ok()?;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use arbitrary::Arbitrary;
-use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, Ifma, LANES, LaneEngine};
+use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, Ifma, LANES, LaneEngine, Single};
 use libfuzzer_sys::fuzz_target;
 use openssl::bn::{BigNum, BigNumContext};
 use openssl::ec::{EcGroup, EcKey as HostEcKey, EcPoint};
@@ -27,7 +27,17 @@ struct Input {
 }
 
 fuzz_target!(|input: Input| {
-    let Some(ifma) = Ifma::detect() else { return };
+    if let Some(ifma) = Ifma::detect() {
+        let mut scratch = ifma.scratch();
+        sign(ifma, &mut scratch, &input);
+        assert!(scratch.is_zero());
+    }
+    if let Some(single) = Single::detect() {
+        sign(single, &mut (), &input);
+    }
+});
+
+fn sign<E: LaneEngine>(engine: E, scratch: &mut E::Scratch, input: &Input) {
     let curve = if input.p384 { Curve::P384 } else { Curve::P256 };
     let [Some(first), Some(second)] = input.keys.map(|(p384, scalar)| keys(p384, &scalar)) else { return };
     let key = |second_one: bool| if second_one { &second } else { &first };
@@ -36,7 +46,6 @@ fuzz_target!(|input: Input| {
         !input.generator_fails
     };
 
-    let mut scratch = ifma.scratch();
     let mut signatures = vec![None; input.lanes.len()];
     let mut lanes: Vec<_> = input
         .lanes
@@ -44,8 +53,7 @@ fuzz_target!(|input: Input| {
         .zip(&mut signatures)
         .map(|((which, digest), signature)| EcdsaLane { key: &key(*which).0, digest, signature })
         .collect();
-    let status = ifma.ecdsa_sign::<HostSha512>(&mut scratch, curve, &mut lanes, &mut random);
-    assert!(scratch.is_zero());
+    let status = engine.ecdsa_sign::<HostSha512>(scratch, curve, &mut lanes, &mut random);
 
     let can_be_signed = !input.generator_fails && input.lanes.len() <= LANES;
     let mut nonces = HashMap::new();
@@ -58,7 +66,7 @@ fuzz_target!(|input: Input| {
         let message = (input.keys[usize::from(*which)].1, digest);
         assert_eq!(*nonces.entry(signature.r().to_vec()).or_insert(message), message, "a nonce serves twice");
     }
-});
+}
 
 /// The same key for both: ours and the public half of the host's.
 fn keys(p384: bool, scalar: &[u8; 32]) -> Option<(EcKey, HostEcKey<Public>)> {

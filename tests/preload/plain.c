@@ -1,8 +1,10 @@
 /* Servers that no handshake can be suspended in: everything must be as without the library. */
 #include "common.h"
 #include <netdb.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/un.h>
+#include <ucontext.h>
 
 static SSL_CTX *context;
 
@@ -18,6 +20,42 @@ static void in_memory(void) {
         SSL_CTX_free(context);
     }
     printf("in memory: %d\n", good);
+}
+
+static ucontext_t thread, fiber;
+static SSL_CTX *fibers_server, *fibers_client;
+static int fibers_good;
+
+static void talk_in_fiber(void) { fibers_good += talk_in_memory(fibers_server, fibers_client); }
+
+static __attribute__((noinline)) void talk_on(char *stack, size_t size) {
+    CHECK(getcontext(&fiber) == 0);
+    fiber.uc_stack.ss_sp = stack;
+    fiber.uc_stack.ss_size = size;
+    fiber.uc_link = &thread;
+    makecontext(&fiber, talk_in_fiber, 0);
+    CHECK(swapcontext(&thread, &fiber) == 0);
+}
+
+/* Coroutines have small stacks; below this one is a page that ends the process. */
+static void on_small_stacks(size_t size) {
+    const char *keys[] = {"rsa-2048", "p-256", "p-384"};
+    const char *groups[] = {"X25519:P-256:P-384", "P-256:P-384", "P-384:P-256"};
+    long page = sysconf(_SC_PAGESIZE);
+    char *stack = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED && mprotect(stack, page, PROT_NONE) == 0);
+    for (int i = 0; i < 3; i++) {
+        fibers_server = server_context(keys[i]);
+        for (int j = 0; j < 6; j++) {
+            fibers_client = client_context(j % 2 ? TLS1_2_VERSION : TLS1_3_VERSION);
+            CHECK(SSL_CTX_set1_groups_list(fibers_client, groups[j / 2]) == 1);
+            for (int k = 0; k < 3; k++) talk_on(stack + page, size);
+            SSL_CTX_free(fibers_client);
+        }
+        SSL_CTX_free(fibers_server);
+    }
+    munmap(stack, size + page);
+    printf("on small stacks: %d\n", fibers_good);
 }
 
 /* The same inside an event loop that has nothing to do with it. */
@@ -214,6 +252,7 @@ int main(int argc, char **argv) {
     alarm(100);
     if (is(what, "memory")) in_memory();
     else if (is(what, "memory-beside-epoll")) in_memory_beside_epoll();
+    else if (is(what, "small-stacks")) on_small_stacks((size_t)atoi(argv[2]) << 10);
     else if (is(what, "threads")) threads(400);
     else if (is(what, "select")) waiting_elsewhere(false);
     else if (is(what, "poll")) waiting_elsewhere(true);

@@ -131,7 +131,7 @@ fn a_program_may_look_at_a_hybrid_exchange_and_make_it_on_a_small_stack() {
     let stock = describe(&image.shell(&[], &run));
     assert_eq!((stock.0, stock.1.matches("works 1").count()), (Some(0), 16), "{stock:?}");
     let preload = format!("{FOLDER}/libhasten_tls.so");
-    // The trial comes first, and on the small stack.
+    // The trial comes first; or it is due on the small stack, and waits for another.
     for trial in ["1", "6"] {
         let with = image.shell(&[("LD_PRELOAD", &preload), ("HASTEN_TLS_TRIAL", trial)], &run);
         assert_eq!(describe(&with), stock, "with the library (left) and without");

@@ -98,19 +98,20 @@ const LAYERS: [(&str, &[&str]); 26] = [
 ];
 
 /// The modules of their crate that these files may name; the first matching line counts. Unlisted files may name any.
-const MODULES: [(&str, &[&str]); 8] = [
+const MODULES: [(&str, &[&str]); 9] = [
     // A slice runs any function: the coroutine knows neither which nor why.
     ("preload/tls/src/handshake/slice.rs", &[]),
     ("preload/tls/src/handshake/slice/", &[]),
     ("preload/tls/src/handshake/", &["config", "handshake", "hooks", "openssl", "runtime"]),
     // OpenSSL's work is done in its place whether or not a handshake can be left, and whatever the server's event loop
     // is.
-    ("preload/tls/src/openssl/", &["config", "hooks", "runtime", "start"]),
+    ("preload/tls/src/openssl/", &["config", "hooks", "runtime", "stack", "start"]),
     // Knowledge about descriptors comes from calls and from the kernel.
     ("preload/tls/src/event_loop/fds.rs", &[]),
     ("preload/tls/src/event_loop/kernel.rs", &[]),
     ("preload/tls/src/event_loop/", &["handshake", "hooks", "openssl", "runtime"]),
-    ("preload/tls/src/host.rs", &["openssl"]),
+    ("preload/tls/src/host.rs", &["openssl", "stack"]),
+    ("preload/tls/src/stack.rs", &[]),
 ];
 
 /// Where `unsafe` may be used.

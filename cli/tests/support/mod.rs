@@ -187,12 +187,21 @@ impl Place {
     }
 }
 
-/// Whether this host's CPU can run the TLS engine; prints a note if not.
+/// Whether this host's CPU can run the TLS engine for batches; prints a note if not.
 pub(crate) fn has_ifma() -> bool {
+    has(&Feature::MULTIBUFFER, "AVX-512 IFMA")
+}
+
+/// The same for single operations.
+pub(crate) fn has_adx() -> bool {
+    has(&Feature::SINGLE, "ADX or AVX2")
+}
+
+fn has(features: &[Feature], name: &str) -> bool {
     let cpu = Probe::new().cpu();
-    let has = Feature::MULTIBUFFER.into_iter().all(|feature| cpu.has(feature));
+    let has = features.iter().all(|feature| cpu.has(*feature));
     if !has {
-        println!("skipped: this CPU has no AVX-512 IFMA");
+        println!("skipped: this CPU has no {name}");
     }
     has
 }

@@ -1,4 +1,5 @@
-//! The multi-buffer engine of one thread: lanes, pools, and what it has learnt about their cost.
+//! What computes the operations of one thread: lanes, the engine for single operations, pools, and what has been learnt about
+//! their cost.
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
@@ -7,11 +8,11 @@ use std::sync::Arc;
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, KeyPair, KeyPool,
-    LANES, LaneEngine, LaneStatus, Overrides, RandomPool, RsaLane,
+    LANES, LaneEngine, LaneStatus, Overrides, RandomPool, RsaLane, Single, Way,
 };
 use hasten_guard::breaker::Permit;
 use hasten_guard::clock::{now, time_of_day};
-use hasten_telemetry::{EngineWork, Event, Reason, slot};
+use hasten_telemetry::{BreakerState, EngineWork, Event, Reason, slot};
 
 use crate::host::Host;
 use crate::lanes::{ENGINE, Lanes};
@@ -22,6 +23,8 @@ use crate::operation::{Operation, Verdict, Work};
 pub struct Settings<L> {
     /// The engine for lanes, if the CPU runs one.
     pub lane_engine: Option<L>,
+    /// The engine for single operations, likewise.
+    pub single: Option<Single>,
     pub break_even: Overrides,
     /// Collect operations, but answer each with the advice to run the original: for tests of waiting.
     pub bypass: bool,
@@ -41,6 +44,7 @@ impl<L: LaneEngine> Settings<L> {
         let break_even = env::var(Overrides::VARIABLE).ok().and_then(|list| list.parse().ok());
         Self {
             lane_engine: L::detect(),
+            single: Single::detect(),
             break_even: break_even.unwrap_or_default(),
             bypass: env::var_os(SUSPEND_ONLY).is_some_and(|value| value == "1"),
             lanes: Arc::default(),
@@ -48,9 +52,13 @@ impl<L: LaneEngine> Settings<L> {
     }
 }
 
+/// The row of the engine for single operations on the counter page.
+pub const SINGLE: hasten_telemetry::Engine = hasten_telemetry::Engine::Graviola;
+
 /// Scratch memory, pools, and the break-even table.
 pub struct Engine<H: Host> {
     lane_engine: Option<H::Lanes>,
+    single: Option<Single>,
     bypass: bool,
     lanes: Arc<Lanes>,
     break_even: RefCell<BreakEven>,
@@ -78,9 +86,10 @@ impl<H: Host> Engine<H> {
             lane_engine.map(|engine| Parts { scratch: engine.scratch(), keys: Group::ALL.map(KeyPool::new) });
         Self {
             lane_engine,
+            single: settings.single.filter(|_| !settings.bypass),
             bypass: settings.bypass,
             lanes: Arc::clone(&settings.lanes),
-            break_even: RefCell::new(BreakEven::new(settings.break_even)),
+            break_even: RefCell::new(BreakEven::new(settings.break_even, settings.single.is_some())),
             parts: RefCell::new(parts),
             random: RefCell::new(RandomPool::new()),
             published: Cell::new(0),
@@ -104,9 +113,9 @@ impl<H: Host> Engine<H> {
     }
 
     /// Records what the original function cost.
-    pub fn scalar_took(&self, algorithm: Algorithm, nanoseconds: u64) {
+    pub fn original_took(&self, algorithm: Algorithm, nanoseconds: u64) {
         slot().scalar(algorithm, 1);
-        self.break_even.borrow_mut().scalar_sample(algorithm, nanoseconds);
+        self.break_even.borrow_mut().sample(algorithm, Way::Original, nanoseconds);
         self.publish(algorithm);
     }
 
@@ -137,6 +146,9 @@ impl<H: Host> Engine<H> {
     /// Whether this many operations of a kind may go through lanes now.
     fn admit(&self, algorithm: Algorithm, len: usize) -> Result<Option<Permit>, Reason> {
         let pays = self.lane_engine.is_some() && !self.bypass && len >= self.break_even(algorithm);
+        if pays && !H::has_stack(H::Lanes::STACK) {
+            return Err(Reason::NotNativeStack);
+        }
         if pays {
             return self.lanes.admit(algorithm);
         }
@@ -147,12 +159,12 @@ impl<H: Host> Engine<H> {
     /// The cost of one operation in software when this many run at once.
     pub fn software_ns(&self, algorithm: Algorithm, depth: usize) -> u64 {
         let table = self.break_even.borrow();
-        let alone = table.scalar_ns(algorithm);
+        let alone = table.alone_ns(algorithm);
         let depth = depth.clamp(1, LANES);
         if self.lane_engine.is_none() || depth < table.lanes(algorithm) {
             return alone;
         }
-        alone.min(table.batch_ns(algorithm) / depth as u64)
+        alone.min(table.ns(algorithm, Way::Batch) / depth as u64)
     }
 
     /// Checks signatures made elsewhere, and gives each operation its verdict; returns how many are good. The others
@@ -232,8 +244,8 @@ impl<H: Host> Engine<H> {
 
     fn account(&self, algorithm: Algorithm, lanes: usize, done: usize, took: u64) {
         let mut break_even = self.break_even.borrow_mut();
-        break_even.batch_sample(algorithm, took);
-        let saved = break_even.saved_ns(algorithm, lanes);
+        break_even.sample(algorithm, Way::Batch, took);
+        let saved = break_even.saved_ns(algorithm, Way::Batch, lanes);
         drop(break_even);
         slot().batched(algorithm, lanes, took, saved);
         let failed = (lanes - done) as u64;
@@ -248,26 +260,36 @@ impl<H: Host> Engine<H> {
         self.publish(algorithm);
     }
 
-    /// Publishes the break-even table for `hasten top`, now and then.
+    /// Publishes the break-even table for `hasten top`, now and then. Without lanes there is none.
     fn publish(&self, algorithm: Algorithm) {
         const EVERY: u32 = 64;
+        if self.lane_engine.is_none() {
+            return;
+        }
         let count = self.published.get();
         self.published.set(count.wrapping_add(1));
         if count % EVERY < Algorithm::COUNT as u32 {
             let table = self.break_even.borrow();
-            let (scalar, batch) = (table.scalar_ns(algorithm), table.batch_ns(algorithm));
-            hasten_telemetry::page().set_break_even(algorithm, table.lanes(algorithm), scalar, batch);
+            let (alone, batch) = (table.alone_ns(algorithm), table.ns(algorithm, Way::Batch));
+            hasten_telemetry::page().set_break_even(algorithm, table.lanes(algorithm), alone, batch);
         }
     }
 
-    /// An ephemeral key pair, generated eight at a time and used once.
+    /// An ephemeral key pair, used once: from the pool, which lanes fill, or made on the spot.
     pub fn key_pair(&self, group: Group) -> Option<KeyPair> {
-        if let Some(reason) = self.lanes.refusal_without_proof() {
-            slot().bypass(reason);
-            return None;
+        let refusal = self.lanes.refusal_without_proof();
+        let pooled = if refusal.is_none() { self.pooled_key_pair(group) } else { None };
+        if pooled.is_some() {
+            slot().event(Event::PoolHit);
+            return pooled;
         }
-        let pair = self.pooled_key_pair(group);
-        slot().event(if pair.is_some() { Event::PoolHit } else { Event::PoolMiss });
+        if refusal.is_none() && self.lane_engine.is_some() {
+            slot().event(Event::PoolMiss);
+        }
+        let pair = self.single_key_pair(group);
+        if let (None, Some(reason)) = (&pair, refusal) {
+            slot().bypass(reason);
+        }
         pair
     }
 
@@ -276,7 +298,7 @@ impl<H: Host> Engine<H> {
         let (engine, parts) = (self.lane_engine?, parts.as_mut()?);
         let pool = parts.keys[group.index()].as_mut()?;
         let time = time_of_day();
-        if pool.available(time) == 0 {
+        if pool.available(time) == 0 && H::has_stack(H::Lanes::STACK) {
             let start = now();
             let made = pool.refill(time, engine, &mut parts.scratch, &mut H::private_random);
             self.account_pool(group.keygen(), made, now() - start);
@@ -284,8 +306,32 @@ impl<H: Host> Engine<H> {
         pool.take(time)
     }
 
-    /// Signs at once in a single lane, if that is cheaper than the original.
+    fn single_key_pair(&self, group: Group) -> Option<KeyPair> {
+        // The original is not measured: the shipped figures speak for themselves.
+        let single = self.single_in_service()?;
+        let mut pair = None;
+        let start = now();
+        let sink = |made| pair = Some(made);
+        let made = single.keygen(&mut (), group, 1, &mut H::private_random, sink);
+        self.account_single(group.keygen(), made == 1, now() - start);
+        pair
+    }
+
+    /// Signs at once, in a single lane or by the engine for single operations, if that is cheaper than the original.
     pub fn ecdsa(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
+        self.ecdsa_in_a_lane(key, digest).or_else(|| {
+            let algorithm = key.curve().sign();
+            let single = self.single(algorithm)?;
+            let mut signature = None;
+            let start = now();
+            let mut lane = [EcdsaLane { key, digest, signature: &mut signature }];
+            single.ecdsa_sign::<H::Sha512>(&mut (), key.curve(), &mut lane, &mut H::private_random);
+            self.account_single(algorithm, signature.is_some(), now() - start);
+            signature
+        })
+    }
+
+    fn ecdsa_in_a_lane(&self, key: &EcKey, digest: &[u8]) -> Option<EcdsaSignature> {
         let algorithm = key.curve().sign();
         let mut parts = self.parts.borrow_mut();
         let (engine, parts) = (self.lane_engine?, parts.as_mut()?);
@@ -297,6 +343,68 @@ impl<H: Host> Engine<H> {
         self.account(algorithm, 1, status.count(), now() - start);
         self.lanes.report(permit, status.all_ok(1));
         signature
+    }
+
+    /// Derives a shared secret at once. Without one, the original has the last word: the peer's key is refused, or there is no
+    /// engine for single operations in service.
+    pub fn derive(&self, group: Group, private: &[u8], peer: &[u8], shared: &mut [u8]) -> bool {
+        if group != Group::X25519 && !H::has_stack(Single::STACK) {
+            return false;
+        }
+        let Some(single) = self.single_in_service() else { return false };
+        let start = now();
+        let mut lane = [DeriveLane { private, peer, shared }];
+        let is_done = single.derive(&mut (), group, &mut lane).all_ok(1);
+        self.account_single(group.derive(), is_done, now() - start);
+        is_done
+    }
+
+    /// The same, if it is cheaper than the original.
+    pub fn derive_if_cheaper(&self, group: Group, private: &[u8], peer: &[u8], shared: &mut [u8]) -> bool {
+        self.single(group.derive()).is_some() && self.derive(group, private, peer, shared)
+    }
+
+    /// Whether there is an engine for signatures with keys of these curves, or why there is none at the moment.
+    pub fn can_sign(&self) -> Result<(), Reason> {
+        let has_lanes = self.lane_engine.is_some() || self.bypass;
+        match self.refusal() {
+            None if has_lanes => Ok(()),
+            _ if self.single_in_service().is_some() => Ok(()),
+            refusal => Err(refusal.unwrap_or(Reason::NoIfma)),
+        }
+    }
+
+    /// The engine for single operations, if it is in service and cheaper than the original, which gets a trial now and then:
+    /// the caller reports what that took.
+    fn single(&self, algorithm: Algorithm) -> Option<Single> {
+        let single = self.single_in_service()?;
+        (self.break_even.borrow().alone(algorithm) == Way::Single).then_some(single)
+    }
+
+    fn single_in_service(&self) -> Option<Single> {
+        let single = self.single?;
+        let is_disabled = hasten_telemetry::is_disabled(SINGLE);
+        let state = if is_disabled { BreakerState::Disabled } else { BreakerState::Closed };
+        slot().engine_state(SINGLE, state, None, 0);
+        (!is_disabled).then_some(single)
+    }
+
+    fn account_single(&self, algorithm: Algorithm, is_done: bool, took: u64) {
+        let work = EngineWork {
+            ok: u64::from(is_done),
+            failed: u64::from(!is_done),
+            busy_ns: took,
+            ..EngineWork::default()
+        };
+        slot().engine_ran(SINGLE, &work);
+        if is_done {
+            let mut break_even = self.break_even.borrow_mut();
+            break_even.sample(algorithm, Way::Single, took);
+            let saved = break_even.saved_ns(algorithm, Way::Single, 1);
+            drop(break_even);
+            slot().single(algorithm, saved);
+            self.publish(algorithm);
+        }
     }
 
     /// Random bytes that the peer will see.

@@ -15,4 +15,7 @@ pub trait Host {
 
     /// Randomness that the peer will see; `false` if there is none.
     fn public_random(bytes: &mut [u8]) -> bool;
+
+    /// Whether the running stack has room for so many bytes.
+    fn has_stack(bytes: usize) -> bool;
 }

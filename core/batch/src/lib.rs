@@ -19,7 +19,7 @@ mod operation;
 mod queue;
 
 pub use batch::Batch;
-pub use engine::{Engine, Settings};
+pub use engine::{Engine, SINGLE, Settings};
 pub use host::Host;
 pub use lanes::{ENGINE, Lanes};
 pub use operation::{Buffers, MAX_SIGNATURE, Operation, Request, Verdict, Waker};

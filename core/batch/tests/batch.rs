@@ -5,12 +5,13 @@ mod support;
 use std::sync::Arc;
 
 use hasten_batch::{Batch, Request, Settings, Verdict};
-use hasten_crypto::{Curve, EcKey, Group, LANES};
+use hasten_crypto::{Curve, EcKey, Group, Ifma, LANES, LaneEngine, Single};
 use hasten_telemetry::Reason;
+use openssl::ecdsa::EcdsaSig;
 
 use support::scripted::Scripted;
 use support::{
-    Operations, Owner, digest, is_signed, key, owners, rsa_keys, with_lanes, without_lanes, woken,
+    Operations, Owner, STACK, digest, is_signed, key, owners, rsa_keys, with_lanes, without_lanes, woken,
 };
 
 #[test]
@@ -70,6 +71,7 @@ fn too_few_are_sent_to_the_original() {
 fn scripted() -> Operations<Scripted> {
     Batch::new(&Settings {
         lane_engine: Some(Scripted),
+        single: None,
         break_even: "rsa-2048-sign:2,x25519-derive:2".parse().unwrap(),
         bypass: false,
         lanes: Arc::default(),
@@ -180,13 +182,85 @@ fn one_that_was_told_may_ask_again_at_once() {
 
 #[test]
 fn without_lanes_nothing_waits_for_them() {
-    let settings =
-        Settings { lane_engine: None, break_even: Default::default(), bypass: false, lanes: Arc::default() };
+    let settings = Settings {
+        lane_engine: None,
+        single: None,
+        break_even: Default::default(),
+        bypass: false,
+        lanes: Arc::default(),
+    };
     let batch: Operations = Batch::new(&settings);
     assert!(!batch.can_answer() && !batch.takes_alone());
     assert!(batch.engine.key_pair(Group::P256).is_none());
     let (_, key) = key(Curve::P384);
     assert!(batch.engine.ecdsa(&key, &digest(0)).is_none());
+}
+
+/// A coroutine's stack may be too small for lanes.
+#[test]
+fn lanes_are_left_alone_where_the_stack_has_no_room_for_them() {
+    let Some(batch) = with_lanes(1) else { return };
+    let (_, key) = key(Curve::P256);
+    let owners = owners(2);
+    STACK.set(Ifma::STACK - 1);
+    owners.iter().for_each(|owner| owner.submit(&batch, &Request::Ecdsa(&key, &digest(0)), 0));
+    batch.run_partial();
+    assert!(owners.iter().all(|owner| owner.verdict() == Verdict::Bypass(Reason::NotNativeStack)));
+    assert!(batch.engine.key_pair(Group::X25519).is_none() && batch.engine.ecdsa(&key, &digest(0)).is_none());
+    STACK.set(Ifma::STACK);
+    assert!(batch.engine.key_pair(Group::X25519).is_some() && batch.engine.ecdsa(&key, &digest(0)).is_some());
+    STACK.set(0);
+    assert!(batch.engine.key_pair(Group::X25519).is_some(), "there are more in the pool");
+}
+
+/// Without lanes, with the engine for single operations.
+fn one_at_a_time() -> Option<Operations> {
+    let single = Single::detect();
+    if single.is_none() {
+        eprintln!("skipped: this CPU has no ADX or AVX2, or {} is set", Single::DISABLE);
+    }
+    Some(Batch::new(&Settings {
+        lane_engine: None,
+        single: Some(single?),
+        break_even: Default::default(),
+        bypass: false,
+        lanes: Arc::default(),
+    }))
+}
+
+#[test]
+fn without_lanes_operations_are_done_one_at_a_time() {
+    let Some(batch) = one_at_a_time() else { return };
+    let engine = &batch.engine;
+    assert!(!batch.can_answer(), "nothing is worth waiting for");
+    assert_eq!(engine.can_sign(), Ok(()));
+    for curve in Curve::ALL {
+        let (host, key) = key(curve);
+        let mut der = [0; 128];
+        let len = engine.ecdsa(&key, &digest(1)).unwrap().to_der(&mut der).unwrap();
+        assert!(EcdsaSig::from_der(&der[..len]).unwrap().verify(&digest(1), &host).unwrap());
+    }
+    for group in Group::ALL {
+        let [ours, theirs] = [(); 2].map(|()| engine.key_pair(group).unwrap());
+        let [mut one, mut other] = [vec![0; group.shared_len()], vec![0; group.shared_len()]];
+        assert!(engine.derive(group, ours.private(), theirs.public(), &mut one));
+        assert!(engine.derive_if_cheaper(group, theirs.private(), ours.public(), &mut other));
+        assert!(one == other && one.iter().any(|byte| *byte != 0));
+        assert!(!engine.derive(group, ours.private(), &[0; 7], &mut one), "OpenSSL says what is wrong");
+    }
+}
+
+#[test]
+fn the_original_is_tried_now_and_then_until_it_has_reported_its_cost() {
+    let Some(batch) = one_at_a_time() else { return };
+    let engine = &batch.engine;
+    let (_, key) = key(Curve::P384);
+    let signed = || engine.ecdsa(&key, &digest(1)).is_some();
+    let before = (0..5000).take_while(|_| signed()).count();
+    assert!((500..5000).contains(&before), "{before}");
+    assert!(!signed(), "the original has not reported yet");
+    engine.original_took(key.curve().sign(), 772_000);
+    assert!(signed());
 }
 
 /// Any order of events: each waiting owner is woken once, with a verdict, and an owner whose operation was withdrawn is

@@ -1,5 +1,5 @@
-//! Prints the cost of a batch of eight on this machine, the time OpenSSL takes for one operation, and the number of
-//! lanes from which a batch wins: the figures behind the shipped break-even table.
+//! Prints the cost on this machine of a batch of eight, of one operation by the engine for single operations, and of one by
+//! OpenSSL, and the number of lanes from which a batch wins: the figures behind the shipped break-even table.
 //!
 //! `cargo run --release -p hasten-crypto --example measure`
 //!
@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, Group, Hash, Ifma, KeyPair, KeyPool, LANES,
-    LaneEngine, RsaKey, RsaLane, RsaParts, RsaSize, Scratch,
+    LaneEngine, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, Single,
 };
 use openssl::bn::BigNumRef;
 use openssl::derive::Deriver;
@@ -27,14 +27,15 @@ fn main() {
         std::process::exit(1);
     };
     let mut scratch = ifma.scratch();
+    let single = Single::detect();
     println!("{}\nµs of CPU time, median\n", openssl::version::version());
     println!(
-        "{:16}{:>10}{:>12}{:>10}{:>8}{:>8}",
-        "operation", "OpenSSL", "batch of 8", "per lane", "ratio", "lanes"
+        "{:16}{:>10}{:>10}{:>12}{:>10}{:>8}{:>8}",
+        "operation", "OpenSSL", "single", "batch of 8", "per lane", "ratio", "lanes"
     );
     for size in RsaSize::ALL {
         let host = Rsa::generate(size.bits() as u32).expect("OpenSSL makes keys");
-        row(size.sign(), rsa_alone(&host, size), rsa_batch(ifma, &mut scratch, &host, size));
+        row(size.sign(), rsa_alone(&host, size), None, rsa_batch(ifma, &mut scratch, &host, size));
     }
     println!();
     for size in RsaSize::ALL {
@@ -46,23 +47,32 @@ fn main() {
     for curve in [Curve::P256, Curve::P384] {
         let host = HostEcKey::generate(&EcGroup::from_curve_name(nid(curve)).expect("a known curve"))
             .expect("OpenSSL makes keys");
-        row(curve.sign(), ecdsa_alone(&host), ecdsa_batch(ifma, &mut scratch, curve, &host, LANES));
-        let used = (1..LANES).map(|used| ecdsa_batch(ifma, &mut scratch, curve, &host, used));
+        let one = single.map(|single| ecdsa_lanes(single, &mut (), curve, &host, 1));
+        let batch = ecdsa_lanes(ifma, &mut scratch, curve, &host, LANES);
+        row(curve.sign(), ecdsa_alone(&host), one, batch);
+        let used = (1..LANES).map(|used| ecdsa_lanes(ifma, &mut scratch, curve, &host, used));
         let used: Vec<_> = used.map(|us| format!("{us:.1}")).collect();
         println!("  (1 to 7 lanes in use: {})", used.join(", "));
     }
     for group in Group::ALL {
-        row(group.keygen(), keygen_alone(group), keygen_batch(ifma, &mut scratch, group));
+        let one = single.map(|single| keygen_one(single, group));
+        row(group.keygen(), keygen_alone(group), one, keygen_batch(ifma, &mut scratch, group));
     }
     for group in Group::ALL {
-        row(group.derive(), derive_alone(group), derive_batch(ifma, &mut scratch, group));
+        let one = single.map(|single| derive_lanes(single, &mut (), group, 1));
+        row(group.derive(), derive_alone(group), one, derive_lanes(ifma, &mut scratch, group, LANES));
     }
 }
 
-fn row(algorithm: Algorithm, alone: f64, batch: f64) {
-    let ratio = alone * LANES as f64 / batch;
+fn row(algorithm: Algorithm, original: f64, single: Option<f64>, batch: f64) {
+    let ratio = original * LANES as f64 / batch;
+    let alone = single.map_or(original, |single| single.min(original));
     let lanes = ((batch / alone) as usize + 1).min(BreakEven::NEVER);
-    println!("{algorithm:16}{alone:>10.1}{batch:>12.1}{:>10.1}{ratio:>7.1}x{lanes:>8}", batch / LANES as f64);
+    let single = single.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}"));
+    let per_lane = batch / LANES as f64;
+    println!(
+        "{algorithm:16}{original:>10.1}{single:>10}{batch:>12.1}{per_lane:>10.1}{ratio:>7.1}x{lanes:>8}"
+    );
 }
 
 fn rsa_alone(host: &Rsa<Private>, size: RsaSize) -> f64 {
@@ -142,9 +152,9 @@ fn ecdsa_alone(host: &HostEcKey<Private>) -> f64 {
     })
 }
 
-fn ecdsa_batch(
-    ifma: Ifma,
-    scratch: &mut Scratch,
+fn ecdsa_lanes<E: LaneEngine>(
+    engine: E,
+    scratch: &mut E::Scratch,
     curve: Curve,
     host: &HostEcKey<Private>,
     used: usize,
@@ -154,7 +164,7 @@ fn ecdsa_batch(
     median(400, || {
         let mut lanes =
             signatures.each_mut().map(|signature| EcdsaLane { key: &key, digest: &[7; 32], signature });
-        let status = ifma.ecdsa_sign::<HostSha512>(scratch, curve, &mut lanes[..used], &mut random);
+        let status = engine.ecdsa_sign::<HostSha512>(scratch, curve, &mut lanes[..used], &mut random);
         assert!(status.all_ok(used));
     })
 }
@@ -206,6 +216,10 @@ fn keygen_batch(ifma: Ifma, scratch: &mut Scratch, group: Group) -> f64 {
     })
 }
 
+fn keygen_one(single: Single, group: Group) -> f64 {
+    median(400, || assert_eq!(single.keygen(&mut (), group, 1, &mut random, |pair| drop(black_box(pair))), 1))
+}
+
 fn derive_alone(group: Group) -> f64 {
     let [ours, theirs] = [host_keygen(group), host_keygen(group)];
     median(100, || {
@@ -215,9 +229,9 @@ fn derive_alone(group: Group) -> f64 {
     })
 }
 
-fn derive_batch(ifma: Ifma, scratch: &mut Scratch, group: Group) -> f64 {
+fn derive_lanes<E: LaneEngine>(engine: E, scratch: &mut E::Scratch, group: Group, used: usize) -> f64 {
     let mut pairs: Vec<KeyPair> = Vec::new();
-    ifma.keygen(scratch, group, LANES, &mut random, |pair| pairs.push(pair));
+    engine.keygen(scratch, group, LANES, &mut random, |pair| pairs.push(pair));
     let mut secrets = vec![vec![0; group.shared_len()]; LANES];
     median(400, || {
         let mut inputs = pairs.iter().zip(&mut secrets);
@@ -225,7 +239,7 @@ fn derive_batch(ifma: Ifma, scratch: &mut Scratch, group: Group) -> f64 {
             let (pair, shared) = inputs.next().expect("one for each lane");
             DeriveLane { private: pair.private(), peer: pair.public(), shared }
         });
-        assert!(ifma.derive(scratch, group, &mut lanes).all_ok(LANES));
+        assert!(engine.derive(scratch, group, &mut lanes[..used]).all_ok(used));
     })
 }
 

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
-use hasten_names::{Group, LANES};
+use hasten_names::{Curve, Group, LANES};
 
+use crate::ecdsa::LIMBS;
 use crate::lanes::LaneEngine;
-use crate::memory::{Plain, SecretStack, wipe};
-use crate::random::Random;
+use crate::memory::{Plain, SecretStack, wipe, wipe_limbs};
+use crate::order::{self, Order};
+use crate::random::{self, Random};
+
+/// The form byte of an uncompressed point.
+pub(crate) const UNCOMPRESSED: u8 = 4;
 
 /// A fresh key pair; the private key is wiped when it is dropped.
 pub struct KeyPair {
@@ -59,6 +64,28 @@ impl fmt::Debug for KeyPair {
 
 /// The private key, then the public key at a fixed offset, behind the longest private key.
 pub(crate) type KeyPairBytes = [u8; Group::MAX_PRIVATE + Group::MAX_PUBLIC];
+
+/// Draws a private key of a curve into its limbs of `out`: a number in `1..order`.
+pub(crate) fn random_scalar(curve: Curve, random: &mut Random<'_>, out: &mut [u64; LIMBS]) -> bool {
+    fn draw<const N: usize>(order: &Order<N>, random: &mut Random<'_>, out: &mut [u64; LIMBS]) -> bool {
+        let Some(mut scalar) = random::scalar(random, |candidate| order.contains(candidate)) else {
+            return false;
+        };
+        out[..N].copy_from_slice(&scalar);
+        wipe_limbs(&mut scalar);
+        true
+    }
+    match curve {
+        Curve::P256 => draw(&order::P256, random, out),
+        Curve::P384 => draw(&order::P384, random, out),
+    }
+}
+
+/// RFC 7748, section 5. Engines do this as well; hosts that export the key expect it to be done.
+pub(crate) fn clamp(scalar: &mut [u8]) {
+    scalar[0] &= 0xf8;
+    scalar[31] = scalar[31] & 0x7f | 0x40;
+}
 
 /// Unused key pairs of one group. One per thread; a forked child finds its copy empty.
 ///

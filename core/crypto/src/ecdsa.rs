@@ -1,23 +1,28 @@
 //! ECDSA: keys, and the rest of a signature once its nonce is known.
 //!
-//! Almost all of a signature's cost is in its nonce k: the point k·G and the inverse of k. k is derived from the key,
-//! the message and fresh randomness, so nothing can be precomputed; [`ecdsa_sign`](crate::ecdsa_sign) handles eight
+//! Almost all of a signature's cost is in its nonce k: the point k·G, which an engine computes, and the inverse of k. k is
+//! derived from the key, the message and fresh randomness, so nothing can be precomputed; [`sign_lanes`] handles up to eight
 //! nonces at a time.
 
 use std::fmt;
 
-use hasten_names::Curve;
+use hasten_names::{Curve, LANES};
 
 use crate::encoding::der;
 use crate::hash::Hash;
+use crate::lanes::{EcdsaLane, LaneStatus};
 use crate::limbs;
-use crate::memory::wipe_limbs;
+use crate::memory::{wipe, wipe_limbs};
 use crate::nonce::{self, FRESH};
 use crate::order::{self, Order};
+use crate::random::Random;
 use crate::rsa::UnsupportedKey;
 
 /// Limbs of the largest scalar.
 pub(crate) const LIMBS: usize = 6;
+
+/// A number for each lane.
+pub(crate) type Lanes = [[u64; LIMBS]; LANES];
 
 /// A private key; wiped when dropped.
 pub struct EcKey {
@@ -127,6 +132,89 @@ impl EcdsaSignature {
     pub fn to_der(&self, out: &mut [u8]) -> Option<usize> {
         der::ecdsa_signature(self.r(), self.s(), out)
     }
+}
+
+/// Signs the digests of lanes, as [`LaneEngine::ecdsa_sign`](crate::LaneEngine::ecdsa_sign) does it.
+///
+/// `public_x` is the engine's part: given nonces k and the lanes that have one, it writes x(k·G) and returns the lanes for
+/// which it could. The caller wipes `nonces` and `x`.
+pub(crate) fn sign_lanes<H: Hash>(
+    curve: Curve,
+    lanes: &mut [EcdsaLane<'_>],
+    random: &mut Random<'_>,
+    nonces: &mut Lanes,
+    x: &mut Lanes,
+    public_x: impl FnOnce(&Lanes, LaneStatus, &mut Lanes) -> LaneStatus,
+) -> LaneStatus {
+    lanes.iter_mut().for_each(|lane| *lane.signature = None);
+    let mut status = LaneStatus::NONE;
+    if lanes.is_empty() || lanes.len() > LANES {
+        return status;
+    }
+    let valid = derive_nonces::<H>(curve, lanes, random, nonces);
+    if valid == LaneStatus::NONE {
+        return status;
+    }
+    let ready = public_x(nonces, valid, x).and(valid);
+    match curve {
+        Curve::P256 => invert_and_reduce(&order::P256, ready, nonces, x),
+        Curve::P384 => invert_and_reduce(&order::P384, ready, nonces, x),
+    }
+    for (i, lane) in lanes.iter_mut().enumerate().filter(|&(i, _)| ready.is_ok(i)) {
+        *lane.signature = lane.key.complete(&nonces[i], &x[i], lane.digest);
+        if lane.signature.is_some() {
+            status.set(i);
+        }
+    }
+    status
+}
+
+/// Returns the lanes that have a nonce.
+fn derive_nonces<H: Hash>(
+    curve: Curve,
+    lanes: &[EcdsaLane<'_>],
+    random: &mut Random<'_>,
+    nonces: &mut Lanes,
+) -> LaneStatus {
+    let mut valid = LaneStatus::NONE;
+    let mut fresh = [[0; FRESH]; LANES];
+    if random(fresh[..lanes.len()].as_flattened_mut()) {
+        for (i, (lane, nonce)) in lanes.iter().zip(nonces).enumerate() {
+            if lane.key.curve() != curve {
+                continue;
+            }
+            lane.key.nonce::<H>(&fresh[i], lane.digest, nonce);
+            // Zero happens once in 2^256. The engine would refuse it, too.
+            if limbs::is_zero(nonce) == 0 {
+                valid.set(i);
+            }
+        }
+    }
+    wipe(fresh.as_flattened_mut());
+    valid
+}
+
+/// Turns nonces k into 1/k in Montgomery form, and coordinates into numbers mod order.
+fn invert_and_reduce<const N: usize>(order: &Order<N>, ready: LaneStatus, nonces: &mut Lanes, x: &mut Lanes) {
+    fn number<const N: usize>(lane: &mut [u64; LIMBS]) -> &mut [u64; N] {
+        lane.first_chunk_mut().expect("N is 4 or 6")
+    }
+    let lanes = || (0..LANES).filter(|&lane| ready.is_ok(lane));
+    let mut inverses = [[0; N]; LANES];
+    let mut products = inverses;
+    let inverses = &mut inverses[..ready.count()];
+    for (inverse, lane) in inverses.iter_mut().zip(lanes()) {
+        *inverse = order.to_montgomery(number(&mut nonces[lane]));
+    }
+    order.invert_all(inverses, &mut products);
+    for (inverse, lane) in inverses.iter().zip(lanes()) {
+        *number(&mut nonces[lane]) = *inverse;
+        // A coordinate is below the prime, which is below twice the order.
+        let x = number(&mut x[lane]);
+        *x = order.reduce(x);
+    }
+    wipe_limbs(inverses.as_flattened_mut());
+    wipe_limbs(products.as_flattened_mut());
 }
 
 /// s = k⁻¹ (digest + r·d) mod order.

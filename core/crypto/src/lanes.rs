@@ -21,6 +21,9 @@ pub trait LaneEngine: Copy + Debug + Send + Sync + 'static {
     /// Working memory. One per thread; all zero between calls.
     type Scratch;
 
+    /// Bytes of the stack that an operation may use. Coroutines, and threads of a frugal program, have less.
+    const STACK: usize;
+
     /// The engine, if this CPU and operating system run it.
     fn detect() -> Option<Self>;
 

@@ -1,4 +1,4 @@
-//! Asymmetric TLS operations in batches of eight, and the encodings around them.
+//! Asymmetric TLS operations in batches of eight or one at a time, and the encodings around them.
 //!
 //! The crate is linked into a preload library and runs inside other people's servers: it depends only on libc, the names
 //! and graviola, never panics on input, never allocates in an operation, and leaves no secret behind. If it has no result, the
@@ -54,12 +54,12 @@ mod nonce;
 mod order;
 mod random;
 mod rsa;
-mod scalar;
+mod single;
 
 /// The vocabulary of these operations.
 pub use hasten_names::{Algorithm, Curve, Group, LANES};
 
-pub use break_even::{BreakEven, Overrides, OverridesError};
+pub use break_even::{BreakEven, Overrides, OverridesError, Way};
 pub use cpu::Ifma;
 pub use ecdhe::{KeyPair, KeyPool};
 pub use ecdsa::{EcKey, EcdsaSignature};
@@ -69,4 +69,4 @@ pub use memory::{constant_time_eq, wipe};
 pub use multibuffer::Scratch;
 pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};
-pub use scalar::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, Scalar};
+pub use single::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, Single};

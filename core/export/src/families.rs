@@ -16,6 +16,7 @@ const PUBLIC_KEY: &str = "public-key";
 const DEFLATE: &str = "deflate";
 const INFLATE: &str = "inflate";
 const MULTIBUFFER: &str = Engine::Multibuffer.as_str();
+const GRAVIOLA: &str = Engine::Graviola.as_str();
 
 /// Uncompressed bytes by direction and engine, and whether they are the engine's input or its output.
 const BYTES: [(&str, &str, &str, Event); 7] = [
@@ -139,6 +140,7 @@ impl Series<'_> {
     fn algorithm(&mut self, op: &str, one: &AlgorithmCounters, good: u64) {
         self.count(&metric::OPS, &[op, MULTIBUFFER, "ok"], good);
         self.count(&metric::OPS, &[op, MULTIBUFFER, "failed"], one.failed);
+        self.count(&metric::OPS, &[op, GRAVIOLA, "ok"], one.single);
         self.count(&metric::OPS, &[op, ORIGINAL, "ok"], one.scalar.saturating_add(one.failed));
         self.seconds(op, one.saved_ns);
         if one.batches > 0 {
@@ -185,7 +187,7 @@ impl Series<'_> {
                 continue;
             }
             let name = engine.as_str();
-            if engine != Engine::Multibuffer {
+            if !matches!(engine, Engine::Multibuffer | Engine::Graviola) {
                 let op = op_of(engine);
                 self.count(&metric::OPS, &[op, name, "ok"], one.ok);
                 self.count(&metric::OPS, &[op, name, "failed"], one.failed);
@@ -228,7 +230,7 @@ impl Series<'_> {
 /// An engine's purpose, if the page does not say what it did.
 const fn op_of(engine: Engine) -> &'static str {
     match engine {
-        Engine::Multibuffer | Engine::Qat => PUBLIC_KEY,
+        Engine::Multibuffer | Engine::Graviola | Engine::Qat => PUBLIC_KEY,
         Engine::Isal | Engine::Libdeflate | Engine::ZlibRs => DEFLATE,
         Engine::Qatzip | Engine::Qpl => "compression",
         Engine::Dml => "copy",

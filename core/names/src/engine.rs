@@ -26,6 +26,8 @@ names! {
         Dml => "dml",
         /// Distribution of connections by the Dynamic Load Balancer.
         Dlb => "dlb",
+        /// graviola, public-key operations one at a time.
+        Graviola => "graviola",
     }
 }
 

@@ -24,6 +24,8 @@ names! {
         Pclmulqdq => "pclmulqdq",
         Avx2 => "avx2",
         Vpclmulqdq => "vpclmulqdq",
+        Adx => "adx",
+        Aes => "aes",
     }
 }
 
@@ -45,6 +47,10 @@ impl Feature {
         Self::Bmi2,
         Self::Fma,
     ];
+
+    /// The extensions that the engine for single operations executes or asks for: all are in Intel Broadwell, AMD Zen and
+    /// later.
+    pub const SINGLE: [Self; 6] = [Self::Adx, Self::Aes, Self::Avx2, Self::Bmi1, Self::Bmi2, Self::Pclmulqdq];
 
     /// The commonly known name.
     pub const fn label(self) -> &'static str {
@@ -68,6 +74,8 @@ impl Feature {
             Self::Pclmulqdq => "PCLMULQDQ",
             Self::Avx2 => "AVX2",
             Self::Vpclmulqdq => "VPCLMULQDQ",
+            Self::Adx => "ADX",
+            Self::Aes => "AES-NI",
         }
     }
 
@@ -95,6 +103,8 @@ impl Feature {
             Self::Pclmulqdq => is_x86_feature_detected!("pclmulqdq"),
             Self::Avx2 => is_x86_feature_detected!("avx2"),
             Self::Vpclmulqdq => is_x86_feature_detected!("vpclmulqdq"),
+            Self::Adx => is_x86_feature_detected!("adx"),
+            Self::Aes => is_x86_feature_detected!("aes"),
         }
     }
 

@@ -34,9 +34,10 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 27] = [
+const VARIABLES: [&str; 28] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
+    "HASTEN_CPU_DISABLE_ADX",
     "HASTEN_CPU_DISABLE_IFMA",
     "HASTEN_DEVICES",
     "HASTEN_DEVICE_LIBRARIES",
@@ -109,6 +110,8 @@ pub struct Surroundings {
     pub cache_directory: Option<PathBuf>,
     /// `HASTEN_CPU_DISABLE_IFMA`: behave as on a CPU without IFMA.
     pub deny_ifma: bool,
+    /// `HASTEN_CPU_DISABLE_ADX`: behave as on a CPU without ADX.
+    pub deny_adx: bool,
     /// `LD_PRELOAD` as it is now.
     pub ld_preload: Option<OsString>,
     /// `NODE_COMPILE_CACHE`: Node's own cache of compiled code.
@@ -156,6 +159,7 @@ impl Surroundings {
             node_gc: variable(node::GC),
             cache_directory: cache_directory(variable),
             deny_ifma: variable("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value == "1"),
+            deny_adx: variable("HASTEN_CPU_DISABLE_ADX").is_some_and(|value| value == "1"),
             ld_preload: variable("LD_PRELOAD"),
             node_compile_cache: variable("NODE_COMPILE_CACHE"),
             node_options: variable("NODE_OPTIONS"),

@@ -52,7 +52,8 @@ fn every_feature_that_the_tls_engine_needs_is_shown_as_used_by_it() {
 fn what_makes_compression_faster_is_shown_as_used_by_it() {
     let findings = findings(&Probe::new().host());
     let used_by = |id: &str| findings.iter().find(|finding| finding.id == id).unwrap().used_by.clone();
-    assert_eq!(used_by("cpu.avx2"), ["gzip", "envoy"]);
+    assert_eq!(used_by("cpu.avx2"), ["tls", "gzip", "envoy"]);
+    assert_eq!(used_by("cpu.vpclmulqdq"), ["gzip", "envoy"]);
     assert_eq!(used_by("cpu.bmi2"), ["tls", "gzip", "envoy"]);
     assert_eq!(used_by("cpu.avx512ifma"), ["tls", "envoy"]);
 }

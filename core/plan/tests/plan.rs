@@ -58,17 +58,20 @@ fn hindrances(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
-fn every_feature_that_the_engine_executes_is_necessary_and_no_other() {
+fn every_feature_that_an_engine_executes_is_necessary_for_it_and_no_other() {
     let installed = Installed::new();
+    let plan = |lacking: &[Feature]| plan(&cpu(lacking), &Config::default(), &installed.surroundings);
     for feature in Feature::ALL {
-        let plan = plan(&cpu(&[feature]), &Config::default(), &installed.surroundings);
-        let needed = Feature::MULTIBUFFER.contains(&feature);
-        assert_eq!(tls(&plan).decision == Decision::Skip, needed, "{feature:?}");
-        assert_eq!(
-            hindrances(&plan).iter().any(|text| text.contains(feature.label())),
-            needed,
-            "{feature:?}"
-        );
+        let [lanes, single] = [Feature::MULTIBUFFER.contains(&feature), Feature::SINGLE.contains(&feature)];
+        let only_this = plan(&[feature]);
+        assert_eq!(tls(&only_this).decision == Decision::Skip, lanes && single, "{feature:?}");
+        let told = tls(&only_this).reasons.iter().any(|reason| reason.text.contains(feature.label()));
+        assert_eq!(told, lanes, "{feature:?}");
+
+        let no_lanes = plan(&[Feature::Avx512Ifma, feature]);
+        assert_eq!(tls(&no_lanes).decision == Decision::Skip, single, "{feature:?}");
+        let told = hindrances(&no_lanes).iter().any(|text| text.contains(feature.label()));
+        assert_eq!(told, single, "{feature:?}");
     }
 }
 
@@ -96,7 +99,8 @@ fn a_program_that_may_load_openssl_later_gets_the_library_on_standby() {
 #[test]
 fn nothing_is_changed_where_nothing_applies() {
     let installed = Installed::new();
-    let plan = plan(&cpu(&[Feature::Avx512Ifma]), &Config::default(), &installed.surroundings);
+    let lacking = cpu(&[Feature::Avx512Ifma, Feature::Adx]);
+    let plan = plan(&lacking, &Config::default(), &installed.surroundings);
     assert!(!plan.applies() && plan.preload.is_empty());
     assert_eq!(plan.environment, []);
 }

@@ -106,7 +106,8 @@ pub(crate) struct AlgorithmCells {
     pub(crate) batches: AtomicU64,
     pub(crate) batch_ns: AtomicU64,
     pub(crate) saved_ns: AtomicU64,
-    pub(crate) reserved: [AtomicU64; 2],
+    pub(crate) single: AtomicU64,
+    pub(crate) reserved: AtomicU64,
     /// Batches by number of lanes filled, 1 first.
     pub(crate) lanes: [AtomicU64; LANES],
 }
@@ -244,7 +245,8 @@ impl AlgorithmCells {
             batches: AtomicU64::new(0),
             batch_ns: AtomicU64::new(0),
             saved_ns: AtomicU64::new(0),
-            reserved: [const { AtomicU64::new(0) }; 2],
+            single: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
             lanes: [const { AtomicU64::new(0) }; LANES],
         }
     }

@@ -252,6 +252,13 @@ impl Slot {
         add(&cells.saved_ns, saved_ns);
     }
 
+    /// Counts an operation done at once, outside a batch, by an engine of ours, and the CPU time it saved.
+    pub fn single(&self, algorithm: Algorithm, saved_ns: u64) {
+        let cells = &self.algorithms[algorithm.index()];
+        add(&cells.single, 1);
+        add(&cells.saved_ns, saved_ns);
+    }
+
     /// Counts time saved by operations without a batch of ours, such as those of a device.
     pub fn saved(&self, algorithm: Algorithm, saved_ns: u64) {
         add(&self.algorithms[algorithm.index()].saved_ns, saved_ns);

@@ -4,6 +4,7 @@ use hasten_batch::Host;
 use hasten_crypto::Ifma;
 
 use crate::openssl::{digest, random};
+use crate::stack;
 
 pub(crate) struct OpenSsl;
 
@@ -17,5 +18,9 @@ impl Host for OpenSsl {
 
     fn public_random(bytes: &mut [u8]) -> bool {
         random::public(bytes)
+    }
+
+    fn has_stack(bytes: usize) -> bool {
+        stack::has_room(bytes)
     }
 }

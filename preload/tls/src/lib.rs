@@ -24,4 +24,5 @@ mod hooks;
 mod host;
 mod openssl;
 mod runtime;
+mod stack;
 mod start;

@@ -28,6 +28,7 @@ use crate::openssl::exchange::Exchange;
 use crate::openssl::sign::SigningSlot;
 use crate::openssl::tickets::Tickets;
 use crate::openssl::{SSL_get_state, Ssl};
+use crate::stack;
 
 /// The number of handshakes that a thread may have suspended at once, at two or three kilobytes of frames each; beyond
 /// that, operations run at once.
@@ -145,6 +146,7 @@ impl Runtime {
     fn make() -> &'static Runtime {
         let recycled = ENDED.lock().ok().and_then(|mut ended| ended.pop());
         let stack = slice::native_stack();
+        stack::note(&stack);
         let runtime = match recycled {
             Some(Recycled(runtime)) => runtime.on(stack),
             None => Self::allocate(stack),
@@ -293,13 +295,6 @@ impl Runtime {
     pub(crate) fn native_stack(&self) -> Range<usize> {
         let (start, end) = self.stack.get();
         start..end
-    }
-
-    /// Whether this is the thread's own stack, with room for a function that needs so many bytes, and for a signal.
-    pub(crate) fn has_stack(&self, bytes: usize) -> bool {
-        const SIGNAL: usize = 16 << 10;
-        let (stack, here) = (self.native_stack(), slice::here());
-        stack.contains(&here) && here - stack.start >= bytes + SIGNAL
     }
 
     /// Whether a handshake of this thread is suspended, as far as can be told: a signal handler may ask at any time.

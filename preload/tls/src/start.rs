@@ -125,10 +125,15 @@ fn prepare() -> bool {
     static PREPARED: OnceLock<()> = OnceLock::new();
     PREPARED.get_or_init(|| {
         hasten_telemetry::start();
-        if config::get().engine.lane_engine.is_some() {
-            hasten_telemetry::page().register(hasten_batch::ENGINE, EngineClass::Software, "", 0);
+        let engine = &config::get().engine;
+        let page = hasten_telemetry::page();
+        if engine.lane_engine.is_some() {
+            page.register(hasten_batch::ENGINE, EngineClass::Software, "", 0);
         } else {
-            hasten_telemetry::page().set_note("no AVX-512 IFMA: nothing is batched");
+            page.set_note("no AVX-512 IFMA: operations are done one at a time");
+        }
+        if engine.single.is_some() {
+            page.register(hasten_batch::SINGLE, EngineClass::Software, "", 0);
         }
         let stranger = stranger();
         let ready = stranger.is_none() && handshake::reserve_ex_data() && keys::init() && exchange::init();

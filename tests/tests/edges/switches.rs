@@ -5,9 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use hasten_bench::certificates::KeyKind;
-use hasten_bench::drive::{self, Load};
+use hasten_bench::drive::{self, Group, Load, Protocol};
 use hasten_bench::server::{Launcher, ServerKind, ServerSpec};
-use hasten_telemetry::{Counters, Event, Reason};
+use hasten_names::Feature;
+use hasten_telemetry::{Algorithm, Counters, Event, Reason};
 use hasten_tests::pki::Pki;
 use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd};
 use hasten_tests::{Subject, footprint, product};
@@ -61,16 +62,41 @@ fn a_bare_preload_is_enough_and_heeds_the_kill_switch() {
 }
 
 #[test]
-fn without_ifma_nothing_is_batched_and_all_are_served() {
+fn without_ifma_operations_are_done_one_at_a_time_and_all_are_served() {
+    let pki = Pki::new();
+    let cases =
+        [(KeyKind::Rsa2048, Group::X25519), (KeyKind::P256, Group::P256), (KeyKind::P384, Group::P384)];
+    // HAProxy prefers P-256 in TLS 1.2.
+    let derive = [Algorithm::X25519Derive, Algorithm::P256Derive, Algorithm::P384Derive];
+    let has_engine = Feature::SINGLE.into_iter().all(Feature::is_usable);
+    for kind in ServerKind::ALL {
+        for (key, group) in cases {
+            for protocol in [Protocol::Tls12, Protocol::Tls13] {
+                let spec = ServerSpec::new(kind, pki.certificate(key)).env("HASTEN_CPU_DISABLE_IFMA", "1");
+                let server = Subject::accelerated(&spec);
+                let load = Load { duration: BRIEFLY, protocol, group, ..crowd() };
+                let counters = serve(&server, &load).expect("counters");
+                assert_eq!(counters.total().batched + counters[Event::Suspended], 0, "{kind} {key}");
+                let of = |algorithm: Algorithm| counters[algorithm].single;
+                let signed = of(Algorithm::P256Sign) + of(Algorithm::P384Sign);
+                assert_eq!(signed > 0, has_engine && key != KeyKind::Rsa2048, "{kind} {key}");
+                let derived = derive.into_iter().map(of).sum::<u64>();
+                assert_eq!(derived > 0, has_engine, "{kind} {key}");
+                server.finish();
+            }
+        }
+    }
+}
+
+#[test]
+fn without_either_engine_all_are_served_by_openssl() {
     let pki = Pki::new();
     for kind in ServerKind::ALL {
-        let server = Subject::accelerated(&spec(&pki, kind).env("HASTEN_CPU_DISABLE_IFMA", "1"));
-        let counters = serve_a_crowd(&server);
-        assert_eq!(
-            counters.map_or(0, |counters| counters.total().batched + counters[Event::Suspended]),
-            0,
-            "{kind}"
-        );
+        let spec = spec(&pki, kind).env("HASTEN_CPU_DISABLE_IFMA", "1").env("HASTEN_CPU_DISABLE_ADX", "1");
+        let server = Subject::accelerated(&spec);
+        let counters = serve_a_crowd(&server).unwrap_or_default();
+        let total = counters.total();
+        assert_eq!(total.batched + total.single + counters[Event::Suspended], 0, "{kind}");
         server.finish();
     }
 }
@@ -137,7 +163,11 @@ fn nginx_works_with_any_way_to_accept() {
 
 /// Every client is served; returns the counters, if there are any.
 fn serve_a_crowd(server: &Subject) -> Option<Counters> {
-    let outcome = drive::run(server.target(), &Load { duration: BRIEFLY, ..crowd() }).unwrap();
+    serve(server, &Load { duration: BRIEFLY, ..crowd() })
+}
+
+fn serve(server: &Subject, load: &Load) -> Option<Counters> {
+    let outcome = drive::run(server.target(), load).unwrap();
     assert_perfect(&outcome, &server.log());
     let pages = hasten_telemetry::pages_of(server.pid()).ok()?;
     let mut total = Counters::default();

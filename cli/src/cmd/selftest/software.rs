@@ -1,7 +1,7 @@
 //! The software engines.
 
 use hasten_crypto::{
-    DeriveLane, Group, Ifma, LANES, LaneEngine, RsaKey, RsaLane, RsaParts, RsaSize, Scratch,
+    DeriveLane, Group, Ifma, LANES, LaneEngine, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, Single,
 };
 use hasten_deflate::engine::{Bits, Chunk, EngineKind, Settings};
 use hasten_deflate::{pool, verify};
@@ -15,7 +15,7 @@ use super::{Row, Verdict};
 pub(super) fn run() -> Vec<Row> {
     let engines = [EngineKind::Isal, EngineKind::Libdeflate, EngineKind::ZlibRs];
     let deflate = engines.map(|kind| row(kind.as_str(), compression(kind)));
-    std::iter::once(multibuffer()).chain(deflate).collect()
+    [multibuffer(), graviola()].into_iter().chain(deflate).collect()
 }
 
 fn row(engine: &'static str, outcome: Result<String, String>) -> Row {
@@ -29,30 +29,41 @@ fn row(engine: &'static str, outcome: Result<String, String>) -> Row {
 fn multibuffer() -> Row {
     let name = Engine::Multibuffer.as_str();
     let Some(ifma) = Ifma::detect() else {
-        let detail = "this CPU has no AVX-512 IFMA (`hasten check` lists what is missing)".to_owned();
-        return Row { result: Verdict::NotHere, detail, ..row(name, Err(String::new())) };
+        return not_here(name, "this CPU has no AVX-512 IFMA (`hasten check` lists what is missing)");
     };
-    row(name, public_keys(ifma))
+    let mut scratch = ifma.scratch();
+    let outcome = derives(ifma, &mut scratch).and_then(|()| signs(ifma, &mut scratch));
+    row(name, outcome.map(|()| format!("X25519, P-256, P-384 and RSA-2048 in batches of {LANES}")))
 }
 
-fn public_keys(ifma: Ifma) -> Result<String, String> {
-    let mut scratch = ifma.scratch();
+fn graviola() -> Row {
+    let name = Engine::Graviola.as_str();
+    let Some(single) = Single::detect() else {
+        return not_here(name, "this CPU has no ADX or AVX2 (`hasten check` lists what is missing)");
+    };
+    row(name, derives(single, &mut ()).map(|()| "X25519, P-256 and P-384 one at a time".to_owned()))
+}
+
+fn not_here(engine: &'static str, why: &str) -> Row {
+    Row { result: Verdict::NotHere, detail: why.to_owned(), ..row(engine, Err(String::new())) }
+}
+
+fn derives<E: LaneEngine>(engine: E, scratch: &mut E::Scratch) -> Result<(), String> {
     let [private, _, peer, secret] = answers::X25519;
-    agrees(ifma, &mut scratch, Group::X25519, &private, &peer, &secret)?;
+    agrees(engine, scratch, Group::X25519, &private, &peer, &secret)?;
     for (group, curve, point) in
         [(Group::P256, Curve::P256, &answers::P256[..]), (Group::P384, Curve::P384, &answers::P384)]
     {
         let (x, y) = base_point(curve);
         let peer = [&[4], x, y].concat();
-        agrees(ifma, &mut scratch, group, &answers::SCALAR[..x.len()], &peer, &point[..x.len()])?;
+        agrees(engine, scratch, group, &answers::SCALAR[..x.len()], &peer, &point[..x.len()])?;
     }
-    signs(ifma, &mut scratch)?;
-    Ok(format!("X25519, P-256, P-384 and RSA-2048 in batches of {LANES}"))
+    Ok(())
 }
 
-fn agrees(
-    ifma: Ifma,
-    scratch: &mut Scratch,
+fn agrees<E: LaneEngine>(
+    engine: E,
+    scratch: &mut E::Scratch,
     group: Group,
     private: &[u8],
     peer: &[u8],
@@ -61,7 +72,7 @@ fn agrees(
     let mut shared = vec![vec![0; group.shared_len()]; LANES];
     let lane = |shared| DeriveLane { private, peer, shared };
     let mut lanes: Vec<_> = shared.iter_mut().map(|shared| lane(shared.as_mut_slice())).collect();
-    let status = ifma.derive(scratch, group, &mut lanes);
+    let status = engine.derive(scratch, group, &mut lanes);
     let is_right = status.all_ok(LANES) && shared.iter().all(|shared| shared == expected);
     if is_right { Ok(()) } else { Err(format!("{group:?}: the shared secret is wrong")) }
 }

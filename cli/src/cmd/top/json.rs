@@ -87,6 +87,7 @@ enum WorkJson {
 #[derive(Serialize)]
 struct ShareJson {
     batched: f64,
+    single: f64,
     scalar: f64,
     bypassed: f64,
 }
@@ -119,6 +120,7 @@ struct AlgorithmJson {
 #[derive(Serialize)]
 struct RatesJson {
     batched: f64,
+    single: f64,
     scalar: f64,
     failed: f64,
     batches: f64,
@@ -128,6 +130,7 @@ struct RatesJson {
 #[derive(Serialize)]
 struct TotalsJson {
     batched: u64,
+    single: u64,
     scalar: u64,
     failed: u64,
     batches: u64,
@@ -222,6 +225,7 @@ impl WorkJson {
         Self::Operations {
             share: window.share().map(|share| ShareJson {
                 batched: share.batched,
+                single: share.single,
                 scalar: share.scalar,
                 bypassed: share.bypassed,
             }),
@@ -249,6 +253,7 @@ impl AlgorithmJson {
             name: algorithm.as_str(),
             per_s: RatesJson {
                 batched: window.per_second(counted.batched),
+                single: window.per_second(counted.single),
                 scalar: window.per_second(counted.scalar),
                 failed: window.per_second(counted.failed),
                 batches: window.per_second(counted.batches),
@@ -269,6 +274,7 @@ impl TotalsJson {
     fn new(total: &AlgorithmCounters) -> Self {
         Self {
             batched: total.batched,
+            single: total.single,
             scalar: total.scalar,
             failed: total.failed,
             batches: total.batches,

@@ -83,8 +83,9 @@ fn in_the_interval(program: &Program, window: &Window) -> String {
 }
 
 fn split(share: Share) -> String {
-    let [batched, scalar, bypassed] = [share.batched, share.scalar, share.bypassed].map(percent);
-    format!(" ({batched} batched, {scalar} scalar, {bypassed} bypassed)")
+    let parts = [share.batched, share.single, share.scalar, share.bypassed];
+    let [batched, single, scalar, bypassed] = parts.map(percent);
+    format!(" ({batched} batched, {single} single, {scalar} scalar, {bypassed} bypassed)")
 }
 
 /// Whether handshakes are suspended, and how many of them had to be called in; empty if no process has reported it.
@@ -172,9 +173,11 @@ fn algorithms(snapshot: &Snapshot, whole: &Window, window: &Window) -> Option<Ta
     let mut table = table(&[
         "algorithm",
         "batched",
+        "single",
         "scalar",
         "failed",
         "batched/s",
+        "single/s",
         "scalar/s",
         "lanes",
         "pays from",
@@ -189,9 +192,11 @@ fn algorithms(snapshot: &Snapshot, whole: &Window, window: &Window) -> Option<Ta
         table.add_row([
             algorithm.to_string(),
             count(all.batched),
+            count(all.single),
             count(all.scalar),
             count(all.failed),
             rate(window.per_second(now.batched)),
+            rate(window.per_second(now.single)),
             rate(window.per_second(now.scalar)),
             known(all.average_lanes().map(|lanes| format!("{lanes:.1}"))),
             known(break_even.map(|known| pays_from(known.lanes))),
@@ -291,7 +296,7 @@ mod tests {
         assert!(lines[0].starts_with("since the start: 3 handshakes, 3 operations (67% batched"), "{text}");
         assert!(lines[1].starts_with("in the last 1.0 s: 0 handshakes/s, 0 operations/s;"), "{text}");
         let row = lines.iter().find(|line| line.contains("p-256-sign")).expect("a row");
-        assert_eq!(row.split_whitespace().take(4).collect::<Vec<_>>(), ["p-256-sign", "2", "1", "0"]);
+        assert_eq!(row.split_whitespace().take(5).collect::<Vec<_>>(), ["p-256-sign", "2", "0", "1", "0"]);
     }
 
     #[test]

@@ -53,6 +53,15 @@ impl<L: LaneEngine> Host for OpenSsl<L> {
     fn public_random(bytes: &mut [u8]) -> bool {
         openssl::rand::rand_bytes(bytes).is_ok()
     }
+
+    fn has_stack(bytes: usize) -> bool {
+        bytes <= STACK.get()
+    }
+}
+
+thread_local! {
+    /// What the host says of its stack.
+    pub(crate) static STACK: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 /// A connection that waits for one operation at a time.
@@ -145,6 +154,7 @@ pub(crate) fn with_lanes(break_even: usize) -> Option<Operations> {
     let overrides = format!("p-256-sign:{break_even},p-384-sign:{break_even},x25519-derive:{break_even}");
     Some(Batch::new(&Settings {
         lane_engine: Some(ifma?),
+        single: None,
         break_even: overrides.parse().unwrap(),
         bypass: false,
         lanes: Arc::default(),
@@ -155,6 +165,7 @@ pub(crate) fn with_lanes(break_even: usize) -> Option<Operations> {
 pub(crate) fn without_lanes() -> Operations {
     Batch::new(&Settings {
         lane_engine: None,
+        single: None,
         break_even: Default::default(),
         bypass: true,
         lanes: Arc::default(),

@@ -41,6 +41,8 @@ fn each<T>(lanes: &mut [T], mut answer: impl FnMut(&mut T)) -> LaneStatus {
 }
 
 impl LaneEngine for Scripted {
+    const STACK: usize = 0;
+
     type Scratch = ();
 
     fn detect() -> Option<Self> {

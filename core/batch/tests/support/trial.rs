@@ -15,6 +15,7 @@ fn batch<L: LaneEngine>(engine: L, first: Duration) -> Operations<L> {
     let settings = breaker::Settings { first, longest: first, good: 3, ..breaker::Settings::DEFAULT };
     Batch::new(&Settings {
         lane_engine: Some(engine),
+        single: None,
         break_even: "rsa-2048-sign:2,x25519-derive:2".parse().unwrap(),
         bypass: false,
         lanes: Arc::new(Lanes::new(settings)),

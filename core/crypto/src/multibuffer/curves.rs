@@ -6,29 +6,8 @@ use std::ptr;
 use hasten_names::{Curve, LANES};
 
 use super::{ffi, lanes_done};
-use crate::ecdsa::LIMBS;
+use crate::ecdsa::{LIMBS, Lanes};
 use crate::lanes::LaneStatus;
-use crate::memory::wipe_limbs;
-use crate::order::{self, Order};
-use crate::random::{self, Random};
-
-pub(super) type Lanes = [[u64; LIMBS]; LANES];
-
-/// Fills every lane with a scalar in `1..order`.
-pub(super) fn random_scalars(curve: Curve, random: &mut Random<'_>, lanes: &mut Lanes) -> bool {
-    fn draw<const N: usize>(order: &Order<N>, random: &mut Random<'_>, lane: &mut [u64; LIMBS]) -> bool {
-        let Some(mut scalar) = random::scalar(random, |candidate| order.contains(candidate)) else {
-            return false;
-        };
-        lane[..N].copy_from_slice(&scalar);
-        wipe_limbs(&mut scalar);
-        true
-    }
-    lanes.iter_mut().all(|lane| match curve {
-        Curve::P256 => draw(&order::P256, random, lane),
-        Curve::P384 => draw(&order::P384, random, lane),
-    })
-}
 
 /// The public points of private scalars, in affine coordinates. Lane i of the result comes from lane `source(i)`.
 pub(super) fn public_points(

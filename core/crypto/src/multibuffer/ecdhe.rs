@@ -2,18 +2,15 @@
 
 use hasten_names::{Curve, Group, LANES};
 
-use super::curves::{public_points, random_scalars, shared_secrets};
+use super::curves::{public_points, shared_secrets};
 use super::{Scratch, ffi, lanes_done, x25519};
 use crate::Ifma;
-use crate::ecdhe::{KeyPair, KeyPairBytes};
+use crate::ecdhe::{KeyPair, KeyPairBytes, UNCOMPRESSED, clamp, random_scalar};
 use crate::lanes::{DeriveLane, LaneStatus};
 use crate::memory::{Plain, constant_time_eq, wipe};
 use crate::order;
 use crate::random::Random;
 use crate::{ecdsa, limbs};
-
-/// The form byte of an uncompressed point.
-const UNCOMPRESSED: u8 = 4;
 
 const X25519_BYTES: usize = 32;
 
@@ -61,12 +58,6 @@ fn x25519_keygen(scratch: &mut Scratch, random: &mut Random<'_>, sink: &mut impl
     scratch.staging.wipe_bytes(X25519_BYTES);
 }
 
-/// RFC 7748, section 5. The engine does this as well; hosts that export the key expect it to be done.
-fn clamp(scalar: &mut [u8]) {
-    scalar[0] &= 0xf8;
-    scalar[31] = scalar[31] & 0x7f | 0x40;
-}
-
 fn point_keygen(
     scratch: &mut Scratch,
     curve: Curve,
@@ -74,7 +65,7 @@ fn point_keygen(
     sink: &mut impl FnMut(usize, KeyPairBytes),
 ) {
     let [private, x, y] = &mut scratch.staging.limbs;
-    if random_scalars(curve, random, private) {
+    if private.iter_mut().all(|lane| random_scalar(curve, random, lane)) {
         let status = public_points(curve, private, |lane| lane, x, y);
         let coordinate = curve.bytes();
         for lane in (0..LANES).filter(|&lane| status.is_ok(lane)) {

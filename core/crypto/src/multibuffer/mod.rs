@@ -4,8 +4,8 @@
 //! The foreign functions take arrays of eight pointers. In this module every pointer of every call leads to memory of
 //! the length the function reads or writes: to a [`Staging`] array that has the largest size for its element, or to a
 //! key of the size named in the call. No call is made with fewer than eight lanes; unused lanes repeat a used one. The
-//! functions keep no pointer, allocate nothing and write no global, so they run on any thread. They need no more than
-//! 48 KiB of stack (`tests/process.rs`).
+//! functions keep no pointer, allocate nothing and write no global, so they run on any thread. They need no more
+//! stack than stated (`tests/process.rs`).
 
 #![allow(unsafe_code)]
 
@@ -33,6 +33,8 @@ use crate::rsa::RsaSize;
 
 impl LaneEngine for Ifma {
     type Scratch = Scratch;
+
+    const STACK: usize = 48 << 10;
 
     fn detect() -> Option<Self> {
         Self::prove()

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 
-use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, Ifma, LANES, LaneEngine, Scratch};
+use hasten_crypto::{Curve, EcKey, EcdsaLane, EcdsaSignature, Hash, LANES};
 use openssl::bn::{BigNum, BigNumRef};
 use openssl::ec::EcKey as HostEcKey;
 use openssl::ecdsa::EcdsaSig;
 use openssl::pkey::Private;
+
+use super::Tested;
 
 pub(crate) fn number(hex: &str) -> BigNum {
     BigNum::from_hex_str(hex).unwrap()
@@ -46,8 +48,8 @@ pub(crate) fn verifies(host: &HostEcKey<Private>, digest: &[u8], signature: &Ecd
 }
 
 /// One call of the engine on pairs of key and digest.
-pub(crate) fn batch<H: Hash>(
-    (ifma, scratch): &mut (Ifma, Scratch),
+pub(crate) fn batch<E: Tested, H: Hash>(
+    (engine, scratch): &mut (E, E::Scratch),
     curve: Curve,
     inputs: &[(&EcKey, impl AsRef<[u8]>)],
     random: &mut dyn FnMut(&mut [u8]) -> bool,
@@ -58,8 +60,8 @@ pub(crate) fn batch<H: Hash>(
         .zip(&mut signatures)
         .map(|((key, digest), signature)| EcdsaLane { key, digest: digest.as_ref(), signature })
         .collect();
-    let status = ifma.ecdsa_sign::<H>(scratch, curve, &mut lanes, random);
-    assert!(scratch.is_zero());
+    let status = engine.ecdsa_sign::<H>(scratch, curve, &mut lanes, random);
+    assert!(E::is_clean(scratch));
     let reported = (0..LANES).filter(|&lane| status.is_ok(lane));
     assert!(reported.eq((0..inputs.len()).filter(|&lane| signatures[lane].is_some())));
     signatures

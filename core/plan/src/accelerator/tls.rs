@@ -1,4 +1,4 @@
-//! TLS handshakes of OpenSSL servers, eight at a time.
+//! TLS handshakes of OpenSSL servers, eight at a time or one.
 
 mod handshakes;
 
@@ -24,7 +24,7 @@ use crate::surroundings::Surroundings;
 
 pub struct Tls;
 
-pub(super) const USES: [&str; 13] = [
+pub(super) const USES: [&str; 17] = [
     "cpu.avx512f",
     "cpu.avx512dq",
     "cpu.avx512bw",
@@ -37,6 +37,10 @@ pub(super) const USES: [&str; 13] = [
     "cpu.bmi1",
     "cpu.bmi2",
     "cpu.fma",
+    "cpu.adx",
+    "cpu.aes",
+    "cpu.avx2",
+    "cpu.pclmulqdq",
     "kernel.memfd",
 ];
 
@@ -46,7 +50,7 @@ impl Accelerator for Tls {
     }
 
     fn summary(&self) -> &'static str {
-        "TLS handshakes in batches of eight (RSA, ECDSA, ECDHE)"
+        "TLS handshakes, in batches of eight where the CPU can (RSA, ECDSA, ECDHE)"
     }
 
     fn library(&self) -> &'static str {
@@ -58,10 +62,16 @@ impl Accelerator for Tls {
     }
 
     fn judge_host(&self, cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Reason> {
-        let engine = engine(cpu, surroundings.deny_ifma);
-        if engine.side != Side::Against {
-            return vec![engine];
+        let lanes = lanes(cpu, surroundings.deny_ifma);
+        if lanes.side != Side::Against {
+            return vec![lanes];
         }
+        let Some(mut engine) = single(cpu, surroundings.deny_adx) else {
+            let text =
+                format!("{}: ECDSA and key exchange are done one at a time, RSA by OpenSSL", lanes.text);
+            return vec![Reason::favour(text)];
+        };
+        engine.text = format!("{}; and for operations one at a time, {}", lanes.text, engine.text);
         match devices::who_asks_for(Engine::Qat.as_str(), config, surroundings) {
             // It needs no CPU feature.
             Some(who) => {
@@ -120,29 +130,50 @@ impl Accelerator for Tls {
     }
 }
 
-/// Whether the engine can run on this CPU.
-pub(super) fn engine(cpu: &Cpu, denied: bool) -> Reason {
+/// Whether the engine for batches can run on this CPU.
+pub(super) fn lanes(cpu: &Cpu, denied: bool) -> Reason {
     if denied {
         return Reason::against("HASTEN_CPU_DISABLE_IFMA hides AVX-512 IFMA")
             .fix("unset HASTEN_CPU_DISABLE_IFMA");
-    }
-    let lacking: Vec<_> = Feature::MULTIBUFFER.into_iter().filter(|feature| !cpu.has(*feature)).collect();
-    if lacking.is_empty() {
-        return Reason::favour(format!("AVX-512 IFMA is usable on this {}", cpu.name()));
-    }
-    let names: Vec<_> = lacking.iter().map(|feature| feature.label()).collect();
-    let in_silicon =
-        |feature: &Feature| cpu.features.iter().any(|state| state.feature == *feature && state.cpu);
-    if lacking.iter().all(in_silicon) {
-        return Reason::against(format!("the kernel keeps {} of this CPU from programs", names.join(", ")))
-            .fix("remove `noxsave` or `clearcpuid=` from the kernel command line");
     }
     let fix = if cpu.hypervisor {
         "give the virtual machine the host's CPU model; IFMA is in Intel Ice Lake and later, AMD Zen 4 and later"
     } else {
         "use Intel Ice Lake (server) and later or AMD Zen 4 and later"
     };
-    Reason::against(format!("this CPU has no {}", names.join(", "))).fix(fix)
+    lacking(cpu, &Feature::MULTIBUFFER, fix)
+        .unwrap_or_else(|| Reason::favour(format!("AVX-512 IFMA is usable on this {}", cpu.name())))
+}
+
+/// Why the engine for single operations cannot run on this CPU, if it cannot.
+fn single(cpu: &Cpu, denied: bool) -> Option<Reason> {
+    if denied {
+        return Some(Reason::against("HASTEN_CPU_DISABLE_ADX hides ADX").fix("unset HASTEN_CPU_DISABLE_ADX"));
+    }
+    let fix = if cpu.hypervisor {
+        "give the virtual machine the host's CPU model; ADX is in Intel Broadwell and later, AMD Zen and later"
+    } else {
+        "use Intel Broadwell and later or AMD Zen and later"
+    };
+    lacking(cpu, &Feature::SINGLE, fix)
+}
+
+/// Which of these a program cannot use, if any, and how to get a CPU that has them.
+fn lacking(cpu: &Cpu, needed: &[Feature], fix: &'static str) -> Option<Reason> {
+    let lacking: Vec<_> = needed.iter().filter(|feature| !cpu.has(**feature)).collect();
+    if lacking.is_empty() {
+        return None;
+    }
+    let names: Vec<_> = lacking.iter().map(|feature| feature.label()).collect();
+    let in_silicon =
+        |feature: &Feature| cpu.features.iter().any(|state| state.feature == *feature && state.cpu);
+    let names = names.join(", ");
+    Some(if lacking.iter().all(|feature| in_silicon(feature)) {
+        Reason::against(format!("the kernel keeps {names} of this CPU from programs"))
+            .fix("remove `noxsave` or `clearcpuid=` from the kernel command line")
+    } else {
+        Reason::against(format!("this CPU has no {names}")).fix(fix)
+    })
 }
 
 /// Whether the program's TLS goes through an OpenSSL that can be interposed.

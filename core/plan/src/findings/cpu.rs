@@ -46,8 +46,10 @@ fn why(feature: Feature) -> &'static str {
         Feature::Bmi1 | Feature::Bmi2 => "bit extraction and flagless arithmetic",
         Feature::Fma => "fused multiplication and addition",
         Feature::Sse42 => "string comparison and CRC in hardware: hashing in the fast compressor",
+        Feature::Adx => "two carry chains at once: public-key operations one at a time",
+        Feature::Aes => "AES in hardware; OpenSSL uses it by itself",
         Feature::Pclmulqdq => "the gzip checksum, 16 bytes at once",
-        Feature::Avx2 => "256-bit integers: matching and checksums of compression",
+        Feature::Avx2 => "256-bit integers: matching and checksums of compression, post-quantum key exchange",
         Feature::Vpclmulqdq => "the gzip checksum, 64 bytes at once",
         Feature::ShaNi => "SHA-256 in hardware; OpenSSL uses it by itself",
     }

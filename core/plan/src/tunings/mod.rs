@@ -97,7 +97,8 @@ impl Subject<'_> {
         let rows = self.measurements.handshakes();
         let tuning = tuning.kept("CPU per handshake, stock ÷ hasten: ", &rows);
         let obstacle = self.verdict("tls").and_then(|verdict| {
-            let host = Feature::MULTIBUFFER.into_iter().all(|feature| self.host.cpu.has(feature));
+            let has = |features: &[Feature]| features.iter().all(|feature| self.host.cpu.has(*feature));
+            let host = has(&Feature::MULTIBUFFER) || has(&Feature::SINGLE);
             verdict.reasons(Side::Against).find(|_| !host).map(|reason| reason.text.clone())
         });
         // nginx's OpenSSL counts, not that of Node.js.

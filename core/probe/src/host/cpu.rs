@@ -101,6 +101,8 @@ mod silicon {
             Feature::Pclmulqdq => first.has_pclmulqdq(),
             Feature::Avx2 => leaf.has_avx2(),
             Feature::Vpclmulqdq => leaf.has_vpclmulqdq(),
+            Feature::Adx => leaf.has_adx(),
+            Feature::Aes => first.has_aesni(),
         };
         Feature::ALL.into_iter().filter(has).collect()
     }

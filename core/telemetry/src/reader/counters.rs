@@ -32,6 +32,8 @@ pub struct EngineCounters {
 pub struct AlgorithmCounters {
     /// Operations that went through a batch.
     pub batched: u64,
+    /// Operations that an engine did at once, outside a batch.
+    pub single: u64,
     /// Queued operations for which the original function ran after all.
     pub scalar: u64,
     /// Batched operations redone by the original function.
@@ -40,7 +42,7 @@ pub struct AlgorithmCounters {
     pub batches: u64,
     /// CPU time of these batches.
     pub batch_ns: u64,
-    /// CPU time saved by the batches, by the writer's estimate.
+    /// CPU time saved by batches and single operations, by the writer's estimate.
     pub saved_ns: u64,
     /// Batches by number of lanes filled; index 0 is one lane.
     pub lanes: [u64; LANES],
@@ -78,9 +80,9 @@ impl Counters {
 }
 
 impl AlgorithmCounters {
-    /// Operations that were queued, however they ended.
+    /// Operations that were queued, or done at once, however they ended.
     pub fn queued(&self) -> u64 {
-        self.batched.saturating_add(self.scalar)
+        self.batched.saturating_add(self.single).saturating_add(self.scalar)
     }
 
     /// Mean number of lanes filled, if there was any batch.
@@ -93,6 +95,7 @@ impl AlgorithmCounters {
         subtract(&mut lanes, &earlier.lanes);
         Self {
             batched: self.batched.saturating_sub(earlier.batched),
+            single: self.single.saturating_sub(earlier.single),
             scalar: self.scalar.saturating_sub(earlier.scalar),
             failed: self.failed.saturating_sub(earlier.failed),
             batches: self.batches.saturating_sub(earlier.batches),
@@ -142,6 +145,7 @@ fn accumulate(into: &mut [u64], what: &[u64]) {
 impl AddAssign for AlgorithmCounters {
     fn add_assign(&mut self, other: Self) {
         self.batched = self.batched.saturating_add(other.batched);
+        self.single = self.single.saturating_add(other.single);
         self.scalar = self.scalar.saturating_add(other.scalar);
         self.failed = self.failed.saturating_add(other.failed);
         self.batches = self.batches.saturating_add(other.batches);

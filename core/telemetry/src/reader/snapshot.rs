@@ -288,6 +288,7 @@ impl Geometry {
             let cells = offset_of!(Slot, algorithms) + algorithm.index() * size_of::<AlgorithmCells>();
             let one = &mut counters[*algorithm];
             one.batched = slot.u64(cells + offset_of!(AlgorithmCells, batched));
+            one.single = slot.u64(cells + offset_of!(AlgorithmCells, single));
             one.scalar = slot.u64(cells + offset_of!(AlgorithmCells, scalar));
             one.failed = slot.u64(cells + offset_of!(AlgorithmCells, failed));
             one.batches = slot.u64(cells + offset_of!(AlgorithmCells, batches));

@@ -15,6 +15,7 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     pub batched: f64,
+    pub single: f64,
     pub scalar: f64,
     pub bypassed: f64,
 }
@@ -25,7 +26,7 @@ impl Window {
         count as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Operations that could have been batched, however they ended; or streams, if the page counts streams.
+    /// Operations that an engine could have done, however they ended; or streams, if the page counts streams.
     pub fn operations(&self) -> u64 {
         self.counted.operations()
     }
@@ -50,6 +51,7 @@ impl Window {
         let part = |count: u64| count as f64 / all as f64;
         (all > 0).then(|| Share {
             batched: part(total.batched),
+            single: part(total.single),
             scalar: part(total.scalar),
             bypassed: part(self.counted.bypassed()),
         })
@@ -98,13 +100,14 @@ mod tests {
     #[test]
     fn shares_are_parts_of_all_operations() {
         let mut counted = Counters::default();
-        counted[Algorithm::Rsa2048Sign].batched = 60;
+        counted[Algorithm::Rsa2048Sign].batched = 40;
+        counted[Algorithm::P384Sign].single = 20;
         counted[Algorithm::P256Sign].scalar = 30;
         counted[Reason::Alone] = 30;
         counted[Reason::NotPolled] = 10;
         let window = window(counted);
         assert_eq!(window.operations(), 100);
-        assert_eq!(window.share(), Some(Share { batched: 0.6, scalar: 0.3, bypassed: 0.1 }));
+        assert_eq!(window.share(), Some(Share { batched: 0.4, single: 0.2, scalar: 0.3, bypassed: 0.1 }));
         assert_eq!(window.per_second(100), 50.0);
     }
 

@@ -24,6 +24,11 @@ impl Host for Kernel {
     fn public_random(bytes: &mut [u8]) -> bool {
         random(bytes)
     }
+
+    /// Envoy runs handshakes on threads with the system's usual stack, and on nothing else.
+    fn has_stack(_: usize) -> bool {
+        true
+    }
 }
 
 thread_local! {

@@ -317,7 +317,7 @@ unsafe fn let_sign(worker: &Worker, ssl: *mut Ssl, place: Place, algorithm: u16,
             && let Some(key) = worker.keys.borrow_mut().find(private, known.kind)
             && let Some(algorithm) = key.algorithm()
         {
-            worker.batch.engine.scalar_took(algorithm, took);
+            worker.batch.engine.original_took(algorithm, took);
         }
         result
     }

@@ -7,18 +7,19 @@
 
 use core::ffi::{CStr, c_int};
 use core::ptr::{null, null_mut};
-use std::sync::OnceLock;
 
 use hasten_batch::{Request, Verdict};
-use hasten_crypto::{Group, ML_KEM_CIPHERTEXT, ML_KEM_KEY, Scalar, wipe};
+use hasten_crypto::{Group, ML_KEM_CIPHERTEXT, ML_KEM_KEY, Single, wipe};
 use hasten_telemetry::{Event, slot};
 
 use super::abi::*;
 use super::exchange::share_of;
 use super::random;
 use super::shortcuts::{self, Stand, is_stand_in};
+use crate::config;
 use crate::hooks::original;
 use crate::runtime::Runtime;
+use crate::stack;
 
 /// The key type and the group, in OpenSSL.
 pub(super) const NAME: &CStr = c"X25519MLKEM768";
@@ -32,16 +33,14 @@ const ANSWER: usize = ML_KEM_CIPHERTEXT + POINT;
 const SECRET: usize = 2 * 32;
 
 /// The engine for what is not done in lanes, if this CPU has what it needs.
-pub(super) fn engine() -> Option<Scalar> {
-    static ENGINE: OnceLock<Option<Scalar>> = OnceLock::new();
-    *ENGINE.get_or_init(Scalar::detect)
+pub(super) fn engine() -> Option<Single> {
+    config::get().engine.single
 }
 
 /// The engine, if this stack has room for it: it needs more than OpenSSL, which keeps its matrices in the heap, and a
 /// coroutine's stack may be small.
-fn engine_here() -> Option<Scalar> {
-    let runtime = Runtime::existing()?;
-    engine().filter(|_| runtime.has_stack(Scalar::STACK))
+fn engine_here() -> Option<Single> {
+    engine().filter(|_| stack::has_room(Single::ML_KEM_STACK))
 }
 
 /// Whether this is a client's share that OpenSSL would accept, and that the engine can encapsulate to here: all else is left
@@ -126,7 +125,7 @@ enum Outcome {
 /// `recipient` is a key of ours that stays alive until this returns.
 unsafe fn exchange(
     runtime: &Runtime,
-    engine: Scalar,
+    engine: Single,
     recipient: *mut EvpPkey,
     answer: &mut [u8; ANSWER],
     secret: &mut [u8; SECRET],
@@ -136,7 +135,7 @@ unsafe fn exchange(
     let Some(peer) = share().and_then(|share| share.last_chunk().copied()) else { return Outcome::Refused };
     let Some((ciphertext, public)) = answer.split_first_chunk_mut() else { return Outcome::Refused };
     let Some((ml_kem, x25519)) = secret.split_first_chunk_mut() else { return Outcome::Refused };
-    match exchange_points(runtime, engine, &peer, public, x25519) {
+    match exchange_points(runtime, &peer, public, x25519) {
         Outcome::Done => {}
         other => return other,
     }
@@ -154,37 +153,21 @@ unsafe fn exchange(
 }
 
 /// The half by X25519: its public key goes to `public`. The handshake may be suspended meanwhile.
-fn exchange_points(
-    runtime: &Runtime,
-    engine: Scalar,
-    peer: &[u8; POINT],
-    public: &mut [u8],
-    secret: &mut [u8],
-) -> Outcome {
-    let mut private = [0; POINT];
-    if let Some(pair) = runtime.batch.engine.key_pair(Group::X25519) {
-        private.copy_from_slice(pair.private());
-        public.copy_from_slice(pair.public());
-    } else if random::private(&mut private) {
-        public.copy_from_slice(&engine.x25519_public(&private));
-    } else {
-        return Outcome::Refused;
-    }
-    let verdict = runtime.submit(&Request::Derive(Group::X25519, &private, peer), secret);
-    let outcome = match (verdict, secret.first_chunk_mut()) {
-        (Verdict::Done, _) => Outcome::Done,
-        (Verdict::Cancelled, _) => Outcome::Cancelled,
-        (verdict, Some(secret)) => {
+fn exchange_points(runtime: &Runtime, peer: &[u8; POINT], public: &mut [u8], secret: &mut [u8]) -> Outcome {
+    let engine = &runtime.batch.engine;
+    let Some(pair) = engine.key_pair(Group::X25519) else { return Outcome::Refused };
+    public.copy_from_slice(pair.public());
+    match runtime.submit(&Request::Derive(Group::X25519, pair.private(), peer), secret) {
+        Verdict::Done => Outcome::Done,
+        Verdict::Cancelled => Outcome::Cancelled,
+        _ if engine.derive(Group::X25519, pair.private(), peer, secret) => Outcome::Done,
+        verdict => {
             if let Verdict::Bypass(reason) = verdict {
                 slot().bypass(reason);
             }
-            slot().scalar(Group::X25519.derive(), 1);
-            if engine.x25519(&private, peer, secret) { Outcome::Done } else { Outcome::Refused }
+            Outcome::Refused
         }
-        (_, None) => Outcome::Refused,
-    };
-    wipe(&mut private);
-    outcome
+    }
 }
 
 /// Does what libssl originally asked for, with a key OpenSSL can use.

@@ -584,6 +584,10 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, group: Group, peer: &Peer,
         Verdict::Done => true,
         Verdict::Cancelled => false,
         verdict => {
+            let public = &peer.public[..peer.public_len];
+            if runtime.batch.engine.derive_if_cheaper(group, private, public, out) {
+                return true;
+            }
             if let Verdict::Bypass(reason) = verdict {
                 slot().bypass(reason);
             }
@@ -591,7 +595,7 @@ unsafe fn derive_secret(runtime: &Runtime, tag: &Tag, group: Group, peer: &Peer,
             // SAFETY: both keys are alive.
             let done = unsafe { derive_with_original(tag, group, peer.pkey, out) };
             if done {
-                runtime.batch.engine.scalar_took(group.derive(), now() - start);
+                runtime.batch.engine.original_took(group.derive(), now() - start);
             }
             done
         }

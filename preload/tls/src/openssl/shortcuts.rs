@@ -17,6 +17,7 @@ use super::{digest, encapsulation, providers, trial};
 use crate::config;
 use crate::hooks::original;
 use crate::runtime::Runtime;
+use crate::stack;
 
 /// Functions that are replaced together, because they rely on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,8 +159,10 @@ pub(crate) fn init(first: u32) {
 /// Counts a handshake that begins, and tries the shortcuts out when it is time. No handshake of this thread is running.
 #[inline]
 pub(crate) fn before_handshake(runtime: &Runtime) {
+    // Of the handshakes under trial and what OpenSSL does in them. A coroutine's stack is sized for the program's own.
+    const STACK: usize = 48 << 10;
     let countdown = || UNTIL_TRIAL.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
-    if UNTIL_TRIAL.load(Relaxed) > 0 && countdown() == Ok(1) {
+    if UNTIL_TRIAL.load(Relaxed) > 0 && stack::has_room(STACK) && countdown() == Ok(1) {
         prove(runtime);
     }
 }

@@ -135,6 +135,10 @@ unsafe fn is_usable(runtime: &Runtime, pkey: *mut EvpPkey) -> bool {
     match unsafe { keys::find(pkey) } {
         Some(keys::Entry { key: Key::Rsa(_), .. }) if runtime.batch.device.is_here() => return true,
         Some(keys::Entry { key: Key::Refused(reason), .. }) => slot().bypass(*reason),
+        Some(keys::Entry { key: Key::Ec(_), .. }) => match runtime.batch.engine.can_sign() {
+            Ok(()) => return true,
+            Err(reason) => slot().bypass(reason),
+        },
         Some(_) => match runtime.batch.engine.refusal() {
             Some(reason) => slot().bypass(reason),
             None => return config::get().engine.lane_engine.is_some() || config::get().engine.bypass,
@@ -371,8 +375,8 @@ impl Signing {
             let start = now();
             let result = sign(self.context, out.as_mut_ptr(), len, message.as_ptr(), message.len());
             match self.key() {
-                Key::Rsa(key) => runtime.batch.engine.scalar_took(key.size().sign(), now() - start),
-                Key::Ec(key) => runtime.batch.engine.scalar_took(key.curve().sign(), now() - start),
+                Key::Rsa(key) => runtime.batch.engine.original_took(key.size().sign(), now() - start),
+                Key::Ec(key) => runtime.batch.engine.original_took(key.curve().sign(), now() - start),
                 Key::Refused(_) => {}
             }
             result

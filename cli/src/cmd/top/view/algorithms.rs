@@ -10,8 +10,9 @@ use super::{Theme, cell, panel};
 use crate::cmd::top::format::{micros, rate};
 use crate::cmd::top::once::pays_from;
 
-/// From this width there is room for costs.
-const WIDE: u16 = 68;
+/// From this width there is room for costs, and from this one for the lanes that pay.
+const WIDE: u16 = 75;
+const MIDDLE: u16 = 60;
 
 /// Algorithms with anything to show.
 pub(super) fn used(total: &Counters) -> Vec<Algorithm> {
@@ -32,10 +33,14 @@ pub(super) fn draw(
         let text = Line::styled("No operation was queued so far.", theme.dim());
         return frame.render_widget(Paragraph::new(text).block(block), area);
     }
-    let columns = if area.width >= WIDE { 8 } else { 6 };
-    let names = ["ALGORITHM", "BATCHED", "SCALAR", "FAILED", "LANES", "PAYS", "ONE µs", "BATCH µs"];
+    let columns = match area.width {
+        WIDE.. => 9,
+        MIDDLE.. => 7,
+        _ => 6,
+    };
+    let names = ["ALGORITHM", "BATCHED", "SINGLE", "SCALAR", "FAILED", "LANES", "PAYS", "ONE µs", "BATCH µs"];
     let header = Row::new(names.iter().zip(0..).take(columns).map(|(name, column)| cell(name, column > 0)));
-    let widths = [14, 7, 6, 6, 5, 5, 7, 8].into_iter().take(columns).zip(0..);
+    let widths = [14, 7, 6, 6, 6, 5, 5, 7, 8].into_iter().take(columns).zip(0..);
     let widths = widths.map(|(width, column)| match column {
         0 => Constraint::Min(width),
         _ => Constraint::Length(width),
@@ -66,6 +71,7 @@ fn row(
     let cells = [
         cell(algorithm.as_str(), false),
         cell(&per_second(counted.batched), true).style(theme.batched()),
+        cell(&per_second(counted.single), true).style(theme.single()),
         cell(&per_second(counted.scalar), true).style(theme.scalar()),
         cell(&per_second(counted.failed), true).style(failed_style),
         cell(&or_dash(average.map(|lanes| format!("{lanes:.1}"))), true).style(lanes_style),

@@ -30,28 +30,34 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
     frame.render_widget(Paragraph::new(lines).block(panel("Where operations went", theme)), area);
 }
 
-/// Three shades, so that it is readable without colour, too.
+/// Four shades, so that it is readable without colour, too.
 fn stacked(share: &Share, width: usize, theme: Theme) -> Line<'static> {
     let cells = |part: f64| (part * width as f64).round() as usize;
     let batched = cells(share.batched).min(width);
-    let scalar = cells(share.scalar).min(width - batched);
+    let single = cells(share.single).min(width - batched);
+    let scalar = cells(share.scalar).min(width - batched - single);
     Line::from(vec![
         Span::raw(" "),
         Span::styled("█".repeat(batched), theme.batched()),
+        Span::styled("▓".repeat(single), theme.single()),
         Span::styled("▒".repeat(scalar), theme.scalar()),
-        Span::styled("░".repeat(width - batched - scalar), theme.bypassed()),
+        Span::styled("░".repeat(width - batched - single - scalar), theme.bypassed()),
     ])
 }
 
+/// Of what there is.
 fn legend(share: &Share, theme: Theme) -> Line<'static> {
-    Line::from(vec![
-        Span::styled(" █ ", theme.batched()),
-        Span::raw(format!("batched {}  ", percent(share.batched))),
-        Span::styled("▒ ", theme.scalar()),
-        Span::raw(format!("scalar {}  ", percent(share.scalar))),
-        Span::styled("░ ", theme.bypassed()),
-        Span::raw(format!("bypassed {}", percent(share.bypassed))),
-    ])
+    let parts = [
+        ("█", "batched", share.batched, theme.batched()),
+        ("▓", "single", share.single, theme.single()),
+        ("▒", "scalar", share.scalar, theme.scalar()),
+        ("░", "bypassed", share.bypassed, theme.bypassed()),
+    ];
+    let shown = parts.into_iter().filter(|(_, name, part, _)| *part > 0.0 || *name == "batched");
+    let spans = shown.flat_map(|(shade, name, part, style)| {
+        [Span::styled(format!(" {shade} "), style), Span::raw(format!("{name} {}", percent(part)))]
+    });
+    Line::from(spans.collect::<Vec<_>>())
 }
 
 /// The most frequent first.

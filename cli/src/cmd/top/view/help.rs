@@ -13,6 +13,7 @@ q or Esc     leave
 
 fast      what did not take the original path: operations or bytes
 batched   operations that shared the lanes of one AVX-512 batch
+single    done at once by an engine for one operation at a time
 scalar    queued, but run by the original function: too few waited
 bypassed  never queued, for the reason that is given
 failed    a lane's result was refused and the original redid it

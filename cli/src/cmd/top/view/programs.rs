@@ -76,7 +76,7 @@ fn fast(program: &Program, window: &Window) -> Option<f64> {
     if program.counts_streams() {
         accelerated(&window.counted)
     } else {
-        window.share().map(|share| share.batched)
+        window.share().map(|share| share.batched + share.single)
     }
 }
 

@@ -37,6 +37,10 @@ impl Theme {
         self.fg(Color::Green)
     }
 
+    pub(super) fn single(self) -> Style {
+        self.fg(Color::Cyan)
+    }
+
     pub(super) fn scalar(self) -> Style {
         self.fg(Color::Yellow)
     }

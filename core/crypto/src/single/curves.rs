@@ -1,0 +1,53 @@
+//! The curves behind one interface. Each function has a stack frame of its own, which its caller wipes.
+
+use graviola::key_agreement::{p256, p384, x25519};
+use hasten_names::{Curve, Group};
+
+/// The public key of a private one, as sent over the wire; false if the private key is out of range.
+#[inline(never)]
+pub(super) fn public_key(group: Group, private: &[u8], public: &mut [u8]) -> bool {
+    let done = match group {
+        Group::X25519 => x25519::StaticPrivateKey::try_from_slice(private).map(|private| {
+            public.copy_from_slice(&private.public_key().as_bytes());
+        }),
+        Group::P256 => p256::StaticPrivateKey::from_bytes(private).map(|private| {
+            public.copy_from_slice(&private.public_key_uncompressed());
+        }),
+        Group::P384 => p384::StaticPrivateKey::from_bytes(private).map(|private| {
+            public.copy_from_slice(&private.public_key_uncompressed());
+        }),
+    };
+    done.is_ok()
+}
+
+/// The secret of a private and a public key; false, and nothing written, if one of them is malformed, not on the curve or of
+/// low order.
+#[inline(never)]
+pub(super) fn shared_secret(group: Group, private: &[u8], peer: &[u8], shared: &mut [u8]) -> bool {
+    let done = match group {
+        Group::X25519 => x25519::StaticPrivateKey::try_from_slice(private).and_then(|private| {
+            let secret = private.diffie_hellman(&x25519::PublicKey::try_from_slice(peer)?)?;
+            shared.copy_from_slice(&secret.0);
+            Ok(())
+        }),
+        Group::P256 => p256::StaticPrivateKey::from_bytes(private).and_then(|private| {
+            let secret = private.diffie_hellman(&p256::PublicKey::from_x962_uncompressed(peer)?)?;
+            shared.copy_from_slice(&secret.0);
+            Ok(())
+        }),
+        Group::P384 => p384::StaticPrivateKey::from_bytes(private).and_then(|private| {
+            let secret = private.diffie_hellman(&p384::PublicKey::from_x962_uncompressed(peer)?)?;
+            shared.copy_from_slice(&secret.0);
+            Ok(())
+        }),
+    };
+    done.is_ok()
+}
+
+/// The group on a curve.
+pub(super) const fn group_of(curve: Curve) -> Group {
+    match curve {
+        Curve::P256 => Group::P256,
+        Curve::P384 => Group::P384,
+    }
+}
