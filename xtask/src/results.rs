@@ -40,6 +40,8 @@ const REACH_PAGE: &str = "docs/reach.md";
 /// The lines between which a table is written.
 type Marks = (&'static str, &'static str);
 const BENCH: Marks = ("<!-- bench: begin (written by `cargo xtask results`) -->\n", "<!-- bench: end -->\n");
+const SYSTEMS: Marks =
+    ("<!-- systems: begin (written by `cargo xtask results`) -->\n", "<!-- systems: end -->\n");
 const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
 const ENVOY: Marks = ("<!-- envoy: begin (written by `cargo xtask results`) -->\n", "<!-- envoy: end -->\n");
@@ -83,6 +85,8 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     let tables: Vec<_> = runs.iter().map(|path| brief(path)).collect::<Result<_, _>>()?;
     let tables = if tables.is_empty() { NONE_YET.to_owned() } else { tables.join("\n") };
     let text = mark(BENCH, &workspace.read(README)?, README, &tables)?;
+    let reach = load_all::<tls::Row>(tls::REACH, &directory)?;
+    let text = mark(SYSTEMS, &text, README, &tls::systems(&reach))?;
     workspace.generate(README, &text, args.check, COMMAND)?;
     let text = [
         (RESULTS, join(&tls, tls::everything)),
@@ -96,8 +100,7 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     .into_iter()
     .try_fold(workspace.read(PERFORMANCE)?, |text, (marks, table)| mark(marks, &text, PERFORMANCE, &table))?;
     workspace.generate(PERFORMANCE, &text, args.check, COMMAND)?;
-    let reach = join(&load_all::<tls::Row>(tls::REACH, &directory)?, tls::everything);
-    let text = mark(REACH, &workspace.read(REACH_PAGE)?, REACH_PAGE, &reach)?;
+    let text = mark(REACH, &workspace.read(REACH_PAGE)?, REACH_PAGE, &join(&reach, tls::everything))?;
     workspace.generate(REACH_PAGE, &text, args.check, COMMAND)?;
     let model = load_json::<gc_model::Report>(&directory.join("gc-model.json"))?;
     let text = mark(GC_MODEL, &workspace.read(GC_MODEL_PAGE)?, GC_MODEL_PAGE, &gc_model::tables(&model))?;
@@ -212,8 +215,8 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
             let rows = rows::<tls::Row>(path, report)?;
             if rows.iter().all(tls::Row::is_envoys) {
                 results.workload = tls::ENVOY.to_owned();
-            } else if let Some(series) = other_series(&results.host) {
-                results.workload = format!("{}-openssl-{series}", tls::REACH);
+            } else if let Some(reach) = reach(&results.host) {
+                results.workload = format!("{}-{reach}", tls::REACH);
             }
             rows.iter().all(|row| are_right(&row.stock, &row.hasten))
         }
@@ -253,12 +256,15 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
     Ok(results.file_name())
 }
 
-/// The series of OpenSSL, unless it is the one of Debian 12.
-fn other_series(host: &BTreeMap<String, String>) -> Option<String> {
+/// The series of OpenSSL and the class of the CPU, unless they are those of Debian 12 and of the machine.
+fn reach(host: &BTreeMap<String, String>) -> Option<String> {
     let version = host.get("openssl")?.strip_prefix("OpenSSL ")?;
     let mut numbers = version.split('.');
     let series = format!("{}.{}", numbers.next()?, numbers.next()?);
-    (series != "3.0").then_some(series)
+    match host.contains_key("hidden") {
+        true => Some(format!("openssl-{series}-avx2")),
+        false => (series != "3.0").then(|| format!("openssl-{series}")),
+    }
 }
 
 fn rows<R: DeserializeOwned>(path: &Path, report: &str) -> Result<Vec<R>, Error> {
@@ -339,8 +345,9 @@ impl<R> Results<R> {
             programs.push(format!("Envoy {} with {}", self.fact("envoy"), self.fact("envoy_tls")));
         }
         let day = self.fact("date").split('T').next().unwrap_or_default();
+        let hidden = self.host.get("hidden").map(|what| format!(" without {what}")).unwrap_or_default();
         format!(
-            "{}, {} cores, {}, kernel {}; {}; {day}",
+            "{}{hidden}, {} cores, {}, kernel {}; {}; {day}",
             self.fact("cpu"),
             self.fact("cores"),
             self.fact("os"),

@@ -58,6 +58,17 @@ fn another_openssl_does_not_replace_debian_12s() {
 }
 
 #[test]
+fn hidden_extensions_are_told_and_replace_nothing() {
+    let hidden =
+        report(true).replace(r#""openssl": "3.0.15""#, r#""openssl": "OpenSSL 3.0.15", "hidden": "AVX-512""#);
+    let (directory, outcome) = keeping(&hidden);
+    outcome.unwrap();
+    assert!(directory.path().join("reach-openssl-3.0-avx2-example-r-cpu-9-2-cores.json").is_file());
+    let table = join(&load_all(tls::REACH, directory.path()).unwrap(), tls::everything);
+    assert!(table.contains(" without AVX-512, 2 cores"), "{table}");
+}
+
+#[test]
 fn envoy_alone_does_not_replace_the_other_servers() {
     let alone = report(true)
         .replace(r#""server": "nginx""#, r#""server": "envoy""#)

@@ -36,6 +36,18 @@ impl Row {
         self.server == ENVOY
     }
 
+    fn is_usual(&self, cert: &str, group: &str) -> bool {
+        let is_wanted = self.cert == cert && self.group == group;
+        is_wanted && self.protocol == "tls1.3" && self.tickets == "on" && self.concurrency > 1
+    }
+
+    /// The costs, and their ratio.
+    fn cell(&self) -> String {
+        let [stock, hasten] = [&self.stock, &self.hasten].map(|side| time(side.server_cpu_us_per_op));
+        let Ratio { value, low, high } = self.cpu_ratio;
+        format!("{stock} → {hasten}, **{value:.2}** [{low:.2}, {high:.2}]")
+    }
+
     /// The case in the words of the short table.
     pub(super) fn brief(&self) -> Option<Brief<'_>> {
         let connections = if self.concurrency == 1 { "connection" } else { "connections" };
@@ -58,6 +70,31 @@ impl Row {
             verdict: &self.verdict,
         })
     }
+}
+
+/// One line for each system and usual certificate: handshakes by TLS 1.3 with tickets and many connections, in a column for
+/// each key exchange.
+pub(super) fn systems(results: &[Results<Row>]) -> String {
+    const GROUPS: [&str; 2] = ["x25519", "x25519mlkem768"];
+    let mut text = format!(
+        "| system | certificate | {} |\n|---|---|---|---|\n",
+        GROUPS.map(str::to_uppercase).join(" | ")
+    );
+    for results in results {
+        let library = results.fact("openssl").trim_start_matches("OpenSSL ");
+        let hidden = results.host.get("hidden").map(|what| format!(", without {what}")).unwrap_or_default();
+        for cert in ["rsa-2048", "p-256"] {
+            let cells = GROUPS.map(|group| results.rows.iter().find(|row| row.is_usual(cert, group)));
+            let [classical, hybrid] = cells.map(|row| row.map_or_else(|| "–".to_owned(), Row::cell));
+            if let Some(row) = cells.into_iter().flatten().next() {
+                let server = &row.server;
+                let cert = cert.to_uppercase();
+                text +=
+                    &format!("| {server}, OpenSSL {library}{hidden} | {cert} | {classical} | {hybrid} |\n");
+            }
+        }
+    }
+    text
 }
 
 /// Every row of the report.
