@@ -1,11 +1,24 @@
-//! Prepares Intel's crypto_mb for linking into a library that lives in other people's processes.
+//! Prepares Intel's crypto_mb for linking into a library that lives in other people's processes, and computes the table of
+//! P-384's generator.
 //!
 //! The archive mixes the functions we call with variants that take OpenSSL's BIGNUMs, in the same object files, so the
 //! linker cannot drop one without the other. Left alone, a preload library would carry undefined references to
 //! libcrypto's `BN_*`. Every such reference, and those to `malloc` and `free`, are renamed to symbols that
 //! `src/multibuffer/unreachable.rs` defines as traps.
 
+#[allow(dead_code, reason = "of the crate's, for these computations")]
+#[path = "src/limbs.rs"]
+mod limbs;
+
+#[allow(dead_code, reason = "of the crate's, for these computations")]
+#[path = "src/single/generator384/field.rs"]
+mod field;
+
+#[path = "src/single/generator384/multiples.rs"]
+mod multiples;
+
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
@@ -20,6 +33,13 @@ fn main() {
     println!("cargo:rerun-if-changed={}", archive.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     rename(&archive, &out.join("libhasten_crypto_mb.a"));
+    for source in ["src/limbs.rs", "src/single/generator384"] {
+        println!("cargo:rerun-if-changed={source}");
+    }
+    let table = format!("{:#x?}", multiples::table());
+    if let Err(error) = fs::write(out.join("generator384.rs"), table) {
+        fail(&format!("cannot write the table of P-384's generator: {error}"));
+    }
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=static=hasten_crypto_mb");
 }

@@ -103,10 +103,10 @@ impl Cost {
             Algorithm::Rsa3072Sign => (1777, None, 8000),
             Algorithm::Rsa4096Sign => (4028, None, 10600),
             Algorithm::P256Sign => (22, Some(14), 40),
-            Algorithm::P384Sign => (772, Some(140), 115),
+            Algorithm::P384Sign => (772, Some(70), 115),
             Algorithm::X25519Keygen => (40, Some(8), 39),
             Algorithm::P256Keygen => (26, Some(11), 39),
-            Algorithm::P384Keygen => (755, Some(135), 110),
+            Algorithm::P384Keygen => (755, Some(62), 110),
             Algorithm::X25519Derive => (35, Some(24), 48),
             Algorithm::P256Derive => (95, Some(46), 118),
             Algorithm::P384Derive => (1234, Some(142), 370),
@@ -214,9 +214,10 @@ mod tests {
             assert!(table.lanes(algorithm) <= 5, "{algorithm}: {}", table.lanes(algorithm));
         }
         assert_eq!(table.lanes(Algorithm::P256Sign), 3);
+        assert_eq!(table.lanes(Algorithm::P384Sign), 2);
         assert_eq!(table.lanes(Algorithm::P384Derive), 3, "two alone cost less than a batch");
         let saved = table.saved_ns(Algorithm::P384Sign, Way::Single, 1);
-        assert_eq!(saved, 632_000, "as against the host library");
+        assert_eq!(saved, 702_000, "as against the host library");
     }
 
     /// A host library that is faster than the figures say, as OpenSSL 3.5 is with P-384.
@@ -228,11 +229,11 @@ mod tests {
         for _ in 0..100_000 {
             let way = table.alone(SIGN);
             originals += usize::from(way == Way::Original);
-            table.sample(SIGN, way, if way == Way::Original { 100_000 } else { 140_000 });
+            table.sample(SIGN, way, if way == Way::Original { 50_000 } else { 70_000 });
         }
         assert!(originals > 50_000, "{originals}");
         let singles = 100_000 - originals;
-        assert!(singles < 50_000 && table.alone_ns(SIGN).abs_diff(100_000) < 5_000);
+        assert!(singles < 50_000 && table.alone_ns(SIGN).abs_diff(50_000) < 5_000);
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl<const N: usize> Order<N> {
         one
     };
 
-    const fn new(modulus: [u64; N]) -> Self {
+    pub(crate) const fn new(modulus: [u64; N]) -> Self {
         let inverse = negated_inverse(modulus[0]);
         let inversion = Modulus::new(&modulus, inverse);
         Self { modulus, inverse, square: montgomery_square(&modulus), inversion }

@@ -1,10 +1,12 @@
 //! Operations one at a time: for CPUs without lanes, for connections that nobody shares lanes with, and for ML-KEM-768, which
 //! has no engine for lanes.
 //!
-//! The engine is graviola: constant-time arithmetic in assembly, most of it formally verified. It has no private operation of
-//! RSA here, because its own is no faster than OpenSSL's.
+//! The engine is graviola: constant-time arithmetic in assembly, most of it formally verified. Multiples of P-384's generator
+//! are our own, because graviola has no table for them. There is no private operation of RSA, because graviola's is no faster
+//! than OpenSSL's.
 
 mod curves;
+mod generator384;
 mod ml_kem;
 
 use hasten_names::{Curve, Feature, Group, LANES};

@@ -3,6 +3,11 @@
 use graviola::key_agreement::{p256, p384, x25519};
 use hasten_names::{Curve, Group};
 
+use super::generator384;
+use crate::ecdhe::UNCOMPRESSED;
+use crate::limbs;
+use crate::memory::wipe_limbs;
+
 /// The public key of a private one, as sent over the wire; false if the private key is out of range.
 #[inline(never)]
 pub(super) fn public_key(group: Group, private: &[u8], public: &mut [u8]) -> bool {
@@ -13,11 +18,21 @@ pub(super) fn public_key(group: Group, private: &[u8], public: &mut [u8]) -> boo
         Group::P256 => p256::StaticPrivateKey::from_bytes(private).map(|private| {
             public.copy_from_slice(&private.public_key_uncompressed());
         }),
-        Group::P384 => p384::StaticPrivateKey::from_bytes(private).map(|private| {
-            public.copy_from_slice(&private.public_key_uncompressed());
-        }),
+        Group::P384 => return public_key_384(private, public),
     };
     done.is_ok()
+}
+
+fn public_key_384(private: &[u8], public: &mut [u8]) -> bool {
+    let Some(mut scalar) = limbs::from_be(private) else { return false };
+    let point = generator384::multiply(&scalar);
+    wipe_limbs(&mut scalar);
+    let Some([x, y]) = point else { return false };
+    let (left, right) = public[1..].split_at_mut(Curve::P384.bytes());
+    limbs::to_be(&x, left);
+    limbs::to_be(&y, right);
+    public[0] = UNCOMPRESSED;
+    true
 }
 
 /// The secret of a private and a public key; false, and nothing written, if one of them is malformed, not on the curve or of
