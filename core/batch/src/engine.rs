@@ -82,14 +82,15 @@ struct Parts<L: LaneEngine> {
 impl<H: Host> Engine<H> {
     pub(crate) fn new(settings: &Settings<H::Lanes>) -> Self {
         let lane_engine = settings.lane_engine;
+        let single = settings.single.filter(|_| !settings.bypass);
         let parts =
             lane_engine.map(|engine| Parts { scratch: engine.scratch(), keys: Group::ALL.map(KeyPool::new) });
         Self {
             lane_engine,
-            single: settings.single.filter(|_| !settings.bypass),
+            single,
             bypass: settings.bypass,
             lanes: Arc::clone(&settings.lanes),
-            break_even: RefCell::new(BreakEven::new(settings.break_even, settings.single.is_some())),
+            break_even: RefCell::new(BreakEven::new(settings.break_even, single.is_some())),
             parts: RefCell::new(parts),
             random: RefCell::new(RandomPool::new()),
             published: Cell::new(0),
@@ -364,7 +365,7 @@ impl<H: Host> Engine<H> {
         self.single(group.derive()).is_some() && self.derive(group, private, peer, shared)
     }
 
-    /// Whether there is an engine for signatures with keys of these curves, or why there is none at the moment.
+    /// Whether there is an engine for signatures with EC keys, or why there is none at the moment.
     pub fn can_sign(&self) -> Result<(), Reason> {
         let has_lanes = self.lane_engine.is_some() || self.bypass;
         match self.refusal() {

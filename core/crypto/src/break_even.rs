@@ -106,7 +106,7 @@ impl Cost {
             Algorithm::P384Sign => (772, Some(70), 115),
             Algorithm::X25519Keygen => (40, Some(8), 39),
             Algorithm::P256Keygen => (26, Some(11), 39),
-            Algorithm::P384Keygen => (755, Some(62), 110),
+            Algorithm::P384Keygen => (755, Some(65), 110),
             Algorithm::X25519Derive => (35, Some(24), 48),
             Algorithm::P256Derive => (95, Some(46), 118),
             Algorithm::P384Derive => (1234, Some(142), 370),

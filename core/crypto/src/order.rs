@@ -1,4 +1,4 @@
-//! Arithmetic modulo the order of a curve's base point, in Montgomery form and constant time.
+//! Arithmetic modulo the order of a curve's base point, or its field's prime, in Montgomery form and constant time.
 //!
 //! Once its nonce is prepared, all that remains of an ECDSA signature is two multiplications and an addition here.
 
@@ -74,6 +74,7 @@ impl<const N: usize> Order<N> {
     }
 
     /// `a * b / 2^(64 N)` mod order, for reduced a and b: the product, if one of them is in Montgomery form.
+    #[inline]
     pub(crate) fn multiply(&self, a: &[u64; N], b: &[u64; N]) -> [u64; N] {
         let mut sum = [0; N];
         let mut top = 0;
@@ -120,6 +121,7 @@ impl<const N: usize> Order<N> {
         wipe_limbs(&mut inverse);
     }
 
+    #[inline]
     pub(crate) fn add(&self, a: &[u64; N], b: &[u64; N]) -> [u64; N] {
         let mut sum = [0; N];
         let mut carry = 0;
@@ -129,7 +131,23 @@ impl<const N: usize> Order<N> {
         self.subtract_once(&sum, carry)
     }
 
+    #[inline]
+    pub(crate) fn subtract(&self, a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+        let mut difference = [0; N];
+        let mut borrow = 0;
+        for (difference, (&a, &b)) in difference.iter_mut().zip(a.iter().zip(b)) {
+            (*difference, borrow) = sub_with_borrow(a, b, borrow);
+        }
+        let missing = opaque(borrow.wrapping_neg());
+        let mut carry = 0;
+        for (difference, &modulus) in difference.iter_mut().zip(&self.modulus) {
+            (*difference, carry) = add_with_carry(*difference, modulus & missing, carry);
+        }
+        difference
+    }
+
     /// Subtracts the modulus from `top:value` unless the result would be negative.
+    #[inline]
     fn subtract_once(&self, value: &[u64; N], top: u64) -> [u64; N] {
         let mut difference = [0; N];
         let mut borrow = 0;

@@ -6,16 +6,16 @@
 
 mod field;
 
-use self::field::{B, DIGIT, Element, N, ONE, ORDER, PRIME, WINDOWS, Window};
-use crate::limbs::{add_with_carry, is_zero, less_than, multiply_add, sub_with_borrow};
+use self::field::{B, DIGIT, Element, N, ONE, PRIME, WINDOWS, Window};
+use crate::limbs::{is_zero, less_than};
 use crate::memory::{opaque, wipe_limbs};
 use crate::order::{self, Order};
 
 /// The affine coordinates of 1 to 32 times 64^i times the generator (`build.rs`, `multiples.rs`).
 static TABLE: [Window; WINDOWS] = include!(concat!(env!("OUT_DIR"), "/generator384.rs"));
 
-/// The field of the curve.
-static FIELD: Order<N> = Order::new(PRIME);
+/// The field of the curve. A constant, so that the compiler knows the prime.
+const FIELD: Order<N> = Order::new(PRIME);
 
 /// In projective coordinates: (X/Z, Y/Z), or no finite point if Z is zero.
 struct Point {
@@ -54,11 +54,7 @@ fn is_on_curve(x: &Element, y: &Element) -> bool {
 
 /// The scalar or the order minus it, whichever is below half the order, and all ones if it is the latter.
 fn halve(scalar: &Element) -> (Element, u64) {
-    let mut other = [0; N];
-    let mut borrow = 0;
-    for (i, other) in other.iter_mut().enumerate() {
-        (*other, borrow) = sub_with_borrow(ORDER[i], scalar[i], borrow);
-    }
+    let mut other = order::P384.subtract(&[0; N], scalar);
     let negate = opaque(less_than(&other, scalar));
     let half = select(negate, &other, scalar);
     wipe_limbs(&mut other);
@@ -127,60 +123,16 @@ impl Point {
     }
 }
 
-/// The product, with the prime known to the compiler.
 fn mul(a: &Element, b: &Element) -> Element {
-    let mut sum = [0; N];
-    let mut top = 0;
-    for &a in a {
-        let mut carry = 0;
-        for (sum, &b) in sum.iter_mut().zip(b) {
-            (*sum, carry) = multiply_add(a, b, *sum, carry);
-        }
-        let (high, overflow) = add_with_carry(top, carry, 0);
-        // Add the multiple of the prime that clears the lowest limb, and shift it out.
-        let factor = sum[0].wrapping_mul(field::INVERSE);
-        (_, carry) = multiply_add(factor, PRIME[0], sum[0], 0);
-        for i in 1..N {
-            (sum[i - 1], carry) = multiply_add(factor, PRIME[i], sum[i], carry);
-        }
-        (sum[N - 1], carry) = add_with_carry(high, carry, 0);
-        top = overflow + carry;
-    }
-    reduce(&sum, top)
+    FIELD.multiply(a, b)
 }
 
 fn add(a: &Element, b: &Element) -> Element {
-    let mut sum = [0; N];
-    let mut carry = 0;
-    for (sum, (&a, &b)) in sum.iter_mut().zip(a.iter().zip(b)) {
-        (*sum, carry) = add_with_carry(a, b, carry);
-    }
-    reduce(&sum, carry)
+    FIELD.add(a, b)
 }
 
 fn sub(a: &Element, b: &Element) -> Element {
-    let mut difference = [0; N];
-    let mut borrow = 0;
-    for (difference, (&a, &b)) in difference.iter_mut().zip(a.iter().zip(b)) {
-        (*difference, borrow) = sub_with_borrow(a, b, borrow);
-    }
-    let missing = opaque(borrow.wrapping_neg());
-    let mut carry = 0;
-    for (difference, prime) in difference.iter_mut().zip(PRIME) {
-        (*difference, carry) = add_with_carry(*difference, prime & missing, carry);
-    }
-    difference
-}
-
-/// Below the prime, from below twice the prime.
-fn reduce(value: &Element, top: u64) -> Element {
-    let mut difference = [0; N];
-    let mut borrow = 0;
-    for (difference, (&value, prime)) in difference.iter_mut().zip(value.iter().zip(PRIME)) {
-        (*difference, borrow) = sub_with_borrow(value, prime, borrow);
-    }
-    let (_, negative) = sub_with_borrow(top, 0, borrow);
-    select(opaque(negative.wrapping_neg()), value, &difference)
+    FIELD.subtract(a, b)
 }
 
 fn negative(a: &Element) -> Element {
@@ -221,9 +173,14 @@ mod tests {
         assert_eq!(multiply(scalar), Some(expected), "{scalar:x?}");
     }
 
+    /// The order minus a small number.
     fn near_order(distance: u64) -> Element {
-        let mut number = ORDER;
-        number[0] -= distance;
+        order::P384.subtract(&[0; N], &[distance, 0, 0, 0, 0, 0])
+    }
+
+    fn order_itself() -> Element {
+        let mut number = near_order(1);
+        number[0] += 1;
         number
     }
 
@@ -247,7 +204,7 @@ mod tests {
             }
         }
         // Half of the order, where the scalar is turned into its negative.
-        let mut half = ORDER;
+        let mut half = order_itself();
         for i in 0..N {
             half[i] = half[i] >> 1 | half.get(i + 1).map_or(0, |above| above << 63);
         }
@@ -260,7 +217,7 @@ mod tests {
     #[test]
     fn scalars_out_of_range_have_no_multiple() {
         assert_eq!(multiply(&[0; N]), None);
-        assert_eq!(multiply(&ORDER), None);
+        assert_eq!(multiply(&order_itself()), None);
         assert_eq!(multiply(&[u64::MAX; N]), None);
     }
 

@@ -26,16 +26,7 @@ pub(super) const PRIME: Element = [
     0xffff_ffff_ffff_ffff,
 ];
 /// -1/prime mod 2^64.
-pub(super) const INVERSE: u64 = 0x1_0000_0001;
-
-pub(super) const ORDER: Element = [
-    0xecec_196a_ccc5_2973,
-    0x581a_0db2_48b0_a77a,
-    0xc763_4d81_f437_2ddf,
-    0xffff_ffff_ffff_ffff,
-    0xffff_ffff_ffff_ffff,
-    0xffff_ffff_ffff_ffff,
-];
+const INVERSE: u64 = 0x1_0000_0001;
 
 /// 2^384 mod prime: 1 in Montgomery form.
 pub(super) const ONE: Element = [0xffff_ffff_0000_0001, 0x0000_0000_ffff_ffff, 1, 0, 0, 0];
