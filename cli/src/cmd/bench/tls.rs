@@ -69,7 +69,7 @@ pub(super) struct TlsArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = group_parser())]
     group: Option<Vec<Group>>,
 
-    /// Hide AVX-512 from OpenSSL and from hasten: what a CPU with AVX2 gains, on a CPU with both
+    /// Hide AVX-512 from OpenSSL and hasten, to measure what a CPU with AVX2 alone gains
     #[arg(long)]
     hide_avx512: bool,
 

@@ -1,4 +1,4 @@
-//! The generator of P-384 times a scalar, from a table of its multiples: half the cost of graviola's way, which has none.
+//! Multiplies P-384's generator by a scalar, with a table of its multiples, at half the cost of graviola, which has none.
 //!
 //! The scalar is written in 64 signed digits of six bits. For each, the multiple is picked from all of its window, and added
 //! by a formula that has no exceptions (Renes, Costello, Batina: "Complete addition formulas for prime order elliptic curves",
