@@ -50,6 +50,7 @@ control() {
     floor=$(sed -n 's/^floor=//p' scripts/floor.sh)
     sed "s|@VERSION@|$full|; s|@MAINTAINER@|$maintainer|; s|@SIZE@|$size|; s|@FLOOR@|$floor|" "$sources/control" >"$root/DEBIAN/control"
     install -m 755 -t "$root/DEBIAN" "$sources"/{postinst,prerm,postrm}
+    install -m 644 -t "$root/DEBIAN" "$sources/triggers"
     (cd "$root" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$root/DEBIAN/md5sums"
 }
 

@@ -13,6 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   hasten check -- nginx               what would be done to nginx, and why
   hasten run -- nginx                 start nginx with TLS and gzip accelerated
+  hasten enable nginx                 accelerate the service, from its next start on
   hasten top                          watch what it gains
   hasten engine disable all           leave all work to the original libraries, at once
   hasten bench tls --quick            measure the gain on this machine, in about a minute
@@ -33,6 +34,9 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(cmd::check::CheckArgs),
     Run(cmd::run::RunArgs),
+    Enable(cmd::enable::EnableArgs),
+    Disable(cmd::disable::DisableArgs),
+    Status(cmd::status::StatusArgs),
     Top(cmd::top::TopArgs),
     Export(cmd::export::ExportArgs),
     Engine(cmd::engine::EngineArgs),

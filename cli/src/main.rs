@@ -29,6 +29,9 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Check(args) => cmd::check::run(&args),
         Command::Run(args) => cmd::run::run(&args),
+        Command::Enable(args) => cmd::enable::run(&args),
+        Command::Disable(args) => cmd::disable::run(&args),
+        Command::Status(args) => cmd::status::run(&args),
         Command::Top(args) => cmd::top::run(&args),
         Command::Export(args) => cmd::export::run(&args),
         Command::Engine(args) => cmd::engine::run(&args),

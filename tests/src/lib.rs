@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bodies;
+pub mod booted;
 pub mod chromium;
 pub mod client;
 pub mod daemon;

@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 26] = [
+const LAYERS: [(&str, &[&str]); 27] = [
     ("hasten-names", &[]),
     ("hasten-charts", &[]),
     ("hasten-guard", &["hasten-names"]),
@@ -26,11 +26,20 @@ const LAYERS: [(&str, &[&str]); 26] = [
     ("hasten-batch", &["hasten-crypto", "hasten-device", "hasten-guard", "hasten-telemetry"]),
     ("hasten-export", &["hasten-charts", "hasten-device", "hasten-names", "hasten-telemetry"]),
     ("hasten-plan", &["hasten-envoy-builds", "hasten-names", "hasten-openssl", "hasten-probe"]),
+    ("hasten-units", &[]),
     ("hasten-v8", &["hasten-charts"]),
     ("hasten-bench", &["hasten-deflate", "hasten-evidence", "hasten-v8"]),
     (
         "hasten-tune",
-        &["hasten-bench", "hasten-charts", "hasten-evidence", "hasten-names", "hasten-plan", "hasten-probe"],
+        &[
+            "hasten-bench",
+            "hasten-charts",
+            "hasten-evidence",
+            "hasten-names",
+            "hasten-plan",
+            "hasten-probe",
+            "hasten-units",
+        ],
     ),
     ("hasten-gzip", &["hasten-compress", "hasten-deflate", "hasten-hook", "hasten-telemetry"]),
     (
@@ -74,6 +83,7 @@ const LAYERS: [(&str, &[&str]); 26] = [
             "hasten-probe",
             "hasten-telemetry",
             "hasten-tune",
+            "hasten-units",
             "hasten-v8",
         ],
     ),

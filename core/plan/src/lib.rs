@@ -10,6 +10,7 @@ pub mod devices;
 pub mod findings;
 pub mod gc_advice;
 pub mod hooks;
+mod lasting;
 mod launch;
 mod library;
 mod nearest;
@@ -23,6 +24,7 @@ mod warning;
 
 pub use config::{Config, ConfigError};
 pub use gc_advice::{AdviceError, GcAdvice};
+pub use lasting::Lasting;
 pub use launch::Launch;
 pub use nearest::{nearest, suggestion};
 pub use plan::{AdvisedOption, Decision, Plan, Proof, Reason, Side, Verdict, host_verdicts};

@@ -57,7 +57,15 @@ fn is_below(library: &Path, directory: &Path) -> bool {
 
 /// The accelerator's library or plugin, or a reason against it that names every place searched.
 pub(crate) fn find(accelerator: &dyn Accelerator, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
-    let file = accelerator.library();
+    find_file(accelerator.library(), accelerator.carrier(), surroundings)
+}
+
+/// The shim, likewise.
+pub(crate) fn find_shim(surroundings: &Surroundings) -> Result<PathBuf, Reason> {
+    find_file(preload::SHIM, Carrier::LdPreload, surroundings)
+}
+
+fn find_file(file: &str, carrier: Carrier, surroundings: &Surroundings) -> Result<PathBuf, Reason> {
     let directories = directories(surroundings);
     let Some(path) = directories.iter().map(|directory| directory.join(file)).find(|path| path.is_file())
     else {
@@ -71,7 +79,7 @@ pub(crate) fn find(accelerator: &dyn Accelerator, surroundings: &Surroundings) -
     }
     // The child may have another working directory, so the path must be absolute.
     let path = std::path::absolute(&path).unwrap_or(path);
-    let cannot_carry = match accelerator.carrier() {
+    let cannot_carry = match carrier {
         Carrier::LdPreload => preload::cannot_carry(&path),
         Carrier::NodeOptions => node_options::cannot_carry(&path),
     };

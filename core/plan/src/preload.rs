@@ -12,7 +12,7 @@ use crate::accelerator::{self, Carrier};
 use crate::plan::Reason;
 
 /// The shim, which loads the libraries of all accelerators where they can be loaded.
-const SHIM: &str = "libhasten.so";
+pub(crate) const SHIM: &str = "libhasten.so";
 
 /// Why `LD_PRELOAD` cannot name this path, if it cannot.
 pub(crate) fn cannot_carry(path: &Path) -> Option<Reason> {
@@ -35,7 +35,7 @@ pub(crate) fn change(
 ///
 /// Behind, because some libraries insist on being first (sanitizers do). Ours are dropped from the old value, so that
 /// `hasten run` inside `hasten run` does what the inner one says.
-fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsString {
+pub(crate) fn compose(present: Option<&OsStr>, libraries: &[PathBuf]) -> OsString {
     let present = present.unwrap_or_default().as_bytes().split(|byte| b" :".contains(byte));
     let foreign = present.filter(|entry| !entry.is_empty() && !is_ours(entry));
     let ours = libraries.iter().map(|path| path.as_os_str().as_bytes());

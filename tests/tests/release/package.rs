@@ -223,6 +223,28 @@ fn whoever_still_names_it_is_told_at_its_removal() {
     assert_eq!(said.matches("app.service").count(), 1, "each is named once: {said}");
 }
 
+/// Drop-ins of `hasten enable` survive upgrades, and go with the package.
+#[test]
+fn services_that_were_enabled_are_not_when_it_is_gone() {
+    let Some(debian) = Debian::with_systemd() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = revisions(folder.path());
+    let [ours, theirs] =
+        ["50-hasten.conf", "own.conf"].map(|name| format!("/etc/systemd/system/nginx.service.d/{name}"));
+    let preload = "[Service]\nEnvironment=LD_PRELOAD=/usr/lib/hasten/libhasten.so\n";
+    debian.install(&first);
+    debian.write(
+        &ours,
+        &format!("# Written by `hasten enable`; `hasten disable nginx` removes it.\n{preload}"),
+    );
+    debian.write(&theirs, "[Service]\nNice=1\n");
+    debian.install(&second);
+    assert!(debian.image.path(&ours).exists());
+    let said = errors(&debian.dpkg(&["--remove", "hasten"]));
+    assert!(said.contains("drop-in is removed") && !said.contains("preload its libraries"), "{said}");
+    assert!(!debian.image.path(&ours).exists() && debian.image.path(&theirs).exists());
+}
+
 /// The documents' recipes: with the package they accelerate, without it they start the program unchanged.
 #[test]
 fn the_recipes_for_systemd_go_on_without_the_package() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::devices::Asked;
 use crate::gc_advice::GcAdvice;
-use crate::plan::Reason;
+use crate::plan::{Reason, Side};
 use crate::process::{NodeOption, ProcessConfig};
 
 pub use self::error::{ConfigError, Place};
@@ -155,6 +155,11 @@ impl Config {
             .iter()
             .find_map(|request| request.choice(name))
             .unwrap_or_else(|| Reason::favour("on by default"))
+    }
+
+    /// Whether the sources leave an accelerator out.
+    pub(crate) fn refuses(&self, name: &str) -> bool {
+        self.choice(name).side == Side::Against
     }
 }
 

@@ -3,13 +3,13 @@
 
 mod find;
 mod text;
-mod words;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hasten_units::words;
 use thiserror::Error;
 
 use super::launch::{Launch, User};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 /// Splits at spaces; quotes of both kinds keep words together, a backslash escapes as in C.
-pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
+pub fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let (mut word, mut quote) = (None::<String>, None::<char>);
     let mut characters = line.chars();
@@ -45,7 +45,7 @@ fn escaped(characters: &mut std::str::Chars<'_>) -> Result<char, String> {
 }
 
 /// `$NAME` alone becomes the words of its value, `${NAME}` anywhere its value, `$$` a dollar sign.
-pub(super) fn substitute(word: &str, environment: &BTreeMap<OsString, OsString>) -> Vec<String> {
+pub fn substitute(word: &str, environment: &BTreeMap<OsString, OsString>) -> Vec<String> {
     let value = |name: &str| {
         environment
             .get(OsStr::new(name))

@@ -1,0 +1,120 @@
+//! `hasten disable`: takes back what `hasten enable` has done.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use hasten_units::{Activity, Found, Outcome, Systemd, UnitError};
+
+use super::enable::confirm;
+use crate::failure::Failure;
+use crate::render::say;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo hasten disable nginx               remove the drop-in, and ask whether to restart
+  sudo hasten disable --all --no-restart  the same for every service; each goes on accelerated until its restart
+
+To stop accelerating at once, without a restart: `sudo hasten engine disable all`.
+";
+
+/// Take back what `hasten enable` has done
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DisableArgs {
+    /// Services, such as nginx
+    #[arg(value_name = "SERVICE", required_unless_present = "all")]
+    services: Vec<String>,
+
+    /// Every service that was enabled
+    #[arg(long, conflicts_with = "services")]
+    all: bool,
+
+    /// Restart the services without asking
+    #[arg(long, conflicts_with = "no_restart")]
+    restart: bool,
+
+    /// Leave the restart to somebody else
+    #[arg(long)]
+    no_restart: bool,
+}
+
+const SETTLED: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &DisableArgs) -> Result<ExitCode, Failure> {
+    let systemd = Systemd::of_host()?;
+    let names = if args.all { systemd.enabled() } else { args.services.clone() };
+    if names.is_empty() {
+        say("hasten: no service was enabled");
+    }
+    let mut failed = false;
+    for name in names {
+        if let Err(failure) = args.disable(&systemd, &name) {
+            failure.tell();
+            failed = true;
+        }
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl DisableArgs {
+    fn disable(&self, systemd: &Systemd, name: &str) -> Result<(), Failure> {
+        let unit = match systemd.unit(name) {
+            Ok(unit) => unit,
+            // The unit is gone with its package; the drop-in is not.
+            Err(UnitError::NotFound { name } | UnitError::Masked { name }) if remove(systemd, &name)? => {
+                say(format!("{name} is no service any more; the drop-in is removed"));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if !remove(systemd, &unit.name)? {
+            return Err(Failure::new(
+                format!("{} was not enabled by `hasten enable`", unit.name),
+                format!("see what it loads with `systemctl cat {}`", unit.short_name()),
+            ));
+        }
+        say(format!("{} is removed", systemd.drop_in(&unit).path().display()));
+        if unit.activity != Activity::Running {
+            return Ok(());
+        }
+        if !self.shall_restart(&unit.name) {
+            let name = unit.short_name();
+            say(format!("{name} is accelerated until its restart: `systemctl restart {name}`"));
+            return Ok(());
+        }
+        restart(systemd, &unit.name)
+    }
+
+    fn shall_restart(&self, name: &str) -> bool {
+        if self.restart || self.no_restart {
+            return self.restart;
+        }
+        io::stdin().is_terminal() && confirm(&format!("Restart {name} now? [y/N] "))
+    }
+}
+
+/// Removes the drop-in of a unit; false if there is none of ours.
+fn remove(systemd: &Systemd, unit: &str) -> Result<bool, Failure> {
+    let drop_in = systemd.drop_in_of(unit);
+    if drop_in.found()? != Found::Ours {
+        return Ok(false);
+    }
+    drop_in.remove()?;
+    systemd.reload()?;
+    Ok(true)
+}
+
+fn restart(systemd: &Systemd, name: &str) -> Result<(), Failure> {
+    match systemd.restart_and_watch(name, SETTLED)? {
+        Outcome::Up(_) => {
+            say(format!("{name} is up, without hasten"));
+            Ok(())
+        }
+        Outcome::Down { why, .. } => Err(Failure::new(
+            format!("{name} does not stay up without hasten: {why}"),
+            format!("see `journalctl -u {name}`"),
+        )),
+    }
+}

@@ -1,0 +1,20 @@
+//! systemd's services: what they start, drop-ins, and restarts that can be taken back.
+
+#![forbid(unsafe_code)]
+
+mod drop_in;
+mod environment;
+mod error;
+mod obstacle;
+mod properties;
+mod restart;
+mod systemd;
+mod unit;
+pub mod words;
+
+pub use drop_in::{DropIn, Found};
+pub use error::UnitError;
+pub use obstacle::Obstacle;
+pub use restart::Outcome;
+pub use systemd::Systemd;
+pub use unit::{Activity, Unit};
