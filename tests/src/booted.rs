@@ -26,6 +26,12 @@ impl Booted {
             println!("skipped: only root may boot a systemd");
             return None;
         }
+        let mut namespaces = Command::new(tools::tool("unshare", "util-linux"));
+        namespaces.args(["--mount", "--pid", "--fork", "--cgroup", "mount", "--make-rprivate", "/"]);
+        if !namespaces.output().is_ok_and(|output| output.status.success()) {
+            println!("skipped: no namespaces can be had here");
+            return None;
+        }
         let folder = tempfile::Builder::new().prefix("hasten-booted-").tempdir().unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/booted.sh");
         let mut unshare = Command::new(tools::tool("unshare", "util-linux"));

@@ -1,6 +1,7 @@
 //! `hasten enable`: accelerates services by a drop-in for their units.
 
 mod recheck;
+mod trial;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
@@ -9,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hasten_plan::{Decision, Side};
-use hasten_units::{Activity, DropIn, Outcome, Systemd, Unit};
+use hasten_units::{Activity, DropIn, Found, Outcome, Systemd, Unit};
 
+use self::trial::Verdict;
 use super::services::saved::Saved;
 use super::services::{Offer, Place, Service, State};
 use crate::choice::Choice;
@@ -33,7 +35,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, long_about = "\
 Writes a drop-in that sets environment variables, above all LD_PRELOAD, for a systemd service. The unit's own command, user and \
-sandbox stay as they are. A service that would gain nothing is refused, with the reason. The drop-in takes effect when the \
+sandbox stay as they are. A service that would gain nothing is refused, with the reason. A copy of the service, which writes to memory and has a network \
+of its own, shows first whether it answers as before. The drop-in takes effect when the \
 service starts again: the command offers to restart it, watches it for some seconds, and takes the drop-in back if it does not \
 stay up. After a restart it says what the first minute has saved, by the counters of the service.")]
 pub(crate) struct EnableArgs {
@@ -56,6 +59,10 @@ pub(crate) struct EnableArgs {
     /// Leave the restart to somebody else
     #[arg(long)]
     no_restart: bool,
+
+    /// Do not try it with a copy of the service first
+    #[arg(long)]
+    no_trial: bool,
 
     /// How long to watch a service after its restart before its savings are reported; 0 for not at all
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(..=3600))]
@@ -136,6 +143,7 @@ impl Enabling<'_> {
         if self.args.dry_run {
             return Ok(());
         }
+        self.try_out(offer, &drop_in)?;
         let is_new = drop_in.write(&text)?;
         self.systemd.reload()?;
         self.take_effect(&drop_in, is_new)
@@ -157,6 +165,43 @@ impl Enabling<'_> {
         }
         say(format!("{}:", drop_in.path().display()));
         print(text).map_err(Failure::output)
+    }
+
+    /// What a copy shows; a service that cannot be copied is only watched after its restart.
+    fn try_out(&self, offer: &Offer, drop_in: &DropIn) -> Result<(), Failure> {
+        let unit = &self.service.unit;
+        let is_enabled = drop_in.found()? == Found::Ours;
+        if self.args.no_trial || is_enabled || unit.activity != Activity::Running {
+            return Ok(());
+        }
+        say(format!("Trying it with a copy of {} that has a network of its own", unit.name));
+        let is_loaded = |copy: &Unit| self.service.has_loaded_in(copy);
+        match trial::run(self.systemd, unit, &offer.lasting.variables, is_loaded) {
+            Verdict::Same(ports) => {
+                say(format!("  it does the same with hasten as without: {}", ports.join(", ")))
+            }
+            Verdict::Unknown(why) => say(format!("  not tried: {why}")),
+            Verdict::NoStart(why) => {
+                let name = unit.short_name();
+                return Err(Failure::new(
+                    format!(
+                        "{} was left as it is, because a copy of it does not start even without hasten: {why}",
+                        unit.name
+                    ),
+                    format!(
+                        "correct what a restart would stumble over, or use `--no-trial` if the copy lacks only the network: \
+                         `sudo hasten enable --no-trial {name}`"
+                    ),
+                ));
+            }
+            Verdict::Different(what) => {
+                return Err(Failure::new(
+                    format!("{} was left as it is, because a copy of it {what}", unit.name),
+                    "please report this; `--no-trial` goes on without a trial",
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn take_effect(&self, drop_in: &DropIn, is_new: bool) -> Result<(), Failure> {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod host;
+pub mod listen;
 pub mod program;
 mod root;
 

@@ -114,7 +114,7 @@ impl DropIn {
 }
 
 /// An assignment in systemd's quotes where it needs them; a per cent sign would begin a specifier.
-fn quoted(name: &str, value: &OsStr) -> String {
+pub(crate) fn quoted(name: &str, value: &OsStr) -> String {
     let assignment = format!("{name}={}", value.to_string_lossy()).replace('%', "%%");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "=/.:,_-+@%".contains(c);
     if assignment.chars().all(is_plain) {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use crate::properties::Properties;
+use crate::text::environment_file;
 use crate::words;
 
 pub(crate) type Variables = BTreeMap<OsString, OsString>;
@@ -26,24 +27,13 @@ pub(crate) fn of(properties: &Properties) -> Variables {
 /// The variables of the files alone; one that cannot be read has none.
 pub(crate) fn of_files(properties: &Properties) -> Variables {
     let texts = properties.files("EnvironmentFiles").filter_map(|path| fs::read_to_string(path).ok());
-    texts.flat_map(|text| file(&text)).collect()
+    texts.flat_map(|text| environment_file(&text)).collect()
 }
 
 fn assignments(line: &str) -> Vec<(OsString, OsString)> {
     let words = words::split(line).unwrap_or_default();
-    words.iter().filter_map(|word| pair(word)).collect()
-}
-
-fn file(text: &str) -> Vec<(OsString, OsString)> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
-    lines.filter_map(pair).collect()
-}
-
-fn pair(text: &str) -> Option<(OsString, OsString)> {
-    let (name, value) = text.split_once('=')?;
-    let value = value.trim();
-    let unquoted = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    Some((name.trim().into(), unquoted.unwrap_or(value).into()))
+    let pair = |word: &String| word.split_once('=').map(|(name, value)| (name.into(), value.into()));
+    words.iter().filter_map(pair).collect()
 }
 
 #[cfg(test)]

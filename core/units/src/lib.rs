@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod copy;
 mod drop_in;
 mod environment;
 mod error;
@@ -9,6 +10,8 @@ mod obstacle;
 mod properties;
 mod restart;
 mod systemd;
+pub mod text;
+mod trial;
 mod unit;
 pub mod words;
 
@@ -17,4 +20,5 @@ pub use error::UnitError;
 pub use obstacle::Obstacle;
 pub use restart::Outcome;
 pub use systemd::Systemd;
+pub use trial::{Sandbox, TrialError};
 pub use unit::{Activity, Unit};

@@ -126,7 +126,7 @@ mod tests {
     use crate::properties::Properties;
 
     fn obstacle(settings: &str, library: &str) -> Option<String> {
-        let text = format!("Id=x.service\nLoadState=loaded\nPrivateTmp=no\n{settings}\n");
+        let text = format!("Id=x.service\nLoadState=loaded\n{settings}\nPrivateTmp=no\n");
         let unit = Unit::new(Properties::parse_all(&text).remove(0)).unwrap();
         unit.obstacle_to(Path::new(library)).map(|obstacle| obstacle.what)
     }

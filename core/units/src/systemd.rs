@@ -79,9 +79,22 @@ impl Systemd {
         self.succeed(&["restart", "--", unit]).map(drop)
     }
 
-    /// Without this, a unit that failed too often is not started again.
-    pub fn forgive(&self, unit: &str) -> Result<(), UnitError> {
-        self.succeed(&["reset-failed", "--", unit]).map(drop)
+    pub fn stop(&self, unit: &str) -> Result<(), UnitError> {
+        self.succeed(&["stop", "--", unit]).map(drop)
+    }
+
+    /// Its files, one behind the other.
+    pub(crate) fn text(&self, unit: &Unit) -> Result<String, UnitError> {
+        let output = self.succeed(&["cat", "--no-pager", "--", &unit.name])?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Without this, a unit that was started too often is not started again. One that never was has nothing to forgive.
+    pub(crate) fn forgive(&self, unit: &str) -> Result<(), UnitError> {
+        match self.succeed(&["reset-failed", "--", unit]) {
+            Ok(_) | Err(UnitError::Refused { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// A line in the journal of a unit. Where there is no journal, nobody reads it.
@@ -120,8 +133,13 @@ impl Systemd {
         if output.status.success() {
             return Ok(output);
         }
-        let said =
-            String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or_default().to_owned();
+        let said = String::from_utf8_lossy(&output.stderr)
+            .trim()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('.')
+            .to_owned();
         let words = arguments.iter().filter(|word| !word.starts_with("--")).copied();
         Err(UnitError::Refused { arguments: words.collect::<Vec<_>>().join(" "), said })
     }

@@ -10,7 +10,7 @@ use crate::error::UnitError;
 use crate::properties::Properties;
 
 /// What is asked of `systemctl show`.
-pub(crate) const ASKED: [&str; 19] = [
+pub(crate) const ASKED: [&str; 20] = [
     "Id",
     "LoadState",
     "ActiveState",
@@ -30,6 +30,7 @@ pub(crate) const ASKED: [&str; 19] = [
     "PrivateTmp",
     "TemporaryFileSystem",
     "InaccessiblePaths",
+    "TriggeredBy",
 ];
 
 #[derive(Clone, Debug)]

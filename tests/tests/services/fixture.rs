@@ -1,5 +1,6 @@
 //! A systemd with an nginx that serves TLS.
 
+use std::fs;
 use std::net::TcpStream;
 use std::process::Output;
 
@@ -9,6 +10,7 @@ use hasten_bench::port::Port;
 use hasten_tests::booted::Booted;
 use hasten_tests::pki::Pki;
 use hasten_tests::subject::{assert_perfect, crowd};
+use hasten_tests::traffic::Traffic;
 use hasten_tests::wait;
 use serde_json::Value;
 
@@ -37,6 +39,9 @@ impl Host {
         let certificate = pki.certificate(KeyKind::P256);
         booted.copy(&certificate.chain, "/etc/nginx/chain.pem", 0o644);
         booted.copy(&certificate.key, "/etc/nginx/key.pem", 0o644);
+        let [chain, key] =
+            [&certificate.chain, &certificate.key].map(|file| fs::read_to_string(file).unwrap());
+        booted.write("/etc/haproxy/both.pem", &format!("{chain}{key}"));
         booted.write(
             "/etc/nginx/nginx.conf",
             &configuration(&port, "www-data", "/run/nginx.pid", "/var/lib/nginx"),
@@ -49,6 +54,34 @@ impl Host {
     pub(crate) fn unprivileged(&self, folder: &str) -> String {
         let text = configuration(&self.port, "", &format!("{folder}/nginx.pid"), folder);
         format!("daemon off;\n{text}")
+    }
+
+    /// As in Debian's own configuration: a change of root, and sockets in /run.
+    pub(crate) fn haproxy(&self) -> String {
+        format!(
+            "global
+    log /dev/log local0
+    chroot /var/lib/haproxy
+    stats socket /run/haproxy/admin.sock mode 660 level admin
+    user haproxy
+    group haproxy
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 50s
+    timeout server 50s
+frontend tls
+    bind {} ssl crt /etc/haproxy/both.pem
+    http-request return status 200 content-type text/plain string \"{BODY}\\n\"
+",
+            self.port.address()
+        )
+    }
+
+    /// Clients that go on until they are stopped.
+    pub(crate) fn traffic(&self) -> Traffic {
+        wait::until("the port to be open", || TcpStream::connect(self.target.address).is_ok());
+        Traffic::start(&self.target, &crowd())
     }
 
     pub(crate) fn unit(&self, name: &str, text: &str) {
@@ -91,6 +124,16 @@ impl Host {
         let output = self.booted.hasten(arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", said(&output));
         said(&output)
+    }
+
+    /// Nothing of a copy of a service is left.
+    pub(crate) fn is_without_trial(&self) -> bool {
+        let is_trial = |folder: &str| {
+            let entries = fs::read_dir(self.booted.path(folder)).into_iter().flatten().flatten();
+            entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("hasten-trial"))
+        };
+        let mounts = fs::read_to_string(self.booted.path("/proc/1/mounts")).unwrap();
+        !is_trial("/run") && !is_trial("/run/systemd/system") && !mounts.contains("hasten-trial")
     }
 
     pub(crate) fn has(&self, path: &str) -> bool {

@@ -1,5 +1,9 @@
 //! Services stay in the sandbox of their unit, and are accelerated in there.
 
+use std::fs;
+
+use hasten_tests::subject::assert_perfect;
+
 use crate::fixture::{DROP_IN, Host, said};
 
 const UNIT: &str = "nginx.service";
@@ -10,16 +14,18 @@ fn nginx_of_debian_is_enabled_restarted_seen_and_disabled() {
     assert_eq!(host.state(UNIT), "off, possible");
     let said = host.does(&["enable", "--restart", "--watch", "0", "nginx"]);
     assert!(said.contains("nginx.service is up and accelerated") && said.contains(DROP_IN), "{said}");
+    assert!(said.contains("it does the same with hasten as without: TLS 1.3"), "{said}");
+    assert!(host.is_without_trial(), "a copy is left");
     host.serve();
     let status = host.status(UNIT);
     assert_eq!(status["state"], "on", "{status}");
     assert!(status["saved"]["handshakes"].as_u64().unwrap() > 0, "{status}");
     assert!(status["saved"]["cpu_used_s"].as_f64().unwrap() > 0.0, "{status}");
     // Again: nothing to do, and the same file.
-    let text = std::fs::read_to_string(host.booted.path(DROP_IN)).unwrap();
+    let text = fs::read_to_string(host.booted.path(DROP_IN)).unwrap();
     let said = host.does(&["enable", "--restart", "nginx"]);
     assert!(said.contains("accelerated already"), "{said}");
-    assert_eq!(std::fs::read_to_string(host.booted.path(DROP_IN)).unwrap(), text);
+    assert_eq!(fs::read_to_string(host.booted.path(DROP_IN)).unwrap(), text);
     host.does(&["disable", "--no-restart", "nginx"]);
     assert_eq!(host.state(UNIT), "on until its restart");
     host.booted.systemctl(&["restart", "nginx"]);
@@ -31,8 +37,12 @@ fn nginx_of_debian_is_enabled_restarted_seen_and_disabled() {
 #[test]
 fn without_a_restart_it_waits_for_one() {
     let Some(host) = Host::with_nginx() else { return };
-    // No terminal: nobody is asked.
+    // No terminal: nobody is asked. The copies of the trial are not noticed.
+    let number = || fs::read_to_string(host.booted.path("/run/nginx.pid")).unwrap();
+    let (before, traffic) = (number(), host.traffic());
     let said = host.does(&["enable", "nginx"]);
+    assert_perfect(&traffic.stop(), &said);
+    assert!(said.contains("it does the same") && number() == before && host.is_without_trial(), "{said}");
     assert!(said.contains("`systemctl restart nginx`"), "{said}");
     assert_eq!(host.state(UNIT), "on after its restart");
     let said = host.does(&["enable", "--restart", "--watch", "1", "nginx"]);
@@ -41,6 +51,22 @@ fn without_a_restart_it_waits_for_one() {
     host.booted.systemctl(&["stop", "nginx"]);
     host.does(&["enable", "nginx"]);
     assert_eq!(host.state(UNIT), "on when it starts");
+}
+
+#[test]
+fn haproxy_of_debian_with_its_chroot_and_its_sockets() {
+    let Some(host) = Host::new() else { return };
+    host.booted.write("/etc/haproxy/haproxy.cfg", &host.haproxy());
+    host.booted.systemctl(&["start", "haproxy"]);
+    let traffic = host.traffic();
+    let said = host.does(&["enable", "--no-restart", "haproxy"]);
+    assert!(said.contains("it does the same with hasten as without: TLS 1.3"), "{said}");
+    assert_perfect(&traffic.stop(), &said);
+    assert!(host.has("/run/haproxy/admin.sock"), "the running one's");
+    host.does(&["enable", "--restart", "--watch", "0", "haproxy"]);
+    host.serve();
+    let status = host.status("haproxy.service");
+    assert!(status["saved"]["handshakes"].as_u64().unwrap() > 0, "{status}");
 }
 
 #[test]
@@ -96,6 +122,7 @@ fn in_a_sandbox(user: &str) {
     host.booted.systemctl(&["start", "edge"]);
     host.serve();
     let said = host.does(&["enable", "--restart", "--watch", "0", "edge"]);
+    assert_eq!(said.contains("it does the same"), !user.starts_with("DynamicUser"), "{said}");
     assert!(said.contains("edge.service is up and accelerated"), "{said}");
     host.serve();
     let status = host.status("edge.service");

@@ -1,8 +1,10 @@
 //! A service that does not stay up with hasten runs again without it.
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use hasten_tests::wait;
+use hasten_tests::{tools, wait};
 
 use crate::fixture::{DROP_IN, Host, said};
 
@@ -29,11 +31,34 @@ fn a_service_that_ends_with_hasten_runs_again_without_it() {
     }
 }
 
+/// A library that ends nginx, in the place of ours.
+#[test]
+fn a_service_whose_copy_fails_with_hasten_is_left_alone() {
+    let Some(host) = Host::with_nginx() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [source, library] = ["bad.c", "bad.so"].map(|name| folder.path().join(name));
+    let code = "#include <unistd.h>\n__attribute__((constructor)) static void end(void) { _exit(3); }\n";
+    fs::write(&source, code).unwrap();
+    tools::run(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source));
+    host.booted.copy(&library, "/usr/lib/hasten/libhasten.so", 0o644);
+    let before = host.booted.property("nginx", "MainPID");
+    let said = host.refuses(&["enable", "--restart", "--watch", "0", "nginx"]);
+    assert!(said.contains("was left as it is") && said.contains("does not start with hasten"), "{said}");
+    assert!(!host.has(DROP_IN) && host.is_without_trial());
+    host.serve();
+    assert_eq!(host.booted.property("nginx", "MainPID"), before);
+}
+
 #[test]
 fn a_service_that_is_broken_anyway_is_not_blamed_on_hasten() {
     let Some(host) = Host::with_nginx() else { return };
     host.booted.write("/etc/nginx/nginx.conf", "nonsense;\n");
-    let said = host.refuses(&["enable", "--restart", "--watch", "0", "nginx"]);
+    // It goes on as it was started, and a copy shows that it would not start again.
+    let said = host.refuses(&["enable", "--restart", "nginx"]);
+    assert!(said.contains("does not start even without hasten") && said.contains("nonsense"), "{said}");
+    assert!(!host.has(DROP_IN));
+    host.serve();
+    let said = host.refuses(&["enable", "--no-trial", "--restart", "--watch", "0", "nginx"]);
     assert!(said.contains("does not stay up either") && said.contains("hasten is not the cause"), "{said}");
 }
 
@@ -42,7 +67,7 @@ fn the_drop_in_of_a_service_that_is_gone_is_removed() {
     let Some(host) = Host::new() else { return };
     host.unit("gone.service", "[Service]\nExecStart=/usr/sbin/nginx -g 'daemon off;'\n");
     host.does(&["enable", "gone"]);
-    std::fs::remove_file(host.booted.path("/etc/systemd/system/gone.service")).unwrap();
+    fs::remove_file(host.booted.path("/etc/systemd/system/gone.service")).unwrap();
     host.booted.systemctl(&["daemon-reload"]);
     let said = host.does(&["disable", "--all"]);
     assert!(said.contains("no service any more"), "{said}");

@@ -7,7 +7,6 @@
 mod cost;
 mod error;
 mod launch;
-mod listen;
 mod memory;
 pub(crate) mod process;
 mod ready;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::ServiceError;
-use super::listen;
+use hasten_probe::listen;
 
 /// The time for one attempt to connect, or one answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -2,13 +2,13 @@
 //! user and how many files it may open. Its other settings are listed, so that nobody believes they were applied.
 
 mod find;
-mod text;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hasten_units::text::{self, Assignment};
 use hasten_units::words;
 use thiserror::Error;
 
@@ -16,7 +16,6 @@ use super::launch::{Launch, User};
 use crate::journal::{Held, Journal, System};
 
 pub use self::find::SEARCH_PATH;
-use self::text::Assignment;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unit {

@@ -15,7 +15,7 @@ struct Listener {
 }
 
 /// Where these processes accept connections, lowest port first, as addresses reachable from this machine.
-pub(super) fn addresses(pids: impl IntoIterator<Item = u32>) -> Vec<SocketAddr> {
+pub fn addresses(pids: impl IntoIterator<Item = u32>) -> Vec<SocketAddr> {
     let mut listeners = Vec::new();
     let mut inodes = BTreeSet::new();
     for pid in pids {
@@ -32,8 +32,16 @@ pub(super) fn addresses(pids: impl IntoIterator<Item = u32>) -> Vec<SocketAddr> 
     found
 }
 
+/// Where anybody accepts connections in the network namespace of a process, likewise.
+pub fn in_namespace_of(pid: u32) -> Vec<SocketAddr> {
+    let mut found: Vec<_> = table(pid).into_iter().map(|listener| reachable(listener.address)).collect();
+    found.sort_by_key(|address| (address.port(), address.is_ipv6()));
+    found.dedup();
+    found
+}
+
 /// The process that listens on a port, if it may be seen.
-pub(super) fn owner(port: u16) -> Option<(u32, String)> {
+pub fn owner(port: u16) -> Option<(u32, String)> {
     let inodes: BTreeSet<_> = table(std::process::id())
         .into_iter()
         .filter(|listener| listener.address.port() == port)
@@ -117,7 +125,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let own = std::process::id();
-        assert!(addresses([own]).contains(&address));
+        assert!(addresses([own]).contains(&address) && in_namespace_of(own).contains(&address));
         assert_eq!(owner(address.port()).map(|(pid, _)| pid), Some(own));
         drop(listener);
         assert!(!addresses([own]).contains(&address));

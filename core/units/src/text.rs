@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Assignment {
-    pub(super) key: String,
-    pub(super) value: String,
+pub struct Assignment {
+    pub key: String,
+    pub value: String,
 }
 
 /// The assignments in `[Service]`.
-pub(super) fn service(text: &str) -> Result<Vec<Assignment>, String> {
+pub fn service(text: &str) -> Result<Vec<Assignment>, String> {
     let mut section = String::new();
     let mut assignments = Vec::new();
     for (number, line) in logical_lines(text) {
@@ -28,7 +28,7 @@ pub(super) fn service(text: &str) -> Result<Vec<Assignment>, String> {
 }
 
 /// The values of a key that may be assigned several times; an empty assignment discards the earlier ones.
-pub(super) fn values(assignments: &[Assignment], key: &str) -> Vec<String> {
+pub fn values(assignments: &[Assignment], key: &str) -> Vec<String> {
     let mut values = Vec::new();
     for assignment in assignments.iter().filter(|assignment| assignment.key == key) {
         if assignment.value.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn values(assignments: &[Assignment], key: &str) -> Vec<String> {
 }
 
 /// `NAME=value`, one per line, as in a shell: quotes around a value are not part of it.
-pub(super) fn environment_file(text: &str) -> Vec<(OsString, OsString)> {
+pub fn environment_file(text: &str) -> Vec<(OsString, OsString)> {
     let variable = |(_, line): (usize, String)| {
         let (name, value) = line.split_once('=')?;
         let value = value.trim();

@@ -1,0 +1,195 @@
+//! A copy of a service that nobody else notices: it sees this system's files, but what it writes is in memory, and it
+//! has a network of its own, without a way out.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::copy;
+use crate::error::UnitError;
+use crate::restart::Outcome;
+use crate::systemd::Systemd;
+use crate::text::{self, Assignment};
+use crate::unit::Unit;
+
+/// Where units are that last until the next boot.
+const RUNTIME: &str = "/run/systemd/system";
+/// A copy that is up for this long has started.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Why there is no copy; which says nothing about the service.
+#[derive(Debug, Error)]
+pub enum TrialError {
+    #[error("{0}")]
+    Objection(String),
+    #[error("cannot make a place for it: {0}")]
+    Place(String),
+    #[error(transparent)]
+    Systemd(#[from] UnitError),
+}
+
+/// The place of copies of one service. Dropping it removes everything.
+#[derive(Debug)]
+pub struct Sandbox<'a> {
+    systemd: &'a Systemd,
+    unit: &'a Unit,
+    settings: Vec<Assignment>,
+    name: String,
+    folder: PathBuf,
+}
+
+impl<'a> Sandbox<'a> {
+    /// Refuses where a copy could reach what is not its own.
+    pub fn new(systemd: &'a Systemd, unit: &'a Unit) -> Result<Self, TrialError> {
+        let settings = text::service(&systemd.text(unit)?).map_err(TrialError::Objection)?;
+        if let Some(objection) = copy::objection(unit, &settings) {
+            return Err(TrialError::Objection(objection));
+        }
+        // systemd starts a service in the host's network if it cannot give it another one.
+        call("unshare", &["--net", "true"]).map_err(TrialError::Place)?;
+        let name = format!("hasten-trial-{}", std::process::id());
+        let folder = Path::new("/run").join(&name);
+        let sandbox = Self { systemd, unit, settings, name: name + ".service", folder };
+        sandbox.mount().map_err(TrialError::Place)?;
+        Ok(sandbox)
+    }
+
+    /// Starts a copy with these variables, and watches it for a while.
+    pub fn start(&self, variables: &[(String, OsString)]) -> Result<Outcome, TrialError> {
+        let text = copy::text(self.unit, &self.settings, &self.root(), variables);
+        let failed = |error: io::Error| TrialError::Place(error.to_string());
+        fs::create_dir_all(RUNTIME).and_then(|()| fs::write(self.file(), text)).map_err(failed)?;
+        self.systemd.reload()?;
+        Ok(self.systemd.restart_and_watch(&self.name, SETTLED)?)
+    }
+
+    pub fn stop(&self) -> Result<(), UnitError> {
+        self.systemd.stop(&self.name)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.join("root")
+    }
+
+    fn file(&self) -> PathBuf {
+        Path::new(RUNTIME).join(&self.name)
+    }
+
+    fn mount(&self) -> Result<(), String> {
+        let said = |error: io::Error| error.to_string();
+        let mounts = writable(&fs::read_to_string("/proc/self/mountinfo").map_err(said)?);
+        fs::create_dir(&self.folder).map_err(said)?;
+        fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o755)).map_err(said)?;
+        let folder = self.folder.display().to_string();
+        call("mount", &["-t", "tmpfs", "-o", "mode=755,size=256m", "tmpfs", &folder])?;
+        fs::create_dir(self.root()).map_err(said)?;
+        self.overlay(0, Path::new("/"))?;
+        for (at, point) in mounts.iter().enumerate() {
+            // One that cannot be had is missing in the copy; the host's own is never in there.
+            let _ = self.overlay(at + 1, point);
+        }
+        forget_processes(&self.root().join("run"));
+        Ok(())
+    }
+
+    /// A folder of this system as the copy may have it.
+    fn overlay(&self, number: usize, point: &Path) -> Result<(), String> {
+        let part = |kind: &str| self.folder.join(format!("{kind}-{number}"));
+        let [upper, work] = ["upper", "work"].map(part);
+        for folder in [&upper, &work] {
+            fs::create_dir(folder).map_err(|error| error.to_string())?;
+        }
+        let options =
+            format!("lowerdir={},upperdir={},workdir={}", point.display(), upper.display(), work.display());
+        let target = self.root().join(point.strip_prefix("/").unwrap_or(point));
+        call("mount", &["-t", "overlay", "-o", &options, "overlay", &target.display().to_string()])
+    }
+}
+
+impl Drop for Sandbox<'_> {
+    fn drop(&mut self) {
+        // What fails here is left in memory until the next boot, and does nothing.
+        let _ = self.stop();
+        let _ = fs::remove_file(self.file());
+        let _ = self.systemd.reload();
+        let _ = call("umount", &["--recursive", "--lazy", &self.folder.display().to_string()]);
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// A service that finds the number of a running process would signal it.
+fn forget_processes(run: &Path) {
+    let entries =
+        |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = entries(run).filter(|path| path.is_dir() && !path.is_symlink());
+    for folder in folders.chain([run.to_owned()]).collect::<Vec<_>>() {
+        entries(&folder).filter(|path| path.extension() == Some("pid".as_ref())).for_each(|file| {
+            let _ = fs::remove_file(file);
+        });
+    }
+}
+
+/// The mount points of file systems that programs write to, besides the root.
+fn writable(mountinfo: &str) -> Vec<PathBuf> {
+    const KINDS: [&str; 8] = ["bcachefs", "btrfs", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"];
+    let point = |line: &str| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let point = mount.split_whitespace().nth(4)?;
+        let is_own = ["/dev", "/proc", "/sys"].iter().any(|own| Path::new(point).starts_with(own));
+        let is_trial = point.starts_with("/run/hasten-trial-");
+        // Characters that a mount's options cannot carry are escaped there, or separate them.
+        let is_plain = !point.contains(['\\', ',', ':']);
+        let is_kind = KINDS.contains(&kind.split_whitespace().next()?);
+        (is_kind && is_plain && !is_own && !is_trial && point != "/").then(|| PathBuf::from(point))
+    };
+    mountinfo.lines().filter_map(point).collect()
+}
+
+/// A command that must succeed; what it said otherwise.
+fn call(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or_default().to_owned();
+    Err(format!("`{program} {}`: {said}", arguments.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_that_programs_write_to_are_found() {
+        let table = "\
+21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+22 21 0:20 / /proc rw - proc proc rw
+23 21 0:5 / /dev rw - devtmpfs udev rw
+24 23 0:21 / /dev/shm rw - tmpfs tmpfs rw
+25 21 0:22 / /run rw - tmpfs tmpfs rw
+26 21 8:2 / /var rw,relatime master:2 - xfs /dev/sda2 rw
+27 21 8:3 / /mnt/a\\040b rw - ext4 /dev/sda3 rw
+28 25 0:40 / /run/hasten-trial-7 rw - tmpfs tmpfs rw
+";
+        assert_eq!(writable(table), [Path::new("/run"), Path::new("/var")]);
+    }
+
+    #[test]
+    fn numbers_of_processes_are_forgotten() {
+        let run = tempfile::tempdir().unwrap();
+        fs::create_dir(run.path().join("web")).unwrap();
+        let [file, nested, other] = ["a.pid", "web/b.pid", "web/c.sock"].map(|name| run.path().join(name));
+        for path in [&file, &nested, &other] {
+            fs::write(path, "1").unwrap();
+        }
+        forget_processes(run.path());
+        assert!(!file.exists() && !nested.exists() && other.exists());
+    }
+}
