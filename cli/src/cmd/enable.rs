@@ -178,7 +178,7 @@ impl Enabling<'_> {
         let is_loaded = |copy: &Unit| self.service.has_loaded_in(copy);
         match trial::run(self.systemd, unit, &offer.lasting.variables, is_loaded) {
             Verdict::Same(ports) => {
-                say(format!("  it does the same with hasten as without: {}", ports.join(", ")))
+                say(format!("  it does the same with hasten as without: {}", ports.join(", ")));
             }
             Verdict::Unknown(why) => say(format!("  not tried: {why}")),
             Verdict::NoStart(why) => {
