@@ -1,8 +1,11 @@
 //! What cannot work is refused before anything is written.
 
 use std::fs;
+use std::process::Command;
 
-use crate::fixture::{DROP_IN, Host};
+use hasten_tests::{product, tools};
+
+use crate::fixture::{DROP_IN, Host, said};
 
 #[test]
 fn who_cannot_be_accelerated_hears_why() {
@@ -51,4 +54,17 @@ fn the_drop_in_of_somebody_else_stays() {
         host.refuses(command);
         assert_eq!(fs::read_to_string(host.booted.path(DROP_IN)).unwrap(), "[Service]\nNice=1\n");
     }
+}
+
+#[test]
+fn without_a_systemd_the_other_ways_are_named() {
+    let mut unshare = Command::new(tools::tool("unshare", "util-linux"));
+    if !rustix::process::geteuid().is_root() {
+        unshare.arg("--map-root-user");
+    }
+    let script = "mount -t tmpfs tmpfs /run && exec \"$0\" enable nginx";
+    let output = unshare.args(["--mount", "sh", "-c", script]).arg(product::hasten()).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("systemd does not run here") && said.contains("hasten run --"), "{said}");
 }
