@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use hasten_names::{Algorithm, Engine, NEVER};
-use hasten_openssl::{LIBSSL, Series, series_names};
+use hasten_openssl::{AWS_LC, LIBSSL, Series, series_names};
 use hasten_probe::program::Library;
 use hasten_probe::program::habit::Habit;
 use hasten_probe::program::openssl_conf::{self, Takeover};
@@ -295,6 +295,9 @@ fn version(name: &str, library: &Library, fix: &str) -> Reason {
     let text = format!("{name} uses {path} ({})", says(library));
     match version {
         Some(version) if is_known(version) => Reason::favour(text),
+        Some(version) if version.starts_with(AWS_LC) => {
+            Reason::against(format!("{name} links {version}, not OpenSSL ({path})")).fix(fix)
+        }
         None if LIBSSL.contains(&library.name.as_str()) => Reason::idle(format!(
             "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {}",
             series_names()
