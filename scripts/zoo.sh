@@ -10,4 +10,7 @@ for name in "${!HASTEN_@}"; do [[ $name == HASTEN_TEST_BIN ]] || unset "$name"; 
 unset LD_PRELOAD
 scripts/wheels.sh
 scripts/envoy.sh all
+scripts/haproxy-aws-lc.sh
+# Last, because it also has a `haproxy`.
+PATH=$PATH:$(scripts/haproxy-aws-lc.sh --path)
 exec cargo test --locked --package hasten-tests --test zoo --test envoy -- --include-ignored --nocapture --test-threads 3

@@ -1,4 +1,4 @@
-//! Rounds of two sides in turn, A B B A, until their ratio is known.
+//! Rounds of the sides in turn, A B B A, until their ratios are known.
 
 use std::fs;
 use std::thread;
@@ -55,7 +55,8 @@ pub(crate) struct Duel<'a> {
     pub(crate) driver_threads: usize,
 }
 
-/// All rounds of both sides.
+/// All rounds of two sides.
+#[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) stock: SideTotals,
     pub(crate) hasten: SideTotals,
@@ -63,37 +64,62 @@ pub(crate) struct Measured {
     pub(crate) warnings: Vec<Warning>,
 }
 
+impl Measured {
+    fn add(&mut self, stock: &Round, hasten: &Round) {
+        self.pairs.push(Pair { stock: self.stock.add(stock), hasten: self.hasten.add(hasten) });
+    }
+
+    fn has_failed(&self) -> bool {
+        self.stock.failures() + self.hasten.failures() > 0
+    }
+}
+
 impl Duel<'_> {
     /// Measures pairs until the rule is satisfied; `None` if the user interrupted.
     pub(crate) fn measure(
         &self,
-        mut round: impl FnMut(Which) -> Result<Round, BenchError>,
+        round: impl FnMut(Which) -> Result<Round, BenchError>,
     ) -> Result<Option<Measured>, BenchError> {
+        Ok(self.measure_each(&[Which::Stock], Which::Hasten, round)?.and_then(|mut duels| duels.pop()))
+    }
+
+    /// The same for each of several others against hasten's rounds, which they share.
+    pub(crate) fn measure_each<S: Copy>(
+        &self,
+        others: &[S],
+        hasten: S,
+        mut round: impl FnMut(S) -> Result<Round, BenchError>,
+    ) -> Result<Option<Vec<Measured>>, BenchError> {
         let (machine, driver) = (MachineTimes::now(), cpu::of_this_process());
-        let (mut stock, mut hasten) = (SideTotals::default(), SideTotals::default());
-        let mut pairs = Vec::new();
+        let mut duels: Vec<_> = others.iter().map(|_| Measured::default()).collect();
+        let mut used = Duration::ZERO;
         let started = Instant::now();
-        while !self.is_enough(&pairs, started.elapsed()) {
-            let (first, second) = pair(pairs.len(), &mut round)?;
+        while !duels.iter().all(|duel| self.is_enough(&duel.pairs, started.elapsed())) {
+            let (theirs, ours) = in_turn(duels[0].pairs.len(), others, hasten, &mut round)?;
             if (self.stopped)() {
                 return Ok(None);
             }
-            pairs.push(Pair { stock: stock.add(&first), hasten: hasten.add(&second) });
-            self.progress.pair(pairs.len(), ratio(&pairs));
+            used += theirs.iter().chain([&ours]).map(|round| round.cpu).sum::<Duration>();
+            duels.iter_mut().zip(&theirs).for_each(|(duel, theirs)| duel.add(theirs, &ours));
+            self.progress.pair(duels[0].pairs.len(), ratio(&duels[0].pairs));
             // The cost of incorrect work means nothing, however much of it is measured.
-            if stock.failures() + hasten.failures() > 0 {
+            if duels.iter().any(Measured::has_failed) {
                 break;
             }
         }
-        let used = stock.cpu() + hasten.cpu() + cpu::of_this_process().saturating_sub(driver);
-        let mut warnings = MachineTimes::now().warnings_since(machine, used);
-        let threads = self.driver_threads;
-        let busy = stock.driver_percent(threads).max(hasten.driver_percent(threads));
-        if busy > DRIVER_LIMIT {
-            warnings.push(Warning::DriverLimit { percent: busy });
+        used += cpu::of_this_process().saturating_sub(driver);
+        let noise = MachineTimes::now().warnings_since(machine, used);
+        for duel in &mut duels {
+            duel.warnings = [noise.clone(), self.warnings(duel)].concat();
         }
-        warnings.extend(Warning::of_pairs(&pairs));
-        Ok(Some(Measured { stock, hasten, pairs, warnings }))
+        Ok(Some(duels))
+    }
+
+    fn warnings(&self, Measured { stock, hasten, pairs, .. }: &Measured) -> Vec<Warning> {
+        let threads = self.driver_threads;
+        let percent = stock.driver_percent(threads).max(hasten.driver_percent(threads));
+        let limit = (percent > DRIVER_LIMIT).then_some(Warning::DriverLimit { percent });
+        limit.into_iter().chain(Warning::of_pairs(pairs)).collect()
     }
 
     fn is_enough(&self, pairs: &[Pair], elapsed: Duration) -> bool {
@@ -102,17 +128,21 @@ impl Duel<'_> {
     }
 }
 
-/// A B, then B A.
-fn pair(
+/// A B, then B A; with another side A B C, then C B A. Hasten is the last, then the first.
+fn in_turn<S: Copy>(
     index: usize,
-    round: &mut impl FnMut(Which) -> Result<Round, BenchError>,
-) -> Result<(Round, Round), BenchError> {
+    others: &[S],
+    hasten: S,
+    round: &mut impl FnMut(S) -> Result<Round, BenchError>,
+) -> Result<(Vec<Round>, Round), BenchError> {
     if index.is_multiple_of(2) {
-        let stock = round(Which::Stock)?;
-        Ok((stock, round(Which::Hasten)?))
+        let theirs = others.iter().copied().map(&mut *round).collect::<Result<_, _>>()?;
+        Ok((theirs, round(hasten)?))
     } else {
-        let hasten = round(Which::Hasten)?;
-        Ok((round(Which::Stock)?, hasten))
+        let ours = round(hasten)?;
+        let mut theirs: Vec<_> = others.iter().rev().copied().map(round).collect::<Result<_, _>>()?;
+        theirs.reverse();
+        Ok((theirs, ours))
     }
 }
 
@@ -138,4 +168,37 @@ pub(crate) fn not_accelerated(server: &Server, library: &str) -> Option<Warning>
 /// Whether a library whose path contains `library` is mapped into a process.
 pub(crate) fn has_library(pid: u32, library: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(library))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Measures sides whose rounds cost as many milliseconds as their number says.
+    fn duels(others: &[u64], hasten: u64) -> (Vec<u64>, Vec<Measured>) {
+        let (pace, progress) = (Pace::quick(), Progress::start(1, Duration::ZERO));
+        let duel = Duel { pace: &pace, progress: &progress, stopped: &|| false, driver_threads: 1 };
+        let mut order = Vec::new();
+        let measured = duel.measure_each(others, hasten, |side| {
+            order.push(side);
+            let outcome = Outcome { ops: 10, ..Outcome::default() };
+            Ok(Round { cpu: Duration::from_millis(side), outcome, memory: None })
+        });
+        (order, measured.ok().flatten().expect("nobody interrupts"))
+    }
+
+    #[test]
+    fn sides_take_turns_in_either_order() {
+        assert_eq!(duels(&[6], 2).0[..4], [6, 2, 2, 6]);
+        assert_eq!(duels(&[6, 3], 2).0[..6], [6, 3, 2, 2, 3, 6]);
+    }
+
+    #[test]
+    fn each_is_compared_with_the_same_rounds() {
+        let (order, measured) = duels(&[6, 3], 2);
+        for (duel, cost) in measured.iter().zip([600.0, 300.0]) {
+            assert_eq!(duel.pairs.len() * 3, order.len());
+            assert!(duel.pairs.iter().all(|pair| *pair == Pair { stock: cost, hasten: 200.0 }));
+        }
+    }
 }

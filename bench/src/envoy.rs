@@ -60,7 +60,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<EnvoyC
         };
         let current = servers.insert(current);
         let row = current.row(case, &options.pace, progress, stopped)?;
-        Ok((row, current.warning()))
+        Ok((row.into_iter().collect(), current.warning()))
     })
 }
 

@@ -57,7 +57,8 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<GzipCa
     let estimate = cases.iter().map(|case| options.paces.estimate(case)).sum();
     let mut sides = Sides::default();
     rows::measure(report, &cases, estimate, &options.out, interrupted, |case, progress, stopped| {
-        sides.row(case, options, &placement, progress, stopped)
+        let (row, warning) = sides.row(case, options, &placement, progress, stopped)?;
+        Ok((row.into_iter().collect(), warning))
     })
 }
 

@@ -38,6 +38,7 @@ fn library_name(server: ServerKind) -> &'static str {
         ServerKind::Nginx => "openssl",
         ServerKind::Haproxy => "haproxy_openssl",
         ServerKind::Envoy => "envoy_tls",
+        ServerKind::HaproxyAwsLc => "haproxy_aws_lc",
     }
 }
 
@@ -62,7 +63,7 @@ fn describe(placement: &Placement) -> String {
 fn version_output(server: ServerKind) -> String {
     let argument = match server {
         ServerKind::Nginx => "-V",
-        ServerKind::Haproxy => "-vv",
+        ServerKind::Haproxy | ServerKind::HaproxyAwsLc => "-vv",
         ServerKind::Envoy => "--version",
     };
     let Ok(program) = server.program() else { return String::new() };

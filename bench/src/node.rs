@@ -20,6 +20,7 @@ mod tuning;
 pub mod wait;
 
 use std::path::PathBuf;
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hasten_evidence::report::{Case, Host, Report, Saved, Text};
@@ -87,7 +88,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<NodeCa
         if stopped() {
             break;
         }
-        progress.row(&case.cells().join(" "));
+        progress.row(&case.title());
         let preparation =
             subject::Preparation { options, runtime: &runtime, placement: &placement, stopped: &stopped };
         let row = match preparation.prepare(case) {
@@ -104,7 +105,7 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<NodeCa
             Err(error) => return Err(error),
         };
         let Some(row) = row else { break };
-        progress.finish_row(&row);
+        progress.finish_rows(slice::from_ref(&row));
         report.rows.push(row);
         finished += 1;
         saved = report.save(&options.out)?;

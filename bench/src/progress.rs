@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use hasten_evidence::paired::Estimate;
-use hasten_evidence::report::Row;
+use hasten_evidence::report::{Case, Row};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Observes a run. It draws only between rounds, when no server is being measured.
@@ -43,18 +43,25 @@ impl Progress {
         }
     }
 
-    pub fn finish_row<C>(&self, row: &Row<C>) {
+    /// The rows of a case.
+    pub fn finish_rows<C: Case>(&self, rows: &[Row<C>]) {
+        rows.iter().for_each(|row| self.finish_row(row));
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+
+    fn finish_row<C: Case>(&self, row: &Row<C>) {
         let (Estimate { value, low, high }, verdict) = (row.cpu_ratio, row.verdict);
-        let line =
-            format!("[{}/{}] {}: {value:.2} [{low:.2}, {high:.2}] {verdict}", self.row, self.rows, self.name);
-        self.line(&line);
+        let title = row.case.title();
+        self.line(&format!(
+            "[{}/{}] {title}: {value:.2} [{low:.2}, {high:.2}] {verdict}",
+            self.row, self.rows
+        ));
         for (name, side) in [("stock", &row.stock), ("hasten", &row.hasten)] {
             for detail in &side.failure_details {
                 self.line(&format!("      failed ({name}): {detail}"));
             }
-        }
-        if let Some(bar) = &self.bar {
-            bar.inc(1);
         }
     }
 

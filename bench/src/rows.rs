@@ -10,8 +10,8 @@ use hasten_evidence::warning::Warning;
 use crate::error::BenchError;
 use crate::progress::Progress;
 
-/// What came of a case: `None` if the user interrupted, and what may have disturbed it.
-pub(crate) type Measured<C> = Result<(Option<Row<C>>, Option<Warning>), BenchError>;
+/// What came of a case: its rows, none if the user interrupted; and what may have disturbed it.
+pub(crate) type Measured<C> = Result<(Vec<Row<C>>, Option<Warning>), BenchError>;
 
 /// Measures all cases, or as many as finish before `interrupted`, in about `estimate`; the report is saved after each.
 pub(crate) fn measure<C: Case + Copy>(
@@ -20,25 +20,29 @@ pub(crate) fn measure<C: Case + Copy>(
     estimate: Duration,
     out: &Path,
     interrupted: &AtomicBool,
-    mut row: impl FnMut(C, &Progress, &dyn Fn() -> bool) -> Measured<C>,
+    mut rows: impl FnMut(C, &Progress, &dyn Fn() -> bool) -> Measured<C>,
 ) -> Result<(Report<C>, Saved), BenchError> {
     let mut saved = report.save(out)?;
     let mut progress = Progress::start(cases.len(), estimate);
     let stopped = || interrupted.load(Ordering::Relaxed);
+    let mut finished = 0;
     for case in cases {
         if stopped() {
             break;
         }
         progress.row(&case.title());
-        let (row, warning) = row(*case, &progress, &stopped)?;
+        let (rows, warning) = rows(*case, &progress, &stopped)?;
         report.warnings.extend(warning.filter(|warning| !report.warnings.contains(warning)));
-        let Some(row) = row else { break };
-        progress.finish_row(&row);
-        report.rows.push(row);
+        if rows.is_empty() {
+            break;
+        }
+        progress.finish_rows(&rows);
+        report.rows.extend(rows);
+        finished += 1;
         saved = report.save(out)?;
     }
     progress.finish();
-    report.complete = report.rows.len() == cases.len();
+    report.complete = finished == cases.len();
     saved = report.save(out).unwrap_or(saved);
     Ok((report, saved))
 }

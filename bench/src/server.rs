@@ -41,14 +41,19 @@ pub enum ServerKind {
     Nginx,
     Haproxy,
     Envoy,
+    /// HAProxy on AWS-LC: what hasten is compared with, and what it leaves alone.
+    HaproxyAwsLc,
 }
 
 impl ServerKind {
     /// The servers of the distribution, which link its OpenSSL.
     pub const ALL: [Self; 2] = [Self::Nginx, Self::Haproxy];
 
+    /// The servers that hasten accelerates.
+    pub const ACCELERATED: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::Envoy];
+
     /// Every server by its name.
-    pub const KNOWN: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::Envoy];
+    pub const KNOWN: [Self; 4] = [Self::Nginx, Self::Haproxy, Self::Envoy, Self::HaproxyAwsLc];
 
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -56,6 +61,16 @@ impl ServerKind {
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
             Self::Envoy => "envoy",
+            Self::HaproxyAwsLc => "haproxy-aws-lc",
+        }
+    }
+
+    /// The server that stands in hasten's column: this one, or that on OpenSSL in place of one that hasten leaves alone.
+    #[must_use]
+    pub fn accelerated(self) -> Self {
+        match self {
+            Self::HaproxyAwsLc => Self::Haproxy,
+            other => other,
         }
     }
 
@@ -81,7 +96,7 @@ impl FromStr for ServerKind {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown server {0:?}: use nginx, haproxy or envoy")]
+#[error("unknown server {0:?}: use nginx, haproxy, envoy or haproxy-aws-lc")]
 pub struct UnknownServer(String);
 
 /// How a server's command is run.
@@ -254,7 +269,7 @@ impl ServerSpec {
         let address = port.address();
         let arguments = match self.kind {
             ServerKind::Nginx => nginx::prepare(self, dir.path(), address),
-            ServerKind::Haproxy => haproxy::prepare(self, dir.path(), address),
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => haproxy::prepare(self, dir.path(), address),
             ServerKind::Envoy => envoy::prepare(self, dir.path(), address),
         }
         .map_err(prepare)?;

@@ -37,11 +37,6 @@ impl SideTotals {
         self.outcome.failures.total()
     }
 
-    /// The server's CPU time.
-    pub(crate) fn cpu(&self) -> Duration {
-        self.cpu
-    }
-
     /// How busy the driver's threads were.
     pub(crate) fn driver_percent(&self, threads: usize) -> f64 {
         let available = self.outcome.elapsed.as_secs_f64() * threads as f64;

@@ -66,7 +66,7 @@ impl Tickets {
         match (self, server) {
             (Self::On, _) => "",
             (Self::Off, ServerKind::Nginx) => "ssl_session_tickets off;",
-            (Self::Off, ServerKind::Haproxy) => "no-tls-tickets",
+            (Self::Off, ServerKind::Haproxy | ServerKind::HaproxyAwsLc) => "no-tls-tickets",
             (Self::Off, ServerKind::Envoy) => r#""disable_stateless_session_resumption": true"#,
         }
     }
@@ -136,11 +136,27 @@ impl Matrix {
         }
     }
 
-    /// Rows that share servers are adjacent.
+    /// The servers that will be started.
+    fn programs(&self) -> Vec<ServerKind> {
+        let mut programs = Vec::new();
+        for program in self.servers.iter().flat_map(|server| [server.accelerated(), *server]) {
+            if !programs.contains(&program) {
+                programs.push(program);
+            }
+        }
+        programs
+    }
+
+    fn has_peer(&self) -> bool {
+        self.servers.contains(&ServerKind::HaproxyAwsLc)
+    }
+
+    /// Rows that share servers are adjacent. A case of HAProxy on AWS-LC includes that on OpenSSL.
     #[must_use]
     pub fn cases(&self) -> Vec<TlsCase> {
         let mut cases = Vec::new();
-        for &server in &self.servers {
+        let is_included = |server| server == ServerKind::Haproxy && self.has_peer();
+        for &server in self.servers.iter().filter(|server| !is_included(**server)) {
             for &cert in &self.certs {
                 for (protocol, tickets) in self.kinds() {
                     for group in self.groups_of(protocol) {
@@ -201,12 +217,12 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<(Report<TlsCas
             Some(servers) => servers,
             None => {
                 let certificate = Certificate::create(certificates.path(), case.cert)?;
-                Servers::start(case, certificate, options, &placement)?
+                Servers::start(case, &certificate, options, &placement)?
             }
         };
         let current = servers.insert(current);
-        let row = current.row(case, &options.pace, progress, stopped)?;
-        Ok((row, current.warning()))
+        let rows = current.rows(case, &options.pace, progress, stopped)?;
+        Ok((rows, current.warning()))
     })
 }
 
@@ -222,24 +238,39 @@ fn empty_report(options: &Options, placement: &Placement) -> Report<TlsCase> {
         ("hasten check -- nginx", "See what applies to a program on this machine, and why"),
         ("hasten top", "Watch it work: lanes filled, operations batched, CPU saved"),
     ];
-    let mut host = host::facts(&options.matrix.servers, placement);
+    let mut host = host::facts(&options.matrix.programs(), placement);
+    let releases = [ServerKind::Haproxy, ServerKind::HaproxyAwsLc].map(|server| host.fact(server.as_str()));
+    let warnings = [placement.shared_core.then_some(Warning::SharedCore), different_releases(releases)];
     if options.hide_avx512 {
         host.0.push(("hidden", "AVX-512".to_owned()));
     }
+    let peer = if options.matrix.has_peer() { PEER } else { "" };
     Report {
         host,
         workload: "tls",
         text: Text {
             title: "TLS handshakes".to_owned(),
             unit: "handshake".to_owned(),
-            method: method.to_owned() + &options.baseline.sentence(),
+            method: method.to_owned() + peer + &options.baseline.sentence(),
             reproduce: vec![options.command.clone()],
             next: next.map(|(command, why)| (command.to_owned(), why.to_owned())).to_vec(),
         },
         complete: false,
         rows: Vec::new(),
-        warnings: placement.shared_core.then_some(Warning::SharedCore).into_iter().collect(),
+        warnings: warnings.into_iter().flatten().collect(),
     }
+}
+
+/// What the reader of rows with another TLS library has to know.
+const PEER: &str = " In a row of haproxy-aws-lc, HAProxy on AWS-LC takes the place of the stock server; the other side is \
+                    HAProxy on OpenSSL under hasten, in the very rounds of the haproxy row before it: the three take \
+                    turns, A B C C B A.";
+
+/// Otherwise their difference would be put down to their TLS libraries.
+fn different_releases(releases: [Option<&str>; 2]) -> Option<Warning> {
+    let [Some(openssl), Some(aws_lc)] = releases else { return None };
+    let programs = [format!("haproxy {openssl}"), format!("haproxy-aws-lc {aws_lc}")];
+    (openssl != aws_lc).then_some(Warning::Releases { programs })
 }
 
 #[cfg(test)]
@@ -263,6 +294,25 @@ mod tests {
         let cases = Matrix::full().cases();
         assert_eq!(cases.len(), 2 * 3 * 3 * 3);
         assert!(cases.iter().all(|case| case.protocol == Protocol::Tls13 || case.tickets == Tickets::On));
+    }
+
+    #[test]
+    fn haproxy_is_measured_once_beside_its_peer() {
+        let servers = vec![ServerKind::Haproxy, ServerKind::HaproxyAwsLc];
+        let matrix = Matrix { servers, ..Matrix::quick() };
+        assert!(matrix.cases().iter().all(|case| case.server == ServerKind::HaproxyAwsLc));
+        assert_eq!(matrix.cases().len(), Matrix::quick().cases().len());
+        let alone = Matrix { servers: vec![ServerKind::HaproxyAwsLc], ..matrix.clone() };
+        assert_eq!(alone.cases(), matrix.cases());
+        assert_eq!((alone.programs(), matrix.programs()), (matrix.servers.clone(), matrix.servers));
+    }
+
+    #[test]
+    fn another_release_of_haproxy_is_not_taken_for_another_library() {
+        let warning = different_releases([Some("2.6.12"), Some("3.0.11")]).expect("they differ");
+        assert!(warning.to_string().contains("2.6.12") && warning.to_string().contains("3.0.11"));
+        assert_eq!(different_releases([Some("3.0.11"), Some("3.0.11")]), None);
+        assert_eq!(different_releases([Some("2.6.12"), None]), None);
     }
 
     #[test]

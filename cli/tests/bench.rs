@@ -57,6 +57,26 @@ fn a_server_that_would_not_be_accelerated_is_not_compared_with_itself() {
     }
 }
 
+/// It is not in Debian, and a HAProxy on OpenSSL by its name would be compared with itself.
+#[test]
+fn haproxy_on_aws_lc_is_there_and_is_what_its_name_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let refusal = || {
+        let mut command = Command::cargo_bin("hasten").unwrap();
+        command.args(["bench", "tls", "--server", "haproxy-aws-lc"]).env("PATH", dir.path());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stderr)
+    };
+    let missing = refusal();
+    assert!(missing.contains("haproxy-aws-lc is not installed"), "{missing}");
+    assert!(missing.contains("`scripts/haproxy-aws-lc.sh`"), "{missing}");
+
+    std::os::unix::fs::symlink("/usr/sbin/haproxy", dir.path().join("haproxy-aws-lc")).unwrap();
+    let other = refusal();
+    assert!(other.contains("haproxy-aws-lc links OpenSSL 3.") && other.contains(", not AWS-LC"), "{other}");
+}
+
 #[test]
 fn values_outside_the_matrix_are_usage_errors() {
     for (arguments, hint) in [

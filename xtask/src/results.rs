@@ -1,7 +1,7 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
-//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `reach-*.json` those of other series of OpenSSL, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
+//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `peer-*.json` those of `--server haproxy-aws-lc`, `reach-*.json` those of other series of OpenSSL, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
 //! hasten-bench, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
@@ -10,6 +10,7 @@ mod gc_model;
 mod gc_read;
 mod gzip;
 mod node;
+mod peer;
 mod proxy;
 mod soak;
 mod tls;
@@ -46,6 +47,7 @@ const RESULTS: Marks =
     ("<!-- results: begin (written by `cargo xtask results`) -->\n", "<!-- results: end -->\n");
 const ENVOY: Marks = ("<!-- envoy: begin (written by `cargo xtask results`) -->\n", "<!-- envoy: end -->\n");
 const REACH: Marks = ("<!-- reach: begin (written by `cargo xtask results`) -->\n", "<!-- reach: end -->\n");
+const PEER: Marks = ("<!-- peer: begin (written by `cargo xtask results`) -->\n", "<!-- peer: end -->\n");
 const PROXY: Marks = ("<!-- proxy: begin (written by `cargo xtask results`) -->\n", "<!-- proxy: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
 const NODE: Marks = ("<!-- node: begin (written by `cargo xtask results`) -->\n", "<!-- node: end -->\n");
@@ -91,6 +93,7 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     let text = [
         (RESULTS, join(&tls, tls::everything)),
         (ENVOY, join(&load_all::<tls::Row>(tls::ENVOY, &directory)?, tls::everything)),
+        (PEER, join(&load_all::<peer::Row>(peer::PEER, &directory)?, peer::everything)),
         (PROXY, join(&load_all::<proxy::Row>(proxy::PROXY, &directory)?, proxy::everything)),
         (GZIP, join(&gzip, gzip::everything)),
         (NODE, join(&node, node::everything)),
@@ -212,8 +215,12 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
     let mut results = parse::<Results<serde_json::Value>>(path, report)?;
     let is_right = match results.workload.clone().as_str() {
         "tls" => {
+            let has_peer = results.rows.iter().any(|row| row["server"] == peer::SERVER);
             let rows = rows::<tls::Row>(path, report)?;
-            if rows.iter().all(tls::Row::is_envoys) {
+            if has_peer {
+                let is_hidden = results.host.contains_key("hidden");
+                results.workload = if is_hidden { peer::PEER_WITHOUT_AVX512 } else { peer::PEER }.to_owned();
+            } else if rows.iter().all(tls::Row::is_envoys) {
                 results.workload = tls::ENVOY.to_owned();
             } else if let Some(reach) = reach(&results.host) {
                 results.workload = format!("{}-{reach}", tls::REACH);
@@ -339,7 +346,13 @@ impl<R> Results<R> {
             programs.push(format!("nginx {} with {library}", self.fact("nginx")));
         }
         if self.host.contains_key("haproxy") {
-            programs.push(format!("HAProxy {}", self.fact("haproxy")));
+            let libraries = ["haproxy_openssl", "haproxy_aws_lc"].map(|name| self.host.get(name));
+            programs.push(match libraries {
+                [Some(openssl), Some(aws_lc)] => {
+                    format!("HAProxy {} with {openssl} and with {aws_lc}", self.fact("haproxy"))
+                }
+                _ => format!("HAProxy {}", self.fact("haproxy")),
+            });
         }
         if self.host.contains_key("envoy") {
             programs.push(format!("Envoy {} with {}", self.fact("envoy"), self.fact("envoy_tls")));

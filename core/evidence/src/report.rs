@@ -86,6 +86,14 @@ pub struct Text {
 #[derive(Clone, Debug, Default)]
 pub struct Host(pub Vec<(&'static str, String)>);
 
+impl Host {
+    /// The value by this name.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(fact, _)| *fact == name).map(|(_, value)| value.as_str())
+    }
+}
+
 impl Serialize for Host {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))

@@ -28,6 +28,8 @@ pub enum Warning {
     NotAccelerated { server: String },
     /// The output is larger than the rules about sizes allow: all of it, or one file.
     Larger { what: String, percent: f64 },
+    /// Two programs are of different releases, where only a library of theirs should differ.
+    Releases { programs: [String; 2] },
     /// Something to be measured is missing.
     Missing { what: String, why: String },
 }
@@ -43,7 +45,9 @@ impl Warning {
             | Self::DriverLimit { percent }
             | Self::Larger { percent, .. } => percent.abs(),
             Self::Outliers { count, pairs } => *count as f64 / *pairs as f64,
-            Self::SharedCore | Self::NotAccelerated { .. } | Self::Missing { .. } => 0.0,
+            Self::SharedCore | Self::NotAccelerated { .. } | Self::Releases { .. } | Self::Missing { .. } => {
+                0.0
+            }
         }
     }
 
@@ -124,6 +128,10 @@ impl fmt::Display for Warning {
                 f,
                 "{what} became {percent:.1} % larger than the original's output, more than the rules allow: please \
                  report it"
+            ),
+            Self::Releases { programs: [one, other] } => write!(
+                f,
+                "{one} and {other} are different releases, which is a part of their difference: build both from one source"
             ),
             Self::Missing { what, why } => write!(f, "{what} is not measured: {why}"),
         }

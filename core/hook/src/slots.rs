@@ -118,7 +118,7 @@ pub(crate) unsafe fn rewrite(object: &Object, names: &Names) {
         return;
     }
     look_for_system_calls(object);
-    let (mut is_user, mut is_elsewhere) = (false, false);
+    let (mut is_user, mut is_elsewhere, mut is_unknown) = (false, false, false);
     let mut values = Vec::new();
     object.each_relocation(names, |relocation| {
         let hook = relocation.hook;
@@ -126,19 +126,25 @@ pub(crate) unsafe fn rewrite(object: &Object, names: &Names) {
             return;
         }
         // SAFETY: as the contract.
-        if unsafe { leads_to(object, &relocation, hook) } {
-            values.push((relocation.slot, hook.function.cast_mut()));
-            is_user |= hook.is_of_objects();
-        } else if hook.is_of_objects() && hook.is_found() {
-            // SAFETY: a slot of a relocated object is a readable, aligned word.
-            let held = unsafe { (*relocation.slot.cast::<AtomicPtr<c_void>>()).load(Ordering::Relaxed) };
-            is_elsewhere |= !core::ptr::eq(held, hook.function) && !held.is_null();
+        match unsafe { destination(object, &relocation, hook) } {
+            Destination::Original => {
+                values.push((relocation.slot, hook.function.cast_mut()));
+                is_user |= hook.is_of_objects();
+            }
+            Destination::Unknown => is_unknown |= hook.is_of_objects(),
+            Destination::Elsewhere if hook.is_of_objects() && hook.is_found() => {
+                // SAFETY: a slot of a relocated object is a readable, aligned word.
+                let held = unsafe { (*relocation.slot.cast::<AtomicPtr<c_void>>()).load(Ordering::Relaxed) };
+                is_elsewhere |= !core::ptr::eq(held, hook.function) && !held.is_null();
+            }
+            Destination::Elsewhere => {}
         }
     });
     // SAFETY: the slots hold addresses of functions with the hooks' prototypes.
     let is_complete = unsafe { object.write(&values) };
-    // Its calls for one object would reach the library partly through our hooks and partly through another's.
-    if !is_complete || is_user && is_elsewhere {
+    // Its calls for one object would reach the library partly through our hooks and partly through another's, or past
+    // them.
+    if !is_complete || is_unknown || is_user && is_elsewhere {
         mix();
     }
 }
@@ -155,35 +161,52 @@ fn is_for(hook: &Hook, object: &Object) -> bool {
     }
 }
 
-/// Whether a slot leads to the verified function, now or once it is bound.
-///
+/// Where a slot leads, now or once it is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Destination {
+    /// To the verified function.
+    Original,
+    /// To the verified function, or to one of the same name.
+    Unknown,
+    Elsewhere,
+}
+
 /// # Safety
 ///
 /// `relocation` belongs to `object`, which is loaded and relocated and stays so meanwhile.
-unsafe fn leads_to(object: &Object, relocation: &Relocation, hook: &Hook) -> bool {
+unsafe fn destination(object: &Object, relocation: &Relocation, hook: &Hook) -> Destination {
     let original = hook.original.load(Ordering::Relaxed);
     if original.is_null() {
-        return false;
+        return Destination::Elsewhere;
     }
     // SAFETY: a slot of a relocated object is a readable, aligned word.
     let held = unsafe { (*relocation.slot.cast::<AtomicPtr<c_void>>()).load(Ordering::Relaxed) };
     if held == original {
-        return true;
+        return Destination::Original;
     }
     // Not bound yet: the slot points back into the object's own table of stubs.
-    relocation.is_lazy && object.has_code_at(held as usize) && resolve(object, hook) == original
+    if relocation.is_lazy && object.has_code_at(held as usize) {
+        return resolve(object, hook, original);
+    }
+    Destination::Elsewhere
 }
 
 /// What the dynamic linker will bind an object's call to: the first definition in the global scope, or else in the
-/// object's own.
-fn resolve(object: &Object, hook: &Hook) -> *mut c_void {
+/// object's own; or the other way round, if the object was loaded with `RTLD_DEEPBIND`, which it does not tell.
+fn resolve(object: &Object, hook: &Hook, original: *mut c_void) -> Destination {
     // SAFETY: the name is a C string; we are not in the global scope, so this is the linker's own lookup.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, hook.name.as_ptr()) };
-    if !global.is_null() {
-        return global;
-    }
     // SAFETY: as above; the handle is that of a loaded object.
-    unsafe { libc::dlsym(object.handle(), hook.name.as_ptr()) }
+    let own = || unsafe { libc::dlsym(object.handle(), hook.name.as_ptr()) };
+    // A wrapper of the C library works on the same descriptors as that.
+    let own = if hook.library == Library::C && !global.is_null() { global } else { own() };
+    let candidates = [global, own].into_iter().filter(|address| !address.is_null());
+    let (ours, others): (Vec<_>, Vec<_>) = candidates.partition(|address| *address == original);
+    match (ours.is_empty(), others.is_empty()) {
+        (true, _) => Destination::Elsewhere,
+        (false, true) => Destination::Original,
+        (false, false) => Destination::Unknown,
+    }
 }
 
 /// The dynamic linker's counters: objects loaded and unloaded so far.

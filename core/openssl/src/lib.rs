@@ -10,6 +10,10 @@ pub use series::{SERIES, Series, series_names};
 /// The shared library with the handshakes, by the names that it has in those series.
 pub const LIBSSL: [&str; 2] = ["libssl.so.3", "libssl.so.4"];
 
+/// A library with OpenSSL's names and interface, by its version's text. Its libssl calls other functions of its libcrypto,
+/// and none of the objects between them is laid out as OpenSSL's are.
+pub const AWS_LC: &str = "AWS-LC";
+
 /// The functions with which a server starts a handshake that can be suspended.
 pub const HANDSHAKES: [&str; 2] = ["SSL_do_handshake", "SSL_accept"];
 

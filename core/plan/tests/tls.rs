@@ -57,6 +57,20 @@ impl Workshop {
         self.cc(name, &calls("main", functions), &[arguments, &OPENSSL].concat());
     }
 
+    /// A server that links AWS-LC, whose libraries have this suffix.
+    fn link_aws_lc(&self, name: &str, suffix: &str, arguments: &[&str]) {
+        let [ssl, crypto] = ["libssl", "libcrypto"].map(|library| format!("{library}{suffix}"));
+        self.library(&crypto, &LIBCRYPTO.replace("OpenSSL VERSION", "AWS-LC 5.12.0\\0"), &[]);
+        self.library(&ssl, LIBSSL, &[]);
+        let libraries = [format!("@/{ssl}"), format!("@/{crypto}"), "-Wl,-rpath,@".to_owned()];
+        let libraries: Vec<&str> = libraries.iter().map(String::as_str).collect();
+        self.cc(
+            name,
+            &calls("main", &["SSL_accept", "SSL_set_fd", "epoll_wait"]),
+            &[&libraries, arguments].concat(),
+        );
+    }
+
     fn verdict(&self, program: &str) -> Verdict {
         self.verdict_with(program, &[])
     }
@@ -214,6 +228,36 @@ fn another_series_of_openssl_is_off_and_the_needed_ones_are_named() {
         let why = format!("(OpenSSL {version}); only OpenSSL 3.0 to 3.6 or 4.0 are known");
         workshop.is("nginx", Decision::Skip, None, &why);
     }
+}
+
+/// Like HAProxy in Alpine, and in AWS's images: by the names of a plain build, of a package, or of OpenSSL itself.
+#[test]
+fn aws_lc_is_named_as_the_reason_whatever_its_libraries_are_called() {
+    let workshop = Workshop::new();
+    for suffix in [".so", "-awslc.so.1", ".so.3"] {
+        workshop.link_aws_lc("haproxy", suffix, &[]);
+        workshop.is("haproxy", Decision::Skip, None, "haproxy links AWS-LC 5.12.0, not OpenSSL");
+    }
+}
+
+/// The program calls the one that it links itself.
+#[test]
+fn beside_another_library_the_programs_own_decides() {
+    let workshop = Workshop::new();
+    let calls_tls = calls("fetch", &["SSL_connect"]);
+    workshop.library("libfetch.so", &calls_tls, &OPENSSL);
+    workshop.link_aws_lc(
+        "haproxy",
+        "-awslc.so.1",
+        &["-Wl,--no-as-needed", "@/libfetch.so", "-Wl,-rpath-link,@"],
+    );
+    workshop.is("haproxy", Decision::Skip, None, "haproxy links AWS-LC 5.12.0, not OpenSSL");
+
+    let helper = ["-Wl,--no-as-needed", "@/libssl-awslc.so.1", "@/libcrypto-awslc.so.1"];
+    workshop.library("libfetch.so", &calls_tls, &helper);
+    let needs = ["-Wl,--no-as-needed", "@/libssl.so.3", "@/libfetch.so"];
+    workshop.caller("nginx", &["SSL_do_handshake", "SSL_set_fd", "epoll_wait"], &needs);
+    workshop.is("nginx", Decision::Apply, Some(Proof::Proven), "(OpenSSL 3.0.19)");
 }
 
 /// Like lighttpd with its mod_openssl of a later release: the module would load an OpenSSL that cannot be accelerated. A

@@ -88,7 +88,9 @@ fn kill(station: &Station, number: usize, clock: Clock) {
             (*young[number % young.len()], false)
         }
         // The newest is the one that accepts; of Envoy it is the only one.
-        ServerKind::Haproxy | ServerKind::Envoy => (workers[workers.len() - 1], true),
+        ServerKind::Haproxy | ServerKind::HaproxyAwsLc | ServerKind::Envoy => {
+            (workers[workers.len() - 1], true)
+        }
     };
     station.keep_counters();
     send(victim, Signal::STOP);

@@ -7,7 +7,7 @@ use hasten_bench::server::ServerKind;
 use super::random::Random;
 
 /// The servers under endurance.
-pub const SERVERS: [ServerKind; 3] = ServerKind::KNOWN;
+pub const SERVERS: [ServerKind; 3] = ServerKind::ACCELERATED;
 
 const RELOAD_EVERY: Duration = Duration::from_secs(10);
 
@@ -115,7 +115,7 @@ fn switches(server: ServerKind, phases: Phases, random: &mut Random, events: &mu
         // HAProxy's compression uses none of our engines.
         let engine = match server {
             ServerKind::Nginx | ServerKind::Envoy => *random.one_of(&ENGINES),
-            ServerKind::Haproxy => ENGINES[0],
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => ENGINES[0],
         };
         events.push(Event { at, server, action: Action::Disable(engine) });
         events.push(Event { at: until, server, action: Action::Enable(engine) });

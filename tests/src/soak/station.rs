@@ -95,7 +95,9 @@ impl Station {
         };
         let spec = match kind {
             ServerKind::Nginx => nginx(&certificates, corpus.dir()),
-            ServerKind::Haproxy => haproxy(certificates, origin, &pki.dir().join(format!("{side:?}.socket"))),
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => {
+                haproxy(certificates, origin, &pki.dir().join(format!("{side:?}.socket")))
+            }
             ServerKind::Envoy => envoy(certificates[0].clone(), &secrets, origin),
         };
         let launcher = match side {
@@ -128,7 +130,7 @@ impl Station {
     pub fn prefixes(&self) -> &'static [&'static str] {
         match self.kind {
             ServerKind::Nginx => &LEVELS,
-            ServerKind::Haproxy | ServerKind::Envoy => &PROXIED,
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc | ServerKind::Envoy => &PROXIED,
         }
     }
 
@@ -137,7 +139,7 @@ impl Station {
     pub fn usual_workers(&self) -> usize {
         match self.kind {
             ServerKind::Nginx => WORKERS,
-            ServerKind::Haproxy | ServerKind::Envoy => 1,
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc | ServerKind::Envoy => 1,
         }
     }
 
@@ -166,7 +168,9 @@ impl Station {
     pub fn accelerated_pid(&self) -> u32 {
         match self.kind {
             ServerKind::Nginx | ServerKind::Envoy => self.pid(),
-            ServerKind::Haproxy => self.workers().last().copied().unwrap_or_else(|| self.pid()),
+            ServerKind::Haproxy | ServerKind::HaproxyAwsLc => {
+                self.workers().last().copied().unwrap_or_else(|| self.pid())
+            }
         }
     }
 

@@ -56,7 +56,7 @@ fn every_key_and_group_is_batched_in_both_protocols() {
             let server = Subject::accelerated(&match kind {
                 ServerKind::Nginx => spec.server_lines("ssl_ecdh_curve X25519:P-256:P-384;"),
                 ServerKind::Haproxy => spec.server_lines("curves X25519:P-256:P-384"),
-                ServerKind::Envoy => unreachable!("not one of the distribution's"),
+                ServerKind::Envoy | ServerKind::HaproxyAwsLc => unreachable!("not one of the distribution's"),
             });
             server.under(&Load { group, protocol, ..crowd() }, || ());
             server.finish();

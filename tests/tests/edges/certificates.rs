@@ -140,7 +140,7 @@ fn rsa_and_ecdsa_live_on_one_server() {
         let spec = match kind {
             ServerKind::Nginx => ServerSpec::new(kind, ecdsa.clone()).also(rsa.clone()),
             ServerKind::Haproxy => ServerSpec::new(kind, bundle_of_both(&pki, &ecdsa, &rsa)),
-            ServerKind::Envoy => unreachable!("not one of the distribution's"),
+            ServerKind::Envoy | ServerKind::HaproxyAwsLc => unreachable!("not one of the distribution's"),
         };
         same_as_stock(&spec, |server| {
             let expected = [(Proof::Ecdsa, &ecdsa), (Proof::Rsa, &rsa)];

@@ -18,7 +18,7 @@ fn http2(kind: ServerKind, certificate: &Certificate) -> ServerSpec {
     match kind {
         ServerKind::Nginx => spec.http_lines(NGINX_HTTP2),
         ServerKind::Haproxy => spec.server_lines("alpn h2,http/1.1"),
-        ServerKind::Envoy => unreachable!("not one of the distribution's"),
+        ServerKind::Envoy | ServerKind::HaproxyAwsLc => unreachable!("not one of the distribution's"),
     }
 }
 

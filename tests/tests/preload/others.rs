@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hasten_telemetry::{Counters, Event};
-use hasten_tests::program::{EAGER, EVERY_BATCH, Program, Run, preload};
+use hasten_tests::program::{EAGER, EVERY_BATCH, Library, Program, Run, preload};
 use hasten_tests::tools;
 
 #[test]
@@ -20,6 +20,17 @@ fn the_kill_switch() {
     let run = server.preloaded(&["edge"], &[EAGER, EVERY_BATCH, ("HASTEN_DISABLE", "tls")]).succeeded();
     assert_eq!(run.output, stock.output);
     assert_eq!(run.counters, Counters::default());
+}
+
+/// A library that binds its calls when it makes them, and to its own functions first, although they have OpenSSL's names.
+#[test]
+fn a_look_alike_keeps_its_own_functions() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("preload/lookalike.c");
+    let flags = ["-shared", "-fPIC", "-Wl,--as-needed", "-Wl,-z,lazy"];
+    let lookalike = Program::of(Library::Tls, &source, &flags);
+    let path = lookalike.path().to_str().expect("a path of ours");
+    let counters = Program::named("deepbound").same_as_stock(&[path], &[EAGER, EVERY_BATCH]);
+    assert_eq!(counters[Event::HandshakeFinished], 2, "the server's own are seen");
 }
 
 /// The interpreter's `ssl` module brings libssl with it, for itself alone.

@@ -9,6 +9,7 @@ macro_rules! zoo {
 }
 
 mod animals;
+mod aws_lc;
 mod cage;
 mod clients;
 mod greeters;

@@ -82,6 +82,60 @@ fn envoy_alone_does_not_replace_the_other_servers() {
     assert!(load_all::<tls::Row>("tls", directory.path()).unwrap().is_empty());
 }
 
+/// A report with three HAProxys; `hasten` is what its last round cost in AWS-LC's row.
+fn peer_report(hasten: f64) -> String {
+    let row = |server: &str, stock: f64, last: f64, value: f64| {
+        let side = |cost: f64| {
+            format!(
+                r#"{{"server_cpu_us_per_op": {cost}, "ops_per_s": 9, "p50_us": 9, "p99_us": 9, "failures": 0}}"#
+            )
+        };
+        format!(
+            r#"{{"server": "{server}", "cert": "p-256", "protocol": "tls1.3", "group": "x25519", "tickets": "on",
+                "concurrency": 64, "stock": {}, "hasten": {}, "verdict": "faster",
+                "cpu_ratio": {{"value": {value}, "low": 0.5, "high": 2.5}},
+                "pairs": [{{"stock": {stock}, "hasten": 160}}, {{"stock": {stock}, "hasten": 160}},
+                          {{"stock": {stock}, "hasten": {last}}}]}}"#,
+            side(stock),
+            side(160.0)
+        )
+    };
+    let rows = [row("haproxy", 300.0, 160.0, 1.875), row("haproxy-aws-lc", 120.0, hasten, 0.75)].join(",");
+    format!(
+        r#"{{"host": {{"cpu": "Example", "cores": "2", "os": "Debian", "kernel": "6.1", "haproxy": "3.0.11",
+            "haproxy_openssl": "OpenSSL 3.0.15", "haproxy-aws-lc": "3.0.11", "haproxy_aws_lc": "AWS-LC 5.12.0",
+            "date": "2026-01-02T03:04:05Z"}}, "workload": "tls", "complete": true, "rows": [{rows}]}}"#
+    )
+}
+
+#[test]
+fn another_tls_library_stands_between_stock_and_hasten() {
+    let (directory, outcome) = keeping(&peer_report(160.0));
+    outcome.unwrap();
+    assert!(directory.path().join("peer-example-2-cores.json").is_file());
+    assert!(load_all::<tls::Row>("tls", directory.path()).unwrap().is_empty());
+    let table = join(&load_all(peer::PEER, directory.path()).unwrap(), peer::everything);
+    assert!(table.contains("HAProxy 3.0.11 with OpenSSL 3.0.15 and with AWS-LC 5.12.0; 2026"), "{table}");
+    let line = "| P-256 | TLS 1.3 | X25519 | 64 | 300 | **120** | 160 | 2.50 [2.50, 2.50] | 1.88 [0.50, 2.50] | 0.75 [0.50, 2.50] |";
+    assert!(table.lines().any(|other| other == line), "{table}");
+}
+
+#[test]
+fn sides_of_different_rounds_are_not_compared() {
+    let (directory, outcome) = keeping(&peer_report(170.0));
+    outcome.unwrap();
+    let table = join(&load_all(peer::PEER, directory.path()).unwrap(), peer::everything);
+    assert!(!table.contains("P-256"), "{table}");
+}
+
+#[test]
+fn a_peer_without_avx_512_replaces_nothing() {
+    let hidden = peer_report(160.0).replace(r#""cores": "2""#, r#""cores": "2", "hidden": "AVX-512""#);
+    let (directory, outcome) = keeping(&hidden);
+    outcome.unwrap();
+    assert!(directory.path().join("peer-without-avx512-example-2-cores.json").is_file());
+}
+
 #[test]
 fn a_run_of_all_workloads_is_one_short_table() {
     let all = |parts: &str, left_out: &str| {

@@ -8,10 +8,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::drive::{Group, Protocol};
-use hasten_bench::server::ServerKind;
+use hasten_bench::server::{MissingProgram, ServerKind};
 use hasten_bench::tls::{self, Matrix, Options, Pace, Tickets, TlsCase};
 use hasten_evidence::report::{Report, Saved};
-use hasten_openssl::Series;
+use hasten_openssl::{AWS_LC, Series};
 
 use hasten_plan::{Plan, Side, Surroundings};
 use hasten_probe::{Environment, Probe, Program};
@@ -26,6 +26,7 @@ Examples:
   hasten bench tls --quick                              nginx on TLS 1.3, about a minute
   hasten bench tls                                      everything, HAProxy too if it is installed
   hasten bench tls --server envoy                       an official build of Envoy, on PATH
+  hasten bench tls --server haproxy-aws-lc              another TLS library beside hasten: see docs/bench.md
   hasten bench tls --cert p-256 --concurrency 1,8,64    a matrix of your own
   hasten bench tls --against /opt/hasten-0.1            two builds of hasten
   hasten bench tls --quick --json | jq '.rows[] | {cert, concurrency, ratio: .cpu_ratio.value, verdict}'
@@ -53,7 +54,7 @@ pub(super) struct TlsArgs {
     #[command(flatten)]
     against: Against,
 
-    /// Only these servers; Envoy is measured only if it is named, and found on PATH
+    /// Only these servers; Envoy, and HAProxy on AWS-LC beside stock and accelerated HAProxy, only if named and on PATH
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = server_parser())]
     server: Option<Vec<ServerKind>>,
 
@@ -124,10 +125,13 @@ impl TlsArgs {
             Some(servers) => servers.clone(),
             None => installed(preset.servers),
         };
-        for server in &servers {
+        for server in servers.iter().flat_map(|server| [*server, server.accelerated()]) {
             server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
+            if server == ServerKind::HaproxyAwsLc {
+                links_aws_lc(server)?;
+            }
             if self.group.iter().flatten().any(|group| group.is_hybrid()) {
-                has_hybrids(*server)?;
+                has_hybrids(server)?;
             }
         }
         Ok(Matrix {
@@ -188,11 +192,28 @@ fn accelerated(servers: Vec<ServerKind>) -> Result<Vec<ServerKind>, Failure> {
     Ok(on)
 }
 
-/// Without the group, all handshakes would fail.
-fn has_hybrids(server: ServerKind) -> Result<(), Failure> {
+/// Otherwise OpenSSL would be compared with itself.
+fn links_aws_lc(server: ServerKind) -> Result<(), Failure> {
+    let version = libssl(server)?.unwrap_or_else(|| "no libssl".to_owned());
+    if version.starts_with(AWS_LC) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("{server} links {version}, not {AWS_LC}"),
+        MissingProgram { program: server.to_string() }.fix(),
+    ))
+}
+
+/// The version of the libssl that a server links, if it is known.
+fn libssl(server: ServerKind) -> Result<Option<String>, Failure> {
     let path = server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
     let program = Program::inspect(path.as_os_str(), &Environment::current()).map_err(Failure::lookup)?;
-    let version = program.library("libssl.so").and_then(|library| library.version.clone());
+    Ok(program.library("libssl.so").and_then(|library| library.version.clone()))
+}
+
+/// Without the group, all handshakes would fail.
+fn has_hybrids(server: ServerKind) -> Result<(), Failure> {
+    let version = libssl(server)?;
     match version.filter(|version| Series::of_text(version).is_some_and(|series| !series.has_hybrids())) {
         None => Ok(()),
         Some(version) => Err(Failure::new(
@@ -204,6 +225,7 @@ fn has_hybrids(server: ServerKind) -> Result<(), Failure> {
 
 /// Uses the same plan as the `hasten run` that will start the server.
 pub(super) fn must_be_on(server: ServerKind) -> Result<(), Failure> {
+    let server = server.accelerated();
     let path = server.program().map_err(|missing| Failure::new(missing.to_string(), missing.fix()))?;
     let program = Program::inspect(path.as_os_str(), &Environment::current()).map_err(Failure::lookup)?;
     let config = Choice::of_environment()?;

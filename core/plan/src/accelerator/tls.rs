@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use hasten_names::{Algorithm, Engine, NEVER};
-use hasten_openssl::{LIBSSL, Series, series_names};
+use hasten_openssl::{AWS_LC, LIBSSL, Series, series_names};
 use hasten_probe::program::Library;
 use hasten_probe::program::habit::Habit;
 use hasten_probe::program::openssl_conf::{self, Takeover};
@@ -286,6 +286,10 @@ fn provider(program: &Program, surroundings: &Surroundings) -> Option<Reason> {
 
 const OTHER_BUILD: &str = "use a build for OpenSSL 3, such as those of Debian since 12 and of Ubuntu since 22.04, or their container images";
 
+/// What was measured is in docs/performance.md.
+const BY_ITSELF: &str = "nothing to do: AWS-LC by itself needs less CPU than OpenSSL; with RSA certificates and many \
+                         connections, a build for OpenSSL 3 under hasten may need less still: measure both";
+
 /// A Node.js that links OpenSSL still passes TLS through memory: another build of it would not help.
 const IN_FRONT_OF_NODE: &str = "let an nginx or HAProxy that uses OpenSSL 3 end TLS in front of it";
 
@@ -295,6 +299,9 @@ fn version(name: &str, library: &Library, fix: &str) -> Reason {
     let text = format!("{name} uses {path} ({})", says(library));
     match version {
         Some(version) if is_known(version) => Reason::favour(text),
+        Some(version) if version.starts_with(AWS_LC) => {
+            Reason::against(format!("{name} links {version}, not OpenSSL ({path})")).fix(BY_ITSELF)
+        }
         None if LIBSSL.contains(&library.name.as_str()) => Reason::idle(format!(
             "{text}: the library looks when it runs, and stays idle if it is not OpenSSL {}",
             series_names()

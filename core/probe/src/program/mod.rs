@@ -191,9 +191,9 @@ impl Program {
         file_name(&self.executable)
     }
 
-    /// The first loaded library whose name starts with `stem`, such as `libssl.so`.
+    /// The first loaded library whose name starts with `stem`, such as `libssl.so`, or is AWS-LC's form of it.
     pub fn library(&self, stem: &str) -> Option<&Library> {
-        self.libraries.iter().find(|library| library.name.starts_with(stem))
+        self.libraries.iter().find(|library| version::is_named(&library.name, stem))
     }
 
     /// The library of this name that the program, or a module of it, would get by requesting it at run time.
