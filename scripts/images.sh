@@ -28,7 +28,7 @@ unpack() {
     say "Fetching parts of $1"
     mkdir "$tree"
     while read -r _ hash url; do
-        fetch_package "$url" "$hash" "$scratch/package.deb" && dpkg-deb --extract "$scratch/package.deb" "$tree" || return
+        fetch_file "$url" "$hash" "$scratch/package.deb" && dpkg-deb --extract "$scratch/package.deb" "$tree" || return
     done < <(packages "$1")
     rm -rf "$tree"/usr/share "$tree"{,/usr}/lib/*/gconv
     for folder in bin lib lib64; do
@@ -39,12 +39,6 @@ unpack() {
     packages "$1" >"$tree/packages.txt"
     rm -rf "${target:?}/$1"
     mv "$tree" "$target/$1"
-}
-
-# fetch_package URL HASH FILE, as apt fetches its own.
-fetch_package() {
-    rm -f "$3"
-    /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=2 download-file "$1" "$3" "SHA256:$2" >/dev/null 2>&1
 }
 
 main

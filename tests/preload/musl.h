@@ -1,0 +1,13 @@
+// What the programs of this directory call, and musl does not have. It comes first in each of them.
+#pragma once
+#define _GNU_SOURCE
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline int close_range(unsigned first, unsigned last, int flags) { return (int)syscall(SYS_close_range, first, last, flags); }
+
+static inline int epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask) {
+    return (int)syscall(SYS_epoll_pwait2, epfd, events, max, timeout, mask, 8);
+}
