@@ -95,6 +95,7 @@ profile: build ## Sample where the CPU time goes (needs linux-perf), into docs/p
 build: deps ## The command and its libraries, in release mode
 	@cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy
 	@scripts/shim.sh '$(TARGET)'
+	@scripts/musl.sh '$(TARGET)'
 	@scripts/node-plugin.sh '$(TARGET)'
 
 deps: ## What the build needs: Debian packages, the pinned engines, the floor to link with, a check of the Rust tool chain
@@ -119,6 +120,8 @@ deb: dist ## A Debian package, in target/debian
 	@scripts/packages.sh deb
 	@scripts/deb.sh '$(TARGET)' '$(TARGET)/debian'
 
+# What is published has everything.
+release: export HASTEN_NEED_MUSL := 1
 release: dist ## Tarball, Debian package and apt repository, in target/packages; RELEASE_KEY signs, RELEASE_URL is where it will be
 	@scripts/packages.sh deb
 	@scripts/release.sh '$(TARGET)' '$(TARGET)/packages'
