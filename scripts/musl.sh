@@ -14,12 +14,17 @@ target=.deps/musl
 
 main() {
     local rust
-    rust=$(rust_target) || exit 0
-    link_with "$rust"
-    [[ -z ${1:-} ]] || build "$1"
+    rust=$(rust_target)
+    if [[ -n $rust ]]; then
+        link_with "$rust"
+        [[ -z ${1:-} ]] || build "$1"
+    elif [[ -n ${1:-} ]]; then
+        # What an earlier tool chain has built is of an earlier source.
+        rm -rf "$1/release/musl"
+    fi
 }
 
-# The folder of Rust's standard library for musl, which is fetched if rustup can do that.
+# The folder of Rust's standard library for musl, which is fetched if rustup can do that; nothing if there is none.
 rust_target() {
     local folder
     folder=$(rustc --print target-libdir --target "$triple")
@@ -33,7 +38,6 @@ rust_target() {
         die "the Rust target $triple is missing: run \`rustup target add $triple\`, or install it as this tool chain was"
     else
         say "Without the libraries for musl: \`rustup target add $triple\` brings what is missing"
-        return 1
     fi
 }
 
