@@ -48,13 +48,9 @@ impl Guest {
         Self::preloaded(image.with([product::library().as_path()]), certificate, "libhasten_tls.so")
     }
 
-    /// As in an image with `ENV LD_PRELOAD`.
+    /// As in an image with `ENV LD_PRELOAD`; the library is in the directory of the image's libraries.
     #[must_use]
-    pub fn with_shim(image: Image, certificate: &Certificate) -> Self {
-        Self::preloaded(image, certificate, "libhasten.so")
-    }
-
-    fn preloaded(image: Image, certificate: &Certificate, library: &str) -> Self {
+    pub fn preloaded(image: Image, certificate: &Certificate, library: &str) -> Self {
         let library = format!("{LIBRARIES}/{library}");
         Self::start(image, certificate, &[("LD_PRELOAD", &library), EVERY_BATCH])
     }

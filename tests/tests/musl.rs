@@ -34,7 +34,7 @@ fn nginx_is_batched_with_every_key_group_and_protocol() {
     let pki = Pki::new();
     for kind in [KeyKind::Rsa2048, KeyKind::P256, KeyKind::P384] {
         let Some(image) = Image::musl() else { return };
-        let guest = Guest::with_shim(image, &pki.certificate(kind));
+        let guest = Guest::preloaded(image, &pki.certificate(kind), SHIM);
         for (group, protocol) in LOADS {
             let (handshakes, counters) = guest.drive_well(&load(group, protocol));
             // The trial found nothing amiss: the key schedule is not OpenSSL's.
@@ -52,11 +52,12 @@ fn nginx_is_batched_with_every_key_group_and_protocol() {
     }
 }
 
+/// And with the library itself in place of the shim, which loads it after the program's own.
 #[test]
 fn nginx_runs_on_the_oldest_musl_too() {
     let Some(image) = Image::musl() else { return };
     fs::rename(image.path(OTHER), image.path(LOADER)).unwrap();
-    let guest = Guest::with_shim(image, &Pki::new().certificate(KeyKind::P256));
+    let guest = Guest::preloaded(image, &Pki::new().certificate(KeyKind::P256), "musl/libhasten_tls.so");
     for (group, protocol) in LOADS {
         let _ = guest.drive_well(&load(group, protocol));
     }
@@ -76,7 +77,7 @@ fn fetch(guest: &Guest, file: &str) -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn compressed_bodies_are_right() {
     let Some(image) = Image::musl() else { return };
-    let guest = Guest::with_shim(image, &Pki::new().certificate(KeyKind::P256));
+    let guest = Guest::preloaded(image, &Pki::new().certificate(KeyKind::P256), SHIM);
     for length in [1, 100, 30_000, 1_000_000] {
         let (name, body) = (format!("{length}.html"), bodies::page(length));
         guest.add_file(&name, &body);
@@ -92,7 +93,7 @@ fn compressed_bodies_are_right() {
 #[test]
 fn a_reload_under_load_goes_unnoticed_and_so_does_the_end() {
     let Some(image) = Image::musl() else { return };
-    let mut guest = Guest::with_shim(image, &Pki::new().certificate(KeyKind::P256));
+    let mut guest = Guest::preloaded(image, &Pki::new().certificate(KeyKind::P256), SHIM);
     let traffic = Traffic::start(guest.target(), &load(Group::X25519, Protocol::Tls13));
     for _ in 0..3 {
         let before = batched(&guest.counters());
