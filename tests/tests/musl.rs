@@ -142,28 +142,25 @@ const SHIM: &str = "libhasten.so";
 const GLIBC: [&str; 2] = ["libhasten_tls.so", "libhasten_gzip.so"];
 const MUSL: [&str; 2] = ["musl/libhasten_tls.so", "musl/libhasten_gzip.so"];
 
-/// Places of libraries for either C library: where they belong, and mixed up.
-fn installations(
-    own: [PathBuf; 2],
-    others: [PathBuf; 2],
-    is_musl: bool,
-) -> Vec<(Vec<(PathBuf, &'static str)>, bool)> {
-    let at = |files: &[PathBuf; 2], places: [&'static str; 2]| {
-        files.iter().cloned().zip(places).collect::<Vec<_>>()
-    };
-    let (here, there) = if is_musl { (MUSL, GLIBC) } else { (GLIBC, MUSL) };
-    vec![
-        ([at(&own, here), at(&others, there)].concat(), true),
-        (at(&own, here), true),
-        (at(&others, there), false),
-        (at(&others, here), false),
-        ([at(&others, here), at(&own, there)].concat(), false),
+/// Libraries and where they are: where they belong, and mixed up; with whether the first two are where they belong.
+fn installations<'a>(
+    own: &'a [PathBuf; 2],
+    others: &'a [PathBuf; 2],
+    [here, there]: [[&'a str; 2]; 2],
+) -> [(Vec<(&'a PathBuf, &'a str)>, bool); 6] {
+    let at = |files: &'a [PathBuf; 2], places: [&'a str; 2]| files.iter().zip(places).collect::<Vec<_>>();
+    [
+        ([at(own, here), at(others, there)].concat(), true),
+        (at(own, here), true),
+        (at(others, there), false),
+        (at(others, here), false),
+        ([at(others, here), at(own, there)].concat(), false),
         (Vec::new(), false),
     ]
 }
 
 /// Makes `folder` contain the shim and these.
-fn lay_out(folder: &Path, files: &[(PathBuf, &str)]) {
+fn lay_out(folder: &Path, files: &[(&PathBuf, &str)]) {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder.join("musl")).unwrap();
     fs::copy(product::shim(), folder.join(SHIM)).unwrap();
@@ -182,7 +179,7 @@ fn the_shim_loads_nothing_into_a_program_of_musl_but_what_is_made_for_it() {
     let (Some(image), Some((glibc, musl))) = (Image::musl(), both()) else { return };
     program("musl-gcc", "musl-tools", &image.path("bin/start"));
     let preload = format!("{LIBRARIES}/{SHIM}");
-    for (files, is_loaded) in installations(musl, glibc, true) {
+    for (files, is_loaded) in installations(&musl, &glibc, [MUSL, GLIBC]) {
         lay_out(&image.path(LIBRARIES), &files);
         let found = describe(&image.shell(&[("LD_PRELOAD", &preload)], "exec /bin/start"));
         let expected = if is_loaded { [&[SHIM][..], &MUSL].concat() } else { vec![SHIM] };
@@ -196,7 +193,7 @@ fn the_shim_loads_nothing_into_a_program_of_glibc_but_what_is_made_for_it() {
     let directory = tempfile::tempdir().unwrap();
     let (program, folder) = (directory.path().join("start"), directory.path().join("hasten"));
     self::program("cc", "gcc", &program);
-    for (files, is_loaded) in installations(glibc, musl, false) {
+    for (files, is_loaded) in installations(&glibc, &musl, [GLIBC, MUSL]) {
         lay_out(&folder, &files);
         let mut command = Command::new(&program);
         without_library(&mut command);
