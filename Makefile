@@ -119,6 +119,8 @@ deb: dist ## A Debian package, in target/debian
 	@scripts/packages.sh deb
 	@scripts/deb.sh '$(TARGET)' '$(TARGET)/debian'
 
+# What is published has everything.
+release: export HASTEN_NEED_MUSL := 1
 release: dist ## Tarball, Debian package and apt repository, in target/packages; RELEASE_KEY signs, RELEASE_URL is where it will be
 	@scripts/packages.sh deb
 	@scripts/release.sh '$(TARGET)' '$(TARGET)/packages'

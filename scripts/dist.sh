@@ -32,10 +32,12 @@ command_and_libraries() {
     local file
     put 755 "$hasten" bin/
     put 644 "$release"/libhasten{,_tls,_gzip,_envoy}.so lib/hasten/
+    # Without Rust's target for musl there are none.
+    [[ ! -f $release/musl/libhasten_tls.so ]] || put 644 "$release"/musl/libhasten_{tls,gzip}.so lib/hasten/musl/
     put 644 "$release"/node/* lib/hasten/node/
     # The lines of their functions are four fifths of them; whoever debugs has a build.
-    for file in "$tree"/bin/hasten "$tree"/lib/hasten/*.so; do
-        strip --strip-unneeded --remove-section=.comment --remove-section=.note "$file"
+    for file in "$tree"/bin/hasten "$tree"/lib/hasten/{,musl/}*.so; do
+        [[ ! -f $file ]] || strip --strip-unneeded --remove-section=.comment --remove-section=.note "$file"
     done
 }
 

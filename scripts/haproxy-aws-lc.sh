@@ -53,7 +53,7 @@ fetch_haproxy() {
     local hash url
     read -r hash url < <(sed '/^#/d' "$pin")
     say "Fetching HAProxy (${url##*/})"
-    fetch_package "$url" "$hash" "$scratch/haproxy.tar.gz" ||
+    fetch_file "$url" "$hash" "$scratch/haproxy.tar.gz" ||
         die "cannot fetch $url as $pin pins it: check the network; Debian may have a newer one in its place"
     mkdir "$scratch/source"
     tar --extract --gzip --strip-components 1 --file "$scratch/haproxy.tar.gz" --directory "$scratch/source"

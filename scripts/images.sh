@@ -28,7 +28,7 @@ unpack() {
     say "Fetching parts of $1"
     mkdir "$tree"
     while read -r _ hash url; do
-        fetch_package "$url" "$hash" "$scratch/package.deb" && dpkg-deb --extract "$scratch/package.deb" "$tree" || return
+        fetch_file "$url" "$hash" "$scratch/package.deb" && dpkg-deb --extract "$scratch/package.deb" "$tree" || return
     done < <(packages "$1")
     rm -rf "$tree"/usr/share "$tree"{,/usr}/lib/*/gconv
     for folder in bin lib lib64; do

@@ -64,8 +64,8 @@ fetch_source() {
     tar --extract --gzip --file "$2"/download/*.tar.gz --directory "$2"
 }
 
-# fetch_package URL HASH FILE, as apt fetches its own.
-fetch_package() {
+# fetch_file URL HASH FILE, as apt fetches its own packages; fails if it cannot be had, or is another.
+fetch_file() {
     rm -f "$3"
     /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=2 download-file "$1" "$3" "SHA256:$2" >/dev/null 2>&1
 }

@@ -46,8 +46,10 @@ tests() {
 check "Format" format
 check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy
 check "Shim" scripts/shim.sh "${CARGO_TARGET_DIR:-target}"
+check "Libraries for musl" env HASTEN_NEED_MUSL=1 scripts/musl.sh "${CARGO_TARGET_DIR:-target}"
 check "Node.js plugin" plugin
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
+check "Lints of what is for musl" cargo clippy --locked --target x86_64-unknown-linux-musl --package hasten-hook -- --deny warnings
 check "Lints of engines outside the default build" \
     cargo clippy --locked --package hasten-device --features unused-engines --all-targets -- --deny warnings
 check "Fuzz targets" cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -- \
@@ -62,6 +64,7 @@ if [[ ${1:-} != --no-tests ]]; then
     scripts/wheels.sh
     scripts/envoy.sh
     scripts/images.sh
+    scripts/musl-image.sh
     PATH=$PATH:$(scripts/envoy.sh --path)
     tests "Tests" cargo test --locked --workspace --no-fail-fast
     tests "Tests of engines outside the default build" \

@@ -1,14 +1,18 @@
-//! The build script of every preload library and of the command: links them against what `scripts/floor.sh` has built,
-//! and nothing newer.
+//! The build script of every preload library and of the command: links them against what `scripts/floor.sh` has built, or
+//! for musl `scripts/musl.sh`, and nothing newer.
 
 use std::env;
 use std::path::Path;
 use std::process::exit;
 
 fn main() {
-    println!("cargo:rerun-if-env-changed=HASTEN_FLOOR");
-    let Some(floor) = env::var_os("HASTEN_FLOOR") else {
-        fail("HASTEN_FLOOR is not set: build inside the repository, whose .cargo/config.toml sets it");
+    let is_musl = env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("musl");
+    let variable = if is_musl { "HASTEN_MUSL" } else { "HASTEN_FLOOR" };
+    println!("cargo:rerun-if-env-changed={variable}");
+    let Some(floor) = env::var_os(variable) else {
+        fail(&format!(
+            "{variable} is not set: build inside the repository, whose .cargo/config.toml sets it"
+        ));
     };
     let floor = Path::new(&floor);
     let libc = floor.join("libc.so");

@@ -3,7 +3,7 @@
 // A library that a loader cannot use does not stay out: musl ends the program, and so does a glibc without a version that
 // the library asks for. This one asks for nothing. It needs no library, and every reference is weak, so that it loads under
 // every loader; it looks at what it finds in the process, and only then, with dlopen, which may fail, come the libraries
-// beside it.
+// beside it, or for musl those in the folder musl there.
 #include <link.h>
 #include <stddef.h>
 
@@ -20,14 +20,21 @@ extern void *__libc_dlopen_mode(const char *path, int mode) IF_THERE;
 extern int dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *argument) IF_THERE;
 extern int *__errno_location(void) IF_THERE;
 
+// Where musl's loader enters its last stage. Nothing else has that, not even what poses as glibc on Alpine.
+extern void __dls3(size_t *stack, size_t *auxiliary) IF_THERE;
+extern char **environ IF_THERE;
+
 extern unsigned long getauxval(unsigned long type) IF_THERE;
 
 enum { EXECUTABLE = 31 };  // AT_EXECFN
 
+enum libc { UNKNOWN, GLIBC, MUSL };
+
 static const struct {
     const char *name;     // as HASTEN_DISABLE has it
     const char *program;  // which it is for: what the executable's name begins with, or null for any
-} ACCELERATORS[] = {{"tls", NULL}, {"gzip", NULL}, {"envoy", "envoy"}};
+    int is_for_musl;
+} ACCELERATORS[] = {{"tls", NULL, 1}, {"gzip", NULL, 1}, {"envoy", "envoy", 0}};
 
 struct path {
     char text[LONGEST_PATH];
@@ -40,14 +47,17 @@ static int number(const char **text) {
     return value;
 }
 
-static int libc_is_known(void) {
-    // musl has no such function.
-    if (!gnu_get_libc_version || !dl_iterate_phdr || !(dlopen || __libc_dlopen_mode)) return 0;
-    const char *version = gnu_get_libc_version();
+static int is_of_floor(const char *version) {
     int major = number(&version);
     if (*version != '.') return 0;
     version++;
     return major > FLOOR_MAJOR || (major == FLOOR_MAJOR && number(&version) >= FLOOR_MINOR);
+}
+
+static enum libc libc_here(void) {
+    if (!dl_iterate_phdr || !(dlopen || __libc_dlopen_mode)) return UNKNOWN;
+    if (__dls3) return dlopen ? MUSL : UNKNOWN;
+    return gnu_get_libc_version && is_of_floor(gnu_get_libc_version()) ? GLIBC : UNKNOWN;
 }
 
 static int is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -124,20 +134,24 @@ static void load(const char *path) {
 // glibc calls constructors with the arguments of main; other loaders do not, so they are looked at only after it is known.
 __attribute__((constructor)) static void start(int count, char **arguments, char **environment) {
     (void)count, (void)arguments;
-    if (!libc_is_known()) return;
+    enum libc libc = libc_here();
+    if (libc == UNKNOWN) return;
     // A program's first look at errno finds 0.
     int *error = __errno_location ? __errno_location() : NULL;
     int before = error ? *error : 0;
-    const char *disabled = disable(environment);
+    const char *disabled = disable(libc == GLIBC ? environment : &environ ? environ : NULL);
     struct path path;
     path.length = 0;
     dl_iterate_phdr(own_directory, &path);
     // Without a slash, dlopen would look for a library of that name anywhere.
     size_t directory = path.length;
+    if (directory && libc == MUSL) append(&path, "musl/");
+    size_t folder = path.length;
     for (size_t i = 0; directory && i < sizeof ACCELERATORS / sizeof *ACCELERATORS; i++) {
         if (is_disabled(disabled, ACCELERATORS[i].name)) continue;
+        if (libc == MUSL && !ACCELERATORS[i].is_for_musl) continue;
         if (ACCELERATORS[i].program && !is_program(ACCELERATORS[i].program)) continue;
-        path.length = directory;
+        path.length = folder;
         append(&path, "libhasten_");
         append(&path, ACCELERATORS[i].name);
         append(&path, ".so");

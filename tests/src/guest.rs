@@ -1,23 +1,27 @@
-//! nginx of another release, in its image and with the release's own OpenSSL.
+//! nginx of another release, or for musl, in its image and with the release's own OpenSSL.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::thread;
+use std::time::Duration;
 
 use hasten_bench::certificates::Certificate;
-use hasten_bench::drive::Target;
+use hasten_bench::drive::{self, Group, Load, Protocol, Target};
 use hasten_bench::port::Port;
 use hasten_telemetry::Counters;
 use rustix::process::Signal;
 
 use crate::image::{Image, LIBRARIES, as_root};
 use crate::program::EVERY_BATCH;
-use crate::subject::{counters_of, send};
+use crate::subject::{accelerated, assert_perfect, counters_of, crowd, send};
 use crate::{hello, product, tools, wait};
 
 const BODY: &str = "hello from another release";
+/// Files below are compressed.
+pub const PACKED: &str = "/packed/";
+const FILES: &str = "/srv";
 const CONFIGURATION: &str = "/etc/guest.conf";
 const LOG: &str = "/var/log/nginx/guest.log";
 /// nginx looks both up; the image has no users.
@@ -41,17 +45,24 @@ impl Guest {
     /// Every batch is worthwhile for it, as OpenSSL may be fast, and the machine idle.
     #[must_use]
     pub fn accelerated(image: Image, certificate: &Certificate) -> Self {
-        let library = format!("{LIBRARIES}/libhasten_tls.so");
+        Self::preloaded(image.with([product::library().as_path()]), certificate, "libhasten_tls.so")
+    }
+
+    /// As in an image with `ENV LD_PRELOAD`; the library is in the directory of the image's libraries.
+    #[must_use]
+    pub fn preloaded(image: Image, certificate: &Certificate, library: &str) -> Self {
+        let library = format!("{LIBRARIES}/{library}");
         Self::start(image, certificate, &[("LD_PRELOAD", &library), EVERY_BATCH])
     }
 
     fn start(image: Image, certificate: &Certificate, variables: &[(&str, &str)]) -> Self {
-        let image = image.with([product::library().as_path(), &certificate.chain, &certificate.key]);
+        let image = image.with([certificate.chain.as_path(), &certificate.key]);
         let port = Port::reserve().unwrap();
         let address = port.address();
-        for folder in ["etc", "proc", "var/lib/nginx", "var/log/nginx"] {
+        for folder in ["etc", "proc", "var/lib/nginx", "var/log/nginx", FILES] {
             fs::create_dir_all(image.path(folder)).unwrap();
         }
+        fs::write(image.path(FILES).join("index.html"), BODY).unwrap();
         for (file, line) in USERS {
             fs::write(image.path(file), line).unwrap();
         }
@@ -82,6 +93,23 @@ impl Guest {
         &self.target
     }
 
+    /// Puts a file below [`PACKED`].
+    pub fn add_file(&self, name: &str, body: &[u8]) {
+        fs::write(self.image.path(FILES).join(name), body).unwrap();
+    }
+
+    /// The master's process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.master.id()
+    }
+
+    /// Tells it to end when it has served everyone; returns its exit status.
+    pub fn quit(&mut self) -> ExitStatus {
+        send(self.master.id(), Signal::QUIT);
+        self.master.wait().unwrap()
+    }
+
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.image.path(LOG)).unwrap_or_default()
@@ -91,6 +119,30 @@ impl Guest {
     pub fn counters(&self) -> Counters {
         counters_of(self.master.id())
     }
+
+    /// Drives it until at least 300 handshakes are done, all well; their number, and the counters after them.
+    #[must_use]
+    pub fn drive_well(&self, load: &Load) -> (u64, Counters) {
+        const ENOUGH: u64 = 300;
+        let before = self.counters();
+        let mut handshakes = 0;
+        while handshakes < ENOUGH {
+            let outcome = drive::run(&self.target, load).unwrap();
+            assert_perfect(&outcome, &self.log());
+            handshakes += outcome.ops;
+        }
+        let after = self.counters();
+        let done = accelerated(&after) - accelerated(&before);
+        // On a busy machine many RSA signatures are too few for a batch to pay.
+        assert!(done > handshakes / 10, "{}: {done} in {handshakes} handshakes by {load:?}", self.name());
+        (handshakes, after)
+    }
+}
+
+/// Enough connections for batches, for half a second.
+#[must_use]
+pub fn load(group: Group, protocol: Protocol) -> Load {
+    Load { duration: Duration::from_millis(500), group, protocol, ..crowd() }
 }
 
 impl Drop for Guest {
@@ -98,8 +150,10 @@ impl Drop for Guest {
         if thread::panicking() {
             eprintln!("{}: {}", self.name(), self.log());
         }
-        send(self.master.id(), Signal::TERM);
-        let _ = self.master.wait();
+        if matches!(self.master.try_wait(), Ok(None)) {
+            send(self.master.id(), Signal::TERM);
+            let _ = self.master.wait();
+        }
     }
 }
 
@@ -116,7 +170,8 @@ http {{
         ssl_protocols TLSv1.2 TLSv1.3;
         ssl_certificate {chain};
         ssl_certificate_key {key};
-        location / {{ return 200 \"{BODY}\"; }}
+        location / {{ root {FILES}; }}
+        location {PACKED} {{ alias {FILES}/; gzip on; gzip_types *; }}
     }}
 }}
 "

@@ -1,15 +1,18 @@
-//! Parts of other releases of Debian and Ubuntu, in which programs run in a change root.
+//! Parts of other releases of Debian and Ubuntu, and of Alpine, in which programs run in a change root.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::tools;
+use crate::{product, tools};
 
 /// The directory of the libraries in an installation.
 pub const LIBRARIES: &str = "/usr/lib/hasten";
+/// And of those for musl.
+pub const MUSL_LIBRARIES: &str = "/usr/lib/hasten/musl";
 
 /// A copy of one image, which a test may modify.
 pub struct Image {
@@ -35,11 +38,28 @@ impl Image {
             .map(|tree| Self::of(tree))
     }
 
+    /// The one of musl, with the libraries for it installed. Without the network or Rust's target there is none, which is
+    /// said.
+    #[must_use]
+    pub fn musl() -> Option<Self> {
+        let tree = deps().join("musl-image");
+        if !tree.is_dir() {
+            println!("skipped: there is no image of musl; `scripts/musl-image.sh` makes it");
+            return None;
+        }
+        let image = Self::of(&tree);
+        image.install(LIBRARIES, [product::shim().as_path()]);
+        image.install(MUSL_LIBRARIES, product::musl_libraries()?.iter().map(PathBuf::as_path));
+        Some(image)
+    }
+
     fn of(tree: &Path) -> Self {
         let root = tempfile::tempdir().unwrap();
         tools::run(Command::new("cp").arg("-a").arg(tree.join(".")).arg(root.path()));
         let image = Self { name: tree.file_name().unwrap().to_string_lossy().into_owned(), root };
         assert!(!image.has("libgcc_s.so.1"), "{} must not have what the libraries do without", image.name);
+        // A server's worker is another user.
+        fs::set_permissions(image.root.path(), Permissions::from_mode(0o755)).unwrap();
         image
     }
 
@@ -59,12 +79,16 @@ impl Image {
     /// Puts these files where an installation has the libraries.
     #[must_use]
     pub fn with<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Self {
-        let folder = self.path(LIBRARIES);
+        self.install(LIBRARIES, files);
+        self
+    }
+
+    fn install<'a>(&self, folder: &str, files: impl IntoIterator<Item = &'a Path>) {
+        let folder = self.path(folder);
         fs::create_dir_all(&folder).unwrap();
         for file in files {
             fs::copy(file, folder.join(file.file_name().unwrap())).unwrap();
         }
-        self
     }
 
     /// Runs `script` in a shell started with these variables.
@@ -89,8 +113,12 @@ pub fn as_root(program: &Path) -> Command {
     command
 }
 
+fn deps() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps")
+}
+
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/images")
+    deps().join("images")
 }
 
 fn trees() -> Vec<PathBuf> {

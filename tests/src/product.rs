@@ -44,14 +44,41 @@ pub fn envoy_library() -> PathBuf {
 pub fn shim() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let repository =
-            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository");
-        tools::run(Command::new(repository.join("scripts/shim.sh")).arg(target_directory()));
+        tools::run(script("shim.sh").arg(target_directory()));
         target_directory().join("release/libhasten.so")
     };
     BUILT
         .get_or_init(|| installed().map_or_else(build, |hasten| hasten.with_file_name("libhasten.so")))
         .clone()
+}
+
+/// The preload libraries for musl, built by their own script; none, which is said, without Rust's target for musl.
+#[must_use]
+pub fn musl_libraries() -> Option<Vec<PathBuf>> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let folder = BUILT.get_or_init(|| {
+        installed().map_or_else(
+            || {
+                tools::run(script("musl.sh").arg(target_directory()));
+                target_directory().join("release/musl")
+            },
+            |hasten| hasten.with_file_name("musl"),
+        )
+    });
+    let libraries = ["tls", "gzip"].map(|name| folder.join(format!("libhasten_{name}.so"))).to_vec();
+    if libraries.iter().any(|library| !library.is_file()) {
+        println!(
+            "skipped: {folder:?} has no libraries; `rustup target add x86_64-unknown-linux-musl` lets them be built"
+        );
+        return None;
+    }
+    Some(libraries)
+}
+
+/// A script of the repository.
+fn script(name: &str) -> Command {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository");
+    Command::new(repository.join("scripts").join(name))
 }
 
 /// Fails if the plugin for Node.js, which cargo does not build, is not beside the command.

@@ -25,6 +25,13 @@ pub const SUSPEND_ONLY: (&str, &str) = ("HASTEN_TLS_SUSPEND_ONLY", "1");
 /// OpenSSL's frameworks are left alone, and so is everything else.
 pub const NO_SHORTCUTS: (&str, &str) = ("HASTEN_TLS_NO_SHORTCUTS", "1");
 
+/// `musl`: the programs are linked with the musl, OpenSSL and zlib of the image for musl, and run under the libraries for it.
+const LIBC: &str = "HASTEN_TEST_LIBC";
+
+fn is_musl() -> bool {
+    std::env::var_os(LIBC).is_some_and(|libc| libc == "musl")
+}
+
 /// Flags for our own programs.
 const STRICT: &[&str] = &["-Wall", "-Wextra", "-Werror"];
 
@@ -58,6 +65,10 @@ pub struct Run {
 
 impl Library {
     fn path(self) -> PathBuf {
+        if is_musl() {
+            let libraries = product::musl_libraries().expect("the libraries for musl");
+            return libraries[self as usize].clone();
+        }
         match self {
             Self::Tls => product::library(),
             Self::Gzip => product::gzip_library(),
@@ -112,7 +123,8 @@ impl Program {
     pub fn of(library: Library, source: &Path, flags: &[&str]) -> Self {
         static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
         let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = format!("{}{}", source.file_stem().expect("a file").display(), flags.concat());
+        let libc = if is_musl() { "musl" } else { "" };
+        let key = format!("{}{}{libc}", source.file_stem().expect("a file").display(), flags.concat());
         let path = compiled
             .get_or_insert_default()
             .entry(key)
@@ -196,12 +208,26 @@ fn compile(library: Library, source: &Path, key: &str, flags: &[&str]) -> PathBu
     let (program, fresh) = (directory.join(&file), directory.join(format!("{file}.{}", std::process::id())));
     let (header, package) = library.header();
     tools::file_of(header, package);
-    let mut command = Command::new(tools::tool("cc", "gcc"));
+    let mut command = if is_musl() { musl_compiler() } else { Command::new(tools::tool("cc", "gcc")) };
     command.arg("-g").args(flags).arg("-o").arg(&fresh);
     command.arg(source).args(library.flags());
     tools::run(&mut command);
     fs::rename(&fresh, &program).expect("a program in its place");
     program
+}
+
+fn musl_compiler() -> Command {
+    let image = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/musl-image");
+    let image = image.canonicalize().expect("`scripts/musl-image.sh` makes the image of musl");
+    let (loader, libraries) = (image.join("lib/ld-musl-x86_64.so.1"), image.join("usr/lib"));
+    let mut command = Command::new(tools::tool("musl-gcc", "musl-tools"));
+    command.arg("-include").arg(sources().join("musl.h"));
+    // Headers of OpenSSL, zlib and the kernel are the same for every C library.
+    command.args(["-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]);
+    command.arg(format!("-Wl,--dynamic-linker={}", loader.display()));
+    command.arg(format!("-Wl,-rpath,{}", libraries.display())).arg("-L").arg(libraries);
+    command.arg("-Wl,--allow-shlib-undefined");
+    command
 }
 
 fn sources() -> PathBuf {

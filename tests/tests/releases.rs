@@ -1,42 +1,19 @@
 //! Handshakes with the OpenSSL of other releases: Ubuntu's 3.0 and 3.5, which are built with flags of their own.
 
-use std::time::Duration;
-
 use hasten_bench::certificates::KeyKind;
-use hasten_bench::drive::{self, Group, Load, Protocol};
-use hasten_telemetry::{Counters, Event};
+use hasten_bench::drive::{Group, Protocol};
+use hasten_telemetry::Event;
 use hasten_tests::client::Client;
-use hasten_tests::guest::Guest;
+use hasten_tests::guest::{Guest, load};
 use hasten_tests::hello::{Reaction, react, with_key_share};
 use hasten_tests::image::Image;
 use hasten_tests::pki::Pki;
-use hasten_tests::subject::{accelerated, assert_perfect, batched, crowd};
+use hasten_tests::subject::{assert_perfect, batched};
 use hasten_tests::traffic::Traffic;
 use hasten_tests::wait;
 use rustls::crypto::aws_lc_rs::kx_group;
 
 const HYBRID: &str = "ubuntu-26.04";
-
-/// Drives it until at least this many handshakes are done; their counters.
-fn drive_well(guest: &Guest, load: &Load) -> (u64, Counters) {
-    const ENOUGH: u64 = 300;
-    let before = guest.counters();
-    let mut handshakes = 0;
-    while handshakes < ENOUGH {
-        let outcome = drive::run(guest.target(), load).unwrap();
-        assert_perfect(&outcome, &guest.log());
-        handshakes += outcome.ops;
-    }
-    let after = guest.counters();
-    let done = accelerated(&after) - accelerated(&before);
-    // On a busy machine many RSA signatures are too few for a batch to pay.
-    assert!(done > handshakes / 10, "{}: {done} in {handshakes} handshakes by {load:?}", guest.name());
-    (handshakes, after)
-}
-
-fn load(group: Group, protocol: Protocol) -> Load {
-    Load { duration: Duration::from_millis(500), group, protocol, ..crowd() }
-}
 
 #[test]
 fn nginx_of_each_release_is_batched_by_every_group_and_protocol() {
@@ -53,7 +30,7 @@ fn nginx_of_each_release_is_batched_by_every_group_and_protocol() {
                 (Group::P256, Protocol::Tls12),
                 (Group::P384, Protocol::Tls13),
             ] {
-                let (_, counters) = drive_well(&guest, &load(group, protocol));
+                let (_, counters) = guest.drive_well(&load(group, protocol));
                 // The trial found nothing amiss: the key schedule is not OpenSSL's.
                 assert!(
                     counters[Event::HkdfDirect] > 0 && counters[Event::MacDirect] > 0,
@@ -77,7 +54,7 @@ fn hybrid_exchanges_are_batched_where_openssl_has_them() {
     let Some(image) = with_hybrid() else { return };
     let pki = Pki::new();
     let guest = Guest::accelerated(image, &pki.certificate(KeyKind::P256));
-    let (handshakes, counters) = drive_well(&guest, &load(Group::X25519MlKem768, Protocol::Tls13));
+    let (handshakes, counters) = guest.drive_well(&load(Group::X25519MlKem768, Protocol::Tls13));
     let hybrid = counters[Event::HybridExchange];
     // All but the first of each connection, and those that OpenSSL did before the trial.
     assert!(hybrid > handshakes / 2, "{hybrid} of {handshakes}");

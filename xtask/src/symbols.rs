@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use object::elf::{DT_NEEDED, FileHeader64, SHT_DYNSYM, STB_WEAK};
 use object::read::elf::{Dyn, ElfFile64, FileHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol};
 
 use crate::error::Error;
-use crate::workspace::{COMMAND, LIBRARIES, SHIM, Workspace};
+use crate::workspace::{COMMAND, LIBRARIES, MUSL_LIBRARIES, SHIM, Workspace};
 
 const BLESS: &str = "cargo xtask symbols --bless";
 
@@ -25,16 +26,26 @@ const OF_LIBZ: [&str; 6] =
 
 pub(crate) fn run(workspace: &Workspace, bless: bool) -> Result<(), Error> {
     workspace.build_libraries()?;
-    LIBRARIES.into_iter().chain([SHIM, COMMAND]).try_for_each(|file| compare(workspace, file, bless))
+    for file in LIBRARIES.into_iter().chain([SHIM, COMMAND]) {
+        check_floor(workspace, file)?;
+        compare(workspace, file, bless)?;
+    }
+    // They are linked with all that musl has, so what it lacks is an error of the linker.
+    let for_musl = MUSL_LIBRARIES.into_iter().filter(|file| workspace.built(file).is_file());
+    for_musl.into_iter().try_for_each(|file| compare(workspace, file, bless))
 }
 
-fn compare(workspace: &Workspace, file: &str, bless: bool) -> Result<(), Error> {
-    let golden_file = format!("xtask/golden/{}.symbols", file.trim_end_matches(".so"));
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|source| Error::File { path: path.into(), source })
+}
+
+fn content(path: &Path) -> impl Fn(object::Error) -> Error {
+    move |error| Error::Content { path: path.into(), why: error.to_string() }
+}
+
+fn check_floor(workspace: &Workspace, file: &str) -> Result<(), Error> {
     let path = workspace.built(file);
-    let bytes = fs::read(&path).map_err(|source| Error::File { path: path.clone(), source })?;
-    let content = |error: object::Error| Error::Content { path: path.clone(), why: error.to_string() };
-    let found = lines(&bytes).map_err(content)?;
-    let mut above = above_floor(&bytes).map_err(content)?;
+    let mut above = above_floor(&read(&path)?).map_err(content(&path))?;
     if file == COMMAND {
         above.retain(|line| !OF_LIBZ.iter().any(|name| *line == format!("{name} without a version\n")));
     }
@@ -47,6 +58,13 @@ fn compare(workspace: &Workspace, file: &str, bless: bool) -> Result<(), Error> 
             above.concat()
         )));
     }
+    Ok(())
+}
+
+fn compare(workspace: &Workspace, file: &str, bless: bool) -> Result<(), Error> {
+    let golden_file = format!("xtask/golden/{}.symbols", file.trim_end_matches(".so"));
+    let path = workspace.built(file);
+    let found = lines(&read(&path)?).map_err(content(&path))?;
     if bless {
         return workspace.generate(&golden_file, &found.into_iter().collect::<String>(), false, BLESS);
     }

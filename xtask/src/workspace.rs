@@ -12,6 +12,9 @@ use crate::error::Error;
 /// The preload libraries, in the order in which they are documented.
 pub(crate) const LIBRARIES: [&str; 3] = ["libhasten_tls.so", "libhasten_gzip.so", "libhasten_envoy.so"];
 
+/// Those of them that are made for musl, too, where Rust's target for it is installed.
+pub(crate) const MUSL_LIBRARIES: [&str; 2] = ["musl/libhasten_tls.so", "musl/libhasten_gzip.so"];
+
 /// Loads them where they can be loaded; it exports nothing and needs nothing.
 pub(crate) const SHIM: &str = "libhasten.so";
 
@@ -150,7 +153,8 @@ impl Workspace {
         cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
         cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip", "--package", "hasten-envoy"]);
         self.build_with(&mut cargo)?;
-        self.build_with(Command::new("scripts/shim.sh").arg(&self.target))
+        self.build_with(Command::new("scripts/shim.sh").arg(&self.target))?;
+        self.build_with(Command::new("scripts/musl.sh").arg(&self.target))
     }
 
     fn build_with(&self, command: &mut Command) -> Result<(), Error> {
@@ -185,7 +189,10 @@ impl Workspace {
         if check {
             return Err(Error::Stale { path: path.into(), command });
         }
-        fs::write(&file, content).map_err(|source| Error::File { path: file, source })
+        let folder = file.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&file, content))
+            .map_err(|source| Error::File { path: file, source })
     }
 }
 

@@ -39,7 +39,8 @@ pub struct Notifications {
 struct State {
     phase: Phase,
     known: Vec<Found>,
-    generation: Generation,
+    /// `None` before the first look: musl counts from 0, and only what is loaded after the start.
+    generation: Option<Generation>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +64,7 @@ impl Interposer {
         is_fit: fn() -> bool,
         notifications: Notifications,
     ) -> Self {
-        let generation = Generation { added: 0, removed: 0 };
-        let state = State { phase: Phase::StandBy, known: Vec::new(), generation };
+        let state = State { phase: Phase::StandBy, known: Vec::new(), generation: None };
         Self { hooks, needs, is_fit, notifications, state: Mutex::new(state) }
     }
 
@@ -85,15 +85,15 @@ impl Interposer {
         let Ok(mut state) = self.state.try_lock() else { return };
         STALE.store(false, Ordering::Relaxed);
         let generation = slots::generation();
-        if generation == state.generation || state.phase == Phase::Refused {
+        if state.generation == Some(generation) || state.phase == Phase::Refused {
             return;
         }
         let (list, generation) = slots::loaded();
-        if generation.removed != state.generation.removed {
+        if state.generation.is_some_and(|before| generation.removed != before.removed) {
             // Another object may now be where a known one was.
             state.known.clear();
         }
-        state.generation = generation;
+        state.generation = Some(generation);
         let new: Vec<_> = list.into_iter().filter(|found| !state.known.contains(found)).collect();
         let objects: Vec<_> = new.iter().filter_map(Object::open).collect();
         let is_first = state.known.is_empty();

@@ -10,14 +10,19 @@
 mod arch;
 pub mod exec;
 mod interposer;
+#[cfg_attr(target_env = "gnu", path = "glibc.rs")]
+#[cfg_attr(target_env = "musl", path = "musl.rs")]
+mod linker;
 mod names;
 mod object;
 mod original;
 mod slots;
 mod switch;
+mod symbols;
 mod wake;
 
 pub use interposer::{Interposer, Notifications};
+pub use linker::is_c_library;
 pub use original::{Library, Original};
 pub use slots::{By, Hook};
 pub use switch::is_disabled;

@@ -1,20 +1,23 @@
 //! A loaded object: its name, its code, and the slots through which it calls others.
 
-use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_void};
 use core::ops::Range;
 use core::ptr::null;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::arch::{ABSOLUTE, GLOB_DAT, JUMP_SLOT};
+use crate::linker::{self, Hold};
 use crate::names::{self, Names};
 use crate::slots::{self, Found, Hook};
+use crate::symbols::Symbols;
 
+const DT_HASH: u64 = 4;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const DT_VERSYM: u64 = 0x6fff_fff0;
 const DT_RELACOUNT: u64 = 0x6fff_fff9;
 const DT_SONAME: u64 = 14;
 const DT_PLTRELSZ: u64 = 2;
@@ -46,56 +49,41 @@ pub(crate) struct Relocation {
 
 /// An object that stays loaded as long as this value exists.
 pub(crate) struct Object {
-    handle: *mut c_void,
+    hold: Hold,
     is_of_hasten: bool,
-    /// Stays loaded after this value is dropped.
-    is_pinned: Cell<bool>,
-    base: usize,
+    is_left_alone: bool,
     code: Vec<Range<usize>>,
     read_only: Range<usize>,
     soname: &'static CStr,
-    symbols: *const libc::Elf64_Sym,
-    strings: *const c_char,
-    /// `DT_GNU_HASH`, or null.
-    hashes: *const u32,
+    symbols: Symbols,
     tables: [&'static [Rela]; 2],
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        if !self.is_pinned.get() {
-            // SAFETY: the reference that `open` took.
-            unsafe { libc::dlclose(self.handle) };
-        }
-    }
 }
 
 impl Object {
     /// Takes a reference so that the object stays loaded; `None` if it is gone or makes no calls to others.
     pub(crate) fn open(found: &Found) -> Option<Object> {
-        let name = if found.name.is_empty() { null() } else { found.name.as_ptr() };
-        // SAFETY: a C string or null; this loads nothing. The call waits for a thread that is still loading the object,
-        // so the result is relocated.
-        let handle = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        if handle.is_null() {
-            return None;
-        }
         let mut object = Object {
-            handle,
+            hold: Hold::take(found)?,
             is_of_hasten: is_of_hasten(&found.name),
-            is_pinned: Cell::new(false),
-            base: found.base,
+            is_left_alone: false,
             code: Vec::new(),
             read_only: 0..0,
             soname: c"",
-            symbols: null(),
-            strings: null(),
-            hashes: null(),
+            symbols: Symbols {
+                base: found.base,
+                table: null(),
+                strings: null(),
+                gnu_hash: null(),
+                hash: null(),
+                versions: null(),
+            },
             tables: [&[], &[]],
         };
         // SAFETY: the object stays loaded from here on. If it was unloaded and loaded again in between, either its
         // headers have moved or it is the same object.
-        unsafe { (slots::is_loaded(found) && object.read(found)).then_some(object) }
+        let is_read = unsafe { slots::is_loaded(found) && object.read(found) };
+        object.is_left_alone = linker::is_left_alone(&found.name, object.soname());
+        is_read.then_some(object)
     }
 
     /// Reads the program headers and the dynamic section.
@@ -110,7 +98,7 @@ impl Object {
         };
         let mut dynamic: *const Dynamic = null();
         for header in headers {
-            let start = self.base + header.p_vaddr as usize;
+            let start = self.symbols.base + header.p_vaddr as usize;
             let range = start..start + header.p_memsz as usize;
             match header.p_type {
                 libc::PT_LOAD if header.p_flags & libc::PF_X != 0 => self.code.push(range),
@@ -133,24 +121,26 @@ impl Object {
             while (*entry).tag != 0 {
                 let Dynamic { tag, value } = *entry;
                 match tag {
-                    DT_STRTAB => self.strings = self.address(value) as *const c_char,
-                    DT_SYMTAB => self.symbols = self.address(value) as *const libc::Elf64_Sym,
+                    DT_STRTAB => self.symbols.strings = self.address(value) as *const c_char,
+                    DT_SYMTAB => self.symbols.table = self.address(value) as *const libc::Elf64_Sym,
                     DT_SONAME => soname = value as usize,
                     DT_JMPREL => starts[0] = self.address(value),
                     DT_PLTRELSZ => sizes[0] = value as usize,
                     DT_RELA => starts[1] = self.address(value),
                     DT_RELASZ => sizes[1] = value as usize,
                     DT_RELACOUNT => without_name = value as usize,
-                    DT_GNU_HASH => self.hashes = self.address(value) as *const u32,
+                    DT_GNU_HASH => self.symbols.gnu_hash = self.address(value) as *const u32,
+                    DT_HASH => self.symbols.hash = self.address(value) as *const u32,
+                    DT_VERSYM => self.symbols.versions = self.address(value) as *const u16,
                     _ => {}
                 }
                 entry = entry.add(1);
             }
-            if self.strings.is_null() || self.symbols.is_null() {
+            if self.symbols.strings.is_null() || self.symbols.table.is_null() {
                 return false;
             }
             if soname != 0 {
-                self.soname = CStr::from_ptr(self.strings.add(soname));
+                self.soname = CStr::from_ptr(self.symbols.strings.add(soname));
             }
             for ((table, start), size) in self.tables.iter_mut().zip(starts).zip(sizes) {
                 if start != 0 {
@@ -166,7 +156,7 @@ impl Object {
     /// glibc has already added the base to the values it uses itself, but not to the others.
     fn address(&self, value: u64) -> usize {
         let value = value as usize;
-        if value < self.base { self.base + value } else { value }
+        if value < self.symbols.base { self.symbols.base + value } else { value }
     }
 
     pub(crate) fn soname(&self) -> &[u8] {
@@ -192,15 +182,19 @@ impl Object {
         self.is_of_hasten || self.is_own()
     }
 
-    /// The handle for `dlsym`; valid as long as `self`.
-    pub(crate) fn handle(&self) -> *mut c_void {
-        self.handle
+    /// Whether its own calls are left alone, as those of the C library are.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.is_left_alone
     }
 
-    /// The handle, with the object pinned for the life of the process.
+    /// The object's own definition of a name, or null.
+    pub(crate) fn find(&self, name: &CStr) -> *mut c_void {
+        self.hold.find(&self.symbols, name)
+    }
+
+    /// Pins the object for the life of the process; returns it as `linker::find` takes it.
     pub(crate) fn pin(&self) -> *mut c_void {
-        self.is_pinned.set(true);
-        self.handle
+        self.hold.pin(&self.symbols)
     }
 
     /// Visits every slot that holds the address of a hooked function.
@@ -208,7 +202,7 @@ impl Object {
         let count: usize = self.tables.iter().map(|table| table.len()).sum();
         // Most relocations of a large object refer to its own symbols; asking once for the few hooked names is quicker.
         let defines_any =
-            count < WORTH_ASKING || names.hooks().any(|(hash, hook)| self.defines_hashed(hook.name, hash));
+            count < WORTH_ASKING || names.hooks().any(|(hash, hook)| self.symbols.defines(hook.name, hash));
         for rela in self.tables.iter().copied().flatten() {
             let kind = rela.symbol_and_kind as u32;
             let is_slot = match kind {
@@ -221,14 +215,14 @@ impl Object {
                 continue;
             }
             // SAFETY: the symbol is in a table of the object, which stays loaded.
-            let symbol = unsafe { &*self.symbols.add(symbol) };
+            let symbol = unsafe { &*self.symbols.table.add(symbol) };
             if !defines_any && symbol.st_shndx != 0 {
                 continue;
             }
             // SAFETY: as is its name.
-            let hook = unsafe { names.find(self.strings.add(symbol.st_name as usize)) };
+            let hook = unsafe { names.find(self.symbols.strings.add(symbol.st_name as usize)) };
             if let Some(hook) = hook {
-                let slot = (self.base + rela.offset as usize) as *mut c_void;
+                let slot = (self.symbols.base + rela.offset as usize) as *mut c_void;
                 visit(Relocation { hook, slot, is_lazy: kind == JUMP_SLOT });
             }
         }
@@ -236,44 +230,7 @@ impl Object {
 
     /// Whether the object defines a symbol of this name, in any version.
     pub(crate) fn defines(&self, name: &CStr) -> bool {
-        if self.hashes.is_null() {
-            // SAFETY: the handle of a loaded object, and a C string.
-            return unsafe { !libc::dlsym(self.handle, name.as_ptr()).is_null() };
-        }
-        self.defines_hashed(name, names::hash(name.to_bytes()))
-    }
-
-    fn defines_hashed(&self, name: &CStr, hash: u32) -> bool {
-        if self.hashes.is_null() {
-            return self.defines(name);
-        }
-        // SAFETY: the hash table of a loaded object, as its linker built it: four numbers, a filter of 64-bit words,
-        // the first symbol of each bucket, and a hash for each symbol from `first` on; the lowest bit of a hash marks
-        // the end of its bucket.
-        unsafe {
-            let [buckets, first, words, shift] = self.hashes.cast::<[u32; 4]>().read();
-            let filter = self.hashes.add(4);
-            let word = filter.add((hash / 64 % words.max(1)) as usize * 2).cast::<u64>().read_unaligned();
-            let bits = 1 << (hash % 64) | 1 << (hash.checked_shr(shift).unwrap_or(0) % 64);
-            if buckets == 0 || words == 0 || word & bits != bits {
-                return false;
-            }
-            let starts = filter.add(words as usize * 2);
-            let chains = starts.add(buckets as usize);
-            let mut symbol = starts.add((hash % buckets) as usize).read();
-            while symbol >= first {
-                let other = chains.add((symbol - first) as usize).read();
-                let entry = &*self.symbols.add(symbol as usize);
-                if other | 1 == hash | 1 && CStr::from_ptr(self.strings.add(entry.st_name as usize)) == name {
-                    return entry.st_shndx != 0;
-                }
-                if other & 1 != 0 {
-                    return false;
-                }
-                symbol += 1;
-            }
-            false
-        }
+        self.symbols.defines(name, names::hash(name.to_bytes()))
     }
 
     /// Writes to slots; returns whether all could be written. Pages that the linker has made read-only are read-only
@@ -371,10 +328,12 @@ mod tests {
             if is_slot && symbol != 0 {
                 // SAFETY: tables of an object that stays loaded.
                 let name = unsafe {
-                    CStr::from_ptr(object.strings.add((*object.symbols.add(symbol)).st_name as usize))
+                    CStr::from_ptr(
+                        object.symbols.strings.add((*object.symbols.table.add(symbol)).st_name as usize),
+                    )
                 };
                 let hook = HOOKS.iter().find(|hook| hook.name == name);
-                found.extend(hook.map(|hook| (object.base + rela.offset as usize, hook.name)));
+                found.extend(hook.map(|hook| (object.symbols.base + rela.offset as usize, hook.name)));
             }
         }
         found
@@ -405,6 +364,23 @@ mod tests {
             assert!(!libc.defines(name), "{name:?}");
         }
         assert!(!objects[0].defines(c"malloc"), "it is only called there");
+    }
+
+    #[test]
+    fn tables_give_the_address_that_dlsym_gives() {
+        let objects = objects();
+        let libc = objects.iter().find(|object| object.soname() == b"libc.so.6").expect("a C library");
+        let tables = libc.symbols;
+        let without_hashes = Symbols { gnu_hash: null(), ..tables };
+        // `realpath` and `pthread_cond_wait` have older versions, too.
+        for name in [c"malloc", c"write", c"environ", c"realpath", c"pthread_cond_wait"] {
+            let expected = libc.find(name);
+            assert!(!expected.is_null(), "{name:?}");
+            assert_eq!(tables.find(name), Some(expected), "{name:?}");
+            let is_searched = !without_hashes.hash.is_null();
+            assert_eq!(without_hashes.find(name), is_searched.then_some(expected), "{name:?} one by one");
+        }
+        assert_eq!(tables.find(c"crosscall2"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use core::mem::transmute_copy;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use crate::linker;
 use crate::object::Object;
 
 /// The shared object in which an original is looked up.
@@ -21,18 +22,19 @@ pub enum Library {
     Z,
 }
 
-/// The one verified object of each library, and its handle.
+/// The one verified object of each library.
 static ADOPTED: [Adopted; Library::COUNT] = [const { Adopted::none() }; Library::COUNT];
 
 #[derive(Debug)]
 struct Adopted {
-    handle: AtomicPtr<c_void>,
+    /// As `linker::find` takes it.
+    object: AtomicPtr<c_void>,
     code: AtomicUsize,
 }
 
 impl Adopted {
     const fn none() -> Self {
-        Self { handle: AtomicPtr::new(null_mut()), code: AtomicUsize::new(0) }
+        Self { object: AtomicPtr::new(null_mut()), code: AtomicUsize::new(0) }
     }
 }
 
@@ -64,7 +66,7 @@ impl Library {
     pub(crate) fn adopt(self, object: &Object) {
         let (true, Some(code)) = (!self.is_adopted(), object.code().first()) else { return };
         self.adopted().code.store(code.start, Ordering::Relaxed);
-        self.adopted().handle.store(object.pin(), Ordering::Release);
+        self.adopted().object.store(object.pin(), Ordering::Release);
     }
 
     /// For tests: loads the library as a program linked with it would; returns whether it is there.
@@ -73,13 +75,13 @@ impl Library {
         let open = |soname: &&CStr| unsafe { libc::dlopen(soname.as_ptr(), libc::RTLD_NOW) };
         let handle = self.sonames().iter().map(open).find(|handle| !handle.is_null()).unwrap_or(null_mut());
         if !self.is_adopted() {
-            self.adopted().handle.store(handle, Ordering::Release);
+            self.adopted().object.store(handle, Ordering::Release);
         }
         self.is_adopted()
     }
 
     pub(crate) fn is_adopted(self) -> bool {
-        !self.adopted().handle.load(Ordering::Acquire).is_null()
+        !self.adopted().object.load(Ordering::Acquire).is_null()
     }
 
     /// Whether this object is the one that was adopted.
@@ -90,15 +92,16 @@ impl Library {
     /// The library's definition: for the C library the one the program itself would find, otherwise that of the adopted
     /// object.
     pub(crate) fn find(self, name: &CStr) -> *mut c_void {
-        let handle = match self {
-            Library::C => libc::RTLD_DEFAULT,
-            _ => self.adopted().handle.load(Ordering::Acquire),
-        };
-        if handle.is_null() && self != Library::C {
+        if self == Library::C {
+            // SAFETY: `name` is a C string.
+            return unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        }
+        let object = self.adopted().object.load(Ordering::Acquire);
+        if object.is_null() {
             return null_mut();
         }
-        // SAFETY: the handle stays open, and `name` is a C string.
-        unsafe { libc::dlsym(handle, name.as_ptr()) }
+        // SAFETY: a pinned object.
+        unsafe { linker::find(object, name) }
     }
 }
 

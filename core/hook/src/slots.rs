@@ -10,7 +10,6 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::ffi::CString;
 
-use crate::arch::LOADER;
 use crate::names::Names;
 use crate::object::{Object, Relocation};
 use crate::original::Library;
@@ -63,18 +62,6 @@ impl Hook {
 // SAFETY: immutable except for the atomic; the pointer is to code.
 unsafe impl Sync for Hook {}
 
-/// Objects with no calls that concern us: the C library and its parts.
-const LEFT_ALONE: [&[u8]; 8] = [
-    b"libc.so.6",
-    LOADER,
-    b"libpthread.so.0",
-    b"libdl.so.2",
-    b"librt.so.1",
-    b"libm.so.6",
-    b"libgcc_s.so.1",
-    b"libresolv.so.2",
-];
-
 /// Libraries that block in system calls of their own, which no slot leads to.
 const BLOCKING_THEMSELVES: [&[u8]; 3] = [b"liburing", b"libaio", b"libgo."];
 
@@ -114,7 +101,7 @@ pub(crate) fn mix() {
 /// The object is loaded, relocated, and cannot be unloaded meanwhile. Each
 /// hook has the C prototype of the function it stands in for.
 pub(crate) unsafe fn rewrite(object: &Object, names: &Names) {
-    if object.is_of_hasten() || LEFT_ALONE.contains(&object.soname()) {
+    if object.is_of_hasten() || object.is_left_alone() {
         return;
     }
     look_for_system_calls(object);
@@ -196,8 +183,7 @@ unsafe fn destination(object: &Object, relocation: &Relocation, hook: &Hook) -> 
 fn resolve(object: &Object, hook: &Hook, original: *mut c_void) -> Destination {
     // SAFETY: the name is a C string; we are not in the global scope, so this is the linker's own lookup.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, hook.name.as_ptr()) };
-    // SAFETY: as above; the handle is that of a loaded object.
-    let own = || unsafe { libc::dlsym(object.handle(), hook.name.as_ptr()) };
+    let own = || object.find(hook.name);
     // A wrapper of the C library works on the same descriptors as that.
     let own = if hook.library == Library::C && !global.is_null() { global } else { own() };
     let candidates = [global, own].into_iter().filter(|address| !address.is_null());

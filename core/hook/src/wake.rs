@@ -66,7 +66,7 @@ pub(crate) fn start() -> bool {
     for hook in &HOOKS {
         hook.original.store(Library::C.find(hook.name), Ordering::Relaxed);
     }
-    let complete = HOOKS.iter().all(Hook::is_found);
+    let complete = HOOKS.iter().all(|hook| hook.is_found() || !hook.required);
     OWN.is_first.store(u32::from(complete), Ordering::Release);
     complete
 }
@@ -84,7 +84,7 @@ fn first() -> Option<&'static Wake> {
         // SAFETY: the object is loaded; the symbol of this name is an `Exported`, and the preload library stays loaded
         // from here on.
         let wake = unsafe {
-            let exported = libc::dlsym(object.handle(), SYMBOL.as_ptr()).cast::<Exported>().as_ref()?;
+            let exported = object.find(SYMBOL).cast::<Exported>().as_ref()?;
             exported.0.as_ref().filter(|wake| !core::ptr::eq(*wake, &raw const OWN))?
         };
         if wake.is_first.load(Ordering::Acquire) == 0 {
@@ -131,16 +131,24 @@ extern "C" fn before_syscall(number: c_long, first: c_long, second: c_long) {
 }
 
 static HOOKS: [Hook; 6] = [
-    hook(c"dlopen", dlopen as *const c_void, &DLOPEN),
-    hook(c"dlmopen", dlmopen as *const c_void, &DLMOPEN),
-    hook(c"dlsym", dlsym as *const c_void, &DLSYM),
-    hook(c"dlvsym", dlvsym as *const c_void, &DLVSYM),
-    hook(c"prctl", prctl as *const c_void, &PRCTL),
-    hook(c"syscall", syscall as *const c_void, &SYSCALL),
+    hook(c"dlopen", true, dlopen as *const c_void, &DLOPEN),
+    hook(c"dlmopen", IS_GLIBC, dlmopen as *const c_void, &DLMOPEN),
+    hook(c"dlsym", true, dlsym as *const c_void, &DLSYM),
+    hook(c"dlvsym", IS_GLIBC, dlvsym as *const c_void, &DLVSYM),
+    hook(c"prctl", true, prctl as *const c_void, &PRCTL),
+    hook(c"syscall", true, syscall as *const c_void, &SYSCALL),
 ];
 
-const fn hook(name: &'static CStr, function: *const c_void, original: &'static AtomicPtr<c_void>) -> Hook {
-    Hook { name, library: Library::C, by: By::Program, required: false, function, original }
+/// musl has neither namespaces nor versions of symbols.
+const IS_GLIBC: bool = cfg!(target_env = "gnu");
+
+const fn hook(
+    name: &'static CStr,
+    required: bool,
+    function: *const c_void,
+    original: &'static AtomicPtr<c_void>,
+) -> Hook {
+    Hook { name, library: Library::C, by: By::Program, required, function, original }
 }
 
 static DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());

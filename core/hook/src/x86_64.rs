@@ -9,9 +9,6 @@ pub(crate) const GLOB_DAT: u32 = 6;
 /// The symbol's address, in the procedure linkage table (`R_X86_64_JUMP_SLOT`).
 pub(crate) const JUMP_SLOT: u32 = 7;
 
-/// The dynamic linker's file.
-pub(crate) const LOADER: &[u8] = b"ld-linux-x86-64.so.2";
-
 /// Declares a function that runs another one before the original if a counter is not 0, whatever the original's
 /// prototype: all argument registers are preserved, and the original sees its caller's return address. The other
 /// function gets the same arguments, and may take the first few.

@@ -86,8 +86,11 @@ fn linkage(program: &Program, name: &str) -> Reason {
             Reason::favour(format!("{name} is dynamically linked with glibc"))
         }
         Linkage::Dynamic { libc: Libc::Musl, .. } => {
-            Reason::against(format!("{name} is linked with musl; the preload libraries need glibc"))
-                .fix("use a Debian or Ubuntu based image instead of an Alpine one")
+            Reason::against(format!("{name} is linked with musl, and `hasten run` preloads libraries for glibc"))
+                .fix(format!(
+                    "start it without `hasten run`, as LD_PRELOAD=/usr/lib/hasten/libhasten.so {name}: that loads those \
+                     for musl"
+                ))
         }
         Linkage::Dynamic { libc: Libc::Other, interpreter } => Reason::against(format!(
             "{name} is started by {}, which is not glibc's loader",

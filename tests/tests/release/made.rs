@@ -33,6 +33,7 @@ pub(crate) fn tree() -> PathBuf {
     static MADE: OnceLock<()> = OnceLock::new();
     MADE.get_or_init(|| {
         let _ = product::shim();
+        let _ = product::musl_libraries();
         product::require_node_plugin();
         tools::run(&mut script("dist.sh"));
     });

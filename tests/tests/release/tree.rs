@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use hasten_tests::tools;
+use hasten_tests::{product, tools};
 
 use crate::made::{self, files_below, only, release, script, tree};
 
@@ -73,13 +73,17 @@ fn an_installation_is_stripped_and_leaves_nothing_behind() {
     tree();
     install();
     assert_eq!(files_below(&prefix), files_below(&tree()));
-    for file in [
+    let mut files = vec![
         "bin/hasten",
         "lib/hasten/libhasten_tls.so",
         "lib/hasten/libhasten_gzip.so",
         "lib/hasten/libhasten_envoy.so",
         "lib/hasten/libhasten.so",
-    ] {
+    ];
+    if product::musl_libraries().is_some() {
+        files.extend(["lib/hasten/musl/libhasten_tls.so", "lib/hasten/musl/libhasten_gzip.so"]);
+    }
+    for file in files {
         let sections = text(&tools::run(
             Command::new(tools::tool("readelf", "binutils")).args(["-SW"]).arg(prefix.join(file)),
         ));

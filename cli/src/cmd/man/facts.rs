@@ -14,7 +14,7 @@ const CONFIGURATION: (&str, &str) = (
 );
 const LIBRARIES: (&str, &str) = (
     "/usr/lib/hasten",
-    "The preload libraries, and in node/ the plugin for Node.js; outside of a package in lib/hasten beside the command's bin. \
+    "The preload libraries, in musl/ those for musl, and in node/ the plugin for Node.js; outside of a package in lib/hasten beside the command's bin. \
      HASTEN_LIBDIR is another place.",
 );
 const CACHE: (&str, &str) = (

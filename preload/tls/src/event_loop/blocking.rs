@@ -3,7 +3,7 @@
 //! Before each runs, it is checked whether the wait may last, and if so, suspended handshakes are called in
 //! (`loans.rs`). Locks are in `locks.rs`, waits that report connections in `epoll.rs` and `loans.rs`.
 
-use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32};
@@ -150,7 +150,7 @@ extern "C" fn before_printing_block(_: *mut c_void, size: usize, count: usize, s
 
 /// Before reading one character; most are already in the stream's buffer.
 extern "C" fn before_character(stream: *mut FILE) {
-    /// The beginning of glibc's FILE, which is part of its ABI.
+    /// The beginning of glibc's FILE, which is part of its ABI. musl's is the same.
     #[repr(C)]
     struct Buffer {
         flags: c_int,
@@ -241,10 +241,11 @@ fn open_at(directory: c_int, path: *const c_char, flags: c_int) {
 
 /// Before an initialisation that runs once, perhaps in another thread right now.
 extern "C" fn before_once(control: *const AtomicI32) {
-    /// glibc's encoding: 0 not begun, 1 in progress, 2 done; the bits above hold the number of forks.
+    /// 0 is not begun, 1 in progress, 2 done. In glibc the bits above hold the number of forks; in musl 3 is in progress
+    /// with another thread waiting.
     const UNDER_WAY: i32 = 1;
     // SAFETY: null, or the program's variable.
-    if unsafe { control.as_ref() }.is_some_and(|state| state.load(Acquire) & 3 == UNDER_WAY) {
+    if unsafe { control.as_ref() }.is_some_and(|state| state.load(Acquire) & UNDER_WAY != 0) {
         before_blocking();
     }
 }
@@ -280,7 +281,7 @@ pub(crate) fn before_system_call(number: c_long, second: c_long) {
 }
 
 /// Before a request to a driver; one to a socket may ask how much unread data it has.
-extern "C" fn before_request(fd: c_int, request: c_ulong) {
+extern "C" fn before_request(fd: c_int, request: libc::Ioctl) {
     if request == libc::FIONREAD {
         fdcalls::looks_at(fd);
     }

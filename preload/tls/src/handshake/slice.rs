@@ -28,6 +28,9 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use hasten_hook::is_c_library;
+use rustix::process::{Resource, getrlimit};
+
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86_64::here;
 #[cfg(target_arch = "x86_64")]
@@ -178,12 +181,17 @@ impl Slice {
 ///
 /// Any other stack is a fiber's or a signal's, which may be gone by the time the function is resumed.
 pub(crate) fn native_stack() -> Range<usize> {
+    let initial = initial_stack();
+    // musl would look for the end of this stack page by page, and find only the part that has been used so far.
+    if cfg!(target_env = "musl") && !initial.is_empty() {
+        return initial;
+    }
     let (mut start, mut size) = (null_mut(), 0);
     // SAFETY: attributes of the running thread, given back after use.
     unsafe {
         let mut attributes = core::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return initial_stack();
+            return initial;
         }
         let known = libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size) == 0;
         libc::pthread_attr_destroy(&raw mut attributes);
@@ -219,10 +227,20 @@ fn initial_stack() -> Range<usize> {
 fn note_initial_stack() {
     let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
     if thread == std::process::id() {
-        let stack = native_stack();
+        let stack = if cfg!(target_env = "musl") { stack_of_arguments() } else { native_stack() };
         INITIAL.0.store(stack.start, Relaxed);
         INITIAL.1.store(stack.end, Relaxed);
     }
+}
+
+/// The initial thread's stack as the kernel gives it: from the arguments down to the limit.
+fn stack_of_arguments() -> Range<usize> {
+    /// No limit says nothing about what lies below the stack.
+    const LONGEST: usize = 8 << 20;
+    let limit = getrlimit(Resource::Stack).current.and_then(|limit| limit.try_into().ok());
+    // SAFETY: no precondition.
+    let top = unsafe { libc::getauxval(libc::AT_EXECFN) } as usize;
+    top.saturating_sub(limit.unwrap_or(LONGEST).min(LONGEST))..top
 }
 
 /// Learns where the initial thread's stack is, and where a signal handler returns to.
@@ -235,8 +253,7 @@ pub(crate) fn init() {
         // SAFETY: the dynamic linker passes a valid description; names are C strings.
         unsafe {
             let info = &*info;
-            if info.dlpi_name.is_null() || !CStr::from_ptr(info.dlpi_name).to_bytes().ends_with(b"/libc.so.6")
-            {
+            if info.dlpi_name.is_null() || !is_c_library(CStr::from_ptr(info.dlpi_name)) {
                 return 0;
             }
             let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
@@ -393,6 +410,16 @@ mod tests {
         }
         assert_eq!(SEEN.load(Relaxed), 2);
         assert!(!is_in_signal_handler(&native_stack()));
+    }
+
+    #[test]
+    fn the_initial_stack_ends_at_its_arguments() {
+        let stack = stack_of_arguments();
+        // SAFETY: no precondition.
+        let random = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
+        assert!(stack.contains(&random), "the kernel puts both at the end of the stack");
+        assert!(!stack.contains(&here()), "tests have threads of their own");
+        assert!((64 << 10..=8 << 20).contains(&stack.len()));
     }
 
     #[test]
