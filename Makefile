@@ -113,6 +113,7 @@ uninstall: ## Remove what `make install` installed
 	@scripts/install.sh --remove '$(DESTDIR)$(PREFIX)'
 
 dist: build
+	@scripts/musl.sh '$(TARGET)'
 	@scripts/dist.sh '$(TARGET)'
 
 deb: dist ## A Debian package, in target/debian
