@@ -41,8 +41,14 @@ impl Guest {
     /// Every batch is worthwhile for it, as OpenSSL may be fast, and the machine idle.
     #[must_use]
     pub fn accelerated(image: Image, certificate: &Certificate) -> Self {
+        Self::with(image, certificate, &[])
+    }
+
+    /// The same with more variables.
+    #[must_use]
+    pub fn with(image: Image, certificate: &Certificate, variables: &[(&str, &str)]) -> Self {
         let library = format!("{LIBRARIES}/libhasten_tls.so");
-        Self::start(image, certificate, &[("LD_PRELOAD", &library), EVERY_BATCH])
+        Self::start(image, certificate, &[&[("LD_PRELOAD", &*library), EVERY_BATCH], variables].concat())
     }
 
     fn start(image: Image, certificate: &Certificate, variables: &[(&str, &str)]) -> Self {
@@ -82,6 +88,12 @@ impl Guest {
         &self.target
     }
 
+    /// Its first process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.master.id()
+    }
+
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.image.path(LOG)).unwrap_or_default()
@@ -89,7 +101,7 @@ impl Guest {
 
     #[must_use]
     pub fn counters(&self) -> Counters {
-        counters_of(self.master.id())
+        counters_of(self.pid())
     }
 }
 
