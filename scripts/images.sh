@@ -41,10 +41,4 @@ unpack() {
     mv "$tree" "$target/$1"
 }
 
-# fetch_package URL HASH FILE, as apt fetches its own.
-fetch_package() {
-    rm -f "$3"
-    /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=2 download-file "$1" "$3" "SHA256:$2" >/dev/null 2>&1
-}
-
 main

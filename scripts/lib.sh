@@ -40,6 +40,12 @@ fetch() {
     die "cannot fetch what $1 names from PyPI (${log##*$'\n'}): check the network, or set HTTPS_PROXY or PIP_INDEX_URL"
 }
 
+# fetch_package URL HASH FILE, from an archive of Debian or Ubuntu, as apt fetches its own.
+fetch_package() {
+    rm -f "$3"
+    /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=2 download-file "$1" "$3" "SHA256:$2" >/dev/null 2>&1
+}
+
 # fetch_source REQUIREMENTS DIRECTORY BACKEND: a source distribution from PyPI, unpacked. pip downloads one only together
 # with a build of its metadata, for which it would want the newest build tools. The metadata is in the archive already,
 # and this stand-in for its build BACKEND (a module's file) hands it over.
