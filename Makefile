@@ -16,6 +16,8 @@ HASTEN := $(TARGET)/release/hasten
 FUZZ_SECONDS ?= 600
 # Minutes of `make soak`; given to `make test`, they are part of it.
 SOAK_MINUTES ?=
+# Of `make reach`, the system to run, by a part of its name; all, if nothing is said.
+export REACH ?=
 # How long `make zoo` plays random event loops.
 ZOO_SECONDS ?= 3600
 # Of `make suites`, those to run: cpython, nginx, haproxy, tlsfuzzer; all, if nothing is said.
@@ -28,7 +30,7 @@ help: ## This list
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), SUITES (suites).'
+	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), SUITES (suites), REACH (reach).'
 
 demo: ## Install what is missing, build, and measure stock against accelerated nginx
 	@scripts/rust.sh
@@ -55,6 +57,11 @@ zoo: build ## Stock servers of all kinds, and random event loops for ZOO_SECONDS
 suites: build ## Public test suites with and without hasten: CPython's; NGINX_TESTS, HAPROXY_REGTESTS, TLSFUZZER name others
 	@scripts/packages.sh suites
 	@scripts/suites.sh $(SUITES)
+
+.PHONY: reach
+reach: build ## Every series of OpenSSL, built from its source, and Debian 13's servers (needs root; an hour of builds, once): REACH
+	@scripts/packages.sh reach
+	@scripts/reach.sh
 
 .PHONY: node-walk
 node-walk: ## A random walk over files under Node.js programs: NODE_WALK_STEPS (10000), NODE_WALK_SEED

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|demo|deb|release|test|zoo|suites: installs the Debian packages that are missing for that purpose.
+# packages.sh build|demo|deb|release|test|zoo|suites|reach: installs the Debian packages that are missing for that purpose.
 # Touches neither the network nor the system when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
@@ -24,6 +24,10 @@ needs() {
 		release program gpg           gpg
 		release program gpg-agent     gpg-agent
 		release program lintian       lintian
+		reach file    /usr/include/pcre2.h libpcre2-dev
+		reach program make            make
+		reach program perl            perl
+		reach program debootstrap     debootstrap
 		test  program c++             g++
 		test  program git             git
 		test  program pkg-config      pkg-config
@@ -129,6 +133,7 @@ missing_for() {
     local purposes="build $1"
     [[ $1 != test ]] || purposes="build demo test"
     [[ $1 != release ]] || purposes="build deb release"
+    [[ $1 != reach ]] || purposes="build demo test reach"
     [[ $1 != zoo ]] || purposes="build demo test zoo"
     [[ $1 != suites ]] || purposes="build demo test suites"
     needs | while read -r purpose kind what package; do

@@ -139,6 +139,7 @@ impl ServerError {
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
     kind: ServerKind,
+    program: Option<PathBuf>,
     certificates: Vec<Certificate>,
     launcher: Launcher,
     workers: usize,
@@ -163,6 +164,7 @@ impl ServerSpec {
     pub fn plain(kind: ServerKind) -> Self {
         Self {
             kind,
+            program: None,
             certificates: Vec::new(),
             launcher: Launcher::Stock,
             workers: 1,
@@ -179,6 +181,13 @@ impl ServerSpec {
     #[must_use]
     pub fn launcher(mut self, launcher: Launcher) -> Self {
         self.launcher = launcher;
+        self
+    }
+
+    /// Another program than the one that PATH has.
+    #[must_use]
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
         self
     }
 
@@ -250,7 +259,7 @@ impl ServerSpec {
 
     /// Starts the server and waits until it accepts connections.
     pub fn start(&self) -> Result<Server, ServerError> {
-        let program = self.kind.program()?;
+        let program = self.program.clone().map_or_else(|| self.kind.program(), Ok)?;
         // Another process that asks for this very port may get it before the server does.
         let mut attempts = 3;
         loop {

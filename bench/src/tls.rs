@@ -26,6 +26,11 @@ pub use crate::{BenchError, Pace};
 
 use self::servers::Servers;
 
+/// Variables that hide AVX-512. For OpenSSL, what CPUID says of it in leaf 7, and of the AES and carry-less products that came
+/// with it; for hasten, a switch of its own.
+pub const HIDDEN_AVX512: [(&str, &str); 2] =
+    [("OPENSSL_ia32cap", ":~0x00005e42d0230000"), ("HASTEN_CPU_DISABLE_IFMA", "1")];
+
 /// One row of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TlsCase {

@@ -45,14 +45,30 @@ impl Guest {
     /// Every batch is worthwhile for it, as OpenSSL may be fast, and the machine idle.
     #[must_use]
     pub fn accelerated(image: Image, certificate: &Certificate) -> Self {
-        Self::preloaded(image.with([product::library().as_path()]), certificate, "libhasten_tls.so")
+        Self::with(image, certificate, &[])
+    }
+
+    /// The same with more variables.
+    #[must_use]
+    pub fn with(image: Image, certificate: &Certificate, variables: &[(&str, &str)]) -> Self {
+        let image = image.with([product::library().as_path()]);
+        Self::preloaded_with(image, certificate, "libhasten_tls.so", variables)
     }
 
     /// As in an image with `ENV LD_PRELOAD`; the library is in the directory of the image's libraries.
     #[must_use]
     pub fn preloaded(image: Image, certificate: &Certificate, library: &str) -> Self {
+        Self::preloaded_with(image, certificate, library, &[])
+    }
+
+    fn preloaded_with(
+        image: Image,
+        certificate: &Certificate,
+        library: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let library = format!("{LIBRARIES}/{library}");
-        Self::start(image, certificate, &[("LD_PRELOAD", &library), EVERY_BATCH])
+        Self::start(image, certificate, &[&[("LD_PRELOAD", &*library), EVERY_BATCH], variables].concat())
     }
 
     fn start(image: Image, certificate: &Certificate, variables: &[(&str, &str)]) -> Self {
@@ -98,7 +114,7 @@ impl Guest {
         fs::write(self.image.path(FILES).join(name), body).unwrap();
     }
 
-    /// The master's process.
+    /// Its first process.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.master.id()
@@ -117,7 +133,7 @@ impl Guest {
 
     #[must_use]
     pub fn counters(&self) -> Counters {
-        counters_of(self.master.id())
+        counters_of(self.pid())
     }
 
     /// Drives it until at least 300 handshakes are done, all well; their number, and the counters after them.

@@ -21,6 +21,7 @@ pub mod parallel;
 pub mod pki;
 pub mod product;
 pub mod program;
+pub mod reload;
 pub mod site;
 pub mod soak;
 pub mod subject;

@@ -1,7 +1,7 @@
 //! The measured tables of README.md and docs/: no number in them is typed by hand.
 //!
 //! `docs/results/bench-*.json` are reports of `hasten bench`, `tls-*.json`, `gzip-*.json` and `node-*.json` those of
-//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `peer-*.json` those of `--server haproxy-aws-lc`, `reach-*.json` those of other series of OpenSSL, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
+//! one workload, `envoy-*.json` those of `hasten bench tls --server envoy`, `peer-*.json` those of `--server haproxy-aws-lc`, `reach-openssl-*.json` those of other series of OpenSSL, `reach-matrix.json` that of `make reach`, `proxy-*.json` those of `hasten bench envoy`, `soak-*.json` of `make soak`, `fuzz-*.json` of `make fuzz`, `gc-read-*.json` of an example of
 //! hasten-bench, `tune-*.json` of `hasten tune`, all kept as they were written.
 
 mod bench;
@@ -12,6 +12,7 @@ mod gzip;
 mod node;
 mod peer;
 mod proxy;
+mod reach;
 mod soak;
 mod tls;
 mod tune;
@@ -48,6 +49,8 @@ const RESULTS: Marks =
 const ENVOY: Marks = ("<!-- envoy: begin (written by `cargo xtask results`) -->\n", "<!-- envoy: end -->\n");
 const REACH: Marks = ("<!-- reach: begin (written by `cargo xtask results`) -->\n", "<!-- reach: end -->\n");
 const PEER: Marks = ("<!-- peer: begin (written by `cargo xtask results`) -->\n", "<!-- peer: end -->\n");
+const MATRIX: Marks =
+    ("<!-- matrix: begin (written by `cargo xtask results`) -->\n", "<!-- matrix: end -->\n");
 const PROXY: Marks = ("<!-- proxy: begin (written by `cargo xtask results`) -->\n", "<!-- proxy: end -->\n");
 const GZIP: Marks = ("<!-- gzip: begin (written by `cargo xtask results`) -->\n", "<!-- gzip: end -->\n");
 const NODE: Marks = ("<!-- node: begin (written by `cargo xtask results`) -->\n", "<!-- node: end -->\n");
@@ -104,6 +107,11 @@ pub(crate) fn run(workspace: &Workspace, args: &ResultsArgs) -> Result<(), Error
     .try_fold(workspace.read(PERFORMANCE)?, |text, (marks, table)| mark(marks, &text, PERFORMANCE, &table))?;
     workspace.generate(PERFORMANCE, &text, args.check, COMMAND)?;
     let text = mark(REACH, &workspace.read(REACH_PAGE)?, REACH_PAGE, &join(&reach, tls::everything))?;
+    let matrix = match directory.join(reach::FILE) {
+        file if file.is_file() => reach::table(&load_json(&file)?),
+        _ => NONE_YET.to_owned(),
+    };
+    let text = mark(MATRIX, &text, REACH_PAGE, &matrix)?;
     workspace.generate(REACH_PAGE, &text, args.check, COMMAND)?;
     let model = load_json::<gc_model::Report>(&directory.join("gc-model.json"))?;
     let text = mark(GC_MODEL, &workspace.read(GC_MODEL_PAGE)?, GC_MODEL_PAGE, &gc_model::tables(&model))?;
@@ -251,8 +259,14 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
         }
         "soak" => rows::<soak::Row>(path, report)?.iter().all(soak::Row::is_good),
         "fuzz" => rows::<fuzz::Row>(path, report)?.iter().all(fuzz::Row::is_good),
+        "reach" => rows::<reach::Row>(path, report)?.iter().all(reach::Row::is_good),
         "gc-read" => rows::<gc_read::Row>(path, report)?.iter().all(gc_read::Row::is_good),
-        _ => return refuse(path, "it is not a report of `make results`, `make soak` or `make fuzz`"),
+        _ => {
+            return refuse(
+                path,
+                "it is not a report of `make results`, `make soak`, `make fuzz` or `make reach`",
+            );
+        }
     };
     if !results.complete {
         return refuse(path, "it is not a complete report: the run was stopped early");
@@ -260,7 +274,11 @@ fn check(path: &Path, report: &str) -> Result<String, Error> {
     if !is_right {
         return refuse(path, "operations failed while it was measured");
     }
-    Ok(results.file_name())
+    Ok(match results.workload.as_str() {
+        // The same of every machine: what works does not depend on how fast it is.
+        "reach" => reach::FILE.to_owned(),
+        _ => results.file_name(),
+    })
 }
 
 /// The series of OpenSSL and the class of the CPU, unless they are those of Debian 12 and of the machine.
@@ -269,8 +287,8 @@ fn reach(host: &BTreeMap<String, String>) -> Option<String> {
     let mut numbers = version.split('.');
     let series = format!("{}.{}", numbers.next()?, numbers.next()?);
     match host.contains_key("hidden") {
-        true => Some(format!("openssl-{series}-avx2")),
-        false => (series != "3.0").then(|| format!("openssl-{series}")),
+        true => Some(format!("{series}-avx2")),
+        false => (series != "3.0").then_some(series),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hasten_evidence::report::Row;
 use hasten_evidence::warning::Warning;
 
-use super::{Options, TlsCase};
+use super::{HIDDEN_AVX512, Options, TlsCase};
 use crate::affinity::Placement;
 use crate::certificates::Certificate;
 use crate::drive::{self, Load};
@@ -15,11 +15,6 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::server::{Launcher, Server, ServerSpec};
 use crate::summary::row;
-
-/// For OpenSSL, what CPUID says of AVX-512 in leaf 7, and of the AES and carry-less products that came with it; for hasten, a
-/// switch of its own.
-const HIDDEN_AVX512: [(&str, &str); 2] =
-    [("OPENSSL_ia32cap", ":~0x00005e42d0230000"), ("HASTEN_CPU_DISABLE_IFMA", "1")];
 
 pub(super) struct Servers {
     case: TlsCase,

@@ -14,6 +14,7 @@ use hasten_tests::client::Client;
 use hasten_tests::daemon::Daemon;
 use hasten_tests::footprint::{accept_queue, is_preloaded};
 use hasten_tests::pki::Pki;
+use hasten_tests::reload::{haproxy_master, reload};
 use hasten_tests::subject::{alarms, assert_perfect, batched, counters_of, crowd, send};
 use hasten_tests::traffic::Traffic;
 use hasten_tests::{Subject, wait};
@@ -29,9 +30,7 @@ fn reloading_again_and_again_loses_no_client() {
     let nginx = Subject::accelerated(&nginx(&pki).workers(2));
     nginx.under_load(|| {
         for _ in 0..6 {
-            let old = workers(&nginx);
-            nginx.signal(Signal::HUP).unwrap();
-            wait::until("the old workers to end", || workers(&nginx).is_disjoint(&old));
+            reload(&nginx);
         }
     });
     nginx.finish();
@@ -40,24 +39,13 @@ fn reloading_again_and_again_loses_no_client() {
 #[test]
 fn haproxy_reloads_again_and_again_without_losing_a_client() {
     let pki = Pki::new();
-    let socket = pki.dir().join("stats");
-    // Without the socket the new process rebinds its port, and even stock HAProxy loses connections.
-    let global =
-        format!("master-worker\n    stats socket {} level admin expose-fd listeners", socket.display());
-    let spec =
-        ServerSpec::new(ServerKind::Haproxy, pki.certificate(KeyKind::P256)).workers(2).main_lines(&global);
+    let spec = ServerSpec::new(ServerKind::Haproxy, pki.certificate(KeyKind::P256)).workers(2);
+    let spec = spec.main_lines(&haproxy_master(pki.dir()));
     let haproxy = Subject::accelerated(&spec);
     let traffic = Traffic::start(haproxy.target(), &crowd());
     for _ in 0..4 {
         wait_for_batches(worker(&haproxy));
-        let old = workers(&haproxy);
-        // Workers serve before the master is ready: until then any HAProxy, even stock, ignores the signal.
-        wait::until("the master to be ready", || catches(haproxy.pid(), Signal::USR2));
-        haproxy.signal(Signal::USR2).unwrap();
-        wait::until("the old worker to end", || {
-            let now = workers(&haproxy);
-            !now.is_empty() && now.is_disjoint(&old)
-        });
+        reload(&haproxy);
     }
     wait_for_batches(worker(&haproxy));
     assert_perfect(&traffic.stop(), &haproxy.log());
@@ -181,13 +169,6 @@ fn workers(subject: &Subject) -> BTreeSet<u32> {
 
 fn worker(subject: &Subject) -> u32 {
     wait::for_some("a worker", || subject.workers().first().copied())
-}
-
-/// Whether a process has a handler for a signal.
-fn catches(process: u32, signal: Signal) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
-    u64::from_str_radix(caught, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
 }
 
 /// Waits until the processes around `pid` batch.

@@ -29,7 +29,7 @@ fn x25519() -> String {
 /// Runs with Envoy alone are kept by this name, beside those with the servers of the distribution.
 pub(super) const ENVOY: &str = "envoy";
 /// Runs with another OpenSSL than Debian 12's are kept by this name and its series.
-pub(super) const REACH: &str = "reach";
+pub(super) const REACH: &str = "reach-openssl";
 
 impl Row {
     pub(super) fn is_envoys(&self) -> bool {
