@@ -105,6 +105,7 @@ fn why(state: State, service: &Service) -> Option<String> {
     let name = service.unit.short_name();
     match state {
         State::On | State::ByHand | State::AfterStart => None,
+        State::Enabled => Some("run it with sudo to see whether it is accelerated".to_owned()),
         State::AfterRestart | State::UntilRestart => Some(format!("systemctl restart {name}")),
         State::Possible => Some(format!("sudo hasten enable {name}")),
         State::Off => Some(service.why_not()),
@@ -144,7 +145,9 @@ fn table(rows: &[&Row]) -> comfy_table::Table {
 const fn colour(state: State) -> Color {
     match state {
         State::On | State::ByHand => Color::Green,
-        State::AfterRestart | State::AfterStart | State::UntilRestart | State::Possible => Color::Yellow,
+        State::Enabled | State::AfterRestart | State::AfterStart | State::UntilRestart | State::Possible => {
+            Color::Yellow
+        }
         State::Off => Color::DarkGrey,
     }
 }

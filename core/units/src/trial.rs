@@ -20,6 +20,9 @@ use crate::unit::Unit;
 
 /// Where units are that last until the next boot.
 const RUNTIME: &str = "/run/systemd/system";
+/// Where places of trials are, and how they are named: by the process that makes them.
+const RUN: &str = "/run";
+const NAME: &str = "hasten-trial-";
 /// A copy that is up for this long has started.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -51,10 +54,14 @@ impl<'a> Sandbox<'a> {
         if let Some(objection) = copy::objection(unit, &settings) {
             return Err(TrialError::Objection(objection));
         }
+        if let Some(objection) = memory(unit) {
+            return Err(TrialError::Objection(objection));
+        }
         // systemd starts a service in the host's network if it cannot give it another one.
         call("unshare", &["--net", "true"]).map_err(TrialError::Place)?;
-        let name = format!("hasten-trial-{}", std::process::id());
-        let folder = Path::new("/run").join(&name);
+        sweep();
+        let name = format!("{NAME}{}", std::process::id());
+        let folder = Path::new(RUN).join(&name);
         let sandbox = Self { systemd, unit, settings, name: name + ".service", folder };
         sandbox.mount().map_err(TrialError::Place)?;
         Ok(sandbox)
@@ -116,11 +123,38 @@ impl Drop for Sandbox<'_> {
     fn drop(&mut self) {
         // What fails here is left in memory until the next boot, and does nothing.
         let _ = self.stop();
-        let _ = fs::remove_file(self.file());
+        remove(&self.folder);
         let _ = self.systemd.reload();
-        let _ = call("umount", &["--recursive", "--lazy", &self.folder.display().to_string()]);
-        let _ = fs::remove_dir(&self.folder);
     }
+}
+
+/// Removes a place, and the unit of its copy.
+fn remove(folder: &Path) {
+    let name = folder.file_name().unwrap_or_default().display();
+    let _ = fs::remove_file(Path::new(RUNTIME).join(format!("{name}.service")));
+    let _ = call("umount", &["--recursive", "--lazy", &folder.display().to_string()]);
+    let _ = fs::remove_dir(folder);
+}
+
+/// Removes the places of trials that were killed. Their copies end by themselves.
+fn sweep() {
+    let entries = fs::read_dir(RUN).into_iter().flatten().flatten();
+    let is_left = |name: &str| {
+        name.strip_prefix(NAME).is_some_and(|pid| !Path::new(&format!("/proc/{pid}/comm")).exists())
+    };
+    let left = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_left));
+    left.for_each(|entry| remove(&entry.path()));
+}
+
+/// A copy needs as much as the service, and must not take it from others.
+fn memory(unit: &Unit) -> Option<String> {
+    const PART: u64 = 2;
+    let needed = unit.properties.number("MemoryCurrent")?;
+    let table = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let available = line.split_whitespace().next()?.parse::<u64>().ok()? << 10;
+    (needed > available / PART)
+        .then(|| format!("it uses {} MiB, and {} MiB are available", needed >> 20, available >> 20))
 }
 
 /// A service that finds the number of a running process would signal it.
@@ -142,7 +176,7 @@ fn writable(mountinfo: &str) -> Vec<PathBuf> {
         let (mount, kind) = line.split_once(" - ")?;
         let point = mount.split_whitespace().nth(4)?;
         let is_own = ["/dev", "/proc", "/sys"].iter().any(|own| Path::new(point).starts_with(own));
-        let is_trial = point.starts_with("/run/hasten-trial-");
+        let is_trial = point.strip_prefix("/run/").is_some_and(|name| name.starts_with(NAME));
         // Characters that a mount's options cannot carry are escaped there, or separate them.
         let is_plain = !point.contains(['\\', ',', ':']);
         let is_kind = KINDS.contains(&kind.split_whitespace().next()?);

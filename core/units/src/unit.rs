@@ -10,7 +10,7 @@ use crate::error::UnitError;
 use crate::properties::Properties;
 
 /// What is asked of `systemctl show`.
-pub(crate) const ASKED: [&str; 20] = [
+pub(crate) const ASKED: [&str; 21] = [
     "Id",
     "LoadState",
     "ActiveState",
@@ -18,6 +18,7 @@ pub(crate) const ASKED: [&str; 20] = [
     "MainPID",
     "NRestarts",
     "CPUUsageNSec",
+    "MemoryCurrent",
     "ExecStart",
     "Environment",
     "EnvironmentFiles",
@@ -119,15 +120,17 @@ impl Unit {
         running.filter(|path| path.exists()).or_else(|| self.executable.clone())
     }
 
-    /// Whether its main process has mapped a library of this folder, or loads a plugin from there.
+    /// Whether its main process has mapped a library of this folder, or loads a plugin from there; `None` if this user
+    /// may not see it.
     #[must_use]
-    pub fn has_loaded(&self, folder: &Path) -> bool {
-        let Some(pid) = self.main_pid else { return false };
-        let of_process = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    pub fn has_loaded(&self, folder: &Path) -> Option<bool> {
+        let Some(pid) = self.main_pid else { return Some(false) };
+        let of_process = |file: &str| fs::read(format!("/proc/{pid}/{file}")).ok();
         let folder = format!("{}/", folder.display());
         let holds = |bytes: &[u8]| bytes.windows(folder.len()).any(|part| part == folder.as_bytes());
         let is_plugin = |variable: &[u8]| variable.starts_with(b"NODE_OPTIONS=") && holds(variable);
-        holds(&of_process("maps")) || of_process("environ").split(|byte| *byte == 0).any(is_plugin)
+        let has_mapped = holds(&of_process("maps")?);
+        Some(has_mapped || of_process("environ")?.split(|byte| *byte == 0).any(is_plugin))
     }
 
     #[must_use]

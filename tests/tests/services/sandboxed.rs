@@ -3,6 +3,7 @@
 use std::fs;
 
 use hasten_tests::subject::assert_perfect;
+use hasten_tests::tools;
 
 use crate::fixture::{DROP_IN, Host, said};
 
@@ -12,6 +13,10 @@ const UNIT: &str = "nginx.service";
 fn nginx_of_debian_is_enabled_restarted_seen_and_disabled() {
     let Some(host) = Host::with_nginx() else { return };
     assert_eq!(host.state(UNIT), "off, possible");
+    // What a trial has left that was killed.
+    let left = "left=/run/hasten-trial-4000000; mkdir $left && mount -t tmpfs tmpfs $left && \
+                touch /run/systemd/system/hasten-trial-4000000.service";
+    tools::run(host.booted.command("sh").args(["-c", left]));
     let said = host.does(&["enable", "--restart", "--watch", "0", "nginx"]);
     assert!(said.contains("nginx.service is up and accelerated") && said.contains(DROP_IN), "{said}");
     assert!(said.contains("it does the same with hasten as without: TLS 1.3"), "{said}");

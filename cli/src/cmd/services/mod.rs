@@ -49,6 +49,8 @@ pub(super) struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     On,
+    /// Enabled; this user may not see whether it was restarted since.
+    Enabled,
     /// Enabled, but running since before that.
     AfterRestart,
     /// Enabled, and not running.
@@ -65,6 +67,7 @@ impl State {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
+            Self::Enabled => "enabled",
             Self::AfterRestart => "on after its restart",
             Self::AfterStart => "on when it starts",
             Self::UntilRestart => "on until its restart",
@@ -137,15 +140,15 @@ fn environment(unit: &Unit) -> Environment {
 impl Service {
     pub(super) fn state(&self, systemd: &Systemd) -> Result<State, UnitError> {
         let is_enabled = systemd.drop_in(&self.unit).found()? == Found::Ours;
-        let is_loaded = self.has_loaded();
-        Ok(match (is_enabled, is_loaded) {
-            (true, true) => State::On,
-            (true, false) if self.unit.activity == Activity::Running => State::AfterRestart,
-            (true, false) => State::AfterStart,
-            (false, true) if self.names_hasten() => State::ByHand,
-            (false, true) => State::UntilRestart,
-            (false, false) if !self.accelerators().is_empty() => State::Possible,
-            (false, false) => State::Off,
+        Ok(match (is_enabled, self.loaded(&self.unit)) {
+            (true, Some(true)) => State::On,
+            (true, _) if self.unit.activity != Activity::Running => State::AfterStart,
+            (true, Some(false)) => State::AfterRestart,
+            (true, None) => State::Enabled,
+            (false, Some(true)) if !self.names_hasten() => State::UntilRestart,
+            (false, _) if self.names_hasten() => State::ByHand,
+            (false, _) if !self.accelerators().is_empty() => State::Possible,
+            (false, _) => State::Off,
         })
     }
 
@@ -156,7 +159,17 @@ impl Service {
 
     /// The same of this service as it is by now.
     pub(super) fn has_loaded_in(&self, unit: &Unit) -> bool {
-        self.library_folders().iter().any(|folder| unit.has_loaded(folder))
+        self.loaded(unit) == Some(true)
+    }
+
+    /// `None` if this user may not see it.
+    fn loaded(&self, unit: &Unit) -> Option<bool> {
+        let answers: Vec<_> = self.library_folders().iter().map(|folder| unit.has_loaded(folder)).collect();
+        if answers.contains(&Some(true)) {
+            Some(true)
+        } else {
+            answers.into_iter().collect::<Option<Vec<_>>>().map(|_| false)
+        }
     }
 
     fn library_folders(&self) -> Vec<PathBuf> {
