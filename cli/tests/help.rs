@@ -7,13 +7,15 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 19] = [
     "bench envoy",
     "bench gzip",
     "bench node",
     "bench tls",
     "check",
     "completions",
+    "disable",
+    "enable",
     "engine disable",
     "engine enable",
     "engine list",
@@ -22,6 +24,7 @@ const COMMANDS: [&str; 16] = [
     "gc record",
     "run",
     "selftest",
+    "status",
     "top",
     "tune",
 ];
