@@ -296,10 +296,21 @@ fn rows<R: DeserializeOwned>(path: &Path, report: &str) -> Result<Vec<R>, Error>
     Ok(parse::<Results<R>>(path, report)?.rows)
 }
 
-/// The report with the project's paths as they are for everybody: its command contains paths of this machine.
+/// The report with the project's paths as they are for everybody: its text contains paths of the machine, and of the
+/// copy of the project, that it was measured with.
 fn from_root(report: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
-    report.replace(&format!("{}/", root.display()), "")
+    const OF_THE_PROJECT: [&str; 2] = ["/target/", "/.deps/"];
+    let without = |report: String, folder: &str| {
+        let mut parts = report.split(folder);
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, rest| {
+            let start = text.rfind([' ', '"', ',', '=', ':', '(']).map_or(0, |at| at + 1);
+            let is_absolute = text[start..].starts_with('/');
+            let (kept, folder) = if is_absolute { (&text[..start], &folder[1..]) } else { (&*text, folder) };
+            format!("{kept}{folder}{rest}")
+        })
+    };
+    OF_THE_PROJECT.into_iter().fold(report.to_owned(), without)
 }
 
 fn are_right(stock: &Side, hasten: &Side) -> bool {

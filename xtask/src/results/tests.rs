@@ -21,9 +21,12 @@ fn report(complete: bool) -> String {
 
 #[test]
 fn a_kept_report_names_no_folder_of_this_machine() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().display();
-    let report = format!("--node {root}/.deps/node20,{root}/.deps/node22 --out /srv");
-    assert_eq!(from_root(&report), "--node .deps/node20,.deps/node22 --out /srv");
+    let report =
+        "--node /a/b/.deps/node20,/c/.deps/node22 --out /srv \"the library is /d/target/release/x.so\"";
+    let kept = "--node .deps/node20,.deps/node22 --out /srv \"the library is target/release/x.so\"";
+    assert_eq!(from_root(report), kept);
+    assert_eq!(from_root(kept), kept, "what is kept is kept as it is");
+    assert_eq!(from_root("a/target/b"), "a/target/b");
 }
 
 /// The outcome of keeping a report, and where it is kept.
