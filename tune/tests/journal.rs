@@ -141,7 +141,7 @@ fn what_cannot_be_undone_stays_in_the_journal() {
     fs::write(machine.path("broken"), "").unwrap();
     let said = machine.replay();
     assert!(
-        said[0].contains("x.service, which was active: `systemctl start x.service` ends with"),
+        said[0].contains("x.service, which was active: `systemctl start x.service` failed: "),
         "{said:?}"
     );
     assert!(said[0].ends_with("no such luck"), "{said:?}");

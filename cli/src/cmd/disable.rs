@@ -1,13 +1,12 @@
 //! `hasten disable`: takes back what `hasten enable` has done.
 
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use hasten_units::{Activity, Found, Outcome, Systemd, UnitError};
 
-use super::enable::confirm;
+use super::services::restarts::Restarts;
 use crate::failure::Failure;
 use crate::render::say;
 
@@ -31,13 +30,8 @@ pub(crate) struct DisableArgs {
     #[arg(long, conflicts_with = "services")]
     all: bool,
 
-    /// Restart the services without asking
-    #[arg(long, conflicts_with = "no_restart")]
-    restart: bool,
-
-    /// Leave the restart to somebody else
-    #[arg(long)]
-    no_restart: bool,
+    #[command(flatten)]
+    restarts: Restarts,
 }
 
 const SETTLED: Duration = Duration::from_secs(2);
@@ -75,29 +69,22 @@ impl DisableArgs {
                 format!("see what it loads with `systemctl cat {}`", unit.short_name()),
             ));
         }
-        say(format!("{} is removed", systemd.drop_in(&unit).path().display()));
+        say(format!("{} is removed", systemd.drop_in(&unit.name).path().display()));
         if unit.activity != Activity::Running {
             return Ok(());
         }
-        if !self.shall_restart(&unit.name) {
+        if !self.restarts.is_wanted(&unit.name) {
             let name = unit.short_name();
             say(format!("{name} is accelerated until its restart: `systemctl restart {name}`"));
             return Ok(());
         }
         restart(systemd, &unit.name)
     }
-
-    fn shall_restart(&self, name: &str) -> bool {
-        if self.restart || self.no_restart {
-            return self.restart;
-        }
-        io::stdin().is_terminal() && confirm(&format!("Restart {name} now? [y/N] "))
-    }
 }
 
 /// Removes the drop-in of a unit; false if there is none of ours.
 fn remove(systemd: &Systemd, unit: &str) -> Result<bool, Failure> {
-    let drop_in = systemd.drop_in_of(unit);
+    let drop_in = systemd.drop_in(unit);
     if drop_in.found()? != Found::Ours {
         return Ok(false);
     }

@@ -3,7 +3,6 @@
 mod recheck;
 mod trial;
 
-use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use hasten_plan::{Decision, Side};
 use hasten_units::{Activity, DropIn, Found, Outcome, Systemd, Unit};
 
 use self::trial::Verdict;
+use super::services::restarts::Restarts;
 use super::services::saved::Saved;
 use super::services::{Offer, Place, Service, State};
 use crate::choice::Choice;
@@ -49,16 +49,11 @@ pub(crate) struct EnableArgs {
     all: bool,
 
     /// Show what would be written, and change nothing
-    #[arg(long, short = 'n')]
+    #[arg(long, short = 'n', conflicts_with = "restart")]
     dry_run: bool,
 
-    /// Restart the services without asking
-    #[arg(long, conflicts_with_all = ["no_restart", "dry_run"])]
-    restart: bool,
-
-    /// Leave the restart to somebody else
-    #[arg(long)]
-    no_restart: bool,
+    #[command(flatten)]
+    restarts: Restarts,
 
     /// Do not try it with a copy of the service first
     #[arg(long)]
@@ -137,7 +132,7 @@ impl Enabling<'_> {
             let what = format!("{} loads hasten already, by its unit or another drop-in", unit.name);
             return Err(Failure::new(what, format!("see `systemctl cat {}`", unit.short_name())));
         }
-        let drop_in = self.systemd.drop_in(unit);
+        let drop_in = self.systemd.drop_in(&unit.name);
         let text = drop_in.text(&offer.lasting.variables);
         self.show(offer, &drop_in, &text)?;
         if self.args.dry_run {
@@ -175,8 +170,7 @@ impl Enabling<'_> {
             return Ok(());
         }
         say(format!("Trying it with a copy of {} that has a network of its own", unit.name));
-        let is_loaded = |copy: &Unit| self.service.has_loaded_in(copy);
-        match trial::run(self.systemd, unit, &offer.lasting.variables, is_loaded) {
+        match trial::run(self.systemd, unit, &offer.lasting.variables) {
             Verdict::Same(ports) => {
                 say(format!("  it does the same with hasten as without: {}", ports.join(", ")));
             }
@@ -208,32 +202,25 @@ impl Enabling<'_> {
         let unit = &self.service.unit;
         if unit.activity != Activity::Running {
             say(format!(
-                "{} is {}: it will be accelerated when it starts",
+                "{} is {}: the drop-in takes effect when it starts",
                 unit.name,
                 unit.activity.as_str()
             ));
             return Ok(());
         }
-        if !is_new && self.service.has_loaded() {
+        if !is_new && unit.has_loaded() == Some(true) {
             say(format!("{} is accelerated already", unit.name));
             return Ok(());
         }
-        if !self.shall_restart() {
+        if !self.args.restarts.is_wanted(&unit.name) {
             say(format!(
-                "{} is accelerated after its restart: `systemctl restart {}`",
+                "the drop-in of {} takes effect with its restart: `systemctl restart {}`",
                 unit.name,
                 unit.short_name()
             ));
             return Ok(());
         }
         self.restart(drop_in)
-    }
-
-    fn shall_restart(&self) -> bool {
-        if self.args.restart || self.args.no_restart {
-            return self.args.restart;
-        }
-        io::stdin().is_terminal() && confirm(&format!("Restart {} now? [y/N] ", self.service.unit.name))
     }
 
     fn restart(&self, drop_in: &DropIn) -> Result<(), Failure> {
@@ -248,7 +235,7 @@ impl Enabling<'_> {
     /// It is up, which does not mean that it is accelerated: a security module may have the loader ignore the variable.
     fn is_up(&self, unit: &Unit) -> Result<(), Failure> {
         let name = &unit.name;
-        if !self.service.has_loaded_in(unit) {
+        if unit.has_loaded() != Some(true) {
             return Err(Failure::new(
                 format!("{name} is up, but has not loaded hasten"),
                 format!(
@@ -256,7 +243,10 @@ impl Enabling<'_> {
                 ),
             ));
         }
-        say(format!("{name} is up and accelerated"));
+        say(match self.service.accelerators().as_str() {
+            "" => format!("{name} is up, and hasten waits there for something to accelerate"),
+            _ => format!("{name} is up and accelerated"),
+        });
         if self.args.watch > 0 {
             self.report(name)?;
         }
@@ -309,13 +299,4 @@ impl Enabling<'_> {
         self.systemd.reload()?;
         Ok(self.systemd.restart_and_watch(&self.service.unit.name, SETTLED)?)
     }
-}
-
-/// Asks on the terminal; anything but a yes is a no.
-pub(super) fn confirm(question: &str) -> bool {
-    let mut screen = io::stderr();
-    let _ = write!(screen, "{question}").and_then(|()| screen.flush());
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }

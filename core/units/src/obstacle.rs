@@ -30,7 +30,7 @@ impl Unit {
     pub fn obstacle_to(&self, library: &Path) -> Option<Obstacle> {
         self.kind()
             .or_else(|| self.root(library))
-            .or_else(|| self.variable_lost())
+            .or_else(|| self.variable_lost(library))
             .or_else(|| self.hidden(library))
     }
 
@@ -55,7 +55,7 @@ impl Unit {
     }
 
     /// Variables that systemd drops, or takes from a file instead.
-    fn variable_lost(&self) -> Option<Obstacle> {
+    fn variable_lost(&self, library: &Path) -> Option<Obstacle> {
         let unset = self.properties.all("UnsetEnvironment").flat_map(str::split_whitespace);
         if unset.into_iter().any(|name| name == CARRIER) {
             return Some(Obstacle::new(
@@ -68,10 +68,7 @@ impl Unit {
         environment::of_files(&self.properties).get(OsStr::new(CARRIER)).map(|value| {
             let what =
                 format!("{CARRIER}={} in {} wins over every drop-in", value.display(), files.join(" or "));
-            Obstacle::new(
-                what,
-                format!("add :{} to that line, or take the line out", "/usr/lib/hasten/libhasten.so"),
-            )
+            Obstacle::new(what, format!("add :{} to that line, or take the line out", library.display()))
         })
     }
 

@@ -30,6 +30,21 @@ impl Systemd {
         Ok(Self { systemctl: "systemctl".into(), drop_ins: ADMINISTRATOR.into() })
     }
 
+    /// Through another program, which stands in for `systemctl`; whether systemd runs here is not asked.
+    #[must_use]
+    pub fn by(systemctl: &Path) -> Self {
+        Self { systemctl: systemctl.to_owned(), drop_ins: ADMINISTRATOR.into() }
+    }
+
+    /// Whether systemd runs a unit; false where there is no systemctl.
+    pub fn is_active(&self, unit: &str) -> Result<bool, UnitError> {
+        match self.call(&["is-active", "--quiet", "--", unit]) {
+            Ok(output) => Ok(output.status.success()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(why) => Err(UnitError::Unavailable { program: self.systemctl.clone(), why }),
+        }
+    }
+
     /// The service of that name, with or without `.service`; an alias is resolved.
     pub fn unit(&self, name: &str) -> Result<Unit, UnitError> {
         let name = full_name(name)?;
@@ -41,18 +56,13 @@ impl Systemd {
     /// Every service that systemd has loaded, and those with a drop-in of ours.
     pub fn services(&self) -> Result<Vec<Unit>, UnitError> {
         let mut units: Vec<Unit> = self.show(&["*.service"])?.into_iter().flatten().collect();
-        for name in DropIn::units(&self.drop_ins) {
+        for name in self.enabled() {
             if !units.iter().any(|unit| unit.name == name) {
                 units.extend(self.show(&[&name])?.into_iter().flatten());
             }
         }
         units.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(units)
-    }
-
-    #[must_use]
-    pub fn drop_in(&self, unit: &Unit) -> DropIn {
-        DropIn::of(&self.drop_ins, &unit.name)
     }
 
     /// The units with a drop-in of ours, whether or not they still exist.
@@ -63,9 +73,9 @@ impl Systemd {
         names
     }
 
-    /// The drop-in of a unit that may be gone.
+    /// The drop-in of a unit, which may be gone.
     #[must_use]
-    pub fn drop_in_of(&self, unit: &str) -> DropIn {
+    pub fn drop_in(&self, unit: &str) -> DropIn {
         DropIn::of(&self.drop_ins, unit)
     }
 
@@ -77,6 +87,10 @@ impl Systemd {
     /// Restarts it, and waits until systemd says that it is up.
     pub fn restart(&self, unit: &str) -> Result<(), UnitError> {
         self.succeed(&["restart", "--", unit]).map(drop)
+    }
+
+    pub fn start(&self, unit: &str) -> Result<(), UnitError> {
+        self.succeed(&["start", "--", unit]).map(drop)
     }
 
     pub fn stop(&self, unit: &str) -> Result<(), UnitError> {

@@ -2,12 +2,17 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::environment::{self, Variables};
 use crate::error::UnitError;
 use crate::properties::Properties;
+
+/// Parts of the paths of our libraries, and of our plugin for Node.js, wherever they are installed.
+const LIBRARY: &str = "/libhasten";
+const PLUGIN: &str = "/hasten/node/register.js";
 
 /// What is asked of `systemctl show`.
 pub(crate) const ASKED: [&str; 21] = [
@@ -120,17 +125,24 @@ impl Unit {
         running.filter(|path| path.exists()).or_else(|| self.executable.clone())
     }
 
-    /// Whether its main process has mapped a library of this folder, or loads a plugin from there; `None` if this user
-    /// may not see it.
+    /// Whether its main process has mapped a library of ours, or loads our plugin for Node.js; `None` if this user may
+    /// not see it.
     #[must_use]
-    pub fn has_loaded(&self, folder: &Path) -> Option<bool> {
+    pub fn has_loaded(&self) -> Option<bool> {
         let Some(pid) = self.main_pid else { return Some(false) };
         let of_process = |file: &str| fs::read(format!("/proc/{pid}/{file}")).ok();
-        let folder = format!("{}/", folder.display());
-        let holds = |bytes: &[u8]| bytes.windows(folder.len()).any(|part| part == folder.as_bytes());
-        let is_plugin = |variable: &[u8]| variable.starts_with(b"NODE_OPTIONS=") && holds(variable);
-        let has_mapped = holds(&of_process("maps")?);
+        let is_plugin = |variable: &[u8]| variable.starts_with(b"NODE_OPTIONS=") && holds(variable, PLUGIN);
+        let has_mapped = holds(&of_process("maps")?, LIBRARY);
         Some(has_mapped || of_process("environ")?.split(|byte| *byte == 0).any(is_plugin))
+    }
+
+    /// Whether its unit loads hasten by any line, or starts it with `hasten run`.
+    #[must_use]
+    pub fn names_hasten(&self) -> bool {
+        let names =
+            |variable, part| self.variable(variable).is_some_and(|value| holds(value.as_bytes(), part));
+        let starts = self.executable.as_deref().and_then(Path::file_name) == Some(OsStr::new("hasten"));
+        names("LD_PRELOAD", LIBRARY) || names("NODE_OPTIONS", PLUGIN) || starts
     }
 
     #[must_use]
@@ -144,4 +156,8 @@ impl Unit {
         let own = ["/lib/systemd/", "/usr/lib/systemd/"];
         self.executable.as_deref().is_some_and(|file| own.iter().any(|folder| file.starts_with(folder)))
     }
+}
+
+fn holds(bytes: &[u8], part: &str) -> bool {
+    bytes.windows(part.len()).any(|window| window == part.as_bytes())
 }

@@ -3,17 +3,18 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+
+use hasten_units::Systemd;
 
 #[derive(Clone, Debug)]
 pub struct System {
     root: PathBuf,
-    systemctl: PathBuf,
+    systemd: Systemd,
 }
 
 impl Default for System {
     fn default() -> Self {
-        Self { root: PathBuf::from("/"), systemctl: PathBuf::from("systemctl") }
+        Self { root: PathBuf::from("/"), systemd: Systemd::by(Path::new("systemctl")) }
     }
 }
 
@@ -21,7 +22,7 @@ impl System {
     /// Another machine.
     #[must_use]
     pub fn at(root: &Path, systemctl: &Path) -> Self {
-        Self { root: root.to_owned(), systemctl: systemctl.to_owned() }
+        Self { root: root.to_owned(), systemd: Systemd::by(systemctl) }
     }
 
     /// The contents of a kernel file; for a choice, the selected word: `always [madvise] never`.
@@ -38,36 +39,15 @@ impl System {
 
     /// Whether systemd runs a unit; false without systemd.
     pub fn is_active(&self, unit: &str) -> io::Result<bool> {
-        match self.systemctl(&["is-active", "--quiet", unit]) {
-            Ok(output) => Ok(output.status.success()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.systemd.is_active(unit).map_err(io::Error::other)
     }
 
     pub fn stop_unit(&self, unit: &str) -> io::Result<()> {
-        self.succeed(&["stop", unit])
+        self.systemd.stop(unit).map_err(io::Error::other)
     }
 
     pub fn start_unit(&self, unit: &str) -> io::Result<()> {
-        self.succeed(&["start", unit])
-    }
-
-    fn succeed(&self, arguments: &[&str]) -> io::Result<()> {
-        let output = self.systemctl(arguments)?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(io::Error::other(format!(
-            "`systemctl {}` ends with {}: {said}",
-            arguments.join(" "),
-            output.status
-        )))
-    }
-
-    fn systemctl(&self, arguments: &[&str]) -> io::Result<Output> {
-        Command::new(&self.systemctl).args(arguments).stdin(Stdio::null()).output()
+        self.systemd.start(unit).map_err(io::Error::other)
     }
 
     fn file(&self, path: &str) -> PathBuf {

@@ -15,7 +15,7 @@ pub(super) fn run(systemd: &Systemd, place: &Place, dry_run: bool) -> Result<Exi
         let line = format!("{name} is no longer accelerated: {why}");
         say(format!("hasten: {line}"));
         if !dry_run {
-            systemd.drop_in_of(&name).remove()?;
+            systemd.drop_in(&name).remove()?;
             systemd.note(&name, &line);
             changed = true;
         }

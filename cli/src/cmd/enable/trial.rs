@@ -49,18 +49,13 @@ impl fmt::Display for Answer {
 
 type Answers = Vec<(SocketAddr, Answer)>;
 
-pub(super) fn run(
-    systemd: &Systemd,
-    unit: &Unit,
-    variables: &[(String, OsString)],
-    is_loaded: impl Fn(&Unit) -> bool,
-) -> Verdict {
+pub(super) fn run(systemd: &Systemd, unit: &Unit, variables: &[(String, OsString)]) -> Verdict {
     let tried = Sandbox::new(systemd, unit).and_then(|sandbox| {
-        let stock = match started(&sandbox, &[], |_| true)? {
+        let stock = match started(&sandbox, &[])? {
             Ok(shown) => shown.answers,
             Err(why) => return Ok(Verdict::NoStart(why)),
         };
-        Ok(match started(&sandbox, variables, is_loaded)? {
+        Ok(match started(&sandbox, variables)? {
             Ok(shown) if !shown.is_loaded => Verdict::Different("does not load hasten".into()),
             Ok(shown) => compared(&stock, &shown.answers),
             Err(why) => Verdict::Different(format!("does not start with hasten: {why}")),
@@ -79,10 +74,11 @@ struct Shown {
 fn started(
     sandbox: &Sandbox<'_>,
     variables: &[(String, OsString)],
-    is_loaded: impl Fn(&Unit) -> bool,
 ) -> Result<Result<Shown, String>, TrialError> {
     let outcome = match sandbox.start(variables)? {
-        Outcome::Up(copy) => answers(&copy).map(|answers| Shown { answers, is_loaded: is_loaded(&copy) }),
+        Outcome::Up(copy) => {
+            answers(&copy).map(|answers| Shown { answers, is_loaded: copy.has_loaded() == Some(true) })
+        }
         Outcome::Down { why, last_words } if last_words.is_empty() => Err(why),
         Outcome::Down { last_words, .. } => Err(last_words[last_words.len().saturating_sub(2)..].join("; ")),
     };

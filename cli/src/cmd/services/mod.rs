@@ -1,9 +1,10 @@
 //! What `enable`, `disable` and `status` share: a service, and what hasten could do or does for it.
 
+pub(super) mod restarts;
 pub(super) mod saved;
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hasten_plan::{Config, Decision, Lasting, Plan, Reason, Side, Surroundings, Verdict};
 use hasten_probe::{Cpu, Environment, Probe, Program};
@@ -117,7 +118,7 @@ impl Place {
 
     /// Those of the service, as without us: what the caller's shell says does not reach it.
     fn surroundings(&self, unit: &Unit) -> Surroundings {
-        let ours = self.systemd.drop_in(unit).names();
+        let ours = self.systemd.drop_in(&unit.name).names();
         let is_ours =
             |name: &OsString| ours.iter().any(|own| own.starts_with("HASTEN_") && name == own.as_str());
         let mut variables = unit.environment.clone();
@@ -139,51 +140,17 @@ fn environment(unit: &Unit) -> Environment {
 
 impl Service {
     pub(super) fn state(&self, systemd: &Systemd) -> Result<State, UnitError> {
-        let is_enabled = systemd.drop_in(&self.unit).found()? == Found::Ours;
-        Ok(match (is_enabled, self.loaded(&self.unit)) {
+        let is_enabled = systemd.drop_in(&self.unit.name).found()? == Found::Ours;
+        Ok(match (is_enabled, self.unit.has_loaded()) {
             (true, Some(true)) => State::On,
             (true, _) if self.unit.activity != Activity::Running => State::AfterStart,
             (true, Some(false)) => State::AfterRestart,
             (true, None) => State::Enabled,
-            (false, Some(true)) if !self.names_hasten() => State::UntilRestart,
-            (false, _) if self.names_hasten() => State::ByHand,
+            (false, Some(true)) if !self.unit.names_hasten() => State::UntilRestart,
+            (false, _) if self.unit.names_hasten() => State::ByHand,
             (false, _) if !self.accelerators().is_empty() => State::Possible,
             (false, _) => State::Off,
         })
-    }
-
-    /// Whether anything of hasten is in its main process.
-    pub(super) fn has_loaded(&self) -> bool {
-        self.has_loaded_in(&self.unit)
-    }
-
-    /// The same of this service as it is by now.
-    pub(super) fn has_loaded_in(&self, unit: &Unit) -> bool {
-        self.loaded(unit) == Some(true)
-    }
-
-    /// `None` if this user may not see it.
-    fn loaded(&self, unit: &Unit) -> Option<bool> {
-        let answers: Vec<_> = self.library_folders().iter().map(|folder| unit.has_loaded(folder)).collect();
-        if answers.contains(&Some(true)) {
-            Some(true)
-        } else {
-            answers.into_iter().collect::<Option<Vec<_>>>().map(|_| false)
-        }
-    }
-
-    fn library_folders(&self) -> Vec<PathBuf> {
-        const INSTALLED: [&str; 2] = ["/usr/lib/hasten", "/usr/local/lib/hasten"];
-        let own = self.outcome.as_ref().ok().and_then(|offer| offer.lasting.shim.clone());
-        let own = own.and_then(|shim| Some(shim.parent()?.to_owned()));
-        own.into_iter().chain(INSTALLED.map(PathBuf::from)).collect()
-    }
-
-    /// Whether its unit loads hasten by another line than ours, or starts it with `hasten run`.
-    fn names_hasten(&self) -> bool {
-        let preload = self.unit.variable("LD_PRELOAD").unwrap_or_default().to_string_lossy().into_owned();
-        let starts = self.unit.executable.as_deref().and_then(Path::file_name) == Some(OsStr::new("hasten"));
-        preload.contains("/libhasten") || starts
     }
 
     /// Why nothing is gained, or nothing yet.
