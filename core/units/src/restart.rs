@@ -56,7 +56,9 @@ fn fall(first: &Unit, now: &Unit) -> Option<String> {
     if now.restarts > first.restarts {
         return Some("systemd had to start it again".into());
     }
-    (now.main_pid != first.main_pid).then(|| "its main process has ended".into())
+    // systemd may find out late which one it is.
+    let has_ended = first.main_pid.is_some() && now.main_pid != first.main_pid;
+    has_ended.then(|| "its main process has ended".into())
 }
 
 #[cfg(test)]
@@ -73,6 +75,7 @@ mod tests {
     fn a_service_that_does_not_stay_up_is_down() {
         let up = unit("ActiveState=active\nMainPID=7\nNRestarts=0");
         assert_eq!(fall(&up, &up), None);
+        assert_eq!(fall(&unit("ActiveState=active\nMainPID=0\nNRestarts=0"), &up), None);
         for (now, why) in [
             ("ActiveState=failed\nMainPID=0\nNRestarts=0", "failed"),
             ("ActiveState=inactive\nMainPID=0\nNRestarts=0", "stopped"),

@@ -15,12 +15,13 @@ const LIBRARY: &str = "/libhasten";
 const PLUGIN: &str = "/hasten/node/register.js";
 
 /// What is asked of `systemctl show`.
-pub(crate) const ASKED: [&str; 21] = [
+pub(crate) const ASKED: [&str; 22] = [
     "Id",
     "LoadState",
     "ActiveState",
     "Type",
     "MainPID",
+    "ControlGroup",
     "NRestarts",
     "CPUUsageNSec",
     "MemoryCurrent",
@@ -118,10 +119,22 @@ impl Unit {
         self.name.strip_suffix(".service").unwrap_or(&self.name)
     }
 
+    /// Its main process. systemd may not know that of a service that has left its parent; any of its group will do then.
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        const HIERARCHIES: [&str; 3] = ["", "/systemd", "/unified"];
+        let group = self.properties.get("ControlGroup");
+        let members = |hierarchy: &&str| {
+            let list = fs::read_to_string(format!("/sys/fs/cgroup{hierarchy}{group}/cgroup.procs")).ok()?;
+            list.lines().filter_map(|line| line.parse().ok()).min()
+        };
+        self.main_pid.or_else(|| HIERARCHIES.iter().filter(|_| !group.is_empty()).find_map(members))
+    }
+
     /// The program of its main process, or the one that it would start. They differ if it starts with a script.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
-        let running = self.main_pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok());
+        let running = self.process().and_then(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok());
         running.filter(|path| path.exists()).or_else(|| self.executable.clone())
     }
 
@@ -129,7 +142,7 @@ impl Unit {
     /// not see it.
     #[must_use]
     pub fn has_loaded(&self) -> Option<bool> {
-        let Some(pid) = self.main_pid else { return Some(false) };
+        let Some(pid) = self.process() else { return Some(false) };
         let of_process = |file: &str| fs::read(format!("/proc/{pid}/{file}")).ok();
         let is_plugin = |variable: &[u8]| variable.starts_with(b"NODE_OPTIONS=") && holds(variable, PLUGIN);
         let has_mapped = holds(&of_process("maps")?, LIBRARY);

@@ -58,6 +58,22 @@ fn without_a_restart_it_waits_for_one() {
     assert_eq!(host.state(UNIT), "on when it starts");
 }
 
+/// systemd guesses the main process of such a service, and may not find it.
+#[test]
+fn a_service_whose_main_process_is_not_known() {
+    let Some(host) = Host::new() else { return };
+    let unit = "[Service]\nType=forking\nGuessMainPID=no\nExecStart=/usr/sbin/nginx\n";
+    host.unit("lost.service", unit);
+    host.booted.systemctl(&["start", "lost"]);
+    host.serve();
+    assert_eq!(host.booted.property("lost", "MainPID"), "0");
+    let said = host.does(&["enable", "--restart", "--watch", "0", "lost"]);
+    assert!(said.contains("it does the same") && said.contains("up and accelerated"), "{said}");
+    host.serve();
+    let status = host.status("lost.service");
+    assert!(status["saved"]["handshakes"].as_u64().unwrap() > 0, "{status}");
+}
+
 #[test]
 fn haproxy_of_debian_with_its_chroot_and_its_sockets() {
     let Some(host) = Host::new() else { return };

@@ -111,7 +111,7 @@ fn compared(stock: &Answers, accelerated: &Answers) -> Verdict {
 
 /// What it answers at each of its ports, asked from within its network.
 fn answers(copy: &Unit) -> Result<Answers, String> {
-    let pid = copy.main_pid.ok_or("systemd does not know its main process")?;
+    let pid = copy.process().ok_or("it has no process")?;
     let ask = || -> io::Result<Answers> {
         let network = File::open(format!("/proc/{pid}/ns/net"))?;
         move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;

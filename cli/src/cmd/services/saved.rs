@@ -19,9 +19,9 @@ pub(in crate::cmd) struct Saved {
 }
 
 impl Saved {
-    /// `None` if nothing is counted in its main process and its children, or they may not be inspected.
+    /// `None` if nothing is counted in its processes, or they may not be inspected.
     pub(in crate::cmd) fn of(unit: &Unit) -> Option<Self> {
-        let pages = pages_of(unit.main_pid?).ok().filter(|pages| !pages.is_empty())?;
+        let pages = pages_of(unit.process()?).ok().filter(|pages| !pages.is_empty())?;
         let mut total = Counters::default();
         pages.iter().filter_map(|page| page.read().ok()).for_each(|snapshot| total += &snapshot.total());
         Some(Self::new(&total, unit.cpu))
