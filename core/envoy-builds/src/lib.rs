@@ -276,7 +276,8 @@ pub mod socket {
     pub const DESTROY: usize = 0;
     /// The same, and the memory is freed.
     pub const DELETE: usize = 1;
-    /// `void closeSocket(ConnectionEvent event)`
+    /// `void closeSocket(ConnectionEvent event)`; since 1.39 `void closeSocket(ConnectionEvent event, bool is_reset)`, which
+    /// sends no alert if that is set.
     pub const CLOSE: usize = 2;
 }
 

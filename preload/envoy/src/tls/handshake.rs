@@ -121,15 +121,28 @@ fn forget(socket: NonNull<Object>) {
     }
 }
 
+type CloseSocket = unsafe extern "C" fn(NonNull<Object>, usize, usize, usize, usize, usize) -> usize;
+
+/// Passes on every register that can have an argument: since 1.39 there is one behind the event, by which Envoy decides
+/// whether the peer is told of the end. Releases without it do not look at what they get in its place.
+///
 /// # Safety
 ///
 /// As for `SslSocket::closeSocket`.
-pub(super) unsafe extern "C" fn close_socket(socket: NonNull<Object>, event: c_int) {
+pub(super) unsafe extern "C" fn close_socket(
+    socket: NonNull<Object>,
+    event: usize,
+    is_reset: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> usize {
     forget(socket);
-    // SAFETY: the caller's promise; the original is stored before this is in a table.
+    // SAFETY: the caller's promise; the original is stored before this is in a table. Its arguments and its result are
+    // words or less, so each is in the register in which it came here.
     unsafe {
-        let original: unsafe extern "C" fn(NonNull<Object>, c_int) = transmute(CLOSE_SOCKET.load(Relaxed));
-        original(socket, event);
+        let original: CloseSocket = transmute(CLOSE_SOCKET.load(Relaxed));
+        original(socket, event, is_reset, fourth, fifth, sixth)
     }
 }
 
