@@ -1,10 +1,12 @@
 //! Official builds of Envoy, stock and accelerated: the same answers, and none larger.
 
 mod bench;
+mod close;
 mod gunzip;
 mod gzip;
 mod life;
 mod lock;
 mod releases;
+mod rude;
 mod subject;
 mod tls;

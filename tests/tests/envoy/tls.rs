@@ -187,14 +187,17 @@ fn all_keys_sign_in_batches_and_every_handshake_verifies() {
 }
 
 /// How a server answers a client: the protocol, whether it resumed, and whether it was served.
-type Answered = Result<(ProtocolVersion, HandshakeKind, String), String>;
+pub(crate) type Answered = Result<(ProtocolVersion, HandshakeKind, String), String>;
 
-fn answered(client: &Client, address: SocketAddr) -> Answered {
+pub(crate) fn answered(client: &Client, address: SocketAddr) -> Answered {
     client.get(address).map(|answer| (answer.protocol, answer.handshake, answer.body))
 }
 
 /// Starts a stock and an accelerated Envoy, and asserts that both do the same.
-fn same_as_stock<T: PartialEq + std::fmt::Debug>(context: &Value, edge: impl Fn(SocketAddr) -> T) -> T {
+pub(crate) fn same_as_stock<T: PartialEq + std::fmt::Debug>(
+    context: &Value,
+    edge: impl Fn(SocketAddr) -> T,
+) -> T {
     let place = Place::new();
     let [stock, ours] = [How::Stock, How::Accelerated(EAGER)].map(|how| {
         let (envoy, addresses) = start(&place, &build(RELEASES[0]), slice::from_ref(context), how);
