@@ -169,3 +169,35 @@ pub(super) unsafe extern "C" fn delete(socket: NonNull<Object>) {
         original(socket);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        static PASSED: Cell<[usize; 6]> = const { Cell::new([0; 6]) };
+    }
+
+    unsafe extern "C" fn original(
+        socket: NonNull<Object>,
+        event: usize,
+        is_reset: usize,
+        fourth: usize,
+        fifth: usize,
+        sixth: usize,
+    ) -> usize {
+        PASSED.set([socket.addr().get(), event, is_reset, fourth, fifth, sixth]);
+        7
+    }
+
+    #[test]
+    fn close_passes_on_every_register() {
+        CLOSE_SOCKET.store(original as CloseSocket as usize, Relaxed);
+        let socket = NonNull::<Object>::dangling();
+        // SAFETY: this thread has no worker, so nobody looks into the socket, and the original does not either.
+        let result = unsafe { close_socket(socket, 1, usize::MAX, 3, 4, 5) };
+        assert_eq!((result, PASSED.get()), (7, [socket.addr().get(), 1, usize::MAX, 3, 4, 5]));
+    }
+}
