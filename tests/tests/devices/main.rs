@@ -122,7 +122,7 @@ fn devices_that_are_not_requested_are_not_asked() {
 fn no_client_notices_any_fault_and_the_device_is_used_again() {
     let simulation = Simulation::new();
     let site = with_files(simulation.site("qatzip"))
-        .env("HASTEN_DEVICE_TIMEOUT_MS", "100")
+        .env("HASTEN_DEVICE_TIMEOUT_MS", "500")
         .env("HASTEN_DEVICE_RETRY_MS", "5-50");
     let server = Subject::accelerated(&site.spec());
     wait_until_closed(&site, &server, Engine::Qatzip);
@@ -135,7 +135,9 @@ fn no_client_notices_any_fault_and_the_device_is_used_again() {
         }
         wait::until("the breaker to open", || {
             get_all(&site);
+            // On a busy machine it may be open before the fault is there.
             server.counters()[Engine::Qatzip].opened > opened
+                || report(&server, Engine::Qatzip).is_some_and(|report| report.state != BreakerState::Closed)
         });
         simulation.inject(Simulated::QatZip, Injected::None);
         wait_until_closed(&site, &server, Engine::Qatzip);

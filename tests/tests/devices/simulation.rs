@@ -92,7 +92,8 @@ impl Simulation {
 
     pub(crate) fn inject(&self, engine: Simulated, fault: Injected) {
         if fault == Injected::Slow {
-            self.write(engine, 4, 200);
+            // Beyond the time-out of every test.
+            self.write(engine, 4, 1000);
         }
         self.write(engine, 0, fault as u32);
     }

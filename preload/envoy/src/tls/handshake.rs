@@ -180,6 +180,9 @@ mod tests {
         static PASSED: Cell<[usize; 6]> = const { Cell::new([0; 6]) };
     }
 
+    /// # Safety
+    ///
+    /// None: it looks at no memory.
     unsafe extern "C" fn original(
         socket: NonNull<Object>,
         event: usize,
