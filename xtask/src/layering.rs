@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 27] = [
+const LAYERS: [(&str, &[&str]); 28] = [
     ("hasten-names", &[]),
     ("hasten-charts", &[]),
     ("hasten-guard", &["hasten-names"]),
@@ -41,6 +41,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "hasten-units",
         ],
     ),
+    ("hasten-tier", &[]),
     ("hasten-gzip", &["hasten-compress", "hasten-deflate", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten-envoy",
