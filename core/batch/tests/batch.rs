@@ -243,8 +243,9 @@ fn without_lanes_operations_are_done_one_at_a_time() {
     for group in Group::ALL {
         let [ours, theirs] = [(); 2].map(|()| engine.key_pair(group).unwrap());
         let [mut one, mut other] = [vec![0; group.shared_len()], vec![0; group.shared_len()]];
-        assert!(engine.derive(group, ours.private(), theirs.public(), &mut one));
+        // First, while the shipped figures stand: on a busy machine a derivation may take longer than the original is said to.
         assert!(engine.derive_if_cheaper(group, theirs.private(), ours.public(), &mut other));
+        assert!(engine.derive(group, ours.private(), theirs.public(), &mut one));
         assert!(one == other && one.iter().any(|byte| *byte != 0));
         assert!(!engine.derive(group, ours.private(), &[0; 7], &mut one), "OpenSSL says what is wrong");
     }
