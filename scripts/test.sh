@@ -15,33 +15,72 @@ unset "${!HASTEN_@}" LD_PRELOAD NODE_OPTIONS
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 # The same random inputs in every run, so that the same tree gets the same verdict. New ones: PROPTEST_RNG_SEED=$RANDOM.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261122}
-log=$(mktemp)
-times=$(mktemp)
-trap 'rm -f "$log" "$times"' EXIT
+scratch=$(mktemp -d)
+log=$scratch/log
+times=$scratch/times
+trap 'rm -rf "$scratch"' EXIT
 passed=0
 failed=()
 
+# cpu: hundredths of a second of CPU time that this script and all that it waited for have used.
+cpu() { awk '{ print $14 + $15 + $16 + $17 }' "/proc/$$/stat"; }
+
+# timed NAME COMMAND…: says what begins, and what it took.
+timed() {
+    local status=0 wall=$SECONDS used
+    used=$(cpu)
+    say "$1"
+    "${@:2}" || status=$?
+    printf '    %s: %d s, %d s of CPU time\n' "$1" $((SECONDS - wall)) $((($(cpu) - used) / 100)) >&2
+    return "$status"
+}
+
 check() {
-    local name=$1
-    shift
-    say "$name"
-    if "$@"; then passed=$((passed + 1)); else failed+=("$name"); fi
+    if timed "$@"; then passed=$((passed + 1)); else failed+=("$1"); fi
 }
 
 plugin() { scripts/node-plugin.sh "${CARGO_TARGET_DIR:-target}" && .deps/node-plugin/node_modules/.bin/tsc --project plugins/node; }
 format() { cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check; }
+xtask() { "${CARGO_TARGET_DIR:-target}/debug/xtask" "$@"; }
 
-# tests NAME COMMAND…: counts what the test programs say of themselves. Tests that did not even build count as one failure.
+# downloads: the programs that tests run, one after another. They come from the network while the compiler is at work.
+downloads() {
+    local script
+    scripts/nodes.sh --old || return
+    for script in wheels envoy images musl-image; do "scripts/$script.sh" || return; done
+}
+
+# shares: every test program, and the script of tests that runs beside them.
+shares() {
+    xtask test --verdict "$scratch/verdict" --times "$times" --beside scripts/node-test.sh -- \
+        --locked --workspace
+}
+
+# All tests side by side; tests that did not even build count as one failure.
+all_tests() {
+    rm -f "$scratch/verdict"
+    timed "Tests" shares </dev/null || [[ -s $scratch/verdict ]] || failed+=("the tests: see above")
+    [[ -s $scratch/verdict ]] || return 0
+    passed=$((passed + $(sed -n 's/^passed //p' "$scratch/verdict")))
+    mapfile -t -O "${#failed[@]}" failed < <(sed -n 's/^failed /test /p' "$scratch/verdict")
+}
+
+# tests NAME COMMAND…: counts what the test programs say of themselves.
 tests() {
     local status=0 ok bad before=${#failed[@]}
-    say "$1"
-    "${@:2}" 2>&1 </dev/null | "${CARGO_TARGET_DIR:-target}/debug/xtask" slowest --clock "$times" | tee "$log" || status=$?
+    timed "$1" clocked "${@:2}" || status=$?
     read -r ok bad < <(awk '/^test result: / { ok += $4; bad += $6 } END { print ok + 0, bad + 0 }' "$log")
     passed=$((passed + ok))
     ((bad == 0 && status != 0)) && bad=1
     mapfile -t -O "${#failed[@]}" failed < <(sed -n 's/^test \(.*\) \.\.\. FAILED\( <.*>\)\?$/test \1/p' "$log" | head -n "$bad")
-    while ((${#failed[@]} < before + bad)); do failed+=("the tests: see above"); done
+    while ((${#failed[@]} < before + bad)); do failed+=("$1: see above"); done
 }
+clocked() { "$@" 2>&1 </dev/null | xtask slowest --clock "$times" | tee "$log"; }
+
+if [[ ${1:-} != --no-tests ]]; then
+    downloads >"$scratch/downloads" 2>&1 &
+    downloading=$!
+fi
 
 check "Format" format
 check "Release build" cargo build --release --locked --package hasten --package hasten-tls --package hasten-gzip --package hasten-envoy
@@ -60,16 +99,15 @@ check "Exported symbols" cargo xtask symbols
 check "docs/hooks.md" cargo xtask hooks --check
 check "Measured tables" cargo xtask results --check
 if [[ ${1:-} != --no-tests ]]; then
-    scripts/nodes.sh
-    scripts/wheels.sh
-    scripts/envoy.sh
-    scripts/images.sh
-    scripts/musl-image.sh
+    if ! wait "$downloading"; then
+        cat "$scratch/downloads" >&2
+        die "cannot fetch the programs that tests run: see above"
+    fi
     PATH=$PATH:$(scripts/envoy.sh --path)
-    tests "Tests" cargo test --locked --workspace --no-fail-fast
+    all_tests
+    tests "Examples in documentation" cargo test --locked --doc --package hasten-crypto
     tests "Tests of engines outside the default build" \
         cargo test --locked --package hasten-device --features unused-engines --test simulated -- copies hand_out memory selftest
-    tests "Tests of the Node.js plugin" scripts/node-test.sh
     [[ ${1:-} != --soak ]] || tests "Endurance, $2 minutes" scripts/soak.sh "$2"
 fi
 

@@ -12,6 +12,8 @@ pub(crate) enum Error {
     Symbols(String),
     #[error("{path} cannot be put into the documents: {why}")]
     Result { path: PathBuf, why: String },
+    #[error("{0} {noun} failed: see above", noun = if *.0 == 1 { "test" } else { "tests" })]
+    Tests(usize),
     #[error("`{0}` failed; its own message is above")]
     Command(&'static str),
     #[error("cannot start `{0}`: {1}")]

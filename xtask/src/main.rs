@@ -12,6 +12,7 @@ mod results;
 mod slowest;
 mod source;
 mod symbols;
+mod test;
 mod workspace;
 
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Task {
     },
     /// Write the measured tables of the documents from docs/results
     Results(results::ResultsArgs),
+    /// Run all tests, several programs at a time
+    Test(test::TestArgs),
     /// Print the ten slowest tests of a run
     Slowest(slowest::SlowestArgs),
     /// Write the table of known builds of Envoy from the builds
@@ -71,6 +74,7 @@ fn run(task: &Task, workspace: &Workspace) -> Result<(), Error> {
         Task::Symbols { bless } => symbols::run(workspace, *bless),
         Task::Hooks { check } => hooks::run(workspace, *check),
         Task::Results(args) => results::run(workspace, args),
+        Task::Test(args) => test::run(args),
         Task::Slowest(args) => slowest::run(args),
         Task::Envoy(args) => envoy::run(workspace, args),
         Task::Notices => notices::print(workspace),

@@ -37,8 +37,7 @@ fn clock(file: &Path) -> Result<(), Error> {
 }
 
 fn pass_on(from: &mut dyn BufRead, to: &mut dyn Write, times: &mut File) -> io::Result<()> {
-    let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|threads| threads.parse().ok());
-    let threads = threads.or(thread::available_parallelism().ok()).map_or(1, usize::from);
+    let threads = threads();
     let started = Instant::now();
     let mut run = Run::default();
     let mut line = Vec::new();
@@ -55,6 +54,12 @@ fn pass_on(from: &mut dyn BufRead, to: &mut dyn Write, times: &mut File) -> io::
     Ok(())
 }
 
+/// How many tests a test program runs at once.
+pub(crate) fn threads() -> usize {
+    let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|threads| threads.parse().ok());
+    threads.or(thread::available_parallelism().ok()).map_or(1, usize::from)
+}
+
 fn print(file: &Path) -> Result<(), Error> {
     let text = fs::read_to_string(file).map_err(|source| Error::File { path: file.to_owned(), source })?;
     let parsed = text.lines().filter_map(|line| line.split_once(' '));
@@ -69,7 +74,7 @@ fn print(file: &Path) -> Result<(), Error> {
 
 /// The tests of one program.
 #[derive(Debug, Default)]
-struct Run {
+pub(crate) struct Run {
     begun: f64,
     /// When each ended.
     ended: BTreeMap<String, f64>,
@@ -79,7 +84,7 @@ struct Run {
 
 impl Run {
     /// Processes a line of the output; returns whether it was the last one about tests.
-    fn note(&mut self, line: &str, now: f64) -> bool {
+    pub(crate) fn note(&mut self, line: &str, now: f64) -> bool {
         if let Some(rest) = line.strip_prefix("test ")
             && let Some((name, outcome)) = rest.rsplit_once(" ... ")
         {
@@ -101,7 +106,7 @@ impl Run {
         }
     }
 
-    fn durations(self, threads: usize) -> Vec<(String, f64)> {
+    pub(crate) fn durations(self, threads: usize) -> Vec<(String, f64)> {
         let mut ends: Vec<f64> = self.ended.values().copied().collect();
         ends.sort_by(f64::total_cmp);
         let begins = std::iter::repeat_n(self.begun, threads).chain(ends);
