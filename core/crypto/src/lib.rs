@@ -69,4 +69,4 @@ pub use memory::{constant_time_eq, wipe};
 pub use multibuffer::Scratch;
 pub use random::{Random, RandomPool};
 pub use rsa::{RsaKey, RsaNumbers, RsaParts, RsaSize, UnsupportedKey};
-pub use single::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, Single};
+pub use single::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, ML_KEM_PRIVATE, ML_KEM_SEED, MlKemPair, Single};

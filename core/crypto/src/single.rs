@@ -12,7 +12,7 @@ mod ml_kem;
 use hasten_names::{Curve, Feature, Group, LANES};
 
 use self::curves::{group_of, public_key, shared_secret};
-pub use self::ml_kem::{ML_KEM_CIPHERTEXT, ML_KEM_KEY};
+pub use self::ml_kem::{ML_KEM_CIPHERTEXT, ML_KEM_KEY, ML_KEM_PRIVATE, ML_KEM_SEED, MlKemPair};
 use crate::ecdhe::{KeyPair, KeyPairBytes, clamp, random_scalar};
 use crate::ecdsa::{LIMBS, Lanes, sign_lanes};
 use crate::hash::Hash;
@@ -29,7 +29,7 @@ impl Single {
     /// Set to `1`, this variable denies the proof on any machine, so that tests can exercise the other path.
     pub const DISABLE: &'static str = "HASTEN_CPU_DISABLE_ADX";
 
-    /// Bytes of the stack that an encapsulation may use: 30 KiB.
+    /// Bytes of the stack that a function of ML-KEM may use: 30 KiB for an encapsulation.
     pub const ML_KEM_STACK: usize = 48 << 10;
 
     /// Bytes of the stack that operations may use which multiply the generator, or by X25519: as many as OpenSSL's own.

