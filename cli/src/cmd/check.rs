@@ -2,6 +2,7 @@
 
 mod envoy;
 mod node;
+mod running;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 use self::envoy::EnvoyReport;
 use self::node::NodeReport;
+use self::running::Running;
 use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::output::print;
@@ -83,6 +85,9 @@ struct ProgramReport {
     node: Option<NodeReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     envoy: Option<EnvoyReport>,
+    /// What its running processes have counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<Running>,
 }
 
 #[derive(Serialize)]
@@ -156,7 +161,8 @@ impl ProgramReport {
         let with_hooks = |verdict: Verdict| ProgramVerdict { hooks: hooks(&verdict), verdict };
         let accelerators = plan.accelerators.into_iter().map(with_hooks).collect();
         let libssl_imports = imports.of_executable("libssl.so").map(str::to_owned).collect();
-        Self { accelerators, libssl_imports, program, node, envoy: None }
+        let running = Running::of(&program);
+        Self { accelerators, libssl_imports, program, node, envoy: None, running }
     }
 
     fn text(&self, style: Style, with_hooks: bool) -> String {
@@ -176,6 +182,9 @@ impl ProgramReport {
         }
         if let Some(envoy) = &self.envoy {
             text += &envoy.text();
+        }
+        if let Some(running) = &self.running {
+            text += &running.text();
         }
         text
     }

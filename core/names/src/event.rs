@@ -78,7 +78,13 @@ names! {
         Overdue => "called-in-overdue",
         /// A thread other than its own called a suspended handshake.
         ForeignCall => "foreign-thread-call",
-        /// A key exchange by X25519MLKEM768.
+        /// A key exchange by a hybrid group, done by hasten.
         HybridExchange => "hybrid-exchange",
+        /// A server's handshake finished whose group is hybrid, whoever did the exchange.
+        HybridHandshake => "hybrid-handshake",
+        /// A client's handshake finished.
+        ClientHandshake => "client-handshake",
+        /// A client's handshake finished whose group is hybrid, likewise.
+        ClientHybridHandshake => "client-hybrid-handshake",
     }
 }

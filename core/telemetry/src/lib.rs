@@ -31,8 +31,8 @@ pub use layout::{
 };
 pub use reader::{
     AlgorithmCounters, BreakEven, Control, ControlError, Counters, EngineCondition, EngineCounters,
-    EngineInfo, EngineReport, PageError, PageHandle, Process, ProcessError, Scan, Severity, Share, Snapshot,
-    SuspensionReport, SuspensionShare, Unseen, Warning, Window, Writer, boottime, discover, duration,
-    pages_of,
+    EngineInfo, EngineReport, Handshakes, PageError, PageHandle, Process, ProcessError, Scan, Severity,
+    Share, Snapshot, SuspensionReport, SuspensionShare, Unseen, Warning, Window, Writer, boottime, discover,
+    duration, pages_of,
 };
 pub use writer::{EngineWork, after_fork_child, init, page, seal, slot, start, uncounted};

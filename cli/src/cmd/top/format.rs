@@ -30,7 +30,7 @@ pub(in crate::cmd) fn count(count: u64) -> String {
     if count < 1000 { count.to_string() } else { rate(count as f64) }
 }
 
-pub(super) fn percent(part: f64) -> String {
+pub(in crate::cmd) fn percent(part: f64) -> String {
     let percent = part * 100.0;
     // 0% and 100% are reserved for none and all.
     match percent {

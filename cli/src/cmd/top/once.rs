@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use hasten_telemetry::{Algorithm, Event, LANES, Reason, Severity, Share, Snapshot, Warning, Window};
+use hasten_telemetry::{
+    Algorithm, Counters, Event, Handshakes, LANES, Reason, Severity, Share, Snapshot, Warning, Window,
+};
 
 use super::format::{bytes, cores, count, duration, micros, percent, rate};
 use super::state::{Direction, ENGINES, Program, State, Traffic};
@@ -61,9 +63,9 @@ fn since_the_start(program: &Program, whole: &Window) -> String {
     let done = if program.counts_streams() {
         directions(whole, &|streams| format!("{} streams", count(streams)), &|size| bytes(size as f64))
     } else {
-        let handshakes = whole.counted[Event::HandshakeFinished];
+        let handshakes = handshakes(&whole.counted, &|finished| format!("{} handshakes", count(finished)));
         let split = whole.share().map(split).unwrap_or_default();
-        format!("{} handshakes, {} operations{split}", count(handshakes), count(whole.operations()))
+        format!("{handshakes}, {} operations{split}", count(whole.operations()))
     };
     format!("{done}; estimated CPU saved {saved:.1} s")
 }
@@ -75,11 +77,25 @@ fn in_the_interval(program: &Program, window: &Window) -> String {
         let streams = |streams| format!("{} streams/s", rate(per_second(streams)));
         directions(window, &streams, &|size| format!("{}/s", bytes(per_second(size))))
     } else {
-        let handshakes = rate(per_second(window.counted[Event::HandshakeFinished]));
+        let per_second_of = |finished| format!("{} handshakes/s", rate(per_second(finished)));
+        let handshakes = handshakes(&window.counted, &per_second_of);
         let split = window.share().map(split).unwrap_or_default();
-        format!("{handshakes} handshakes/s, {} operations/s{split}", rate(per_second(window.operations())))
+        format!("{handshakes}, {} operations/s{split}", rate(per_second(window.operations())))
     };
     format!("{done}; estimated CPU saved {} cores", cores(window.cores_saved()))
+}
+
+/// Those of servers, and of clients if there are any; how many of them are hybrid, if any are.
+fn handshakes(counted: &Counters, number: &dyn Fn(u64) -> String) -> String {
+    let one = |handshakes: Handshakes, whose: &str| {
+        let share = handshakes.hybrid_share().filter(|share| *share > 0.0);
+        let hybrid = share.map(|share| format!(" ({} hybrid)", percent(share))).unwrap_or_default();
+        format!("{}{whose}{hybrid}", number(handshakes.finished))
+    };
+    let clients = Handshakes::of_clients(counted);
+    let more =
+        if clients.finished > 0 { format!(", {}", one(clients, " as a client")) } else { String::new() };
+    one(Handshakes::of_servers(counted), "") + &more
 }
 
 fn split(share: Share) -> String {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use hasten_telemetry::{Counters, Event, Window};
+use hasten_telemetry::{Counters, Event, Handshakes, Window};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::{Theme, panel};
-use crate::cmd::top::format::{bytes, cores, count, duration, rate};
+use crate::cmd::top::format::{bytes, cores, count, duration, percent, rate};
 use crate::cmd::top::state::Program;
 
 /// From this width there is room for the cost of batches.
@@ -24,6 +24,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, program: &Program, window:
     // A rate of 0 would be wrong where the accelerator does not count them.
     if total[Event::HandshakeFinished] > 0 {
         lines.push(handshakes(window));
+    }
+    if total[Event::ClientHandshake] > 0 {
+        lines.push(as_client(window));
     }
     if program.counts_streams() {
         lines.push(gathered(window));
@@ -51,7 +54,21 @@ fn saved(total: &Counters, window: &Window, width: u16, theme: Theme) -> Line<'s
 fn handshakes(window: &Window) -> Line<'static> {
     let of = |event| rate(window.event_rate(event));
     let (finished, failed) = (of(Event::HandshakeFinished), of(Event::HandshakeFailed));
-    Line::raw(format!(" handshakes {finished}/s, {failed}/s fail"))
+    Line::raw(format!(
+        " handshakes {finished}/s, {failed}/s fail{}",
+        hybrid(Handshakes::of_servers(&window.counted))
+    ))
+}
+
+/// Handshakes with upstream servers.
+fn as_client(window: &Window) -> Line<'static> {
+    let finished = rate(window.event_rate(Event::ClientHandshake));
+    Line::raw(format!(" as a client {finished}/s{}", hybrid(Handshakes::of_clients(&window.counted))))
+}
+
+fn hybrid(handshakes: Handshakes) -> String {
+    let share = handshakes.hybrid_share().filter(|share| *share > 0.0);
+    share.map(|share| format!(", {} hybrid", percent(share))).unwrap_or_default()
 }
 
 fn suspended(program: &Program, window: &Window, total: &Counters) -> Line<'static> {
