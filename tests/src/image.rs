@@ -95,7 +95,23 @@ impl Image {
     #[must_use]
     pub fn shell(&self, variables: &[(&str, &str)], script: &str) -> Output {
         let mut command = as_root(&tools::tool("chroot", "coreutils"));
-        command.arg(self.root.path()).args(["/bin/sh", "-c", r#"exec env "$@""#, "sh"]);
+        command.arg(self.root.path());
+        Self::script(command, variables, script)
+    }
+
+    /// The same with a `/proc`, as a container has: without it, nobody knows where the first thread's stack ends. It is gone
+    /// with its namespace.
+    pub fn shell_with_proc(&self, variables: &[(&str, &str)], script: &str) -> Output {
+        fs::create_dir_all(self.path("proc")).unwrap();
+        let mut command = as_root(&tools::tool("unshare", "util-linux"));
+        let mount = r#"mount -t proc proc "$2/proc" && exec "$@""#;
+        command.args(["--mount", "sh", "-c", mount, "sh"]);
+        command.arg(tools::tool("chroot", "coreutils")).arg(self.root.path());
+        Self::script(command, variables, script)
+    }
+
+    fn script(mut command: Command, variables: &[(&str, &str)], script: &str) -> Output {
+        command.args(["/bin/sh", "-c", r#"exec env "$@""#, "sh"]);
         command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(["/bin/sh", "-c", script]).env_clear().env("PATH", "/bin");
         command.output().unwrap()

@@ -128,13 +128,35 @@ fn a_program_may_look_at_a_hybrid_exchange_and_make_it_on_a_small_stack() {
     let Some(image) = Image::named("ubuntu-26.04") else { return };
     let image = image.with([product::library().as_path(), &program]);
     let run = format!("{FOLDER}/hybrid");
-    let stock = describe(&image.shell(&[], &run));
+    let stock = describe(&image.shell_with_proc(&[], &run));
     assert_eq!((stock.0, stock.1.matches("works 1").count()), (Some(0), 16), "{stock:?}");
     let preload = format!("{FOLDER}/libhasten_tls.so");
     // The trial comes first; or it is due on the small stack, and waits for another.
     for trial in ["1", "6"] {
-        let with = image.shell(&[("LD_PRELOAD", &preload), ("HASTEN_TLS_TRIAL", trial)], &run);
+        let with = image.shell_with_proc(&[("LD_PRELOAD", &preload), ("HASTEN_TLS_TRIAL", trial)], &run);
         assert_eq!(describe(&with), stock, "with the library (left) and without");
+    }
+}
+
+/// A client is handed keys that OpenSSL does not have, and a secret that it did not compute.
+#[test]
+fn a_client_notices_nothing_by_any_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("client");
+    compile_for_floor("client", &program, &["-lssl", "-lcrypto", "-Wl,--allow-shlib-undefined"]);
+    for name in ["ubuntu-26.04", "ubuntu-24.04"] {
+        let Some(image) = Image::named(name) else { continue };
+        let image = image.with([product::library().as_path(), &program]);
+        let run = format!("{FOLDER}/client");
+        let stock = describe(&image.shell_with_proc(&[], &run));
+        assert!(stock.0 == Some(0) && stock.1.ends_with("end\n"), "{stock:?}");
+        assert!(stock.1.contains(": TLS_AES_256_GCM_SHA384"), "{stock:?}");
+        let preload = format!("{FOLDER}/libhasten_tls.so");
+        for others in [("HASTEN_TLS_TRIAL", "2"), ("HASTEN_CPU_DISABLE_IFMA", "1")] {
+            let variables = [("LD_PRELOAD", &*preload), ("HASTEN_TLS_TRIAL", "1"), others];
+            let with = describe(&image.shell_with_proc(&variables, &run));
+            assert_eq!(with, stock, "with the library (left) and without, in {name} with {others:?}");
+        }
     }
 }
 

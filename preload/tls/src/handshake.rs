@@ -11,6 +11,7 @@
 mod attached;
 pub(crate) mod calls;
 pub(crate) mod cancel;
+mod client;
 pub(crate) mod entry;
 pub(crate) mod ready;
 pub(crate) mod slice;
@@ -29,13 +30,14 @@ use hasten_telemetry::{Event, Reason, slot};
 
 use self::attached::{FAILED, SHARED, is_marked, mark, unmark};
 pub(crate) use self::attached::{attach, reserve_ex_data, share, suspended};
+pub(crate) use self::client::connect;
 pub(crate) use self::entry::{Call, EarlyDataFn, HandshakeFn, set_would_block};
 use self::entry::{EarlyBuffer, never_called};
 use self::slice::Slice;
 use crate::event_loop::{fds, kernel};
 use crate::hooks::original;
 use crate::openssl::errors::Errors;
-use crate::openssl::shortcuts;
+use crate::openssl::shortcuts::{self, Role};
 use crate::openssl::*;
 use crate::runtime::{Operation, Runtime, count_suspended};
 use crate::start;
@@ -154,8 +156,11 @@ pub(crate) unsafe fn drive(ssl: *mut Ssl, call: Call) -> c_int {
         if runtime.is_inside() {
             return drive_inside(runtime, resumed, ssl, call);
         }
-        if resumed.is_none() && (SSL_is_server.get()(ssl) == 0 || SSL_is_init_finished.get()(ssl) == 1) {
+        if resumed.is_none() && SSL_is_init_finished.get()(ssl) == 1 {
             return call.invoke(ssl);
+        }
+        if resumed.is_none() && SSL_is_server.get()(ssl) == 0 {
+            return client::drive(runtime, ssl, call);
         }
         let result = drive_outside(runtime, resumed, ssl, call);
         count_outcome(ssl, result);
@@ -225,7 +230,7 @@ unsafe fn drive_outside(
         // No longer true once the first call has looked for a hello, whether or not there was one.
         let begins = SSL_in_before.get()(ssl) == 1;
         if begins {
-            shortcuts::before_handshake(runtime);
+            shortcuts::before_handshake(runtime, Role::Server);
         }
         runtime.tickets.begin(ssl, SSL_get_state.get()(ssl));
         if begins {
@@ -279,6 +284,7 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
         }
         if result > 0 && SSL_is_init_finished.get()(ssl) == 1 {
             slot().event(Event::HandshakeFinished);
+            slot().event_n(Event::HybridHandshake, u64::from(is_hybrid(ssl)));
             if suspension::is_watching() {
                 fds::set_shaking(SSL_get_rfd.get()(ssl), false);
             }
@@ -290,6 +296,18 @@ unsafe fn count_outcome(ssl: *mut Ssl, result: c_int) {
             mark(ssl, FAILED);
         }
     }
+}
+
+/// Whether the group of a finished handshake is one of the hybrids with ML-KEM.
+///
+/// # Safety
+///
+/// `ssl` is alive.
+unsafe fn is_hybrid(ssl: *mut Ssl) -> bool {
+    // SAFETY: the control reads a field of the SSL.
+    let group = unsafe { SSL_ctrl.get()(ssl, SSL_CTRL_GET_NEGOTIATED_GROUP, 0, null_mut()) };
+    // Groups without a number of OpenSSL's own are reported by that of TLS.
+    (0x11eb..=0x11ed).contains(&(group ^ TLSEXT_NID_UNKNOWN))
 }
 
 /// A handshake to run in, if suspending it is possible and likely to pay.

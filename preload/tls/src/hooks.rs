@@ -11,7 +11,7 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, sockaddr, socklen_t, t
 use crate::event_loop::{blocking, epoll, fdcalls, loans, locks};
 use crate::handshake::{self, calls, cancel, suspension};
 use crate::openssl::*;
-use crate::openssl::{encapsulation, exchange, fetch, kdf, random, shortcuts, sign, tickets};
+use crate::openssl::{decapsulation, encapsulation, exchange, fetch, kdf, random, shortcuts, sign, tickets};
 
 hasten_hook::slots! {
     table HOOKS;
@@ -20,6 +20,8 @@ hasten_hook::slots! {
     required Ssl by Program fn SSL_do_handshake(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
     /// As SSL_do_handshake, under its older name.
     required Ssl by Program fn SSL_accept(ssl: *mut Ssl) -> c_int = handshake::do_handshake;
+    /// As SSL_do_handshake, for clients: their key exchange is done by the engines, too.
+    optional Ssl by Program fn SSL_connect(ssl: *mut Ssl) -> c_int = handshake::connect;
     /// As SSL_do_handshake, for servers that take early data.
     optional Ssl by Program fn SSL_read_early_data(ssl: *mut Ssl, data: *mut c_void, len: usize, read: *mut usize) -> c_int = handshake::read_early_data;
     /// Ends a suspended handshake before its SSL goes.
@@ -135,8 +137,14 @@ hasten_hook::slots! {
     required Crypto by Ssl fn EVP_PKEY_derive(context: *mut EvpPkeyCtx, out: *mut u8, len: *mut usize) -> c_int = exchange::derive;
     /// Notes a hybrid shared secret that the engines will compute.
     optional Crypto by Ssl fn EVP_PKEY_encapsulate_init(context: *mut EvpPkeyCtx, params: *const Param) -> c_int = encapsulation::encapsulate_init;
-    /// Computes the hybrid shared secret: X25519 in a batch, ML-KEM at once.
+    /// Computes the hybrid shared secret: its classical half in a batch, ML-KEM at once.
     optional Crypto by Ssl fn EVP_PKEY_encapsulate(context: *mut EvpPkeyCtx, wrapped: *mut u8, wrapped_len: *mut usize, secret: *mut u8, secret_len: *mut usize) -> c_int = encapsulation::encapsulate;
+    /// Notes a hybrid shared secret that the engines will take out.
+    optional Crypto by Ssl fn EVP_PKEY_decapsulate_init(context: *mut EvpPkeyCtx, params: *const Param) -> c_int = decapsulation::decapsulate_init;
+    /// Takes out the hybrid shared secret of a client.
+    optional Crypto by Ssl fn EVP_PKEY_decapsulate(context: *mut EvpPkeyCtx, secret: *mut u8, secret_len: *mut usize, wrapped: *const u8, wrapped_len: usize) -> c_int = decapsulation::decapsulate;
+    /// Reads a hybrid key share that OpenSSL does not have.
+    optional Crypto by Ssl fn EVP_PKEY_get1_encoded_public_key(pkey: *mut EvpPkey, out: *mut *mut u8) -> usize = decapsulation::encoded_public_key;
     /// Recycles the key objects of the key exchange.
     optional Crypto by Ssl fn EVP_PKEY_free(pkey: *mut EvpPkey) = exchange::pkey_free;
     /// Sees a key object leave the key exchange.

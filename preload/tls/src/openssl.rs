@@ -4,12 +4,14 @@
 //! there. Nothing here refers to that handshake, or to an event loop.
 
 mod abi;
+pub(crate) mod decapsulation;
 pub(crate) mod digest;
 pub(crate) mod encapsulation;
 pub(crate) mod errors;
 pub(crate) mod ex_data;
 pub(crate) mod exchange;
 pub(crate) mod fetch;
+mod hybrid;
 pub(crate) mod kdf;
 pub(crate) mod key_schedule;
 pub(crate) mod keys;

@@ -25,6 +25,7 @@ use crate::handshake::ready::ReadyRing;
 use crate::handshake::{Handshake, State, slice, suspension};
 use crate::host::OpenSsl;
 use crate::openssl::exchange::Exchange;
+use crate::openssl::shortcuts::Role;
 use crate::openssl::sign::SigningSlot;
 use crate::openssl::tickets::Tickets;
 use crate::openssl::{SSL_get_state, Ssl};
@@ -80,6 +81,8 @@ pub(crate) struct Runtime {
     running: Cell<*const Handshake>,
     /// The SSL whose handshake function is running, in a slice or not, and how deep on the stack.
     driving: Cell<(*mut Ssl, usize)>,
+    /// How deep on the stack a client's handshake function is running; 0 if none is.
+    client: Cell<usize>,
     pub(crate) ready: ReadyRing,
     /// All suspended handshakes.
     pub(crate) suspended: RefCell<Vec<*const Handshake>>,
@@ -168,6 +171,7 @@ impl Runtime {
         Box::leak(Box::new(Runtime {
             running: Cell::new(null()),
             driving: Cell::new((null_mut(), 0)),
+            client: Cell::new(0),
             innermost: Cell::new(0),
             latest: Cell::new(0),
             ready: ReadyRing::new(),
@@ -362,9 +366,37 @@ impl Runtime {
         }
     }
 
+    /// Runs a client's handshake function. It is never suspended, and the server's handshakes take no notice of it; only what
+    /// libssl asks of libcrypto meanwhile is known to be a client's. On a stack other than the thread's own, it is not.
+    pub(crate) fn as_client<R>(&self, body: impl FnOnce() -> R) -> R {
+        let here = slice::here();
+        if !self.native_stack().contains(&here) {
+            return body();
+        }
+        self.forget_notes();
+        let outer = self.client.replace(here);
+        let result = body();
+        self.client.set(outer);
+        result
+    }
+
+    /// The side of the handshake whose function is running right now.
+    #[inline]
+    pub(crate) fn role(&self) -> Option<Role> {
+        if self.is_inside() {
+            return Some(Role::Server);
+        }
+        // As in `is_inside`: a callback may have left the function, and the stack is then shorter than it was.
+        let here = slice::here();
+        (here < self.client.get() && self.native_stack().contains(&here)).then_some(Role::Client)
+    }
+
     /// Runs code that does not belong to the running handshake: a server callback that does TLS of its own.
     pub(crate) fn aside<R>(&self, body: impl FnOnce() -> R) -> R {
-        self.nested(null(), (null_mut(), 0), |_| body())
+        let outer = self.client.replace(0);
+        let result = self.nested(null(), (null_mut(), 0), |_| body());
+        self.client.set(outer);
+        result
     }
 
     /// Drops the notes on operations that libssl prepared in an earlier call and never used.

@@ -111,6 +111,18 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// connection, are spared it.
 const FIRST_TRIAL: u32 = 16;
 
+/// Whether the first handshake was prepared for.
+#[inline]
+pub(crate) fn was_prepared() -> bool {
+    STATE.load(Relaxed) != UNKNOWN
+}
+
+/// The number of the handshake that the trial comes before.
+pub(crate) fn first_trial() -> u32 {
+    let is_server = config::get().eager || suspension::is_proven();
+    config::get().trial.unwrap_or(if is_server { 1 } else { FIRST_TRIAL })
+}
+
 /// Prepares for the first handshake, after the program has initialised OpenSSL to its liking.
 #[inline]
 pub(crate) fn is_ready() -> bool {
@@ -138,8 +150,7 @@ fn prepare() -> bool {
         let stranger = stranger();
         let ready = stranger.is_none() && handshake::reserve_ex_data() && keys::init() && exchange::init();
         if ready {
-            let is_server = config::get().eager || suspension::is_proven();
-            shortcuts::init(config::get().trial.unwrap_or(if is_server { 1 } else { FIRST_TRIAL }));
+            shortcuts::init(first_trial());
         } else {
             slot().bypass(Reason::UnknownLibrary);
             hasten_telemetry::page()

@@ -96,8 +96,9 @@ fn signs(key: &str, algorithm: Option<Algorithm>) {
             let signed = counters[rsa].batched + counters[rsa].scalar;
             assert_eq!(signed >= 60, Some(rsa) == algorithm, "{key}: {rsa} {signed}");
         }
-        // The key exchange does not depend on the certificate.
-        assert_eq!(counters[Algorithm::X25519Derive].queued(), 64, "{key}");
+        // The key exchange does not depend on the certificate. Those of the clients are counted from their trial on.
+        let derived = counters[Algorithm::X25519Derive].queued();
+        assert!((64..=128).contains(&derived), "{key}: {derived}");
     }
 }
 

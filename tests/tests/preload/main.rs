@@ -1,5 +1,6 @@
 //! Small servers with the library: each has one habit, and must not notice that it is accelerated.
 
+mod clients;
 mod conditions;
 mod deep;
 mod descriptors;

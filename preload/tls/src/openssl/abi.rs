@@ -148,6 +148,9 @@ pub(crate) const BIO_TYPE_SOCKET: c_int = 5 | 0x0400 | 0x0100;
 pub(crate) const SSL_READING: c_int = 3;
 pub(crate) const SSL_CTRL_MODE: c_int = 33;
 pub(crate) const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
+pub(crate) const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;
+/// Marks the number of a group in TLS that OpenSSL has no number for.
+pub(crate) const TLSEXT_NID_UNKNOWN: c_long = 0x0100_0000;
 pub(crate) const SSL_CTRL_SET_SIGALGS_LIST: c_int = 98;
 pub(crate) const SSL_CTRL_SET_MIN_PROTO_VERSION: c_int = 123;
 pub(crate) const SSL_CTRL_SET_MAX_PROTO_VERSION: c_int = 124;
@@ -161,6 +164,7 @@ pub(crate) const SSL_READ_EARLY_DATA_ERROR: c_int = 0;
 pub(crate) const EVP_PKEY_RSA: c_int = 6;
 pub(crate) const EVP_PKEY_EC: c_int = 408;
 pub(crate) const EVP_PKEY_KEYPAIR: c_int = 0x87;
+pub(crate) const EVP_PKEY_PUBLIC_KEY: c_int = 0x86;
 pub(crate) const RSA_PKCS1_PADDING: c_int = 1;
 pub(crate) const RSA_PKCS1_PSS_PADDING: c_int = 6;
 pub(crate) const RSA_PSS_SALTLEN_DIGEST: c_int = -1;
@@ -210,6 +214,7 @@ imports! {
     Ssl fn SSL_SESSION_free(*mut Session);
 
     Crypto fn OpenSSL_version_num() -> c_ulong;
+    Crypto fn CRYPTO_malloc(usize, *const c_char, c_int) -> *mut c_void;
     Crypto fn CRYPTO_get_ex_new_index(c_int, c_long, *mut c_void, *const c_void, Option<ExDup>, Option<ExFree>) -> c_int;
     Crypto fn BIO_up_ref(*mut Bio) -> c_int;
     Crypto fn BIO_new(*const BioMethod) -> *mut Bio;

@@ -16,10 +16,11 @@ use hasten_guard::clock::now;
 use hasten_telemetry::slot;
 
 use super::abi::*;
-use super::encapsulation;
-use super::shortcuts::{self, Shortcut, Stand, is_stand_in};
+use super::hybrid::Hybrid;
+use super::shortcuts::{self, Role, Shortcut, Stand, is_stand_in};
 pub(crate) use super::tag::init;
 use super::tag::{Kind, Tag};
+use super::{decapsulation, encapsulation};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -34,7 +35,7 @@ pub(crate) struct Exchange {
     generate: Cell<Generate>,
     own: Cell<Option<*mut EvpPkey>>,
     peer: Cell<Option<Peer>>,
-    /// The client's key that a stand-in encapsulates to.
+    /// The client's key that a stand-in encapsulates to, or decapsulates with.
     recipient: Cell<Option<*mut EvpPkey>>,
     stock: RefCell<[Vec<*mut EvpPkey>; Kind::COUNT]>,
 }
@@ -88,7 +89,7 @@ impl Exchange {
     }
 
     /// An EVP_PKEY of ours without a key in it.
-    fn take(&self, kind: Kind) -> Option<*mut EvpPkey> {
+    pub(super) fn take(&self, kind: Kind) -> Option<*mut EvpPkey> {
         let recycled = self.stock.borrow_mut()[kind.index()].pop();
         recycled.or_else(|| make(kind))
     }
@@ -107,6 +108,24 @@ impl Exchange {
             };
             tag.set_public(public);
             tag.set_private(pair.private());
+        }
+        Some(pkey)
+    }
+}
+
+impl Exchange {
+    /// An EVP_PKEY of ours that stands for a client's new key pair, of which OpenSSL has nothing.
+    fn take_hybrid_pair(&self, runtime: &Runtime) -> Option<*mut EvpPkey> {
+        let pair = decapsulation::key_pair(runtime)?;
+        let pkey = self.take(Kind::Hybrid(Hybrid::X25519MlKem768))?;
+        // SAFETY: the EVP_PKEY is ours alone.
+        match unsafe { Tag::of(pkey) } {
+            Some(tag) => pair.attach(tag),
+            None => {
+                // SAFETY: as above.
+                unsafe { original::EVP_PKEY_free.get()(pkey) };
+                return None;
+            }
         }
         Some(pkey)
     }
@@ -155,9 +174,9 @@ pub(crate) unsafe fn pkey_free(original: unsafe extern "C" fn(*mut EvpPkey), pke
             tag.wipe();
             tag.public_len.set(0);
             tag.share.take();
-            if shortcuts::is_on(Shortcut::Exchange)
-                && let Some(runtime) = Runtime::existing()
-            {
+            let is_used =
+                [Role::Server, Role::Client].iter().any(|role| shortcuts::is_on(*role, Shortcut::Exchange));
+            if is_used && let Some(runtime) = Runtime::existing() {
                 let mut stock = runtime.exchange.stock.borrow_mut();
                 let stock = &mut stock[tag.kind.index()];
                 if stock.len() < STOCK {
@@ -202,17 +221,16 @@ pub(crate) unsafe fn context_from_name(
     // SAFETY: libssl's arguments, forwarded; the name is a C string.
     unsafe {
         let plain = libctx.is_null() && properties.is_null() && !name.is_null();
-        if plain
-            && shortcuts::is_on(Shortcut::Exchange)
-            && let Some(runtime) = Runtime::in_handshake()
-        {
+        if plain && let Some(runtime) = shortcuts::using(Shortcut::Exchange) {
             let key_type = CStr::from_ptr(name);
             let generate = if key_type == Curve::KEY_TYPE {
                 Generate::AnyCurve { key_pair: false }
             } else if key_type == Group::X25519.key_type() {
                 Generate::Known(Kind::Classical(Group::X25519))
-            } else if key_type == encapsulation::NAME && shortcuts::is_on(Shortcut::Encapsulation) {
-                Generate::Known(Kind::Hybrid)
+            } else if let Some(hybrid) = Hybrid::from_name(key_type)
+                && shortcuts::using(Shortcut::Encapsulation).is_some()
+            {
+                Generate::Known(Kind::Hybrid(hybrid))
             } else {
                 return original(libctx, name, properties);
             };
@@ -225,8 +243,8 @@ pub(crate) unsafe fn context_from_name(
 
 type NewFromKey = unsafe extern "C" fn(*mut LibCtx, *mut EvpPkey, *const c_char) -> *mut EvpPkeyCtx;
 
-/// Handles a key of ours, which shows what the context is for: with a private half it is for deriving a secret, with a
-/// client's share for encapsulating one, and otherwise (the peer's) it is the template for ours.
+/// Handles a key of ours, which shows what the context is for: with a private half it is for deriving or decapsulating a
+/// secret, with a client's share for encapsulating one, and otherwise (the peer's) it is the template for ours.
 ///
 /// # Safety
 ///
@@ -245,8 +263,12 @@ pub(crate) unsafe fn context_from_key(
         let Some(tag) = Tag::of(pkey).filter(|tag| !tag.escaped.get()) else {
             return original(libctx, pkey, properties);
         };
-        let plain = libctx.is_null() && properties.is_null() && shortcuts::is_on(Shortcut::Exchange);
-        match Runtime::in_handshake().filter(|_| plain) {
+        let plain = libctx.is_null() && properties.is_null();
+        match shortcuts::using(Shortcut::Exchange).filter(|_| plain) {
+            Some(runtime) if tag.has_ml_kem() => {
+                runtime.exchange.recipient.set(Some(pkey));
+                shortcuts::stand_in(Stand::Decapsulate)
+            }
             Some(runtime) if tag.has_private.get() => {
                 runtime.exchange.own.set(Some(pkey));
                 runtime.exchange.peer.set(None);
@@ -275,6 +297,13 @@ pub(crate) unsafe fn context_from_key(
 ///
 /// `pkey` is alive, `tag` is attached to it, and nothing else uses either meanwhile.
 unsafe fn complete(pkey: *mut EvpPkey, tag: &Tag) {
+    if tag.has_ml_kem() {
+        // SAFETY: the EVP_PKEY is alive and has no key yet.
+        unsafe { decapsulation::complete(pkey, tag) };
+        tag.share.take();
+        tag.wipe();
+        tag.escaped.set(true);
+    }
     if !tag.share.borrow().is_empty() {
         let share = tag.share.take();
         // SAFETY: the EVP_PKEY is alive and has no key yet; the share was checked.
@@ -342,7 +371,7 @@ pub(crate) unsafe fn set_group_name(
     let generate = &runtime.exchange.generate;
     // SAFETY: libssl's group names are C strings.
     let name_of_group = unsafe { CStr::from_ptr(name) };
-    if let Generate::Known(Kind::Hybrid) = generate.get() {
+    if let Generate::Known(Kind::Hybrid(_)) = generate.get() {
         // libssl has no other name for it, and OpenSSL needs none.
         return c_int::from(name_of_group.is_empty());
     }
@@ -405,7 +434,11 @@ pub(crate) unsafe fn keygen(original: Generator, context: *mut EvpPkeyCtx, out: 
     // SAFETY: libssl's call. Without a key from the pool OpenSSL makes one.
     unsafe {
         generate(original, context, out, |exchange, runtime, kind| {
-            let ours = kind.group().and_then(|group| exchange.take_key_pair(runtime, group));
+            let ours = match kind {
+                Kind::Classical(group) => exchange.take_key_pair(runtime, group),
+                Kind::Hybrid(Hybrid::X25519MlKem768) => exchange.take_hybrid_pair(runtime),
+                Kind::Hybrid(_) => None,
+            };
             ours.or_else(|| original_key_pair(kind))
         })
     }
@@ -472,10 +505,10 @@ pub(crate) unsafe fn set_public_key(
     // is checked here, and OpenSSL gets it only if it has to.
     unsafe {
         let tag = Tag::of(pkey);
-        if let Some(tag) = tag.filter(|tag| tag.kind == Kind::Hybrid) {
+        if let Some((tag, Kind::Hybrid(hybrid))) = tag.map(|tag| (tag, tag.kind)) {
+            let is_empty = !tag.escaped.get() && tag.share.borrow().is_empty();
             let share = core::slice::from_raw_parts(public, len);
-            if !tag.escaped.get() && tag.share.borrow().is_empty() && encapsulation::accepts(share) {
-                tag.share.borrow_mut().extend_from_slice(share);
+            if is_empty && encapsulation::accept(tag, hybrid, share) {
                 return 1;
             }
             // Whatever OpenSSL makes of it, the EVP_PKEY is no longer without a key.
@@ -518,7 +551,7 @@ pub(crate) unsafe fn derive_set_peer(
 }
 
 impl Exchange {
-    /// The client's key that the stand-in in use encapsulates to.
+    /// The client's key that the stand-in in use encapsulates to, or decapsulates with.
     pub(super) fn recipient(&self) -> Option<*mut EvpPkey> {
         self.recipient.get()
     }

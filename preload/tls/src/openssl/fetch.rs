@@ -12,7 +12,6 @@ use hasten_telemetry::{Event, slot};
 
 use super::abi::*;
 use super::shortcuts::{self, Shortcut};
-use crate::runtime::Runtime;
 
 /// An algorithm and, once fetched, a reference to it that is never released.
 pub(crate) struct Cached<T: 'static> {
@@ -78,7 +77,7 @@ unsafe fn fetch<T>(
     unsafe {
         let fetch = || original(libctx, name, properties);
         let plain = libctx.is_null() && properties.is_null() && !name.is_null();
-        if !plain || !shortcuts::is_on(Shortcut::Fetch) || Runtime::in_handshake().is_none() {
+        if !plain || shortcuts::using(Shortcut::Fetch).is_none() {
             return fetch();
         }
         let name = CStr::from_ptr(name);

@@ -12,7 +12,6 @@ use super::abi::*;
 use super::digest::{Digest, with_hash};
 use super::shortcuts::{self, Shortcut};
 use super::{fetch, key_schedule};
-use crate::runtime::Runtime;
 
 type DeriveFn = unsafe extern "C" fn(*mut EvpKdfCtx, *mut u8, usize, *const Param) -> c_int;
 
@@ -31,11 +30,7 @@ pub(crate) unsafe fn derive(
 ) -> c_int {
     // SAFETY: the caller's arguments.
     unsafe {
-        if shortcuts::is_on(Shortcut::KeySchedule)
-            && Runtime::in_handshake().is_some()
-            && !out.is_null()
-            && !params.is_null()
-        {
+        if shortcuts::using(Shortcut::KeySchedule).is_some() && !out.is_null() && !params.is_null() {
             let kdf = EVP_KDF_CTX_kdf.get()(context).cast_mut();
             let out = core::slice::from_raw_parts_mut(out, len);
             let done = if kdf.is_null() {
@@ -97,8 +92,7 @@ pub(crate) unsafe fn quick_mac(
     unsafe {
         let plain = libctx.is_null() && properties.is_null() && !name.is_null() && !out.is_null();
         if plain
-            && shortcuts::is_on(Shortcut::Finished)
-            && Runtime::in_handshake().is_some()
+            && shortcuts::using(Shortcut::Finished).is_some()
             && (params.is_null() || (*params).key.is_null())
             && CStr::from_ptr(name) == c"HMAC"
             && let Some(digest) = Digest::from_c_name(digest).filter(|digest| digest.len() <= size)

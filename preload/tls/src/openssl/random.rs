@@ -8,7 +8,6 @@ use hasten_telemetry::{Event, slot};
 use super::abi::{LibCtx, RAND_priv_bytes};
 use super::shortcuts::{self, Shortcut};
 use crate::hooks;
-use crate::runtime::Runtime;
 
 type Method = unsafe extern "C" fn() -> *const c_void;
 
@@ -48,10 +47,10 @@ pub(crate) fn public(bytes: &mut [u8]) -> bool {
 /// Draws bytes from the pool. libssl draws hello randoms, session identifiers and ticket nonces one by one; OpenSSL
 /// takes locks and asks for the process id each time.
 fn from_pool(bytes: *mut u8, len: usize) -> bool {
-    if len > SMALL || bytes.is_null() || !shortcuts::is_on(Shortcut::Random) {
+    if len > SMALL || bytes.is_null() {
         return false;
     }
-    let Some(runtime) = Runtime::in_handshake() else { return false };
+    let Some(runtime) = shortcuts::using(Shortcut::Random) else { return false };
     // SAFETY: the caller's buffer.
     let bytes = unsafe { core::slice::from_raw_parts_mut(bytes, len) };
     let done = runtime.batch.engine.random(bytes);

@@ -13,11 +13,31 @@ use core::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, Ordering::Relaxed};
 
 use super::abi::*;
+use super::hybrid::Hybrid;
 use super::{digest, encapsulation, providers, trial};
 use crate::config;
 use crate::hooks::original;
 use crate::runtime::Runtime;
 use crate::stack;
+
+/// The side of a handshake: libssl's calls differ, so each has its own trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    #[default]
+    Server,
+    Client,
+}
+
+impl Role {
+    /// Shortcuts that this side has a use for. A client's handshake is never suspended, so its signature, which few have, gains
+    /// nothing; and it sends no tickets.
+    const fn has(self, shortcut: Shortcut) -> bool {
+        match self {
+            Self::Server => true,
+            Self::Client => !matches!(shortcut, Shortcut::Signature | Shortcut::Tickets | Shortcut::Random),
+        }
+    }
+}
 
 /// Functions that are replaced together, because they rely on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,22 +111,23 @@ impl Shortcuts {
     }
 }
 
-/// The shortcuts in use, and the marks below.
-static ON: AtomicU16 = AtomicU16::new(0);
+/// The shortcuts in use by each side, and the marks below.
+static ON: [AtomicU16; 2] = [const { AtomicU16::new(0) }; 2];
 /// A thread tries shortcuts out.
 const ON_TRIAL: u16 = 1 << 14;
 /// There will be no shortcuts in this process.
 const STOPPED: u16 = 1 << 15;
 
-/// Handshakes until the trial; 0 once it is over.
-static UNTIL_TRIAL: AtomicU32 = AtomicU32::new(0);
+/// Handshakes until each side's trial; 0 once it is over.
+static UNTIL_TRIAL: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 
 thread_local! {
     /// Those that this thread tries out.
-    static TRIED: Cell<Shortcuts> = const { Cell::new(Shortcuts::NONE) };
+    static TRIED: Cell<(Role, Shortcuts)> = const { Cell::new((Role::Server, Shortcuts::NONE)) };
 }
 
-static STAND_INS: [AtomicPtr<EvpPkeyCtx>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+static STAND_INS: [AtomicPtr<EvpPkeyCtx>; Stand::ALL.len()] =
+    [const { AtomicPtr::new(null_mut()) }; Stand::ALL.len()];
 
 /// The operation a stand-in stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,21 +140,41 @@ pub(crate) enum Stand {
     Derive,
     /// A shared secret for the client's key.
     Encapsulate,
+    /// A shared secret in the server's answer to a key of ours.
+    Decapsulate,
 }
 
-/// Whether a shortcut is in use in this thread.
+impl Stand {
+    const ALL: [Self; 5] = [Self::Sign, Self::Generate, Self::Derive, Self::Encapsulate, Self::Decapsulate];
+}
+
+/// Whether a shortcut is in use on this side of handshakes, in this thread.
 #[inline]
-pub(crate) fn is_on(shortcut: Shortcut) -> bool {
-    let on = ON.load(Relaxed);
-    on & shortcut.bit() != 0 || (on & ON_TRIAL != 0 && TRIED.get().has(shortcut))
+pub(crate) fn is_on(role: Role, shortcut: Shortcut) -> bool {
+    let on = ON[role as usize].load(Relaxed);
+    on & shortcut.bit() != 0 || (on & ON_TRIAL != 0 && is_tried(role, shortcut))
+}
+
+#[cold]
+fn is_tried(role: Role, shortcut: Shortcut) -> bool {
+    let (side, tried) = TRIED.get();
+    side == role && tried.has(shortcut)
+}
+
+/// This thread's runtime, if it is inside a handshake function whose side uses the shortcut.
+#[inline]
+pub(crate) fn using(shortcut: Shortcut) -> Option<&'static Runtime> {
+    let runtime = Runtime::existing()?;
+    is_on(runtime.role()?, shortcut).then_some(runtime)
 }
 
 /// Turns all shortcuts off: OpenSSL was reconfigured at run time, so their assumptions may no longer hold.
 pub(crate) fn stop() {
-    ON.store(STOPPED, Relaxed);
+    ON.iter().for_each(|on| on.store(STOPPED, Relaxed));
 }
 
-/// Checks the assumptions behind shortcuts, and prepares the trial, which the handshake of this number begins with.
+/// Checks the assumptions behind shortcuts, and prepares the trials, which the handshake of this number on each side begins
+/// with.
 pub(crate) fn init(first: u32) {
     // SAFETY: OpenSSL's own functions on its default context; stand-ins are never freed.
     unsafe {
@@ -153,49 +194,53 @@ pub(crate) fn init(first: u32) {
             stand_in.store(inert, Relaxed);
         }
     }
-    UNTIL_TRIAL.store(first, Relaxed);
+    UNTIL_TRIAL.iter().for_each(|until| until.store(first, Relaxed));
 }
 
 /// Counts a handshake that begins, and tries the shortcuts out when it is time. No handshake of this thread is running.
 #[inline]
-pub(crate) fn before_handshake(runtime: &Runtime) {
+pub(crate) fn before_handshake(runtime: &Runtime, role: Role) {
     // Of the handshakes under trial and what OpenSSL does in them. A coroutine's stack is sized for the program's own.
     const STACK: usize = 48 << 10;
-    let countdown = || UNTIL_TRIAL.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
-    if UNTIL_TRIAL.load(Relaxed) > 0 && stack::has_room(STACK) && countdown() == Ok(1) {
-        prove(runtime);
+    let until = &UNTIL_TRIAL[role as usize];
+    let countdown = || until.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+    if until.load(Relaxed) > 0 && stack::has_room(STACK) && countdown() == Ok(1) {
+        prove(runtime, role);
     }
 }
 
 #[cold]
-fn prove(runtime: &Runtime) {
-    ON.fetch_or(ON_TRIAL, Relaxed);
-    let possible = possible();
-    let proven = trial::run(runtime, possible);
+fn prove(runtime: &Runtime, role: Role) {
+    let on = &ON[role as usize];
+    on.fetch_or(ON_TRIAL, Relaxed);
+    let possible = possible(role);
+    let proven = trial::run(runtime, role, possible);
     let failed =
         Shortcut::ALL.into_iter().filter(|shortcut| possible.has(*shortcut) && !proven.has(*shortcut));
     let failed: Vec<_> = failed.map(Shortcut::name).collect();
     if !failed.is_empty() {
-        let note = format!("left to OpenSSL, because its own trial failed: {}", failed.join(", "));
+        let whose = if role == Role::Client { " in clients" } else { "" };
+        let note = format!("left to OpenSSL{whose}, because its own trial failed: {}", failed.join(", "));
         hasten_telemetry::page().set_note(&note);
     }
     // Unless the program has meanwhile reconfigured OpenSSL.
-    let _ = ON.compare_exchange(ON_TRIAL, proven.0, Relaxed, Relaxed);
+    let _ = on.compare_exchange(ON_TRIAL, proven.0, Relaxed, Relaxed);
 }
 
-/// Those that this CPU and this OpenSSL have a use for.
-fn possible() -> Shortcuts {
-    let has_hybrid = encapsulation::engine().is_some() && providers::has_default_hybrid(encapsulation::NAME);
-    let possible =
-        Shortcut::ALL.into_iter().filter(|shortcut| *shortcut != Shortcut::Encapsulation || has_hybrid);
+/// Those that this side, this CPU and this OpenSSL have a use for.
+fn possible(role: Role) -> Shortcuts {
+    let has_hybrid = encapsulation::engine().is_some()
+        && Hybrid::ALL.into_iter().all(|hybrid| providers::has_default_hybrid(hybrid.name()));
+    let is_possible = |shortcut: &Shortcut| *shortcut != Shortcut::Encapsulation || has_hybrid;
+    let possible = Shortcut::ALL.into_iter().filter(|shortcut| role.has(*shortcut) && is_possible(shortcut));
     possible.fold(Shortcuts::NONE, Shortcuts::with)
 }
 
 /// Uses these shortcuts, and no others, in what `body` does on this thread. Nests in [`prove`] only.
-pub(crate) fn trying<R>(shortcuts: Shortcuts, body: impl FnOnce() -> R) -> R {
-    TRIED.set(shortcuts);
+pub(crate) fn trying<R>(role: Role, shortcuts: Shortcuts, body: impl FnOnce() -> R) -> R {
+    TRIED.set((role, shortcuts));
     let result = body();
-    TRIED.set(Shortcuts::NONE);
+    TRIED.set((role, Shortcuts::NONE));
     result
 }
 
@@ -220,10 +265,7 @@ pub(crate) fn behind(context: *const EvpPkeyCtx, stand: Stand) -> Option<&'stati
 ///
 /// As for `EVP_PKEY_CTX_free`: `context` is null, a stand-in, or an EVP_PKEY_CTX that the caller owns and gives up.
 pub(crate) unsafe fn context_free(original: unsafe extern "C" fn(*mut EvpPkeyCtx), context: *mut EvpPkeyCtx) {
-    let ours = [Stand::Sign, Stand::Generate, Stand::Derive, Stand::Encapsulate]
-        .into_iter()
-        .any(|stand| is_stand_in(context, stand));
-    if ours {
+    if Stand::ALL.into_iter().any(|stand| is_stand_in(context, stand)) {
         super::exchange::context_freed(context);
     } else {
         // SAFETY: the caller's own context.

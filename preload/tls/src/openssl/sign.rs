@@ -75,9 +75,8 @@ pub(crate) unsafe fn digest_sign_init(
     unsafe {
         let plain =
             !pctx.is_null() && libctx.is_null() && properties.is_null() && says_nothing_new(params, name);
-        if let Some(runtime) = Runtime::in_handshake()
+        if let Some(runtime) = shortcuts::using(Shortcut::Signature)
             && plain
-            && shortcuts::is_on(Shortcut::Signature)
             && is_usable(runtime, pkey)
             && let Some(digest) = Digest::from_c_name(name)
         {
@@ -397,8 +396,12 @@ pub(crate) unsafe fn supports_digest(
 ) -> c_int {
     // SAFETY: libssl's call; the key is alive.
     unsafe {
-        let plain = libctx.is_null() && properties.is_null() && Runtime::in_handshake().is_some();
-        let known = if plain && shortcuts::is_on(Shortcut::Fetch) { Digest::from_c_name(name) } else { None };
+        let plain = libctx.is_null() && properties.is_null();
+        let known = if plain && shortcuts::using(Shortcut::Fetch).is_some() {
+            Digest::from_c_name(name)
+        } else {
+            None
+        };
         let Some((digest, entry)) = known.zip(keys::find(pkey)) else {
             return original(pkey, libctx, name, properties);
         };

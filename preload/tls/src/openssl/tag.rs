@@ -2,12 +2,14 @@
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int, c_long, c_void};
+use core::ptr::null_mut;
 
-use hasten_crypto::{Group, wipe};
+use hasten_crypto::{Group, MlKemPair, wipe};
 
 use super::abi::*;
-use super::encapsulation;
 use super::ex_data::ExIndex;
+use super::hybrid::Hybrid;
+use crate::hooks::original;
 
 static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 
@@ -15,17 +17,17 @@ static EX_INDEX: ExIndex = ExIndex::of(EX_INDEX_EVP_PKEY);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Classical(Group),
-    /// The client's encapsulation key of [`encapsulation::NAME`].
-    Hybrid,
+    /// The client's key.
+    Hybrid(Hybrid),
 }
 
 impl Kind {
-    pub(super) const COUNT: usize = Group::COUNT + 1;
+    pub(super) const COUNT: usize = Group::COUNT + Hybrid::ALL.len();
 
     pub(super) const fn index(self) -> usize {
         match self {
             Self::Classical(group) => group.index(),
-            Self::Hybrid => Group::COUNT,
+            Self::Hybrid(hybrid) => Group::COUNT + hybrid as usize,
         }
     }
 
@@ -33,7 +35,7 @@ impl Kind {
     pub(super) const fn key_type(self) -> &'static CStr {
         match self {
             Self::Classical(group) => group.key_type(),
-            Self::Hybrid => encapsulation::NAME,
+            Self::Hybrid(hybrid) => hybrid.name(),
         }
     }
 
@@ -41,14 +43,14 @@ impl Kind {
     pub(super) fn curve_name(self) -> Option<&'static CStr> {
         match self {
             Self::Classical(group) => group.curve().map(|_| group.openssl_name()),
-            Self::Hybrid => None,
+            Self::Hybrid(_) => None,
         }
     }
 
     pub(super) fn group(self) -> Option<Group> {
         match self {
             Self::Classical(group) => Some(group),
-            Self::Hybrid => None,
+            Self::Hybrid(_) => None,
         }
     }
 }
@@ -66,6 +68,10 @@ pub(super) struct Tag {
     pub(super) has_private: Cell<bool>,
     /// The client's share of a hybrid exchange, which OpenSSL does not have; empty if there is none.
     pub(super) share: RefCell<Vec<u8>>,
+    /// The part of that share that OpenSSL does have, or null.
+    pub(super) encapsulation_key: Cell<*mut EvpPkey>,
+    /// Our key pair, if we are the client: its other half is the private key above.
+    pub(super) ml_kem: RefCell<Option<MlKemPair>>,
 }
 
 pub(crate) fn init() -> bool {
@@ -101,6 +107,8 @@ impl Tag {
             private: Cell::new([0; Group::MAX_PRIVATE]),
             has_private: Cell::new(false),
             share: RefCell::default(),
+            encapsulation_key: Cell::new(null_mut()),
+            ml_kem: RefCell::default(),
         }
     }
 
@@ -152,7 +160,22 @@ impl Tag {
         }
     }
 
+    /// Whether it is our key of a hybrid exchange.
+    pub(super) fn has_ml_kem(&self) -> bool {
+        matches!(self.kind, Kind::Hybrid(_)) && self.ml_kem.borrow().is_some()
+    }
+
+    pub(super) fn drop_encapsulation_key(&self) {
+        let key = self.encapsulation_key.replace(null_mut());
+        if !key.is_null() {
+            // SAFETY: the reference is ours.
+            unsafe { original::EVP_PKEY_free.get()(key) };
+        }
+    }
+
     pub(super) fn wipe(&self) {
+        self.drop_encapsulation_key();
+        self.ml_kem.take();
         if self.has_private.replace(false) {
             // SAFETY: the cell's bytes, which are not borrowed.
             wipe(unsafe { &mut *self.private.as_ptr() });

@@ -114,8 +114,7 @@ pub(crate) unsafe fn bio_control(
     pointer: *mut c_void,
 ) -> c_long {
     if command == BIO_CTRL_FLUSH
-        && shortcuts::is_on(Shortcut::Tickets)
-        && let Some(runtime) = Runtime::in_handshake()
+        && let Some(runtime) = shortcuts::using(Shortcut::Tickets)
     {
         // SAFETY: libssl's call.
         let waits = unsafe { runtime.tickets.can_wait(bio) };
@@ -151,8 +150,7 @@ pub(crate) unsafe fn bio_pop(
 
 /// The tickets of the running handshake, while libssl is creating one.
 fn in_the_making() -> Option<&'static Tickets> {
-    let runtime = Runtime::in_handshake()?;
-    shortcuts::is_on(Shortcut::Tickets).then_some(&runtime.tickets)
+    Some(&shortcuts::using(Shortcut::Tickets)?.tickets)
 }
 
 type Encode = unsafe extern "C" fn(*mut Session, *mut *mut u8) -> c_int;

@@ -1,8 +1,8 @@
 //! Tries the shortcuts out with the libraries of this process.
 //!
-//! A server with the shortcuts under trial and a client that is all OpenSSL's shake hands through memory, and exchange data
-//! both ways, by each kind of key, exchange and version for which there are shortcuts; one client comes back with the session
-//! it was given. The client checks every secret, signature and MAC, so a libssl that calls libcrypto in another way than
+//! A server with the shortcuts under trial and a client that is all OpenSSL's, or the other way round, shake hands through
+//! memory, and exchange data both ways, by each kind of key, exchange and version for which there are shortcuts; one client comes back with the session
+//! it was given. The other side checks every secret, signature and MAC, so a libssl that calls libcrypto in another way than
 //! a shortcut expects fails here, not with somebody's connection.
 //!
 //! The keys are for this alone: they protect nothing, and no certificate of theirs is trusted anywhere.
@@ -11,7 +11,7 @@ use core::ffi::{CStr, c_int, c_long};
 use core::ptr::null_mut;
 
 use super::abi::*;
-use super::shortcuts::{self, Shortcut, Shortcuts};
+use super::shortcuts::{self, Role, Shortcut, Shortcuts};
 use crate::hooks::original;
 use crate::runtime::Runtime;
 
@@ -81,12 +81,12 @@ const CASES: [Case; 3] = [
 /// Calls of either side until the handshake is over; TLS 1.2 needs four.
 const CALLS: usize = 8;
 
-/// The shortcuts among these that work. No handshake of this thread is running.
-pub(super) fn run(runtime: &Runtime, shortcuts: Shortcuts) -> Shortcuts {
+/// The shortcuts among these that work on that side. No handshake of this thread is running.
+pub(super) fn run(runtime: &Runtime, role: Role, shortcuts: Shortcuts) -> Shortcuts {
     // SAFETY: no argument, no precondition. Errors are dropped: they are not the program's.
     unsafe { ERR_set_mark.get()() };
     let proven = hasten_telemetry::uncounted(|| {
-        let trial = Trial::new(runtime);
+        let trial = Trial::new(runtime, role);
         trial.map_or(Shortcuts::NONE, |trial| choose(shortcuts, |tried| trial.succeeds(tried)))
     });
     // SAFETY: as above.
@@ -114,19 +114,22 @@ fn choose(all: Shortcuts, work: impl Fn(Shortcuts) -> bool) -> Shortcuts {
 /// Both sides, for all kinds of handshakes.
 struct Trial<'a> {
     runtime: &'a Runtime,
+    /// The side with the shortcuts.
+    role: Role,
     server: Context,
     client: Context,
 }
 
 impl<'a> Trial<'a> {
     /// Fails if OpenSSL's configuration forbids what the trial needs.
-    fn new(runtime: &'a Runtime) -> Option<Self> {
+    fn new(runtime: &'a Runtime, role: Role) -> Option<Self> {
         let server = Context::new(TLS_server_method.get())?;
         let client = Context::new(TLS_client_method.get())?;
         let is_set = server.allow(TLS1_2, TLS1_3) && server.identify(&P_256) && server.identify(&RSA_2048);
         let groups = [c"X25519:P-256:X25519MLKEM768", c"X25519:P-256"];
         (is_set && groups.into_iter().any(|groups| server.exchanges_by(groups))).then_some(Self {
             runtime,
+            role,
             server,
             client,
         })
@@ -157,15 +160,10 @@ impl<'a> Trial<'a> {
             }
         }
         connect(&server, &client)?;
-        let drive = original::SSL_do_handshake.get();
         let is_over = (0..CALLS).any(|_| {
-            // SAFETY: both SSLs are alive, and used here alone.
-            unsafe {
-                let client_done = drive(client.0) == 1;
-                let server_done =
-                    shortcuts::trying(shortcuts, || self.runtime.shake_at_once(server.0, drive)) == 1;
-                client_done && server_done
-            }
+            let client_done = self.drive(&client, Role::Client, shortcuts) == 1;
+            let server_done = self.drive(&server, Role::Server, shortcuts) == 1;
+            client_done && server_done
         });
         if !(is_over && server.reaches(&client) && client.reaches(&server)) {
             return None;
@@ -175,6 +173,26 @@ impl<'a> Trial<'a> {
             let resumed = SSL_session_reused.get()(server.0) == 1;
             let session = (resumed == session.is_some()).then(|| SSL_get1_session.get()(client.0))?;
             (!session.is_null()).then_some(Resumable(session))
+        }
+    }
+}
+
+impl Trial<'_> {
+    /// Continues a handshake: with the shortcuts if this is the side that tries them out.
+    fn drive(&self, connection: &Connection, role: Role, shortcuts: Shortcuts) -> c_int {
+        let drive = original::SSL_do_handshake.get();
+        // SAFETY: the SSL is alive, and used here alone.
+        let shake = || unsafe {
+            match role {
+                Role::Server => self.runtime.shake_at_once(connection.0, drive),
+                Role::Client => self.runtime.as_client(|| drive(connection.0)),
+            }
+        };
+        if role == self.role {
+            shortcuts::trying(role, shortcuts, shake)
+        } else {
+            // SAFETY: as above.
+            unsafe { drive(connection.0) }
         }
     }
 }
