@@ -30,7 +30,6 @@ use hasten_telemetry::{Event, Reason, slot};
 
 use self::attached::{FAILED, SHARED, is_marked, mark, unmark};
 pub(crate) use self::attached::{attach, reserve_ex_data, share, suspended};
-pub(crate) use self::client::connect;
 pub(crate) use self::entry::{Call, EarlyDataFn, HandshakeFn, set_would_block};
 use self::entry::{EarlyBuffer, never_called};
 use self::slice::Slice;
@@ -117,6 +116,25 @@ pub(crate) enum State {
 pub(crate) unsafe fn do_handshake(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
     // SAFETY: the server's call, forwarded.
     unsafe { drive(ssl, Call::Handshake(original)) }
+}
+
+/// Programs that make a few connections and end, as most that call this do, are spared the preparations.
+///
+/// # Safety
+///
+/// As for `SSL_connect`: `ssl` is a live SSL that no other thread of the program uses meanwhile.
+pub(crate) unsafe fn connect(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
+    static BEGUN: AtomicU32 = AtomicU32::new(0);
+    // SAFETY: the program's call, forwarded.
+    unsafe {
+        if !start::was_prepared() && suspended(ssl).is_none() {
+            let begins = SSL_in_before.get()(ssl) == 1;
+            if BEGUN.fetch_add(u32::from(begins), Relaxed) + 1 < start::first_trial() {
+                return original(ssl);
+            }
+        }
+        do_handshake(original, ssl)
+    }
 }
 
 /// # Safety

@@ -5,15 +5,13 @@
 //! pool.
 
 use core::ffi::c_int;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hasten_telemetry::{Event, slot};
 
-use super::{Call, HandshakeFn, do_handshake, is_hybrid, suspended};
+use super::{Call, is_hybrid};
 use crate::openssl::shortcuts::{self, Role};
 use crate::openssl::*;
 use crate::runtime::Runtime;
-use crate::start;
 
 /// A call for an SSL whose handshake is a client's and has not ended.
 ///
@@ -32,24 +30,5 @@ pub(super) unsafe fn drive(runtime: &Runtime, ssl: *mut Ssl, call: Call) -> c_in
             slot().event_n(Event::ClientHybridHandshake, u64::from(is_hybrid(ssl)));
         }
         result
-    }
-}
-
-/// Programs that make a few connections and end, as most that call this do, are spared the preparations.
-///
-/// # Safety
-///
-/// As for `SSL_connect`: `ssl` is a live SSL that no other thread of the program uses meanwhile.
-pub(crate) unsafe fn connect(original: HandshakeFn, ssl: *mut Ssl) -> c_int {
-    static BEGUN: AtomicU32 = AtomicU32::new(0);
-    // SAFETY: the program's call, forwarded.
-    unsafe {
-        if !start::was_prepared() && suspended(ssl).is_none() {
-            let begins = SSL_in_before.get()(ssl) == 1;
-            if BEGUN.fetch_add(u32::from(begins), Relaxed) + 1 < start::first_trial() {
-                return original(ssl);
-            }
-        }
-        do_handshake(original, ssl)
     }
 }
