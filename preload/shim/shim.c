@@ -80,9 +80,18 @@ static int is_disabled(const char *list, const char *accelerator) {
     return 0;
 }
 
-// The value of HASTEN_DISABLE, or null.
-static const char *disable(char **environment) {
-    static const char name[] = "HASTEN_DISABLE=";
+// Whether the list, which somebody chose, has the accelerator.
+static int is_chosen(const char *list, const char *accelerator) {
+    while (*list) {
+        if (is_named(list, accelerator)) return 1;
+        while (!ends(*list)) list++;
+        if (*list) list++;
+    }
+    return 0;
+}
+
+// The value of the variable whose name, with the sign behind it, is this, or null.
+static const char *variable(char **environment, const char *name) {
     for (; environment && *environment; environment++) {
         size_t i = 0;
         while (name[i] && (*environment)[i] == name[i]) i++;
@@ -139,7 +148,10 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
     // A program's first look at errno finds 0.
     int *error = __errno_location ? __errno_location() : NULL;
     int before = error ? *error : 0;
-    const char *disabled = disable(libc == GLIBC ? environment : &environ ? environ : NULL);
+    char **variables = libc == GLIBC ? environment : &environ ? environ : NULL;
+    const char *disabled = variable(variables, "HASTEN_DISABLE=");
+    // `hasten run` has looked at the program already.
+    const char *chosen = variable(variables, "HASTEN_PRELOAD=");
     struct path path;
     path.length = 0;
     dl_iterate_phdr(own_directory, &path);
@@ -150,7 +162,9 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
     for (size_t i = 0; directory && i < sizeof ACCELERATORS / sizeof *ACCELERATORS; i++) {
         if (is_disabled(disabled, ACCELERATORS[i].name)) continue;
         if (libc == MUSL && !ACCELERATORS[i].is_for_musl) continue;
-        if (ACCELERATORS[i].program && !is_program(ACCELERATORS[i].program)) continue;
+        if (chosen ? !is_chosen(chosen, ACCELERATORS[i].name)
+                   : ACCELERATORS[i].program && !is_program(ACCELERATORS[i].program))
+            continue;
         path.length = folder;
         append(&path, "libhasten_");
         append(&path, ACCELERATORS[i].name);

@@ -202,3 +202,18 @@ fn the_shim_loads_nothing_into_a_program_of_glibc_but_what_is_made_for_it() {
         assert_eq!(found, having(&expected), "{files:?}");
     }
 }
+
+/// What a shell of glibc starts there inherits the variables. Only the shim may be named in them.
+#[test]
+fn a_program_of_glibc_under_run_may_start_one_of_musl() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("start");
+    self::program("musl-gcc", "musl-tools", &program);
+    let _ = product::shim();
+    let mut command = Command::new(product::hasten());
+    without_library(&mut command);
+    // The shell is accelerated, and so is what it starts, if the libraries for musl are there.
+    let script = r#"grep -q libhasten_gzip.so /proc/self/maps || exit 1; "$0"; exit $?"#;
+    command.args(["run", "--quiet", "--only", "gzip", "--", "sh", "-c", script]).arg(&program);
+    assert_eq!(describe(&command.output().unwrap()), having(&[]));
+}

@@ -41,7 +41,9 @@ impl Plan {
         variables
             .extend(surroundings.node_options.clone().map(|options| ("NODE_OPTIONS".to_owned(), options)));
         variables.extend(unwanted.map(|names| (DISABLE.to_owned(), OsString::from(names))));
-        let others = self.launch(program, &[]).env.into_iter().filter(|(name, _)| name != "LD_PRELOAD");
+        let others = self.launch(program, &[]).env.into_iter();
+        // The shim chooses for itself, because the program may be another one by then.
+        let others = others.filter(|(name, _)| name != "LD_PRELOAD" && name != preload::CHOSEN);
         variables.extend(others.map(|(name, value)| (name, value.unwrap_or_default())));
         variables.retain(|_, value| !value.is_empty());
         Ok(Lasting { variables: variables.into_iter().collect(), shim, left_out: self.without_a_variable() })

@@ -157,7 +157,9 @@ impl Plan {
         config: &Config,
         surroundings: &Surroundings,
     ) -> Vec<(&'static str, Option<OsString>)> {
-        let ld_preload = preload::change(surroundings.ld_preload.as_deref(), &self.preload);
+        let (libraries, chosen) = self.named();
+        let ld_preload = preload::change(surroundings.ld_preload.as_deref(), &libraries);
+        let chosen = (chosen != surroundings.chosen).then_some((preload::CHOSEN, chosen));
         let plugin = self.node_plugin.as_deref();
         let node_options =
             node_options::change(surroundings.node_options.as_deref(), plugin, &self.node_options());
@@ -167,7 +169,20 @@ impl Plan {
         let devices =
             if self.preload.is_empty() { Vec::new() } else { devices::environment(config, surroundings) };
         let settings = settings.chain(devices).map(|(name, value)| (name, Some(value)));
-        ld_preload.into_iter().chain(node_options).chain(settings).collect()
+        ld_preload.into_iter().chain(chosen).chain(node_options).chain(settings).collect()
+    }
+
+    /// What `LD_PRELOAD` names: the libraries, or the shim in their place; and what the shim is told to load.
+    fn named(&self) -> (Vec<PathBuf>, Option<OsString>) {
+        let theirs = loaded(&self.accelerators)
+            .filter(|(accelerator, _)| accelerator.carrier() == Carrier::LdPreload)
+            .filter_map(|(accelerator, verdict)| Some((accelerator.name(), verdict.library.clone()?)));
+        match preload::through_shim(&theirs.collect::<Vec<_>>()) {
+            Some((shim, names)) => {
+                (self.settings.preload.iter().cloned().chain([shim]).collect(), Some(names))
+            }
+            None => (self.preload.clone(), None),
+        }
     }
 
     /// The options for `NODE_OPTIONS`: advice that nothing speaks against, and configured options.

@@ -1,6 +1,7 @@
 //! Composing `LD_PRELOAD`, and whether a program would heed it.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,19 @@ use crate::plan::Reason;
 
 /// The shim, which loads the libraries of all accelerators where they can be loaded.
 pub(crate) const SHIM: &str = "libhasten.so";
+
+/// Which accelerators the shim is to load, where the plan has chosen them; without it, the shim chooses.
+pub(crate) const CHOSEN: &str = "HASTEN_PRELOAD";
+
+/// The shim beside these libraries, and their accelerators' names. A program that inherits the variables may be linked with
+/// another C library, and would end at its start if a library for this one were named. `None` if they have no shim beside them,
+/// as in a tree that is not completely built: the libraries are named then.
+pub(crate) fn through_shim(libraries: &[(&str, PathBuf)]) -> Option<(PathBuf, OsString)> {
+    let shim = libraries.first()?.1.with_file_name(SHIM);
+    let are_beside = libraries.iter().all(|(_, library)| library.with_file_name(SHIM) == shim);
+    let names: Vec<_> = libraries.iter().map(|(name, _)| *name).collect();
+    (are_beside && File::open(&shim).is_ok()).then(|| (shim, names.join(",").into()))
+}
 
 /// Why `LD_PRELOAD` cannot name this path, if it cannot.
 pub(crate) fn cannot_carry(path: &Path) -> Option<Reason> {

@@ -14,6 +14,7 @@ use crate::config::ConfigError;
 use crate::devices;
 use crate::gc_advice::Setting;
 use crate::plan::Reason;
+use crate::preload::CHOSEN;
 use crate::process::CpuList;
 use crate::{nearest, node_options};
 
@@ -34,7 +35,7 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 28] = [
+const VARIABLES: [&str; 29] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_ADX",
@@ -52,6 +53,7 @@ const VARIABLES: [&str; 28] = [
     "HASTEN_NODE_GC",
     "HASTEN_NODE_STATS",
     "HASTEN_ONLY",
+    CHOSEN,
     "HASTEN_QUIET",
     "HASTEN_RUNTIME_DIR",
     "HASTEN_SIMULATED_DEVICES",
@@ -112,6 +114,8 @@ pub struct Surroundings {
     pub deny_ifma: bool,
     /// `HASTEN_CPU_DISABLE_ADX`: behave as on a CPU without ADX.
     pub deny_adx: bool,
+    /// `HASTEN_PRELOAD` as it is now.
+    pub chosen: Option<OsString>,
     /// `LD_PRELOAD` as it is now.
     pub ld_preload: Option<OsString>,
     /// `NODE_COMPILE_CACHE`: Node's own cache of compiled code.
@@ -160,6 +164,7 @@ impl Surroundings {
             cache_directory: cache_directory(variable),
             deny_ifma: variable("HASTEN_CPU_DISABLE_IFMA").is_some_and(|value| value == "1"),
             deny_adx: variable("HASTEN_CPU_DISABLE_ADX").is_some_and(|value| value == "1"),
+            chosen: variable(CHOSEN),
             ld_preload: variable("LD_PRELOAD"),
             node_compile_cache: variable("NODE_COMPILE_CACHE"),
             node_options: variable("NODE_OPTIONS"),

@@ -97,6 +97,23 @@ fn a_program_that_may_load_openssl_later_gets_the_library_on_standby() {
 }
 
 #[test]
+fn the_shim_is_named_where_there_is_one() {
+    let installed = Installed::new();
+    let shim = installed.library().with_file_name("libhasten.so");
+    std::fs::write(&shim, "").unwrap();
+    let plan = |surroundings: &Surroundings| plan(&cpu(&[]), &Config::default(), surroundings);
+    let first = plan(&installed.surroundings);
+    assert_eq!(first.preload, [installed.library()]);
+    let named = ("LD_PRELOAD", Some(shim.clone().into()));
+    assert_eq!(first.environment, [named, ("HASTEN_PRELOAD", Some("tls".into()))]);
+    let mut inside =
+        Surroundings { ld_preload: Some(shim.into()), chosen: Some("tls".into()), ..installed.surroundings };
+    assert_eq!(plan(&inside).environment, []);
+    inside.disable = Some("all".into());
+    assert_eq!(plan(&inside).environment, [("LD_PRELOAD", None), ("HASTEN_PRELOAD", None)]);
+}
+
+#[test]
 fn nothing_is_changed_where_nothing_applies() {
     let installed = Installed::new();
     let lacking = cpu(&[Feature::Avx512Ifma, Feature::Adx]);
