@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # release.sh TARGET FOLDER: what a release consists of, all from TARGET/release/dist/tree, in FOLDER: a tarball, the Debian
-# package, an apt repository, and their sums. RELEASE_KEY, RELEASE_URL and RELEASE_MAINTAINER: see apt-repository.sh and deb.sh.
+# package, an apt repository, packages for pip and npm, and their sums. RELEASE_KEY, RELEASE_URL and RELEASE_MAINTAINER: see apt-repository.sh and deb.sh.
 source "$(dirname "$0")/release-lib.sh"
 
 target=$1
@@ -13,7 +13,8 @@ main() {
     tarball
     scripts/deb.sh "$target" "$folder"
     scripts/apt-repository.sh "$folder"/hasten_*.deb "$folder/apt"
-    (cd "$folder" && sha256sum "$name.tar.gz" hasten_*.deb) >"$folder/SHA256SUMS"
+    scripts/registries.sh "$target" "$folder"
+    (cd "$folder" && sha256sum "$name.tar.gz" hasten_*.deb hasten-*.whl hasten-*.tgz) >"$folder/SHA256SUMS"
     [[ -z ${RELEASE_KEY:-} ]] || gpg --batch --yes --local-user "$RELEASE_KEY" --detach-sign --armor "$folder/SHA256SUMS"
     say "$folder has the release"
 }

@@ -6,4 +6,5 @@ mod command;
 mod documents;
 mod made;
 mod package;
+mod registries;
 mod tree;
