@@ -87,6 +87,7 @@ check "Release build" cargo build --release --locked --package hasten --package 
 check "Shim" scripts/shim.sh "${CARGO_TARGET_DIR:-target}"
 check "Libraries for musl" env HASTEN_NEED_MUSL=1 scripts/musl.sh "${CARGO_TARGET_DIR:-target}"
 check "Node.js plugin" plugin
+check "Kubernetes: format and vet" scripts/kubernetes.sh check
 check "Lints" cargo clippy --locked --workspace --all-targets -- --deny warnings
 check "Lints of what is for musl" cargo clippy --locked --target x86_64-unknown-linux-musl --package hasten-hook -- --deny warnings
 check "Lints of engines outside the default build" \
@@ -108,6 +109,7 @@ if [[ ${1:-} != --no-tests ]]; then
     tests "Examples in documentation" cargo test --locked --doc --package hasten-crypto
     tests "Tests of engines outside the default build" \
         cargo test --locked --package hasten-device --features unused-engines --test simulated -- copies hand_out memory selftest
+    tests "Tests of hasten-k8s" scripts/kubernetes.sh test
     [[ ${1:-} != --soak ]] || tests "Endurance, $2 minutes" scripts/soak.sh "$2"
 fi
 

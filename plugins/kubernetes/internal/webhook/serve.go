@@ -1,0 +1,74 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"hasten.dev/kubernetes/internal/certs"
+	"hasten.dev/kubernetes/internal/inject"
+	"hasten.dev/kubernetes/internal/rollout"
+)
+
+// Options of `hasten-k8s webhook`.
+type Options struct {
+	Namespace, Service, Configuration string
+	Host                              string
+	Port                              int
+	Metrics, Health                   string
+	Settings                          inject.Settings
+	LookEvery                         time.Duration
+}
+
+// Serve runs until the context ends.
+func Serve(ctx context.Context, config *rest.Config, options Options) error {
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("no client of the API server: %w", err)
+	}
+	keeper := &certs.Keeper{API: api, Namespace: options.Namespace, Service: options.Service, Configuration: options.Configuration}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Cache:                  Cached(options.Namespace),
+		Metrics:                metrics.Options{BindAddress: options.Metrics},
+		HealthProbeBindAddress: options.Health,
+		LeaderElection:         true, LeaderElectionID: "hasten-webhook", LeaderElectionNamespace: options.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		WebhookServer: webhook.NewServer(webhook.Options{Host: options.Host, Port: options.Port,
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = keeper.Certificate }}}),
+	})
+	if err != nil {
+		return fmt.Errorf("the webhook cannot be set up: %w", err)
+	}
+	if err := parts(mgr, api, keeper, options); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func parts(mgr ctrl.Manager, api kubernetes.Interface, keeper *certs.Keeper, options Options) error {
+	handler := &Handler{Around: &Cluster{Reader: mgr.GetClient(), Namespace: options.Namespace}, Settings: options.Settings}
+	mgr.GetWebhookServer().Register("/mutate", &webhook.Admission{Handler: handler})
+	// A canary is looked after by one replica; certificates and answers by each.
+	watcher := &rollout.Watcher{API: api, Every: options.LookEvery}
+	return errors.Join(
+		mgr.Add(everywhere{manager.RunnableFunc(keeper.Run)}),
+		mgr.Add(manager.RunnableFunc(watcher.Run)),
+		mgr.AddReadyzCheck("certificate", func(*http.Request) error { return keeper.Ready() }),
+		mgr.AddHealthzCheck("ping", func(*http.Request) error { return nil }),
+	)
+}
+
+// everywhere is what does not wait to be elected.
+type everywhere struct{ manager.Runnable }
+
+func (everywhere) NeedLeaderElection() bool { return false }
