@@ -15,6 +15,8 @@ Usage: hasten-k8s <COMMAND> [OPTIONS]
 
 Commands:
   webhook        Accelerate new pods of labelled namespaces
+  agent          On each node: carry the kill switch into running pods, tell pods by events what was done
+  explain        Say what is done to a pod, what is not, and what to do
   copy           Copy the libraries into a pod's volume
   preview        Show what would be done to the pods of a manifest, before anything is
 
@@ -22,7 +24,7 @@ Commands:
 
 type command func(context.Context, []string) error
 
-var commands = map[string]command{"webhook": runWebhook, "copy": runCopy, "preview": runPreview}
+var commands = map[string]command{"webhook": runWebhook, "copy": runCopy, "preview": runPreview, "agent": runAgent, "explain": runExplain}
 
 func main() {
 	if len(os.Args) < 2 || os.Args[1] == "-h" || os.Args[1] == "--help" || os.Args[1] == "help" {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"hasten.dev/kubernetes/internal/agent"
+	"hasten.dev/kubernetes/internal/explain"
+)
+
+func client() (*kubernetes.Clientset, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no API server: run this in a pod, or set KUBECONFIG: %w", err)
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+func runAgent(ctx context.Context, arguments []string) error {
+	ctrl.SetLogger(klog.NewKlogr())
+	flags := flag.NewFlagSet("agent", flag.ExitOnError)
+	node := flags.String("node", os.Getenv("NODE_NAME"), "the node that this runs on")
+	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the namespace that has the switch")
+	hasten := flags.String("hasten", "/usr/bin/hasten", "the command")
+	every := flags.Duration("every", 10*time.Second, "while hasten is off, how often new processes are told")
+	_ = flags.Parse(arguments)
+	if *node == "" || *namespace == "" {
+		return errors.New("--node and --namespace are needed: set NODE_NAME and POD_NAMESPACE, as the chart does")
+	}
+	api, err := client()
+	if err != nil {
+		return err
+	}
+	broadcaster := record.NewBroadcaster()
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: api.CoreV1().Events("")})
+	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "hasten", Host: *node})
+	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder}).Run(ctx)
+}
+
+func runExplain(ctx context.Context, arguments []string) error {
+	flags := flag.NewFlagSet("explain", flag.ExitOnError)
+	namespace := flags.String("n", metav1.NamespaceDefault, "the pod's namespace")
+	_ = flags.Parse(arguments)
+	if flags.NArg() != 1 {
+		return errors.New("explain [-n NAMESPACE] pod/NAME: one pod is needed")
+	}
+	api, err := client()
+	if err != nil {
+		return err
+	}
+	text, err := explain.Pod(ctx, api, *namespace, flags.Arg(0))
+	if err == nil {
+		_, err = io.WriteString(os.Stdout, text)
+	}
+	return err
+}

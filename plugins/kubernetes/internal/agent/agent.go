@@ -1,0 +1,133 @@
+// Package agent does what has to be done on each node: it carries the kill switch into running pods, and tells each pod's
+// owner by an event what was done to it, and why.
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"hasten.dev/kubernetes/internal/inject"
+	"hasten.dev/kubernetes/internal/webhook"
+)
+
+// Agent is one node's.
+type Agent struct {
+	API             kubernetes.Interface
+	Node, Namespace string
+	// Hasten is the command, which reaches every accelerated process of the node.
+	Hasten string
+	// Every is how often processes that began meanwhile are told that hasten is off.
+	Every  time.Duration
+	Events record.EventRecorder
+}
+
+// Run works until the context ends.
+func (a *Agent) Run(ctx context.Context) error {
+	switched := make(chan bool, 1)
+	own := informers.NewSharedInformerFactoryWithOptions(a.API, 0, informers.WithNamespace(a.Namespace), informers.WithTweakListOptions(
+		func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", webhook.Switch).String()
+		}))
+	pods := informers.NewSharedInformerFactoryWithOptions(a.API, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", a.Node).String()
+		o.LabelSelector = inject.StateKey
+	}))
+	_, one := own.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { tell(switched, object) },
+		UpdateFunc: func(_, object any) { tell(switched, object) },
+	})
+	begun := time.Now()
+	_, two := pods.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { a.explain(object, begun) },
+	})
+	if err := errors.Join(one, two); err != nil {
+		return err
+	}
+	own.Start(ctx.Done())
+	pods.Start(ctx.Done())
+	a.obey(ctx, switched)
+	return nil
+}
+
+// tell keeps the newest word only.
+func tell(switched chan bool, object any) {
+	toggle, ok := object.(*corev1.ConfigMap)
+	if !ok {
+		return
+	}
+	select {
+	case <-switched:
+	default:
+	}
+	switched <- webhook.SwitchedOff(toggle.Data)
+}
+
+// obey takes every engine of every process out of service while hasten is off. Processes that begin meanwhile would have
+// them, so it is said again and again. An API server that is gone changes nothing: the last word counts.
+func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
+	tick := time.NewTicker(a.Every)
+	defer tick.Stop()
+	off := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-switched:
+			if now || off {
+				a.engine(ctx, now)
+			}
+			off = now
+		case <-tick.C:
+			if off {
+				a.engine(ctx, true)
+			}
+		}
+	}
+}
+
+func (a *Agent) engine(ctx context.Context, off bool) {
+	word := "enable"
+	if off {
+		word = "disable"
+	}
+	output, err := exec.CommandContext(ctx, a.Hasten, "engine", word, "all").CombinedOutput()
+	var exit *exec.ExitError
+	// 1 is also what it says if nothing is accelerated here.
+	if err != nil && ctx.Err() == nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		log.FromContext(ctx).Error(err, "engines cannot be switched", "word", word, "output", string(bytes.TrimSpace(output)))
+	}
+}
+
+// explain says once, when the pod has come to the node. Those that were here before the agent have been told.
+func (a *Agent) explain(object any, begun time.Time) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok || pod.CreationTimestamp.Time.Before(begun.Add(-time.Minute)) {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	a.Events.Event(pod, kind, reasonOf(inject.State(pod.Labels[inject.StateKey])), pod.Annotations[inject.Reasons])
+}
+
+func reasonOf(state inject.State) string {
+	words := strings.Split(string(state), "-")
+	for i, word := range words {
+		if word != "" {
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return fmt.Sprintf("Hasten%s", strings.Join(words, ""))
+}

@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+
+	"hasten.dev/kubernetes/internal/inject"
+	"hasten.dev/kubernetes/internal/webhook"
+)
+
+// eventually is generous: the machine may be busy.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Fatal("never happened: " + what)
+}
+
+func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	folder := t.TempDir()
+	said := filepath.Join(folder, "said")
+	hasten := filepath.Join(folder, "hasten")
+	if err := os.WriteFile(hasten, []byte("#!/bin/sh\necho \"$@\" >>"+said+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	toggle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: webhook.Switch, Namespace: "hasten-system"}, Data: map[string]string{"accelerate": "on"}}
+	api := fake.NewClientset(toggle, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", CreationTimestamp: metav1.Now(),
+		Labels: map[string]string{inject.StateKey: "left-alone"}, Annotations: map[string]string{inject.Reasons: "web: because"}}, Spec: corev1.PodSpec{NodeName: "one"}})
+	events := record.NewFakeRecorder(10)
+	done := make(chan error, 1)
+	agent := &Agent{API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: 20 * time.Millisecond, Events: events}
+	go func() { done <- agent.Run(ctx) }()
+
+	select {
+	case event := <-events.Events:
+		if event != "Normal HastenLeftAlone web: because" {
+			t.Error(event)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no event")
+	}
+	count := func(line string) int {
+		text, _ := os.ReadFile(said)
+		return strings.Count(string(text), line+"\n")
+	}
+	set := func(word string) {
+		t.Helper()
+		changed := toggle.DeepCopy()
+		changed.Data["accelerate"] = word
+		if _, err := api.CoreV1().ConfigMaps("hasten-system").Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count("engine enable all") != 0 {
+		t.Error("what somebody has disabled by hand was enabled, though nobody had switched anything")
+	}
+	// A fake server may miss what is changed before the watch has begun, so it is said until it is heard.
+	eventually(t, "off, and again for later processes", func() bool { set("off"); return count("engine disable all") > 2 })
+	eventually(t, "on", func() bool { set("on"); return count("engine enable all") > 0 })
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
