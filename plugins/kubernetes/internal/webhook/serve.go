@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -48,6 +51,12 @@ func Serve(ctx context.Context, config *rest.Config, options Options) error {
 	})
 	if err != nil {
 		return fmt.Errorf("the webhook cannot be set up: %w", err)
+	}
+	// Watched from the start: a first question should not wait for a list.
+	for _, object := range []client.Object{&corev1.Namespace{}, &corev1.Node{}, &corev1.ConfigMap{}} {
+		if _, err := mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
+			return err
+		}
 	}
 	if err := parts(mgr, api, keeper, options); err != nil {
 		return err
