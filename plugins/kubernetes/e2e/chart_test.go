@@ -1,0 +1,246 @@
+//go:build e2e
+
+// Package e2e installs the chart on a real API server, lets it ask the real webhook, and removes it again.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"hasten.dev/kubernetes/internal/inject"
+)
+
+const home = "hasten-system"
+
+var ctx = context.Background()
+
+type chart struct {
+	t       *testing.T
+	objects []*unstructured.Unstructured
+	mapper  meta.RESTMapper
+	api     dynamic.Interface
+}
+
+func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *chart {
+	t.Helper()
+	text, err := exec.Command(filepath.Join(programs, "chart"), os.Getenv("HASTEN_E2E_CHART"), home).Output()
+	if err != nil {
+		t.Fatalf("the chart cannot be rendered: %v", err)
+	}
+	result := &chart{t: t, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api.Discovery())), api: dynamic.NewForConfigOrDie(config)}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(&object.Object); err == io.EOF {
+			return result
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if object.GetKind() != "" {
+			result.objects = append(result.objects, object)
+		}
+	}
+}
+
+func (c *chart) resource(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	c.t.Helper()
+	kind := object.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return c.api.Resource(mapping.Resource)
+	}
+	return c.api.Resource(mapping.Resource).Namespace(object.GetNamespace())
+}
+
+// apply is `helm upgrade --install` as the API server sees it.
+func (c *chart) apply(dryRun ...string) {
+	c.t.Helper()
+	for _, object := range c.objects {
+		_, err := c.resource(object).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "helm", DryRun: dryRun})
+		if err != nil {
+			c.t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+func (c *chart) remove() {
+	c.t.Helper()
+	for _, object := range c.objects {
+		if err := c.resource(object).Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil {
+			c.t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+		_, err := c.resource(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) && object.GetKind() != "Deployment" {
+			c.t.Errorf("%s %s is still there: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+func namespace(t *testing.T, api *kubernetes.Clientset, name string, labels, annotations map[string]string) {
+	t.Helper()
+	_, err := api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start makes a pod as a restricted namespace wants it, and says what became of it.
+func start(t *testing.T, api *kubernetes.Clientset, namespace string, dryRun ...string) *corev1.Pod {
+	t.Helper()
+	no, yes, user := false, true, int64(1000)
+	pod, err := api.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx", SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: &no, RunAsNonRoot: &yes, RunAsUser: &user, ReadOnlyRootFilesystem: &yes,
+			Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		}}}},
+	}, metav1.CreateOptions{DryRun: dryRun})
+	if err != nil {
+		t.Fatalf("a pod was refused in %s: %v", namespace, err)
+	}
+	return pod
+}
+
+func state(pod *corev1.Pod) inject.State { return inject.State(pod.Labels[inject.StateKey]) }
+
+// outward is an address of this machine that may be an endpoint: one of loopback may not.
+func outward(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range addresses {
+		if ip, ok := address.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	t.Fatal("this machine has no address but those of loopback, and an endpoint needs one")
+	return ""
+}
+
+// serve runs the webhook with the rights that the chart gives it, and no others.
+func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *exec.Cmd {
+	t.Helper()
+	answer, err := api.CoreV1().ServiceAccounts(home).CreateToken(ctx, "hasten-webhook", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+		clusters: [{name: a, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: a, user: {token: %q}}]}`, config.Host, answer.Status.Token)
+	if err := os.WriteFile(kubeconfig, []byte(strings.ReplaceAll(text, "\t", "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own, address := port(t), outward(t)
+	var number int32
+	fmt.Sscan(own, &number)
+	name, ready := "webhook", true
+	_, err = api.DiscoveryV1().EndpointSlices(home).Create(ctx, &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "hasten-webhook-1", Labels: map[string]string{discoveryv1.LabelServiceName: "hasten-webhook"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &number}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return begin(t, []string{"KUBECONFIG=" + kubeconfig}, "hasten-k8s", "webhook", "--namespace", home, "--image", "hasten:1",
+		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s")
+}
+
+func TestTheChartFromInstallationToRemoval(t *testing.T) {
+	config, api := cluster(t)
+	namespace(t, api, home, nil, nil)
+	labels := map[string]string{inject.Inject: "enabled"}
+	namespace(t, api, "shop", labels, nil)
+	namespace(t, api, "strict", map[string]string{inject.Inject: "enabled", "pod-security.kubernetes.io/enforce": "restricted"}, nil)
+	namespace(t, api, "trial", labels, map[string]string{inject.Canary: "0"})
+	namespace(t, api, "plain", nil, nil)
+	chart := render(t, config, api)
+	chart.apply(metav1.DryRunAll)
+	chart.apply()
+
+	if got := state(start(t, api, "shop")); got != "" {
+		t.Errorf("nobody answers yet, and the pod is %q", got)
+	}
+	webhook := serve(t, config, api)
+	eventually(t, "a pod is accelerated", func() bool { return state(start(t, api, "shop", metav1.DryRunAll)) == inject.Accelerated })
+	for name, want := range map[string]inject.State{"shop": inject.Accelerated, "strict": inject.Accelerated, "trial": inject.Stock, "plain": ""} {
+		if got := state(start(t, api, name)); got != want {
+			t.Errorf("%s: %q instead of %q", name, got, want)
+		}
+	}
+	chart.apply()
+	if got := state(start(t, api, "shop")); got != inject.Accelerated {
+		t.Errorf("after an upgrade: %q", got)
+	}
+	holdsAFailingCanary(t, api)
+	toggle(t, api, "off")
+	eventually(t, "new pods are left alone", func() bool { return state(start(t, api, "shop", metav1.DryRunAll)) == inject.Off })
+	toggle(t, api, "on")
+	eventually(t, "new pods are accelerated again", func() bool { return state(start(t, api, "shop", metav1.DryRunAll)) == inject.Accelerated })
+
+	_ = webhook.Process.Kill()
+	_ = webhook.Wait()
+	if got := state(start(t, api, "shop")); got != "" {
+		t.Errorf("the webhook is gone, and the pod is %q", got)
+	}
+	chart.remove()
+	start(t, api, "shop")
+}
+
+func toggle(t *testing.T, api *kubernetes.Clientset, word string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"data":{"accelerate":%q}}`, word)
+	if _, err := api.CoreV1().ConfigMaps(home).Patch(ctx, "hasten-switch", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holdsAFailingCanary makes pods of both kinds, and the accelerated ones restart.
+func holdsAFailingCanary(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	namespace(t, api, "doubtful", map[string]string{inject.Inject: "enabled"}, map[string]string{inject.Canary: "50"})
+	for i := range 40 {
+		pod := start(t, api, "doubtful")
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Image: "nginx", ImageID: "x"}}}
+		if state(pod) == inject.Accelerated {
+			pod.Status.ContainerStatuses[0].RestartCount = int32(i + 1)
+		}
+		if _, err := api.CoreV1().Pods("doubtful").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the canary is held", func() bool {
+		found, err := api.CoreV1().Namespaces().Get(ctx, "doubtful", metav1.GetOptions{})
+		return err == nil && found.Annotations[inject.Held] != ""
+	})
+	eventually(t, "no further pod is accelerated", func() bool { return state(start(t, api, "doubtful", metav1.DryRunAll)) == inject.HeldState })
+}

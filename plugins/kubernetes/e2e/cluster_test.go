@@ -1,0 +1,110 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// Where scripts/e2e-kubernetes.sh has put the programs.
+var programs = os.Getenv("HASTEN_E2E_PROGRAMS")
+
+const token = "the-administrator-of-a-cluster-that-lives-for-a-minute"
+
+func port(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// begin starts a program that ends with the test, and shows what it said if the test fails.
+func begin(t *testing.T, environment []string, name string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(filepath.Join(programs, name), arguments...)
+	command.Env = append(os.Environ(), environment...)
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if text, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("%s said at the end:\n%s", name, text[max(0, len(text)-3000):])
+		}
+	})
+	return command
+}
+
+// cluster is a real etcd and a real kube-apiserver.
+func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
+	t.Helper()
+	folder := t.TempDir()
+	etcd, peer, secure := "http://127.0.0.1:"+port(t), "http://127.0.0.1:"+port(t), port(t)
+	begin(t, nil, "etcd", "--data-dir", filepath.Join(folder, "etcd"), "--unsafe-no-fsync",
+		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", peer,
+		"--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, tokens := filepath.Join(folder, "signer.pem"), filepath.Join(folder, "tokens.csv")
+	for name, text := range map[string][]byte{signer: text, tokens: []byte(token + ",admin,1,system:masters\n")} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// No controller manager makes the accounts that ServiceAccount's admission wants; Services are reached by their
+	// endpoints, since no proxy serves their addresses.
+	begin(t, nil, "kube-apiserver", "--etcd-servers", etcd, "--secure-port", secure, "--bind-address", "127.0.0.1",
+		"--cert-dir", filepath.Join(folder, "certs"), "--token-auth-file", tokens, "--authorization-mode", "RBAC",
+		"--service-account-issuer", "https://cluster.local", "--service-account-signing-key-file", signer,
+		"--service-account-key-file", signer, "--service-cluster-ip-range", "10.0.0.0/24",
+		"--disable-admission-plugins", "ServiceAccount", "--enable-aggregator-routing")
+	config := &rest.Config{Host: "https://127.0.0.1:" + secure, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the API server is ready", func() bool {
+		_, err := api.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
+		return err == nil
+	})
+	return config, api
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Fatal("never happened: " + what)
+}
