@@ -28,7 +28,7 @@ SUITES ?=
 help: ## This list
 	@echo 'hasten: the servers you already run, doing the same work with less CPU'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Start with `make demo`. Options: PREFIX, DESTDIR (install), RELEASE_KEY, RELEASE_URL, RELEASE_MAINTAINER (release), BENCH (bench), FUZZ_SECONDS (fuzz), SOAK_MINUTES (soak, test), ZOO_SECONDS (zoo), SUITES (suites), REACH (reach).'
 
@@ -72,6 +72,15 @@ node-walk: ## A random walk over files under Node.js programs: NODE_WALK_STEPS (
 node-tools: ## Programs and suites of the npm registry on Node.js 18 to 26, with and without the plugin: NODE_TOOLS_STARTS (6)
 	@scripts/packages.sh test
 	@scripts/node-tools.sh
+
+.PHONY: images
+images: dist ## The image of the Kubernetes chart as an OCI archive, in target/images
+	@scripts/kubernetes-image.sh '$(TARGET)' '$(TARGET)/images/hasten.tar'
+
+.PHONY: e2e-kubernetes
+e2e-kubernetes: ## The chart and the webhook on a real API server, built from its Go modules once (half an hour on two cores)
+	@scripts/packages.sh test
+	@scripts/e2e-kubernetes.sh
 
 bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo
