@@ -43,6 +43,7 @@ pub type Variables<'a> = &'a [(&'a str, &'a str)];
 pub enum Library {
     Tls,
     Gzip,
+    ReadCache,
 }
 
 /// A compiled program.
@@ -72,6 +73,7 @@ impl Library {
         match self {
             Self::Tls => product::library(),
             Self::Gzip => product::gzip_library(),
+            Self::ReadCache => product::read_cache_library(),
         }
     }
 
@@ -88,6 +90,7 @@ impl Library {
         match self {
             Self::Tls => &["-lssl", "-lcrypto", "-lpthread", "-ldl"],
             Self::Gzip => &["-lz", "-lpthread", "-ldl"],
+            Self::ReadCache => &["-lpthread"],
         }
     }
 
@@ -96,6 +99,7 @@ impl Library {
         match self {
             Self::Tls => ("/usr/include/openssl/ssl.h", "libssl-dev"),
             Self::Gzip => ("/usr/include/zlib.h", "zlib1g-dev"),
+            Self::ReadCache => ("/usr/include/stdio.h", "libc6-dev"),
         }
     }
 }
@@ -116,6 +120,12 @@ impl Program {
     #[must_use]
     pub fn using_zlib(name: &str) -> Self {
         Self::of(Library::Gzip, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
+    }
+
+    /// As [`named`](Self::named), for a program that reads files.
+    #[must_use]
+    pub fn reading_files(name: &str) -> Self {
+        Self::of(Library::ReadCache, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
     }
 
     /// Compiles a program from any path.

@@ -8,8 +8,9 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 27] = [
+const LAYERS: [(&str, &[&str]); 29] = [
     ("hasten-names", &[]),
+    ("hasten-blocks", &[]),
     ("hasten-charts", &[]),
     ("hasten-guard", &["hasten-names"]),
     ("hasten-crypto", &["hasten-guard", "hasten-names"]),
@@ -55,6 +56,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "hasten-telemetry",
         ],
     ),
+    ("hasten-readcache", &["hasten-blocks", "hasten-guard", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten-tls",
         &[

@@ -86,5 +86,15 @@ names! {
         ClientHandshake => "client-handshake",
         /// A client's handshake finished whose group is hybrid, likewise.
         ClientHybridHandshake => "client-hybrid-handshake",
+        /// Bytes read from the read cache.
+        ReadCacheHitBytes => "read-cache-hit-bytes",
+        /// Bytes of files for the read cache that the disk had to deliver.
+        ReadCacheMissBytes => "read-cache-miss-bytes",
+        /// Bytes written into the read cache.
+        ReadCacheKeptBytes => "read-cache-kept-bytes",
+        /// Blocks of the read cache with a wrong checksum; each was read from the disk.
+        ReadCacheDamaged => "read-cache-damaged",
+        /// Trials that found the read cache's device no faster than the disk.
+        ReadCacheRests => "read-cache-rests",
     }
 }

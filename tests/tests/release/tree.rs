@@ -36,7 +36,13 @@ fn the_tarball_works_wherever_it_is_unpacked() {
     let library = top.join("lib/hasten/libhasten_gzip.so");
     assert!(maps.contains(library.to_str().unwrap()), "{maps}");
     let plan = text(&tools::run(Command::new(top.join("bin/hasten")).args(["check", "--json"])));
-    for file in ["libhasten_tls.so", "libhasten_gzip.so", "libhasten_envoy.so", "node/register.js"] {
+    for file in [
+        "libhasten_tls.so",
+        "libhasten_gzip.so",
+        "libhasten_envoy.so",
+        "libhasten_readcache.so",
+        "node/register.js",
+    ] {
         assert!(
             plan.contains(&format!(
                 "some-where/{}/lib/hasten/{file}",
@@ -78,6 +84,7 @@ fn an_installation_is_stripped_and_leaves_nothing_behind() {
         "lib/hasten/libhasten_tls.so",
         "lib/hasten/libhasten_gzip.so",
         "lib/hasten/libhasten_envoy.so",
+        "lib/hasten/libhasten_readcache.so",
         "lib/hasten/libhasten.so",
     ];
     if product::musl_libraries().is_some() {

@@ -1,0 +1,21 @@
+//! The read cache in a C program whose files change in every way: no read may differ.
+
+use hasten_telemetry::Event;
+use hasten_tests::product;
+use hasten_tests::program::Program;
+
+#[test]
+fn no_change_of_a_file_is_missed() {
+    // Not in memory, where there is nothing to cache.
+    let place = tempfile::tempdir_in(product::target_directory()).expect("a directory");
+    let (files, cache) = (place.path().join("files"), place.path().join("cache"));
+    std::fs::create_dir(&files).expect("a directory");
+    let program = Program::reading_files("read_cache");
+    let cache = format!("{},64M", cache.display());
+    let variables = [("HASTEN_READ_CACHE", cache.as_str()), ("HASTEN_READ_CACHE_EAGER", "1")];
+    let counters = program.same_as_stock(&[files.to_str().expect("a path")], &variables);
+    let count = |event: Event| counters[event];
+    assert!(count(Event::ReadCacheKeptBytes) > 300_000, "blocks were kept: {counters:?}");
+    assert!(count(Event::ReadCacheHitBytes) > 1_000_000, "reads were answered: {counters:?}");
+    assert_eq!(count(Event::ReadCacheDamaged), 0);
+}
