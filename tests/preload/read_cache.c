@@ -2,14 +2,17 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,6 +136,53 @@ static void writes(void) {
     printf("writes are seen\n");
 }
 
+// Many changes within one tick of the clock, none by a writer that is still there.
+static void bursts(void) {
+    make("e.sst", model, SIZE);
+    int fd = opened("e.sst", O_DIRECT);
+    for (int i = 0; i < 3000; i++) {
+        int out = open("e.sst", O_WRONLY);
+        model[0]++;
+        must(out >= 0 && pwrite(out, model, 1, 0) == 1 && close(out) == 0, "pwrite");
+        for (int again = 0; again < 2; again++) check(fd, SIZE, 4096, 0, 0, "in a burst");
+    }
+    close(fd);
+    printf("bursts are seen\n");
+}
+
+// A write that has set the time and waits for its data: reads before and after it happen under one time.
+static void *writer(void *source) {
+    int out = open("f.sst", O_WRONLY);
+    must(out >= 0 && pwrite(out, source, 4096, 0) == 4096 && close(out) == 0, "a late write");
+    return NULL;
+}
+
+static void late(void) {
+    make("f.sst", model, SIZE);
+    int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    struct uffdio_api api = {.api = UFFD_API};
+    char *source = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register range = {{(uintptr_t)source, 4096}, UFFDIO_REGISTER_MODE_MISSING, 0};
+    // Not everyone may hold up the kernel.
+    if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0 || ioctl(faults, UFFDIO_REGISTER, &range) != 0) return;
+    pthread_t thread;
+    must(pthread_create(&thread, NULL, writer, source) == 0, "thread");
+    struct uffd_msg message;
+    must(read(faults, &message, sizeof message) == sizeof message, "a fault");
+    settle();
+    int fd = opened("f.sst", 0);
+    for (int i = 0; i < 2; i++) {
+        must(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0, "fadvise");
+        check(fd, SIZE, 8192, 0, 0, "during a write");
+    }
+    fill(model, 4096);
+    struct uffdio_copy copy = {.dst = (uintptr_t)source, .src = (uintptr_t)model, .len = 4096};
+    must(ioctl(faults, UFFDIO_COPY, &copy) == 0 && pthread_join(thread, NULL) == 0, "the rest of a write");
+    must(fdatasync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0, "fadvise");
+    check(fd, SIZE, 8192, 0, 0, "after a late write");
+    close(fd), close(faults);
+}
+
 static void renames(void) {
     fill(model, SIZE);
     make("b.sst", model, SIZE);
@@ -253,7 +303,7 @@ int main(int argc, char **argv) {
     must(posix_memalign((void **)&model, 4096, SIZE + 4096) == 0, "memory");
     must(posix_memalign((void **)&buffer, 4096, 200000) == 0, "memory");
     fill(model, SIZE);
-    reads(), writes(), renames(), maps(), shares(), closes(), errors();
+    reads(), writes(), bursts(), late(), renames(), maps(), shares(), closes(), errors();
     printf("end\n");
     return getchar() == EOF ? 0 : 1;
 }

@@ -45,6 +45,12 @@ pub fn read_cache_library() -> PathBuf {
     hasten().with_file_name("libhasten_readcache.so")
 }
 
+/// The preload library for logs.
+#[must_use]
+pub fn wal_library() -> PathBuf {
+    hasten().with_file_name("libhasten_wal.so")
+}
+
 /// The shim that loads them where they can be loaded, built by its own script.
 #[must_use]
 pub fn shim() -> PathBuf {
@@ -105,7 +111,7 @@ fn build() -> PathBuf {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--release", "--package", "hasten"]);
     cargo.args(["--package", "hasten-tls", "--package", "hasten-gzip", "--package", "hasten-envoy"]);
-    cargo.args(["--package", "hasten-readcache"]);
+    cargo.args(["--package", "hasten-readcache", "--package", "hasten-wal"]);
     cargo.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR"));
     let built = cargo.status().is_ok_and(|status| status.success());
     let command = target.join("release/hasten");

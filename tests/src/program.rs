@@ -44,6 +44,7 @@ pub enum Library {
     Tls,
     Gzip,
     ReadCache,
+    Wal,
 }
 
 /// A compiled program.
@@ -74,6 +75,7 @@ impl Library {
             Self::Tls => product::library(),
             Self::Gzip => product::gzip_library(),
             Self::ReadCache => product::read_cache_library(),
+            Self::Wal => product::wal_library(),
         }
     }
 
@@ -90,7 +92,7 @@ impl Library {
         match self {
             Self::Tls => &["-lssl", "-lcrypto", "-lpthread", "-ldl"],
             Self::Gzip => &["-lz", "-lpthread", "-ldl"],
-            Self::ReadCache => &["-lpthread"],
+            Self::ReadCache | Self::Wal => &["-lpthread"],
         }
     }
 
@@ -99,7 +101,7 @@ impl Library {
         match self {
             Self::Tls => ("/usr/include/openssl/ssl.h", "libssl-dev"),
             Self::Gzip => ("/usr/include/zlib.h", "zlib1g-dev"),
-            Self::ReadCache => ("/usr/include/stdio.h", "libc6-dev"),
+            Self::ReadCache | Self::Wal => ("/usr/include/stdio.h", "libc6-dev"),
         }
     }
 }
@@ -126,6 +128,12 @@ impl Program {
     #[must_use]
     pub fn reading_files(name: &str) -> Self {
         Self::of(Library::ReadCache, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
+    }
+
+    /// As [`named`](Self::named), for a program that writes logs.
+    #[must_use]
+    pub fn writing_logs(name: &str) -> Self {
+        Self::of(Library::Wal, &sources().join(format!("{name}.c")), &[STRICT, &["-O1"]].concat())
     }
 
     /// Compiles a program from any path.

@@ -8,7 +8,7 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 29] = [
+const LAYERS: [(&str, &[&str]); 31] = [
     ("hasten-names", &[]),
     ("hasten-blocks", &[]),
     ("hasten-charts", &[]),
@@ -20,6 +20,7 @@ const LAYERS: [(&str, &[&str]); 29] = [
     ("hasten-evidence", &[]),
     ("hasten-exec", &[]),
     ("hasten-hook", &[]),
+    ("hasten-logs", &[]),
     ("hasten-openssl", &[]),
     ("hasten-probe", &["hasten-device", "hasten-names", "hasten-openssl"]),
     ("hasten-telemetry", &["hasten-guard", "hasten-names"]),
@@ -56,6 +57,7 @@ const LAYERS: [(&str, &[&str]); 29] = [
             "hasten-telemetry",
         ],
     ),
+    ("hasten-wal", &["hasten-hook", "hasten-logs", "hasten-telemetry"]),
     ("hasten-readcache", &["hasten-blocks", "hasten-guard", "hasten-hook", "hasten-telemetry"]),
     (
         "hasten-tls",
@@ -79,6 +81,7 @@ const LAYERS: [(&str, &[&str]); 29] = [
             "hasten-evidence",
             "hasten-exec",
             "hasten-export",
+            "hasten-logs",
             "hasten-names",
             "hasten-openssl",
             "hasten-plan",

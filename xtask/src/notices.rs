@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::error::Error;
 use crate::workspace::{Package, Workspace};
 
-const SHIPPED: [&str; 5] = ["hasten", "hasten-tls", "hasten-gzip", "hasten-envoy", "hasten-readcache"];
+const SHIPPED: [&str; 6] =
+    ["hasten", "hasten-tls", "hasten-gzip", "hasten-envoy", "hasten-readcache", "hasten-wal"];
 
 /// Code in the build, linked or embedded, that is not a crate: the location of its licence, and what it is.
 const ARCHIVES: [(&str, &str); 4] = [

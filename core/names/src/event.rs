@@ -96,5 +96,9 @@ names! {
         ReadCacheDamaged => "read-cache-damaged",
         /// Trials that found the read cache's device no faster than the disk.
         ReadCacheRests => "read-cache-rests",
+        /// Logs made on the fast device.
+        WalMade => "wal-logs-made",
+        /// Logs made at home, because the fast device could not take them.
+        WalAtHome => "wal-logs-at-home",
     }
 }

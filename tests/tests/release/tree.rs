@@ -41,6 +41,7 @@ fn the_tarball_works_wherever_it_is_unpacked() {
         "libhasten_gzip.so",
         "libhasten_envoy.so",
         "libhasten_readcache.so",
+        "libhasten_wal.so",
         "node/register.js",
     ] {
         assert!(
@@ -85,6 +86,7 @@ fn an_installation_is_stripped_and_leaves_nothing_behind() {
         "lib/hasten/libhasten_gzip.so",
         "lib/hasten/libhasten_envoy.so",
         "lib/hasten/libhasten_readcache.so",
+        "lib/hasten/libhasten_wal.so",
         "lib/hasten/libhasten.so",
     ];
     if product::musl_libraries().is_some() {

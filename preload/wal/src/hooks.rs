@@ -1,0 +1,63 @@
+//! Every function this library hooks, and why.
+//!
+//! Each is put into the slots through which the objects of the process call the C library, and calls the named function
+//! of this crate with the original as first argument. `hasten check` and docs/hooks.md show this table.
+
+use core::ffi::{c_char, c_int, c_uint};
+
+use hasten_hook::{exec, slots};
+use libc::{DIR, dirent, stat, statx};
+
+use crate::{links, make};
+
+slots! {
+    table HOOKS;
+
+    /// Makes a log on the fast device.
+    required C by Program fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int = make::open;
+    /// The same.
+    required C by Program fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int = make::open;
+    /// The same.
+    required C by Program fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int = make::openat;
+    /// The same.
+    required C by Program fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int = make::openat;
+
+    /// Removes a log where it is, and not only the link to it.
+    required C by Program fn unlink(path: *const c_char) -> c_int = links::unlink;
+    /// The same.
+    required C by Program fn unlinkat(directory: c_int, path: *const c_char, flags: c_int) -> c_int = links::unlinkat;
+    /// The same.
+    required C by Program fn remove(path: *const c_char) -> c_int = links::unlink;
+    /// Removes a log that another file replaces.
+    required C by Program fn rename(from: *const c_char, to: *const c_char) -> c_int = links::rename;
+    /// The same.
+    required C by Program fn renameat(from_directory: c_int, from: *const c_char, to_directory: c_int, to: *const c_char) -> c_int = links::renameat;
+    /// The same.
+    optional C by Program fn renameat2(from_directory: c_int, from: *const c_char, to_directory: c_int, to: *const c_char, flags: c_uint) -> c_int = links::renameat2;
+    /// Gives a log a second name: a link of its own, to the same file.
+    required C by Program fn link(from: *const c_char, to: *const c_char) -> c_int = links::link;
+    /// The same.
+    required C by Program fn linkat(from_directory: c_int, from: *const c_char, to_directory: c_int, to: *const c_char, flags: c_int) -> c_int = links::linkat;
+
+    /// Shows a log as the file that it is, and not as a link.
+    optional C by Program fn lstat(path: *const c_char, facts: *mut stat) -> c_int = links::lstat;
+    /// The same.
+    optional C by Program fn lstat64(path: *const c_char, facts: *mut stat) -> c_int = links::lstat;
+    /// The same, in programs built before glibc 2.33.
+    optional C by Program fn __lxstat(version: c_int, path: *const c_char, facts: *mut stat) -> c_int = links::lxstat;
+    /// The same, in programs built before glibc 2.33.
+    optional C by Program fn __lxstat64(version: c_int, path: *const c_char, facts: *mut stat) -> c_int = links::lxstat;
+    /// The same.
+    optional C by Program fn fstatat(directory: c_int, path: *const c_char, facts: *mut stat, flags: c_int) -> c_int = links::fstatat;
+    /// The same.
+    optional C by Program fn fstatat64(directory: c_int, path: *const c_char, facts: *mut stat, flags: c_int) -> c_int = links::fstatat;
+    /// The same.
+    optional C by Program fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, facts: *mut statx) -> c_int = links::statx_of;
+    /// Lists a log as the file that it is.
+    required C by Program fn readdir(directory: *mut DIR) -> *mut dirent = links::readdir;
+    /// The same.
+    required C by Program fn readdir64(directory: *mut DIR) -> *mut dirent = links::readdir;
+
+    /// Keeps the library loaded in a program that replaces its own executable.
+    optional C by Program fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int = exec::execve;
+}

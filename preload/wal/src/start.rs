@@ -1,0 +1,44 @@
+//! Start-up: with the process, if a directory for logs is named.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hasten_hook::{Interposer, Library, Notifications, is_disabled};
+
+use crate::{config, hooks};
+
+/// Run by the dynamic linker, before the program's own constructors.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = load;
+
+static INTERPOSER: Interposer = Interposer::new(
+    &[hooks::HOOKS],
+    &[Library::C],
+    is_fit,
+    Notifications { before_load: || (), before_system_call: |_, _| (), before_sandbox },
+);
+
+static IS_SANDBOXED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn load() {
+    if cfg!(test) || is_disabled("wal") || config::get().is_none() {
+        return;
+    }
+    hasten_hook::exec::init();
+    hasten_telemetry::init("wal");
+    INTERPOSER.start();
+}
+
+fn is_fit() -> bool {
+    hooks::HOOKS.iter().filter(|hook| hook.required).all(|hook| hook.is_found())
+}
+
+/// The program restricts its own system calls, unaware of ours: new logs are made at home from now on.
+fn before_sandbox() {
+    IS_SANDBOXED.store(true, Relaxed);
+    hasten_telemetry::seal();
+}
+
+pub(crate) fn is_sandboxed() -> bool {
+    IS_SANDBOXED.load(Relaxed)
+}
