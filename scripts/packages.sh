@@ -65,6 +65,7 @@ needs() {
 		test  program stunnel4        stunnel4
 		test  program hitch           hitch
 		test  program redis-server    redis-server
+		test  program db_bench        rocksdb-tools
 		test  file    /usr/lib/python3/dist-packages/tornado/__init__.py python3-tornado
 		test  program ruby            ruby
 		test  file    /usr/lib/x86_64-linux-gnu/rubygems-integration/3.1.0/specifications/nio4r-2.5.8.gemspec ruby-nio4r

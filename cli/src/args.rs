@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),
     Tune(Box<cmd::tune::TuneArgs>),
+    Wal(cmd::wal::WalArgs),
     Completions(cmd::completions::CompletionsArgs),
     #[command(hide = true)]
     Man(cmd::man::ManArgs),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 21] = [
     "bench envoy",
     "bench gzip",
     "bench node",
@@ -27,6 +27,8 @@ const COMMANDS: [&str; 19] = [
     "status",
     "top",
     "tune",
+    "wal home",
+    "wal list",
 ];
 
 #[test]
@@ -95,7 +97,8 @@ fn there_is_a_manual_page_for_every_command_and_none_for_hidden_ones() {
         .collect();
     pages.sort();
     let expected = COMMANDS.iter().map(|command| format!("hasten-{}.1", command.replace(' ', "-")));
-    let expected = expected.chain(["hasten.1", "hasten-bench.1", "hasten-engine.1"].map(Into::into));
+    let expected =
+        expected.chain(["hasten.1", "hasten-bench.1", "hasten-engine.1", "hasten-wal.1"].map(Into::into));
     let mut expected: Vec<_> = expected.collect();
     expected.sort();
     assert_eq!(pages, expected);

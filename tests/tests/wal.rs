@@ -1,11 +1,16 @@
 //! Logs on another device: a program that sees no difference, and servers whose logs stock programs recover.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 use hasten_telemetry::Event;
-use hasten_tests::product;
-use hasten_tests::program::Program;
+use hasten_tests::program::{Program, without_library};
+use hasten_tests::{product, tools, wait};
 
 /// A directory on a disk, and one on another device: memory, which has to be allowed.
 struct Devices {
@@ -56,4 +61,124 @@ fn memory_takes_no_log_unless_it_is_allowed() {
     let variables = [("HASTEN_WAL", text(devices.fast.path()))];
     let run = program.preloaded(&[text(&devices.directory("db"))], &variables).succeeded();
     assert_eq!((run.counters[Event::WalMade], run.counters[Event::WalAtHome]), (0, 4));
+}
+
+/// A stock or preloaded Redis that ends with its owner.
+struct Redis {
+    process: Child,
+    socket: PathBuf,
+}
+
+impl Redis {
+    fn start(directory: &Path, fast: Option<&Path>) -> Self {
+        let socket = directory.join("socket");
+        let _ = fs::remove_file(&socket);
+        let mut command = Command::new(tools::tool("redis-server", "redis-server"));
+        without_library(&mut command);
+        if let Some(fast) = fast {
+            command.env("LD_PRELOAD", product::wal_library());
+            command.env("HASTEN_WAL", fast).env("HASTEN_WAL_EPHEMERAL", "1");
+        }
+        command.args(["--port", "0", "--save", "", "--appendonly", "yes", "--appendfsync", "always"]);
+        command.arg("--dir").arg(directory).arg("--unixsocket").arg(&socket);
+        let process = command.stdout(Stdio::null()).spawn().expect("redis starts");
+        Self { process, socket }
+    }
+
+    fn connect(&self) -> BufReader<UnixStream> {
+        let ready = || {
+            let mut connection = BufReader::new(UnixStream::connect(&self.socket).ok()?);
+            (ask(&mut connection, "PING").as_deref() == Some("+PONG")).then_some(connection)
+        };
+        wait::for_some("redis", ready)
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// An answer of one line; `None` once the server is gone.
+fn ask(connection: &mut BufReader<UnixStream>, command: &str) -> Option<String> {
+    connection.get_mut().write_all(format!("{command}\r\n").as_bytes()).ok()?;
+    let mut line = String::new();
+    connection.read_line(&mut line).ok()?;
+    line.ends_with('\n').then(|| line.trim().to_owned())
+}
+
+#[test]
+fn stock_redis_recovers_every_acknowledged_write_of_one_that_was_killed() {
+    let devices = Devices::new();
+    let directory = devices.directory("redis");
+    let mut acknowledged = 0;
+    for _ in 0..3 {
+        let mut redis = Redis::start(&directory, Some(devices.fast.path()));
+        let mut connection = redis.connect();
+        let enough = acknowledged + 500;
+        let writer = thread::spawn(move || {
+            let mut count = acknowledged;
+            while ask(&mut connection, &format!("SET k{count} v{count}")).as_deref() == Some("+OK") {
+                count += 1;
+                PROGRESS.store(count, Relaxed);
+            }
+            count
+        });
+        wait::until("writes", || PROGRESS.load(Relaxed) >= enough);
+        redis.process.kill().expect("killed");
+        acknowledged = writer.join().expect("a count");
+    }
+    assert!(!devices.made().is_empty(), "the log was away");
+    let redis = Redis::start(&directory, None);
+    let mut connection = redis.connect();
+    let size = ask(&mut connection, "DBSIZE").expect("an answer");
+    let size: usize = size.trim_start_matches(':').parse().expect("a number");
+    assert!((acknowledged..=acknowledged + 3).contains(&size), "{size} of {acknowledged}");
+}
+
+/// Writes that the server has acknowledged.
+static PROGRESS: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn stock_rocksdb_recovers_a_log_that_is_away_and_one_that_came_home() {
+    let devices = Devices::new();
+    let database = devices.home.path().join("db");
+    let mut command = Command::new(tools::tool("db_bench", "rocksdb-tools"));
+    without_library(&mut command);
+    command.env("LD_PRELOAD", product::wal_library());
+    command.env("HASTEN_WAL", devices.fast.path()).env("HASTEN_WAL_EPHEMERAL", "1");
+    command.args(["--benchmarks=fillseq", "--num=100000000", "--sync=1", "--threads=2"]);
+    command.arg(format!("--db={}", database.display())).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut process = command.spawn().expect("db_bench starts");
+    let is_large = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| facts.len() > 100_000);
+    let logs = devices.fast.path().join("hasten-logs");
+    wait::until("a log", || {
+        let entries = fs::read_dir(&logs).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).any(|path| is_large(&path))
+    });
+    process.kill().expect("killed");
+    process.wait().expect("ended");
+    let copy = devices.home.path().join("copy");
+    tools::run(Command::new("cp").arg("-a").arg(&database).arg(&copy));
+    for log in hasten_logs::home::away(&copy).expect("readable") {
+        // The copy gets a log of its own to bring home: the first is still needed.
+        let place = log.place.with_extension("99");
+        fs::copy(&log.place, &place).expect("copied");
+        fs::remove_file(&log.link).expect("removed");
+        std::os::unix::fs::symlink(&place, &log.link).expect("linked");
+        hasten_logs::home::bring(&hasten_logs::home::Away { place, ..log }).expect("it comes home");
+    }
+    let away = content(&database);
+    assert!(away.lines().count() > 100, "{away}");
+    assert!(away == content(&copy), "at home it says the same");
+}
+
+/// Everything that the stock program finds in a database.
+fn content(database: &Path) -> String {
+    let mut command = Command::new(tools::tool("ldb", "rocksdb-tools"));
+    without_library(&mut command);
+    command.arg(format!("--db={}", database.display())).args(["scan", "--hex"]);
+    String::from_utf8_lossy(&tools::run(&mut command).stdout).into_owned()
 }

@@ -101,6 +101,7 @@ const LAYERS: [(&str, &[&str]); 31] = [
             "hasten-deflate",
             "hasten-evidence",
             "hasten-export",
+            "hasten-logs",
             "hasten-openssl",
             "hasten-plan",
             "hasten-probe",

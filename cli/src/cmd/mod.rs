@@ -15,3 +15,4 @@ mod services;
 pub(crate) mod status;
 pub(crate) mod top;
 pub(crate) mod tune;
+pub(crate) mod wal;

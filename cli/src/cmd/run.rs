@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use hasten_plan::config::StorageConfig;
+use hasten_plan::config::storage::{ReadCache, wal_directory};
 use hasten_plan::process::CpuList;
 use hasten_plan::{Config, Decision, GcAdvice, Launch, Plan, Side, Surroundings, Verdict};
 use hasten_probe::program::elf::Machine;
@@ -47,6 +49,18 @@ pub(crate) struct RunArgs {
     /// Decompress everything that the gzip engines compress and compare, before it leaves
     #[arg(long)]
     verify: bool,
+
+    /// Read files that do not change from a cache of SIZE in DIRECTORY, on local storage
+    #[arg(long, value_name = "DIRECTORY,SIZE", env = "HASTEN_READ_CACHE", hide_env_values = true)]
+    read_cache: Option<String>,
+
+    /// Make new logs in DIRECTORY, on the fastest durable device, with links in their place
+    #[arg(long, value_name = "DIRECTORY", env = "HASTEN_WAL", hide_env_values = true)]
+    wal: Option<String>,
+
+    /// The device of --wal may be lost with the machine, and the logs with it
+    #[arg(long, requires = "wal")]
+    wal_ephemeral: bool,
 
     /// Set the options that `hasten gc --json` advises in FILE for Node.js; the user's own win
     #[arg(long, value_name = "FILE")]
@@ -146,8 +160,23 @@ impl RunArgs {
         let mut config = self.choice.config()?;
         config.strict |= self.strict;
         config.gzip.verify_always = self.verify;
+        self.storage(&mut config.storage)?;
         config.gc_advice = self.gc_advice(&config)?;
         Ok(config)
+    }
+
+    /// In service files and manifests an empty variable means an unset one.
+    fn storage(&self, config: &mut StorageConfig) -> Result<(), Failure> {
+        let wrong =
+            |flag| move |(problem, fix): (String, String)| Failure::usage(format!("{flag}: {problem}"), fix);
+        if let Some(cache) = self.read_cache.as_deref().filter(|cache| !cache.is_empty()) {
+            config.read_cache = Some(ReadCache::parse(cache).map_err(wrong("--read-cache"))?);
+        }
+        if let Some(directory) = self.wal.as_deref().filter(|directory| !directory.is_empty()) {
+            config.wal = Some(wal_directory(directory).map_err(wrong("--wal"))?);
+        }
+        config.wal_ephemeral |= self.wal_ephemeral;
+        Ok(())
     }
 
     /// The advice in the named file, which must fit the available memory.

@@ -35,7 +35,8 @@ pub fn away(directory: &Path) -> Result<Vec<Away>, HomeError> {
         let failed = |source| HomeError::System { path: directory.clone(), source };
         for entry in fs::read_dir(&directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            let kind = entry.file_type().map_err(failed)?;
+            // Not `entry.file_type`, which needs a function that glibc 2.17 does not have.
+            let kind = fs::symlink_metadata(entry.path()).map_err(failed)?.file_type();
             if kind.is_dir() {
                 open.push(entry.path());
             }

@@ -246,6 +246,7 @@ fn gc_advice(program: &Program, config: &Config, surroundings: &Surroundings) ->
 pub fn host_verdicts(cpu: &Cpu, config: &Config, surroundings: &Surroundings) -> Vec<Verdict> {
     ACCELERATORS
         .iter()
+        .filter(|accelerator| !accelerator.needs_asking() || config.asks_for(accelerator.name()))
         .map(|accelerator| Verdict::of(*accelerator, cpu, None, config, surroundings))
         .collect()
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use hasten_openssl::LIBSSL;
 use hasten_probe::program::Library;
 
-use crate::accelerator::{self, gzip, node, tls};
+use crate::accelerator::{self, gzip, node, storage, tls};
 use crate::config::ConfigError;
 use crate::devices;
 use crate::gc_advice::Setting;
@@ -35,7 +35,7 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Every variable that `hasten` or one of its libraries reads.
-const VARIABLES: [&str; 29] = [
+const VARIABLES: [&str; 36] = [
     "HASTEN_CACHE_DIR",
     "HASTEN_CONFIG",
     "HASTEN_CPU_DISABLE_ADX",
@@ -55,6 +55,11 @@ const VARIABLES: [&str; 29] = [
     "HASTEN_ONLY",
     CHOSEN,
     "HASTEN_QUIET",
+    storage::READ_CACHE,
+    "HASTEN_READ_CACHE_EAGER",
+    "HASTEN_READ_CACHE_FILES",
+    "HASTEN_READ_CACHE_STABLE",
+    "HASTEN_READ_CACHE_WRITES",
     "HASTEN_RUNTIME_DIR",
     "HASTEN_SIMULATED_DEVICES",
     "HASTEN_STRICT",
@@ -64,6 +69,8 @@ const VARIABLES: [&str; 29] = [
     "HASTEN_TLS_NO_SHORTCUTS",
     "HASTEN_TLS_TRIAL",
     "HASTEN_TLS_SUSPEND_ONLY",
+    storage::WAL,
+    "HASTEN_WAL_EPHEMERAL",
     "HASTEN_WITHOUT",
 ];
 

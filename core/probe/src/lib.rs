@@ -9,6 +9,7 @@ pub mod host;
 pub mod listen;
 pub mod program;
 mod root;
+pub mod storage;
 
 pub use hasten_names::Feature;
 pub use host::cpu::Cpu;

@@ -3,6 +3,7 @@
 pub mod envoy;
 pub mod gzip;
 pub mod node;
+pub mod storage;
 pub mod tls;
 
 use std::ffi::OsString;
@@ -14,7 +15,8 @@ use crate::plan::{Proof, Reason};
 use crate::surroundings::Surroundings;
 
 /// Every accelerator, in the order in which plans show them.
-pub const ACCELERATORS: &[&dyn Accelerator] = &[&tls::Tls, &gzip::Gzip, &envoy::Envoy, &node::Node];
+pub const ACCELERATORS: &[&dyn Accelerator] =
+    &[&tls::Tls, &gzip::Gzip, &envoy::Envoy, &node::Node, &storage::ReadCache, &storage::Wal];
 
 /// How an accelerator gets into a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,11 @@ pub trait Accelerator: Sync {
     /// Whether it has any place in a plan for this program. One that is for a single server has none in others.
     fn regards(&self, _: &Program) -> bool {
         true
+    }
+
+    /// Whether it needs something from the user first, so that it has no place in a plan that does not ask for it.
+    fn needs_asking(&self) -> bool {
+        false
     }
 
     /// Whether a user who starts this program expects to be told when it is left out.

@@ -35,9 +35,12 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
             "devices" => reader.devices(value, &mut config.devices)?,
             "node" => disabled.extend((!reader.node(value, &mut config)?).then_some("node")),
             "process" => reader.process(value, &mut config.process)?,
+            "readcache" => reader.read_cache(value, &mut config.storage)?,
+            "wal" => reader.wal(value, &mut config.storage)?,
             "environment" => config.environment = reader.environment(value)?,
             name => {
-                let valid = ["run", "tls", "gzip", "devices", "node", "process", "environment"];
+                let valid =
+                    ["run", "tls", "gzip", "devices", "node", "process", "readcache", "wal", "environment"];
                 return Err(reader.unknown(key.span(), ("table", ""), name, &valid));
             }
         }

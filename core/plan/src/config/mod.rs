@@ -4,6 +4,7 @@ mod devices;
 mod error;
 mod file;
 mod process;
+pub mod storage;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use crate::plan::{Reason, Side};
 use crate::process::{NodeOption, ProcessConfig};
 
 pub use self::error::{ConfigError, Place};
+pub use self::storage::StorageConfig;
 
 /// Searched in this order if no file is named.
 pub const DEFAULT_FILES: [&str; 2] = ["hasten.toml", "/etc/hasten/hasten.toml"];
@@ -32,6 +34,7 @@ pub struct Config {
     pub devices: DevicesConfig,
     pub node: NodeConfig,
     pub process: ProcessConfig,
+    pub storage: StorageConfig,
     /// Variables for the command, unless its user has set them.
     pub environment: BTreeMap<String, String>,
     /// The options from `node.gc_advice` or the command line.
@@ -146,15 +149,21 @@ impl Config {
 
     /// Whether any source names an accelerator as one to apply.
     pub(crate) fn asks_for(&self, name: &str) -> bool {
-        self.requests.iter().flat_map(|request| request.only.iter().flatten()).any(|listed| listed == name)
+        self.storage.asks_for(name)
+            || self
+                .requests
+                .iter()
+                .flat_map(|request| request.only.iter().flatten())
+                .any(|listed| listed == name)
     }
 
     /// Whether an accelerator is wanted: the strongest source that mentions it decides.
     pub(crate) fn choice(&self, name: &str) -> Reason {
-        self.requests
-            .iter()
-            .find_map(|request| request.choice(name))
-            .unwrap_or_else(|| Reason::favour("on by default"))
+        self.requests.iter().find_map(|request| request.choice(name)).unwrap_or_else(|| {
+            let why =
+                if self.storage.asks_for(name) { "a directory is named for it" } else { "on by default" };
+            Reason::favour(why)
+        })
     }
 
     /// Whether the sources leave an accelerator out.
