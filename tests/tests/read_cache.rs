@@ -2,7 +2,7 @@
 
 use hasten_telemetry::Event;
 use hasten_tests::product;
-use hasten_tests::program::Program;
+use hasten_tests::program::{Program, without_library};
 
 #[test]
 fn no_change_of_a_file_is_missed() {
@@ -18,4 +18,21 @@ fn no_change_of_a_file_is_missed() {
     assert!(count(Event::ReadCacheKeptBytes) > 300_000, "blocks were kept: {counters:?}");
     assert!(count(Event::ReadCacheHitBytes) > 1_000_000, "reads were answered: {counters:?}");
     assert_eq!(count(Event::ReadCacheDamaged), 0);
+}
+
+/// Writing beyond the limit would end the program with a signal.
+#[test]
+fn a_process_that_may_not_write_long_files_has_no_cache() {
+    let place = tempfile::tempdir_in(product::target_directory()).expect("a directory");
+    let table = place.path().join("a.sst");
+    std::fs::write(&table, vec![7; 100_000]).expect("written");
+    let mut command = std::process::Command::new("prlimit");
+    command.args(["--fsize=20000000", "cat"]).arg(&table);
+    without_library(&mut command);
+    command.env("LD_PRELOAD", product::read_cache_library());
+    command.env("HASTEN_READ_CACHE", format!("{},64M", place.path().join("cache").display()));
+    command.env("HASTEN_READ_CACHE_EAGER", "1");
+    let output = command.output().expect("prlimit of util-linux runs");
+    assert!(output.status.success(), "{:?}", output.status);
+    assert_eq!(output.stdout, vec![7; 100_000]);
 }

@@ -35,6 +35,8 @@ pub enum OpenError {
     TooSmall(u64),
     #[error("another process is just making it")]
     Busy,
+    #[error("this process may not write files of {0} bytes (RLIMIT_FSIZE): allow less, or raise the limit")]
+    Limited(u64),
     #[error(
         "/proc/sys/kernel/random/boot_id cannot be read: mount /proc, which tells one start of the machine from another"
     )]
@@ -97,6 +99,9 @@ impl Store {
         let failed = |source| OpenError::System { path: directory.to_owned(), source };
         let sets = sets_for(budget).ok_or(OpenError::TooSmall(budget))?;
         let boot = boot().ok_or(OpenError::NoBoot)?;
+        if !is_within_limit(size_of_file(sets)) {
+            return Err(OpenError::Limited(size_of_file(sets)));
+        }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
         let path = directory.join(NAME);
         let failed = |source| OpenError::System { path: path.clone(), source };
@@ -271,8 +276,17 @@ impl Store {
         if (is.dev(), is.ino()) != self.is {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the descriptor of the store was closed"));
         }
+        if !is_within_limit(at + bytes.len() as u64) {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
         self.file.write_all_at(bytes, at)
     }
+}
+
+/// Whether a file may be so long. Writing beyond the limit of the process would end it with a signal.
+fn is_within_limit(length: u64) -> bool {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    limit.is_none_or(|limit| length <= limit)
 }
 
 const NOFOLLOW: i32 = 0o400_000;

@@ -1,7 +1,7 @@
 //! Every function this library hooks, and why.
 //!
 //! Each is put into the slots through which the objects of the process call the C library, and calls the named function
-//! of this crate with the original as first argument. `hasten check` and docs/hooks.md show this table.
+//! of this crate with the original as first argument. `hasten check --hooks` shows this table.
 
 use core::ffi::{c_char, c_int, c_uint};
 
