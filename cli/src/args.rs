@@ -21,6 +21,7 @@ Examples:
   hasten tune --url http://127.0.0.1:3000/ -- node app.js
                                       find and prove settings that make it cheaper
   hasten gc gc.log                    what garbage collection costs, and what to do about it
+  hasten core core.1234               what a Node.js process held when it died
 ";
 
 #[derive(Debug, Parser)]
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Selftest(cmd::selftest::SelftestArgs),
     Bench(cmd::bench::BenchArgs),
     Gc(cmd::gc::GcArgs),
+    Core(cmd::core::CoreArgs),
     Tune(Box<cmd::tune::TuneArgs>),
     Wal(cmd::wal::WalArgs),
     Completions(cmd::completions::CompletionsArgs),

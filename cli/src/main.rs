@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Selftest(args) => cmd::selftest::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Gc(args) => cmd::gc::run(&args),
+        Command::Core(args) => cmd::core::run(&args),
         Command::Tune(args) => cmd::tune::run(&args),
         Command::Wal(args) => cmd::wal::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),

@@ -7,13 +7,14 @@ use std::process::{Command, Stdio};
 
 use support::Place;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "bench envoy",
     "bench gzip",
     "bench node",
     "bench tls",
     "check",
     "completions",
+    "core",
     "disable",
     "enable",
     "engine disable",

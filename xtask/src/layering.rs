@@ -8,10 +8,11 @@ use crate::source::{Source, lines_with_word};
 use crate::workspace::{Package, Workspace, rust_files};
 
 /// The members that each member may be built from. Dependencies point one way because no entry leads back to itself.
-const LAYERS: [(&str, &[&str]); 31] = [
+const LAYERS: [(&str, &[&str]); 32] = [
     ("hasten-names", &[]),
     ("hasten-blocks", &[]),
     ("hasten-charts", &[]),
+    ("hasten-corefile", &[]),
     ("hasten-guard", &["hasten-names"]),
     ("hasten-crypto", &["hasten-guard", "hasten-names"]),
     ("hasten-device", &["hasten-guard", "hasten-names"]),
@@ -75,6 +76,7 @@ const LAYERS: [(&str, &[&str]); 31] = [
         "hasten",
         &[
             "hasten-bench",
+            "hasten-corefile",
             "hasten-crypto",
             "hasten-deflate",
             "hasten-device",
@@ -131,10 +133,11 @@ const MODULES: [(&str, &[&str]); 9] = [
 ];
 
 /// Where `unsafe` may be used.
-const UNSAFE: [&str; 21] = [
+const UNSAFE: [&str; 22] = [
     "bench/src/gzip/worker/abi.rs", // calls zlib as a C program does
     "bench/src/node/wait.rs",       // wait4, which says what a process cost
     "core/batch/src/",              // operations are known by their address
+    "core/corefile/src/map.rs",     // maps a file
     "core/crypto/src/ecdhe.rs",     // marks a type as plain bytes for the wiping container
     "core/crypto/src/memory.rs",
     "core/crypto/src/multibuffer/",

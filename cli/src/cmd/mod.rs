@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod core;
 pub(crate) mod disable;
 pub(crate) mod enable;
 pub(crate) mod engine;

@@ -1,0 +1,185 @@
+//! What was in memory: the segments and notes of a core file, over the file's bytes.
+
+use crate::bytes::{half, int, word};
+
+/// Contiguous memory that is contiguous in the file, too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) offset: usize,
+    pub(crate) writable: bool,
+}
+
+/// A thread as its registers were.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Thread {
+    pub(crate) id: i32,
+    pub(crate) signal: u16,
+    pub(crate) sp: u64,
+}
+
+/// A part of a file that was mapped.
+#[derive(Debug, Clone)]
+pub(crate) struct MappedFile {
+    pub(crate) start: u64,
+    pub(crate) path: String,
+}
+
+/// A core file, taken apart.
+#[derive(Debug)]
+pub(crate) struct Image<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) files: Vec<MappedFile>,
+    /// What the headers promise and the file does not hold.
+    pub(crate) missing: u64,
+}
+
+const LOAD: u32 = 1;
+const NOTE: u32 = 4;
+const CORE_FILE: u16 = 4;
+const X86_64: u16 = 62;
+/// As many threads as a report could show; a hostile file has no more.
+const THREADS: usize = 4096;
+const FILES: usize = 65_536;
+
+impl<'a> Image<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, &'static str> {
+        if bytes.len() < 64 || bytes[..5] != *b"\x7fELF\x02" {
+            return Err("it does not begin with the header of a 64-bit ELF file");
+        }
+        if half(bytes, 16) != CORE_FILE {
+            return Err("it is an ELF file of another kind");
+        }
+        if half(bytes, 18) != X86_64 {
+            return Err("it comes from another architecture than x86-64");
+        }
+        let mut image =
+            Self { bytes, segments: Vec::new(), threads: Vec::new(), files: Vec::new(), missing: 0 };
+        for header in headers(bytes) {
+            match header.kind {
+                LOAD => image.load(&header),
+                NOTE => image.notes(&header),
+                _ => {}
+            }
+        }
+        image.merge();
+        Ok(image)
+    }
+
+    fn load(&mut self, header: &Header) {
+        let there = (self.bytes.len() as u64).saturating_sub(header.offset).min(header.size);
+        self.missing = self.missing.saturating_add(header.size - there);
+        let Some(end) = header.address.checked_add(there) else { return };
+        if there > 0 {
+            self.segments.push(Segment {
+                start: header.address,
+                end,
+                offset: header.offset as usize,
+                writable: header.flags & 2 != 0,
+            });
+        }
+    }
+
+    /// Neighbours in memory and in the file become one: a page of V8's heap has parts with different permissions.
+    fn merge(&mut self) {
+        self.segments.sort_by_key(|segment| (segment.start, segment.end));
+        let mut merged: Vec<Segment> = Vec::with_capacity(self.segments.len());
+        for next in self.segments.drain(..) {
+            match merged.last_mut() {
+                Some(last) if next.start < last.end => {} // overlaps: the first one counts
+                Some(last)
+                    if next.start == last.end
+                        && next.offset == last.offset + (last.end - last.start) as usize =>
+                {
+                    last.end = next.end;
+                    last.writable |= next.writable;
+                }
+                _ => merged.push(next),
+            }
+        }
+        self.segments = merged;
+    }
+
+    fn notes(&mut self, header: &Header) {
+        let start = usize::try_from(header.offset).unwrap_or(usize::MAX).min(self.bytes.len());
+        let end = start.saturating_add(header.size as usize).min(self.bytes.len());
+        let mut rest = &self.bytes[start..end];
+        while rest.len() >= 12 {
+            let (name, size, kind) = (int(rest, 0) as usize, int(rest, 4) as usize, int(rest, 8));
+            let data = 12 + name.next_multiple_of(4);
+            let next = data.saturating_add(size.next_multiple_of(4));
+            let Some(body) = rest.get(data..data.saturating_add(size).min(rest.len())) else { return };
+            match kind {
+                1 if body.len() >= 336 && self.threads.len() < THREADS => self.threads.push(thread(body)),
+                0x4649_4c45 if self.files.is_empty() => self.files = files(body),
+                _ => {}
+            }
+            let Some(after) = rest.get(next..) else { return };
+            rest = after;
+        }
+    }
+
+    pub(crate) fn segment(&self, address: u64) -> Option<&Segment> {
+        let after = self.segments.partition_point(|segment| segment.start <= address);
+        self.segments[..after].last().filter(|segment| address < segment.end)
+    }
+
+    /// Up to `length` bytes; fewer where memory ends.
+    pub(crate) fn at(&self, address: u64, length: usize) -> &'a [u8] {
+        let Some(segment) = self.segment(address) else { return &[] };
+        let offset = segment.offset + (address - segment.start) as usize;
+        let there = (segment.end - address) as usize;
+        self.bytes.get(offset..offset + length.min(there)).unwrap_or(&[])
+    }
+
+    /// The word at an address; 0 where there is none.
+    pub(crate) fn word(&self, address: u64) -> u64 {
+        word(self.at(address, 8), 0)
+    }
+}
+
+struct Header {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    size: u64,
+}
+
+fn headers(bytes: &[u8]) -> impl Iterator<Item = Header> {
+    let table = word(bytes, 32) as usize;
+    // With more than 65,534 segments the number is in the first section header.
+    let count = match half(bytes, 56) {
+        0xffff => int(bytes, (word(bytes, 40) as usize).saturating_add(44)) as usize,
+        count => usize::from(count),
+    };
+    let there = bytes.len().saturating_sub(table) / 56;
+    (0..count.min(there)).map(move |index| {
+        let at = table + index * 56;
+        Header {
+            kind: int(bytes, at),
+            flags: int(bytes, at + 4),
+            offset: word(bytes, at + 8),
+            address: word(bytes, at + 16),
+            size: word(bytes, at + 32),
+        }
+    })
+}
+
+/// `struct elf_prstatus`: the signal, the thread, and from 112 on the registers as ptrace orders them.
+fn thread(body: &[u8]) -> Thread {
+    Thread { id: int(body, 32).cast_signed(), signal: half(body, 12), sp: word(body, 112 + 19 * 8) }
+}
+
+fn files(body: &[u8]) -> Vec<MappedFile> {
+    let count = (word(body, 0) as usize).min(FILES).min(body.len() / 24);
+    let names = body.get(16 + count * 24..).unwrap_or(&[]).split(|&byte| byte == 0);
+    let starts = (0..count).map(|index| word(body, 16 + index * 24));
+    starts
+        .zip(names)
+        .map(|(start, name)| MappedFile { start, path: String::from_utf8_lossy(name).into_owned() })
+        .collect()
+}

@@ -1,0 +1,164 @@
+//! How this build of V8 lays out its objects: read from the program's own symbols, with what all of Node 18 to 26 have in
+//! common where a symbol is missing.
+
+use std::collections::HashMap;
+
+use crate::binary::Binary;
+use crate::error::CoreError;
+
+pub(crate) type InstanceType = u16;
+
+/// The lowest type that JavaScript sees as an object, proxies and modules included.
+pub(crate) const FIRST_RECEIVER: InstanceType = 264;
+pub(crate) const FIRST_NON_STRING: InstanceType = 128;
+const BIGINT: InstanceType = 129;
+
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) names: HashMap<InstanceType, String>,
+    pub(crate) map_type: InstanceType,
+    pub(crate) contexts: (InstanceType, InstanceType),
+    pub(crate) functions: (InstanceType, InstanceType),
+    pub(crate) map: MapFields,
+    pub(crate) descriptors_header: u64,
+    pub(crate) bytecode_header: u64,
+    pub(crate) function_shared: u64,
+    pub(crate) shared_name: u64,
+    pub(crate) shared_script: u64,
+    pub(crate) scope_first: u64,
+    pub(crate) buffer_length: u64,
+    pub(crate) frame_bytecode: i64,
+    pub(crate) frame_offset: i64,
+    pub(crate) property: PropertyBits,
+    pub(crate) major: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct MapFields {
+    pub(crate) constructor: u64,
+    pub(crate) descriptors: u64,
+    pub(crate) dictionary_shift: u32,
+    pub(crate) own_shift: u32,
+    pub(crate) own_mask: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct PropertyBits {
+    pub(crate) location_mask: u32,
+    pub(crate) index_mask: u32,
+    pub(crate) index_shift: u32,
+    pub(crate) dictionary_start: u64,
+    pub(crate) dictionary_entry: u64,
+}
+
+impl Layout {
+    pub(crate) fn of(binary: &Binary) -> Result<Self, CoreError> {
+        let find = Constants(&binary.constants);
+        if find.exact("SmiShiftSize") == Some(0) {
+            return Err(CoreError::Compressed { node: binary.node.clone().unwrap_or_default() });
+        }
+        let missing = || CoreError::NoSymbols { path: binary.path.clone() };
+        let class = |prefix: &str| find.first(prefix).ok_or_else(missing);
+        let kind = |name: &str| find.exact(name).and_then(|value| InstanceType::try_from(value).ok());
+        let function = kind("type_JSFunction__JS_FUNCTION_TYPE").ok_or_else(missing)?;
+        let bits = |name: &str, default: u32| {
+            find.exact(name).and_then(|value| u32::try_from(value).ok()).unwrap_or(default)
+        };
+        Ok(Self {
+            names: names(&binary.constants),
+            map_type: kind("type_Map__MAP_TYPE").ok_or_else(missing)?,
+            contexts: (
+                kind("FirstContextType").ok_or_else(missing)?,
+                kind("LastContextType").ok_or_else(missing)?,
+            ),
+            functions: (
+                kind("FirstJSFunctionType").unwrap_or(function),
+                kind("LastJSFunctionType").unwrap_or(function + 16),
+            ),
+            map: MapFields {
+                constructor: class("class_Map__constructor_or_back_pointer")?,
+                descriptors: class("class_Map__instance_descriptors_offset")?,
+                dictionary_shift: bits("bit_field3_is_dictionary_map_shift", 21),
+                own_shift: bits("bit_field3_number_of_own_descriptors_shift", 10),
+                own_mask: bits("bit_field3_number_of_own_descriptors_mask", 0xf_fc00),
+            },
+            descriptors_header: class("class_DescriptorArray__header_size")?,
+            bytecode_header: class("class_BytecodeArray__data")?,
+            function_shared: class("class_JSFunction__shared__")?,
+            shared_name: class("class_SharedFunctionInfo__name_or_scope_info")?,
+            shared_script: class("class_SharedFunctionInfo__raw_script")
+                .or_else(|_| class("class_SharedFunctionInfo__script_or_debug_info"))?,
+            scope_first: class("scopeinfo_idx_first_vars")?,
+            buffer_length: class("class_JSArrayBuffer__byte_length")?,
+            frame_bytecode: find.exact("off_fp_bytecode_array").unwrap_or(-32),
+            frame_offset: find.exact("off_fp_bytecode_offset").unwrap_or(-40),
+            property: PropertyBits {
+                location_mask: bits("prop_location_mask", 32),
+                index_mask: bits("prop_index_mask", 0x1ff8_0000),
+                index_shift: bits("prop_index_shift", 19),
+                dictionary_start: u64::from(
+                    bits("namedictionary_prefix_start_index", 3) + bits("namedictionaryshape_prefix_size", 2),
+                ),
+                dictionary_entry: u64::from(bits("namedictionaryshape_entry_size", 3)),
+            },
+            major: binary
+                .node
+                .as_deref()
+                .and_then(|node| node.split('.').next()?.parse().ok())
+                .unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn name(&self, kind: InstanceType) -> &str {
+        self.names.get(&kind).map_or("", String::as_str)
+    }
+
+    pub(crate) fn is_context(&self, kind: InstanceType) -> bool {
+        (self.contexts.0..=self.contexts.1).contains(&kind)
+    }
+
+    pub(crate) fn is_function(&self, kind: InstanceType) -> bool {
+        (self.functions.0..=self.functions.1).contains(&kind)
+    }
+
+    /// Seen by JavaScript as an object.
+    pub(crate) fn is_receiver(&self, kind: InstanceType) -> bool {
+        kind >= FIRST_RECEIVER && (kind >= 1024 || self.name(kind).starts_with("JS_"))
+    }
+}
+
+struct Constants<'a>(&'a HashMap<String, i64>);
+
+impl Constants<'_> {
+    fn exact(&self, name: &str) -> Option<i64> {
+        self.0.get(name).copied()
+    }
+
+    /// The types at the end of the names differ from release to release.
+    fn first(&self, prefix: &str) -> Option<u64> {
+        let of_prefix = self.0.iter().filter(|(name, _)| name.starts_with(prefix));
+        of_prefix.min_by_key(|(name, _)| *name).and_then(|(_, &value)| u64::try_from(value).ok())
+    }
+}
+
+fn names(constants: &HashMap<String, i64>) -> HashMap<InstanceType, String> {
+    let mut sorted: Vec<_> = constants.iter().filter(|(name, _)| name.starts_with("type_")).collect();
+    sorted.sort();
+    let mut names = HashMap::new();
+    for (name, &value) in sorted {
+        let name = name.rsplit("__").next().unwrap_or(name).trim_end_matches("_TYPE");
+        if let Ok(value) = InstanceType::try_from(value) {
+            names.entry(value).or_insert_with(|| name.to_owned());
+        }
+    }
+    names.entry(BIGINT).or_insert_with(|| "BIG_INT_BASE".to_owned());
+    // Neighbours of a type that always has a symbol; since Node 24 free space counts words.
+    if let Some(&vector) = constants.get("type_FeedbackVector__FEEDBACK_VECTOR_TYPE") {
+        for (by, name) in [(-1, "FEEDBACK_METADATA"), (1, "FILLER"), (2, "FREE_SPACE_IN_WORDS")] {
+            if let Ok(value) = InstanceType::try_from(vector + by) {
+                names.entry(value).or_insert_with(|| name.to_owned());
+            }
+        }
+    }
+    names
+}

@@ -1,0 +1,169 @@
+//! V8's pages, known by their headers.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+
+use crate::bytes::word;
+use crate::image::Image;
+
+pub(crate) const PAGE_BITS: u32 = 18;
+const PAGE: u64 = 1 << PAGE_BITS;
+/// The header of a page is smaller than this.
+const HEADER: u64 = 0x2000;
+const LARGEST: u64 = 1 << 36;
+/// The half of the young generation that is empty between two collections.
+const FROM_PAGE: u64 = 1 << 3;
+
+/// The part of a page in which objects lie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    flags: u64,
+    /// Where `start` is in the file.
+    pub(crate) offset: usize,
+    /// The number of the first word, counted over all pages.
+    pub(crate) first_word: u32,
+}
+
+impl Page {
+    pub(crate) fn is_from_space(&self) -> bool {
+        self.flags & FROM_PAGE != 0
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub(crate) list: Vec<Page>,
+    by_block: HashMap<u64, u32, Multiply>,
+    pub(crate) words: u32,
+    /// What the headers promise and the file does not hold.
+    pub(crate) missing: u64,
+}
+
+impl Pages {
+    pub(crate) fn find(image: &Image<'_>) -> Option<Self> {
+        let mut pages = Self { list: Vec::new(), by_block: HashMap::default(), words: 0, missing: 0 };
+        for segment in &image.segments {
+            let mut base = segment.start.next_multiple_of(PAGE);
+            while base.saturating_add(128) <= segment.end {
+                let area = header(image, base).filter(|area| area.0 & 7 == 0 && area.1 & 7 == 0);
+                base = match area {
+                    Some(area) => pages.add(base, area, segment)?,
+                    None => base + PAGE,
+                };
+            }
+        }
+        Some(pages)
+    }
+
+    /// Adds a page and returns where the next one can begin; nothing if there are too many.
+    fn add(&mut self, base: u64, area: (u64, u64, u64), segment: &crate::image::Segment) -> Option<u64> {
+        let (start, promised, flags) = area;
+        let end = promised.min(segment.end & !7);
+        self.missing += promised.saturating_sub(end.max(start));
+        let next = end.max(base + 1).next_multiple_of(PAGE);
+        if start >= end {
+            return Some(next);
+        }
+        let index = u32::try_from(self.list.len()).ok()?;
+        let offset = segment.offset + (start - segment.start) as usize;
+        self.list.push(Page { start, end, flags, offset, first_word: self.words });
+        // Whole words of bits for each page.
+        let words = u32::try_from((end - start) / 8).ok()?.checked_next_multiple_of(64)?;
+        self.words = self.words.checked_add(words)?;
+        for block in (base >> PAGE_BITS)..(((end - 1) >> PAGE_BITS) + 1) {
+            self.by_block.insert(block, index);
+        }
+        Some(next)
+    }
+
+    /// The page whose objects' part has an address, and its number.
+    pub(crate) fn of(&self, address: u64) -> Option<(usize, &Page)> {
+        let index = *self.by_block.get(&(address >> PAGE_BITS))? as usize;
+        let page = &self.list[index];
+        (page.start <= address && address < page.end).then_some((index, page))
+    }
+
+    pub(crate) fn has_block(&self, address: u64) -> bool {
+        self.by_block.contains_key(&(address >> PAGE_BITS))
+    }
+
+    /// The number of a word that is in a page.
+    pub(crate) fn number(&self, address: u64) -> Option<u32> {
+        let (_, page) = self.of(address)?;
+        Some(page.first_word + ((address - page.start) / 8) as u32)
+    }
+
+    /// The address of a word with a number.
+    pub(crate) fn address(&self, number: u32) -> u64 {
+        let after = self.list.partition_point(|page| page.first_word <= number);
+        let page = &self.list[after - 1];
+        page.start + u64::from(number - page.first_word) * 8
+    }
+}
+
+/// Where objects begin and end, and the flags, if a page of V8 begins here.
+fn header(image: &Image<'_>, base: u64) -> Option<(u64, u64, u64)> {
+    let bytes = image.at(base, 128);
+    let at = |index: usize| word(bytes, index * 8);
+    let begins = |start: u64| base < start && start - base < HEADER;
+    // Node 18 and 20: size, flags, heap, start, end.
+    if at(0) > 0
+        && at(0) <= LARGEST
+        && begins(at(3))
+        && at(3) < at(4)
+        && at(4) - base <= at(0)
+        && at(1) >> 32 == 0
+    {
+        return Some((at(3), at(4), at(1)));
+    }
+    // Node 22: flags, itself, size, heap, start, end.
+    if at(1) == base
+        && at(2) > 0
+        && at(2) < LARGEST
+        && begins(at(4))
+        && at(4) < at(5)
+        && at(5) - base <= at(2)
+    {
+        return Some((at(4), at(5), at(0)));
+    }
+    // Node 24 and 26: flags, and the rest elsewhere: itself, size, …, size, end, heap, start.
+    if at(0) == 0 || at(0) >> 32 != 0 {
+        return None;
+    }
+    let bytes = image.at(at(1), 96);
+    let at2 = |index: usize| word(bytes, index * 8);
+    let fits = begins(at2(9)) && at2(9) < at2(7) && at2(6) >= at2(7) - base - 1 && at2(7) - base < LARGEST;
+    fits.then(|| (at2(9), at2(7), at(0)))
+}
+
+/// Addresses need no more mixing than a multiplication.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Multiply;
+
+#[derive(Debug)]
+pub(crate) struct Product(u64);
+
+impl BuildHasher for Multiply {
+    type Hasher = Product;
+
+    fn build_hasher(&self) -> Product {
+        Product(0)
+    }
+}
+
+impl Hasher for Product {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let product = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 29;
+    }
+}

@@ -1,0 +1,423 @@
+//! Everything that is told of a core file.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::binary::Binary;
+use crate::dominators::Dominators;
+use crate::error::CoreError;
+use crate::graph::Graph;
+use crate::image::Image;
+use crate::layout::Layout;
+use crate::maps::NONE;
+use crate::objects::View;
+use crate::packed;
+use crate::pages::Pages;
+use crate::snapshot;
+use crate::stack;
+use crate::walk::{Objects, Walker};
+
+/// Below this share of the heap, sizes that depend on all references would be guesses.
+const ENOUGH: f64 = 0.99;
+/// One word in so many that looks like a pointer and is none: a link that matters may be missing.
+const UNKNOWN_SHARE: f64 = 0.001;
+const LARGEST: usize = 20;
+const CHAIN: usize = 12;
+
+/// What to do besides the report.
+#[derive(Debug, Default)]
+pub struct Options<'a> {
+    /// The program that died, where it is not where it was.
+    pub node: Option<&'a Path>,
+    /// Write a `.heapsnapshot` there.
+    pub heapsnapshot: Option<&'a Path>,
+    /// Describe the object at this address.
+    pub object: Option<u64>,
+    /// Find strings that hold this text.
+    pub grep: Option<&'a str>,
+    /// Leave out strings and numbers.
+    pub redact: bool,
+    /// Stop after the stacks.
+    pub stack_only: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub file: PathBuf,
+    pub program: PathBuf,
+    pub node: String,
+    pub signal: String,
+    pub threads: Vec<Thread>,
+    pub heap: Heap,
+    pub histogram: Vec<Entry>,
+    pub retainers: Vec<Retainer>,
+    pub walked_share: f64,
+    pub unknown_words: u64,
+    /// Why there are no retained sizes.
+    pub refused: Option<String>,
+    /// What a reader should know about the file.
+    pub notes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Thread {
+    pub id: i32,
+    pub name: String,
+    pub frames: Vec<Frame>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Frame {
+    pub function: String,
+    pub script: String,
+    pub line: u32,
+    pub column: u32,
+    pub kind: &'static str,
+    /// Whether line and column are those of the call, or of the function's start.
+    pub exact: bool,
+    pub arguments: Vec<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct Heap {
+    pub used_bytes: u64,
+    pub live_bytes: u64,
+    pub live_objects: u64,
+    pub objects: u64,
+    pub external_bytes: u64,
+    pub stale_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    pub name: String,
+    pub count: u64,
+    pub shallow_bytes: u64,
+    pub retained_bytes: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Retainer {
+    pub address: String,
+    pub name: String,
+    pub retained_bytes: u64,
+    /// Those that hold it alone, from the nearest to the farthest.
+    pub held_by: Vec<String>,
+}
+
+/// A core file that is read.
+#[derive(Debug)]
+pub struct Core;
+
+impl Core {
+    /// Reads a core file and tells what it shows.
+    ///
+    /// # Errors
+    ///
+    /// The file or the program is not what it has to be.
+    pub fn report(path: &Path, options: &Options<'_>) -> Result<Report, CoreError> {
+        let (bytes, cut) = packed::open(path)?;
+        let image = Image::parse(&bytes).map_err(|why| CoreError::NoCore { path: path.to_owned(), why })?;
+        let binary = Binary::find(&image, options.node)?;
+        let layout = Layout::of(&binary)?;
+        let pages = Pages::find(&image).ok_or(CoreError::TooLarge { what: "words", limit: NONE })?;
+        if pages.list.is_empty() {
+            return Err(CoreError::NoHeap);
+        }
+        let mut report = Report::new(path, &image, &binary, cut);
+        let mut walker = Walker::new(&image, &pages, &layout);
+        if options.stack_only {
+            let view = View::new(&image, &pages, &layout, &walker.maps);
+            report.stacks(&view, options.redact);
+            return Ok(report);
+        }
+        let objects = walker.walk()?;
+        report.stacks(&View::new(&image, &pages, &layout, &walker.maps), options.redact);
+        report.heap(&walker, &objects, options)?;
+        Ok(report)
+    }
+}
+
+impl Report {
+    fn new(path: &Path, image: &Image<'_>, binary: &Binary, cut: bool) -> Self {
+        let mut notes = Vec::new();
+        if image.missing > 0 || cut {
+            notes.push(format!(
+                "the file is cut off: {} bytes that its headers promise are missing",
+                image.missing
+            ));
+        }
+        if binary.node.is_none() {
+            notes.push("the release of Node.js is not told by the program".to_owned());
+        }
+        Self {
+            file: path.to_owned(),
+            program: binary.path.clone(),
+            node: binary.node.clone().unwrap_or_default(),
+            signal: signal(image.threads.first().map_or(0, |thread| thread.signal)),
+            threads: Vec::new(),
+            heap: Heap::default(),
+            histogram: Vec::new(),
+            retainers: Vec::new(),
+            walked_share: 0.0,
+            unknown_words: 0,
+            refused: None,
+            notes,
+            found: Vec::new(),
+        }
+    }
+
+    fn stacks(&mut self, view: &View<'_>, redact: bool) {
+        let name = |index| if index == 0 { "main".to_owned() } else { format!("thread {index}") };
+        let threads = view.image.threads.iter().enumerate();
+        self.threads = threads
+            .map(|(index, thread)| Thread {
+                id: thread.id,
+                name: name(index),
+                frames: stack::frames(view, thread, redact),
+            })
+            .collect();
+    }
+
+    fn heap(
+        &mut self,
+        walker: &Walker<'_>,
+        objects: &Objects,
+        options: &Options<'_>,
+    ) -> Result<(), CoreError> {
+        let view = View::new(walker.image, walker.pages, walker.layout, &walker.maps);
+        let graph = Graph::of(walker, objects)?;
+        let live = Dominators::of(&graph);
+        let used = objects.walked + objects.skipped;
+        self.walked_share = objects.walked as f64 / used.max(1) as f64;
+        self.unknown_words = graph.unknown_words(|object| live.numbers[object as usize] != NONE);
+
+        self.refused = self.refusal(&graph);
+        let retained = live.retained(&objects.sizes);
+        self.heap = totals(&view, objects, &live, walker.stale);
+        let names: Vec<String> = walker.maps.list.iter().map(|map| view.class(map)).collect();
+        let told = self.refused.is_none();
+        self.histogram = histogram(objects, &live, &names, told.then_some(&*retained));
+        if told {
+            self.retainers = largest(walker.pages, objects, &live, &names, &retained);
+        }
+        if let Some(address) = options.object {
+            self.found = describe(&view, objects, &live, told.then_some(&*retained), address, options.redact);
+        }
+        if let Some(text) = options.grep {
+            self.found.extend(grep(&view, objects, &live, text));
+        }
+        if let Some(path) = options.heapsnapshot {
+            snapshot::write(path, &view, objects, &graph, &live, &names, options.redact)
+                .map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, graph: &Graph) -> Option<String> {
+        if self.walked_share < ENOUGH {
+            return Some(format!(
+                "only {:.2} % of the used bytes were understood; retained sizes need 99 %",
+                self.walked_share * 100.0
+            ));
+        }
+        let share = self.unknown_words as f64 / graph.references().max(1) as f64;
+        (share > UNKNOWN_SHARE).then(|| {
+            format!("{} references lead to nothing known; retained sizes would be wrong", self.unknown_words)
+        })
+    }
+}
+
+fn totals(view: &View<'_>, objects: &Objects, live: &Dominators, stale: u64) -> Heap {
+    let mut heap = Heap {
+        used_bytes: objects.walked + objects.skipped,
+        live_objects: live.objects.len() as u64 - 1,
+        objects: objects.len() as u64,
+        stale_bytes: stale,
+        ..Heap::default()
+    };
+    for &object in &live.objects[1..] {
+        let object = object as usize;
+        heap.live_bytes += u64::from(objects.sizes[object]);
+        let map = &view.maps.list[objects.maps[object] as usize];
+        let bytes = || view.image.at(view.pages.address(objects.words[object]), 128);
+        heap.external_bytes =
+            heap.external_bytes.saturating_add(view.buffer(map, if map.kind > 1024 { bytes() } else { &[] }));
+    }
+    heap
+}
+
+/// By name: how many, how large, and what would be free without all of them.
+fn histogram(objects: &Objects, live: &Dominators, names: &[String], retained: Option<&[u64]>) -> Vec<Entry> {
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut entries: Vec<Entry> = Vec::new();
+    let of_map: Vec<u32> = names
+        .iter()
+        .map(|name| {
+            *numbers.entry(name).or_insert_with(|| {
+                entries.push(Entry {
+                    name: name.clone(),
+                    count: 0,
+                    shallow_bytes: 0,
+                    retained_bytes: retained.map(|_| 0),
+                });
+                entries.len() as u32 - 1
+            })
+        })
+        .collect();
+    let class = |number: usize| of_map[objects.maps[live.objects[number] as usize] as usize];
+    for number in 1..live.objects.len() {
+        let entry = &mut entries[class(number) as usize];
+        entry.count += 1;
+        entry.shallow_bytes += u64::from(objects.sizes[live.objects[number] as usize]);
+    }
+    if let Some(retained) = retained {
+        outermost(live, class, |number, class| {
+            let bytes = &mut entries[class as usize].retained_bytes;
+            *bytes = bytes.map(|bytes| bytes + retained[number]);
+        });
+    }
+    entries.retain(|entry| entry.count > 0);
+    entries.sort_by(|a, b| {
+        let size = |entry: &Entry| entry.retained_bytes.unwrap_or(entry.shallow_bytes);
+        size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name))
+    });
+    entries
+}
+
+/// Calls for each object that no other of its class dominates: what is in those is counted once.
+fn outermost(live: &Dominators, class: impl Fn(usize) -> u32, mut each: impl FnMut(usize, u32)) {
+    // The tree of dominators as lists: the first below each, and the next beside it.
+    let mut below = vec![0_u32; live.objects.len()];
+    let mut beside = vec![0_u32; live.objects.len()];
+    for number in (1..live.objects.len()).rev() {
+        let by = live.by[number] as usize;
+        beside[number] = std::mem::replace(&mut below[by], number as u32);
+    }
+    let mut above: HashMap<u32, u32> = HashMap::new();
+    let mut at = below[0];
+    while at != 0 {
+        let depth = above.entry(class(at as usize)).or_default();
+        if *depth == 0 {
+            each(at as usize, class(at as usize));
+        }
+        *depth += 1;
+        let mut next = below[at as usize];
+        while next == 0 && at != 0 {
+            *above.entry(class(at as usize)).or_default() -= 1;
+            next = beside[at as usize];
+            if next == 0 {
+                at = live.by[at as usize];
+            }
+        }
+        at = next;
+    }
+}
+
+fn largest(
+    pages: &Pages,
+    objects: &Objects,
+    live: &Dominators,
+    names: &[String],
+    retained: &[u64],
+) -> Vec<Retainer> {
+    let mut numbers: Vec<u32> = (1..live.objects.len() as u32).collect();
+    let size = |number: &u32| std::cmp::Reverse(retained[*number as usize]);
+    if numbers.len() > LARGEST {
+        numbers.select_nth_unstable_by_key(LARGEST, size);
+        numbers.truncate(LARGEST);
+    }
+    numbers.sort_by_key(|number| (size(number), *number));
+    let name = |number: u32| &*names[objects.maps[live.objects[number as usize] as usize] as usize];
+    let address = |number: u32| pages.address(objects.words[live.objects[number as usize] as usize]) + 1;
+    let held = |number: u32| {
+        let by = |number: &u32| Some(live.by[*number as usize]).filter(|&by| by != 0);
+        let chain = std::iter::successors(by(&number), by).take(CHAIN);
+        chain.map(|by| format!("{} @{:x}", name(by), address(by))).collect()
+    };
+    numbers
+        .into_iter()
+        .map(|number| Retainer {
+            address: format!("{:x}", address(number)),
+            name: name(number).to_owned(),
+            retained_bytes: retained[number as usize],
+            held_by: held(number),
+        })
+        .collect()
+}
+
+/// An object, its properties, and who holds it alone.
+fn describe(
+    view: &View<'_>,
+    objects: &Objects,
+    live: &Dominators,
+    retained: Option<&[u64]>,
+    address: u64,
+    redact: bool,
+) -> Vec<String> {
+    let tagged = address | 1;
+    let object = objects.of(view.pages, tagged);
+    if object == NONE {
+        return vec![format!("no object begins at {address:x}")];
+    }
+    let mut lines = vec![format!("{} ({} bytes)", view.show(tagged, redact), objects.sizes[object as usize])];
+    match live.numbers[object as usize] {
+        NONE => lines.push("  nothing holds it: the next collection frees it".to_owned()),
+        number => {
+            if let Some(retained) = retained {
+                lines.push(format!("  retains {} bytes", retained[number as usize]));
+            }
+            let mut by = live.by[number as usize];
+            while by != 0 && lines.len() < CHAIN + 2 {
+                let holder = view.pages.address(objects.words[live.objects[by as usize] as usize]) + 1;
+                lines.push(format!("  held by {}", view.show(holder, redact)));
+                by = live.by[by as usize];
+            }
+        }
+    }
+    let is_object = view.map(tagged).is_some_and(|map| view.layout.is_receiver(map.kind));
+    if is_object {
+        let properties = view.properties(tagged);
+        lines.extend(
+            properties.iter().map(|(name, value)| format!("  .{name} = {}", view.show(*value, redact))),
+        );
+    }
+    lines
+}
+
+const MATCHES: usize = 100;
+
+fn grep(view: &View<'_>, objects: &Objects, live: &Dominators, text: &str) -> Vec<String> {
+    let strings = live.objects[1..].iter().filter(|&&object| {
+        view.maps.list[objects.maps[object as usize] as usize].kind < crate::layout::FIRST_NON_STRING
+    });
+    strings
+        .filter_map(|&object| {
+            let tagged = view.pages.address(objects.words[object as usize]) + 1;
+            let found = view.text(tagged, 1 << 20)?;
+            found
+                .contains(text)
+                .then(|| format!("{tagged:x} {:?}", found.chars().take(100).collect::<String>()))
+        })
+        .take(MATCHES)
+        .collect()
+}
+
+fn signal(number: u16) -> String {
+    match number {
+        0 => "none (alive)".to_owned(),
+        4 => "SIGILL".to_owned(),
+        5 => "SIGTRAP".to_owned(),
+        6 => "SIGABRT".to_owned(),
+        7 => "SIGBUS".to_owned(),
+        8 => "SIGFPE".to_owned(),
+        9 => "SIGKILL".to_owned(),
+        11 => "SIGSEGV".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        number => format!("signal {number}"),
+    }
+}

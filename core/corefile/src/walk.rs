@@ -1,0 +1,327 @@
+//! All objects of the heap, page by page, each by the exact rule for its size; and what was not understood.
+
+use std::collections::HashMap;
+
+use crate::bytes::word;
+use crate::error::CoreError;
+use crate::image::Image;
+use crate::layout::{InstanceType, Layout};
+use crate::maps::{Maps, NONE};
+use crate::pages::{Multiply, Page, Pages};
+use crate::rule::{HEAD, Rule, candidates};
+
+/// A rule that holds for so many objects of a type, and fails for none, is taken for proven.
+const SAMPLES: usize = 200;
+const ROUNDS: usize = 4;
+
+/// The objects of the heap in the order of their addresses.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    /// The number of the word at which each begins.
+    pub(crate) words: Vec<u32>,
+    pub(crate) maps: Vec<u32>,
+    pub(crate) sizes: Vec<u32>,
+    /// One bit for each word: an object begins here; and for each 64 of them, how many were before.
+    starts: Vec<u64>,
+    ranks: Vec<u32>,
+    pub(crate) walked: u64,
+    /// Bytes that are no object of a known size.
+    pub(crate) skipped: u64,
+}
+
+impl Objects {
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The object that a tagged pointer points to, or [`NONE`].
+    pub(crate) fn of(&self, pages: &Pages, tagged: u64) -> u32 {
+        if tagged & 7 != 1 {
+            return NONE;
+        }
+        pages.number(tagged - 1).map_or(NONE, |number| self.at(number))
+    }
+
+    fn at(&self, number: u32) -> u32 {
+        let (block, bit) = ((number / 64) as usize, number % 64);
+        if self.starts[block] >> bit & 1 == 0 {
+            return NONE;
+        }
+        self.ranks[block] + (self.starts[block] & ((1 << bit) - 1)).count_ones()
+    }
+
+    fn rank(&mut self) {
+        let mut before = 0;
+        let rank = |bits: &u64| {
+            let rank = before;
+            before += bits.count_ones();
+            rank
+        };
+        self.ranks = self.starts.iter().map(rank).collect();
+    }
+}
+
+/// What all walks share.
+pub(crate) struct Walker<'a> {
+    pub(crate) image: &'a Image<'a>,
+    pub(crate) pages: &'a Pages,
+    pub(crate) layout: &'a Layout,
+    pub(crate) maps: Maps,
+    /// By the number of the map.
+    rules: Vec<Rule>,
+    proven: HashMap<InstanceType, Rule>,
+    /// The parts of pages that are being filled: from the top to the limit there is nothing yet.
+    buffers: HashMap<u64, u64, Multiply>,
+    /// The end of the buffer that the walk is in, or was last.
+    open: u64,
+    samples: HashMap<InstanceType, Vec<u64>>,
+    /// Pages that a collection has left.
+    pub(crate) stale: u64,
+}
+
+enum Step {
+    Object { map: u32, size: u64, sure: bool },
+    Empty(u64),
+    Skip(u64),
+    End,
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn new(image: &'a Image<'a>, pages: &'a Pages, layout: &'a Layout) -> Self {
+        Self {
+            image,
+            pages,
+            layout,
+            maps: Maps::default(),
+            rules: Vec::new(),
+            proven: HashMap::new(),
+            buffers: buffers(image, pages),
+            open: 0,
+            samples: HashMap::new(),
+            stale: 0,
+        }
+    }
+
+    pub(crate) fn walk(&mut self) -> Result<Objects, CoreError> {
+        for _ in 0..ROUNDS {
+            self.samples.clear();
+            self.sample();
+            if !self.learn() {
+                break;
+            }
+        }
+        self.samples.clear();
+        self.collect()
+    }
+
+    fn map(&mut self, tagged: u64) -> u32 {
+        let number = self.maps.number(self.image, self.pages, self.layout, tagged);
+        while self.rules.len() < self.maps.list.len() {
+            let map = self.maps.list[self.rules.len()];
+            let rule = match Rule::of(&map, self.layout) {
+                Rule::Unknown => self.proven.get(&map.kind).copied().unwrap_or(Rule::Unknown),
+                rule => rule,
+            };
+            self.rules.push(rule);
+        }
+        number
+    }
+
+    /// Some objects of each type whose rule is not known.
+    fn sample(&mut self) {
+        for index in 0..self.pages.list.len() {
+            let page = self.pages.list[index];
+            let mut at = page.start;
+            while at < page.end {
+                match self.step(&page, at) {
+                    Step::Object { map, size, sure } => {
+                        if !sure && self.rules[map as usize] == Rule::Unknown {
+                            let samples = self.samples.entry(self.maps.list[map as usize].kind).or_default();
+                            if samples.len() < SAMPLES {
+                                samples.push(at);
+                            }
+                        }
+                        at += size;
+                    }
+                    Step::Empty(size) | Step::Skip(size) => at += size,
+                    Step::End => break,
+                }
+            }
+        }
+    }
+
+    /// Whether a rule was found for one more type.
+    fn learn(&mut self) -> bool {
+        let before = self.proven.len();
+        for (kind, samples) in std::mem::take(&mut self.samples) {
+            if let Some(rule) = candidates().find(|&rule| self.holds(rule, &samples)) {
+                self.proven.insert(kind, rule);
+            }
+        }
+        self.rules.clear();
+        self.map(0);
+        self.proven.len() > before
+    }
+
+    fn holds(&mut self, rule: Rule, samples: &[u64]) -> bool {
+        samples.iter().all(|&at| {
+            let size = rule.size(self.image.at(at, HEAD));
+            let Some((_, &page)) = self.pages.of(at) else { return false };
+            size >= 8 && at + size <= page.end && self.begins(&page, at + size)
+        })
+    }
+
+    /// Whether an object may end here.
+    fn begins(&mut self, page: &Page, at: u64) -> bool {
+        if at == page.end || self.buffers.contains_key(&at) {
+            return true;
+        }
+        let next = self.image.word(at);
+        next != 0 && self.map(next) != NONE
+    }
+
+    fn collect(&mut self) -> Result<Objects, CoreError> {
+        let mut objects = Objects {
+            words: Vec::new(),
+            maps: Vec::new(),
+            sizes: Vec::new(),
+            starts: vec![0; self.pages.words.div_ceil(64) as usize],
+            ranks: Vec::new(),
+            walked: 0,
+            // What a whole core leaves out was not there; if somebody points to it, that counts as unknown.
+            skipped: if self.image.missing > 0 { self.pages.missing } else { 0 },
+        };
+        for index in 0..self.pages.list.len() {
+            let page = self.pages.list[index];
+            self.collect_page(&page, &mut objects);
+            if objects.len() >= NONE as usize - 2 {
+                return Err(CoreError::TooLarge { what: "objects", limit: NONE - 2 });
+            }
+        }
+        objects.rank();
+        Ok(objects)
+    }
+
+    fn collect_page(&mut self, page: &Page, objects: &mut Objects) {
+        let (before, walked, skipped) = (objects.len(), objects.walked, objects.skipped);
+        let mut moved = false;
+        let mut at = page.start;
+        while at < page.end {
+            match self.step(page, at) {
+                Step::Object { map, size, sure } => {
+                    let number = page.first_word + ((at - page.start) / 8) as u32;
+                    objects.starts[(number / 64) as usize] |= 1 << (number % 64);
+                    objects.words.push(number);
+                    objects.maps.push(map);
+                    objects.sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
+                    *(if sure { &mut objects.walked } else { &mut objects.skipped }) += size;
+                    at += size;
+                }
+                Step::Empty(size) => at += size,
+                Step::Skip(size) => {
+                    // In place of the map, where the object is now.
+                    let first = self.image.word(at);
+                    moved |= first & 7 == 0 && self.pages.of(first).is_some();
+                    objects.skipped += size;
+                    at += size;
+                }
+                Step::End => break,
+            }
+        }
+        // The half that was left by the last collection holds what is elsewhere now.
+        if objects.skipped > skipped && (page.is_from_space() || moved) {
+            self.stale += page.end - page.start;
+            for number in objects.words.drain(before..) {
+                objects.starts[(number / 64) as usize] &= !(1 << (number % 64));
+            }
+            objects.maps.truncate(before);
+            objects.sizes.truncate(before);
+            (objects.walked, objects.skipped) = (walked, skipped);
+        }
+    }
+
+    fn step(&mut self, page: &Page, at: u64) -> Step {
+        // Two copies of a buffer's bounds may differ in age: what looks like an object is one, until something does not.
+        if let Some(&limit) = self.buffers.get(&at) {
+            self.open = limit;
+        }
+        let empty = (at < self.open && self.open <= page.end).then(|| self.open - at);
+        let bytes = self.image.bytes;
+        let offset = page.offset + (at - page.start) as usize;
+        let end = page.offset + (page.end - page.start) as usize;
+        let first = word(bytes, offset);
+        if first == 0 {
+            let zeros = bytes[offset..end].chunks_exact(8).take_while(|word| **word == [0; 8]).count();
+            return if offset + zeros * 8 >= end { Step::End } else { Step::Empty(zeros as u64 * 8) };
+        }
+        let map = self.map(first);
+        if map == NONE {
+            return empty.map_or_else(|| Step::Skip(self.distance(page, at)), Step::Empty);
+        }
+        let head = &bytes[offset..end.min(offset + HEAD)];
+        let rule = self.rules[map as usize];
+        let size = rule.size(head);
+        if let Some(empty) = empty.filter(|&empty| size < 8 || size > empty) {
+            return Step::Empty(empty);
+        }
+        if size >= 8 && at + size <= page.end {
+            return Step::Object { map, size, sure: true };
+        }
+        let size = self.distance(page, at);
+        Step::Object { map, size, sure: rule == Rule::ToNext }
+    }
+
+    /// How far the next object is, by the look of it.
+    fn distance(&mut self, page: &Page, from: u64) -> u64 {
+        let mut at = from + 8;
+        while at < page.end {
+            let offset = page.offset + (at - page.start) as usize;
+            let next = word(self.image.bytes, offset);
+            if self.buffers.contains_key(&at) || next & 7 == 1 && self.map(next) != NONE {
+                break;
+            }
+            at += 8;
+        }
+        at - from
+    }
+}
+
+/// V8 keeps the start, the top and the limit of each buffer it allocates from in three consecutive words.
+fn buffers(image: &Image<'_>, pages: &Pages) -> HashMap<u64, u64, Multiply> {
+    let mut buffers = HashMap::default();
+    outside(image, pages, |bytes| {
+        let (start, top, limit) = (word(bytes, 0), word(bytes, 8), word(bytes, 16));
+        if (start | top | limit) & 7 != 0 || start > top || top >= limit {
+            return;
+        }
+        if let Some((_, page)) = pages.of(top)
+            && page.start <= start
+            && limit <= page.end
+        {
+            buffers.insert(top, limit);
+        }
+    });
+    buffers
+}
+
+/// Every word of writable memory that is not in V8's pages, with the bytes from there on.
+pub(crate) fn outside(image: &Image<'_>, pages: &Pages, mut each: impl FnMut(&[u8])) {
+    for segment in image.segments.iter().filter(|segment| segment.writable) {
+        let mut at = segment.start.next_multiple_of(8);
+        while at.saturating_add(8) <= segment.end {
+            if pages.has_block(at) {
+                at = (at | 0x3_ffff) + 1;
+                continue;
+            }
+            let until = ((at | 0x3_ffff) + 1).min(segment.end);
+            let bytes = &image.bytes[segment.offset + (at - segment.start) as usize..];
+            for index in 0..(until - at) as usize / 8 {
+                let bytes = &bytes[index * 8..];
+                if word(bytes, 0) != 0 {
+                    each(bytes);
+                }
+            }
+            at = until.next_multiple_of(8);
+        }
+    }
+}
