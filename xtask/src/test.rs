@@ -146,7 +146,6 @@ fn report(args: &TestArgs, outcomes: &[Outcome], repeated: &[(String, bool)]) ->
     println!("{passed} tests passed, {} of them unsteady; {} failed", unsteady.len(), failed.len());
     let lines = failed.iter().map(|name| format!("failed {name}\n"));
     let verdict = std::iter::once(format!("passed {passed}\n")).chain(lines).collect::<String>();
-    fs::write(&args.verdict, verdict)
-        .map_err(|source| Error::File { path: args.verdict.clone(), source })?;
+    fs::write(&args.verdict, verdict).map_err(|source| Error::File { path: args.verdict.clone(), source })?;
     if failed.is_empty() { Ok(()) } else { Err(Error::Tests(failed.len())) }
 }

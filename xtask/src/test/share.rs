@@ -144,9 +144,8 @@ impl Outcome {
             if self.failed.is_empty() { String::new() } else { format!(", {} failed", self.failed.len()) },
             self.took.as_secs_f64(),
         );
-        let is_progress = |line: &&str| {
-            line.trim().is_empty() || line.starts_with("test ") || line.starts_with("running ")
-        };
+        let is_progress =
+            |line: &&str| line.trim().is_empty() || line.starts_with("test ") || line.starts_with("running ");
         if is_good {
             self.output.lines().filter(|line| !is_progress(line)).for_each(|line| println!("        {line}"));
         } else {
