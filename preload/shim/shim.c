@@ -33,8 +33,15 @@ enum libc { UNKNOWN, GLIBC, MUSL };
 static const struct {
     const char *name;     // as HASTEN_DISABLE has it
     const char *program;  // which it is for: what the executable's name begins with, or null for any
+    const char *asked;    // the variable, with the sign behind it, by which a user asks for it, or null if nobody has to
     int is_for_musl;
-} ACCELERATORS[] = {{"tls", NULL, 1}, {"gzip", NULL, 1}, {"envoy", "envoy", 0}};
+} ACCELERATORS[] = {
+    {"tls", NULL, NULL, 1},
+    {"gzip", NULL, NULL, 1},
+    {"envoy", "envoy", NULL, 0},
+    {"readcache", NULL, "HASTEN_READ_CACHE=", 0},
+    {"wal", NULL, "HASTEN_WAL=", 0},
+};
 
 struct path {
     char text[LONGEST_PATH];
@@ -110,6 +117,12 @@ static int is_program(const char *beginning) {
     return !*beginning;
 }
 
+// Whether an accelerator is for this program, and asked for if it has to be.
+static int is_wanted(size_t accelerator, char **variables) {
+    const char *program = ACCELERATORS[accelerator].program, *asked = ACCELERATORS[accelerator].asked;
+    return (!program || is_program(program)) && (!asked || variable(variables, asked));
+}
+
 static void append(struct path *path, const char *text) {
     while (*text && path->length < LONGEST_PATH - 1) path->text[path->length++] = *text++;
     path->text[path->length] = 0;
@@ -162,9 +175,7 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
     for (size_t i = 0; directory && i < sizeof ACCELERATORS / sizeof *ACCELERATORS; i++) {
         if (is_disabled(disabled, ACCELERATORS[i].name)) continue;
         if (libc == MUSL && !ACCELERATORS[i].is_for_musl) continue;
-        if (chosen ? !is_chosen(chosen, ACCELERATORS[i].name)
-                   : ACCELERATORS[i].program && !is_program(ACCELERATORS[i].program))
-            continue;
+        if (chosen ? !is_chosen(chosen, ACCELERATORS[i].name) : !is_wanted(i, variables)) continue;
         path.length = folder;
         append(&path, "libhasten_");
         append(&path, ACCELERATORS[i].name);

@@ -46,8 +46,8 @@ fn compile_for_floor(name: &str, file: &Path, flags: &[&str]) {
     compile("cc", "gcc", name, file, &[flags, &[&floor]].concat());
 }
 
-/// Two libraries that print their names, beside the shim.
-fn shim_with_payloads(folder: &Path) -> [PathBuf; 3] {
+/// Libraries that print their names, beside the shim.
+fn shim_with_payloads(folder: &Path) -> [PathBuf; 4] {
     let shim = folder.join("libhasten.so");
     fs::copy(product::shim(), &shim).unwrap();
     let payload = |name: &str| {
@@ -55,7 +55,7 @@ fn shim_with_payloads(folder: &Path) -> [PathBuf; 3] {
         compile_for_floor("payload", &file, &["-shared", "-fPIC", &format!("-DNAME=\"{name}\"")]);
         file
     };
-    [payload("tls"), payload("gzip"), shim]
+    [payload("tls"), payload("gzip"), payload("wal"), shim]
 }
 
 fn describe(output: &Output) -> (Option<i32>, String, String) {
@@ -208,6 +208,25 @@ fn the_shim_heeds_the_kill_switch_in_any_case_and_with_any_separator() {
         let output = command.env("LD_PRELOAD", &shim).env("HASTEN_DISABLE", disabled).output().unwrap();
         let expected = (Some(0), loaded.to_owned(), String::new());
         assert_eq!(describe(&output), expected, "HASTEN_DISABLE={disabled:?}");
+    }
+}
+
+#[test]
+fn the_shim_loads_what_has_to_be_asked_for_only_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let [.., shim] = shim_with_payloads(folder.path());
+    let cases: [(&[(&str, &str)], &str); 5] = [
+        (&[("HASTEN_WAL_EPHEMERAL", "1")], "tls\ngzip\n"),
+        (&[("HASTEN_WAL", "/fast")], "tls\ngzip\nwal\n"),
+        (&[("HASTEN_WAL", "/fast"), ("HASTEN_DISABLE", "wal")], "tls\ngzip\n"),
+        (&[("HASTEN_PRELOAD", "wal")], "wal\n"),
+        (&[("HASTEN_WAL", "/fast"), ("HASTEN_PRELOAD", "tls")], "tls\n"),
+    ];
+    for (variables, loaded) in cases {
+        let mut command = Command::new("true");
+        without_library(&mut command);
+        let output = command.env("LD_PRELOAD", &shim).envs(variables.iter().copied()).output().unwrap();
+        assert_eq!(describe(&output), (Some(0), loaded.to_owned(), String::new()), "{variables:?}");
     }
 }
 
