@@ -55,7 +55,7 @@ struct DirectoryArgs {
 
 pub(crate) fn run(args: &WalArgs) -> Result<ExitCode, Failure> {
     let (WalCommand::List(of) | WalCommand::Home(of)) = &args.command;
-    let away = home::away(&of.directory).map_err(failure)?;
+    let away = home::away(&of.directory).map_err(|error| failure(&error))?;
     if away.is_empty() {
         print(&format!("no log of {} is on another device\n", of.directory.display()))
             .map_err(Failure::output)?;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &WalArgs) -> Result<ExitCode, Failure> {
     for log in &away {
         let is_home = matches!(args.command, WalCommand::Home(_));
         let line = if is_home {
-            home::bring(log).map_err(failure)?;
+            home::bring(log).map_err(|error| failure(&error))?;
             format!("{} is home\n", log.link.display())
         } else {
             format!("{} -> {}\n", log.link.display(), log.place.display())
@@ -73,8 +73,8 @@ pub(crate) fn run(args: &WalArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn failure(error: HomeError) -> Failure {
-    let fix = match &error {
+fn failure(error: &HomeError) -> Failure {
+    let fix = match error {
         HomeError::System { .. } => "run it as the owner of the files, with room for the logs".to_owned(),
         HomeError::InUse { pid, .. } => format!("end the database first (process {pid}), and try again"),
         HomeError::Lost { .. } => "mount the device on which the log is, and try again".to_owned(),
