@@ -78,7 +78,7 @@ images: dist ## The image of the Kubernetes chart as an OCI archive, in target/i
 	@scripts/kubernetes-image.sh '$(TARGET)' '$(TARGET)/images/hasten.tar'
 
 .PHONY: e2e-kubernetes
-e2e-kubernetes: ## The chart and the webhook on a real API server, built from its Go modules once (half an hour on two cores)
+e2e-kubernetes: ## The chart and the webhook on a real control plane, built from its Go modules once (a quarter of an hour on two cores)
 	@scripts/packages.sh test
 	@scripts/e2e-kubernetes.sh
 

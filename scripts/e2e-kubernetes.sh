@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# e2e-kubernetes.sh: the chart and the webhook on a real etcd and a real kube-apiserver, which are built from their Go
-# modules, once, into .deps/kubernetes (minutes).
+# e2e-kubernetes.sh: the chart and the webhook on a real control plane (etcd, API server, controllers, scheduler), which is
+# built from its Go modules, once, into .deps/kubernetes (minutes).
 source "$(dirname "$0")/lib.sh"
 
 programs=$root/.deps/kubernetes
@@ -17,7 +17,9 @@ build() {
 
 mkdir -p "$programs"
 build plugins/kubernetes/e2e/cluster ./cmd/etcd etcd
-build plugins/kubernetes/e2e/cluster ./cmd/kube-apiserver kube-apiserver v1.36.3
+for part in kube-apiserver kube-controller-manager kube-scheduler; do
+    build plugins/kubernetes/e2e/cluster "./cmd/$part" "$part" v1.36.3
+done
 build plugins/kubernetes/tools ./chart chart
 (cd plugins/kubernetes && "$root/scripts/go.sh" build -o "$programs/hasten-k8s" ./cmd/hasten-k8s)
 export HASTEN_E2E_PROGRAMS=$programs HASTEN_E2E_CHART=$root/packaging/kubernetes/chart

@@ -7,14 +7,20 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/keyutil"
@@ -87,7 +93,10 @@ func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
 		"--service-account-issuer", "https://cluster.local", "--service-account-signing-key-file", signer,
 		"--service-account-key-file", signer, "--service-cluster-ip-range", "10.0.0.0/24",
 		"--disable-admission-plugins", "ServiceAccount", "--enable-aggregator-routing")
-	config := &rest.Config{Host: "https://127.0.0.1:" + secure, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
+	// The controllers that bind and protect claims, and collect what has lost its owner; and a real scheduler.
+	host := "https://127.0.0.1:" + secure
+	kubeconfig := kubeconfig(t, host, token)
+	config := &rest.Config{Host: host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +105,43 @@ func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
 		_, err := api.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
 		return err == nil
 	})
+	begin(t, nil, "kube-controller-manager", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0",
+		"--controllers", "persistentvolume-binder-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,garbage-collector-controller,namespace-controller")
+	begin(t, nil, "kube-scheduler", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0")
 	return config, api
+}
+
+// kubeconfig is a file for whoever has the token.
+func kubeconfig(t *testing.T, host, token string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+		clusters: [{name: a, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: a, user: {token: %q}}]}`, host, token)
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "\t", "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// node is one that is ready, of which there is no more than what the API server knows.
+func node(t *testing.T, api *kubernetes.Clientset, name string) {
+	t.Helper()
+	_, err := api.CoreV1().Nodes().Create(context.Background(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux", corev1.LabelHostname: name}},
+		Status: corev1.NodeStatus{
+			Capacity:    corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("250")},
+			Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("250")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The API server taints a new node until somebody finds it to be ready.
+	_, err = api.CoreV1().Nodes().Patch(context.Background(), name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

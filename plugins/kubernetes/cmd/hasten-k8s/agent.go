@@ -20,6 +20,7 @@ import (
 
 	"hasten.dev/kubernetes/internal/agent"
 	"hasten.dev/kubernetes/internal/explain"
+	"hasten.dev/kubernetes/internal/inject"
 )
 
 func client() (*kubernetes.Clientset, error) {
@@ -37,6 +38,8 @@ func runAgent(ctx context.Context, arguments []string) error {
 	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the namespace that has the switch")
 	hasten := flags.String("hasten", "/usr/bin/hasten", "the command")
 	every := flags.Duration("every", 10*time.Second, "while hasten is off, how often new processes are told")
+	folder := flags.String("node-folder", "", "the folder of this node that gets the libraries; none if pods have them from elsewhere")
+	image := flags.String("image-folder", inject.ImageFolder, "the folder that has them")
 	_ = flags.Parse(arguments)
 	if *node == "" || *namespace == "" {
 		return errors.New("--node and --namespace are needed: set NODE_NAME and POD_NAMESPACE, as the chart does")
@@ -49,7 +52,8 @@ func runAgent(ctx context.Context, arguments []string) error {
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: api.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "hasten", Host: *node})
-	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder}).Run(ctx)
+	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder,
+		Folder: *folder, Image: *image}).Run(ctx)
 }
 
 func runExplain(ctx context.Context, arguments []string) error {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hasten.dev/kubernetes/internal/inject"
+	"hasten.dev/kubernetes/internal/library"
 	"hasten.dev/kubernetes/internal/webhook"
 )
 
@@ -33,10 +35,20 @@ type Agent struct {
 	// Every is how often processes that began meanwhile are told that hasten is off.
 	Every  time.Duration
 	Events record.EventRecorder
+	// Folder of this node gets the libraries from Image, a folder of ours; empty if pods have them from elsewhere.
+	Folder, Image string
+
+	lock sync.Mutex
+	// missing is why this node has no libraries.
+	missing error
 }
+
+// repair is how often the node's libraries are compared with the image's.
+const repair = 10 * time.Minute
 
 // Run works until the context ends.
 func (a *Agent) Run(ctx context.Context) error {
+	a.install(ctx)
 	switched := make(chan bool, 1)
 	own := informers.NewSharedInformerFactoryWithOptions(a.API, 0, informers.WithNamespace(a.Namespace), informers.WithTweakListOptions(
 		func(o *metav1.ListOptions) {
@@ -79,8 +91,9 @@ func tell(switched chan bool, object any) {
 // obey takes every engine of every process out of service while hasten is off. Processes that begin meanwhile would have
 // them, so it is said again and again. An API server that is gone changes nothing: the last word counts.
 func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
-	tick := time.NewTicker(a.Every)
+	tick, check := time.NewTicker(a.Every), time.NewTicker(repair)
 	defer tick.Stop()
+	defer check.Stop()
 	off := false
 	for {
 		select {
@@ -91,12 +104,30 @@ func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
 				a.engine(ctx, now)
 			}
 			off = now
+		case <-check.C:
+			a.install(ctx)
 		case <-tick.C:
 			if off {
 				a.engine(ctx, true)
 			}
 		}
 	}
+}
+
+// install never ends the agent: pods on a node without libraries start, and are told.
+func (a *Agent) install(ctx context.Context) {
+	if a.Folder == "" {
+		return
+	}
+	version, err := library.Install(a.Image, a.Folder)
+	a.lock.Lock()
+	a.missing = err
+	a.lock.Unlock()
+	if err != nil {
+		log.FromContext(ctx).Error(err, "this node has no libraries: pods start without acceleration", "folder", a.Folder)
+		return
+	}
+	log.FromContext(ctx).Info("this node has the libraries", "folder", a.Folder, "version", version)
 }
 
 func (a *Agent) engine(ctx context.Context, off bool) {
@@ -118,8 +149,15 @@ func (a *Agent) explain(object any, begun time.Time) {
 	if !ok || pod.CreationTimestamp.Time.Before(begun.Add(-time.Minute)) {
 		return
 	}
-	kind := corev1.EventTypeNormal
-	a.Events.Event(pod, kind, reasonOf(inject.State(pod.Labels[inject.StateKey])), pod.Annotations[inject.Reasons])
+	state := inject.State(pod.Labels[inject.StateKey])
+	a.lock.Lock()
+	missing := a.missing
+	a.lock.Unlock()
+	if state == inject.Accelerated && missing != nil {
+		a.Events.Eventf(pod, corev1.EventTypeWarning, "HastenNodeNotReady", "the pod runs without acceleration, since its node has no libraries: %v", missing)
+		return
+	}
+	a.Events.Event(pod, corev1.EventTypeNormal, reasonOf(state), pod.Annotations[inject.Reasons])
 }
 
 func reasonOf(state inject.State) string {

@@ -42,7 +42,8 @@ func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
 		Labels: map[string]string{inject.StateKey: "left-alone"}, Annotations: map[string]string{inject.Reasons: "web: because"}}, Spec: corev1.PodSpec{NodeName: "one"}})
 	events := record.NewFakeRecorder(10)
 	done := make(chan error, 1)
-	agent := &Agent{API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: 20 * time.Millisecond, Events: events}
+	// Libraries that cannot be had keep the agent from nothing else.
+	agent := &Agent{Folder: filepath.Join(folder, "node"), Image: filepath.Join(folder, "nothing"), API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: 20 * time.Millisecond, Events: events}
 	go func() { done <- agent.Run(ctx) }()
 
 	select {
@@ -73,6 +74,32 @@ func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
 	eventually(t, "on", func() bool { set("on"); return count("engine enable all") > 0 })
 	stop()
 	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPodOnANodeWithoutLibrariesIsTold(t *testing.T) {
+	folder := t.TempDir()
+	events := record.NewFakeRecorder(10)
+	agent := &Agent{Events: events, Folder: filepath.Join(folder, "node"), Image: filepath.Join(folder, "image")}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", CreationTimestamp: metav1.Now(), Labels: map[string]string{inject.StateKey: "accelerated"}}}
+	agent.install(context.Background())
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Warning HastenNodeNotReady ") {
+		t.Error(event)
+	}
+	if err := os.Mkdir(agent.Image, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(agent.Image, inject.ShimName), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	agent.install(context.Background())
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Normal HastenAccelerated") {
+		t.Error(event)
+	}
+	if _, err := os.Stat(filepath.Join(agent.Folder, inject.Current, inject.ShimName)); err != nil {
 		t.Error(err)
 	}
 }
