@@ -20,7 +20,6 @@ build plugins/kubernetes/e2e/cluster ./cmd/etcd etcd
 for part in kube-apiserver kube-controller-manager kube-scheduler; do
     build plugins/kubernetes/e2e/cluster "./cmd/$part" "$part" v1.36.3
 done
-build plugins/kubernetes/tools ./chart chart
 (cd plugins/kubernetes && "$root/scripts/go.sh" build -o "$programs/hasten-k8s" ./cmd/hasten-k8s)
 export HASTEN_E2E_PROGRAMS=$programs HASTEN_E2E_CHART=$root/packaging/kubernetes/chart
 cd plugins/kubernetes

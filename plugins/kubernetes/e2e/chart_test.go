@@ -4,14 +4,12 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	charts "hasten.dev/kubernetes/internal/chart"
 	"hasten.dev/kubernetes/internal/inject"
 )
 
@@ -47,12 +46,16 @@ type chart struct {
 
 func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *chart {
 	t.Helper()
-	text, err := exec.Command(filepath.Join(programs, "chart"), os.Getenv("HASTEN_E2E_CHART"), home).Output()
+	from, err := charts.Load(os.Getenv("HASTEN_E2E_CHART"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := charts.Render(from, home, map[string]any{"image": map[string]any{"repository": "hasten", "tag": "1"}})
 	if err != nil {
 		t.Fatalf("the chart cannot be rendered: %v", err)
 	}
 	result := &chart{t: t, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api.Discovery())), api: dynamic.NewForConfigOrDie(config)}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(&object.Object); err == io.EOF {
@@ -168,8 +171,14 @@ func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *exec.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begin(t, []string{"KUBECONFIG=" + kubeconfig}, "hasten-k8s", "webhook", "--namespace", home, "--image", "hasten:1",
+	// What the chart says, but for where it listens here.
+	deployment, err := api.AppsV1().Deployments(home).Get(ctx, "hasten-webhook", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := append(deployment.Spec.Template.Spec.Containers[0].Args,
 		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s")
+	return begin(t, []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + home, "HASTEN_IMAGE=hasten:1"}, "hasten-k8s", arguments...)
 }
 
 func TestTheChartFromInstallationToRemoval(t *testing.T) {

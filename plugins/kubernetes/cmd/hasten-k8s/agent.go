@@ -40,7 +40,12 @@ func runAgent(ctx context.Context, arguments []string) error {
 	every := flags.Duration("every", 10*time.Second, "while hasten is off, how often new processes are told")
 	folder := flags.String("node-folder", "", "the folder of this node that gets the libraries; none if pods have them from elsewhere")
 	image := flags.String("image-folder", inject.ImageFolder, "the folder that has them")
+	metrics := flags.String("metrics", ":9469", "where the counts of this node's pods are served; 0 for none")
+	exporter := flags.String("exporter", "127.0.0.1:9468", "where `hasten export` serves them to this program")
 	_ = flags.Parse(arguments)
+	if *metrics == "0" {
+		*metrics = ""
+	}
 	if *node == "" || *namespace == "" {
 		return errors.New("--node and --namespace are needed: set NODE_NAME and POD_NAMESPACE, as the chart does")
 	}
@@ -53,7 +58,7 @@ func runAgent(ctx context.Context, arguments []string) error {
 	broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: api.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "hasten", Host: *node})
 	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder,
-		Folder: *folder, Image: *image}).Run(ctx)
+		Folder: *folder, Image: *image, Exporter: *exporter, Metrics: *metrics}).Run(ctx)
 }
 
 func runExplain(ctx context.Context, arguments []string) error {

@@ -7,22 +7,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os/exec"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hasten.dev/kubernetes/internal/inject"
 	"hasten.dev/kubernetes/internal/library"
+	"hasten.dev/kubernetes/internal/telemetry"
 	"hasten.dev/kubernetes/internal/webhook"
 )
 
@@ -37,6 +43,10 @@ type Agent struct {
 	Events record.EventRecorder
 	// Folder of this node gets the libraries from Image, a folder of ours; empty if pods have them from elsewhere.
 	Folder, Image string
+
+	// Exporter is the address of `hasten export`, and Metrics where its counts are served with the names of pods; empty for
+	// neither.
+	Exporter, Metrics string
 
 	lock sync.Mutex
 	// missing is why this node has no libraries.
@@ -71,8 +81,75 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	own.Start(ctx.Done())
 	pods.Start(ctx.Done())
+	if a.Metrics != "" {
+		stop, err := a.serve(ctx, pods.Core().V1().Pods().Lister())
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	a.obey(ctx, switched)
 	return nil
+}
+
+// serve gives the counts of this node to whoever asks.
+func (a *Agent) serve(ctx context.Context, pods listers.PodLister) (stop func(), err error) {
+	listener, err := net.Listen("tcp", a.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("metrics cannot be served: %w", err)
+	}
+	known := func() []*corev1.Pod {
+		// What is in memory cannot fail.
+		all, _ := pods.List(labels.Everything())
+		return all
+	}
+	own := prometheus.NewRegistry()
+	own.MustRegister(&collector{agent: a, pods: known})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", &telemetry.Server{Exporter: a.Exporter, Pods: known, Own: own})
+	server := &http.Server{Handler: mux, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10}
+	go func() { _ = server.Serve(listener) }()
+	exporting, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { telemetry.Export(exporting, a.Hasten, a.Exporter); close(ended) }()
+	return func() { _ = server.Close(); end(); <-ended }, nil
+}
+
+// patience with one scrape.
+const patience = 30 * time.Second
+
+// collector counts what the agent itself knows.
+type collector struct {
+	agent *Agent
+	pods  func() []*corev1.Pod
+}
+
+var (
+	libraries = prometheus.NewDesc("hasten_node_libraries", "Whether this node has the libraries, if it is to have them.", nil, nil)
+	states    = prometheus.NewDesc("hasten_pods", "Pods of this node by what became of them.", []string{"namespace", "state"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(to chan<- *prometheus.Desc) { to <- libraries; to <- states }
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	if c.agent.Folder != "" {
+		has := 0.0
+		if c.agent.lacks() == nil {
+			has = 1
+		}
+		to <- prometheus.MustNewConstMetric(libraries, prometheus.GaugeValue, has)
+	}
+	counts := map[[2]string]float64{}
+	for _, pod := range c.pods() {
+		if pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning {
+			counts[[2]string{pod.Namespace, pod.Labels[inject.StateKey]}]++
+		}
+	}
+	for key, count := range counts {
+		to <- prometheus.MustNewConstMetric(states, prometheus.GaugeValue, count, key[0], key[1])
+	}
 }
 
 // tell keeps the newest word only.
@@ -130,6 +207,12 @@ func (a *Agent) install(ctx context.Context) {
 	log.FromContext(ctx).Info("this node has the libraries", "folder", a.Folder, "version", version)
 }
 
+func (a *Agent) lacks() error {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.missing
+}
+
 func (a *Agent) engine(ctx context.Context, off bool) {
 	word := "enable"
 	if off {
@@ -149,10 +232,7 @@ func (a *Agent) explain(object any, begun time.Time) {
 	if !ok || pod.CreationTimestamp.Time.Before(begun.Add(-time.Minute)) {
 		return
 	}
-	state := inject.State(pod.Labels[inject.StateKey])
-	a.lock.Lock()
-	missing := a.missing
-	a.lock.Unlock()
+	state, missing := inject.State(pod.Labels[inject.StateKey]), a.lacks()
 	if state == inject.Accelerated && missing != nil {
 		a.Events.Eventf(pod, corev1.EventTypeWarning, "HastenNodeNotReady", "the pod runs without acceleration, since its node has no libraries: %v", missing)
 		return

@@ -2,6 +2,10 @@ package agent
 
 import (
 	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 
@@ -102,4 +107,56 @@ func TestAPodOnANodeWithoutLibrariesIsTold(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(agent.Folder, inject.Current, inject.ShimName)); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestTheAgentCountsItsPodsAndRunsTheExporter(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	exporter := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer exporter.Close()
+	folder := t.TempDir()
+	hasten, said := filepath.Join(folder, "hasten"), filepath.Join(folder, "said")
+	if err := os.WriteFile(hasten, []byte("#!/bin/sh\necho \"$@\" >"+said+"\nexec sleep 100\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	pod := func(name, state string, phase corev1.PodPhase) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", Labels: map[string]string{inject.StateKey: state}}, Status: corev1.PodStatus{Phase: phase}}
+	}
+	api := fake.NewClientset(pod("a", "accelerated", corev1.PodRunning), pod("b", "accelerated", corev1.PodPending), pod("c", "left-alone", corev1.PodRunning), pod("d", "accelerated", corev1.PodSucceeded))
+	agent := &Agent{API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: time.Hour, Events: record.NewFakeRecorder(10),
+		Exporter: strings.TrimPrefix(exporter.URL, "http://")}
+	factory := informers.NewSharedInformerFactory(api, 0)
+	lister := factory.Core().V1().Pods().Lister()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	agent.Metrics = free(t)
+	end, err := agent.serve(ctx, lister)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Get("http://" + agent.Metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="accelerated"} 2`) || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="left-alone"} 1`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	eventually(t, "the exporter runs", func() bool {
+		words, _ := os.ReadFile(said)
+		return string(words) == "export --by-container --listen "+agent.Exporter+"\n"
+	})
+	// Nothing stays behind: the exporter ends with the agent.
+	end()
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
