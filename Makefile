@@ -78,9 +78,10 @@ images: dist ## The image of the Kubernetes chart as an OCI archive, in target/i
 	@scripts/kubernetes-image.sh '$(TARGET)' '$(TARGET)/images/hasten.tar'
 
 .PHONY: e2e-kubernetes
-e2e-kubernetes: ## The chart and the webhook on a real control plane, built from its Go modules once (a quarter of an hour on two cores)
+e2e-kubernetes: images ## The chart on a real cluster of one node, built from its Go modules once (needs root; a quarter of an hour)
 	@scripts/packages.sh test
-	@scripts/e2e-kubernetes.sh
+	@scripts/packages.sh kubernetes
+	@scripts/e2e-kubernetes.sh '$(TARGET)'
 
 bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo

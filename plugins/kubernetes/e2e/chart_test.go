@@ -44,13 +44,13 @@ type chart struct {
 	api     dynamic.Interface
 }
 
-func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *chart {
+func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset, values map[string]any) *chart {
 	t.Helper()
 	from, err := charts.Load(os.Getenv("HASTEN_E2E_CHART"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := charts.Render(from, home, map[string]any{"image": map[string]any{"repository": "hasten", "tag": "1"}})
+	text, err := charts.Render(from, home, values)
 	if err != nil {
 		t.Fatalf("the chart cannot be rendered: %v", err)
 	}
@@ -182,7 +182,7 @@ func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *exec.C
 }
 
 func TestTheChartFromInstallationToRemoval(t *testing.T) {
-	config, api := cluster(t)
+	config, api := cluster(t, claimControllers)
 	namespace(t, api, home, nil, nil)
 	labels := map[string]string{inject.Inject: "enabled"}
 	namespace(t, api, "shop", labels, nil)
@@ -190,7 +190,7 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 	namespace(t, api, "trial", labels, map[string]string{inject.Canary: "0"})
 	namespace(t, api, "plain", nil, nil)
 	node(t, api, "one")
-	chart := render(t, config, api)
+	chart := render(t, config, api, nil)
 	chart.apply(metav1.DryRunAll)
 	chart.apply()
 

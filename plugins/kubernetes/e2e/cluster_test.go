@@ -64,11 +64,25 @@ func begin(t *testing.T, environment []string, name string, arguments ...string)
 	return command
 }
 
-// cluster is a real etcd and a real kube-apiserver.
-func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
+// Controllers that bind and protect claims, and collect what has lost its owner.
+const claimControllers = "persistentvolume-binder-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller," +
+	"garbage-collector-controller,namespace-controller"
+
+// And those that make pods, and give them what they need to ask the API server.
+const podControllers = claimControllers + ",deployment-controller,replicaset-controller,daemonset-controller,endpointslice-controller," +
+	"serviceaccount-controller,root-ca-certificate-publisher-controller,node-lifecycle-controller"
+
+// cluster is a real control plane. Without podControllers, nobody makes the accounts that ServiceAccount's admission wants.
+func cluster(t *testing.T, controllers string) (*rest.Config, *kubernetes.Clientset) {
 	t.Helper()
 	folder := t.TempDir()
-	etcd, peer, secure := "http://127.0.0.1:"+port(t), "http://127.0.0.1:"+port(t), port(t)
+	etcd, peer, secure, address := "http://127.0.0.1:"+port(t), "http://127.0.0.1:"+port(t), port(t), "127.0.0.1"
+	admission := []string{"--disable-admission-plugins", "ServiceAccount"}
+	if controllers == podControllers {
+		// Pods ask the Service of the API server. No proxy serves its address, so the API server itself does.
+		secure, address = "443", "10.0.0.1"
+		admission = []string{"--advertise-address", address, "--allow-privileged"}
+	}
 	begin(t, nil, "etcd", "--data-dir", filepath.Join(folder, "etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", peer,
 		"--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
@@ -86,15 +100,13 @@ func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
 			t.Fatal(err)
 		}
 	}
-	// No controller manager makes the accounts that ServiceAccount's admission wants; Services are reached by their
-	// endpoints, since no proxy serves their addresses.
-	begin(t, nil, "kube-apiserver", "--etcd-servers", etcd, "--secure-port", secure, "--bind-address", "127.0.0.1",
+	// Webhooks are reached by the endpoints of their Services, since no proxy serves the addresses of these.
+	begin(t, nil, "kube-apiserver", append(admission, "--etcd-servers", etcd, "--secure-port", secure, "--bind-address", address,
 		"--cert-dir", filepath.Join(folder, "certs"), "--token-auth-file", tokens, "--authorization-mode", "RBAC",
 		"--service-account-issuer", "https://cluster.local", "--service-account-signing-key-file", signer,
 		"--service-account-key-file", signer, "--service-cluster-ip-range", "10.0.0.0/24",
-		"--disable-admission-plugins", "ServiceAccount", "--enable-aggregator-routing")
-	// The controllers that bind and protect claims, and collect what has lost its owner; and a real scheduler.
-	host := "https://127.0.0.1:" + secure
+		"--enable-aggregator-routing")...)
+	host := "https://" + address + ":" + secure
 	kubeconfig := kubeconfig(t, host, token)
 	config := &rest.Config{Host: host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
 	api, err := kubernetes.NewForConfig(config)
@@ -106,7 +118,7 @@ func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
 		return err == nil
 	})
 	begin(t, nil, "kube-controller-manager", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0",
-		"--controllers", "persistentvolume-binder-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,garbage-collector-controller,namespace-controller")
+		"--root-ca-file", filepath.Join(folder, "certs/apiserver.crt"), "--controllers", controllers)
 	begin(t, nil, "kube-scheduler", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0")
 	return config, api
 }
