@@ -29,15 +29,21 @@ done
 cd plugins/kubernetes
 for part in ./cmd/hasten-k8s ./e2e/pause; do "$root/scripts/go.sh" build -o "$programs/" "$part"; done
 "$root/scripts/go.sh" test -vet=off -tags e2e -c -o "$programs/e2e" ./e2e
-# The kubelet's control groups are all that is left of it.
-trap 'find /sys/fs/cgroup -depth -type d -path "*/hasten-e2e*" -exec rmdir {} + 2>/dev/null || true' EXIT
+folders='/var/lib/kubelet /var/lib/cni /run/containerd /run/hasten-e2e'
+# All that is left of it: the kubelet's control groups, and folders that something was mounted on.
+clean() {
+    find /sys/fs/cgroup -depth -type d -path '*/hasten-e2e*' -exec rmdir {} + 2>/dev/null || true
+    # shellcheck disable=SC2086 # a list; those of somebody else are not empty
+    rmdir $folders 2>/dev/null || true
+}
+trap clean EXIT
 # Network, processes and mounts of its own: nothing of it reaches this machine, and all of it ends with the first process.
 # 10.0.0.1 is where pods look for the API server.
 # shellcheck disable=SC2016 # expanded inside
 as_root unshare --mount --net --pid --fork --kill-child --mount-proc --propagation private \
-    env "PATH=$PATH" HASTEN_E2E_NAMESPACES=1 "HASTEN_E2E_PROGRAMS=$programs" "HASTEN_E2E_IMAGE=$image" \
+    env "PATH=$PATH" HASTEN_E2E_NAMESPACES=1 "HASTEN_E2E_PROGRAMS=$programs" "HASTEN_E2E_IMAGE=$image" "HASTEN_E2E_FOLDERS=$folders" \
     "HASTEN_E2E_CHART=$root/packaging/kubernetes/chart" bash -euc '
         ip link set lo up
         ip address add 10.0.0.1/32 dev lo
-        for folder in /var/lib/kubelet /run/containerd /var/lib/cni; do mkdir -p "$folder" && mount -t tmpfs tmpfs "$folder"; done
+        for folder in $HASTEN_E2E_FOLDERS; do mkdir -p "$folder" && mount -t tmpfs tmpfs "$folder"; done
         cd e2e && exec "$HASTEN_E2E_PROGRAMS/e2e" -test.v -test.timeout 30m "$@"' e2e "${@:2}"

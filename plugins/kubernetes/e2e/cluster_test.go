@@ -77,7 +77,7 @@ func cluster(t *testing.T, controllers string) (*rest.Config, *kubernetes.Client
 	t.Helper()
 	folder := t.TempDir()
 	etcd, peer, secure, address := "http://127.0.0.1:"+port(t), "http://127.0.0.1:"+port(t), port(t), "127.0.0.1"
-	admission := []string{"--disable-admission-plugins", "ServiceAccount"}
+	admission := []string{"--advertise-address", "10.0.0.1", "--disable-admission-plugins", "ServiceAccount"}
 	if controllers == podControllers {
 		// Pods ask the Service of the API server. No proxy serves its address, so the API server itself does.
 		secure, address = "443", "10.0.0.1"

@@ -34,7 +34,8 @@ func newMachine(t *testing.T, host string, api *kubernetes.Clientset) *machine {
 	if os.Getenv("HASTEN_E2E_NAMESPACES") == "" {
 		t.Fatal("this needs namespaces of its own: run it by scripts/e2e-kubernetes.sh")
 	}
-	folder := t.TempDir()
+	// In memory: what containers have mounted there goes with these namespaces.
+	folder := "/run/hasten-e2e"
 	m := &machine{t, filepath.Join(folder, "containerd.sock")}
 	m.controlGroups()
 	m.runtime(folder)
