@@ -33,6 +33,7 @@ var variants = map[string]string{
 	"image volumes":  `{libraries: {from: image}}`,
 	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
 	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
+	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, env: [{name: A, value: b}]}}`,
 	"monitored":      `{monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
 }
 
@@ -107,6 +108,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		`{libraries: {hostPath: /a/$(touch b)}}`:  "hostPath",
 		`{webhook: {replicas: 0}}`:                "replicas",
 		`{webhook: {canaryInterval: soon}}`:       "canaryInterval",
+		`{devices: {share: 0}}`:                   "share",
+		`{devices: {domain: "a/b"}}`:              "domain",
 		`{agent: {enabled: "yes"}}`:               "enabled",
 		`{agent: {enabled: false}}`:               "needs the agent",
 		`{monitoring: {serviceMonitor: {on: 1}}}`: "on",
@@ -159,7 +162,7 @@ func tooWide(rule rbacv1.PolicyRule, object runtime.Object) string {
 
 // An agent is root on its node, so no more of it than it needs; the webhook is nobody.
 func TestContainersAreConfined(t *testing.T) {
-	text, err := render(t, "")
+	text, err := render(t, variants["devices"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +191,7 @@ func TestContainersAreConfined(t *testing.T) {
 			}
 		}
 	}
-	if seen < 2 {
+	if seen < 3 {
 		t.Errorf("only %d containers", seen)
 	}
 }
