@@ -46,4 +46,7 @@ as_root unshare --mount --net --pid --fork --kill-child --mount-proc --propagati
         ip link set lo up
         ip address add 10.0.0.1/32 dev lo
         for folder in $HASTEN_E2E_FOLDERS; do mkdir -p "$folder" && mount -t tmpfs tmpfs "$folder"; done
-        cd e2e && exec "$HASTEN_E2E_PROGRAMS/e2e" -test.v -test.timeout 30m "$@"' e2e "${@:2}"
+        cd e2e
+        ./devices.sh /run/hasten-e2e/tree
+        ./dev.sh /run/hasten-e2e/tree
+        exec "$HASTEN_E2E_PROGRAMS/e2e" -test.v -test.timeout 30m "$@"' e2e "${@:2}"

@@ -27,6 +27,9 @@ const (
 type machine struct {
 	*testing.T
 	containerd string
+	// starts a kubelet anew.
+	again func() *exec.Cmd
+	agent *exec.Cmd
 }
 
 func newMachine(t *testing.T, host string, api *kubernetes.Clientset) *machine {
@@ -36,7 +39,7 @@ func newMachine(t *testing.T, host string, api *kubernetes.Clientset) *machine {
 	}
 	// In memory: what containers have mounted there goes with these namespaces.
 	folder := "/run/hasten-e2e"
-	m := &machine{t, filepath.Join(folder, "containerd.sock")}
+	m := &machine{T: t, containerd: filepath.Join(folder, "containerd.sock")}
 	m.controlGroups()
 	m.runtime(folder)
 	pause := image{name: "hasten.test/pause:1", command: []string{"/" + filepath.Join(programs, "pause")[1:]}, files: []string{filepath.Join(programs, "pause")}}
@@ -152,8 +155,20 @@ makeIPTablesUtilChains: false
 resolvConf: ""
 volumeStatsAggPeriod: 0s
 `, cgroup, m.containerd))
-	begin(m.T, []string{"PATH=" + programs + ":" + os.Getenv("PATH")}, "kubelet", "--config", config, "--kubeconfig", kubeconfig(m.T, host, token),
-		"--hostname-override", nodeName, "--node-ip", "10.0.0.1", "--cert-dir", filepath.Join(folder, "pki"))
+	admin := kubeconfig(m.T, host, token)
+	m.again = func() *exec.Cmd {
+		return begin(m.T, []string{"PATH=" + programs + ":" + os.Getenv("PATH")}, "kubelet", "--config", config, "--kubeconfig", admin,
+			"--hostname-override", nodeName, "--node-ip", "10.0.0.1", "--cert-dir", filepath.Join(folder, "pki"))
+	}
+	m.agent = m.again()
+}
+
+// restart ends the kubelet as if it had crashed, and starts another one.
+func (m *machine) restart() {
+	m.Helper()
+	_ = m.agent.Process.Kill()
+	_ = m.agent.Wait()
+	m.agent = m.again()
 }
 
 // processes of a program that run in pods.
@@ -176,7 +191,7 @@ func running(t *testing.T, api *kubernetes.Clientset, namespace, name string) *c
 	t.Helper()
 	var pod *corev1.Pod
 	defer func() {
-		if t.Failed() && pod != nil {
+		if pod != nil && !ready(pod) {
 			t.Logf("%s: %s %+v", name, pod.Status.Phase, pod.Status.ContainerStatuses)
 		}
 	}()
@@ -186,14 +201,18 @@ func running(t *testing.T, api *kubernetes.Clientset, namespace, name string) *c
 			return false
 		}
 		pod = found
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodReady {
-				return condition.Status == corev1.ConditionTrue
-			}
-		}
-		return false
+		return ready(pod)
 	})
 	return pod
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // mapped says which of hasten's libraries a process has.

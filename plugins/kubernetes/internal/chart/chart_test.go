@@ -33,7 +33,7 @@ var variants = map[string]string{
 	"image volumes":  `{libraries: {from: image}}`,
 	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
 	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
-	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, env: [{name: A, value: b}]}}`,
+	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,
 	"monitored":      `{monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
 }
 
