@@ -151,7 +151,7 @@ func outward(t *testing.T) string {
 }
 
 // serve runs the webhook with the rights that the chart gives it, and no others.
-func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *exec.Cmd {
+func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset, more ...string) *exec.Cmd {
 	t.Helper()
 	answer, err := api.CoreV1().ServiceAccounts(home).CreateToken(ctx, "hasten-webhook", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
@@ -178,7 +178,7 @@ func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *exec.C
 	}
 	arguments := append(deployment.Spec.Template.Spec.Containers[0].Args,
 		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s")
-	return begin(t, []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + home, "HASTEN_IMAGE=hasten:1"}, "hasten-k8s", arguments...)
+	return begin(t, []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + home, "HASTEN_IMAGE=hasten:1"}, "hasten-k8s", append(arguments, more...)...)
 }
 
 func TestTheChartFromInstallationToRemoval(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
@@ -168,6 +170,7 @@ func TestAStockServerOnARealNode(t *testing.T) {
 	}
 	agent := agentAddress(t, api)
 	countsHandshakes(t, web, agent)
+	explains(t, config.Host)
 	switchesARunningPod(t, api, web, agent)
 	startsWithoutAnything(t, api, chart)
 }
@@ -192,6 +195,20 @@ func countsHandshakes(t *testing.T, web *corev1.Pod, agent string) {
 	t.Logf("%.0f of %d signatures were made in batches", batched, count)
 	if batched == 0 && hasLanes() {
 		t.Error("none was")
+	}
+}
+
+// explains asks as an operator does, through the API server.
+func explains(t *testing.T, host string) {
+	t.Helper()
+	command := exec.Command(filepath.Join(programs, "hasten-k8s"), "explain", "-n", "shop", "pod/web")
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig(t, host, token))
+	text, err := command.CombinedOutput()
+	t.Logf("%v\n%s", err, text)
+	for _, part := range []string{"pod/web: accelerated\n", "node/" + nodeName, "tls: ", "counters", "web: nginx, tls", "operations by engines"} {
+		if !bytes.Contains(text, []byte(part)) {
+			t.Errorf("it does not say %q", part)
+		}
 	}
 }
 

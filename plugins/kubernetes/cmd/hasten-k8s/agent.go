@@ -64,6 +64,7 @@ func runAgent(ctx context.Context, arguments []string) error {
 func runExplain(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("explain", flag.ExitOnError)
 	namespace := flags.String("n", metav1.NamespaceDefault, "the pod's namespace")
+	home := flags.String("home", "hasten-system", "the namespace of hasten's agents")
 	_ = flags.Parse(arguments)
 	if flags.NArg() != 1 {
 		return errors.New("explain [-n NAMESPACE] pod/NAME: one pod is needed")
@@ -72,7 +73,7 @@ func runExplain(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := explain.Pod(ctx, api, *namespace, flags.Arg(0))
+	text, err := explain.Pod(ctx, api, *home, *namespace, flags.Arg(0))
 	if err == nil {
 		_, err = io.WriteString(os.Stdout, text)
 	}

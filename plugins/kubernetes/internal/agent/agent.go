@@ -107,6 +107,7 @@ func (a *Agent) serve(ctx context.Context, pods listers.PodLister) (stop func(),
 	own.MustRegister(&collector{agent: a, pods: known})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", &telemetry.Server{Exporter: a.Exporter, Pods: known, Own: own})
+	mux.Handle("GET /facts", &facts{hasten: a.Hasten})
 	server := &http.Server{Handler: mux, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(listener) }()
 	exporting, end := context.WithCancel(ctx)

@@ -160,3 +160,28 @@ func free(t *testing.T) string {
 	defer listener.Close()
 	return listener.Addr().String()
 }
+
+func TestFactsAreTheCommandsAndNotAskedTooOften(t *testing.T) {
+	folder := t.TempDir()
+	hasten := filepath.Join(folder, "hasten")
+	script := "#!/bin/sh\n[ \"$*\" = 'check --json' ] || exit 9\necho >>" + folder + "/asked\necho '{}'\n"
+	if err := os.WriteFile(hasten, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	here := &facts{hasten: hasten}
+	for range 3 {
+		answer := httptest.NewRecorder()
+		here.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/facts", nil))
+		if answer.Code != http.StatusOK || answer.Body.String() != "{}\n" {
+			t.Errorf("%d %s", answer.Code, answer.Body)
+		}
+	}
+	if asked, err := os.ReadFile(filepath.Join(folder, "asked")); err != nil || len(asked) != 1 {
+		t.Errorf("asked %d times: %v", len(asked), err)
+	}
+	answer := httptest.NewRecorder()
+	(&facts{hasten: filepath.Join(folder, "nothing")}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/facts", nil))
+	if answer.Code != http.StatusServiceUnavailable {
+		t.Error(answer.Code)
+	}
+}
