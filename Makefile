@@ -74,13 +74,20 @@ node-tools: ## Programs and suites of the npm registry on Node.js 18 to 26, with
 	@scripts/node-tools.sh
 
 .PHONY: images
-images: dist ## The image of the Kubernetes chart as an OCI archive, in target/images
+images: dist ## The chart, its image as an OCI archive with a bill of materials, and plain manifests, in target/images
 	@scripts/kubernetes-image.sh '$(TARGET)' '$(TARGET)/images/hasten.tar'
 
 .PHONY: e2e-kubernetes
-e2e-kubernetes: ## The chart and the webhook on a real API server, built from its Go modules once (half an hour on two cores)
+e2e-kubernetes: images ## The chart on a real cluster of one node, built from its Go modules once (needs root; a quarter of an hour)
 	@scripts/packages.sh test
-	@scripts/e2e-kubernetes.sh
+	@scripts/packages.sh kubernetes
+	@scripts/e2e-kubernetes.sh '$(TARGET)'
+
+.PHONY: e2e-kubernetes-scale
+e2e-kubernetes-scale: images ## The webhook and the agents under 1,000 simulated nodes and 20,000 pods, into docs/results (minutes)
+	@scripts/packages.sh test
+	@scripts/packages.sh kubernetes
+	@HASTEN_E2E_SCALE='$(CURDIR)/docs/results' scripts/e2e-kubernetes.sh '$(TARGET)' -test.run TestScale
 
 bench: build ## Everything, about an hour on a machine at rest; BENCH='gzip --quick' narrows it
 	@scripts/packages.sh demo

@@ -13,8 +13,8 @@ main() {
     manuals_and_completions
     documents
     put 644 packaging/systemd/hasten-export.service lib/systemd/system/
-    put 644 packaging/grafana/hasten.json share/hasten/grafana/
-    put 644 packaging/prometheus/hasten.rules.yml share/hasten/prometheus/
+    put 644 packaging/grafana/hasten{,-cluster}.json share/hasten/grafana/
+    put 644 packaging/prometheus/hasten{,.cluster}.rules.yml share/hasten/prometheus/
     # By this an installation can be checked, and taken away again.
     (cd "$tree" && find . -type f -o -type l | LC_ALL=C sort | xargs sha256sum) >"$release/dist/SHA256SUMS"
     sed -i 's| \./| |' "$release/dist/SHA256SUMS"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|demo|deb|release|test|zoo|suites|reach: installs the Debian packages that are missing for that purpose.
+# packages.sh build|demo|deb|release|test|zoo|suites|reach|kubernetes: installs the Debian packages that are missing for that purpose.
 # Touches neither the network nor the system when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
@@ -110,6 +110,9 @@ needs() {
 		suites file   /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream
 		suites file   /usr/lib/nginx/modules/ngx_stream_geoip_module.so libnginx-mod-stream-geoip
 		suites file   /usr/share/perl5/IO/Socket/SSL.pm libio-socket-ssl-perl
+		kubernetes program runc       runc
+		kubernetes program ip         iproute2
+		kubernetes file /usr/lib/cni/bridge containernetworking-plugins
 	LIST
 }
 

@@ -109,11 +109,20 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// This host, with the devices of another tree if tests want them.
+fn host() -> Host {
+    let mut host = Probe::new().host();
+    if let Some(root) = std::env::var_os("HASTEN_SYSFS_ROOT").filter(|root| !root.is_empty()) {
+        host.devices = Probe::with_root(root).devices().devices;
+    }
+    host
+}
+
 impl Report {
     fn gather(args: &CheckArgs) -> Result<Self, Failure> {
         let config = args.choice.config()?;
         let surroundings = Surroundings::current().with_libraries();
-        let host = Probe::new().host();
+        let host = host();
         let program = match args.program.first() {
             None => None,
             Some(program) => {

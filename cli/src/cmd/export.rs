@@ -36,6 +36,10 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     allow_remote: bool,
 
+    /// Label what programs in containers do with the container's identifier
+    #[arg(long)]
+    by_container: bool,
+
     /// Print the metrics once, as Prometheus reads them, and exit
     #[arg(long, conflicts_with_all = ["listen", "allow_remote"])]
     once: bool,
@@ -43,7 +47,7 @@ pub(crate) struct ExportArgs {
 
 pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
     match args.once {
-        true => print_once()?,
+        true => print_once(args)?,
         false => listen(args)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -99,15 +103,16 @@ impl From<ExportError> for Failure {
 }
 
 /// A tree of files made by tests, or this host's own.
-fn collector() -> Collector {
+fn collector(args: &ExportArgs) -> Collector {
     Collector::new(std::env::var_os("HASTEN_SYSFS_ROOT").unwrap_or_else(|| "/".into()))
+        .by_container(args.by_container)
 }
 
-fn print_once() -> Result<(), ExportError> {
+fn print_once(args: &ExportArgs) -> Result<(), ExportError> {
     if !denied::has_proc() {
         return Err(ExportError::NoProc);
     }
-    let look = collector().look();
+    let look = collector(args).look();
     if look.denied > 0 {
         say(format!("hasten: {} of the processes here may not be inspected by this user", look.denied));
     }
@@ -130,7 +135,7 @@ fn listen(args: &ExportArgs) -> Result<(), ExportError> {
     }
     let listener = TcpListener::bind(address).map_err(|error| ExportError::Listen { address, error })?;
     let ready = |address| say(format!("hasten: serving http://{address}/ and http://{address}/metrics"));
-    serve(listener, collector(), args.allow_remote, ready).map_err(ExportError::Serve)
+    serve(listener, collector(args), args.allow_remote, ready).map_err(ExportError::Serve)
 }
 
 fn is_loopback(address: IpAddr) -> bool {

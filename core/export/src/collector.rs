@@ -9,6 +9,7 @@ use hasten_device::health::Health;
 use hasten_device::{Device, Root};
 use hasten_telemetry::{PageError, PageHandle, Scan, Unseen};
 
+use crate::container;
 use crate::recent::Recent;
 use crate::totals::{Programs, Reading, Totals};
 
@@ -25,7 +26,15 @@ pub struct Collector {
     totals: Totals,
     recent: Recent,
     /// By inode. An open page can be read after its last process has ended, so its last counts are not lost.
-    open: HashMap<u64, PageHandle>,
+    open: HashMap<u64, Open>,
+    by_container: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    page: PageHandle,
+    /// Read while its processes ran; empty if containers are not told apart.
+    container: String,
 }
 
 /// What one look at the host has shown.
@@ -80,7 +89,14 @@ impl Collector {
             totals: Totals::default(),
             recent: Recent::default(),
             open: HashMap::new(),
+            by_container: false,
         }
+    }
+
+    /// Tells apart programs of one name in different containers.
+    #[must_use]
+    pub fn by_container(self, by_container: bool) -> Self {
+        Self { by_container, ..self }
     }
 
     /// Looks at every process of this host, and at what the pages say now.
@@ -95,19 +111,29 @@ impl Collector {
                 unreadable.push(Unreadable::surplus(&page));
                 continue;
             }
+            let container = self.container(&page);
             match page.read() {
-                Ok(snapshot) => live.push(Reading::new(&page, snapshot)),
+                Ok(snapshot) => live.push(Reading::new(&page, snapshot, container.clone())),
                 Err(error) => unreadable.push(Unreadable::new(&page, &error)),
             }
-            open.insert(page.inode, page);
+            open.insert(page.inode, Open { page, container });
         }
-        let ended = self.open.values().filter(|page| !open.contains_key(&page.inode));
-        let last_looks = ended.filter_map(|page| Some(Reading::new(page, page.read().ok()?)));
+        let ended = self.open.values().filter(|one| !open.contains_key(&one.page.inode));
+        let last_looks = ended.filter_map(|Open { page, container }| {
+            Some(Reading::new(page, page.read().ok()?, container.clone()))
+        });
         self.totals.update(live, &last_looks.collect::<Vec<_>>());
         self.open = open;
         let devices = self.devices();
         let programs = self.with_recent(Instant::now());
         Look { at, programs, unreadable, denied, standing_by, devices, took: start.elapsed() }
+    }
+
+    fn container(&self, page: &PageHandle) -> String {
+        if !self.by_container {
+            return String::new();
+        }
+        page.pids().find_map(container::of_process).unwrap_or_default()
     }
 
     fn devices(&self) -> Vec<DeviceState> {

@@ -11,6 +11,8 @@ use crate::collector::{DeviceState, Look};
 use crate::encode::{Family, Sample, Value};
 use crate::totals::{Key, Program};
 
+/// The label of programs in containers, where these are told apart.
+const CONTAINER: &str = "container_id";
 /// Used if the page does not say which algorithm it was.
 const PUBLIC_KEY: &str = "public-key";
 const DEFLATE: &str = "deflate";
@@ -64,9 +66,16 @@ struct Series<'a> {
 
 impl Families {
     fn add(&mut self, about: &'static Description, labels: &[&str], value: Value) {
+        self.add_of(about, labels, "", value);
+    }
+
+    /// Adds a sample of a container, if it is one's: a label without a value is none.
+    fn add_of(&mut self, about: &'static Description, labels: &[&str], container: &str, value: Value) {
         assert_eq!(labels.len(), about.labels.len(), "labels of {}", about.name);
         let place = metric::CATALOGUE.iter().position(|one| one.name == about.name);
-        let labels = about.labels.iter().copied().zip(labels.iter().map(|text| (*text).to_owned())).collect();
+        let labels = about.labels.iter().copied().zip(labels.iter().map(|text| (*text).to_owned()));
+        let container = (!container.is_empty()).then(|| (CONTAINER, container.to_owned()));
+        let labels = labels.chain(container).collect();
         self.0[place.expect("every metric is in the catalogue")].push(Sample { labels, value });
     }
 
@@ -223,7 +232,7 @@ impl Series<'_> {
     /// Adds a sample with the labels that every series of a program has.
     fn add(&mut self, about: &'static Description, labels: &[&str], value: Value) {
         let own = [self.key.program.as_str(), self.key.accelerator.as_str()];
-        self.all.add(about, &[&own, labels].concat(), value);
+        self.all.add_of(about, &[&own, labels].concat(), &self.key.container, value);
     }
 }
 

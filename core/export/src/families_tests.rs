@@ -11,7 +11,10 @@ use crate::totals::Live;
 fn program(accelerator: &str, change: impl FnOnce(&mut Program)) -> (Key, Program) {
     let mut program = Program::default();
     change(&mut program);
-    (Key { program: "nginx".to_owned(), accelerator: accelerator.to_owned() }, program)
+    (
+        Key { program: "nginx".to_owned(), accelerator: accelerator.to_owned(), container: String::new() },
+        program,
+    )
 }
 
 fn tls(program: &mut Program) {
@@ -234,4 +237,16 @@ fn the_manual_has_every_metric_with_its_labels_and_no_other() {
         let word = ["_sum", "_count"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
         assert!(metrics.iter().any(|metric| metric == word), "{word} is in the manual only");
     }
+}
+
+#[test]
+fn a_program_in_a_container_has_one_more_label() {
+    let (mut key, program) = program("tls", |_| {});
+    key.container = "c0ffee".to_owned();
+    let look = Look { programs: [(key, program)].into(), ..Look::default() };
+    let text = encode(&families(&look), Format::Prometheus);
+    assert!(
+        text.contains("hasten_processes{program=\"nginx\",accelerator=\"tls\",container_id=\"c0ffee\"} 0\n"),
+        "{text}"
+    );
 }

@@ -99,7 +99,10 @@ mod tests {
         let program = |(name, handshakes): &(&str, u64)| {
             let mut program = Program::default();
             program.counters[Event::HandshakeFinished] = *handshakes;
-            (Key { program: (*name).to_owned(), accelerator: "tls".to_owned() }, program)
+            (
+                Key { program: (*name).to_owned(), accelerator: "tls".to_owned(), container: String::new() },
+                program,
+            )
         };
         let at = UNIX_EPOCH + Duration::from_secs(second);
         Look { at, programs: programs.iter().map(program).collect(), ..Look::default() }

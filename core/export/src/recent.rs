@@ -50,7 +50,7 @@ mod tests {
     use crate::totals::Program;
 
     fn key() -> Key {
-        Key { program: "nginx".to_owned(), accelerator: "tls".to_owned() }
+        Key { program: "nginx".to_owned(), accelerator: "tls".to_owned(), container: String::new() }
     }
 
     fn after(handshakes: u64) -> Counters {

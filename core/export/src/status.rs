@@ -34,6 +34,8 @@ struct Status<'a> {
 struct ProgramView<'a> {
     program: &'a str,
     accelerator: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    container_id: &'a str,
     processes: usize,
     pages: Vec<PageView<'a>>,
 }
@@ -147,6 +149,7 @@ impl<'a> ProgramView<'a> {
         Self {
             program: &key.program,
             accelerator: &key.accelerator,
+            container_id: &key.container,
             processes: program.live.iter().map(|page| page.processes).sum(),
             pages: program.live.iter().map(page).collect(),
         }

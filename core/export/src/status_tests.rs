@@ -42,7 +42,7 @@ fn look() -> Look {
         }],
         ..Live::default()
     });
-    let key = Key { program: "nginx".to_owned(), accelerator: "tls".to_owned() };
+    let key = Key { program: "nginx".to_owned(), accelerator: "tls".to_owned(), container: String::new() };
     Look { programs: [(key, program)].into(), denied: 4, ..Look::default() }
 }
 

@@ -5,7 +5,7 @@
 //! names on them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hasten_telemetry::{
     Algorithm, BreakEven, BreakerState, Counters, Doubt, Engine, EngineCondition, PageHandle, Snapshot,
@@ -14,6 +14,10 @@ use hasten_telemetry::{
 
 /// More programs than this are counted together, under [`Key::rest`].
 const MOST_KEYS: usize = 128;
+/// The same where containers are told apart.
+const MOST_KEYS_OF_CONTAINERS: usize = 1024;
+/// A container never comes back, so it is forgotten after it has ended: when whoever scrapes has had its last counts.
+const REMEMBERED: Duration = Duration::from_secs(600);
 /// Pages of processes that have ended are remembered: a process may only have been out of sight for a moment.
 const MOST_GONE: usize = 512;
 
@@ -22,6 +26,8 @@ const MOST_GONE: usize = 512;
 pub struct Key {
     pub program: String,
     pub accelerator: String,
+    /// The container's identifier, if containers are told apart and it is in one; otherwise empty.
+    pub container: String,
 }
 
 /// Distinguishes a page from every other since this host booted.
@@ -81,6 +87,8 @@ pub struct Totals {
     pages: HashMap<PageId, Counted>,
     /// Oldest first.
     gone: VecDeque<PageId>,
+    /// Since when nothing of a container runs.
+    ended: HashMap<Key, Instant>,
 }
 
 /// The part of a page that is already in the totals.
@@ -94,13 +102,13 @@ struct Counted {
 impl Key {
     /// For programs beyond the limit.
     fn rest() -> Self {
-        Self { program: "(other)".to_owned(), accelerator: "(other)".to_owned() }
+        Self { program: "(other)".to_owned(), accelerator: "(other)".to_owned(), container: String::new() }
     }
 }
 
 impl Reading {
     #[must_use]
-    pub fn new(page: &PageHandle, snapshot: Snapshot) -> Self {
+    pub fn new(page: &PageHandle, snapshot: Snapshot, container: String) -> Self {
         let is_alive = |pid| page.processes.iter().any(|process| process.namespace_pid == pid);
         let engines = EngineCondition::all(&snapshot, is_alive, boottime());
         let suspension = SuspensionShare::all(&snapshot, is_alive, boottime());
@@ -111,7 +119,7 @@ impl Reading {
                 started_boottime_ns: snapshot.started_boottime.as_nanos(),
             },
             counters: snapshot.total(),
-            key: Key { program: snapshot.program, accelerator: snapshot.accelerator },
+            key: Key { program: snapshot.program, accelerator: snapshot.accelerator, container },
             page: Live {
                 processes: page.processes.len(),
                 engines,
@@ -176,6 +184,7 @@ impl Totals {
             program.live.push(reading.page);
         }
         self.forget();
+        self.forget_containers(Instant::now());
     }
 
     #[must_use]
@@ -206,10 +215,21 @@ impl Totals {
         if let Some(page) = self.pages.get(&reading.id) {
             return page.key.clone();
         }
-        match self.programs.contains_key(&reading.key) || self.programs.len() < MOST_KEYS {
+        let most = if reading.key.container.is_empty() { MOST_KEYS } else { MOST_KEYS_OF_CONTAINERS };
+        match self.programs.contains_key(&reading.key) || self.programs.len() < most {
             true => reading.key.clone(),
             false => Key::rest(),
         }
+    }
+
+    fn forget_containers(&mut self, now: Instant) {
+        let programs = self.programs.iter().filter(|(key, _)| !key.container.is_empty());
+        let over = programs.filter(|(_, program)| program.live.is_empty()).map(|(key, _)| key.clone());
+        self.ended = over.map(|key| (key.clone(), self.ended.get(&key).copied().unwrap_or(now))).collect();
+        let is_due = |key: &Key| {
+            self.ended.get(key).is_some_and(|since| now.saturating_duration_since(*since) > REMEMBERED)
+        };
+        self.programs.retain(|key, _| !is_due(key));
     }
 
     fn forget(&mut self) {

@@ -8,14 +8,14 @@ fn reading(inode: u64, program: &str, handshakes: u64) -> Reading {
     counters[Event::HandshakeFinished] = handshakes;
     Reading {
         id: PageId { inode, creator_pid: 100, started_boottime_ns: 7 },
-        key: Key { program: program.to_owned(), accelerator: "tls".to_owned() },
+        key: Key { program: program.to_owned(), accelerator: "tls".to_owned(), container: String::new() },
         counters,
         page: Live { processes: 3, ..Live::default() },
     }
 }
 
 fn handshakes(totals: &Totals, program: &str) -> u64 {
-    let key = Key { program: program.to_owned(), accelerator: "tls".to_owned() };
+    let key = Key { program: program.to_owned(), accelerator: "tls".to_owned(), container: String::new() };
     totals.programs().get(&key).map_or(0, |program| program.counters[Event::HandshakeFinished])
 }
 
@@ -160,4 +160,22 @@ proptest! {
             totals.update(vec![page], &[]);
         }
     }
+}
+
+#[test]
+fn a_container_that_has_ended_is_forgotten_and_a_program_is_not() {
+    let mut totals = Totals::default();
+    let mut contained = reading(1, "nginx", 5);
+    contained.key.container = "c0ffee".to_owned();
+    totals.update(vec![contained.clone(), reading(2, "nginx", 7)], &[]);
+    assert_eq!(totals.programs().len(), 2);
+    let end = Instant::now();
+    totals.update(Vec::new(), &[contained]);
+    // Whoever scrapes once a minute gets its last counts.
+    totals.forget_containers(end + REMEMBERED / 2);
+    assert_eq!(totals.programs().len(), 2);
+    totals.forget_containers(Instant::now() + REMEMBERED * 2);
+    let left: Vec<_> = totals.programs().keys().collect();
+    assert_eq!(left.len(), 1);
+    assert!(left[0].container.is_empty());
 }

@@ -13,7 +13,7 @@ use crate::totals::Live;
 fn look(change: impl FnOnce(&mut Program)) -> Look {
     let mut program = Program::default();
     change(&mut program);
-    let key = Key { program: "nginx".to_owned(), accelerator: "tls".to_owned() };
+    let key = Key { program: "nginx".to_owned(), accelerator: "tls".to_owned(), container: String::new() };
     Look { programs: [(key, program)].into(), ..Look::default() }
 }
 

@@ -4,14 +4,12 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,6 +18,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	charts "hasten.dev/kubernetes/internal/chart"
 	"hasten.dev/kubernetes/internal/inject"
 )
 
@@ -44,14 +44,18 @@ type chart struct {
 	api     dynamic.Interface
 }
 
-func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *chart {
+func render(t *testing.T, config *rest.Config, api *kubernetes.Clientset, values map[string]any) *chart {
 	t.Helper()
-	text, err := exec.Command(filepath.Join(programs, "chart"), os.Getenv("HASTEN_E2E_CHART"), home).Output()
+	from, err := charts.Load(os.Getenv("HASTEN_E2E_CHART"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := charts.Render(from, home, values)
 	if err != nil {
 		t.Fatalf("the chart cannot be rendered: %v", err)
 	}
 	result := &chart{t: t, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api.Discovery())), api: dynamic.NewForConfigOrDie(config)}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(&object.Object); err == io.EOF {
@@ -147,22 +151,18 @@ func outward(t *testing.T) string {
 }
 
 // serve runs the webhook with the rights that the chart gives it, and no others.
-func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *exec.Cmd {
+func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset, more ...string) *exec.Cmd {
 	t.Helper()
 	answer, err := api.CoreV1().ServiceAccounts(home).CreateToken(ctx, "hasten-webhook", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
-		clusters: [{name: a, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: a, user: {token: %q}}]}`, config.Host, answer.Status.Token)
-	if err := os.WriteFile(kubeconfig, []byte(strings.ReplaceAll(text, "\t", "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := kubeconfig(t, config.Host, answer.Status.Token)
 	own, address := port(t), outward(t)
 	var number int32
 	fmt.Sscan(own, &number)
 	name, ready := "webhook", true
+	_ = api.DiscoveryV1().EndpointSlices(home).Delete(ctx, "hasten-webhook-1", metav1.DeleteOptions{})
 	_, err = api.DiscoveryV1().EndpointSlices(home).Create(ctx, &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: "hasten-webhook-1", Labels: map[string]string{discoveryv1.LabelServiceName: "hasten-webhook"}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &number}},
@@ -171,19 +171,26 @@ func serve(t *testing.T, config *rest.Config, api *kubernetes.Clientset) *exec.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begin(t, []string{"KUBECONFIG=" + kubeconfig}, "hasten-k8s", "webhook", "--namespace", home, "--image", "hasten:1",
+	// What the chart says, but for where it listens here.
+	deployment, err := api.AppsV1().Deployments(home).Get(ctx, "hasten-webhook", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := append(deployment.Spec.Template.Spec.Containers[0].Args,
 		"--host", address, "--port", own, "--metrics", "0", "--health", "127.0.0.1:0", "--canary-interval", "1s")
+	return begin(t, []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + home, "HASTEN_IMAGE=hasten:1"}, "hasten-k8s", append(arguments, more...)...)
 }
 
 func TestTheChartFromInstallationToRemoval(t *testing.T) {
-	config, api := cluster(t)
+	config, api := cluster(t, claimControllers)
 	namespace(t, api, home, nil, nil)
 	labels := map[string]string{inject.Inject: "enabled"}
 	namespace(t, api, "shop", labels, nil)
 	namespace(t, api, "strict", map[string]string{inject.Inject: "enabled", "pod-security.kubernetes.io/enforce": "restricted"}, nil)
 	namespace(t, api, "trial", labels, map[string]string{inject.Canary: "0"})
 	namespace(t, api, "plain", nil, nil)
-	chart := render(t, config, api)
+	node(t, api, "one")
+	chart := render(t, config, api, nil)
 	chart.apply(metav1.DryRunAll)
 	chart.apply()
 
@@ -193,14 +200,20 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 	webhook := serve(t, config, api)
 	eventually(t, "a pod is accelerated", func() bool { return state(start(t, api, "shop", metav1.DryRunAll)) == inject.Accelerated })
 	for name, want := range map[string]inject.State{"shop": inject.Accelerated, "strict": inject.Accelerated, "trial": inject.Stock, "plain": ""} {
-		if got := state(start(t, api, name)); got != want {
-			t.Errorf("%s: %q instead of %q", name, got, want)
-		}
+		eventually(t, fmt.Sprintf("a pod of %s is %q", name, want), func() bool { return state(start(t, api, name, metav1.DryRunAll)) == want })
+		start(t, api, name)
 	}
 	chart.apply()
-	if got := state(start(t, api, "shop")); got != inject.Accelerated {
+	pod := start(t, api, "shop")
+	if got := state(pod); got != inject.Accelerated {
 		t.Errorf("after an upgrade: %q", got)
 	}
+	eventually(t, "a scheduler finds a node for a pod with a claim", func() bool {
+		found, err := api.CoreV1().Pods("shop").Get(ctx, pod.Name, metav1.GetOptions{})
+		return err == nil && found.Spec.NodeName == "one"
+	})
+	nobodyWritesToTheLibraries(t, config, api)
+	claimsComeAndGo(t, api)
 	holdsAFailingCanary(t, api)
 	toggle(t, api, "off")
 	eventually(t, "new pods are left alone", func() bool { return state(start(t, api, "shop", metav1.DryRunAll)) == inject.Off })
@@ -214,6 +227,66 @@ func TestTheChartFromInstallationToRemoval(t *testing.T) {
 	}
 	chart.remove()
 	start(t, api, "shop")
+	for _, name := range []string{"shop", "strict", "trial", "doubtful"} {
+		if err := api.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "nothing is left behind", func() bool {
+		claims, err := api.CoreV1().PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})
+		volumes, also := api.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+		return err == nil && also == nil && len(claims.Items)+len(volumes.Items) == 0
+	})
+}
+
+// nobodyWritesToTheLibraries: what is in that folder is loaded by pods of all tenants.
+func nobodyWritesToTheLibraries(t *testing.T, config *rest.Config, api *kubernetes.Clientset) {
+	t.Helper()
+	_, err := api.CoreV1().Pods("plain").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "writer"}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "a", Image: "a"}},
+		Volumes: []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: inject.Claim}}}},
+	}}, metav1.CreateOptions{})
+	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "readOnly: true only") {
+		t.Errorf("a pod may write to the libraries: %v", err)
+	}
+	webhook := rest.CopyConfig(config)
+	webhook.Impersonate.UserName = "system:serviceaccount:" + home + ":hasten-webhook"
+	rights := kubernetes.NewForConfigOrDie(webhook)
+	for name, path := range map[string]string{"hasten-evil": "/etc", "evil": "/var/lib/kubelet/plugins/hasten.dev"} {
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}},
+		}}
+		if _, err := rights.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "its own folder only") {
+			t.Errorf("the webhook's account can reach %s as %s: %v", path, name, err)
+		}
+	}
+}
+
+func claimsComeAndGo(t *testing.T, api *kubernetes.Clientset) {
+	t.Helper()
+	namespace(t, api, "brief", map[string]string{inject.Inject: "enabled"}, nil)
+	bound := func() bool {
+		claim, err := api.CoreV1().PersistentVolumeClaims("brief").Get(ctx, inject.Claim, metav1.GetOptions{})
+		return err == nil && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil
+	}
+	eventually(t, "a new namespace has its claim", bound)
+	if err := api.CoreV1().PersistentVolumeClaims("brief").Delete(ctx, inject.Claim, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a claim that somebody deletes comes back", func() bool {
+		return bound() && state(start(t, api, "brief", metav1.DryRunAll)) == inject.Accelerated
+	})
+	_, err := api.CoreV1().Namespaces().Patch(ctx, "brief", types.MergePatchType, []byte(`{"metadata":{"labels":{"hasten.dev/inject":null}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "without the label, the claim and its volume go", func() bool {
+		_, one := api.CoreV1().PersistentVolumeClaims("brief").Get(ctx, inject.Claim, metav1.GetOptions{})
+		_, two := api.CoreV1().PersistentVolumes().Get(ctx, "hasten-brief", metav1.GetOptions{})
+		return apierrors.IsNotFound(one) && apierrors.IsNotFound(two)
+	})
 }
 
 func toggle(t *testing.T, api *kubernetes.Clientset, word string) {
@@ -234,6 +307,8 @@ func holdsAFailingCanary(t *testing.T, api *kubernetes.Clientset) {
 		if state(pod) == inject.Accelerated {
 			pod.Status.ContainerStatuses[0].RestartCount = int32(i + 1)
 		}
+		// The scheduler writes to it, too.
+		pod.ResourceVersion = ""
 		if _, err := api.CoreV1().Pods("doubtful").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -7,14 +7,20 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/keyutil"
@@ -58,11 +64,25 @@ func begin(t *testing.T, environment []string, name string, arguments ...string)
 	return command
 }
 
-// cluster is a real etcd and a real kube-apiserver.
-func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
+// Controllers that bind and protect claims, and collect what has lost its owner.
+const claimControllers = "persistentvolume-binder-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller," +
+	"garbage-collector-controller,namespace-controller"
+
+// And those that make pods, and give them what they need to ask the API server.
+const podControllers = claimControllers + ",deployment-controller,replicaset-controller,daemonset-controller,endpointslice-controller," +
+	"serviceaccount-controller,root-ca-certificate-publisher-controller,node-lifecycle-controller"
+
+// cluster is a real control plane. Without podControllers, nobody makes the accounts that ServiceAccount's admission wants.
+func cluster(t *testing.T, controllers string) (*rest.Config, *kubernetes.Clientset) {
 	t.Helper()
 	folder := t.TempDir()
-	etcd, peer, secure := "http://127.0.0.1:"+port(t), "http://127.0.0.1:"+port(t), port(t)
+	etcd, peer, secure, address := "http://127.0.0.1:"+port(t), "http://127.0.0.1:"+port(t), port(t), "127.0.0.1"
+	admission := []string{"--advertise-address", "10.0.0.1", "--disable-admission-plugins", "ServiceAccount"}
+	if controllers == podControllers {
+		// Pods ask the Service of the API server. No proxy serves its address, so the API server itself does.
+		secure, address = "443", "10.0.0.1"
+		admission = []string{"--advertise-address", address, "--allow-privileged"}
+	}
 	begin(t, nil, "etcd", "--data-dir", filepath.Join(folder, "etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", peer,
 		"--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
@@ -80,14 +100,15 @@ func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
 			t.Fatal(err)
 		}
 	}
-	// No controller manager makes the accounts that ServiceAccount's admission wants; Services are reached by their
-	// endpoints, since no proxy serves their addresses.
-	begin(t, nil, "kube-apiserver", "--etcd-servers", etcd, "--secure-port", secure, "--bind-address", "127.0.0.1",
+	// Webhooks are reached by the endpoints of their Services, since no proxy serves the addresses of these.
+	begin(t, nil, "kube-apiserver", append(admission, "--etcd-servers", etcd, "--secure-port", secure, "--bind-address", address,
 		"--cert-dir", filepath.Join(folder, "certs"), "--token-auth-file", tokens, "--authorization-mode", "RBAC",
 		"--service-account-issuer", "https://cluster.local", "--service-account-signing-key-file", signer,
 		"--service-account-key-file", signer, "--service-cluster-ip-range", "10.0.0.0/24",
-		"--disable-admission-plugins", "ServiceAccount", "--enable-aggregator-routing")
-	config := &rest.Config{Host: "https://127.0.0.1:" + secure, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
+		"--enable-aggregator-routing")...)
+	host := "https://" + address + ":" + secure
+	kubeconfig := kubeconfig(t, host, token)
+	config := &rest.Config{Host: host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 100, Burst: 200}
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +117,43 @@ func cluster(t *testing.T) (*rest.Config, *kubernetes.Clientset) {
 		_, err := api.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
 		return err == nil
 	})
+	begin(t, nil, "kube-controller-manager", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0",
+		"--root-ca-file", filepath.Join(folder, "certs/apiserver.crt"), "--controllers", controllers)
+	begin(t, nil, "kube-scheduler", "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port", "0")
 	return config, api
+}
+
+// kubeconfig is a file for whoever has the token.
+func kubeconfig(t *testing.T, host, token string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+		clusters: [{name: a, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: a, user: {token: %q}}]}`, host, token)
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "\t", "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// node is one that is ready, of which there is no more than what the API server knows.
+func node(t *testing.T, api *kubernetes.Clientset, name string) {
+	t.Helper()
+	_, err := api.CoreV1().Nodes().Create(context.Background(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux", corev1.LabelHostname: name}},
+		Status: corev1.NodeStatus{
+			Capacity:    corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("250")},
+			Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("250")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The API server taints a new node until somebody finds it to be ready.
+	_, err = api.CoreV1().Nodes().Patch(context.Background(), name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

@@ -20,6 +20,7 @@ import (
 
 	"hasten.dev/kubernetes/internal/agent"
 	"hasten.dev/kubernetes/internal/explain"
+	"hasten.dev/kubernetes/internal/inject"
 )
 
 func client() (*kubernetes.Clientset, error) {
@@ -37,7 +38,14 @@ func runAgent(ctx context.Context, arguments []string) error {
 	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the namespace that has the switch")
 	hasten := flags.String("hasten", "/usr/bin/hasten", "the command")
 	every := flags.Duration("every", 10*time.Second, "while hasten is off, how often new processes are told")
+	folder := flags.String("node-folder", "", "the folder of this node that gets the libraries; none if pods have them from elsewhere")
+	image := flags.String("image-folder", inject.ImageFolder, "the folder that has them")
+	metrics := flags.String("metrics", ":9469", "where the counts of this node's pods are served; 0 for none")
+	exporter := flags.String("exporter", "127.0.0.1:9468", "where `hasten export` serves them to this program")
 	_ = flags.Parse(arguments)
+	if *metrics == "0" {
+		*metrics = ""
+	}
 	if *node == "" || *namespace == "" {
 		return errors.New("--node and --namespace are needed: set NODE_NAME and POD_NAMESPACE, as the chart does")
 	}
@@ -49,12 +57,14 @@ func runAgent(ctx context.Context, arguments []string) error {
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: api.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "hasten", Host: *node})
-	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder}).Run(ctx)
+	return (&agent.Agent{API: api, Node: *node, Namespace: *namespace, Hasten: *hasten, Every: *every, Events: recorder,
+		Folder: *folder, Image: *image, Exporter: *exporter, Metrics: *metrics}).Run(ctx)
 }
 
 func runExplain(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("explain", flag.ExitOnError)
 	namespace := flags.String("n", metav1.NamespaceDefault, "the pod's namespace")
+	home := flags.String("home", "hasten-system", "the namespace of hasten's agents")
 	_ = flags.Parse(arguments)
 	if flags.NArg() != 1 {
 		return errors.New("explain [-n NAMESPACE] pod/NAME: one pod is needed")
@@ -63,7 +73,7 @@ func runExplain(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := explain.Pod(ctx, api, *namespace, flags.Arg(0))
+	text, err := explain.Pod(ctx, api, *home, *namespace, flags.Arg(0))
 	if err == nil {
 		_, err = io.WriteString(os.Stdout, text)
 	}

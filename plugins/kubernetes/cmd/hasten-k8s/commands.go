@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"hasten.dev/kubernetes/internal/copylib"
 	"hasten.dev/kubernetes/internal/inject"
+	"hasten.dev/kubernetes/internal/library"
 	"hasten.dev/kubernetes/internal/webhook"
 )
 
@@ -31,11 +32,18 @@ func runWebhook(ctx context.Context, arguments []string) error {
 	flags.StringVar(&options.Health, "health", ":8081", "address of the probes")
 	flags.StringVar(&options.Settings.Image, "image", os.Getenv("HASTEN_IMAGE"), "the image that has the libraries")
 	flags.StringVar((*string)(&options.Settings.PullPolicy), "pull-policy", "", "when that image is pulled")
-	flags.BoolVar(&options.Settings.ImageVolumes, "image-volumes", false, "mount the image instead of copying from it; every node must be able to")
+	from := flags.String("libraries", string(inject.Node), "where pods get the libraries: node, copy, image")
+	flags.StringVar(&options.NodeFolder, "node-folder", "/var/lib/kubelet/plugins/hasten.dev", "the folder on nodes that has them")
 	flags.DurationVar(&options.LookEvery, "canary-interval", 30*time.Second, "how often canaries are looked at")
+	excluded := flags.String("excluded", "", "namespaces that are never touched, separated by commas")
 	_ = flags.Parse(arguments)
+	options.Excluded = strings.FieldsFunc(*excluded, func(r rune) bool { return r == ',' })
 	if options.Namespace == "" || options.Settings.Image == "" {
 		return errors.New("--namespace and --image are needed: set POD_NAMESPACE and HASTEN_IMAGE, as the chart does")
+	}
+	var err error
+	if options.Settings.From, err = inject.ParseSource(*from); err != nil {
+		return err
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -45,16 +53,14 @@ func runWebhook(ctx context.Context, arguments []string) error {
 }
 
 func runCopy(_ context.Context, arguments []string) error {
-	if len(arguments) < 2 || len(arguments) > 3 || len(arguments) == 3 && arguments[2] != "--strict" {
-		return errors.New("copy FROM TO [--strict]: two folders are needed")
+	if len(arguments) != 2 {
+		return errors.New("copy FROM TO: two folders are needed")
 	}
-	err := copylib.Tree(arguments[0], arguments[1], "libhasten.so")
-	if err != nil && len(arguments) == 2 {
-		// The pod starts: its loaders go on without what they do not find.
+	if err := library.Copy(arguments[0], arguments[1]); err != nil {
+		// The pod starts: its loader goes on without what it does not find.
 		fmt.Fprintln(os.Stderr, "hasten-k8s: this pod starts without acceleration:", err)
-		return nil
 	}
-	return err
+	return nil
 }
 
 // runPreview reads pods, and workloads that make pods, and says what a labelled namespace would do to each.

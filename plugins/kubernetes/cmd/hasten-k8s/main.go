@@ -15,7 +15,8 @@ Usage: hasten-k8s <COMMAND> [OPTIONS]
 
 Commands:
   webhook        Accelerate new pods of labelled namespaces
-  agent          On each node: carry the kill switch into running pods, tell pods by events what was done
+  agent          On each node: install the libraries, count by pod, carry the kill switch into running pods
+  devices        On each node: offer QAT, IAA, DSA and DLB to pods, as a device plugin of the kubelet
   explain        Say what is done to a pod, what is not, and what to do
   copy           Copy the libraries into a pod's volume
   preview        Show what would be done to the pods of a manifest, before anything is
@@ -24,7 +25,7 @@ Commands:
 
 type command func(context.Context, []string) error
 
-var commands = map[string]command{"webhook": runWebhook, "copy": runCopy, "preview": runPreview, "agent": runAgent, "explain": runExplain}
+var commands = map[string]command{"webhook": runWebhook, "copy": runCopy, "preview": runPreview, "agent": runAgent, "explain": runExplain, "devices": runDevices}
 
 func main() {
 	if len(os.Args) < 2 || os.Args[1] == "-h" || os.Args[1] == "--help" || os.Args[1] == "help" {

@@ -7,20 +7,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hasten.dev/kubernetes/internal/inject"
+	"hasten.dev/kubernetes/internal/library"
+	"hasten.dev/kubernetes/internal/telemetry"
 	"hasten.dev/kubernetes/internal/webhook"
 )
 
@@ -33,10 +41,24 @@ type Agent struct {
 	// Every is how often processes that began meanwhile are told that hasten is off.
 	Every  time.Duration
 	Events record.EventRecorder
+	// Folder of this node gets the libraries from Image, a folder of ours; empty if pods have them from elsewhere.
+	Folder, Image string
+
+	// Exporter is the address of `hasten export`, and Metrics where its counts are served with the names of pods; empty for
+	// neither.
+	Exporter, Metrics string
+
+	lock sync.Mutex
+	// missing is why this node has no libraries.
+	missing error
 }
+
+// repair is how often the node's libraries are compared with the image's.
+const repair = 10 * time.Minute
 
 // Run works until the context ends.
 func (a *Agent) Run(ctx context.Context) error {
+	a.install(ctx)
 	switched := make(chan bool, 1)
 	own := informers.NewSharedInformerFactoryWithOptions(a.API, 0, informers.WithNamespace(a.Namespace), informers.WithTweakListOptions(
 		func(o *metav1.ListOptions) {
@@ -59,8 +81,76 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	own.Start(ctx.Done())
 	pods.Start(ctx.Done())
+	if a.Metrics != "" {
+		stop, err := a.serve(ctx, pods.Core().V1().Pods().Lister())
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	a.obey(ctx, switched)
 	return nil
+}
+
+// serve gives the counts of this node to whoever asks.
+func (a *Agent) serve(ctx context.Context, pods listers.PodLister) (stop func(), err error) {
+	listener, err := net.Listen("tcp", a.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("metrics cannot be served: %w", err)
+	}
+	known := func() []*corev1.Pod {
+		// What is in memory cannot fail.
+		all, _ := pods.List(labels.Everything())
+		return all
+	}
+	own := prometheus.NewRegistry()
+	own.MustRegister(&collector{agent: a, pods: known})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", &telemetry.Server{Exporter: a.Exporter, Pods: known, Own: own})
+	mux.Handle("GET /facts", &facts{hasten: a.Hasten})
+	server := &http.Server{Handler: mux, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10}
+	go func() { _ = server.Serve(listener) }()
+	exporting, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { telemetry.Export(exporting, a.Hasten, a.Exporter); close(ended) }()
+	return func() { _ = server.Close(); end(); <-ended }, nil
+}
+
+// patience with one scrape.
+const patience = 30 * time.Second
+
+// collector counts what the agent itself knows.
+type collector struct {
+	agent *Agent
+	pods  func() []*corev1.Pod
+}
+
+var (
+	libraries = prometheus.NewDesc("hasten_node_libraries", "Whether this node has the libraries, if it is to have them.", nil, nil)
+	states    = prometheus.NewDesc("hasten_pods", "Pods of this node by what became of them.", []string{"namespace", "state"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(to chan<- *prometheus.Desc) { to <- libraries; to <- states }
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	if c.agent.Folder != "" {
+		has := 0.0
+		if c.agent.lacks() == nil {
+			has = 1
+		}
+		to <- prometheus.MustNewConstMetric(libraries, prometheus.GaugeValue, has)
+	}
+	counts := map[[2]string]float64{}
+	for _, pod := range c.pods() {
+		if pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning {
+			counts[[2]string{pod.Namespace, pod.Labels[inject.StateKey]}]++
+		}
+	}
+	for key, count := range counts {
+		to <- prometheus.MustNewConstMetric(states, prometheus.GaugeValue, count, key[0], key[1])
+	}
 }
 
 // tell keeps the newest word only.
@@ -79,8 +169,9 @@ func tell(switched chan bool, object any) {
 // obey takes every engine of every process out of service while hasten is off. Processes that begin meanwhile would have
 // them, so it is said again and again. An API server that is gone changes nothing: the last word counts.
 func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
-	tick := time.NewTicker(a.Every)
+	tick, check := time.NewTicker(a.Every), time.NewTicker(repair)
 	defer tick.Stop()
+	defer check.Stop()
 	off := false
 	for {
 		select {
@@ -91,12 +182,36 @@ func (a *Agent) obey(ctx context.Context, switched <-chan bool) {
 				a.engine(ctx, now)
 			}
 			off = now
+		case <-check.C:
+			a.install(ctx)
 		case <-tick.C:
 			if off {
 				a.engine(ctx, true)
 			}
 		}
 	}
+}
+
+// install never ends the agent: pods on a node without libraries start, and are told.
+func (a *Agent) install(ctx context.Context) {
+	if a.Folder == "" {
+		return
+	}
+	version, err := library.Install(a.Image, a.Folder)
+	a.lock.Lock()
+	a.missing = err
+	a.lock.Unlock()
+	if err != nil {
+		log.FromContext(ctx).Error(err, "this node has no libraries: pods start without acceleration", "folder", a.Folder)
+		return
+	}
+	log.FromContext(ctx).Info("this node has the libraries", "folder", a.Folder, "version", version)
+}
+
+func (a *Agent) lacks() error {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.missing
 }
 
 func (a *Agent) engine(ctx context.Context, off bool) {
@@ -118,8 +233,12 @@ func (a *Agent) explain(object any, begun time.Time) {
 	if !ok || pod.CreationTimestamp.Time.Before(begun.Add(-time.Minute)) {
 		return
 	}
-	kind := corev1.EventTypeNormal
-	a.Events.Event(pod, kind, reasonOf(inject.State(pod.Labels[inject.StateKey])), pod.Annotations[inject.Reasons])
+	state, missing := inject.State(pod.Labels[inject.StateKey]), a.lacks()
+	if state == inject.Accelerated && missing != nil {
+		a.Events.Eventf(pod, corev1.EventTypeWarning, "HastenNodeNotReady", "the pod runs without acceleration, since its node has no libraries: %v", missing)
+		return
+	}
+	a.Events.Event(pod, corev1.EventTypeNormal, reasonOf(state), pod.Annotations[inject.Reasons])
 }
 
 func reasonOf(state inject.State) string {

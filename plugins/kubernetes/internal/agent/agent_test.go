@@ -2,6 +2,10 @@ package agent
 
 import (
 	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 
@@ -42,7 +47,8 @@ func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
 		Labels: map[string]string{inject.StateKey: "left-alone"}, Annotations: map[string]string{inject.Reasons: "web: because"}}, Spec: corev1.PodSpec{NodeName: "one"}})
 	events := record.NewFakeRecorder(10)
 	done := make(chan error, 1)
-	agent := &Agent{API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: 20 * time.Millisecond, Events: events}
+	// Libraries that cannot be had keep the agent from nothing else.
+	agent := &Agent{Folder: filepath.Join(folder, "node"), Image: filepath.Join(folder, "nothing"), API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: 20 * time.Millisecond, Events: events}
 	go func() { done <- agent.Run(ctx) }()
 
 	select {
@@ -74,5 +80,108 @@ func TestTheSwitchReachesProcessesAndPodsAreExplained(t *testing.T) {
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAPodOnANodeWithoutLibrariesIsTold(t *testing.T) {
+	folder := t.TempDir()
+	events := record.NewFakeRecorder(10)
+	agent := &Agent{Events: events, Folder: filepath.Join(folder, "node"), Image: filepath.Join(folder, "image")}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", CreationTimestamp: metav1.Now(), Labels: map[string]string{inject.StateKey: "accelerated"}}}
+	agent.install(context.Background())
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Warning HastenNodeNotReady ") {
+		t.Error(event)
+	}
+	if err := os.Mkdir(agent.Image, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(agent.Image, inject.ShimName), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	agent.install(context.Background())
+	agent.explain(pod, time.Now())
+	if event := <-events.Events; !strings.HasPrefix(event, "Normal HastenAccelerated") {
+		t.Error(event)
+	}
+	if _, err := os.Stat(filepath.Join(agent.Folder, inject.Current, inject.ShimName)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheAgentCountsItsPodsAndRunsTheExporter(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	exporter := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer exporter.Close()
+	folder := t.TempDir()
+	hasten, said := filepath.Join(folder, "hasten"), filepath.Join(folder, "said")
+	if err := os.WriteFile(hasten, []byte("#!/bin/sh\necho \"$@\" >"+said+"\nexec sleep 100\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	pod := func(name, state string, phase corev1.PodPhase) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", Labels: map[string]string{inject.StateKey: state}}, Status: corev1.PodStatus{Phase: phase}}
+	}
+	api := fake.NewClientset(pod("a", "accelerated", corev1.PodRunning), pod("b", "accelerated", corev1.PodPending), pod("c", "left-alone", corev1.PodRunning), pod("d", "accelerated", corev1.PodSucceeded))
+	agent := &Agent{API: api, Node: "one", Namespace: "hasten-system", Hasten: hasten, Every: time.Hour, Events: record.NewFakeRecorder(10),
+		Exporter: strings.TrimPrefix(exporter.URL, "http://")}
+	factory := informers.NewSharedInformerFactory(api, 0)
+	lister := factory.Core().V1().Pods().Lister()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	agent.Metrics = free(t)
+	end, err := agent.serve(ctx, lister)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Get("http://" + agent.Metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="accelerated"} 2`) || !strings.Contains(string(text), `hasten_pods{namespace="shop",state="left-alone"} 1`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	eventually(t, "the exporter runs", func() bool {
+		words, _ := os.ReadFile(said)
+		return string(words) == "export --by-container --listen "+agent.Exporter+"\n"
+	})
+	// Nothing stays behind: the exporter ends with the agent.
+	end()
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func TestFactsAreTheCommandsAndNotAskedTooOften(t *testing.T) {
+	folder := t.TempDir()
+	hasten := filepath.Join(folder, "hasten")
+	script := "#!/bin/sh\n[ \"$*\" = 'check --json' ] || exit 9\necho >>" + folder + "/asked\necho '{}'\n"
+	if err := os.WriteFile(hasten, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	here := &facts{hasten: hasten}
+	for range 3 {
+		answer := httptest.NewRecorder()
+		here.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/facts", nil))
+		if answer.Code != http.StatusOK || answer.Body.String() != "{}\n" {
+			t.Errorf("%d %s", answer.Code, answer.Body)
+		}
+	}
+	if asked, err := os.ReadFile(filepath.Join(folder, "asked")); err != nil || len(asked) != 1 {
+		t.Errorf("asked %d times: %v", len(asked), err)
+	}
+	answer := httptest.NewRecorder()
+	(&facts{hasten: filepath.Join(folder, "nothing")}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/facts", nil))
+	if answer.Code != http.StatusServiceUnavailable {
+		t.Error(answer.Code)
 	}
 }

@@ -2,12 +2,16 @@ package explain
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 
 	"hasten.dev/kubernetes/internal/inject"
 )
@@ -27,14 +31,105 @@ func TestEveryPodHasAnExplanation(t *testing.T) {
 		{"plain", "pod/a", "kubectl label namespace plain hasten.dev/inject=enabled"},
 		{"shop", "old", "older than the label"},
 		{"shop", "pod/static", "static pod"},
-		{"shop", "pods/on", "pod/on: accelerated\n  web: accelerated: tls"},
+		{"shop", "pods/on", "pod/on: accelerated\n  web: accelerated: tls\n\nit has no node yet\n"},
 	} {
-		got, err := Pod(context.Background(), api, c.namespace, c.name)
+		got, err := Pod(context.Background(), api, "hasten-system", c.namespace, c.name)
 		if err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %v %q", c.name, err, got)
 		}
 	}
-	if _, err := Pod(context.Background(), api, "shop", "none"); err == nil {
+	if _, err := Pod(context.Background(), api, "hasten-system", "shop", "none"); err == nil {
 		t.Error("a pod that is not there was explained")
+	}
+}
+
+const facts = `{"host": {"cpu": {"model": "AMD EPYC"}, "devices": [{"kind": "qat"}, {"kind": "qat"}]}, "accelerators": [
+	{"name": "tls", "decision": "apply", "reasons": [{"side": "for", "text": "the CPU has AVX-512 IFMA"}]},
+	{"name": "gzip", "decision": "skip", "reasons": [{"side": "against", "text": "the library is not installed", "fix": "install it"}]}]}`
+
+const metrics = `# TYPE hasten_processes gauge
+hasten_processes{program="nginx",accelerator="tls",namespace="shop",pod="web",container="web"} 2
+hasten_processes{program="nginx",accelerator="tls",namespace="shop",pod="other",container="web"} 7
+# TYPE hasten_ops_total counter
+hasten_ops_total{program="nginx",accelerator="tls",op="p-256-sign",engine="multibuffer",result="ok",namespace="shop",pod="web",container="web"} 90
+hasten_ops_total{program="nginx",accelerator="tls",op="p-256-sign",engine="multibuffer",result="failed",namespace="shop",pod="web",container="web"} 5
+hasten_ops_total{program="nginx",accelerator="tls",op="p-256-sign",engine="original",result="ok",namespace="shop",pod="web",container="web"} 10
+# TYPE hasten_fallback_total counter
+hasten_fallback_total{program="nginx",accelerator="tls",op="public-key",reason="alone",namespace="shop",pod="web",container="web"} 9
+# TYPE hasten_cpu_saved_seconds_total counter
+hasten_cpu_saved_seconds_total{program="nginx",accelerator="tls",op="p-256-sign",namespace="shop",pod="web",container="web"} 1.25
+# TYPE hasten_breaker_state gauge
+hasten_breaker_state{program="nginx",accelerator="tls",engine="multibuffer",device="",namespace="shop",pod="web",container="web"} 3
+`
+
+type answer string
+
+func (a answer) DoRaw(context.Context) ([]byte, error) {
+	if a == "" {
+		return nil, errors.New("forbidden")
+	}
+	return []byte(a), nil
+}
+
+func (a answer) Stream(context.Context) (io.ReadCloser, error) { panic("not used") }
+
+func TestANodeAndItsCountersAreAsked(t *testing.T) {
+	web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{inject.StateKey: "accelerated"},
+		Annotations: map[string]string{inject.Reasons: "web: accelerated: tls"}}, Spec: corev1.PodSpec{NodeName: "one"}}
+	idle := web.DeepCopy()
+	idle.Name = "idle"
+	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "hasten-system", Name: "hasten-agent-x", Labels: map[string]string{
+		"app.kubernetes.io/name": "hasten", "app.kubernetes.io/component": "agent"}}, Spec: corev1.PodSpec{NodeName: "one"}}
+	says := map[string]answer{"/facts": facts, "/metrics": metrics}
+	api := fake.NewClientset(web, idle, agent)
+	api.AddProxyReactor("pods", func(action clienttesting.Action) (bool, rest.ResponseWrapper, error) {
+		get := action.(clienttesting.ProxyGetAction)
+		if get.GetName() != "hasten-agent-x" || get.GetPort() != "9469" {
+			t.Errorf("%+v", get)
+		}
+		return true, says[get.GetPath()], nil
+	})
+	ask := func(name string) string {
+		t.Helper()
+		text, err := Pod(context.Background(), api, "hasten-system", "shop", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	want := `pod/web: accelerated
+  web: accelerated: tls
+
+node/one
+  AMD EPYC
+  QAT: 2 functions
+  tls: apply
+  gzip: skip
+    - the library is not installed
+      fix: install it
+
+counters
+  web: nginx, tls
+    2 processes; about 1.25 s of CPU time saved
+    90 of 100 operations by engines (90 %)
+      multibuffer: 90
+    original path, alone: 9
+    multibuffer is disabled by hand
+`
+	if got := ask("web"); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := ask("idle"); !strings.Contains(got, "no program of the pod has done anything") {
+		t.Error(got)
+	}
+	says["/facts"] = ""
+	if got := ask("web"); !strings.Contains(got, "does not answer: forbidden; the right to `get` pods/proxy") {
+		t.Error(got)
+	}
+	if err := api.CoreV1().Pods("hasten-system").Delete(context.Background(), "hasten-agent-x", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask("web"); !strings.Contains(got, "no agent runs there") {
+		t.Error(got)
 	}
 }

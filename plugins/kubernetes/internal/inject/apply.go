@@ -19,21 +19,25 @@ func Apply(pod *corev1.Pod, decision Decision, settings Settings) {
 	}
 	pod.Labels[StateKey] = string(decision.State)
 	pod.Annotations[Reasons] = decision.Text()
+	if decision.drawn != "" {
+		pod.Annotations[Drawn] = decision.drawn
+	}
 	if decision.State != Accelerated {
 		return
 	}
 	for _, container := range candidates(pod) {
 		if slices.Contains(decision.containers, container.Name) {
-			prepare(container, decision)
+			prepare(container, decision, settings)
 		}
 	}
 	addLibraries(pod, decision, settings)
 }
 
-func prepare(container *corev1.Container, decision Decision) {
+func prepare(container *corev1.Container, decision Decision, settings Settings) {
 	appendTo(container, preload, Shim, ":")
 	if decision.node {
-		appendTo(container, nodeOptions, "--require "+register, " ")
+		appendTo(container, nodeOptions, "--require "+loaderFolder+"/"+loaderFile, " ")
+		addMount(container, corev1.VolumeMount{Name: loaderName, MountPath: loaderFolder, ReadOnly: true})
 	}
 	for _, variable := range decision.environment {
 		// What the pod says itself counts.
@@ -41,9 +45,12 @@ func prepare(container *corev1.Container, decision Decision) {
 			container.Env = append(container.Env, variable)
 		}
 	}
-	if !slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeName }) {
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: Folder, ReadOnly: true})
+	mount := corev1.VolumeMount{Name: volumeName, MountPath: Folder, ReadOnly: true}
+	if settings.From == Image {
+		// An image is mounted whole; the libraries are in a folder of it.
+		mount.MountPath, mount.SubPath = Libraries, strings.TrimPrefix(ImageFolder, "/")
 	}
+	addMount(container, mount)
 }
 
 // appendTo puts a value behind what a variable has. Of several of one name, the last one counts.
@@ -66,38 +73,52 @@ func appendTo(container *corev1.Container, name, value, separator string) {
 }
 
 func addLibraries(pod *corev1.Pod, decision Decision, settings Settings) {
-	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volumeName }) {
-		return
+	if decision.node {
+		pod.Annotations[NodeLoader] = loaderText
+		addVolume(pod, loaderName, corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
+			Path: loaderFile, FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + NodeLoader + "']"},
+		}}}})
 	}
-	if settings.ImageVolumes {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volumeName, VolumeSource: corev1.VolumeSource{
-			Image: &corev1.ImageVolumeSource{Reference: settings.Image, PullPolicy: settings.PullPolicy},
-		}})
-		// An image is mounted whole; the libraries are in a folder of it.
-		for _, container := range candidates(pod) {
-			for i := range container.VolumeMounts {
-				if container.VolumeMounts[i].Name == volumeName {
-					container.VolumeMounts[i].SubPath = strings.TrimPrefix(ImageFolder, "/")
-				}
-			}
+	switch settings.From {
+	case Image:
+		addVolume(pod, volumeName, corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: settings.Image, PullPolicy: settings.PullPolicy}})
+	case Copy:
+		limit := resource.MustParse("64Mi")
+		if addVolume(pod, volumeName, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}) {
+			pod.Annotations[evictable] = joined(pod.Annotations[evictable], volumeName)
+			// In front of all others: sidecars begin in their order, too.
+			pod.Spec.InitContainers = slices.Insert(pod.Spec.InitContainers, 0, copyContainer(pod, settings))
 		}
-		return
+	default:
+		addVolume(pod, volumeName, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: Claim, ReadOnly: true}})
 	}
-	limit := resource.MustParse("64Mi")
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volumeName, VolumeSource: corev1.VolumeSource{
-		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit},
-	}})
-	// In front of all others: sidecars begin in their order, too.
-	pod.Spec.InitContainers = slices.Insert(pod.Spec.InitContainers, 0, copyContainer(pod, decision, settings))
+}
+
+// addVolume says whether it was not there.
+func addVolume(pod *corev1.Pod, name string, source corev1.VolumeSource) bool {
+	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name }) {
+		return false
+	}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+	return true
+}
+
+func addMount(container *corev1.Container, mount corev1.VolumeMount) {
+	if !slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == mount.Name }) {
+		container.VolumeMounts = append(container.VolumeMounts, mount)
+	}
+}
+
+func joined(list, word string) string {
+	if list == "" {
+		return word
+	}
+	return list + "," + word
 }
 
 // copyContainer is what a restricted namespace admits. It succeeds even if it could not copy: a loader that does not find
-// the shim goes on without it. Only Node.js does not, so for it a failure counts and is tried again.
-func copyContainer(pod *corev1.Pod, decision Decision, settings Settings) corev1.Container {
-	arguments := []string{"copy", ImageFolder, Folder}
-	if decision.node {
-		arguments = append(arguments, "--strict")
-	}
+// the shim goes on without it.
+func copyContainer(pod *corev1.Pod, settings Settings) corev1.Container {
 	isFalse, isTrue, user := false, true, int64(65532)
 	security := &corev1.SecurityContext{
 		AllowPrivilegeEscalation: &isFalse,
@@ -112,7 +133,7 @@ func copyContainer(pod *corev1.Pod, decision Decision, settings Settings) corev1
 	}
 	return corev1.Container{
 		Name: copyName, Image: settings.Image, ImagePullPolicy: settings.PullPolicy,
-		Args:            arguments,
+		Args:            []string{"copy", ImageFolder, Libraries},
 		SecurityContext: security,
 		Resources:       copyResources(pod),
 		VolumeMounts:    []corev1.VolumeMount{{Name: volumeName, MountPath: Folder}},

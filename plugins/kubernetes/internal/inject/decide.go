@@ -15,8 +15,30 @@ type Settings struct {
 	// Image has the libraries and the program that copies them.
 	Image      string
 	PullPolicy corev1.PullPolicy
-	// ImageVolumes mounts the image itself instead of a copy: for clusters whose every node can.
-	ImageVolumes bool
+	// From is where pods get the libraries.
+	From Source
+}
+
+// Source of the libraries.
+type Source string
+
+const (
+	// Node has them on its disk, where the agent has put them. A pod that finds none starts without: nothing is pulled for
+	// it, and nothing runs in it.
+	Node Source = "node"
+	// Copy is an init container that copies them from the image, for which the pod waits.
+	Copy Source = "copy"
+	// Image mounts the image itself: for clusters whose every node can, and the pod waits until it is pulled.
+	Image Source = "image"
+)
+
+// ParseSource reads one.
+func ParseSource(text string) (Source, error) {
+	switch source := Source(text); source {
+	case Node, Copy, Image:
+		return source, nil
+	}
+	return "", fmt.Errorf("libraries come from node, copy or image, not from %q", text)
 }
 
 // Surroundings of one admission.
@@ -27,12 +49,16 @@ type Surroundings struct {
 	OtherArchitectures bool
 	// SwitchedOff is the kill switch.
 	SwitchedOff bool
+	// NoLibraries is why pods of this namespace cannot have the libraries now; empty if they can.
+	NoLibraries string
 	// Request identifies the admission; a canary draws by it.
 	Request string
 }
 
 // Reason says why a container, or the whole pod, is treated as it is, and what to do about it.
 type Reason struct {
+	// Code is for metrics: short, and one of few.
+	Code      string
 	Container string
 	What      string
 	Fix       string
@@ -57,6 +83,7 @@ type Decision struct {
 	containers  []string
 	node        bool
 	environment []corev1.EnvVar
+	drawn       string
 }
 
 // Text is the reasons, one a line.
@@ -68,8 +95,19 @@ func (d Decision) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-func leave(state State, what, fix string) Decision {
-	return Decision{State: state, Reasons: []Reason{{What: what, Fix: fix}}}
+// Codes are those of the reasons, each once; of an accelerated pod there are none.
+func (d Decision) Codes() []string {
+	var codes []string
+	for _, reason := range d.Reasons {
+		if reason.Code != "" && !slices.Contains(codes, reason.Code) {
+			codes = append(codes, reason.Code)
+		}
+	}
+	return codes
+}
+
+func leave(state State, code, what, fix string) Decision {
+	return Decision{State: state, Reasons: []Reason{{Code: code, What: what, Fix: fix}}}
 }
 
 // Decide says what is to be done to a pod. It changes nothing.
@@ -79,12 +117,12 @@ func Decide(pod *corev1.Pod, around Surroundings) Decision {
 	}
 	wish, err := parseWish(pod.Annotations, around.Namespace)
 	if err != nil {
-		return leave(LeftAlone, err.Error(), "")
+		return leave(LeftAlone, "annotation", err.Error(), "")
 	}
 	decision := Decision{State: LeftAlone, node: wish.node, environment: wish.environment()}
 	chosen := chosenContainers(pod)
 	for _, name := range chosen.unknown {
-		decision.Reasons = append(decision.Reasons, Reason{name, "the pod has no such container", "correct the annotation " + Containers})
+		decision.Reasons = append(decision.Reasons, Reason{"annotation", name, "the pod has no such container", "correct the annotation " + Containers})
 	}
 	for _, container := range candidates(pod) {
 		if !chosen.has(container.Name) {
@@ -95,16 +133,20 @@ func Decide(pod *corev1.Pod, around Surroundings) Decision {
 			continue
 		}
 		decision.containers = append(decision.containers, container.Name)
-		decision.Reasons = append(decision.Reasons, Reason{container.Name, "accelerated: " + strings.Join(wish.names, ", "), ""})
+		decision.Reasons = append(decision.Reasons, Reason{"", container.Name, "accelerated: " + strings.Join(wish.names, ", "), ""})
 	}
 	if len(decision.containers) > 0 {
 		decision.State = draw(pod, around)
 	}
 	switch decision.State {
+	case Accelerated:
+		decision.drawn = drawnBy(pod, around)
 	case Stock:
-		return leave(Stock, "this pod is one that the canary is compared with", "")
+		stock := leave(Stock, "canary", "this pod is one that the canary is compared with", "")
+		stock.drawn = drawnBy(pod, around)
+		return stock
 	case HeldState:
-		return leave(HeldState, "the canary of this namespace is held: "+around.Namespace[Held],
+		return leave(HeldState, "canary-held", "the canary of this namespace is held: "+around.Namespace[Held],
 			"look at the accelerated pods, then remove the annotation "+Held+" of the namespace")
 	}
 	return decision
@@ -114,25 +156,41 @@ func Decide(pod *corev1.Pod, around Surroundings) Decision {
 func decideForPod(pod *corev1.Pod, around Surroundings) (Decision, bool) {
 	switch {
 	case optedOut(pod):
-		return leave(LeftAlone, "the pod has opted out ("+Inject+")", ""), true
+		return leave(LeftAlone, "opted-out", "the pod has opted out ("+Inject+")", ""), true
 	case around.SwitchedOff:
-		return leave(Off, "hasten is switched off in this cluster", "set `accelerate: \"on\"` in the ConfigMap hasten-switch"), true
+		return leave(Off, "switched-off", "hasten is switched off in this cluster", "set `accelerate: \"on\"` in the ConfigMap hasten-switch"), true
+	case around.NoLibraries != "":
+		return leave(LeftAlone, "no-libraries", around.NoLibraries, "pods that start later are accelerated"), true
 	case wantsNode(pod, corev1.LabelOSStable, "linux") == no:
-		return leave(LeftAlone, "the pod is not for Linux", ""), true
+		return leave(LeftAlone, "os", "the pod is not for Linux", ""), true
 	}
 	switch wantsNode(pod, corev1.LabelArchStable, "amd64") {
 	case no:
-		return leave(LeftAlone, "the pod is not for amd64", ""), true
+		return leave(LeftAlone, "architecture", "the pod is not for amd64", ""), true
 	case unknown:
 		if around.OtherArchitectures {
-			return leave(LeftAlone, "the cluster has nodes of other architectures, and the pod may land on one",
+			return leave(LeftAlone, "architecture", "the cluster has nodes of other architectures, and the pod may land on one",
 				"add `nodeSelector: {kubernetes.io/arch: amd64}` to the pod"), true
 		}
 	}
-	if clash := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volumeName && v.EmptyDir == nil && v.Image == nil }); clash {
-		return leave(LeftAlone, "the pod has a volume of its own that is called "+volumeName, "rename it"), true
+	for _, volume := range pod.Spec.Volumes {
+		if foreign(volume) {
+			return leave(LeftAlone, "volume", "the pod has a volume of its own that is called "+volume.Name, "rename it"), true
+		}
 	}
 	return Decision{}, false
+}
+
+// foreign says whether a volume that is called like one of ours is somebody else's.
+func foreign(volume corev1.Volume) bool {
+	switch volume.Name {
+	case volumeName:
+		claim := volume.PersistentVolumeClaim
+		return volume.EmptyDir == nil && volume.Image == nil && (claim == nil || claim.ClaimName != Claim || !claim.ReadOnly)
+	case loaderName:
+		return volume.DownwardAPI == nil
+	}
+	return false
 }
 
 func optedOut(pod *corev1.Pod) bool {
@@ -252,22 +310,23 @@ func list(text string) []string {
 
 // obstacle is why a container is left alone, or nil.
 func obstacle(pod *corev1.Pod, container *corev1.Container, node bool) *Reason {
-	reason := func(what, fix string) *Reason { return &Reason{container.Name, what, fix} }
+	reason := func(code, what, fix string) *Reason { return &Reason{code, container.Name, what, fix} }
 	for _, mount := range container.VolumeMounts {
 		path := strings.TrimRight(mount.MountPath, "/")
-		if mount.Name != volumeName && (path == Folder || strings.HasPrefix(path, Folder+"/")) {
-			return reason("it has a volume of its own at "+mount.MountPath, "mount it elsewhere")
+		ours := mount.Name == volumeName || mount.Name == loaderName
+		if !ours && (path == Folder || strings.HasPrefix(path, Folder+"/") || path == loaderFolder) {
+			return reason("volume", "it has a volume of its own at "+mount.MountPath, "mount it elsewhere")
 		}
 	}
 	for _, variable := range container.Env {
 		matters := variable.Name == preload || variable.Name == nodeOptions && node
 		if matters && variable.ValueFrom != nil {
-			return reason("its "+variable.Name+" comes from elsewhere (valueFrom), and cannot be appended to",
+			return reason("value-from", "its "+variable.Name+" comes from elsewhere (valueFrom), and cannot be appended to",
 				"write the value into the pod, or append "+Shim+" where it comes from")
 		}
 	}
 	if len(container.EnvFrom) > 0 && !sets(container, preload) && pod.Annotations[EnvFrom] != "safe" {
-		return reason("its envFrom may set "+preload+", which would be lost",
+		return reason("env-from", "its envFrom may set "+preload+", which would be lost",
 			"if it does not, set the annotation `"+EnvFrom+": safe` on the pod")
 	}
 	return nil
@@ -275,6 +334,32 @@ func obstacle(pod *corev1.Pod, container *corev1.Container, node bool) *Reason {
 
 func sets(container *corev1.Container, name string) bool {
 	return slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == name })
+}
+
+// drawnBy is the percentage by which a pod was drawn first.
+func drawnBy(pod *corev1.Pod, around Surroundings) string {
+	if before, said := pod.Annotations[Drawn]; said {
+		return before
+	}
+	return percentage(around.Namespace)
+}
+
+// percentage of a canary in its one spelling, or nothing.
+func percentage(namespace map[string]string) string {
+	text, said := namespace[Canary]
+	if !said {
+		return ""
+	}
+	return strconv.Itoa(Percent(text))
+}
+
+// Percent reads a canary. What cannot be read accelerates nobody.
+func Percent(text string) int {
+	percent, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(text), "%"))
+	if err != nil {
+		return 0
+	}
+	return max(0, min(percent, 100))
 }
 
 // draw is the canary's: the same admission always draws the same, and a pod that has drawn keeps what it has.
@@ -289,14 +374,9 @@ func draw(pod *corev1.Pod, around Surroundings) State {
 	if _, held := around.Namespace[Held]; held {
 		return HeldState
 	}
-	percent, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(text), "%"))
-	// What cannot be read accelerates nobody.
-	if err != nil || percent <= 0 {
-		return Stock
-	}
 	hash := fnv.New32a()
 	fmt.Fprint(hash, around.Request)
-	if mix(hash.Sum32())%100 < uint32(percent) {
+	if mix(hash.Sum32())%100 < uint32(Percent(text)) {
 		return Accelerated
 	}
 	return Stock

@@ -2,7 +2,11 @@ package inject
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,7 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var settings = Settings{Image: "registry.example/hasten:1"}
+var (
+	settings = Settings{Image: "registry.example/hasten:1", From: Node}
+	copying  = Settings{Image: "registry.example/hasten:1", From: Copy}
+)
 
 func pod(t *testing.T, text string) *corev1.Pod {
 	t.Helper()
@@ -23,6 +30,10 @@ func pod(t *testing.T, text string) *corev1.Pod {
 }
 
 func inject(pod *corev1.Pod, around Surroundings) *corev1.Pod {
+	return injectFrom(settings, pod, around)
+}
+
+func injectFrom(settings Settings, pod *corev1.Pod, around Surroundings) *corev1.Pod {
 	changed := pod.DeepCopy()
 	Apply(changed, Decide(pod, around), settings)
 	return changed
@@ -56,11 +67,28 @@ func TestAPlainPodIsAccelerated(t *testing.T) {
 	if len(web.VolumeMounts) != 1 || !web.VolumeMounts[0].ReadOnly || web.VolumeMounts[0].MountPath != Folder {
 		t.Errorf("mounts: %v", web.VolumeMounts)
 	}
-	if len(got.Spec.InitContainers) != 1 || strings.Join(got.Spec.InitContainers[0].Args, " ") != "copy /usr/lib/hasten /opt/hasten" {
+	// Nothing is pulled for it, and nothing runs in it: so there is nothing that a pod could wait for.
+	claim := got.Spec.Volumes[0].PersistentVolumeClaim
+	if len(got.Spec.InitContainers) != 0 || claim == nil || claim.ClaimName != Claim || !claim.ReadOnly {
+		t.Errorf("%+v", got.Spec)
+	}
+}
+
+func TestACopy(t *testing.T) {
+	got := injectFrom(copying, pod(t, shop), Surroundings{})
+	if len(got.Spec.InitContainers) != 1 || strings.Join(got.Spec.InitContainers[0].Args, " ") != "copy /usr/lib/hasten /opt/hasten/current" {
 		t.Errorf("init containers: %v", got.Spec.InitContainers)
 	}
 	if len(got.Spec.InitContainers[0].Resources.Limits) != 0 {
 		t.Error("a best-effort pod would become burstable")
+	}
+	if got.Annotations[evictable] != volumeName {
+		t.Error("the cluster autoscaler would keep the node for this volume")
+	}
+	own := pod(t, shop)
+	own.Annotations = map[string]string{evictable: "scratch"}
+	if got := injectFrom(copying, own, Surroundings{}).Annotations[evictable]; got != "scratch,"+volumeName {
+		t.Error(got)
 	}
 }
 
@@ -85,6 +113,9 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		{"valueFrom", `{spec: {containers: [{name: a, env: [{name: LD_PRELOAD, valueFrom: {configMapKeyRef: {name: m, key: k}}}]}]}}`, Surroundings{}, LeftAlone, "valueFrom"},
 		{"envFrom", `{spec: {containers: [{name: a, envFrom: [{configMapRef: {name: m}}]}]}}`, Surroundings{}, LeftAlone, "envFrom may set"},
 		{"NODE_OPTIONS by valueFrom", `{metadata: {annotations: {hasten.dev/only: node}}, spec: {containers: [{name: a, env: [{name: NODE_OPTIONS, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]}}`, Surroundings{}, LeftAlone, "NODE_OPTIONS comes from elsewhere"},
+		{"no libraries", shop, Surroundings{NoLibraries: "the claim is not bound"}, LeftAlone, "the claim is not bound; pods that start later"},
+		{"volume of the claim, writable", `{spec: {volumes: [{name: hasten-dev-libraries, persistentVolumeClaim: {claimName: hasten-libraries}}], containers: [{name: a}]}}`, Surroundings{}, LeftAlone, "called hasten-dev-libraries"},
+		{"loader's folder in use", `{spec: {containers: [{name: a, volumeMounts: [{name: x, mountPath: /opt/hasten-node}]}]}}`, Surroundings{}, LeftAlone, "volume of its own"},
 		{"folder in use", `{spec: {containers: [{name: a, volumeMounts: [{name: x, mountPath: /opt/hasten/}]}]}}`, Surroundings{}, LeftAlone, "volume of its own"},
 		{"volume's name in use", `{spec: {volumes: [{name: hasten-dev-libraries, configMap: {name: x}}], containers: [{name: a}]}}`, Surroundings{}, LeftAlone, "called hasten-dev-libraries"},
 		{"misspelt accelerator", `{metadata: {annotations: {hasten.dev/only: tsl}}, spec: {containers: [{name: a}]}}`, Surroundings{}, LeftAlone, `no accelerator "tsl"`},
@@ -148,14 +179,34 @@ func TestExistingValuesStayInFront(t *testing.T) {
 	}
 	node := pod(t, `{metadata: {annotations: {hasten.dev/only: "tls, node"}}, spec: {containers: [{name: a, env: [{name: NODE_OPTIONS, value: --max-old-space-size=100}]}]}}`)
 	got := inject(node, Surroundings{})
-	if v := value(got.Spec.Containers[0], nodeOptions); v != "--max-old-space-size=100 --require /opt/hasten/node/register.js" {
+	if v := value(got.Spec.Containers[0], nodeOptions); v != "--max-old-space-size=100 --require /opt/hasten-node/register.js" {
 		t.Error(v)
-	}
-	if args := got.Spec.InitContainers[0].Args; args[len(args)-1] != "--strict" {
-		t.Error("Node.js would not start if the copy failed")
 	}
 	if v := value(got.Spec.Containers[0], "HASTEN_DISABLE"); v != "gzip,envoy" {
 		t.Error(v)
+	}
+}
+
+// The file that Node.js must load is made of the pod itself, so it is there on a node without libraries as well.
+func TestNodeStartsWithoutItsPlugin(t *testing.T) {
+	subject := pod(t, `{metadata: {annotations: {hasten.dev/only: node}}, spec: {containers: [{name: a}]}}`)
+	got := inject(subject, Surroundings{})
+	item := got.Spec.Volumes[0].DownwardAPI.Items[0]
+	if item.FieldRef.FieldPath != "metadata.annotations['hasten.dev/node-loader']" || got.Spec.Containers[0].VolumeMounts[0].MountPath+"/"+item.Path != "/opt/hasten-node/register.js" {
+		t.Errorf("%+v, %+v", got.Spec.Volumes, got.Spec.Containers[0].VolumeMounts)
+	}
+	loader := filepath.Join(t.TempDir(), "register.js")
+	if err := os.WriteFile(loader, []byte(got.Annotations[NodeLoader]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program := exec.Command("node", "--print", "Object.keys(require.cache).length")
+	program.Env = append(os.Environ(), "NODE_OPTIONS=--require "+loader)
+	output, err := program.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Fatal("no node: run `sudo apt-get install nodejs`")
+	}
+	if err != nil || string(output) != "0\n" {
+		t.Errorf("%v: %s", err, output)
 	}
 }
 
@@ -166,7 +217,7 @@ spec:
   initContainers: [{name: migrate}, {name: proxy, restartPolicy: Always}]
   containers: [{name: web, env: [{name: HASTEN_DEVICES, value: "off"}]}, {name: logger}]
 `)
-	got := inject(subject, Surroundings{})
+	got := injectFrom(copying, subject, Surroundings{})
 	var names []string
 	for _, container := range append(got.Spec.InitContainers, got.Spec.Containers...) {
 		if value(container, preload) != "" {
@@ -186,15 +237,24 @@ spec:
 
 // Another webhook may add a container between the two calls of ours.
 func TestTwiceIsOnce(t *testing.T) {
+	for _, source := range []Source{Node, Copy, Image} {
+		t.Run(string(source), func(t *testing.T) { twiceIsOnce(t, Settings{Image: "hasten:1", From: source}) })
+	}
+}
+
+func twiceIsOnce(t *testing.T, settings Settings) {
 	around := Surroundings{Namespace: map[string]string{Canary: "100"}, Request: "one"}
-	once := inject(pod(t, shop), around)
+	subject := pod(t, shop)
+	subject.Annotations = map[string]string{Only: "tls,node"}
+	once := injectFrom(settings, subject, around)
 	around.Request = "another"
-	if twice := inject(once, around); !reflect.DeepEqual(once, twice) {
+	if twice := injectFrom(settings, once, around); !reflect.DeepEqual(once, twice) {
 		t.Error(difference(once, twice))
 	}
 	once.Spec.Containers = append(once.Spec.Containers, corev1.Container{Name: "mesh"})
-	again := inject(once, around)
-	if value(again.Spec.Containers[1], preload) != Shim || len(again.Spec.InitContainers) != 1 || len(again.Spec.Volumes) != 1 {
+	again := injectFrom(settings, once, around)
+	if value(again.Spec.Containers[1], preload) != Shim || len(again.Spec.InitContainers) != len(once.Spec.InitContainers) || len(again.Spec.Volumes) != 2 ||
+		!reflect.DeepEqual(again.Spec.Containers[0].VolumeMounts, again.Spec.Containers[1].VolumeMounts) {
 		t.Errorf("%+v", again.Spec)
 	}
 }
@@ -207,23 +267,23 @@ func difference(a, b any) string {
 
 // What the Pod Security Standard "restricted" demands of every container.
 func TestTheCopyIsRestricted(t *testing.T) {
-	security := inject(pod(t, shop), Surroundings{}).Spec.InitContainers[0].SecurityContext
+	security := injectFrom(copying, pod(t, shop), Surroundings{}).Spec.InitContainers[0].SecurityContext
 	if *security.AllowPrivilegeEscalation || !*security.RunAsNonRoot || *security.RunAsUser == 0 || security.Capabilities.Drop[0] != "ALL" ||
 		security.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || !*security.ReadOnlyRootFilesystem {
 		t.Errorf("%+v", security)
 	}
-	own := inject(pod(t, `{spec: {securityContext: {runAsUser: 1000}, containers: [{name: a}]}}`), Surroundings{})
+	own := injectFrom(copying, pod(t, `{spec: {securityContext: {runAsUser: 1000}, containers: [{name: a}]}}`), Surroundings{})
 	if own.Spec.InitContainers[0].SecurityContext.RunAsUser != nil {
 		t.Error("the pod's user was not kept")
 	}
-	root := inject(pod(t, `{spec: {securityContext: {runAsUser: 0}, containers: [{name: a}]}}`), Surroundings{})
+	root := injectFrom(copying, pod(t, `{spec: {securityContext: {runAsUser: 0}, containers: [{name: a}]}}`), Surroundings{})
 	if root.Spec.InitContainers[0].SecurityContext.RunAsUser == nil {
 		t.Error("root may not run what must not be root: the pod would not start")
 	}
 }
 
 func TestAGuaranteedPodStaysSo(t *testing.T) {
-	got := inject(pod(t, `{spec: {containers: [{name: a, resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 1, memory: 1Gi}}}]}}`), Surroundings{})
+	got := injectFrom(copying, pod(t, `{spec: {containers: [{name: a, resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 1, memory: 1Gi}}}]}}`), Surroundings{})
 	resources := got.Spec.InitContainers[0].Resources
 	if len(resources.Limits) != 2 || !reflect.DeepEqual(resources.Limits, resources.Requests) {
 		t.Errorf("%+v", resources)
@@ -232,9 +292,28 @@ func TestAGuaranteedPodStaysSo(t *testing.T) {
 
 func TestAnImageVolumeNeedsNoCopy(t *testing.T) {
 	subject := pod(t, shop)
-	Apply(subject, Decide(subject, Surroundings{}), Settings{Image: "i:1", ImageVolumes: true})
-	if len(subject.Spec.InitContainers) != 0 || subject.Spec.Volumes[0].Image.Reference != "i:1" || subject.Spec.Containers[0].VolumeMounts[0].SubPath != "usr/lib/hasten" {
+	Apply(subject, Decide(subject, Surroundings{}), Settings{Image: "i:1", From: Image})
+	if len(subject.Spec.InitContainers) != 0 || subject.Spec.Volumes[0].Image.Reference != "i:1" || subject.Spec.Containers[0].VolumeMounts[0].SubPath != "usr/lib/hasten" ||
+		subject.Spec.Containers[0].VolumeMounts[0].MountPath != Libraries {
 		t.Errorf("%+v", subject.Spec)
+	}
+}
+
+// Pods that were drawn at another percentage are of another age, and are not compared.
+func TestAPodKnowsByWhichPercentageItWasDrawn(t *testing.T) {
+	for text, want := range map[string]string{"100": "100", " 0%": "0", "ten": "0", "400": "100"} {
+		around := Surroundings{Namespace: map[string]string{Canary: text}}
+		got := inject(pod(t, shop), around)
+		if got.Annotations[Drawn] != want {
+			t.Errorf("%q: %q", text, got.Annotations[Drawn])
+		}
+		around.Namespace[Canary] = "50"
+		if again := inject(got, around); again.Annotations[Drawn] != want || again.Labels[StateKey] != got.Labels[StateKey] {
+			t.Errorf("%q: drawn again, by %q", text, again.Annotations[Drawn])
+		}
+	}
+	if got, said := inject(pod(t, shop), Surroundings{}).Annotations[Drawn]; said {
+		t.Errorf("no canary, and drawn by %q", got)
 	}
 }
 

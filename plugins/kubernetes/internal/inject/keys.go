@@ -17,13 +17,23 @@ const (
 	EnvFrom = "hasten.dev/env-from"
 	// Annotation of a namespace: the percentage of its new pods to accelerate.
 	Canary = "hasten.dev/canary"
+	// Annotation of a namespace: the time after which a canary that is not held is doubled.
+	Promote = "hasten.dev/promote"
+	// Annotation of a namespace: "enabled" evicts the accelerated pods of its canary once it is held.
+	Withdraw = "hasten.dev/withdraw"
 	// Annotation of a namespace, written when its canary is held: why.
 	Held = "hasten.dev/held"
+	// Annotation of a namespace, written while it has a canary: what its judge remembers.
+	Judge = "hasten.dev/canary-judge"
 
 	// Label of a pod, written at its admission: one of the states below.
 	StateKey = "hasten.dev/state"
 	// Annotation of a pod, written at its admission: the reasons, one a line.
 	Reasons = "hasten.dev/reasons"
+	// Annotation of a pod, written at its admission: the percentage by which it was drawn.
+	Drawn = "hasten.dev/drawn"
+	// Annotation of a pod, written at its admission: what Node.js loads first.
+	NodeLoader = "hasten.dev/node-loader"
 )
 
 // State is what became of a pod.
@@ -41,17 +51,34 @@ const (
 )
 
 const (
-	// Folder is where containers find the libraries.
-	Folder = "/opt/hasten"
+	// Folder is where a volume with the libraries is mounted. They are in a folder below, so that those of a node can be
+	// exchanged at once, by a link.
+	Folder    = "/opt/hasten"
+	Libraries = Folder + "/" + Current
+	Current   = "current"
 	// Shim loads what suits the C library that it finds, or nothing; it never keeps a program from starting.
-	Shim     = Folder + "/libhasten.so"
-	register = Folder + "/node/register.js"
+	Shim = Libraries + "/" + ShimName
+	// ShimName is what makes use of the other libraries.
+	ShimName = "libhasten.so"
+
+	// Claim is the PersistentVolumeClaim of each labelled namespace for the libraries of the node.
+	Claim = "hasten-libraries"
 
 	volumeName = "hasten-dev-libraries"
 	copyName   = "hasten-dev-copy"
 	// ImageFolder is where the image has the libraries.
 	ImageFolder = "/usr/lib/hasten"
 
+	loaderName   = "hasten-dev-node"
+	loaderFolder = "/opt/hasten-node"
+	loaderFile   = "register.js"
+	// A Node.js that does not find what it is told to require does not start. So it gets a file that is always there,
+	// made of the pod's own annotation, and that may look for the plugin in vain.
+	loaderText = `delete require.cache[__filename]; try { require("` + Libraries + `/node/register.js") } catch {}`
+
 	preload     = "LD_PRELOAD"
 	nodeOptions = "NODE_OPTIONS"
+
+	// Without this, the cluster autoscaler keeps a node for the sake of a pod's emptyDir.
+	evictable = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 )

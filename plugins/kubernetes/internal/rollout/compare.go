@@ -1,4 +1,5 @@
-// Package rollout compares the accelerated pods of a canary with their stock siblings, and holds it if they do worse.
+// Package rollout compares the accelerated pods of a canary with their stock siblings; holds it if they do worse; and, if
+// asked to, goes on by itself, or takes back what it has done.
 package rollout
 
 import "math"
@@ -32,20 +33,37 @@ func choose(n, k int) float64 {
 }
 
 // Judge tests each time that the number of failures has doubled, and spends Bound/2, /4, /8… on these tests, so that looking
-// often does not make a false hold more likely than Bound.
+// often does not make a false hold more likely than Bound. It is kept on the namespace: whoever looks next goes on where the
+// last one stopped, and spends nothing twice.
 type Judge struct {
-	looks int
-	next  int
+	// Percent of new pods that are accelerated. Pods drawn by another percentage are of another age, which alone makes
+	// failures more or less likely, and are not compared.
+	Percent int `json:"percent"`
+	// Looks that were spent, at any percentage.
+	Looks int `json:"looks"`
+	// Next is how many failures there have to be for the next look.
+	Next int `json:"next"`
+	// Since is when the percentage was seen first, in seconds since 1970.
+	Since int64 `json:"since"`
 }
 
-// Holds says whether the canary is to be held now.
-func (j *Judge) Holds(accelerated, stock Group) (float64, bool) {
-	failed := accelerated.Failed + stock.Failed
-	if failed < max(j.next, 1) || accelerated.Pods == 0 || stock.Pods == 0 {
-		return 1, false
+// At begins anew at another percentage, with what is left of Bound.
+func (j Judge) At(percent int, now int64) Judge {
+	if j.Since != 0 && j.Percent == percent {
+		return j
 	}
-	j.looks++
-	j.next = 2 * failed
-	p := Worse(accelerated, stock)
-	return p, p <= Bound*math.Pow(0.5, float64(j.looks))
+	return Judge{Percent: percent, Looks: j.Looks, Since: now}
+}
+
+// Look says with what probability chance explains the failures, and whether the canary is to be held. Nobody may learn the
+// answer of a look that was not kept.
+func (j Judge) Look(accelerated, stock Group) (after Judge, p float64, holds bool) {
+	failed := accelerated.Failed + stock.Failed
+	if failed < max(j.Next, 1) || accelerated.Pods == 0 || stock.Pods == 0 {
+		return j, 1, false
+	}
+	j.Looks++
+	j.Next = 2 * failed
+	p = Worse(accelerated, stock)
+	return j, p, p <= Bound*math.Pow(0.5, float64(j.Looks))
 }

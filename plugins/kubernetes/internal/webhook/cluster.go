@@ -7,12 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hasten.dev/kubernetes/internal/claims"
 	"hasten.dev/kubernetes/internal/inject"
 )
 
@@ -29,20 +31,29 @@ func SwitchedOff(data map[string]string) bool {
 }
 
 // Cached says what is watched: labelled namespaces, nodes without libraries for them, and the switch. No pod is.
-func Cached(namespace string) cache.Options {
+func Cached(namespace string, from inject.Source) cache.Options {
 	labelled := labels.SelectorFromSet(labels.Set{inject.Inject: "enabled"})
 	foreign, err := labels.Parse(corev1.LabelArchStable + "!=amd64," + corev1.LabelOSStable + "=linux")
 	if err != nil {
 		panic(err)
 	}
-	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Namespace{}: {Label: labelled},
-			&corev1.Node{}:      {Label: foreign},
-			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", Switch)}}},
-		},
+	objects := map[client.Object]cache.ByObject{
+		&corev1.Namespace{}: {Label: labelled},
+		&corev1.Node{}:      {Label: foreign, Transform: nameOnly},
+		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", Switch)}}},
 	}
+	if from == inject.Node {
+		objects[&corev1.PersistentVolumeClaim{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{claims.Label: "node"})}
+	}
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: objects}
+}
+
+// nameOnly forgets all that a node says of itself, which is much: that it is there is all that matters.
+func nameOnly(object any) (any, error) {
+	if node, ok := object.(*corev1.Node); ok {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}}, nil
+	}
+	return object, nil
 }
 
 // Cluster answers from what is watched.
@@ -50,6 +61,7 @@ type Cluster struct {
 	Reader client.Reader
 	// Namespace is hasten's own.
 	Namespace string
+	From      inject.Source
 }
 
 // Of implements Around.
@@ -72,5 +84,9 @@ func (c *Cluster) Of(ctx context.Context, namespace string) (inject.Surroundings
 		return around, fmt.Errorf("the switch cannot be read: %w", err)
 	}
 	around.SwitchedOff = SwitchedOff(toggle.Data)
+	if c.From == inject.Node {
+		around.NoLibraries, err = claims.Missing(ctx, c.Reader, namespace)
+		return around, err
+	}
 	return around, nil
 }

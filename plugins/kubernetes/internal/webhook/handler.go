@@ -43,6 +43,7 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) (respon
 }
 
 func (h *Handler) untouched(ctx context.Context, request admission.Request, err error) admission.Response {
+	admissions.WithLabelValues(request.Namespace, "error").Inc()
 	log.FromContext(ctx).Error(err, "the pod starts without hasten", "namespace", request.Namespace, "name", request.Name)
 	return admission.Allowed("").WithWarnings("hasten: this pod starts without acceleration: " + err.Error())
 }
@@ -62,7 +63,11 @@ func (h *Handler) change(ctx context.Context, request admission.Request) (before
 		return nil, nil, err
 	}
 	around.Request = string(request.UID)
-	inject.Apply(&pod, inject.Decide(&pod, around), h.Settings)
+	decision := inject.Decide(&pod, around)
+	inject.Apply(&pod, decision, h.Settings)
+	if request.DryRun == nil || !*request.DryRun {
+		count(request.Namespace, decision)
+	}
 	after, err = json.Marshal(&pod)
 	return before, after, err
 }

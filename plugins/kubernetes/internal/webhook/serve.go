@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"hasten.dev/kubernetes/internal/certs"
+	"hasten.dev/kubernetes/internal/claims"
 	"hasten.dev/kubernetes/internal/inject"
 	"hasten.dev/kubernetes/internal/rollout"
 )
@@ -31,6 +32,10 @@ type Options struct {
 	Metrics, Health                   string
 	Settings                          inject.Settings
 	LookEvery                         time.Duration
+	// NodeFolder is where nodes have the libraries.
+	NodeFolder string
+	// Excluded namespaces are never asked about.
+	Excluded []string
 }
 
 // Serve runs until the context ends.
@@ -41,7 +46,7 @@ func Serve(ctx context.Context, config *rest.Config, options Options) error {
 	}
 	keeper := &certs.Keeper{API: api, Namespace: options.Namespace, Service: options.Service, Configuration: options.Configuration}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Cache:                  Cached(options.Namespace),
+		Cache:                  Cached(options.Namespace, options.Settings.From),
 		Metrics:                metrics.Options{BindAddress: options.Metrics},
 		HealthProbeBindAddress: options.Health,
 		LeaderElection:         true, LeaderElectionID: "hasten-webhook", LeaderElectionNamespace: options.Namespace,
@@ -53,7 +58,11 @@ func Serve(ctx context.Context, config *rest.Config, options Options) error {
 		return fmt.Errorf("the webhook cannot be set up: %w", err)
 	}
 	// Watched from the start: a first question should not wait for a list.
-	for _, object := range []client.Object{&corev1.Namespace{}, &corev1.Node{}, &corev1.ConfigMap{}} {
+	watched := []client.Object{&corev1.Namespace{}, &corev1.Node{}, &corev1.ConfigMap{}}
+	if options.Settings.From == inject.Node {
+		watched = append(watched, &corev1.PersistentVolumeClaim{})
+	}
+	for _, object := range watched {
 		if _, err := mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
 			return err
 		}
@@ -65,9 +74,16 @@ func Serve(ctx context.Context, config *rest.Config, options Options) error {
 }
 
 func parts(mgr ctrl.Manager, api kubernetes.Interface, keeper *certs.Keeper, options Options) error {
-	handler := &Handler{Around: &Cluster{Reader: mgr.GetClient(), Namespace: options.Namespace}, Settings: options.Settings}
+	handler := &Handler{Around: &Cluster{Reader: mgr.GetClient(), Namespace: options.Namespace, From: options.Settings.From}, Settings: options.Settings}
 	mgr.GetWebhookServer().Register("/mutate", &webhook.Admission{Handler: handler})
 	// A canary is looked after by one replica; certificates and answers by each.
+	if options.Settings.From == inject.Node {
+		reconciler := &claims.Reconciler{API: api, Cached: mgr.GetClient(), Folder: options.NodeFolder, Owner: options.Configuration,
+			Excluded: append([]string{"kube-system", options.Namespace}, options.Excluded...)}
+		if err := reconciler.Add(mgr); err != nil {
+			return err
+		}
+	}
 	watcher := &rollout.Watcher{API: api, Every: options.LookEvery}
 	return errors.Join(
 		mgr.Add(everywhere{manager.RunnableFunc(keeper.Run)}),

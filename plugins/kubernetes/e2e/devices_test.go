@@ -1,0 +1,137 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// tree of simulated devices, which e2e/devices.sh has made.
+const tree = "/run/hasten-e2e/tree"
+
+// The device manager, the scheduler and the runtime are real. The devices are files.
+func TestDevicesOnARealKubelet(t *testing.T) {
+	config, api := cluster(t, podControllers)
+	m := newMachine(t, config.Host, api)
+	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
+	m.load(nginx(t).archive(t))
+	namespace(t, api, home, nil, nil)
+	namespace(t, api, "shop", nil, nil)
+	render(t, config, api, map[string]any{
+		"image":   map[string]any{"repository": "hasten.test/hasten", "tag": "1"},
+		"devices": map[string]any{"enabled": true, "share": 4, "root": tree},
+	}).apply()
+
+	amounts := func(what string, want map[corev1.ResourceName]string) {
+		t.Helper()
+		duration(t, what, func() bool {
+			node, err := api.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+			if err != nil {
+				return false
+			}
+			for name, text := range want {
+				capacity, allocatable := node.Status.Capacity[name], node.Status.Allocatable[name]
+				if capacity.String()+" "+allocatable.String() != text {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	// How many there are, and how many can be had. Two share an IOMMU group, and a queue is disabled.
+	amounts("devices can be had", map[corev1.ResourceName]string{
+		"qat.intel.com/asym": "2 2", "qat.intel.com/dc": "2 2", "qat.intel.com/generic": "2 0", "dlb.intel.com/pf": "1 1",
+		"iaa.intel.com/wq-user-shared": "4 4", "iaa.intel.com/wq-user-dedicated": "1 1", "dsa.intel.com/wq-user-shared": "8 4",
+	})
+	wants := func(name string, resources map[corev1.ResourceName]string) *corev1.Pod {
+		return create(t, api, "shop", server(name, func(pod *corev1.Pod) {
+			limits := corev1.ResourceList{}
+			for name, amount := range resources {
+				limits[name] = resource.MustParse(amount)
+			}
+			pod.Spec.Containers[0].Resources.Limits = limits
+			pod.Spec.TerminationGracePeriodSeconds = new(int64)
+		}))
+	}
+	wants("web", map[corev1.ResourceName]string{"qat.intel.com/asym": "2", "iaa.intel.com/wq-user-shared": "1"})
+	hasItsDevices(m, running(t, api, "shop", "web"))
+
+	beat := filepath.Join(tree, "sys/kernel/debug/qat_4xxx_0000:6b:00.0/heartbeat/status")
+	heartbeat := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(beat, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heartbeat("-1\n")
+	amounts("a device that dies while it is held is taken back", map[corev1.ResourceName]string{"qat.intel.com/asym": "2 0", "qat.intel.com/dc": "2 2"})
+	stays(t, api, "web")
+	heartbeat("0\n")
+	amounts("and comes back", map[corev1.ResourceName]string{"qat.intel.com/asym": "2 2"})
+
+	m.restart()
+	// It has forgotten all plugins. That it hears of them again shows below, where it gives devices away.
+	stays(t, api, "web")
+	// What is held is held: a second pod waits for it, and gets it when the first is gone.
+	wants("next", map[corev1.ResourceName]string{"qat.intel.com/asym": "1"})
+	wants("other", map[corev1.ResourceName]string{"qat.intel.com/dc": "1"})
+	running(t, api, "shop", "other")
+	if next, err := api.CoreV1().Pods("shop").Get(ctx, "next", metav1.GetOptions{}); err != nil || next.Spec.NodeName != "" {
+		t.Errorf("a device was given twice: %v", err)
+	}
+	if err := api.CoreV1().Pods("shop").Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running(t, api, "shop", "next")
+
+	if err := api.AppsV1().DaemonSets(home).Delete(ctx, "hasten-devices", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	amounts("without the plugin there is nothing to be had", map[corev1.ResourceName]string{"qat.intel.com/asym": "2 0", "dlb.intel.com/pf": "1 0"})
+	stays(t, api, "next")
+}
+
+// hasItsDevices reads from the node what a container sees.
+func hasItsDevices(t *machine, web *corev1.Pod) {
+	t.Helper()
+	found := processes(t.T, "/usr/sbin/nginx")
+	if len(found) == 0 {
+		t.Fatal("no server runs")
+	}
+	// nginx writes over its own environment, so what the runtime was told is read.
+	_, id, _ := strings.Cut(web.Status.ContainerStatuses[0].ContainerID, "://")
+	container, err := exec.Command(filepath.Join(programs, "ctr"), "--address", t.containerd, "--namespace", "k8s.io", "containers", "info", id).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range []string{"QAT0=0000:6b:00.", "QAT1=0000:6b:00."} {
+		if !bytes.Contains(container, []byte(`"`+variable)) {
+			t.Errorf("%s is not in %s", variable, container)
+		}
+	}
+	for path, want := range map[string]bool{"vfio/vfio": true, "vfio/108": true, "vfio/109": true, "vfio/233": false, "iax/wq1.0": true, "iax/wq1.1": false, "dlb0": false} {
+		info, err := os.Stat(filepath.Join(found[0], "root/dev", path))
+		if there := err == nil && info.Mode()&os.ModeCharDevice != 0; there != want {
+			t.Errorf("/dev/%s: %t", path, there)
+		}
+	}
+}
+
+// stays says that a pod still runs, as it began.
+func stays(t *testing.T, api *kubernetes.Clientset, name string) {
+	t.Helper()
+	pod, err := api.CoreV1().Pods("shop").Get(ctx, name, metav1.GetOptions{})
+	if err != nil || pod.Status.Phase != corev1.PodRunning || pod.Status.ContainerStatuses[0].RestartCount != 0 {
+		t.Errorf("%s: %v, %+v", name, err, pod.Status)
+	}
+}

@@ -1,0 +1,283 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+
+	"hasten.dev/kubernetes/internal/inject"
+)
+
+const nginxConfiguration = `daemon off; worker_processes 1; pid /tmp/nginx.pid; error_log stderr;
+events { worker_connections 512; }
+http {
+    access_log off; client_body_temp_path /tmp/a; proxy_temp_path /tmp/b; fastcgi_temp_path /tmp/c; uwsgi_temp_path /tmp/d; scgi_temp_path /tmp/e;
+    server { listen 8443 ssl; ssl_certificate /etc/tls.crt; ssl_certificate_key /etc/tls.key; ssl_session_tickets off; ssl_session_cache off; location / { return 200 "ok"; } }
+}
+`
+
+// nginx as Debian has it, with a configuration and a certificate.
+func nginx(t *testing.T) *image {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"shop"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := &image{name: "hasten.test/nginx:1", command: []string{"/usr/sbin/nginx", "-e", "stderr", "-c", "/etc/nginx.conf"}, texts: map[string]string{
+		"/etc/nginx.conf": nginxConfiguration,
+		"/etc/tls.crt":    string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		"/etc/tls.key":    string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})),
+	}}
+	result.fromDebian(t, "/usr/sbin/nginx")
+	return result
+}
+
+// server is a pod of nginx as a restricted namespace wants it.
+func server(name string, change func(*corev1.Pod)) *corev1.Pod {
+	no, yes, user := false, true, int64(1000)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+		Volumes: []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+		Containers: []corev1.Container{{Name: "web", Image: "hasten.test/nginx:1", ImagePullPolicy: corev1.PullIfNotPresent,
+			VolumeMounts:   []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}},
+			ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8443)}}},
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, RunAsNonRoot: &yes, RunAsUser: &user, ReadOnlyRootFilesystem: &yes,
+				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		}},
+	}}
+	if change != nil {
+		change(pod)
+	}
+	return pod
+}
+
+func create(t *testing.T, api *kubernetes.Clientset, namespace string, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	made, err := api.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// handshakes makes full handshakes from many connections at once, and says how many.
+func handshakes(t *testing.T, address string, count int) {
+	t.Helper()
+	var left atomic.Int64
+	left.Store(int64(count))
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				connection, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Minute}, "tcp", address, &tls.Config{InsecureSkipVerify: true})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = connection.Close()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// metric is the sum of the series of an address that the expression finds.
+func metric(t *testing.T, address, expression string) float64 {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	sum := 0.0
+	for _, found := range regexp.MustCompile(`(?m)^`+expression+`.* ([-0-9.e+]+)$`).FindAllSubmatch(text, -1) {
+		value, _ := strconv.ParseFloat(string(found[1]), 64)
+		sum += value
+	}
+	return sum
+}
+
+// The whole way: the chart is installed, its own pods run, a stock nginx of a labelled namespace is accelerated, counted,
+// switched off and on, and starts in any case.
+func TestAStockServerOnARealNode(t *testing.T) {
+	config, api := cluster(t, podControllers)
+	m := newMachine(t, config.Host, api)
+	m.load(os.Getenv("HASTEN_E2E_IMAGE"), "--index-name", "hasten.test/hasten:1")
+	m.load(nginx(t).archive(t))
+	namespace(t, api, home, nil, nil)
+	chart := render(t, config, api, map[string]any{"image": map[string]any{"repository": "hasten.test/hasten", "tag": "1"}, "webhook": map[string]any{"replicas": 1}})
+	chart.apply()
+	duration(t, "webhook and agent are ready", func() bool {
+		deployment, one := api.AppsV1().Deployments(home).Get(ctx, "hasten-webhook", metav1.GetOptions{})
+		daemons, two := api.AppsV1().DaemonSets(home).Get(ctx, "hasten-agent", metav1.GetOptions{})
+		return one == nil && two == nil && deployment.Status.ReadyReplicas == 1 && daemons.Status.NumberReady == 1
+	})
+	namespace(t, api, "shop", map[string]string{inject.Inject: "enabled", "pod-security.kubernetes.io/enforce": "restricted"}, nil)
+	duration(t, "the namespace has its claim", func() bool {
+		claim, err := api.CoreV1().PersistentVolumeClaims("shop").Get(ctx, inject.Claim, metav1.GetOptions{})
+		return err == nil && claim.Status.Phase == corev1.ClaimBound
+	})
+	eventually(t, "pods are accelerated", func() bool {
+		pod, err := api.CoreV1().Pods("shop").Create(ctx, server("dry", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && state(pod) == inject.Accelerated
+	})
+
+	create(t, api, "shop", server("web", nil))
+	web := running(t, api, "shop", "web")
+	for _, process := range processes(t, "/usr/sbin/nginx") {
+		if got := mapped(process); got != "libhasten.so libhasten_tls.so libhasten_gzip.so" {
+			t.Errorf("%s has %q", process, got)
+		}
+	}
+	agent := agentAddress(t, api)
+	countsHandshakes(t, web, agent)
+	explains(t, config.Host)
+	switchesARunningPod(t, api, web, agent)
+	startsWithoutAnything(t, api, chart)
+}
+
+func agentAddress(t *testing.T, api *kubernetes.Clientset) string {
+	t.Helper()
+	pods, err := api.CoreV1().Pods(home).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=agent"})
+	if err != nil || len(pods.Items) != 1 {
+		t.Fatal(err, len(pods.Items))
+	}
+	return pods.Items[0].Status.PodIP + ":9469"
+}
+
+func countsHandshakes(t *testing.T, web *corev1.Pod, agent string) {
+	t.Helper()
+	const count = 2000
+	handshakes(t, web.Status.PodIP+":8443", count)
+	duration(t, "every handshake is counted, with the names of the pod", func() bool {
+		return metric(t, agent, `hasten_handshakes_total\{program="nginx",accelerator="tls",result="finished",namespace="shop",pod="web",container="web"\}`) >= count
+	})
+	batched := metric(t, agent, `hasten_ops_total\{program="nginx",accelerator="tls",op="p-256-sign",engine="multibuffer",result="ok",namespace="shop",pod="web",container="web"\}`)
+	t.Logf("%.0f of %d signatures were made in batches", batched, count)
+	if batched == 0 && hasLanes() {
+		t.Error("none was")
+	}
+}
+
+// explains asks as an operator does, through the API server.
+func explains(t *testing.T, host string) {
+	t.Helper()
+	command := exec.Command(filepath.Join(programs, "hasten-k8s"), "explain", "-n", "shop", "pod/web")
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig(t, host, token))
+	text, err := command.CombinedOutput()
+	t.Logf("%v\n%s", err, text)
+	for _, part := range []string{"pod/web: accelerated\n", "node/" + nodeName, "tls: ", "counters", "web: nginx, tls", "operations by engines"} {
+		if !bytes.Contains(text, []byte(part)) {
+			t.Errorf("it does not say %q", part)
+		}
+	}
+}
+
+// hasLanes says whether this processor can batch signatures.
+func hasLanes() bool {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	return bytes.Contains(text, []byte("avx512ifma"))
+}
+
+func switchesARunningPod(t *testing.T, api *kubernetes.Clientset, web *corev1.Pod, agent string) {
+	t.Helper()
+	address := web.Status.PodIP + ":8443"
+	disabled := func() float64 {
+		// A process learns of it with its next handshake.
+		handshakes(t, address, 64)
+		return metric(t, agent, `hasten_breaker_state\{program="nginx",accelerator="tls",engine="multibuffer".*namespace="shop"`)
+	}
+	toggle(t, api, "off")
+	duration(t, "a running pod is switched off", func() bool { return disabled() == 3 })
+	toggle(t, api, "on")
+	duration(t, "and on again", func() bool { return disabled() == 0 })
+	now, err := api.CoreV1().Pods("shop").Get(ctx, "web", metav1.GetOptions{})
+	if err != nil || now.Status.ContainerStatuses[0].RestartCount != 0 || now.Status.ContainerStatuses[0].ContainerID != web.Status.ContainerStatuses[0].ContainerID {
+		t.Errorf("it was restarted: %v", err)
+	}
+}
+
+// startsWithoutAnything: no agent, no libraries, not even the folder. What is to be had nowhere keeps no pod from starting.
+func startsWithoutAnything(t *testing.T, api *kubernetes.Clientset, chart *chart) {
+	t.Helper()
+	if err := api.AppsV1().DaemonSets(home).Delete(ctx, "hasten-agent", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the agent is gone", func() bool {
+		pods, err := api.CoreV1().Pods(home).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=agent"})
+		return err == nil && len(pods.Items) == 0
+	})
+	if err := os.Rename("/var/lib/kubelet/plugins/hasten.dev", "/var/lib/kubelet/plugins/gone"); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(create(t, api, "shop", server("bare", nil))); got != inject.Accelerated {
+		t.Errorf("it was to be accelerated: %q", got)
+	}
+	bare := running(t, api, "shop", "bare")
+	handshakes(t, bare.Status.PodIP+":8443", 10)
+	stock := 0
+	for _, process := range processes(t, "/usr/sbin/nginx") {
+		if mapped(process) == "" {
+			stock++
+		}
+	}
+	if stock != 2 {
+		t.Errorf("%d processes without libraries, instead of a master and a worker", stock)
+	}
+	for _, object := range chart.objects {
+		if err := chart.resource(object).Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	// Running pods survive the removal of the release.
+	for _, name := range []string{"web", "bare"} {
+		handshakes(t, running(t, api, "shop", name).Status.PodIP+":8443", 10)
+		if err := api.CoreV1().Pods("shop").Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "claim and volume are gone", func() bool {
+		_, one := api.CoreV1().PersistentVolumeClaims("shop").Get(ctx, inject.Claim, metav1.GetOptions{})
+		_, two := api.CoreV1().PersistentVolumes().Get(ctx, "hasten-shop", metav1.GetOptions{})
+		return apierrors.IsNotFound(one) && apierrors.IsNotFound(two)
+	})
+}

@@ -1,0 +1,301 @@
+package chart
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	sigs "sigs.k8s.io/yaml"
+)
+
+const folder = "../../../../packaging/kubernetes/chart"
+
+// Every switch of the values, on and off.
+var variants = map[string]string{
+	"as it comes":    ``,
+	"copy, no agent": `{libraries: {from: copy}, agent: {enabled: false}, networkPolicy: {enabled: false}}`,
+	"image volumes":  `{libraries: {from: image}}`,
+	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
+	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
+	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,
+	"monitored":      `{monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
+}
+
+// custom are kinds of other projects: what they mean is checked where they are used.
+var custom = []string{"monitoring.coreos.com"}
+
+func render(t *testing.T, values string) (string, error) {
+	t.Helper()
+	from, err := Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed map[string]any
+	if err := sigs.Unmarshal([]byte(values), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	return Render(from, "hasten-system", parsed)
+}
+
+// objects reads manifests as strictly as an API server that refuses what it does not know.
+func objects(t *testing.T, text string) []runtime.Object {
+	t.Helper()
+	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	var all []runtime.Object
+	for {
+		one, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		var kind schema.GroupVersionKind
+		var about metav1.TypeMeta
+		if err := sigs.Unmarshal(one, &about); err != nil {
+			t.Fatalf("%v:\n%s", err, one)
+		}
+		if kind = about.GroupVersionKind(); kind.Kind == "" || slices.Contains(custom, kind.Group) {
+			continue
+		}
+		object, _, err := strict.Decode(one, nil, nil)
+		if err != nil {
+			t.Errorf("%v:\n%s", err, one)
+			continue
+		}
+		all = append(all, object)
+	}
+}
+
+func TestEveryManifestIsOfTheAPI(t *testing.T) {
+	for name, values := range variants {
+		t.Run(name, func(t *testing.T) {
+			text, err := render(t, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(objects(t, text)) < 10 {
+				t.Errorf("only this:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestWrongValuesAreRefused(t *testing.T) {
+	for values, want := range map[string]string{
+		`{imgae: {}}`:                             "imgae",
+		`{image: {repository: ""}}`:               "repository",
+		`{image: {digest: "sha256:abc"}}`:         "digest",
+		`{image: {pullPolicy: Sometimes}}`:        "pullPolicy",
+		`{libraries: {from: registry}}`:           "from",
+		`{libraries: {hostPath: var/lib}}`:        "hostPath",
+		`{libraries: {hostPath: /a/$(touch b)}}`:  "hostPath",
+		`{webhook: {replicas: 0}}`:                "replicas",
+		`{webhook: {canaryInterval: soon}}`:       "canaryInterval",
+		`{devices: {share: 0}}`:                   "share",
+		`{devices: {domain: "a/b"}}`:              "domain",
+		`{agent: {enabled: "yes"}}`:               "enabled",
+		`{agent: {enabled: false}}`:               "needs the agent",
+		`{monitoring: {serviceMonitor: {on: 1}}}`: "on",
+	} {
+		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// What a reviewer looks for first.
+func TestRightsAreNarrow(t *testing.T) {
+	for name, values := range variants {
+		text, err := render(t, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects(t, text) {
+			var rules []rbacv1.PolicyRule
+			switch role := object.(type) {
+			case *rbacv1.ClusterRole:
+				rules = role.Rules
+			case *rbacv1.Role:
+				rules = role.Rules
+			}
+			for _, rule := range rules {
+				if why := tooWide(rule, object); why != "" {
+					t.Errorf("%s: %s: %+v", name, why, rule)
+				}
+			}
+		}
+	}
+}
+
+func tooWide(rule rbacv1.PolicyRule, object runtime.Object) string {
+	all := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs)
+	_, cluster := object.(*rbacv1.ClusterRole)
+	switch {
+	case slices.Contains(all, "*"):
+		return "a wildcard"
+	case cluster && slices.Contains(rule.Resources, "secrets"):
+		return "Secrets of all namespaces"
+	case slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0:
+		return "all Secrets of a namespace"
+	case slices.ContainsFunc(rule.Verbs, func(verb string) bool { return slices.Contains([]string{"escalate", "bind", "impersonate"}, verb) }):
+		return "rights to get rights"
+	}
+	return ""
+}
+
+// An agent is root on its node, so no more of it than it needs; the webhook is nobody.
+func TestContainersAreConfined(t *testing.T) {
+	text, err := render(t, variants["devices"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, object := range objects(t, text) {
+		var template *corev1.PodTemplateSpec
+		switch workload := object.(type) {
+		case *appsv1.Deployment:
+			template = &workload.Spec.Template
+			if *template.Spec.SecurityContext.RunAsNonRoot != true {
+				t.Error("the webhook is root")
+			}
+		case *appsv1.DaemonSet:
+			template = &workload.Spec.Template
+		default:
+			continue
+		}
+		for _, container := range template.Spec.Containers {
+			seen++
+			about := container.SecurityContext
+			if !*about.ReadOnlyRootFilesystem || *about.AllowPrivilegeEscalation || about.Capabilities.Drop[0] != "ALL" || about.Privileged != nil {
+				t.Errorf("%s: %+v", container.Name, about)
+			}
+			if container.Resources.Limits.Memory().IsZero() || container.Resources.Requests.Cpu().IsZero() {
+				t.Errorf("%s: %+v", container.Name, container.Resources)
+			}
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d containers", seen)
+	}
+}
+
+func TestTheImageIsWhatTheValuesSay(t *testing.T) {
+	for values, image := range map[string]string{
+		``:                                      "registry.invalid/hasten:0.1.0",
+		`{image: {repository: a.b/c, tag: v2}}`: "a.b/c:v2",
+		variants["by digest"]:                   fmt.Sprintf("registry.invalid/hasten@sha256:%s", strings.Repeat("0a", 32)),
+	} {
+		text, err := render(t, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Of the agent, of the webhook, and what the webhook gives to pods.
+		if got := strings.Count(text, `"`+image+`"`); got < 3 {
+			t.Errorf("%s: %d times", image, got)
+		}
+	}
+}
+
+const packaging = "../../../../packaging/"
+
+// What the chart brings for Prometheus Operator and Grafana is what packaging has for everybody else.
+func TestAlertsAndDashboardsAreWhole(t *testing.T) {
+	text, err := render(t, variants["monitored"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Spec struct {
+			Groups []struct {
+				Name  string           `json:"name"`
+				Rules []map[string]any `json:"rules"`
+			} `json:"groups"`
+		} `json:"spec"`
+	}
+	var dashboards corev1.ConfigMap
+	monitors := 0
+	for _, one := range strings.Split(text, "\n---\n") {
+		var err error
+		switch {
+		case strings.Contains(one, "kind: PrometheusRule"):
+			err = sigs.Unmarshal([]byte(one), &rules)
+		case strings.Contains(one, "name: hasten-dashboards"):
+			err = sigs.Unmarshal([]byte(one), &dashboards)
+		case strings.Contains(one, "kind: ServiceMonitor"):
+			monitors++
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	groups := rules.Spec.Groups
+	if len(groups) != 2 || len(groups[0].Rules) < 8 || len(groups[1].Rules) != 5 || monitors != 2 {
+		t.Errorf("%d monitors, %+v", monitors, groups)
+	}
+	for name, file := range map[string]string{"hasten-hasten.json": "hasten.json", "hasten-cluster.json": "hasten-cluster.json"} {
+		want, err := os.ReadFile(packaging + "grafana/" + file)
+		if err != nil || dashboards.Data[name] != string(want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAlertsComeWhenTheyShould(t *testing.T) {
+	for _, arguments := range [][]string{{"check", "rules", "hasten.cluster.rules.yml"}, {"test", "rules", "hasten.cluster.rules.test.yml"}} {
+		command := exec.Command("promtool", arguments...)
+		command.Dir = packaging + "prometheus"
+		output, err := command.CombinedOutput()
+		if errors.Is(err, exec.ErrNotFound) {
+			t.Fatal("no promtool: run `sudo apt-get install prometheus`")
+		}
+		if err != nil {
+			t.Errorf("%v\n%s", err, output)
+		}
+	}
+}
+
+// A metric that nobody has is a panel that stays empty, and an alert that never comes.
+func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
+	known := map[string]bool{}
+	for _, file := range []string{"../../../../docs/metrics.md", "../../../../docs/kubernetes.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range regexp.MustCompile("(?m)^\\| `(hasten_[a-z_]+)`").FindAllStringSubmatch(string(text), -1) {
+			known[row[1]] = true
+		}
+	}
+	for _, file := range []string{"grafana/hasten-cluster.json", "prometheus/hasten.cluster.rules.yml"} {
+		text, err := os.ReadFile(packaging + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`hasten_[a-z_]+`).FindAllString(string(text), -1)
+		if len(names) < 5 {
+			t.Errorf("%s: %v", file, names)
+		}
+		for _, name := range names {
+			if !known[name] {
+				t.Errorf("%s asks for %s, which is in no table of the docs", file, name)
+			}
+		}
+	}
+}
