@@ -148,15 +148,14 @@ impl Trial {
         Self { phase, turns: Turns::default(), lost }
     }
 
-    /// Who answers a read that both could answer.
+    /// Who answers a read that both could answer; `None` while the cache rests, when not even a look at it would pay.
     #[must_use]
-    pub fn side(&self, now_ns: u64) -> Side {
+    pub fn side(&self, now_ns: u64) -> Option<Side> {
         match &self.phase {
-            Phase::Turns { .. } if !self.turns.is_disk => Side::Cache,
-            Phase::Serving { .. } => Side::Cache,
+            Phase::Turns { .. } if self.turns.is_disk => Some(Side::Disk),
             // The trial after a rest begins with a report.
-            Phase::Resting { until_ns } if now_ns >= *until_ns => Side::Cache,
-            Phase::Turns { .. } | Phase::Resting { .. } => Side::Disk,
+            Phase::Resting { until_ns } if now_ns < *until_ns => None,
+            Phase::Turns { .. } | Phase::Serving { .. } | Phase::Resting { .. } => Some(Side::Cache),
         }
     }
 
@@ -264,11 +263,12 @@ mod tests {
 
         fn read(&mut self, cache_ns: u64, disk_ns: impl Fn(u64) -> u64) {
             let side = self.trial.side(self.now);
-            let took = if side == Side::Cache { cache_ns } else { disk_ns(self.now) };
+            let took = if side == Some(Side::Cache) { cache_ns } else { disk_ns(self.now) };
             self.now += took;
             self.reads += 1;
-            self.disk_reads += u64::from(side == Side::Disk);
-            self.lessons.extend(self.trial.report(side, took, self.now));
+            self.disk_reads += u64::from(side != Some(Side::Cache));
+            let lesson = side.and_then(|side| self.trial.report(side, took, self.now));
+            self.lessons.extend(lesson);
         }
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let mut world = World::new(None);
         let mut cache = 0;
         for _ in 0..2_000_000 {
-            cache += u64::from(world.trial.side(world.now) == Side::Cache);
+            cache += u64::from(world.trial.side(world.now) == Some(Side::Cache));
             world.read(1_000_000, |_| 100_000);
         }
         assert!(world.lessons.iter().all(|lesson| !lesson.pays));
@@ -303,7 +303,7 @@ mod tests {
         let (mut last, mut burst) = (0, 0);
         for _ in 0..200_000 {
             burst = if world.now - last > 50_000_000 { 8 } else { burst };
-            let side = world.trial.side(world.now);
+            let side = world.trial.side(world.now).expect("it never rests");
             let took = match side {
                 Side::Cache => 400_000,
                 Side::Disk if burst > 0 => {
@@ -324,15 +324,15 @@ mod tests {
     #[test]
     fn a_disk_that_becomes_fast_is_noticed_and_a_lesson_is_remembered() {
         let mut world = World::new(Some(Lesson { pays: true, cache_ns: 1, disk_ns: 2, lost: 0 }));
-        assert_eq!(world.trial.side(0), Side::Cache);
+        assert_eq!(world.trial.side(0), Some(Side::Cache));
         for _ in 0..100_000 {
             world.read(10_000, |_| 5_000);
         }
         let lesson = *world.lessons.last().expect("a lesson");
         assert!(!lesson.pays && !world.trial.keeps());
         let next = World::new(Lesson::decode(&lesson.encode()));
-        assert_eq!(next.trial.side(0), Side::Disk);
-        assert_eq!(next.trial.side(rest_ns(lesson.lost)), Side::Cache);
+        assert_eq!(next.trial.side(0), None);
+        assert_eq!(next.trial.side(rest_ns(lesson.lost)), Some(Side::Cache));
     }
 
     #[test]
