@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -275,8 +276,72 @@ static void closes(void) {
     must(pread(mine, again, sizeof again, 0) == sizeof again && memcmp(page, again, sizeof page) == 0, "precious");
     struct stat facts;
     must(fstat(mine, &facts) == 0 && facts.st_size == sizeof page, "its size");
-    for (int fd = 900; fd < 960; fd++) close(fd);
+    for (int fd = 900; fd < 960; fd++) {
+        int result = close(fd);
+        must(result == 0 && fcntl(fd, F_GETFD) < 0, "a descriptor of the program's is closed");
+    }
     printf("nothing of the program's is touched\n");
+}
+
+// Threads and signal handlers may have little stack.
+static int narrow_fd;
+static char narrow_page[4096] __attribute__((aligned(4096)));
+
+static void *narrow(void *unused) {
+    for (int block = 0; block < 64; block++) {
+        must(pread(narrow_fd, narrow_page, 4096, block * 4096) == 4096, "a narrow read");
+        must(memcmp(narrow_page, model + block * 4096, 4096) == 0, "a narrow read's bytes");
+    }
+    return unused;
+}
+
+static void on_signal(int number) {
+    (void)number;
+    if (pread(narrow_fd, narrow_page, 4096, 8192) != 4096) _exit(1);
+}
+
+static void stacks(void) {
+    make("g.sst", model, SIZE);
+    settle();
+    narrow_fd = opened("g.sst", O_DIRECT);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    must(pthread_attr_setstacksize(&attributes, 16384) == 0, "a small stack");
+    for (int round = 0; round < 2; round++) {
+        must(pthread_create(&thread, &attributes, narrow, NULL) == 0 && pthread_join(thread, NULL) == 0, "thread");
+    }
+    static char small[8192];
+    stack_t stack = {.ss_sp = small, .ss_size = sizeof small};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    must(sigaltstack(&stack, NULL) == 0 && sigaction(SIGUSR1, &action, NULL) == 0, "a handler");
+    raise(SIGUSR1);
+    must(memcmp(narrow_page, model + 8192, 4096) == 0, "a handler's bytes");
+    close(narrow_fd);
+    printf("small stacks are enough\n");
+}
+
+// A number that is a file's of another kind, or reads in another way, by now.
+static void numbers(void) {
+    int fd = opened("g.sst", 0), direct = opened("g.sst", O_DIRECT);
+    must(pread(direct, buffer, 8192, 0) == 8192 && pread(direct, buffer, 8192, 0) == 8192, "pread");
+    int out = open("g.sst", O_WRONLY), path = open("g.sst", O_PATH);
+    must(dup2(out, fd) == fd, "dup2");
+    errno = 0;
+    ssize_t got = pread(fd, buffer, 8192, 0);
+    printf("for writing: %zd, errno %d\n", got, errno);
+    must(dup2(path, fd) == fd, "dup2");
+    errno = 0;
+    got = pread(fd, buffer, 8192, 0);
+    printf("a path: %zd, errno %d\n", got, errno);
+    must(fcntl(direct, F_SETFL, 0) == 0, "fcntl");
+    got = pread(direct, buffer + 1, 100, 1);
+    must(got == 100 && memcmp(buffer + 1, model + 1, 100) == 0, "no longer direct");
+    must(fcntl(direct, F_SETFL, O_DIRECT) == 0, "fcntl");
+    errno = 0;
+    got = pread(direct, buffer + 1, 100, 1);
+    printf("direct again: %zd, errno %d\n", got, errno);
+    close(fd), close(direct), close(out), close(path);
 }
 
 static void errors(void) {
@@ -303,7 +368,7 @@ int main(int argc, char **argv) {
     must(posix_memalign((void **)&model, 4096, SIZE + 4096) == 0, "memory");
     must(posix_memalign((void **)&buffer, 4096, 200000) == 0, "memory");
     fill(model, SIZE);
-    reads(), writes(), bursts(), late(), renames(), maps(), shares(), closes(), errors();
+    reads(), writes(), bursts(), late(), renames(), maps(), shares(), closes(), stacks(), numbers(), errors();
     printf("end\n");
     return getchar() == EOF ? 0 : 1;
 }

@@ -96,6 +96,29 @@ int main(int argc, char **argv) {
     printf("%s\n", text);
     close(fd);
     show("000004.log");
+    // A link is not seen in any other way.
+    say("make", put("000007.log", 0, "seventh"));
+    char target[100];
+    say("readlink", readlink("000007.log", target, sizeof target));
+    say("readlinkat", readlinkat(AT_FDCWD, "000007.log", target, sizeof target));
+    struct timespec times[2] = {{1000, 0}, {2000, 0}};
+    say("times", utimensat(AT_FDCWD, "000007.log", times, AT_SYMLINK_NOFOLLOW));
+    say("owner", lchown("000007.log", getuid(), getgid()));
+    say("owner at", fchownat(AT_FDCWD, "000007.log", getuid(), -1, AT_SYMLINK_NOFOLLOW));
+    struct stat seventh;
+    say("modified", stat("000007.log", &seventh) == 0 ? (long)seventh.st_mtime : -1);
+    DIR *here = opendir(".");
+    for (struct dirent *entry; (entry = readdir(here)) != NULL;)
+        if (strcmp(entry->d_name, "000007.log") == 0) say("same inode", entry->d_ino == seventh.st_ino);
+    closedir(here);
+    say("close", close(creat("000008.log", 0600)));
+    show("000008.log");
+    say("unlink", unlink("000007.log")), say("unlink", unlink("000008.log"));
+    // A directory that hands down its group.
+    say("directory", mkdir("group", 0700) == 0 && chown("group", -1, 12345) == 0 && chmod("group", 02700) == 0);
+    say("lock", put("group/LOCK", 0, "")), say("make", put("group/000001.log", 0, "of a group"));
+    say("group", stat("group/000001.log", &seventh) == 0 ? (long)seventh.st_gid : -1);
+    say("unlink", unlink("group/000001.log")), say("unlink", unlink("group/LOCK")), say("rmdir", rmdir("group"));
     // Two processes append to one log.
     say("make", put("000005.log", O_TRUNC, ""));
     if (fork() == 0) {

@@ -20,19 +20,21 @@ fn no_change_of_a_file_is_missed() {
     assert_eq!(count(Event::ReadCacheDamaged), 0);
 }
 
-/// Writing beyond the limit would end the program with a signal.
+/// Writing beyond the limit would end the program with a signal. The second limit is below the length of the counter page.
 #[test]
 fn a_process_that_may_not_write_long_files_has_no_cache() {
     let place = tempfile::tempdir_in(product::target_directory()).expect("a directory");
     let table = place.path().join("a.sst");
     std::fs::write(&table, vec![7; 100_000]).expect("written");
-    let mut command = std::process::Command::new("prlimit");
-    command.args(["--fsize=20000000", "cat"]).arg(&table);
-    without_library(&mut command);
-    command.env("LD_PRELOAD", product::read_cache_library());
-    command.env("HASTEN_READ_CACHE", format!("{},64M", place.path().join("cache").display()));
-    command.env("HASTEN_READ_CACHE_EAGER", "1");
-    let output = command.output().expect("prlimit of util-linux runs");
-    assert!(output.status.success(), "{:?}", output.status);
-    assert_eq!(output.stdout, vec![7; 100_000]);
+    for limit in ["--fsize=20000000", "--fsize=4096", "--nofile=40"] {
+        let mut command = std::process::Command::new("prlimit");
+        command.args([limit, "cat"]).arg(&table);
+        without_library(&mut command);
+        command.env("LD_PRELOAD", product::read_cache_library());
+        command.env("HASTEN_READ_CACHE", format!("{},64M", place.path().join("cache").display()));
+        command.env("HASTEN_READ_CACHE_EAGER", "1");
+        let output = command.output().expect("prlimit of util-linux runs");
+        assert!(output.status.success(), "{limit}: {:?}", output.status);
+        assert_eq!(output.stdout, vec![7; 100_000], "{limit}");
+    }
 }

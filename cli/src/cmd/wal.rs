@@ -77,6 +77,9 @@ fn failure(error: &HomeError) -> Failure {
     let fix = match error {
         HomeError::System { .. } => "run it as the owner of the files, with room for the logs".to_owned(),
         HomeError::InUse { pid, .. } => format!("end the database first (process {pid}), and try again"),
+        HomeError::Changed { .. } => {
+            "end the database first, and try again: its log is where it was".to_owned()
+        }
         HomeError::Lost { .. } => "mount the device on which the log is, and try again".to_owned(),
     };
     Failure::new(error.to_string(), fix)

@@ -28,7 +28,7 @@ pub struct Set {
     ways: [Way; WAYS],
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Way {
     /// Zero: free.
     tag: [u64; 2],
@@ -38,19 +38,30 @@ struct Way {
     is_main: bool,
 }
 
+impl Way {
+    const FREE: Self = Self { tag: [0; 2], sum: 0, order: 0, uses: 0, is_main: false };
+}
+
 impl Set {
     #[must_use]
-    pub fn empty() -> Self {
-        Self { order: 0, ghost_at: 0, ghosts: [0; WAYS], ways: [Way::default(); WAYS] }
+    pub const fn empty() -> Self {
+        Self { order: 0, ghost_at: 0, ghosts: [0; WAYS], ways: [Way::FREE; WAYS] }
     }
 
     #[must_use]
     pub fn decode(bytes: &[u8; BYTES]) -> Self {
-        let mut set = Self { order: four(bytes, 0), ghost_at: four(bytes, 4), ..Self::empty() };
-        for (i, ghost) in set.ghosts.iter_mut().enumerate() {
+        let mut set = Self::empty();
+        set.decode_from(bytes);
+        set
+    }
+
+    /// The same in place: a set is too large to be moved about on a small stack.
+    pub(crate) fn decode_from(&mut self, bytes: &[u8; BYTES]) {
+        (self.order, self.ghost_at) = (four(bytes, 0), four(bytes, 4));
+        for (i, ghost) in self.ghosts.iter_mut().enumerate() {
             *ghost = four(bytes, HEAD + 4 * i);
         }
-        for (i, way) in set.ways.iter_mut().enumerate() {
+        for (i, way) in self.ways.iter_mut().enumerate() {
             let at = Self::way(i);
             *way = Way {
                 tag: [eight(bytes, at), eight(bytes, at + 8)],
@@ -60,12 +71,17 @@ impl Set {
                 is_main: bytes[at + 29] & 1 == 1,
             };
         }
-        set
     }
 
     #[must_use]
     pub fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
+        self.encode_into(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn encode_into(&self, bytes: &mut [u8; BYTES]) {
+        bytes.fill(0);
         bytes[..4].copy_from_slice(&self.order.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.ghost_at.to_le_bytes());
         for (i, ghost) in self.ghosts.iter().enumerate() {
@@ -80,7 +96,6 @@ impl Set {
             bytes[at + 28] = way.uses;
             bytes[at + 29] = u8::from(way.is_main);
         }
-        bytes
     }
 
     /// The way of a block in an encoded set, and its checksum; without decoding, because most looks find it.
@@ -134,7 +149,7 @@ impl Set {
 
     pub(crate) fn remove(&mut self, tag: Tag) {
         if let Some(way) = self.ways.iter_mut().find(|way| way.tag == tag.0) {
-            *way = Way::default();
+            *way = Way::FREE;
         }
     }
 

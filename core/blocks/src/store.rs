@@ -52,17 +52,25 @@ pub enum Answer {
     Damaged,
 }
 
-/// The set that was read last: the next block is usually in the same one.
+/// The set that was read last, because the next block is usually in the same one, and room to work in. The caller provides
+/// it: a preload library has no claim to so much of a program's stack.
 #[derive(Debug)]
 pub struct Cursor {
     set: Option<u64>,
     bytes: [u8; set::BYTES],
+    decoded: Set,
+    block: [u8; BLOCK],
 }
 
 impl Cursor {
     #[must_use]
     pub const fn new() -> Self {
-        Self { set: None, bytes: [0; set::BYTES] }
+        Self { set: None, bytes: [0; set::BYTES], decoded: Set::empty(), block: [0; BLOCK] }
+    }
+
+    /// Forgets the set, which may have changed meanwhile.
+    pub const fn reset(&mut self) {
+        self.set = None;
     }
 }
 
@@ -120,10 +128,11 @@ impl Store {
             return Err(OpenError::Foreign(path));
         }
         let file = File::from(place(file.into()));
-        let sets = lock_and_settle(&file, sets, boot).map_err(failed)?.ok_or(OpenError::Busy)?;
+        let is = (facts.dev(), facts.ino());
+        let sets = lock_and_settle(&file, is, sets, boot).map_err(failed)?.ok_or(OpenError::Busy)?;
         let secret = [0, 1].map(|seed| sum::of_words(seed, &boot));
         let stripes = [const { Mutex::new(()) }; STRIPES];
-        Ok(Self { file, is: (facts.dev(), facts.ino()), sets, secret, stripes })
+        Ok(Self { file, is, sets, secret, stripes })
     }
 
     /// The smallest budget of which anything can be made.
@@ -160,15 +169,14 @@ impl Store {
         let Some((set, way, sum)) = self.find(cursor, file, block)? else { return Ok(Answer::Miss) };
         let tag = file.block(block);
         let at = self.block_at(set, way);
-        if self.read_part(at, part, into, |block| tag.sum(block) == sum)? {
+        if self.read_part(&mut cursor.block, at, part, into, |block| tag.sum(block) == sum)? {
             if let Some((at, uses)) = Set::used_in(&cursor.bytes, way) {
                 cursor.bytes[at] = uses;
                 self.write(&[uses], Self::set_at(set) + at as u64)?;
             }
             return Ok(Answer::Hit);
         }
-        self.forget(set, tag)?;
-        cursor.set = None;
+        self.forget(cursor, set, tag)?;
         Ok(Answer::Damaged)
     }
 
@@ -178,22 +186,27 @@ impl Store {
     }
 
     /// Keeps a block, unless it is there or another thread is changing its set; returns whether it was written.
-    pub fn keep(&self, file: FileTag, block: u64, data: &[u8; BLOCK]) -> io::Result<bool> {
+    pub fn keep(
+        &self,
+        cursor: &mut Cursor,
+        (file, block): (FileTag, u64),
+        data: &[u8; BLOCK],
+    ) -> io::Result<bool> {
         let (tag, set) = (file.block(block), file.place(block) % self.sets);
         let _changing = match self.stripes[set as usize % STRIPES].try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
-        let mut decoded = self.read_set(set)?;
-        if decoded.has(tag) {
+        self.read_set(cursor, set)?;
+        if cursor.decoded.has(tag) {
             return Ok(false);
         }
-        let way = decoded.admit(tag, tag.sum(data));
+        let way = cursor.decoded.admit(tag, tag.sum(data));
         // The data first: until the set is written, nobody looks for it here, and whoever finds the old block's entry
         // finds its checksum wrong.
         self.write(data, self.block_at(set, way))?;
-        self.write(&decoded.encode(), Self::set_at(set))?;
+        self.write_set(cursor, set)?;
         Ok(true)
     }
 
@@ -225,6 +238,7 @@ impl Store {
     /// a signal.
     fn read_part(
         &self,
+        block: &mut [u8; BLOCK],
         at: u64,
         part: Range<usize>,
         into: &mut [u8],
@@ -238,27 +252,34 @@ impl Store {
                 Err(error) => Err(error),
             };
         }
-        let mut block = [0; BLOCK];
         let (head, rest) = block.split_at_mut(part.start);
         let tail = &mut rest[part.len()..];
         let pieces = &mut [IoSliceMut::new(head), IoSliceMut::new(into), IoSliceMut::new(tail)];
         if rustix::io::preadv(&self.file, pieces, at)? != BLOCK {
-            return Ok(false);
+            // Cut off by the end of a damaged file; or the caller's memory ends there, which is no damage.
+            let is_cut = self.file.metadata()?.len() < at + BLOCK as u64;
+            return if is_cut { Ok(false) } else { Err(rustix::io::Errno::FAULT.into()) };
         }
         block[part].copy_from_slice(into);
-        Ok(is_right(&block))
+        Ok(is_right(block))
     }
 
-    fn forget(&self, set: u64, tag: Tag) -> io::Result<()> {
-        let mut decoded = self.read_set(set)?;
-        decoded.remove(tag);
-        self.write(&decoded.encode(), Self::set_at(set))
+    fn forget(&self, cursor: &mut Cursor, set: u64, tag: Tag) -> io::Result<()> {
+        self.read_set(cursor, set)?;
+        cursor.decoded.remove(tag);
+        self.write_set(cursor, set)
     }
 
-    fn read_set(&self, set: u64) -> io::Result<Set> {
-        let mut bytes = [0; set::BYTES];
-        self.file.read_exact_at(&mut bytes, Self::set_at(set))?;
-        Ok(Set::decode(&bytes))
+    fn read_set(&self, cursor: &mut Cursor, set: u64) -> io::Result<()> {
+        cursor.set = None;
+        self.file.read_exact_at(&mut cursor.bytes, Self::set_at(set))?;
+        cursor.decoded.decode_from(&cursor.bytes);
+        Ok(())
+    }
+
+    fn write_set(&self, cursor: &mut Cursor, set: u64) -> io::Result<()> {
+        cursor.decoded.encode_into(&mut cursor.bytes);
+        self.write(&cursor.bytes, Self::set_at(set))
     }
 
     const fn set_at(set: u64) -> u64 {
@@ -269,11 +290,16 @@ impl Store {
         blocks_begin(self.sets) + (set * WAYS as u64 + way as u64) * BLOCK as u64
     }
 
+    /// Whether the descriptor is still that of the store.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        is_file(&self.file, self.is).is_ok_and(|is_it| is_it)
+    }
+
     /// Writes into the store and nothing else: if the program has closed the descriptor and the number is another
     /// file's by now, that file must not change.
     fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        let is = self.file.metadata()?;
-        if (is.dev(), is.ino()) != self.is {
+        if !is_file(&self.file, self.is)? {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the descriptor of the store was closed"));
         }
         if !is_within_limit(at + bytes.len() as u64) {
@@ -281,6 +307,11 @@ impl Store {
         }
         self.file.write_all_at(bytes, at)
     }
+}
+
+fn is_file(file: &File, is: (u64, u64)) -> io::Result<bool> {
+    let facts = file.metadata()?;
+    Ok((facts.dev(), facts.ino()) == is)
 }
 
 /// Whether a file may be so long. Writing beyond the limit of the process would end it with a signal.
@@ -308,10 +339,11 @@ fn sets_for(budget: u64) -> Option<u64> {
 }
 
 /// The number of sets, once nobody can make the file anew under us; `None` while somebody is.
-fn lock_and_settle(file: &File, wanted: u64, boot: [u64; 2]) -> io::Result<Option<u64>> {
+fn lock_and_settle(file: &File, is: (u64, u64), wanted: u64, boot: [u64; 2]) -> io::Result<Option<u64>> {
     if flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok() {
         let now = sets_of(file, boot)?;
-        if now != Some(wanted) {
+        // As for every write: the number may be another file's by now.
+        if now != Some(wanted) && is_file(file, is)? {
             make(file, wanted, boot)?;
         }
     }
@@ -382,12 +414,16 @@ mod tests {
         (answer, into)
     }
 
+    fn keep(store: &Store, at: (FileTag, u64)) -> bool {
+        store.keep(&mut Cursor::new(), at, &block(at.1)).expect("kept")
+    }
+
     #[test]
     fn blocks_come_back_in_any_part_and_through_another_opening() {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::open(directory.path(), 8 * MIB).expect("a store");
         for number in 0..100 {
-            assert!(store.keep(file(1), number, &block(number)).expect("kept"));
+            assert!(keep(&store, (file(1), number)));
         }
         let again = Store::open(directory.path(), 64 * MIB).expect("the same store");
         assert_eq!(again.size(), store.size(), "its size is the first user's");
@@ -406,7 +442,7 @@ mod tests {
         for budget in [Store::least(), Store::least() + 1, MIB, 3 * MIB + 17] {
             let store = Store::open(directory.path(), budget).expect("a store");
             for number in 0..2 * store.capacity() {
-                store.keep(file(1), number, &block(number)).expect("kept");
+                keep(&store, (file(1), number));
             }
             let length = fs::metadata(directory.path().join(NAME)).expect("a file").len();
             assert!(length == store.size() && length <= budget, "{length} of {budget}");
@@ -421,7 +457,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::open(directory.path(), 2 * MIB).expect("a store");
         for number in 0..64 {
-            store.keep(file(1), number, &block(number)).expect("kept");
+            keep(&store, (file(1), number));
         }
         let path = directory.path().join(NAME);
         let raw = OpenOptions::new().read(true).write(true).open(path).expect("the file");
@@ -445,7 +481,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join(NAME);
         for length in [0, 10, 5000] {
-            Store::open(directory.path(), MIB).expect("a store").keep(file(1), 1, &block(1)).expect("kept");
+            keep(&Store::open(directory.path(), MIB).expect("a store"), (file(1), 1));
             OpenOptions::new().write(true).open(&path).expect("the file").set_len(length).expect("cut off");
             let store = Store::open(directory.path(), MIB).expect("a new store");
             assert_eq!(load(&store, (file(1), 1), 0..BLOCK).0, Answer::Miss);
@@ -470,7 +506,7 @@ mod tests {
             for store in [&store, &other] {
                 scope.spawn(move || {
                     for number in 0..3000 {
-                        store.keep(file(number % 7), number, &block(number)).expect("kept");
+                        keep(store, (file(number % 7), number));
                     }
                 });
                 scope.spawn(move || {

@@ -64,9 +64,9 @@ const READS: u64 = 16;
 const MOST_READS: u64 = 4096;
 /// A cache must be at least a fifth faster: it costs memory, a device and writes.
 const GAIN: (u64, u64) = (4, 5);
-/// For each read that a check has given to the disk, the cache answers so many before the next check.
-const BETWEEN: u64 = 300;
-const LEAST_BETWEEN: u64 = 4096;
+/// A check may take one in so many parts of the time of reads: that of a slow disk would otherwise be most of it.
+const BETWEEN: u64 = 50;
+const LEAST_BETWEEN_NS: u64 = 500 * MILLISECOND;
 /// The first rest of a cache that lost; it doubles with every further loss.
 const REST_NS: u64 = 60 * SECOND;
 const LONGEST_REST: u32 = 6;
@@ -85,9 +85,9 @@ enum Phase {
     Turns {
         of: usize,
     },
-    /// It pays: so many reads until it is checked.
+    /// It pays: so much time of reads until it is checked.
     Serving {
-        left: u64,
+        left_ns: u64,
     },
     Resting {
         until_ns: u64,
@@ -100,7 +100,7 @@ struct Turns {
     is_disk: bool,
     cache: Means,
     disk: Means,
-    disk_reads: u64,
+    disk_ns: u64,
 }
 
 /// The means of the turns of one side, without an allocation.
@@ -141,22 +141,21 @@ impl Trial {
     pub fn new(lesson: Option<Lesson>, now_ns: u64) -> Self {
         let lost = lesson.map_or(0, |lesson| lesson.lost);
         let phase = match lesson {
-            Some(lesson) if lesson.pays => Phase::Serving { left: LEAST_BETWEEN },
+            Some(lesson) if lesson.pays => Phase::Serving { left_ns: LEAST_BETWEEN_NS },
             Some(_) => Phase::Resting { until_ns: now_ns.saturating_add(rest_ns(lost)) },
             None => Phase::Turns { of: PAIRS },
         };
         Self { phase, turns: Turns::default(), lost }
     }
 
-    /// Who answers a read that both could answer.
+    /// Who answers a read that both could answer; `None` while the cache rests, when not even a look at it would pay.
     #[must_use]
-    pub fn side(&self, now_ns: u64) -> Side {
+    pub fn side(&self, now_ns: u64) -> Option<Side> {
         match &self.phase {
-            Phase::Turns { .. } if !self.turns.is_disk => Side::Cache,
-            Phase::Serving { .. } => Side::Cache,
+            Phase::Turns { .. } if self.turns.is_disk => Some(Side::Disk),
             // The trial after a rest begins with a report.
-            Phase::Resting { until_ns } if now_ns >= *until_ns => Side::Cache,
-            Phase::Turns { .. } | Phase::Resting { .. } => Side::Disk,
+            Phase::Resting { until_ns } if now_ns < *until_ns => None,
+            Phase::Turns { .. } | Phase::Serving { .. } | Phase::Resting { .. } => Some(Side::Cache),
         }
     }
 
@@ -169,9 +168,9 @@ impl Trial {
     /// Such a read took so long; returns what the trial has found out, if it has just ended.
     pub fn report(&mut self, side: Side, took_ns: u64, now_ns: u64) -> Option<Lesson> {
         match &mut self.phase {
-            Phase::Serving { left } => {
-                *left = left.saturating_sub(1);
-                if *left == 0 {
+            Phase::Serving { left_ns } => {
+                *left_ns = left_ns.saturating_sub(took_ns);
+                if *left_ns == 0 {
                     self.phase = Phase::Turns { of: 1 };
                 }
                 None
@@ -207,7 +206,7 @@ impl Trial {
         }
         self.lost = if pays { 0 } else { self.lost + 1 };
         self.phase = if pays {
-            Phase::Serving { left: (turns.disk_reads * BETWEEN).max(LEAST_BETWEEN) }
+            Phase::Serving { left_ns: turns.disk_ns.saturating_mul(BETWEEN).max(LEAST_BETWEEN_NS) }
         } else {
             Phase::Resting { until_ns: now_ns.saturating_add(rest_ns(self.lost)) }
         };
@@ -225,7 +224,9 @@ impl Turns {
         let now = &mut self.now;
         now.reads += 1;
         now.busy_ns += took_ns;
-        self.disk_reads += u64::from(is_disk);
+        if is_disk {
+            self.disk_ns = self.disk_ns.saturating_add(took_ns);
+        }
         if !is_disk || now.busy_ns > DISK_TURN_NS / 2 || now.reads > MOST_READS / 2 {
             now.counted += 1;
             now.counted_ns += took_ns;
@@ -254,21 +255,28 @@ mod tests {
         now: u64,
         lessons: Vec<Lesson>,
         disk_reads: u64,
+        /// Time.
+        on_disk: u64,
         reads: u64,
     }
 
     impl World {
         fn new(lesson: Option<Lesson>) -> Self {
-            Self { trial: Trial::new(lesson, 0), now: 0, lessons: Vec::new(), disk_reads: 0, reads: 0 }
+            let trial = Trial::new(lesson, 0);
+            Self { trial, now: 0, lessons: Vec::new(), disk_reads: 0, on_disk: 0, reads: 0 }
         }
 
         fn read(&mut self, cache_ns: u64, disk_ns: impl Fn(u64) -> u64) {
             let side = self.trial.side(self.now);
-            let took = if side == Side::Cache { cache_ns } else { disk_ns(self.now) };
+            let took = if side == Some(Side::Cache) { cache_ns } else { disk_ns(self.now) };
             self.now += took;
             self.reads += 1;
-            self.disk_reads += u64::from(side == Side::Disk);
-            self.lessons.extend(self.trial.report(side, took, self.now));
+            if side != Some(Side::Cache) {
+                self.disk_reads += 1;
+                self.on_disk += took;
+            }
+            let lesson = side.and_then(|side| self.trial.report(side, took, self.now));
+            self.lessons.extend(lesson);
         }
     }
 
@@ -280,6 +288,13 @@ mod tests {
         }
         assert!(world.lessons.iter().all(|lesson| lesson.pays) && !world.lessons.is_empty());
         assert!(world.disk_reads * 200 < world.reads, "{} of {}", world.disk_reads, world.reads);
+        // From here on there are only checks.
+        let (began, on_disk) = (world.now, world.on_disk);
+        for _ in 0..20_000_000 {
+            world.read(10_000, |_| 1_000_000);
+        }
+        let (took, on_disk) = (world.now - began, world.on_disk - on_disk);
+        assert!(on_disk > 0 && on_disk * 40 < took, "{on_disk} of {took} ns");
     }
 
     #[test]
@@ -287,7 +302,7 @@ mod tests {
         let mut world = World::new(None);
         let mut cache = 0;
         for _ in 0..2_000_000 {
-            cache += u64::from(world.trial.side(world.now) == Side::Cache);
+            cache += u64::from(world.trial.side(world.now) == Some(Side::Cache));
             world.read(1_000_000, |_| 100_000);
         }
         assert!(world.lessons.iter().all(|lesson| !lesson.pays));
@@ -303,7 +318,7 @@ mod tests {
         let (mut last, mut burst) = (0, 0);
         for _ in 0..200_000 {
             burst = if world.now - last > 50_000_000 { 8 } else { burst };
-            let side = world.trial.side(world.now);
+            let side = world.trial.side(world.now).expect("it never rests");
             let took = match side {
                 Side::Cache => 400_000,
                 Side::Disk if burst > 0 => {
@@ -324,15 +339,15 @@ mod tests {
     #[test]
     fn a_disk_that_becomes_fast_is_noticed_and_a_lesson_is_remembered() {
         let mut world = World::new(Some(Lesson { pays: true, cache_ns: 1, disk_ns: 2, lost: 0 }));
-        assert_eq!(world.trial.side(0), Side::Cache);
+        assert_eq!(world.trial.side(0), Some(Side::Cache));
         for _ in 0..100_000 {
             world.read(10_000, |_| 5_000);
         }
         let lesson = *world.lessons.last().expect("a lesson");
         assert!(!lesson.pays && !world.trial.keeps());
         let next = World::new(Lesson::decode(&lesson.encode()));
-        assert_eq!(next.trial.side(0), Side::Disk);
-        assert_eq!(next.trial.side(rest_ns(lesson.lost)), Side::Cache);
+        assert_eq!(next.trial.side(0), None);
+        assert_eq!(next.trial.side(rest_ns(lesson.lost)), Some(Side::Cache));
     }
 
     #[test]

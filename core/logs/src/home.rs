@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::place;
@@ -17,6 +17,8 @@ pub enum HomeError {
     System { path: PathBuf, source: io::Error },
     #[error("{log} is open in process {pid}")]
     InUse { log: PathBuf, pid: u32 },
+    #[error("{log} was written to while it was copied")]
+    Changed { log: PathBuf },
     #[error("{link} leads to {place}, which is not there")]
     Lost { link: PathBuf, place: PathBuf },
 }
@@ -61,22 +63,38 @@ pub fn bring(away: &Away) -> Result<(), HomeError> {
         }
         facts => facts.map_err(failed(&away.place))?,
     };
-    if let Some(pid) = user_of(facts.dev(), facts.ino()) {
-        return Err(HomeError::InUse { log: away.link.clone(), pid });
-    }
+    unused(away, &facts)?;
     let directory = away.link.parent().unwrap_or(Path::new("/"));
     let name = away.link.file_name().unwrap_or_default().to_string_lossy();
     let copy = directory.join(format!(".{name}.coming-home"));
-    let done = copied(&away.place, &copy, &facts).and_then(|()| {
-        fs::rename(&copy, &away.link)?;
-        File::open(directory)?.sync_all()
+    let done = copied(&away.place, &copy, &facts).map_err(failed(&away.link));
+    // Whoever opened it since then writes to what is about to go.
+    let done = done.and_then(|()| unused(away, &facts)).and_then(|()| {
+        fs::rename(&copy, &away.link)
+            .and_then(|()| File::open(directory)?.sync_all())
+            .map_err(failed(&away.link))
     });
     if let Err(error) = done {
         // The link is as it was, or the copy has taken its place.
         let _ = fs::remove_file(&copy);
-        return Err(failed(&away.link)(error));
+        return Err(error);
+    }
+    if let Err(error) = unused(away, &facts) {
+        let _ = symlink(&away.place, &copy).and_then(|()| fs::rename(&copy, &away.link));
+        return Err(error);
     }
     fs::remove_file(&away.place).map_err(failed(&away.place))
+}
+
+/// Whether nobody has the log open, or has written to it since `before`.
+fn unused(away: &Away, before: &fs::Metadata) -> Result<(), HomeError> {
+    if let Some(pid) = user_of(before.dev(), before.ino()) {
+        return Err(HomeError::InUse { log: away.link.clone(), pid });
+    }
+    let system = |source| HomeError::System { path: away.place.clone(), source };
+    let now = fs::metadata(&away.place).map_err(system)?;
+    let state = |facts: &fs::Metadata| (facts.ino(), facts.len(), facts.mtime(), facts.mtime_nsec());
+    if state(&now) == state(before) { Ok(()) } else { Err(HomeError::Changed { log: away.link.clone() }) }
 }
 
 fn copied(from: &Path, to: &Path, facts: &fs::Metadata) -> io::Result<()> {
@@ -88,6 +106,7 @@ fn copied(from: &Path, to: &Path, facts: &fs::Metadata) -> io::Result<()> {
         Some(rustix::fs::Uid::from_raw(facts.uid())),
         Some(rustix::fs::Gid::from_raw(facts.gid())),
     )?;
+    to.set_modified(facts.modified()?)?;
     to.sync_all()
 }
 
@@ -105,7 +124,6 @@ fn user_of(device: u64, inode: u64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
 
     fn scene() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let top = tempfile::tempdir().expect("a directory");

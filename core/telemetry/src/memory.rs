@@ -140,6 +140,9 @@ fn soft_limit() -> c_int {
 fn map<T: Shared>(fd: &File) -> Option<&'static T> {
     const { assert!(align_of::<T>() <= 4096, "mmap aligns to memory pages only") };
     let size = size_of::<T>();
+    if !may_be_so_long(size as u64) {
+        return None;
+    }
     ftruncate(&*fd.0, size as u64).ok()?;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: `fd` is our memfd. The mapping is fresh memory at an address the
@@ -148,6 +151,12 @@ fn map<T: Shared>(fd: &File) -> Option<&'static T> {
     // SAFETY: the mapping has the size of T, is aligned to a memory page, zero-filled (valid, says `Shared`) and never
     // unmapped; other processes that map it only get atomics as well.
     Some(unsafe { &*address.cast::<T>() })
+}
+
+/// Whether `ulimit -f` allows a file of this length. The limit applies to memory files too, and exceeding it is not only
+/// an error: it raises SIGXFSZ, which ends the program.
+fn may_be_so_long(length: u64) -> bool {
+    getrlimit(Resource::Fsize).current.is_none_or(|limit| length <= limit)
 }
 
 /// Best effort: without seals the page still counts, and our reader copies it with `pread`, which a truncated file

@@ -24,23 +24,23 @@ fn in_child(child: impl FnOnce() -> bool) -> bool {
 /// The same in a child that counted under a limit on open files.
 fn in_limited_child(open_files: libc::rlim_t, child: impl FnOnce() -> bool) -> bool {
     in_child(|| {
-        let before = limit_open_files(open_files);
+        let before = limit(libc::RLIMIT_NOFILE, open_files);
         init("tls");
         start();
         slot().event(Event::PoolHit);
-        limit_open_files(before);
+        limit(libc::RLIMIT_NOFILE, before);
         child()
     })
 }
 
-/// Sets the soft limit and returns the previous one.
-fn limit_open_files(soft: libc::rlim_t) -> libc::rlim_t {
+/// Sets a soft limit and returns the previous one.
+fn limit(resource: libc::__rlimit_resource_t, soft: libc::rlim_t) -> libc::rlim_t {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the answer and a valid request.
     unsafe {
-        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
+        assert_eq!(libc::getrlimit(resource, &mut limit), 0);
         let before = std::mem::replace(&mut limit.rlim_cur, soft);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0);
+        assert_eq!(libc::setrlimit(resource, &limit), 0);
         before
     }
 }
@@ -78,6 +78,20 @@ fn with_no_open_file_allowed_counting_goes_nowhere_and_harms_nobody() {
         has_no_page()
     };
     assert!(in_limited_child(0, is_private));
+}
+
+/// The limit on the length of files raises a signal, and applies to files in memory too.
+#[test]
+fn a_process_that_may_not_write_files_lives_on_without_a_page() {
+    for length in [0, 4096] {
+        assert!(in_child(|| {
+            limit(libc::RLIMIT_FSIZE, length);
+            init("tls");
+            start();
+            slot().event(Event::PoolHit);
+            descriptors().is_empty() && !counted_once()
+        }));
+    }
 }
 
 #[test]
@@ -190,10 +204,10 @@ fn a_process_that_has_nothing_to_count_is_told_from_one_that_could_make_no_page(
         init("tls");
         library.load();
         let stood_by = stands_by() && Scan::of_host().standing_by > 0 && !listed();
-        let before = limit_open_files(0);
+        let before = limit(libc::RLIMIT_NOFILE, 0);
         start();
         slot().event(Event::PoolHit);
-        limit_open_files(before);
+        limit(libc::RLIMIT_NOFILE, before);
         let failed = || matches!(pages_of(std::process::id()), Err(ProcessError::NoPage { .. })) && listed();
         // Its forked child counts where it does.
         stood_by && failed() && in_child(failed)

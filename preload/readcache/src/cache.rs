@@ -1,7 +1,7 @@
 //! The store of this process, and what its use may cost.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::null_mut;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
@@ -12,6 +12,8 @@ use hasten_blocks::trial::{Lesson, Side, Trial};
 use hasten_guard::breaker::{Breaker, Permit, Settings};
 use hasten_guard::{Fault, clock};
 use hasten_telemetry::{Event, slot};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{Resource, getrlimit};
 
 use crate::config::Config;
 
@@ -19,8 +21,9 @@ use crate::config::Config;
 const SHARE: u64 = 25;
 /// A write that takes longer is a fault of the device.
 const STALL_NS: u64 = 100_000_000;
-/// The store's descriptor has a number that programs rarely come to.
+/// The store's descriptor has a number that programs rarely come to; where the limit is below that, one of the last.
 const HIGH: i32 = 900;
+const BELOW_LIMIT: i32 = 32;
 /// After a failure to open the store.
 const RETRY_NS: u64 = 1_000_000_000;
 
@@ -39,9 +42,13 @@ static OPENING: AtomicBool = AtomicBool::new(false);
 static RETRY_AT: AtomicU64 = AtomicU64::new(0);
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 
-/// Whether this is the store's descriptor.
+/// Whether this is the store's descriptor. A program that has put a file of its own at this number owns it.
 pub(crate) fn owns(fd: i32) -> bool {
-    fd >= 0 && fd == DESCRIPTOR.load(Ordering::Relaxed)
+    fd >= 0 && fd == DESCRIPTOR.load(Ordering::Relaxed) && {
+        // SAFETY: null, or leaked by `open`.
+        let cache = unsafe { CACHE.load(Ordering::Acquire).as_ref() };
+        cache.map_or_else(|| OPENING.load(Ordering::Relaxed), |cache| cache.store.is_open())
+    }
 }
 
 /// The cache, opened at the first call.
@@ -72,6 +79,7 @@ fn open(config: &'static Config) -> Option<&'static Cache> {
             Some(&*cache)
         }
         Err(error) => {
+            DESCRIPTOR.store(-1, Ordering::Relaxed);
             hasten_telemetry::page().set_note(&format!("no read cache: {error}"));
             None
         }
@@ -82,11 +90,10 @@ fn open(config: &'static Config) -> Option<&'static Cache> {
 
 /// The same file under a high number, out of the way of what the program opens.
 fn move_up(fd: OwnedFd) -> OwnedFd {
-    // SAFETY: an open descriptor; the new one is nobody else's.
-    let high = unsafe {
-        let high = libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH);
-        (high >= 0).then(|| OwnedFd::from_raw_fd(high))
-    };
+    let limit = getrlimit(Resource::Nofile).current.and_then(|limit| i32::try_from(limit).ok());
+    let last = limit.map_or(HIGH, |limit| limit - BELOW_LIMIT);
+    let high = [HIGH, last].into_iter().filter(|place| *place > fd.as_raw_fd());
+    let high = high.filter_map(|place| fcntl_dupfd_cloexec(&fd, place).ok()).next();
     let kept = high.unwrap_or(fd);
     DESCRIPTOR.store(kept.as_raw_fd(), Ordering::Relaxed);
     kept
@@ -118,6 +125,10 @@ impl Cache {
     }
 
     pub(crate) fn failed(&self, permit: Permit, error: &io::Error) {
+        if error.raw_os_error() == Some(libc::EFAULT) {
+            // The program's memory, and not the device.
+            return self.succeeded(permit);
+        }
         let fault = if error.kind() == io::ErrorKind::NotFound { Fault::Gone } else { Fault::Error };
         self.breaker.failed(permit, fault, clock::boot_ns());
         slot().event(Event::BreakerOpened);
@@ -129,12 +140,12 @@ impl Cache {
         }
     }
 
-    /// Who answers a read that both could answer.
-    pub(crate) fn side(&self) -> Side {
+    /// Who answers a read that both could answer; `None` while the cache rests.
+    pub(crate) fn side(&self) -> Option<Side> {
         match self.trial.try_lock() {
             Ok(trial) if !self.config.is_eager => trial.side(clock::boot_ns()),
             // Another thread is just reporting, or was when this process was forked.
-            _ => Side::Cache,
+            _ => Some(Side::Cache),
         }
     }
 

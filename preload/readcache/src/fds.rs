@@ -9,27 +9,21 @@ const COUNT: usize = 1 << 16;
 /// Pages that nobody touches cost nothing.
 static MARKS: [AtomicU8; COUNT] = [const { AtomicU8::new(0) }; COUNT];
 
-/// Why a descriptor is worth a look, and how it reads.
+/// Why a descriptor is worth a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(u8);
 
 impl Mark {
     const NAMED: u8 = 1;
     const STABLE: u8 = 2;
-    const DIRECT: u8 = 4;
 
-    pub(crate) fn new(is_named: bool, is_direct: bool) -> Self {
-        Self(if is_named { Self::NAMED } else { Self::STABLE } | if is_direct { Self::DIRECT } else { 0 })
+    pub(crate) fn new(is_named: bool) -> Self {
+        Self(if is_named { Self::NAMED } else { Self::STABLE })
     }
 
     /// By its name, and not only if it has not changed for a while.
     pub(crate) fn is_named(self) -> bool {
-        self.0 & Self::NAMED != 0
-    }
-
-    /// Opened with `O_DIRECT`.
-    pub(crate) fn is_direct(self) -> bool {
-        self.0 & Self::DIRECT != 0
+        self.0 == Self::NAMED
     }
 }
 
@@ -52,12 +46,12 @@ mod tests {
     #[test]
     fn a_mark_stays_until_it_is_replaced() {
         assert_eq!((mark_of(-1), mark_of(7), mark_of(i32::MAX)), (None, None, None));
-        set(7, Some(Mark::new(true, true)));
-        assert!(mark_of(7).is_some_and(|mark| mark.is_named() && mark.is_direct()));
-        set(7, Some(Mark::new(false, false)));
-        assert!(mark_of(7).is_some_and(|mark| !mark.is_named() && !mark.is_direct()));
+        set(7, Some(Mark::new(true)));
+        assert!(mark_of(7).is_some_and(Mark::is_named));
+        set(7, Some(Mark::new(false)));
+        assert!(mark_of(7).is_some_and(|mark| !mark.is_named()));
         set(7, None);
-        set(-1, Some(Mark::new(true, true)));
+        set(-1, Some(Mark::new(true)));
         assert_eq!((mark_of(-1), mark_of(7)), (None, None));
     }
 }

@@ -19,4 +19,5 @@ mod hooks;
 mod open;
 mod proof;
 mod read;
+mod room;
 mod start;

@@ -89,5 +89,5 @@ fn mark(path: &[u8], flags: c_int) -> Option<Mark> {
     let config = config::get()?;
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let is_named = config.names(name);
-    (is_named || config.stable.is_some()).then(|| Mark::new(is_named, flags & libc::O_DIRECT != 0))
+    (is_named || config.stable.is_some()).then(|| Mark::new(is_named))
 }

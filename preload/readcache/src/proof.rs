@@ -23,7 +23,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hasten_blocks::{FileTag, Identity, Store};
 use hasten_guard::clock;
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, fstatfs, open};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, fstatfs, open, statx,
+};
 
 use crate::fds::Mark;
 
@@ -101,9 +103,18 @@ fn prove(fd: BorrowedFd<'_>, facts: &Facts, seconds: i64) -> Option<u64> {
     if !facts.is_settled(seconds) || !fstatfs(fd).is_ok_and(|system| is_known(system.f_type)) {
         return None;
     }
+    if is_encrypted(fd) {
+        return None;
+    }
     let generation = generation(fd)?;
     // In this order: what is changed from the lease on changes the facts.
     (has_no_writer(fd, facts) && Facts::of(fd) == Some(*facts)).then_some(generation)
+}
+
+/// Whether the file system encrypts the file, or does not say: the store would hold its content in the clear.
+fn is_encrypted(fd: BorrowedFd<'_>) -> bool {
+    let facts = statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE);
+    facts.map_or(true, |facts| facts.stx_attributes.contains(StatxAttributes::ENCRYPTED))
 }
 
 fn generation(fd: BorrowedFd<'_>) -> Option<u64> {

@@ -5,7 +5,7 @@ use core::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use hasten_blocks::trial::Side;
-use hasten_blocks::{Answer, BLOCK, Cursor, FileTag};
+use hasten_blocks::{Answer, BLOCK, FileTag};
 use hasten_guard::clock;
 use hasten_telemetry::{Event, slot};
 use libc::{iovec, off_t, size_t, ssize_t};
@@ -14,6 +14,7 @@ use crate::cache::{self, Cache};
 use crate::fds::{self, Mark};
 use crate::hooks::original;
 use crate::proof::{self, Facts};
+use crate::room::{self, Edges, Room};
 use crate::{config, start};
 
 type Pread = unsafe extern "C" fn(c_int, *mut u8, size_t, off_t) -> ssize_t;
@@ -161,6 +162,12 @@ pub(crate) unsafe fn read(original: Read, fd: c_int, buffer: *mut u8, count: siz
     }
 }
 
+/// Through the page cache, or past it.
+enum Way {
+    Buffered,
+    Direct,
+}
+
 /// A read at an offset from a descriptor that is worth a look.
 struct Request {
     fd: c_int,
@@ -179,11 +186,14 @@ impl Request {
         unsafe {
             let whole = || original(self.fd, self.buffer, self.count, self.offset);
             let is_usual = self.count > 0 && self.count <= LONGEST && self.offset >= 0 && self.fd >= 0;
-            if !is_usual || start::is_sandboxed() || self.is_misaligned() {
+            if !is_usual || start::is_sandboxed() {
                 return whole();
             }
             let errno = *libc::__errno_location();
-            let answer = self.in_memory().or_else(|| self.by_cache(original));
+            let answer = self.way().and_then(|way| match way {
+                Way::Buffered => self.in_memory().or_else(|| self.by_cache(original)),
+                Way::Direct => self.by_cache(original),
+            });
             // Unless the original has just set it.
             if answer.is_none_or(|got| got >= 0) {
                 *libc::__errno_location() = errno;
@@ -192,10 +202,19 @@ impl Request {
         }
     }
 
-    /// Past the page cache, the kernel refuses what is not aligned to sectors, and so do we.
-    fn is_misaligned(&self) -> bool {
+    /// How the descriptor reads now; `None` if it cannot, or not what is asked for.
+    fn way(&self) -> Option<Way> {
+        // SAFETY: the command reads flags of a descriptor, whatever it is.
+        let flags = unsafe { libc::fcntl(self.fd, libc::F_GETFL) };
+        if flags < 0 || flags & libc::O_PATH != 0 || flags & libc::O_ACCMODE == libc::O_WRONLY {
+            return None;
+        }
+        if flags & libc::O_DIRECT == 0 {
+            return Some(Way::Buffered);
+        }
+        // Past the page cache, the kernel refuses what is not aligned to sectors.
         let parts = self.buffer as usize | self.count | self.offset as usize;
-        self.mark.is_direct() && !parts.is_multiple_of(SECTOR)
+        parts.is_multiple_of(SECTOR).then_some(Way::Direct)
     }
 
     /// From the page cache, without a wait, if everything is there.
@@ -204,9 +223,6 @@ impl Request {
     ///
     /// As for pread(2).
     unsafe fn in_memory(&self) -> Option<ssize_t> {
-        if self.mark.is_direct() {
-            return None;
-        }
         // SAFETY: the program's buffer.
         let got = unsafe { resident(self.fd, self.buffer, self.count, self.offset) };
         (got == self.count as ssize_t).then_some(got)
@@ -239,19 +255,19 @@ impl Request {
     ///
     /// As for pread(2).
     unsafe fn either(&self, cache: &Cache, known: &Known<'_>, original: Pread) -> Option<ssize_t> {
+        let side = cache.side()?;
+        let mut room = room::take()?;
         let permit = cache.admit()?;
-        let side = cache.side();
         let begin = clock::now();
-        let mut cursor = Cursor::new();
         let len = (known.range.end - known.range.start) as usize;
         let found = if side == Side::Cache {
             // SAFETY: the program's buffer, which has room for what it asks for, and which it leaves to this call.
             let buffer = unsafe { core::slice::from_raw_parts_mut(self.buffer, len) };
-            load(cache, &mut cursor, known, buffer)
+            load(cache, &mut room, known, buffer)
         } else {
             known
                 .blocks()
-                .map(|block| cache.store.has(&mut cursor, known.file, block))
+                .map(|block| cache.store.has(&mut room.cursor, known.file, block))
                 .try_fold(true, |all, has| Ok(all && has?))
         };
         let is_found = match found {
@@ -268,19 +284,25 @@ impl Request {
             return Some(len as ssize_t);
         }
         // SAFETY: as this function.
-        Some(unsafe { self.disk(cache, known, is_found, original) })
+        Some(unsafe { self.disk(cache, &mut room, known, is_found, original) })
     }
 
     /// # Safety
     ///
     /// As for pread(2).
-    unsafe fn disk(&self, cache: &Cache, known: &Known<'_>, is_found: bool, original: Pread) -> ssize_t {
+    unsafe fn disk(
+        &self,
+        cache: &Cache,
+        room: &mut Room,
+        known: &Known<'_>,
+        is_found: bool,
+        original: Pread,
+    ) -> ssize_t {
         let len = (known.range.end - known.range.start) as usize;
-        let mut edges = Edges::new();
         let begin = clock::now();
         let keeps = !is_found && cache.may_keep(len as u64);
         // SAFETY: the program's buffer.
-        let is_whole = keeps && unsafe { edges.read(known, self.buffer) };
+        let is_whole = keeps && unsafe { room.edges.read(known, self.buffer) };
         let got = if is_whole {
             len as ssize_t
         } else {
@@ -298,7 +320,7 @@ impl Request {
         if is_whole {
             // SAFETY: the kernel has just filled so much of the program's buffer.
             let data = unsafe { core::slice::from_raw_parts(self.buffer, len) };
-            keep(cache, known, data, &edges);
+            keep(cache, room, known, data);
         }
         got
     }
@@ -331,8 +353,7 @@ impl Known<'_> {
     }
 
     /// A block, from what the program wanted and what it did not. Behind the end of the file it is zero.
-    fn assemble(&self, block: u64, data: &[u8], edges: &Edges) -> [u8; BLOCK] {
-        let mut whole = [0; BLOCK];
+    fn assemble(&self, block: u64, data: &[u8], edges: &Edges, whole: &mut [u8; BLOCK]) {
         let part = self.part(block);
         let (begin, _) = self.whole();
         if block * BLOCK as u64 == begin {
@@ -341,19 +362,18 @@ impl Known<'_> {
         let from = (block * BLOCK as u64 + part.start as u64 - self.range.start) as usize;
         whole[part.clone()].copy_from_slice(&data[from..from + part.len()]);
         let content = (self.facts.size() - block * BLOCK as u64).min(BLOCK as u64) as usize;
-        if content > part.end {
-            whole[part.end..content].copy_from_slice(&edges.tail[..content - part.end]);
-        }
-        whole
+        let end = content.max(part.end);
+        whole[part.end..end].copy_from_slice(&edges.tail[..end - part.end]);
+        whole[end..].fill(0);
     }
 }
 
 /// Reads the range from the store; whether it has all of it.
-fn load(cache: &Cache, cursor: &mut Cursor, known: &Known<'_>, mut into: &mut [u8]) -> std::io::Result<bool> {
+fn load(cache: &Cache, room: &mut Room, known: &Known<'_>, mut into: &mut [u8]) -> std::io::Result<bool> {
     for block in known.blocks() {
         let part = known.part(block);
         let (piece, rest) = into.split_at_mut(part.len());
-        match cache.store.load(cursor, (known.file, block), part, piece)? {
+        match cache.store.load(&mut room.cursor, (known.file, block), part, piece)? {
             Answer::Hit => {}
             Answer::Miss => return Ok(false),
             Answer::Damaged => {
@@ -366,18 +386,7 @@ fn load(cache: &Cache, cursor: &mut Cursor, known: &Known<'_>, mut into: &mut [u
     Ok(true)
 }
 
-/// What the program did not want of the first and the last block.
-#[repr(C, align(4096))]
-struct Edges {
-    head: [u8; BLOCK],
-    tail: [u8; BLOCK],
-}
-
 impl Edges {
-    const fn new() -> Self {
-        Self { head: [0; BLOCK], tail: [0; BLOCK] }
-    }
-
     /// Reads whole blocks, with what the program wants in its own buffer; whether all of it came. Disks read no less than
     /// this anyway.
     ///
@@ -402,7 +411,7 @@ impl Edges {
 }
 
 /// Keeps the blocks that have just been read.
-fn keep(cache: &Cache, known: &Known<'_>, data: &[u8], edges: &Edges) {
+fn keep(cache: &Cache, room: &mut Room, known: &Known<'_>, data: &[u8]) {
     // After everything was read.
     if Facts::of(known.fd) != Some(known.facts) {
         return;
@@ -410,8 +419,8 @@ fn keep(cache: &Cache, known: &Known<'_>, data: &[u8], edges: &Edges) {
     let Some(permit) = cache.admit() else { return };
     let (start, mut kept) = (clock::now(), 0);
     for block in known.blocks() {
-        let whole = known.assemble(block, data, edges);
-        match cache.store.keep(known.file, block, &whole) {
+        known.assemble(block, data, &room.edges, &mut room.block);
+        match cache.store.keep(&mut room.cursor, (known.file, block), &room.block) {
             Ok(is_new) => kept += u64::from(is_new) * BLOCK as u64,
             Err(error) => return cache.failed(permit, &error),
         }

@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int, c_uint};
 
 use hasten_hook::{exec, slots};
-use libc::{DIR, dirent, stat, statx};
+use libc::{DIR, dirent, gid_t, size_t, ssize_t, stat, statx, timespec, uid_t};
 
 use crate::{links, make};
 
@@ -21,6 +21,18 @@ slots! {
     required C by Program fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int = make::openat;
     /// The same.
     required C by Program fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int = make::openat;
+    /// The same.
+    optional C by Program fn creat(path: *const c_char, mode: c_uint) -> c_int = make::creat;
+    /// The same.
+    optional C by Program fn creat64(path: *const c_char, mode: c_uint) -> c_int = make::creat;
+    /// Opens a log as the file that it is, in programs built with checks.
+    optional C by Program fn __open_2(path: *const c_char, flags: c_int) -> c_int = make::open_2;
+    /// The same.
+    optional C by Program fn __open64_2(path: *const c_char, flags: c_int) -> c_int = make::open_2;
+    /// The same.
+    optional C by Program fn __openat_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int = make::openat_2;
+    /// The same.
+    optional C by Program fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int = make::openat_2;
 
     /// Removes a log where it is, and not only the link to it.
     required C by Program fn unlink(path: *const c_char) -> c_int = links::unlink;
@@ -53,6 +65,16 @@ slots! {
     optional C by Program fn fstatat64(directory: c_int, path: *const c_char, facts: *mut stat, flags: c_int) -> c_int = links::fstatat;
     /// The same.
     optional C by Program fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, facts: *mut statx) -> c_int = links::statx_of;
+    /// A log is no link to be read.
+    optional C by Program fn readlink(path: *const c_char, target: *mut c_char, size: size_t) -> ssize_t = links::readlink;
+    /// The same.
+    optional C by Program fn readlinkat(directory: c_int, path: *const c_char, target: *mut c_char, size: size_t) -> ssize_t = links::readlinkat;
+    /// Gives the log another owner, and not the link.
+    optional C by Program fn lchown(path: *const c_char, user: uid_t, group: gid_t) -> c_int = links::lchown;
+    /// The same.
+    optional C by Program fn fchownat(directory: c_int, path: *const c_char, user: uid_t, group: gid_t, flags: c_int) -> c_int = links::fchownat;
+    /// Sets the times of the log, and not of the link.
+    optional C by Program fn utimensat(directory: c_int, path: *const c_char, times: *const timespec, flags: c_int) -> c_int = links::utimensat;
     /// Lists a log as the file that it is.
     required C by Program fn readdir(directory: *mut DIR) -> *mut dirent = links::readdir;
     /// The same.

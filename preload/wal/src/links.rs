@@ -3,10 +3,13 @@
 use core::ffi::{c_char, c_int, c_uint};
 use std::ffi::CString;
 
-use libc::{AT_FDCWD, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW, DIR, dirent, stat, statx};
+use libc::{
+    AT_FDCWD, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW, DIR, dirent, gid_t, size_t, ssize_t, stat, statx,
+    timespec, uid_t,
+};
 
 use crate::sys::{self, errno_neutral, place_of};
-use crate::{config, make, start};
+use crate::{make, start};
 
 type OfPath = unsafe extern "C" fn(*const c_char) -> c_int;
 type UnlinkAt = unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
@@ -18,6 +21,11 @@ type Lstat = unsafe extern "C" fn(*const c_char, *mut stat) -> c_int;
 type Lxstat = unsafe extern "C" fn(c_int, *const c_char, *mut stat) -> c_int;
 type FstatAt = unsafe extern "C" fn(c_int, *const c_char, *mut stat, c_int) -> c_int;
 type Statx = unsafe extern "C" fn(c_int, *const c_char, c_int, c_uint, *mut statx) -> c_int;
+type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, size_t) -> ssize_t;
+type ReadlinkAt = unsafe extern "C" fn(c_int, *const c_char, *mut c_char, size_t) -> ssize_t;
+type Lchown = unsafe extern "C" fn(*const c_char, uid_t, gid_t) -> c_int;
+type FchownAt = unsafe extern "C" fn(c_int, *const c_char, uid_t, gid_t, c_int) -> c_int;
+type UtimensAt = unsafe extern "C" fn(c_int, *const c_char, *const timespec, c_int) -> c_int;
 type Readdir = unsafe extern "C" fn(*mut DIR) -> *mut dirent;
 
 /// # Safety
@@ -148,7 +156,7 @@ pub(crate) unsafe fn linkat(
 }
 
 /// Two names for one log are two links, to two names of one file on its device. A second link to the same name would lose
-/// the log with the first removal.
+/// the log with the first removal. The name on the device is durable before the link is there, as for a new log.
 ///
 /// # Safety
 ///
@@ -160,13 +168,15 @@ unsafe fn linking(
 ) -> c_int {
     // SAFETY: the program's paths; C strings of our own.
     unsafe {
+        if start::is_sandboxed() {
+            return call();
+        }
         let Some(place) = place_of(from.0, from.1) else { return call() };
-        let Some(config) = config::get().filter(|_| !start::is_sandboxed()) else { return call() };
-        let Some(second) = make::new_place(config, b"link") else { return call() };
+        let Some((directory, second)) = make::beside(&place) else { return call() };
         if libc::link(place.as_ptr(), second.as_ptr()) != 0 {
             return -1;
         }
-        if libc::symlinkat(second.as_ptr(), to.0, to.1) == 0 {
+        if sys::sync_directory(AT_FDCWD, &directory) && libc::symlinkat(second.as_ptr(), to.0, to.1) == 0 {
             return 0;
         }
         let errno = sys::errno();
@@ -258,10 +268,114 @@ pub(crate) unsafe fn readdir(original: Readdir, directory: *mut DIR) -> *mut dir
         let entry = original(directory);
         if !entry.is_null()
             && (*entry).d_type == libc::DT_LNK
-            && place_of(libc::dirfd(directory), (*entry).d_name.as_ptr()).is_some()
+            && let Some(place) = place_of(libc::dirfd(directory), (*entry).d_name.as_ptr())
         {
             (*entry).d_type = libc::DT_REG;
+            if let Some(facts) = sys::facts_of(AT_FDCWD, &place) {
+                (*entry).d_ino = facts.st_ino;
+            }
         }
         entry
     }
+}
+
+/// # Safety
+///
+/// As for readlink(2).
+pub(crate) unsafe fn readlink(
+    original: Readlink,
+    path: *const c_char,
+    target: *mut c_char,
+    size: size_t,
+) -> ssize_t {
+    // SAFETY: the program's call.
+    unsafe { read_as_link(AT_FDCWD, path, || original(path, target, size)) }
+}
+
+/// # Safety
+///
+/// As for readlinkat(2).
+pub(crate) unsafe fn readlinkat(
+    original: ReadlinkAt,
+    directory: c_int,
+    path: *const c_char,
+    target: *mut c_char,
+    size: size_t,
+) -> ssize_t {
+    // SAFETY: the program's call.
+    unsafe { read_as_link(directory, path, || original(directory, path, target, size)) }
+}
+
+/// # Safety
+///
+/// As for readlinkat(2), with `path`.
+unsafe fn read_as_link(directory: c_int, path: *const c_char, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    // SAFETY: the program's path.
+    if start::is_sandboxed() || unsafe { place_of(directory, path) }.is_none() {
+        return call();
+    }
+    sys::set_errno(libc::EINVAL);
+    -1
+}
+
+/// # Safety
+///
+/// As for lchown(2).
+pub(crate) unsafe fn lchown(original: Lchown, path: *const c_char, user: uid_t, group: gid_t) -> c_int {
+    // SAFETY: the program's call, or the same one of the log.
+    unsafe {
+        match place_unless_sandboxed(AT_FDCWD, path) {
+            Some(place) => original(place.as_ptr(), user, group),
+            None => original(path, user, group),
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for fchownat(2).
+pub(crate) unsafe fn fchownat(
+    original: FchownAt,
+    directory: c_int,
+    path: *const c_char,
+    user: uid_t,
+    group: gid_t,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe { original(directory, path, user, group, followed(directory, path, flags)) }
+}
+
+/// # Safety
+///
+/// As for utimensat(2).
+pub(crate) unsafe fn utimensat(
+    original: UtimensAt,
+    directory: c_int,
+    path: *const c_char,
+    times: *const timespec,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe { original(directory, path, times, followed(directory, path, flags)) }
+}
+
+/// The flags of a call that would treat a link and not what it leads to, unless the link is one of ours.
+///
+/// # Safety
+///
+/// As for readlinkat(2).
+unsafe fn followed(directory: c_int, path: *const c_char, flags: c_int) -> c_int {
+    let is_of_links = flags & AT_SYMLINK_NOFOLLOW != 0;
+    // SAFETY: the program's path.
+    let is_ours = is_of_links && unsafe { place_unless_sandboxed(directory, path) }.is_some();
+    if is_ours { flags & !AT_SYMLINK_NOFOLLOW } else { flags }
+}
+
+/// # Safety
+///
+/// As for readlinkat(2).
+unsafe fn place_unless_sandboxed(directory: c_int, path: *const c_char) -> Option<CString> {
+    // SAFETY: as the contract.
+    if start::is_sandboxed() { None } else { unsafe { place_of(directory, path) } }
 }

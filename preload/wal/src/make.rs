@@ -1,11 +1,11 @@
 //! Making a log.
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use hasten_logs::{names, place};
 use hasten_telemetry::{Event, slot};
@@ -40,6 +40,50 @@ pub(crate) unsafe fn openat(
 ) -> c_int {
     // SAFETY: the program's call.
     unsafe { opened(directory, path, flags, mode, || original(directory, path, flags, mode)) }
+}
+
+/// # Safety
+///
+/// As for creat(2).
+pub(crate) unsafe fn creat(
+    original: unsafe extern "C" fn(*const c_char, c_uint) -> c_int,
+    path: *const c_char,
+    mode: c_uint,
+) -> c_int {
+    let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+    // SAFETY: the program's call.
+    unsafe { opened(libc::AT_FDCWD, path, flags, mode, || original(path, mode)) }
+}
+
+/// # Safety
+///
+/// As for open(2) without a mode: with `O_CREAT` the original ends the program.
+pub(crate) unsafe fn open_2(
+    original: unsafe extern "C" fn(*const c_char, c_int) -> c_int,
+    path: *const c_char,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        let call = || original(path, flags);
+        if flags & libc::O_CREAT != 0 { call() } else { opened(libc::AT_FDCWD, path, flags, 0, call) }
+    }
+}
+
+/// # Safety
+///
+/// As for openat(2) without a mode; see [`open_2`].
+pub(crate) unsafe fn openat_2(
+    original: unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int,
+    directory: c_int,
+    path: *const c_char,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the program's call.
+    unsafe {
+        let call = || original(directory, path, flags);
+        if flags & libc::O_CREAT != 0 { call() } else { opened(directory, path, flags, 0, call) }
+    }
 }
 
 /// # Safety
@@ -112,16 +156,20 @@ impl Log<'_> {
     /// `path` is a C string.
     unsafe fn make_away(&self, config: &Config, flags: c_int, mode: c_uint) -> Option<c_int> {
         let fast = prepared(config)?;
-        if !has_room(fast) || device_of(libc::AT_FDCWD, fast)? == device_of(self.directory, &self.parent()?)?
-        {
+        let home = sys::facts_of(self.directory, &self.parent()?)?;
+        if !has_room(fast) || sys::facts_of(libc::AT_FDCWD, fast)?.st_dev == home.st_dev {
             return None;
         }
-        let place = new_place(config, self.name)?;
+        let place = new_place(&config.directory, self.name)?;
         // SAFETY: C strings; on every way out but the last, what was made is removed.
         unsafe {
             let fd = libc::open(place.as_ptr(), flags | libc::O_CREAT | libc::O_EXCL, mode);
             if fd < 0 {
                 return None;
+            }
+            if home.st_mode & libc::S_ISGID != 0 {
+                // As the kernel does at home; where it may not, the group is the process's.
+                libc::fchown(fd, libc::uid_t::MAX, home.st_gid);
             }
             // Both names before the program goes on: the log is as durable as one at home whose directory is synced.
             let is_linked = sys::sync_directory(libc::AT_FDCWD, fast)
@@ -143,7 +191,7 @@ impl Log<'_> {
     }
 
     fn is_log(&self) -> bool {
-        let parent = Path::new(std::ffi::OsStr::from_bytes(sys::parent(self.bytes)));
+        let parent = Path::new(OsStr::from_bytes(sys::parent(self.bytes)));
         let is_there = |witness: &str| {
             let path = CString::new(parent.join(witness).as_os_str().as_bytes());
             // SAFETY: a C string.
@@ -166,32 +214,45 @@ unsafe fn exists(directory: c_int, path: *const c_char) -> bool {
     }
 }
 
-/// The directory on the fast device, made at the first call; `None` if there can be none.
+/// The directory on the fast device, made at the first call; `None` if there can be none, or another thread is just making
+/// it. Nobody waits: a child that was forked meanwhile would wait for a thread that it does not have.
 fn prepared(config: &Config) -> Option<&'static CStr> {
     static FAST: OnceLock<Option<CString>> = OnceLock::new();
-    let prepare = || {
-        let (named, fast) = (c_path(&config.named)?, c_path(&config.directory)?);
-        if is_in_memory(&named) && !config.may_be_lost {
-            hasten_telemetry::page().set_note("logs stay at home: HASTEN_WAL is in memory");
-            return None;
-        }
-        // SAFETY: C strings.
-        let is_new = unsafe { libc::mkdir(fast.as_ptr(), 0o700) } == 0;
-        if !is_new && sys::errno() != libc::EEXIST || is_new && !sys::sync_directory(libc::AT_FDCWD, &named) {
-            hasten_telemetry::page().set_note("logs stay at home: HASTEN_WAL cannot be written to");
-            return None;
-        }
-        hasten_telemetry::page().set_note(&format!("new logs are in {}", config.directory.display()));
-        Some(fast)
-    };
-    FAST.get_or_init(prepare).as_deref()
+    static PREPARING: AtomicBool = AtomicBool::new(false);
+    if FAST.get().is_none() && !PREPARING.swap(true, Relaxed) {
+        let _ = FAST.set(prepare(config));
+    }
+    FAST.get()?.as_deref()
+}
+
+fn prepare(config: &Config) -> Option<CString> {
+    let (named, fast) = (c_path(&config.named)?, c_path(&config.directory)?);
+    if is_in_memory(&named) && !config.may_be_lost {
+        hasten_telemetry::page().set_note("logs stay at home: HASTEN_WAL is in memory");
+        return None;
+    }
+    // SAFETY: C strings.
+    let is_new = unsafe { libc::mkdir(fast.as_ptr(), 0o700) } == 0;
+    if !is_new && sys::errno() != libc::EEXIST || is_new && !sys::sync_directory(libc::AT_FDCWD, &named) {
+        hasten_telemetry::page().set_note("logs stay at home: HASTEN_WAL cannot be written to");
+        return None;
+    }
+    hasten_telemetry::page().set_note(&format!("new logs are in {}", config.directory.display()));
+    Some(fast)
 }
 
 fn c_path(path: &Path) -> Option<CString> {
     CString::new(path.as_os_str().as_bytes()).ok()
 }
 
-pub(crate) fn new_place(config: &Config, name: &[u8]) -> Option<CString> {
+/// A new place in the directory of another, and that directory.
+pub(crate) fn beside(place: &CStr) -> Option<(CString, CString)> {
+    let place = Path::new(OsStr::from_bytes(place.to_bytes()));
+    let directory = place.parent()?;
+    Some((c_path(directory)?, new_place(directory, b"link")?))
+}
+
+fn new_place(directory: &Path, name: &[u8]) -> Option<CString> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     // Process numbers come again, and so do numbers from zero; the time does not.
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -199,16 +260,7 @@ pub(crate) fn new_place(config: &Config, name: &[u8]) -> Option<CString> {
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
     let time = (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64);
     let number = time.wrapping_add(NUMBER.fetch_add(1, Relaxed));
-    c_path(&place::of(&config.directory, name, std::process::id(), number))
-}
-
-fn device_of(directory: c_int, path: &CStr) -> Option<u64> {
-    // SAFETY: the call fills the structure, by number because the C library got the function with glibc 2.33.
-    unsafe {
-        let mut facts: libc::stat = core::mem::zeroed();
-        let got = libc::syscall(libc::SYS_newfstatat, directory, path.as_ptr(), &raw mut facts, 0);
-        (got == 0).then_some(facts.st_dev)
-    }
+    c_path(&place::of(directory, name, std::process::id(), number))
 }
 
 fn has_room(fast: &CStr) -> bool {

@@ -44,6 +44,17 @@ pub(crate) unsafe fn place_of(directory: c_int, path: *const c_char) -> Option<C
     place::is_ours(target).then(|| CString::new(target).ok()).flatten()
 }
 
+/// What the kernel says of a file, followed; by number, because the C library got the function with glibc 2.33.
+pub(crate) fn facts_of(directory: c_int, path: &CStr) -> Option<libc::stat> {
+    let mut facts = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    let got = errno_neutral(|| {
+        // SAFETY: a C string, and a structure of the kernel's layout that the call fills.
+        unsafe { libc::syscall(libc::SYS_newfstatat, directory, path.as_ptr(), facts.as_mut_ptr(), 0) }
+    });
+    // SAFETY: zeroed, which is a valid value, and filled on success.
+    (got == 0).then(|| unsafe { facts.assume_init() })
+}
+
 /// Syncs the directory that a path is in; whether that worked.
 ///
 /// # Safety

@@ -19,8 +19,8 @@ pub enum PageError {
 }
 
 /// How to fix a process that failed to create a page.
-pub(super) const NO_PAGE_FIX: &str = "allow memfd_create and shared mmap in its sandbox, or raise its memory and \
-                                      open-file limits, and restart it";
+pub(super) const NO_PAGE_FIX: &str = "allow memfd_create and shared mmap in its sandbox, or raise its memory, \
+                                      open-file and file-size limits, and restart it";
 
 /// Why a process has no page to show.
 #[derive(Debug)]
