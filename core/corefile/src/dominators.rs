@@ -15,10 +15,14 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
-    pub(crate) fn of(graph: &Graph) -> Self {
+    /// Objects that live through others and count as roots all the same are those that `also` tells.
+    pub(crate) fn of(graph: &Graph, also: impl Fn(u32) -> bool) -> Self {
         let mut found = Self { objects: vec![NONE], numbers: vec![NONE; graph.len()], by: vec![0] };
         found.search(graph);
-        let (first, from) = found.predecessors(graph);
+        // As if the search had come to them last from the root: it has been there.
+        let also: Vec<u32> =
+            (1..found.objects.len() as u32).filter(|&number| also(found.objects[number as usize])).collect();
+        let (first, from) = found.predecessors(graph, &also);
         let parents = found.by.clone();
         let mut semi: Vec<u32> = (0..found.objects.len() as u32).collect();
         let mut label = semi.clone();
@@ -50,7 +54,7 @@ impl Dominators {
 
     fn search(&mut self, graph: &Graph) {
         let mut stack: Vec<(u32, u32)> = Vec::new();
-        for &root in &graph.roots {
+        for &(root, _) in &graph.roots {
             self.enter(root, 0, &mut stack);
             while let Some((object, next)) = stack.last_mut() {
                 let (edges, object) = (graph.of_object(*object), *object);
@@ -77,10 +81,11 @@ impl Dominators {
         stack.push((object, 0));
     }
 
-    fn predecessors(&self, graph: &Graph) -> (Vec<u32>, Vec<u32>) {
+    fn predecessors(&self, graph: &Graph, also: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let mut first = vec![0_u32; self.objects.len() + 1];
         let edges = |each: &mut dyn FnMut(u32, u32)| {
-            graph.roots.iter().for_each(|&root| each(0, self.numbers[root as usize]));
+            graph.roots.iter().for_each(|&(root, _)| each(0, self.numbers[root as usize]));
+            also.iter().for_each(|&number| each(0, number));
             for (number, &object) in self.objects.iter().enumerate().skip(1) {
                 for &to in graph.of_object(object) {
                     each(number as u32, self.numbers[to as usize]);
@@ -99,6 +104,21 @@ impl Dominators {
             from[next[to as usize] as usize] = number;
         });
         (first, from)
+    }
+
+    /// What an object keeps in a part of it, such as its array of elements, is its own: those who are dominated by a part come to
+    /// who dominates the part, but for those that are parts themselves.
+    pub(crate) fn lift(&mut self, is_part: impl Fn(u32) -> bool, stays: impl Fn(u32) -> bool) {
+        for number in 1..self.objects.len() {
+            let mut by = self.by[number];
+            if by == 0 || !is_part(self.objects[by as usize]) || stays(self.objects[number]) {
+                continue;
+            }
+            while by != 0 && is_part(self.objects[by as usize]) {
+                by = self.by[by as usize];
+            }
+            self.by[number] = by;
+        }
     }
 
     /// The bytes that would be free without each.
@@ -144,7 +164,7 @@ mod tests {
     /// By definition: without its dominator, an object cannot be reached.
     fn reached_without(graph: &Graph, without: u32) -> Vec<bool> {
         let mut seen = vec![false; graph.len()];
-        let mut stack: Vec<u32> = graph.roots.clone();
+        let mut stack: Vec<u32> = graph.roots.iter().map(|&(root, _)| root).collect();
         while let Some(object) = stack.pop() {
             if object != without && !std::mem::replace(&mut seen[object as usize], true) {
                 stack.extend(graph.of_object(object));
@@ -165,7 +185,7 @@ mod tests {
             let edges: Vec<Vec<u32>> =
                 (0..count).map(|_| (0..random(4)).map(|_| random(count) as u32).collect()).collect();
             let graph = Graph::from_edges(&edges, vec![0, random(count) as u32]);
-            let found = Dominators::of(&graph);
+            let found = Dominators::of(&graph, |_| false);
             for number in 1..found.objects.len() {
                 let object = found.objects[number];
                 let mut dominators: Vec<u32> = (0..count as u32)

@@ -3,9 +3,11 @@
 use crate::bytes::word;
 use crate::error::CoreError;
 use crate::image::Image;
-use crate::layout::{InstanceType, Layout};
-use crate::maps::NONE;
+use crate::layout::{FIRST_NON_STRING, InstanceType, Layout};
+use crate::maps::{Map, Maps, NONE};
+use crate::objects::View;
 use crate::pages::Pages;
+use crate::roots::{self, Holder};
 use crate::rule::Rule;
 use crate::walk::{Objects, Walker, outside};
 
@@ -13,15 +15,85 @@ use crate::walk::{Objects, Walker, outside};
 const STACK: u64 = 8 << 20;
 /// With more of them nothing is told anyway.
 const UNKNOWN: usize = 1 << 26;
+/// A hash table of pairs: the header of an array, and three numbers.
+const FIRST_PAIR: usize = 40;
+const NOT_INTERNALIZED: InstanceType = 1 << 5;
 
 /// Edges of all objects, those of object `i` from `first[i]` to `first[i + 1]`.
 #[derive(Debug)]
 pub(crate) struct Graph {
     first: Vec<u32>,
     to: Vec<u32>,
-    pub(crate) roots: Vec<u32>,
+    /// In order of importance; one object may have several holders.
+    pub(crate) roots: Vec<(u32, Holder)>,
+    /// Entries of living weak maps, in the order of their keys; the edges from key to value come last among the key's.
+    pub(crate) pairs: Vec<Pair>,
+    /// The type of weak maps' tables.
+    pub(crate) pairs_type: InstanceType,
+    /// What is missing from the roots: sizes that depend on them are not known then.
+    pub(crate) missing: Vec<&'static str>,
     /// For each word that looks like a pointer to an object, and is none, the object that it is in. The dead have many.
     unknown: Vec<u32>,
+}
+
+/// An entry of a weak map: the value lives as long as both the table and the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pair {
+    pub(crate) key: u32,
+    pub(crate) value: u32,
+    pub(crate) table: u32,
+}
+
+/// Where the objects of a map keep their pointers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pointers {
+    /// Nowhere; the maps of such objects are among the roots.
+    None,
+    /// In every word but these, whose references are weak by the type of the object.
+    Except(usize, usize),
+    /// In the first bytes only.
+    Head(usize),
+    /// In pairs of a weak key and a value that depends on it.
+    Pairs,
+    /// As `Except`, but for the next realm.
+    NativeContext,
+}
+
+impl Pointers {
+    fn of(map: &Map, layout: &Layout, pairs: InstanceType) -> Self {
+        match layout.name(map.kind) {
+            _ if map.kind == pairs => Self::Pairs,
+            "BYTECODE_ARRAY" => Self::Head(layout.bytecode_header as usize),
+            "INSTRUCTION_STREAM" => Self::Head(32),
+            "CODE" if layout.major < 20 => Self::Head(40),
+            _ if Rule::is_raw(map.kind, layout) => Self::None,
+            "JS_WEAK_REF" => Self::Except(24, 24),
+            "WEAK_CELL" => Self::Except(16, 24),
+            // The list of all sites.
+            "ALLOCATION_SITE" if map.size == 48 => Self::Except(40, 40),
+            _ if Some(map.kind) == layout.native_context => Self::NativeContext,
+            _ => Self::Except(0, 0),
+        }
+    }
+
+    /// Calls for every word of an object that holds a strong reference, with its offset.
+    fn each(self, bytes: &[u8], mut call: impl FnMut(usize, u64)) {
+        let (end, weak) = match self {
+            Self::None => (0, (0, 0)),
+            Self::Pairs => (FIRST_PAIR, (0, 0)),
+            Self::Head(end) => (end, (0, 0)),
+            Self::Except(first, second) => (bytes.len(), (first, second)),
+            Self::NativeContext => (bytes.len(), (0, 0)),
+        };
+        // The first word is the map.
+        for at in (0..bytes.len().min(end)).step_by(8) {
+            let tagged = word(bytes, at);
+            // Smis, raw numbers and weak references have other bits.
+            if tagged & 7 == 1 && (at == 0 || at != weak.0 && at != weak.1) {
+                call(at, tagged);
+            }
+        }
+    }
 }
 
 impl Graph {
@@ -30,10 +102,11 @@ impl Graph {
             first: Vec::with_capacity(objects.len() + 1),
             to: Vec::new(),
             roots: Vec::new(),
+            pairs: Vec::new(),
+            pairs_type: pairs_type(walker, objects),
+            missing: Vec::new(),
             unknown: Vec::new(),
         };
-        let weak: Vec<Option<usize>> =
-            walker.maps.list.iter().map(|map| weak_word(walker.layout, map.kind)).collect();
         let mut page = walker.pages.list.iter();
         let mut current = page.next();
         for index in 0..objects.len() {
@@ -47,35 +120,79 @@ impl Graph {
             graph.first.push(graph.to.len() as u32);
             let offset = at.offset + (number - at.first_word) as usize * 8;
             let bytes = walker.image.bytes.get(offset..offset + objects.sizes[index] as usize).unwrap_or(&[]);
-            if let Some(weak) = weak[objects.maps[index] as usize] {
-                graph.edges(walker.pages, objects, index as u32, bytes, weak);
-            }
+            let map = &walker.maps.list[objects.maps[index] as usize];
+            let pointers = Pointers::of(map, walker.layout, graph.pairs_type);
+            graph.edges(walker, objects, index as u32, bytes, pointers);
             if graph.to.len() > (NONE >> 1) as usize {
                 return Err(CoreError::TooLarge { what: "references", limit: NONE >> 1 });
             }
         }
         graph.first.push(graph.to.len() as u32);
-        graph.roots = graph.find_roots(walker, objects);
+        let found = roots::find(walker, objects);
+        graph.missing = found.missing;
+        graph.roots = found.list;
+        if !graph.missing.is_empty() {
+            for thread in &walker.image.threads {
+                let stack = on_stack(walker.image, walker.pages, objects, thread.sp);
+                graph.roots.extend(stack.into_iter().map(|object| (object, Holder::Stack)));
+            }
+        }
+        graph.roots.sort_unstable_by_key(|&(object, holder)| (holder, object));
+        graph.roots.dedup();
+        let mut live = Live::new(graph.len(), std::mem::take(&mut graph.pairs));
+        live.mark(&graph);
+        if !graph.missing.is_empty() {
+            graph.find_more(walker, objects, &mut live);
+        }
+        graph.add_pairs(live);
         Ok(graph)
     }
 
-    fn edges(&mut self, pages: &Pages, objects: &Objects, from: u32, bytes: &[u8], weak: usize) {
-        for at in (8..bytes.len()).step_by(8) {
-            let tagged = word(bytes, at);
-            // Smis, raw numbers and weak references have other bits.
-            if tagged & 7 != 1 || at == weak {
-                continue;
-            }
-            match objects.of(pages, tagged) {
-                NONE if pages.has_block(tagged) && self.unknown.len() < UNKNOWN => self.unknown.push(from),
-                NONE => {}
-                to => self.to.push(to),
+    fn edges(&mut self, walker: &Walker<'_>, objects: &Objects, from: u32, bytes: &[u8], pointers: Pointers) {
+        let pages = walker.pages;
+        pointers.each(bytes, |_, tagged| match objects.of(pages, tagged) {
+            NONE if pages.has_block(tagged) && self.unknown.len() < UNKNOWN => self.unknown.push(from),
+            NONE => {}
+            to if pointers == Pointers::NativeContext
+                && is_native(walker.layout, &walker.maps, objects, to) => {}
+            to => self.to.push(to),
+        });
+        if pointers == Pointers::Pairs {
+            for pair in bytes.get(FIRST_PAIR..).unwrap_or(&[]).chunks_exact(16) {
+                let [key, value] = [0, 8].map(|at| objects.of(pages, word(pair, at)));
+                if key != NONE && value != NONE {
+                    self.pairs.push(Pair { key, value, table: from });
+                }
             }
         }
     }
 
+    /// Calls for every reference of an object but those of weak maps, in the order of `of_object`, with its offset.
+    pub(crate) fn each_word(
+        &self,
+        view: &View<'_>,
+        objects: &Objects,
+        object: u32,
+        mut call: impl FnMut(usize, u32),
+    ) {
+        let index = object as usize;
+        let map = &view.maps.list[objects.maps[index] as usize];
+        let pointers = Pointers::of(map, view.layout, self.pairs_type);
+        let bytes = view.image.at(view.pages.address(objects.words[index]), objects.sizes[index] as usize);
+        pointers.each(bytes, |at, tagged| match objects.of(view.pages, tagged) {
+            NONE => {}
+            to if pointers == Pointers::NativeContext && is_native(view.layout, view.maps, objects, to) => {}
+            to => call(at, to),
+        });
+    }
+
     pub(crate) fn of_object(&self, object: u32) -> &[u32] {
         &self.to[self.first[object as usize] as usize..self.first[object as usize + 1] as usize]
+    }
+
+    /// The entries of weak maps whose key is this object.
+    pub(crate) fn pairs_of(&self, key: u32) -> &[Pair] {
+        range_of(&self.pairs, key)
     }
 
     /// Words of living objects that look like pointers to objects, and are none.
@@ -91,53 +208,139 @@ impl Graph {
         self.first.len() - 1
     }
 
-    /// Native contexts and stacks first; of other words outside the heap only what nothing else reaches.
-    fn find_roots(&self, walker: &Walker<'_>, objects: &Objects) -> Vec<u32> {
-        let mut candidates = strong(walker, objects);
-        let strong = candidates.len();
+    /// Where roots are missing: of words outside the heap those that point to what nothing else reaches.
+    fn find_more(&mut self, walker: &Walker<'_>, objects: &Objects, live: &mut Live) {
+        let mut candidates: Vec<u32> = (0..objects.len() as u32)
+            .filter(|&object| is_native(walker.layout, &walker.maps, objects, object))
+            .collect();
+        let first = candidates.len();
         outside(walker.image, walker.pages, |bytes| match objects.of(walker.pages, word(bytes, 0)) {
             NONE => {}
             object => candidates.push(object),
         });
-        candidates[strong..].sort_unstable();
+        candidates[first..].sort_unstable();
         candidates.dedup();
-        let mut seen = vec![false; self.len()];
-        let (mut roots, mut stack) = (Vec::new(), Vec::new());
-        for (index, &root) in candidates.iter().enumerate() {
-            if seen[root as usize] {
-                // A strong root stays one, whoever else holds it.
-                if index < strong {
-                    roots.push(root);
-                }
-                continue;
-            }
-            seen[root as usize] = true;
-            roots.push(root);
-            stack.push(root);
-            while let Some(object) = stack.pop() {
-                for &to in self.of_object(object) {
-                    if !std::mem::replace(&mut seen[to as usize], true) {
-                        stack.push(to);
-                    }
-                }
+        for root in candidates {
+            if !live.seen[root as usize] {
+                self.roots.push((root, Holder::Anywhere));
+                live.reach(self, root);
             }
         }
-        roots
+    }
+
+    /// Makes edges of the living entries of weak maps. The lists of edges are moved up from the last on.
+    fn add_pairs(&mut self, live: Live) {
+        let Live { seen, mut by_key, .. } = live;
+        by_key.retain(|pair| seen[pair.key as usize] && seen[pair.table as usize]);
+        self.pairs = by_key;
+        let mut to = self.to.len() + self.pairs.len();
+        self.to.resize(to, 0);
+        let mut pairs = self.pairs.len();
+        let mut end = *self.first.last().unwrap_or(&0) as usize;
+        if let Some(last) = self.first.last_mut() {
+            *last = to as u32;
+        }
+        for object in (0..self.first.len() - 1).rev() {
+            if pairs == 0 {
+                break;
+            }
+            while pairs > 0 && self.pairs[pairs - 1].key as usize == object {
+                (to, pairs) = (to - 1, pairs - 1);
+                self.to[to] = self.pairs[pairs].value;
+            }
+            let start = self.first[object] as usize;
+            to -= end - start;
+            self.to.copy_within(start..end, to);
+            end = start;
+            self.first[object] = to as u32;
+        }
     }
 }
 
-fn strong(walker: &Walker<'_>, objects: &Objects) -> Vec<u32> {
-    let is_native = |index: &usize| {
-        let map = &walker.maps.list[objects.maps[*index] as usize];
-        walker.layout.is_context(map.kind) && objects.sizes[*index] > 1600
-    };
-    let mut strong: Vec<u32> = (0..objects.len()).filter(is_native).map(|index| index as u32).collect();
-    for thread in &walker.image.threads {
-        strong.extend(on_stack(walker.image, walker.pages, objects, thread.sp));
+fn range_of(pairs: &[Pair], key: u32) -> &[Pair] {
+    let start = pairs.partition_point(|pair| pair.key < key);
+    let count = pairs[start..].partition_point(|pair| pair.key == key);
+    &pairs[start..start + count]
+}
+
+fn is_native(layout: &Layout, maps: &Maps, objects: &Objects, object: u32) -> bool {
+    let map = &maps.list[objects.maps[object as usize] as usize];
+    Some(map.kind) == layout.native_context
+}
+
+/// No symbol names the type of the tables of weak maps; every weak map has one.
+fn pairs_type(walker: &Walker<'_>, objects: &Objects) -> InstanceType {
+    let weak = |map: &Map| matches!(walker.layout.name(map.kind), "JS_WEAK_MAP" | "JS_WEAK_SET");
+    let found = (0..objects.len()).find_map(|index| {
+        let map = &walker.maps.list[objects.maps[index] as usize];
+        let table = weak(map).then(|| walker.image.word(walker.pages.address(objects.words[index]) + 24))?;
+        let table = objects.of(walker.pages, table);
+        let map = objects.maps.get(table as usize)?;
+        Some(walker.maps.list[*map as usize].kind)
+    });
+    // The least of all types is a string's.
+    found.filter(|&kind| kind >= FIRST_NON_STRING).unwrap_or(0)
+}
+
+/// Names, and strings whose characters are elsewhere: V8 keeps tables of them.
+pub(crate) fn in_a_table(kind: InstanceType) -> bool {
+    kind < FIRST_NON_STRING && (kind & NOT_INTERNALIZED == 0 || kind & 7 == 2)
+}
+
+/// What can be reached, entries of weak maps included.
+struct Live {
+    seen: Vec<bool>,
+    by_key: Vec<Pair>,
+    by_table: Vec<Pair>,
+    stack: Vec<u32>,
+}
+
+impl Live {
+    fn new(objects: usize, pairs: Vec<Pair>) -> Self {
+        let mut by_key = pairs.clone();
+        by_key.sort_unstable();
+        Self { seen: vec![false; objects], by_key, by_table: pairs, stack: Vec::new() }
     }
-    strong.sort_unstable();
-    strong.dedup();
-    strong
+
+    fn mark(&mut self, graph: &Graph) {
+        for &(root, _) in &graph.roots {
+            self.reach(graph, root);
+        }
+    }
+
+    fn reach(&mut self, graph: &Graph, root: u32) {
+        self.enter(root);
+        while let Some(object) = self.stack.pop() {
+            graph.of_object(object).iter().for_each(|&to| self.enter(to));
+            // Both lists have few objects in them.
+            let start = self.by_key.partition_point(|pair| pair.key < object);
+            for index in start..self.by_key.len() {
+                let pair = self.by_key[index];
+                if pair.key != object {
+                    break;
+                }
+                if self.seen[pair.table as usize] {
+                    self.enter(pair.value);
+                }
+            }
+            let start = self.by_table.partition_point(|pair| pair.table < object);
+            for index in start..self.by_table.len() {
+                let pair = self.by_table[index];
+                if pair.table != object {
+                    break;
+                }
+                if self.seen[pair.key as usize] {
+                    self.enter(pair.value);
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, object: u32) {
+        if !std::mem::replace(&mut self.seen[object as usize], true) {
+            self.stack.push(object);
+        }
+    }
 }
 
 fn on_stack(image: &Image<'_>, pages: &Pages, objects: &Objects, sp: u64) -> Vec<u32> {
@@ -147,21 +350,18 @@ fn on_stack(image: &Image<'_>, pages: &Pages, objects: &Objects, sp: u64) -> Vec
     words.map(|bytes| objects.of(pages, word(bytes, 0))).filter(|&object| object != NONE).collect()
 }
 
-/// The word of a type's objects that keeps nothing alive, which the collector knows by the type: 0 if there is none; nothing
-/// for objects that hold no pointers at all.
-pub(crate) fn weak_word(layout: &Layout, kind: InstanceType) -> Option<usize> {
-    match layout.name(kind) {
-        _ if Rule::is_raw(kind, layout) => None,
-        "JS_WEAK_REF" => Some(24),
-        "WEAK_CELL" => Some(16),
-        _ => Some(0),
-    }
-}
-
 #[cfg(test)]
 impl Graph {
     pub(crate) fn from_edges(edges: &[Vec<u32>], roots: Vec<u32>) -> Self {
-        let mut graph = Self { first: vec![0], to: Vec::new(), roots, unknown: Vec::new() };
+        let mut graph = Self {
+            first: vec![0],
+            to: Vec::new(),
+            roots: roots.into_iter().map(|root| (root, Holder::Table)).collect(),
+            pairs: Vec::new(),
+            pairs_type: 0,
+            missing: Vec::new(),
+            unknown: Vec::new(),
+        };
         for to in edges {
             graph.to.extend(to);
             graph.first.push(graph.to.len() as u32);

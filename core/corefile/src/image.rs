@@ -17,6 +17,8 @@ pub(crate) struct Thread {
     pub(crate) id: i32,
     pub(crate) signal: u16,
     pub(crate) sp: u64,
+    /// The frame pointer, in code that keeps one.
+    pub(crate) fp: u64,
 }
 
 /// A part of a file that was mapped.
@@ -171,7 +173,8 @@ fn headers(bytes: &[u8]) -> impl Iterator<Item = Header> {
 
 /// `struct elf_prstatus`: the signal, the thread, and from 112 on the registers as ptrace orders them.
 fn thread(body: &[u8]) -> Thread {
-    Thread { id: int(body, 32).cast_signed(), signal: half(body, 12), sp: word(body, 112 + 19 * 8) }
+    let register = |index: usize| word(body, 112 + index * 8);
+    Thread { id: int(body, 32).cast_signed(), signal: half(body, 12), sp: register(19), fp: register(4) }
 }
 
 fn files(body: &[u8]) -> Vec<MappedFile> {

@@ -18,6 +18,8 @@ pub(crate) struct Layout {
     pub(crate) names: HashMap<InstanceType, String>,
     pub(crate) map_type: InstanceType,
     pub(crate) contexts: (InstanceType, InstanceType),
+    /// The context of a realm.
+    pub(crate) native_context: Option<InstanceType>,
     pub(crate) functions: (InstanceType, InstanceType),
     pub(crate) map: MapFields,
     pub(crate) descriptors_header: u64,
@@ -29,12 +31,16 @@ pub(crate) struct Layout {
     pub(crate) buffer_length: u64,
     pub(crate) frame_bytecode: i64,
     pub(crate) frame_offset: i64,
+    /// What marks a frame that leaves JavaScript, or enters it.
+    pub(crate) exit_frames: Vec<u64>,
+    pub(crate) entry_frames: Vec<u64>,
     pub(crate) property: PropertyBits,
     pub(crate) major: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct MapFields {
+    pub(crate) prototype: u64,
     pub(crate) constructor: u64,
     pub(crate) descriptors: u64,
     pub(crate) dictionary_shift: u32,
@@ -61,24 +67,26 @@ impl Layout {
         let class = |prefix: &str| find.first(prefix).ok_or_else(missing);
         let kind = |name: &str| find.exact(name).and_then(|value| InstanceType::try_from(value).ok());
         let function = kind("type_JSFunction__JS_FUNCTION_TYPE").ok_or_else(missing)?;
+        let contexts =
+            (kind("FirstContextType").ok_or_else(missing)?, kind("LastContextType").ok_or_else(missing)?);
         let bits = |name: &str, default: u32| {
             find.exact(name).and_then(|value| u32::try_from(value).ok()).unwrap_or(default)
         };
         Ok(Self {
-            names: names(&binary.constants),
+            names: names(&binary.constants, contexts.0),
             map_type: kind("type_Map__MAP_TYPE").ok_or_else(missing)?,
-            contexts: (
-                kind("FirstContextType").ok_or_else(missing)?,
-                kind("LastContextType").ok_or_else(missing)?,
-            ),
+            // The types of contexts are in the order of their names, from await to with.
+            native_context: (contexts.1.checked_sub(contexts.0) == Some(9)).then_some(contexts.0 + 7),
+            contexts,
             functions: (
                 kind("FirstJSFunctionType").unwrap_or(function),
                 kind("LastJSFunctionType").unwrap_or(function + 16),
             ),
             map: MapFields {
+                prototype: class("class_Map__prototype__")?,
                 constructor: class("class_Map__constructor_or_back_pointer")?,
                 descriptors: class("class_Map__instance_descriptors_offset")?,
-                dictionary_shift: bits("bit_field3_is_dictionary_map_shift", 21),
+                dictionary_shift: bits("bit_field3_is_dictionary_map_shift", 21).clamp(1, 31),
                 own_shift: bits("bit_field3_number_of_own_descriptors_shift", 10),
                 own_mask: bits("bit_field3_number_of_own_descriptors_mask", 0xf_fc00),
             },
@@ -92,6 +100,8 @@ impl Layout {
             buffer_length: class("class_JSArrayBuffer__byte_length")?,
             frame_bytecode: find.exact("off_fp_bytecode_array").unwrap_or(-32),
             frame_offset: find.exact("off_fp_bytecode_offset").unwrap_or(-40),
+            exit_frames: find.frames(|name| name.contains("Exit")),
+            entry_frames: find.frames(|name| name.ends_with("EntryFrame")),
             property: PropertyBits {
                 location_mask: bits("prop_location_mask", 32),
                 index_mask: bits("prop_index_mask", 0x1ff8_0000),
@@ -121,6 +131,15 @@ impl Layout {
         (self.functions.0..=self.functions.1).contains(&kind)
     }
 
+    /// By the last bits of a map: it belongs to the prototype of others.
+    pub(crate) fn is_prototype(&self, bits3: u32) -> bool {
+        bits3 >> (self.map.dictionary_shift - 1) & 1 == 1
+    }
+
+    pub(crate) fn is_dictionary(&self, bits3: u32) -> bool {
+        bits3 >> self.map.dictionary_shift & 1 == 1
+    }
+
     /// Seen by JavaScript as an object.
     pub(crate) fn is_receiver(&self, kind: InstanceType) -> bool {
         kind >= FIRST_RECEIVER && (kind >= 1024 || self.name(kind).starts_with("JS_"))
@@ -134,6 +153,16 @@ impl Constants<'_> {
         self.0.get(name).copied()
     }
 
+    /// The words that frames of some types keep in place of a context.
+    fn frames(&self, of: impl Fn(&str) -> bool) -> Vec<u64> {
+        let types =
+            self.0.iter().filter_map(|(name, &value)| Some((name.strip_prefix("frametype_")?, value)));
+        types
+            .filter(|(name, _)| of(name))
+            .filter_map(|(_, value)| u64::try_from(value).ok()?.checked_mul(2))
+            .collect()
+    }
+
     /// The types at the end of the names differ from release to release.
     fn first(&self, prefix: &str) -> Option<u64> {
         let of_prefix = self.0.iter().filter(|(name, _)| name.starts_with(prefix));
@@ -141,7 +170,21 @@ impl Constants<'_> {
     }
 }
 
-fn names(constants: &HashMap<String, i64>) -> HashMap<InstanceType, String> {
+/// The types of contexts, in their order.
+const CONTEXTS: [&str; 10] = [
+    "AWAIT_CONTEXT",
+    "BLOCK_CONTEXT",
+    "CATCH_CONTEXT",
+    "DEBUG_EVALUATE_CONTEXT",
+    "EVAL_CONTEXT",
+    "FUNCTION_CONTEXT",
+    "MODULE_CONTEXT",
+    "NATIVE_CONTEXT",
+    "SCRIPT_CONTEXT",
+    "WITH_CONTEXT",
+];
+
+fn names(constants: &HashMap<String, i64>, first_context: InstanceType) -> HashMap<InstanceType, String> {
     let mut sorted: Vec<_> = constants.iter().filter(|(name, _)| name.starts_with("type_")).collect();
     sorted.sort();
     let mut names = HashMap::new();
@@ -150,6 +193,9 @@ fn names(constants: &HashMap<String, i64>) -> HashMap<InstanceType, String> {
         if let Ok(value) = InstanceType::try_from(value) {
             names.entry(value).or_insert_with(|| name.to_owned());
         }
+    }
+    for (kind, name) in (first_context..).zip(CONTEXTS) {
+        names.entry(kind).or_insert_with(|| name.to_owned());
     }
     names.entry(BIGINT).or_insert_with(|| "BIG_INT_BASE".to_owned());
     // Neighbours of a type that always has a symbol; since Node 24 free space counts words.

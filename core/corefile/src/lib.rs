@@ -4,6 +4,7 @@
 
 mod binary;
 mod bytes;
+mod chains;
 mod dominators;
 mod error;
 mod graph;
@@ -16,6 +17,7 @@ mod objects;
 mod packed;
 mod pages;
 mod report;
+mod roots;
 mod rule;
 mod snapshot;
 mod stack;

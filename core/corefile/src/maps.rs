@@ -16,6 +16,8 @@ pub(crate) struct Map {
     pub(crate) size: u32,
     /// The word at which properties begin.
     pub(crate) properties: u32,
+    /// Objects with it were made by the constructor itself, not by that of a derived class.
+    pub(crate) is_base: bool,
     pub(crate) bits3: u32,
 }
 
@@ -79,6 +81,7 @@ pub(crate) fn read(image: &Image<'_>, pages: &Pages, layout: &Layout, tagged: u6
         kind: half(bytes, 12),
         size: u32::from(bytes[8]) * 8,
         properties: u32::from(bytes[9]),
+        is_base: bytes[15] & 1 == 1,
         bits3: int(bytes, 16),
     })
 }

@@ -14,6 +14,8 @@ const DEPTH: u32 = 64;
 /// As far as a chain of maps leads to a constructor.
 const CHAIN: usize = 4096;
 const PROPERTIES: u64 = 1020;
+const PROTOTYPES: usize = 64;
+const TAG: &str = "[Symbol.toStringTag]";
 /// Scopes with more variables keep their names in a table of their own.
 const INLINE_NAMES: u64 = 75;
 
@@ -24,11 +26,13 @@ pub(crate) struct View<'a> {
     pub(crate) maps: &'a Maps,
     /// The start of each line of a script's source.
     lines: RefCell<HashMap<u64, Vec<u32>>>,
+    /// Of prototypes, the properties that name what inherits from them.
+    names: RefCell<HashMap<u64, Vec<(String, u64)>>>,
 }
 
 impl<'a> View<'a> {
     pub(crate) fn new(image: &'a Image<'a>, pages: &'a Pages, layout: &'a Layout, maps: &'a Maps) -> Self {
-        Self { image, pages, layout, maps, lines: RefCell::default() }
+        Self { image, pages, layout, maps, lines: RefCell::default(), names: RefCell::default() }
     }
 
     /// The word of an object at an offset.
@@ -156,8 +160,8 @@ impl<'a> View<'a> {
         Some((name, line as u32, position - lines[line - 1] + 1))
     }
 
-    /// The name of objects with a map: their constructor, or V8's own in brackets.
-    pub(crate) fn class(&self, map: &Map) -> String {
+    /// The name of an object with a map: its constructor, or V8's own in brackets.
+    pub(crate) fn class(&self, map: &Map, tagged: u64) -> String {
         if map.kind < FIRST_NON_STRING {
             return "(string)".to_owned();
         }
@@ -165,37 +169,87 @@ impl<'a> View<'a> {
             return "(closure)".to_owned();
         }
         if !self.layout.is_receiver(map.kind) {
-            let name = self.layout.name(map.kind);
-            return if name.is_empty() {
-                format!("(type {})", map.kind)
-            } else {
-                format!("({})", name.to_lowercase())
-            };
+            return self.internal(map);
         }
-        self.constructor(map).unwrap_or_else(|| format!("({})", self.layout.name(map.kind).to_lowercase()))
+        self.made_by(map).or_else(|| self.inherited(map, tagged)).unwrap_or_else(|| "Object".to_owned())
     }
 
-    fn constructor(&self, map: &Map) -> Option<String> {
-        let mut at = map.address;
-        for _ in 0..CHAIN {
-            let next = self.field(at, self.layout.map.constructor);
-            let found = self.map(next)?;
-            if found.kind == self.layout.map_type {
-                at = next;
-                continue;
+    fn internal(&self, map: &Map) -> String {
+        match self.layout.name(map.kind) {
+            "" => format!("(type {})", map.kind),
+            name => format!("({})", name.to_lowercase()),
+        }
+    }
+
+    /// By the constructor, unless that is Object or the constructor of a base class.
+    fn made_by(&self, map: &Map) -> Option<String> {
+        if !map.is_base || self.layout.is_prototype(map.bits3) {
+            return None;
+        }
+        let function = self.constructor(map)?;
+        self.constructor_name(function)
+    }
+
+    fn constructor_name(&self, function: u64) -> Option<String> {
+        let is_function = self.map(function).is_some_and(|map| self.layout.is_function(map.kind));
+        let name =
+            is_function.then(|| self.function_name(self.field(function, self.layout.function_shared)))?;
+        Some(name).filter(|name| !name.is_empty() && name != "Object")
+    }
+
+    /// By the first tag or constructor among what it inherits. A tag of its own counts where the map belongs to it, or tells of it.
+    fn inherited(&self, map: &Map, tagged: u64) -> Option<String> {
+        let own = self.layout.is_prototype(map.bits3) || !self.layout.is_dictionary(map.bits3);
+        let own = own.then_some(tagged);
+        if let Some(tag) = own.and_then(|own| self.named_by(own, TAG)) {
+            return self.text(tag, 200);
+        }
+        let mut at = self.field(map.address, self.layout.map.prototype);
+        for _ in 0..PROTOTYPES {
+            let of = self.map(at).filter(|map| self.layout.is_receiver(map.kind))?;
+            let tag = self.named_by(at, TAG).and_then(|tag| self.text(tag, 200));
+            let maker = || self.named_by(at, "constructor").and_then(|maker| self.constructor_name(maker));
+            if let Some(name) = tag.or_else(maker) {
+                return Some(name);
             }
-            if !self.layout.is_function(found.kind) {
-                return None;
-            }
-            let name = self.function_name(self.field(next, self.layout.function_shared));
-            return Some(if name.is_empty() { "(anonymous)".to_owned() } else { name });
+            at = self.field(of.address, self.layout.map.prototype);
         }
         None
     }
 
+    fn named_by(&self, tagged: u64, name: &str) -> Option<u64> {
+        let mut memory = self.names.borrow_mut();
+        let known = memory.entry(tagged).or_insert_with(|| {
+            let wanted = |(name, _): &(String, u64)| [TAG, "constructor"].contains(&&**name);
+            self.properties(tagged).into_iter().filter(wanted).collect()
+        });
+        known.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    }
+
+    fn constructor(&self, map: &Map) -> Option<u64> {
+        let mut at = map.address;
+        for _ in 0..CHAIN {
+            let next = self.field(at, self.layout.map.constructor);
+            let found = self.map(next)?;
+            if found.kind != self.layout.map_type {
+                return Some(next);
+            }
+            at = next;
+        }
+        None
+    }
+
+    /// The name of a property: a string, or a symbol in brackets.
+    fn key(&self, tagged: u64) -> Option<String> {
+        if self.is(tagged, "SYMBOL") {
+            return Some(format!("[{}]", self.text(self.field(tagged, 16), 200)?));
+        }
+        self.text(tagged, 200)
+    }
+
     /// Named properties that are fields: the name, and the offset in the object or else in its property array.
     pub(crate) fn fields(&self, map: &Map) -> Vec<(String, Result<u64, u64>)> {
-        if map.bits3 >> self.layout.map.dictionary_shift & 1 == 1 {
+        if self.layout.is_dictionary(map.bits3) {
             return Vec::new();
         }
         let own =
@@ -210,7 +264,7 @@ impl<'a> View<'a> {
                 if details & bits.location_mask != 0 {
                     return None;
                 }
-                let name = self.text(self.field(descriptors, entry), 200)?;
+                let name = self.key(self.field(descriptors, entry))?;
                 let number = u64::from((details & bits.index_mask) >> bits.index_shift);
                 Some((
                     name,
@@ -227,7 +281,7 @@ impl<'a> View<'a> {
     pub(crate) fn properties(&self, tagged: u64) -> Vec<(String, u64)> {
         let Some(map) = self.map(tagged) else { return Vec::new() };
         let outside = self.field(tagged, 8);
-        if map.bits3 >> self.layout.map.dictionary_shift & 1 == 1 {
+        if self.layout.is_dictionary(map.bits3) {
             return self.dictionary(outside);
         }
         let value = |place| match place {
@@ -237,13 +291,43 @@ impl<'a> View<'a> {
         self.fields(&map).into_iter().map(|(name, place)| (name, value(place))).collect()
     }
 
+    /// Elements that are tagged values: those of an array, or of a hash table of numbers.
+    pub(crate) fn elements(&self, tagged: u64) -> Vec<(u64, u64)> {
+        let array = self.field(tagged, 16);
+        let Some(map) = self.map(array) else { return Vec::new() };
+        let length = (self.field(array, 8) >> 32).min(1 << 26);
+        let at = |index: u64| self.field(array, 16 + 8 * index);
+        if self.layout.name(map.kind) == "FIXED_ARRAY" {
+            let bytes = self.image.at(array.wrapping_add(15), length as usize * 8);
+            return (0..).zip(bytes.chunks_exact(8).map(|bytes| word(bytes, 0))).collect();
+        }
+        // A number of entries, of deleted ones, the capacity and the largest key; then key, value and details.
+        let is_table =
+            self.layout.name(map.kind).is_empty() || self.layout.name(map.kind) == "NUMBER_DICTIONARY";
+        let entries = (4..length.saturating_sub(2)).step_by(3).filter(|_| is_table);
+        entries.filter(|&index| at(index) as u32 == 0).map(|index| (at(index) >> 32, at(index + 1))).collect()
+    }
+
+    /// Entries of a hash table of names: name and value, or a cell with both in that of a global object.
     fn dictionary(&self, table: u64) -> Vec<(String, u64)> {
         let length = (self.field(table, 8) >> 32).min(1 << 20);
-        let bits = &self.layout.property;
-        let entries =
-            (bits.dictionary_start..length.saturating_sub(2)).step_by(bits.dictionary_entry.max(1) as usize);
         let at = |index: u64| self.field(table, 16 + 8 * index);
-        entries.filter_map(|index| Some((self.text(at(index), 200)?, at(index + 1)))).collect()
+        let start = self.layout.property.dictionary_start;
+        let cells =
+            (start..length).map(at).find(|&word| self.is(word, "PROPERTY_CELL") || self.is_name(word));
+        if cells.is_some_and(|cell| self.is(cell, "PROPERTY_CELL")) {
+            let cells = (start..length).map(at).filter(|&cell| self.is(cell, "PROPERTY_CELL"));
+            return cells
+                .filter_map(|cell| Some((self.key(self.field(cell, 8))?, self.field(cell, 24))))
+                .collect();
+        }
+        let step = self.layout.property.dictionary_entry.max(1) as usize;
+        let entries = (start..length.saturating_sub(2)).step_by(step);
+        entries.filter_map(|index| Some((self.key(at(index))?, at(index + 1)))).collect()
+    }
+
+    fn is_name(&self, tagged: u64) -> bool {
+        self.is(tagged, "SYMBOL") || self.map(tagged).is_some_and(|map| map.kind < FIRST_NON_STRING)
     }
 
     /// A value in a few words.
@@ -263,7 +347,7 @@ impl<'a> View<'a> {
                 let name = self.function_name(self.field(value, self.layout.function_shared));
                 format!("function {}", if name.is_empty() { "(anonymous)" } else { &name })
             }
-            _ => format!("{} @{value:x}", self.class(&map)),
+            _ => format!("{} @{value:x}", self.class(&map, value)),
         }
     }
 

@@ -19,7 +19,9 @@ const FROM_PAGE: u64 = 1 << 3;
 pub(crate) struct Page {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    flags: u64,
+    pub(crate) flags: u64,
+    /// V8's heap that the page belongs to; 0 if it belongs to none.
+    pub(crate) heap: u64,
     /// Where `start` is in the file.
     pub(crate) offset: usize,
     /// The number of the first word, counted over all pages.
@@ -47,7 +49,7 @@ impl Pages {
         for segment in &image.segments {
             let mut base = segment.start.next_multiple_of(PAGE);
             while base.saturating_add(128) <= segment.end {
-                let area = header(image, base).filter(|area| area.0 & 7 == 0 && area.1 & 7 == 0);
+                let area = header(image, base).filter(|area| (area.start | area.end) & 7 == 0);
                 base = match area {
                     Some(area) => pages.add(base, area, segment)?,
                     None => base + PAGE,
@@ -58,8 +60,8 @@ impl Pages {
     }
 
     /// Adds a page and returns where the next one can begin; nothing if there are too many.
-    fn add(&mut self, base: u64, area: (u64, u64, u64), segment: &crate::image::Segment) -> Option<u64> {
-        let (start, promised, flags) = area;
+    fn add(&mut self, base: u64, area: Area, segment: &crate::image::Segment) -> Option<u64> {
+        let Area { start, end: promised, flags, heap } = area;
         let end = promised.min(segment.end & !7);
         self.missing += promised.saturating_sub(end.max(start));
         let next = end.max(base + 1).next_multiple_of(PAGE);
@@ -68,7 +70,7 @@ impl Pages {
         }
         let index = u32::try_from(self.list.len()).ok()?;
         let offset = segment.offset + (start - segment.start) as usize;
-        self.list.push(Page { start, end, flags, offset, first_word: self.words });
+        self.list.push(Page { start, end, flags, heap, offset, first_word: self.words });
         // Whole words of bits for each page.
         let words = u32::try_from((end - start) / 8).ok()?.checked_next_multiple_of(64)?;
         self.words = self.words.checked_add(words)?;
@@ -103,8 +105,17 @@ impl Pages {
     }
 }
 
-/// Where objects begin and end, and the flags, if a page of V8 begins here.
-fn header(image: &Image<'_>, base: u64) -> Option<(u64, u64, u64)> {
+/// Where objects begin and end, and what else a page's header says.
+#[derive(Clone, Copy)]
+struct Area {
+    start: u64,
+    end: u64,
+    flags: u64,
+    heap: u64,
+}
+
+/// If a page of V8 begins here.
+fn header(image: &Image<'_>, base: u64) -> Option<Area> {
     let bytes = image.at(base, 128);
     let at = |index: usize| word(bytes, index * 8);
     let begins = |start: u64| base < start && start - base < HEADER;
@@ -116,7 +127,7 @@ fn header(image: &Image<'_>, base: u64) -> Option<(u64, u64, u64)> {
         && at(4) - base <= at(0)
         && at(1) >> 32 == 0
     {
-        return Some((at(3), at(4), at(1)));
+        return Some(Area { start: at(3), end: at(4), flags: at(1), heap: at(2) });
     }
     // Node 22: flags, itself, size, heap, start, end.
     if at(1) == base
@@ -126,7 +137,7 @@ fn header(image: &Image<'_>, base: u64) -> Option<(u64, u64, u64)> {
         && at(4) < at(5)
         && at(5) - base <= at(2)
     {
-        return Some((at(4), at(5), at(0)));
+        return Some(Area { start: at(4), end: at(5), flags: at(0), heap: at(3) });
     }
     // Node 24 and 26: flags, and the rest elsewhere: itself, size, …, size, end, heap, start.
     if at(0) == 0 || at(0) >> 32 != 0 {
@@ -135,7 +146,7 @@ fn header(image: &Image<'_>, base: u64) -> Option<(u64, u64, u64)> {
     let bytes = image.at(at(1), 96);
     let at2 = |index: usize| word(bytes, index * 8);
     let fits = begins(at2(9)) && at2(9) < at2(7) && at2(6) >= at2(7) - base - 1 && at2(7) - base < LARGEST;
-    fits.then(|| (at2(9), at2(7), at(0)))
+    fits.then(|| Area { start: at2(9), end: at2(7), flags: at(0), heap: at2(8) })
 }
 
 /// Addresses need no more mixing than a multiplication.

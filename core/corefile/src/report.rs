@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::binary::Binary;
+use crate::bytes::word;
 use crate::dominators::Dominators;
 use crate::error::CoreError;
-use crate::graph::Graph;
+use crate::graph::{Graph, in_a_table};
 use crate::image::Image;
-use crate::layout::Layout;
+use crate::layout::{InstanceType, Layout};
 use crate::maps::NONE;
 use crate::objects::View;
 use crate::packed;
 use crate::pages::Pages;
-use crate::snapshot;
+use crate::roots::Holder;
+use crate::snapshot::Export;
 use crate::stack;
 use crate::walk::{Objects, Walker};
 
@@ -105,7 +107,7 @@ pub struct Retainer {
     pub address: String,
     pub name: String,
     pub retained_bytes: u64,
-    /// Those that hold it alone, from the nearest to the farthest.
+    /// Those that hold it alone, from the nearest to the farthest, and the root where there is one.
     pub held_by: Vec<String>,
 }
 
@@ -191,7 +193,10 @@ impl Report {
     ) -> Result<(), CoreError> {
         let view = View::new(walker.image, walker.pages, walker.layout, &walker.maps);
         let graph = Graph::of(walker, objects)?;
-        let live = Dominators::of(&graph);
+        let kind = |object: u32| walker.maps.list[objects.maps[object as usize] as usize].kind;
+        let mut live = Dominators::of(&graph, |object| in_a_table(kind(object)));
+        let parts = Parts::of(&view, objects, &live);
+        live.lift(|object| parts.has(object), |object| parts.is_cell(kind(object)));
         let used = objects.walked + objects.skipped;
         self.walked_share = objects.walked as f64 / used.max(1) as f64;
         self.unknown_words = graph.unknown_words(|object| live.numbers[object as usize] != NONE);
@@ -199,11 +204,11 @@ impl Report {
         self.refused = self.refusal(&graph);
         let retained = live.retained(&objects.sizes);
         self.heap = totals(&view, objects, &live, walker.stale);
-        let names: Vec<String> = walker.maps.list.iter().map(|map| view.class(map)).collect();
+        let names = names(&view, objects);
         let told = self.refused.is_none();
         self.histogram = histogram(objects, &live, &names, told.then_some(&*retained));
         if told {
-            self.retainers = largest(walker.pages, objects, &live, &names, &retained);
+            self.retainers = largest(&graph, walker.pages, objects, &live, &names, &retained);
         }
         if let Some(address) = options.object {
             self.found = describe(&view, objects, &live, told.then_some(&*retained), address, options.redact);
@@ -212,13 +217,26 @@ impl Report {
             self.found.extend(grep(&view, objects, &live, text));
         }
         if let Some(path) = options.heapsnapshot {
-            snapshot::write(path, &view, objects, &graph, &live, &names, options.redact)
-                .map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
+            let export = Export {
+                view: &view,
+                objects,
+                graph: &graph,
+                live: &live,
+                names: &names,
+                redact: options.redact,
+            };
+            export.write(path).map_err(|error| CoreError::Write { path: path.to_owned(), error })?;
         }
         Ok(())
     }
 
     fn refusal(&self, graph: &Graph) -> Option<String> {
+        if !graph.missing.is_empty() {
+            return Some(format!(
+                "V8's roots are not complete, there are no {}",
+                graph.missing.join(" and no ")
+            ));
+        }
         if self.walked_share < ENOUGH {
             return Some(format!(
                 "only {:.2} % of the used bytes were understood; retained sizes need 99 %",
@@ -249,6 +267,58 @@ fn totals(view: &View<'_>, objects: &Objects, live: &Dominators, stale: u64) -> 
             heap.external_bytes.saturating_add(view.buffer(map, if map.kind > 1024 { bytes() } else { &[] }));
     }
     heap
+}
+
+/// The name of the objects of each map, by the first of them.
+fn names(view: &View<'_>, objects: &Objects) -> Vec<String> {
+    let mut first = vec![NONE; view.maps.list.len()];
+    for (object, &map) in objects.maps.iter().enumerate().rev() {
+        first[map as usize] = object as u32;
+    }
+    let tagged =
+        |object: u32| objects.words.get(object as usize).map_or(0, |&word| view.pages.address(word) + 1);
+    view.maps.list.iter().zip(first).map(|(map, object)| view.class(map, tagged(object))).collect()
+}
+
+/// Objects that are parts of others in the eyes of JavaScript: arrays of properties and elements, and the cells of globals.
+struct Parts {
+    marked: Vec<u64>,
+    cell: InstanceType,
+}
+
+impl Parts {
+    fn of(view: &View<'_>, objects: &Objects, live: &Dominators) -> Self {
+        let cell = view.layout.names.iter().find(|(_, name)| *name == "PROPERTY_CELL");
+        let mut parts =
+            Self { marked: vec![0; objects.len().div_ceil(64)], cell: cell.map_or(0, |(&kind, _)| kind) };
+        for &object in &live.objects[1..] {
+            let map = &view.maps.list[objects.maps[object as usize] as usize];
+            if map.kind == parts.cell {
+                parts.mark(object);
+            } else if view.layout.is_receiver(map.kind) {
+                let head = view.image.at(view.pages.address(objects.words[object as usize]), 24);
+                for at in [8, 16] {
+                    match objects.of(view.pages, word(head, at)) {
+                        NONE => {}
+                        part => parts.mark(part),
+                    }
+                }
+            }
+        }
+        parts
+    }
+
+    fn mark(&mut self, object: u32) {
+        self.marked[object as usize / 64] |= 1 << (object % 64);
+    }
+
+    fn has(&self, object: u32) -> bool {
+        self.marked[object as usize / 64] >> (object % 64) & 1 == 1
+    }
+
+    fn is_cell(&self, kind: InstanceType) -> bool {
+        kind == self.cell
+    }
 }
 
 /// By name: how many, how large, and what would be free without all of them.
@@ -319,6 +389,7 @@ fn outermost(live: &Dominators, class: impl Fn(usize) -> u32, mut each: impl FnM
 }
 
 fn largest(
+    graph: &Graph,
     pages: &Pages,
     objects: &Objects,
     live: &Dominators,
@@ -334,10 +405,14 @@ fn largest(
     numbers.sort_by_key(|number| (size(number), *number));
     let name = |number: u32| &*names[objects.maps[live.objects[number as usize] as usize] as usize];
     let address = |number: u32| pages.address(objects.words[live.objects[number as usize] as usize]) + 1;
+    // Of several holders the one that comes first.
+    let roots: HashMap<u32, Holder> = graph.roots.iter().rev().copied().collect();
     let held = |number: u32| {
         let by = |number: &u32| Some(live.by[*number as usize]).filter(|&by| by != 0);
-        let chain = std::iter::successors(by(&number), by).take(CHAIN);
-        chain.map(|by| format!("{} @{:x}", name(by), address(by))).collect()
+        let chain: Vec<u32> = std::iter::successors(by(&number), by).take(CHAIN).collect();
+        let last = live.objects[chain.last().copied().unwrap_or(number) as usize];
+        let root = roots.get(&last).filter(|_| chain.len() < CHAIN).map(|holder| holder.name().to_owned());
+        chain.into_iter().map(|by| format!("{} @{:x}", name(by), address(by))).chain(root).collect()
     };
     numbers
         .into_iter()

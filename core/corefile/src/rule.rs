@@ -27,7 +27,10 @@ pub(crate) enum Rule {
     Descriptors {
         header: u32,
     },
-    FeedbackMetadata,
+    /// Since Node 24 with the numbers of parameters of the closures.
+    FeedbackMetadata {
+        closures: bool,
+    },
     PreparseData,
     BigInt,
     /// Machine code, aligned to lines of the cache.
@@ -56,7 +59,9 @@ impl Rule {
             };
         }
         if layout.is_context(map.kind) {
-            return smis(16, 8);
+            // That of a realm has a raw pointer behind its slots.
+            let header = if Some(map.kind) == layout.native_context { 24 } else { 16 };
+            return smis(header, 8);
         }
         Self::named(layout.name(map.kind), layout)
     }
@@ -73,8 +78,10 @@ impl Rule {
             "FREE_SPACE" => smis(0, 1),
             "FREE_SPACE_IN_WORDS" => smis(0, 8),
             "INSTRUCTION_STREAM" if layout.major >= 24 => Self::Code,
+            // A mark without content, unless its page is made to fault.
+            "WASM_NULL" => Self::Fixed(8),
             "FEEDBACK_VECTOR" => Self::Unknown,
-            "FEEDBACK_METADATA" => Self::FeedbackMetadata,
+            "FEEDBACK_METADATA" => Self::FeedbackMetadata { closures: layout.major >= 24 },
             "PREPARSE_DATA" => Self::PreparseData,
             "BIG_INT_BASE" => Self::BigInt,
             "SCOPE_INFO" => Self::ToNext,
@@ -101,8 +108,9 @@ impl Rule {
             Self::Counted { header, unit, field } => counted(head, header, unit, field),
             Self::PropertyArray => 16 + 8 * (smi(8) & 0x3ff),
             Self::Descriptors { header } => u64::from(header) + 24 * u64::from(half(head, 8)),
-            Self::FeedbackMetadata => {
-                let (slots, closures) = (u64::from(int(head, 8)), u64::from(int(head, 12)));
+            Self::FeedbackMetadata { closures } => {
+                let slots = u64::from(int(head, 8));
+                let closures = if closures { u64::from(int(head, 12)) } else { 0 };
                 // Six kinds of slots, of five bits, in 32.
                 (16 + 4 * slots.div_ceil(6) + 2 * closures).next_multiple_of(8)
             }

@@ -1,23 +1,184 @@
 //! `.heapsnapshot`, as Chrome DevTools and memlab read it, written as it is made.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
-use std::io::{BufWriter, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Result, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::bytes::word;
 use crate::dominators::Dominators;
-use crate::graph::Graph;
+use crate::graph::{Graph, in_a_table};
 use crate::layout::FIRST_NON_STRING;
 use crate::maps::{Map, NONE};
 use crate::objects::View;
+use crate::roots::Holder;
 use crate::walk::Objects;
 
 const META: &str = r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count","detachedness"],"node_types":[["hidden","array","string","object","code","closure","regexp","number","native","synthetic","concatenated string","sliced string","symbol","bigint","object shape"],"string","number","number","number","number"],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["context","element","property","internal","hidden","shortcut","weak"],"string_or_number","node"],"trace_function_info_fields":[],"trace_node_fields":[],"sample_fields":[],"location_fields":[]}"#;
 const FIELDS: u64 = 6;
 const TEXT: usize = 1024;
 const ROOTS: &str = "(GC roots)";
+
+/// What is known of a heap that is written.
+pub(crate) struct Export<'a> {
+    pub(crate) view: &'a View<'a>,
+    pub(crate) objects: &'a Objects,
+    pub(crate) graph: &'a Graph,
+    pub(crate) live: &'a Dominators,
+    /// Of the objects of each map.
+    pub(crate) names: &'a [String],
+    pub(crate) redact: bool,
+}
+
+impl Export<'_> {
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let holders = self.holders();
+        let writer = Writer {
+            export: self,
+            out: BufWriter::with_capacity(1 << 20, file),
+            strings: Strings::default(),
+            first: 1 + holders.len() as u64,
+            references: Vec::new(),
+        };
+        writer.all(&holders)
+    }
+
+    /// Who holds roots, and the numbers of those.
+    fn holders(&self) -> Vec<(Holder, Vec<u32>)> {
+        let mut holders: Vec<(Holder, Vec<u32>)> = Vec::new();
+        for &(object, holder) in &self.graph.roots {
+            let number = self.live.numbers[object as usize];
+            match holders.last_mut() {
+                Some((last, held)) if *last == holder => held.push(number),
+                _ => holders.push((holder, vec![number])),
+            }
+        }
+        let numbers = 1..self.live.objects.len() as u32;
+        let in_tables =
+            numbers.filter(|&number| in_a_table(self.map(self.live.objects[number as usize]).kind));
+        holders.push((Holder::Strings, in_tables.collect()));
+        holders
+    }
+
+    fn map(&self, object: u32) -> &Map {
+        &self.view.maps.list[self.objects.maps[object as usize] as usize]
+    }
+}
+
+struct Writer<'a> {
+    export: &'a Export<'a>,
+    out: BufWriter<File>,
+    strings: Strings,
+    /// The node of the first object: before them come the root of all, and one node for each kind of holder.
+    first: u64,
+    /// Of the object that is written.
+    references: Vec<(Name, u32)>,
+}
+
+impl Writer<'_> {
+    fn all(mut self, holders: &[(Holder, Vec<u32>)]) -> Result<()> {
+        let live = self.export.live;
+        let of_holders: usize = holders.iter().map(|(_, held)| 1 + held.len()).sum();
+        let counts: Vec<u32> = live.objects[1..].iter().map(|&object| self.count(object)).collect();
+        let edges = of_holders + counts.iter().map(|&count| count as usize).sum::<usize>();
+        let nodes = self.first + live.objects.len() as u64 - 1;
+        write!(
+            self.out,
+            "{META},\"node_count\":{nodes},\"edge_count\":{edges},\"trace_function_count\":0}}"
+        )?;
+        self.nodes(holders, &counts)?;
+        self.edges(holders)?;
+        self.out.write_all(
+            b"],\n\"trace_function_infos\":[],\"trace_tree\":[],\"samples\":[],\"locations\":[],\n\"strings\":[",
+        )?;
+        for (index, text) in self.strings.list.iter().enumerate() {
+            self.out.write_all(if index > 0 { b",\n" } else { b"" })?;
+            quote(&mut self.out, text)?;
+        }
+        self.out.write_all(b"]}")?;
+        self.out.flush()
+    }
+
+    fn count(&mut self, object: u32) -> u32 {
+        self.export.references(object, &mut self.references);
+        let count = self.references.drain(..).count() + self.export.graph.pairs_of(object).len();
+        count as u32
+    }
+
+    /// The node of an object.
+    fn node(&self, object: u32) -> u64 {
+        u64::from(self.export.live.numbers[object as usize]) - 1 + self.first
+    }
+
+    fn nodes(&mut self, holders: &[(Holder, Vec<u32>)], counts: &[u32]) -> Result<()> {
+        let root = self.strings.number(ROOTS);
+        write!(self.out, ",\n\"nodes\":[9,{root},1,0,{},0", holders.len())?;
+        for (node, (holder, held)) in (1..).zip(holders) {
+            let name = self.strings.number(holder.name());
+            write!(self.out, ",\n9,{name},{},0,{},0", id(node), held.len())?;
+        }
+        for (&object, count) in self.export.live.objects[1..].iter().zip(counts) {
+            let (kind, name) = self.export.kind_and_name(object);
+            let name = self.strings.number(&name);
+            let size = self.export.objects.sizes[object as usize];
+            write!(self.out, ",\n{kind},{name},{},{size},{count},0", id(self.node(object)))?;
+        }
+        Ok(())
+    }
+
+    fn edges(&mut self, holders: &[(Holder, Vec<u32>)]) -> Result<()> {
+        self.out.write_all(b"],\n\"edges\":[")?;
+        for index in 0..holders.len() as u64 {
+            let comma = if index > 0 { "," } else { "" };
+            write!(self.out, "{comma}1,{index},{}", (index + 1) * FIELDS)?;
+        }
+        for (index, &number) in holders.iter().flat_map(|(_, held)| held.iter().enumerate()) {
+            write!(self.out, ",1,{index},{}", (u64::from(number) - 1 + self.first) * FIELDS)?;
+        }
+        for &object in &self.export.live.objects[1..] {
+            self.edges_of(object)?;
+        }
+        Ok(())
+    }
+
+    fn edges_of(&mut self, object: u32) -> Result<()> {
+        let export = self.export;
+        let mut references = std::mem::take(&mut self.references);
+        export.references(object, &mut references);
+        for (name, to) in references.drain(..) {
+            let to = self.node(to) * FIELDS;
+            match name {
+                Name::Index(index) => write!(self.out, ",1,{index},{to}")?,
+                Name::Hidden(index) => write!(self.out, ",4,{index},{to}")?,
+                Name::Internal(name) => write!(self.out, ",3,{},{to}", self.strings.number(name))?,
+                Name::Property(name) => write!(self.out, ",2,{},{to}", self.strings.number(&name))?,
+            }
+        }
+        self.references = references;
+        for pair in export.graph.pairs_of(object) {
+            // DevTools knows the value of a weak map by this sentence.
+            let [key, value, table] = [pair.key, pair.value, pair.table].map(|object| id(self.node(object)));
+            let name = format!("part of key (@{key}) -> value (@{value}) pair in WeakMap (table @{table})");
+            let (name, to) = (self.strings.number(&name), self.node(pair.value) * FIELDS);
+            write!(self.out, ",3,{name},{to}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a reference is called.
+enum Name {
+    Index(u64),
+    Hidden(usize),
+    Internal(&'static str),
+    Property(String),
+}
+
+/// DevTools takes odd numbers for objects of the heap.
+fn id(node: u64) -> u64 {
+    2 * node + 1
+}
 
 /// Strings, numbered.
 #[derive(Default)]
@@ -38,154 +199,96 @@ impl Strings {
     }
 }
 
-pub(crate) fn write(
-    path: &Path,
-    view: &View<'_>,
-    objects: &Objects,
-    graph: &Graph,
-    live: &Dominators,
-    names: &[String],
-    redact: bool,
-) -> std::io::Result<()> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    let of = |number: usize| live.objects[number] as usize;
-    let roots: Vec<u32> = roots(graph, live);
-    let mut edges = roots.len();
-    for number in 1..live.objects.len() {
-        edges += graph.of_object(of(number) as u32).len();
+impl Export<'_> {
+    /// All references of an object but those of weak maps: what JavaScript sees, wherever the object keeps it, then the rest.
+    fn references(&self, object: u32, found: &mut Vec<(Name, u32)>) {
+        let view = self.view;
+        let is_receiver = view.layout.is_receiver(self.map(object).kind);
+        let mut seen = Vec::new();
+        let tagged = view.pages.address(self.objects.words[object as usize]) + 1;
+        if is_receiver {
+            for (name, value) in view.properties(tagged) {
+                self.living(value).into_iter().for_each(|to| found.push((Name::Property(name.clone()), to)));
+                seen.push(value);
+            }
+            for (index, value) in view.elements(tagged) {
+                self.living(value).into_iter().for_each(|to| found.push((Name::Index(index), to)));
+            }
+        }
+        self.graph.each_word(view, self.objects, object, |at, to| match at {
+            0 => found.push((Name::Internal("map"), to)),
+            8 if is_receiver => found.push((Name::Internal("properties"), to)),
+            16 if is_receiver => found.push((Name::Internal("elements"), to)),
+            _ if seen.contains(&view.field(tagged, at as u64)) => {}
+            _ => found.push((Name::Hidden(at / 8), to)),
+        });
     }
-    write!(
-        out,
-        "{META},\"node_count\":{},\"edge_count\":{edges},\"trace_function_count\":0}},\n\"nodes\":[",
-        live.objects.len()
-    )?;
-    let mut strings = Strings::default();
-    write!(out, "9,{},1,0,{},0", strings.number(ROOTS), roots.len())?;
-    for number in 1..live.objects.len() {
-        let object = of(number);
-        let map = &view.maps.list[objects.maps[object] as usize];
-        let tagged = view.pages.address(objects.words[object]) + 1;
-        let (kind, name) = node(view, map, &names[objects.maps[object] as usize], tagged, redact);
-        let (count, size) = (graph.of_object(object as u32).len(), objects.sizes[object]);
-        write!(out, ",\n{kind},{},{},{size},{count},0", strings.number(&name), 2 * number + 1)?;
-    }
-    out.write_all(b"],\n\"edges\":[")?;
-    for (index, number) in roots.iter().enumerate() {
-        let comma = if index > 0 { "," } else { "" };
-        write!(out, "{comma}1,{index},{}", u64::from(*number) * FIELDS)?;
-    }
-    let mut fields = Fields::default();
-    for number in 1..live.objects.len() {
-        fields.edges(&mut out, view, objects, live, of(number), &mut strings)?;
-    }
-    out.write_all(
-        b"],\n\"trace_function_infos\":[],\"trace_tree\":[],\"samples\":[],\"locations\":[],\n\"strings\":[",
-    )?;
-    for (index, text) in strings.list.iter().enumerate() {
-        out.write_all(if index > 0 { b",\n" } else { b"" })?;
-        quote(&mut out, text)?;
-    }
-    out.write_all(b"]}")?;
-    out.flush()
-}
 
-fn roots(graph: &Graph, live: &Dominators) -> Vec<u32> {
-    graph.roots.iter().map(|&root| live.numbers[root as usize]).collect()
-}
-
-/// The kind of a node, and its name.
-fn node(view: &View<'_>, map: &Map, class: &str, tagged: u64, redact: bool) -> (u32, String) {
-    if map.kind < FIRST_NON_STRING {
-        let kind = match map.kind & 7 {
-            1 => 10,
-            3 => 11,
-            _ => 2,
-        };
-        let text = if redact { None } else { view.text(tagged, TEXT) };
-        return (kind, text.unwrap_or_default());
+    fn living(&self, tagged: u64) -> Option<u32> {
+        let object = self.objects.of(self.view.pages, tagged);
+        Some(object).filter(|&object| object != NONE && self.live.numbers[object as usize] != NONE)
     }
-    if view.layout.is_function(map.kind) {
-        return (5, view.function_name(view.field(tagged, view.layout.function_shared)));
-    }
-    let kind = match view.layout.name(map.kind) {
-        _ if view.layout.is_receiver(map.kind) => 3,
-        "HEAP_NUMBER" => 7,
-        "SYMBOL" => 12,
-        "BIG_INT_BASE" => 13,
-        "MAP" | "DESCRIPTOR_ARRAY" => 14,
-        "" | "FIXED_ARRAY" | "PROPERTY_ARRAY" | "FIXED_DOUBLE_ARRAY" => 1,
-        name if name.contains("CODE") => 4,
-        _ => 0,
-    };
-    (kind, class.to_owned())
-}
 
-/// The names of the words in objects, by map.
-#[derive(Default)]
-struct Fields(HashMap<u32, HashMap<u64, u32>>);
-
-impl Fields {
-    /// The same words in the same order as the graph's edges.
-    fn edges(
-        &mut self,
-        out: &mut impl Write,
-        view: &View<'_>,
-        objects: &Objects,
-        live: &Dominators,
-        object: usize,
-        strings: &mut Strings,
-    ) -> std::io::Result<()> {
-        let number = objects.maps[object];
-        let map = &view.maps.list[number as usize];
-        let Some(weak) = crate::graph::weak_word(view.layout, map.kind) else { return Ok(()) };
-        let named = view.layout.is_receiver(map.kind);
-        let names = self.0.entry(number).or_insert_with(|| names(view, map, named, strings));
-        let address = view.pages.address(objects.words[object]);
-        let bytes = view.image.at(address, objects.sizes[object] as usize);
-        for at in (8..bytes.len()).step_by(8) {
-            let to = match word(bytes, at) {
-                tagged if tagged & 7 == 1 && at != weak => objects.of(view.pages, tagged),
-                _ => NONE,
+    /// The kind of a node, and its name, in V8's own words.
+    fn kind_and_name(&self, object: u32) -> (u32, String) {
+        let (view, map) = (self.view, self.map(object));
+        let tagged = view.pages.address(self.objects.words[object as usize]) + 1;
+        if map.kind < FIRST_NON_STRING {
+            let kind = match map.kind & 7 {
+                1 => 10,
+                3 => 11,
+                _ => 2,
             };
-            if to == NONE {
-                continue;
-            }
-            let to = u64::from(live.numbers[to as usize]) * FIELDS;
-            match names.get(&(at as u64)) {
-                Some(name) if at >= 24 => write!(out, ",2,{name},{to}")?,
-                Some(name) => write!(out, ",3,{name},{to}")?,
-                None if named => write!(out, ",4,{},{to}", at / 8)?,
-                None => write!(out, ",1,{},{to}", at / 8)?,
-            }
+            let text = if self.redact { None } else { view.text(tagged, TEXT) };
+            return (kind, text.unwrap_or_default());
         }
-        Ok(())
+        if view.layout.is_function(map.kind) {
+            return (5, view.function_name(view.field(tagged, view.layout.function_shared)));
+        }
+        let class = || self.names[self.objects.maps[object as usize] as usize].clone();
+        let system = |name: &str| format!("system / {name}");
+        match view.layout.name(map.kind) {
+            "JS_REG_EXP" => (6, class()),
+            _ if view.layout.is_receiver(map.kind) => (3, class()),
+            "NATIVE_CONTEXT" => (0, system("NativeContext")),
+            _ if view.layout.is_context(map.kind) => (3, system("Context")),
+            "HEAP_NUMBER" => (7, "heap number".to_owned()),
+            "SYMBOL" => (12, "symbol".to_owned()),
+            "BIG_INT_BASE" => (13, "bigint".to_owned()),
+            "MAP" => (14, system("Map")),
+            "DESCRIPTOR_ARRAY" | "STRONG_DESCRIPTOR_ARRAY" | "TRANSITION_ARRAY" | "PROTOTYPE_INFO" => {
+                (14, system(&class()))
+            }
+            name if name.contains("FIXED_ARRAY")
+                || matches!(name, "" | "PROPERTY_ARRAY" | "FIXED_DOUBLE_ARRAY") =>
+            {
+                (1, class())
+            }
+            name if name.contains("CODE")
+                || matches!(name, "SHARED_FUNCTION_INFO" | "SCRIPT" | "SCOPE_INFO") =>
+            {
+                (4, class())
+            }
+            _ => (0, system(&class())),
+        }
     }
 }
 
-fn names(view: &View<'_>, map: &Map, named: bool, strings: &mut Strings) -> HashMap<u64, u32> {
-    let mut names = HashMap::new();
-    if named {
-        names.insert(8, strings.number("properties"));
-        names.insert(16, strings.number("elements"));
-        for (name, place) in view.fields(map) {
-            if let Ok(offset) = place {
-                names.insert(offset, strings.number(&name));
-            }
-        }
-    }
-    names
-}
-
-fn quote(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+fn quote(out: &mut impl Write, text: &str) -> Result<()> {
     out.write_all(b"\"")?;
-    for character in text.chars() {
-        match character {
-            '"' => out.write_all(b"\\\"")?,
-            '\\' => out.write_all(b"\\\\")?,
-            control if u32::from(control) < 0x20 => write!(out, "\\u{:04x}", u32::from(control))?,
-            other => write!(out, "{other}")?,
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.write_all(&text.as_bytes()[from..at])?;
+        from = at + 1;
+        match byte {
+            b'"' => out.write_all(b"\\\"")?,
+            b'\\' => out.write_all(b"\\\\")?,
+            control => write!(out, "\\u{control:04x}")?,
         }
     }
+    out.write_all(&text.as_bytes()[from..])?;
     out.write_all(b"\"")
 }

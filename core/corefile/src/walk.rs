@@ -12,6 +12,7 @@ use crate::rule::{HEAD, Rule, candidates};
 
 /// A rule that holds for so many objects of a type, and fails for none, is taken for proven.
 const SAMPLES: usize = 200;
+const WITNESSES: usize = 4;
 const ROUNDS: usize = 4;
 
 /// The objects of the heap in the order of their addresses.
@@ -167,7 +168,9 @@ impl<'a> Walker<'a> {
         samples.iter().all(|&at| {
             let size = rule.size(self.image.at(at, HEAD));
             let Some((_, &page)) = self.pages.of(at) else { return false };
-            size >= 8 && at + size <= page.end && self.begins(&page, at + size)
+            let leads = size >= 8 && at + size <= page.end && self.begins(&page, at + size);
+            // With few witnesses a long leap lands on an object by chance.
+            leads && (samples.len() >= WITNESSES || size == self.distance(&page, at))
         })
     }
 
