@@ -9,7 +9,7 @@ fuzz_target!(|text: &str| {
     match text.parse::<Overrides>() {
         Ok(overrides) => {
             assert_eq!(overrides.to_string().parse(), Ok(overrides));
-            let table = BreakEven::new(overrides, text.len().is_multiple_of(2));
+            let table = BreakEven::new(overrides, |_| text.len().is_multiple_of(2));
             for algorithm in Algorithm::ALL {
                 let lanes = table.lanes(algorithm);
                 assert!((1..=BreakEven::NEVER).contains(&lanes));

@@ -138,7 +138,8 @@ const UNSAFE: [&str; 22] = [
     "bench/src/node/wait.rs",       // wait4, which says what a process cost
     "core/batch/src/",              // operations are known by their address
     "core/corefile/src/map.rs",     // maps a file
-    "core/crypto/src/ecdhe.rs",     // marks a type as plain bytes for the wiping container
+    "core/crypto/src/crt/",
+    "core/crypto/src/ecdhe.rs", // marks a type as plain bytes for the wiping container
     "core/crypto/src/memory.rs",
     "core/crypto/src/multibuffer/",
     "core/deflate/src/abi.rs", // the types of zlib's callbacks

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hasten_crypto::{
     Algorithm, BreakEven, Curve, DeriveLane, EcKey, EcdsaLane, EcdsaSignature, Group, KeyPair, KeyPool,
-    LANES, LaneEngine, LaneStatus, Overrides, RandomPool, RsaLane, Single, Way,
+    LANES, LaneEngine, LaneStatus, Overrides, RandomPool, RsaKey, RsaLane, Single, Way,
 };
 use hasten_guard::breaker::Permit;
 use hasten_guard::clock::{now, time_of_day};
@@ -59,6 +59,8 @@ pub const SINGLE: hasten_telemetry::Engine = hasten_telemetry::Engine::Graviola;
 pub struct Engine<H: Host> {
     lane_engine: Option<H::Lanes>,
     single: Option<Single>,
+    /// Whether the engine for lanes also signs with RSA one at a time.
+    signs_alone: bool,
     bypass: bool,
     lanes: Arc<Lanes>,
     break_even: RefCell<BreakEven>,
@@ -83,14 +85,18 @@ impl<H: Host> Engine<H> {
     pub(crate) fn new(settings: &Settings<H::Lanes>) -> Self {
         let lane_engine = settings.lane_engine;
         let single = settings.single.filter(|_| !settings.bypass);
+        let signs_alone = H::Lanes::SIGNS_ALONE && lane_engine.is_some() && !settings.bypass;
         let parts =
             lane_engine.map(|engine| Parts { scratch: engine.scratch(), keys: Group::ALL.map(KeyPool::new) });
         Self {
             lane_engine,
             single,
+            signs_alone,
             bypass: settings.bypass,
             lanes: Arc::clone(&settings.lanes),
-            break_even: RefCell::new(BreakEven::new(settings.break_even, single.is_some())),
+            break_even: RefCell::new(BreakEven::new(settings.break_even, |algorithm| {
+                if is_rsa(algorithm) { signs_alone } else { single.is_some() }
+            })),
             parts: RefCell::new(parts),
             random: RefCell::new(RandomPool::new()),
             published: Cell::new(0),
@@ -254,7 +260,7 @@ impl<H: Host> Engine<H> {
         slot().engine_ran(ENGINE, &work);
         if failed > 0 {
             slot().failed(algorithm, failed);
-            if matches!(algorithm, Algorithm::Rsa2048Sign | Algorithm::Rsa3072Sign | Algorithm::Rsa4096Sign) {
+            if is_rsa(algorithm) {
                 slot().event_n(Event::VerifyFailed, failed);
             }
         }
@@ -346,6 +352,36 @@ impl<H: Host> Engine<H> {
         signature
     }
 
+    /// Whether there is a private operation for one in service.
+    pub fn has_rsa(&self) -> bool {
+        self.signs_alone && self.refusal().is_none()
+    }
+
+    /// Whether any number of these operations is better done together than one by one. If not, it is tried now and then.
+    pub fn may_batch(&self, algorithm: Algorithm) -> bool {
+        self.bypass || self.break_even(algorithm) <= LANES
+    }
+
+    /// Signs at once by the private operation for one, if that is cheaper than the original; both are as long as the modulus.
+    pub fn rsa(&self, key: &RsaKey, padded: &[u8], signature: &mut [u8]) -> bool {
+        let algorithm = key.size().sign();
+        if self.break_even.borrow().alone(algorithm) != Way::Single || !H::has_stack(H::Lanes::STACK) {
+            return false;
+        }
+        let mut parts = self.parts.borrow_mut();
+        let (Some(engine), Some(parts)) = (self.lane_engine, parts.as_mut()) else { return false };
+        let Ok(permit) = self.lanes.admit(algorithm) else { return false };
+        let start = now();
+        let is_done = engine.rsa_alone(&mut parts.scratch, &mut RsaLane { key, padded, signature });
+        self.account_alone(ENGINE, algorithm, is_done, now() - start);
+        if !is_done {
+            slot().failed(algorithm, 1);
+            slot().event(Event::VerifyFailed);
+        }
+        self.lanes.report(permit, is_done);
+        is_done
+    }
+
     /// Derives a shared secret at once. Without one, the original has the last word: the peer's key is refused, or there is no
     /// engine for single operations in service.
     pub fn derive(&self, group: Group, private: &[u8], peer: &[u8], shared: &mut [u8]) -> bool {
@@ -391,13 +427,24 @@ impl<H: Host> Engine<H> {
     }
 
     fn account_single(&self, algorithm: Algorithm, is_done: bool, took: u64) {
+        self.account_alone(SINGLE, algorithm, is_done, took);
+    }
+
+    /// Accounts for an operation that an engine has done at once.
+    fn account_alone(
+        &self,
+        engine: hasten_telemetry::Engine,
+        algorithm: Algorithm,
+        is_done: bool,
+        took: u64,
+    ) {
         let work = EngineWork {
             ok: u64::from(is_done),
             failed: u64::from(!is_done),
             busy_ns: took,
             ..EngineWork::default()
         };
-        slot().engine_ran(SINGLE, &work);
+        slot().engine_ran(engine, &work);
         if is_done {
             let mut break_even = self.break_even.borrow_mut();
             break_even.sample(algorithm, Way::Single, took);
@@ -422,6 +469,10 @@ impl<H: Host> Engine<H> {
             self.account(algorithm, made, made, took);
         }
     }
+}
+
+const fn is_rsa(algorithm: Algorithm) -> bool {
+    matches!(algorithm, Algorithm::Rsa2048Sign | Algorithm::Rsa3072Sign | Algorithm::Rsa4096Sign)
 }
 
 /// Each signature has a nonce derived from its key, its message and fresh randomness.

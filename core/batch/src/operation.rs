@@ -67,6 +67,15 @@ impl Request<'_> {
         matches!(self, Request::Rsa(..))
     }
 
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        match self {
+            Request::Rsa(key, _) => key.size().sign(),
+            Request::Ecdsa(key, _) => key.curve().sign(),
+            Request::Derive(group, ..) => group.derive(),
+        }
+    }
+
     fn output_len(&self) -> usize {
         match self {
             Request::Rsa(key, _) => key.size().bytes(),

@@ -35,7 +35,8 @@ fn main() {
     );
     for size in RsaSize::ALL {
         let host = Rsa::generate(size.bits() as u32).expect("OpenSSL makes keys");
-        row(size.sign(), rsa_alone(&host, size), None, rsa_batch(ifma, &mut scratch, &host, size));
+        let one = rsa_one(ifma, &mut scratch, &host, size);
+        row(size.sign(), rsa_alone(&host, size), Some(one), rsa_batch(ifma, &mut scratch, &host, size));
     }
     println!();
     for size in RsaSize::ALL {
@@ -84,6 +85,15 @@ fn rsa_alone(host: &Rsa<Private>, size: RsaSize) -> f64 {
         context.sign_init().expect("the key can sign");
         context.set_rsa_padding(Padding::NONE).expect("an RSA key");
         context.sign(&padded, Some(&mut signature)).expect("the input is below the modulus");
+    })
+}
+
+fn rsa_one(ifma: Ifma, scratch: &mut Scratch, host: &Rsa<Private>, size: RsaSize) -> f64 {
+    let (key, padded) = (rsa_key(host), padded(size));
+    let mut signature = vec![0; size.bytes()];
+    median(60, || {
+        let mut lane = RsaLane { key: &key, padded: &padded, signature: &mut signature };
+        assert!(ifma.rsa_alone(scratch, &mut lane));
     })
 }
 

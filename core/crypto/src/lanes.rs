@@ -7,6 +7,7 @@ use hasten_names::{Curve, Group, LANES};
 use crate::ecdhe::KeyPair;
 use crate::ecdsa::{EcKey, EcdsaSignature};
 use crate::hash::Hash;
+use crate::memory::wipe;
 use crate::random::Random;
 use crate::rsa::RsaKey;
 
@@ -35,6 +36,16 @@ pub trait LaneEngine: Copy + Debug + Send + Sync + 'static {
     /// from a signature spoiled by a fault in one prime, anyone could factor the modulus. Lanes without a result have
     /// zeros for a signature. If a length or a size is wrong, no lane has a result.
     fn rsa_private(self, scratch: &mut Self::Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus;
+
+    /// Whether [`rsa_alone`](Self::rsa_alone) has results.
+    const SIGNS_ALONE: bool = false;
+
+    /// Signs one padded input, at a fraction of what a batch costs; returns whether there is a result. For that, the same
+    /// applies as for the lanes of [`rsa_private`](Self::rsa_private).
+    fn rsa_alone(self, _: &mut Self::Scratch, lane: &mut RsaLane<'_>) -> bool {
+        wipe(lane.signature);
+        false
+    }
 
     /// Checks signatures made elsewhere, in one to eight lanes whose keys all have the same size.
     ///

@@ -40,6 +40,7 @@
 
 mod break_even;
 mod cpu;
+mod crt;
 mod ecdhe;
 mod ecdsa;
 pub mod encoding;

@@ -59,6 +59,18 @@ pub(crate) fn opaque(mut value: u64) -> u64 {
     value
 }
 
+/// Returns the reference unchanged, but to what might be another value: in a loop, what is read through it stays in memory and is
+/// not kept in registers that are then spilled.
+#[inline(always)]
+pub(crate) fn in_memory<T>(value: &T) -> &T {
+    let mut address = ptr::from_ref(value);
+    // SAFETY: the block has no instruction and leaves the address as it is, so it is that of the value, for as long.
+    unsafe {
+        asm!("/* {0} */", inout(reg) address, options(readonly, nostack, preserves_flags));
+        &*address
+    }
+}
+
 /// Types for which every bit pattern, including all zeros, is valid, and which own nothing.
 ///
 /// # Safety

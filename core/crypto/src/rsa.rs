@@ -8,14 +8,17 @@ use std::sync::OnceLock;
 
 use hasten_names::Algorithm;
 
+use crate::Ifma;
+use crate::crt::{Powers, Prepared};
+use crate::lanes::LaneEngine;
 use crate::limbs::{bit_length, from_le, less_than, multiply, to_be};
 use crate::memory::{wipe, wipe_limbs};
 
 /// The only public exponent the engine verifies with, and in practice the only one in use.
 const EXPONENT: [u64; 1] = [65537];
 
-const MODULUS_LIMBS: usize = 4096 / 64;
-const PRIME_LIMBS: usize = MODULUS_LIMBS / 2;
+pub(crate) const MODULUS_LIMBS: usize = 4096 / 64;
+pub(crate) const PRIME_LIMBS: usize = MODULUS_LIMBS / 2;
 
 /// The modulus sizes that run in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +77,8 @@ pub struct RsaKey {
     pub(crate) qinv: [u64; PRIME_LIMBS],
     /// Computed for the first check of a signature.
     montgomery: OnceLock<check::Montgomery>,
+    /// For operations one at a time, where the CPU does them.
+    prepared: Option<Prepared>,
 }
 
 impl RsaKey {
@@ -92,6 +97,7 @@ impl RsaKey {
             dq: [0; PRIME_LIMBS],
             qinv: [0; PRIME_LIMBS],
             montgomery: OnceLock::new(),
+            prepared: None,
         });
         from_le(parts.n, &mut key.n).ok_or(UnsupportedKey::Size)?;
         let bits = bit_length(&key.n);
@@ -105,7 +111,24 @@ impl RsaKey {
         read(parts.dp, &mut key.dp)?;
         read(parts.dq, &mut key.dq)?;
         read(parts.qinv, &mut key.qinv)?;
-        if key.is_consistent() { Ok(key) } else { Err(UnsupportedKey::Primes) }
+        if !key.is_consistent() {
+            return Err(UnsupportedKey::Primes);
+        }
+        key.prepared = Ifma::detect().map(|ifma| Prepared::new(ifma, &key));
+        Ok(key)
+    }
+
+    /// The private operation on its own; the signature is withheld if it does not lead back to `padded`. Both are as long as the
+    /// modulus, or there is no result.
+    pub(crate) fn sign_alone(&self, powers: &mut Powers, padded: &[u8], signature: &mut [u8]) -> bool {
+        let fits = padded.len() == self.size.bytes() && signature.len() == self.size.bytes();
+        match &self.prepared {
+            Some(prepared) if fits => prepared.sign(powers, self, padded, signature),
+            _ => {
+                wipe(signature);
+                false
+            }
+        }
     }
 
     pub fn size(&self) -> RsaSize {
@@ -153,6 +176,9 @@ impl Drop for RsaKey {
     fn drop(&mut self) {
         for secret in [&mut self.p, &mut self.q, &mut self.dp, &mut self.dq, &mut self.qinv] {
             wipe_limbs(secret);
+        }
+        if let Some(prepared) = &mut self.prepared {
+            prepared.wipe();
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The engine is graviola: constant-time arithmetic in assembly, most of it formally verified. Multiples of P-384's generator
 //! are our own, because graviola has no table for them. There is no private operation of RSA, because graviola's is no faster
-//! than OpenSSL's.
+//! than OpenSSL's; for CPUs with IFMA it is in `crt`.
 
 mod curves;
 mod generator384;

@@ -92,6 +92,7 @@ impl<E: Tested> Work<E> {
                 signature: &mut signature[..bytes],
             });
             assert_eq!(engine.rsa_private(scratch, &mut lanes).all_ok(LANES), E::SIGNS_RSA);
+            assert_eq!(engine.rsa_alone(scratch, &mut lanes[0]), E::SIGNS_ALONE);
         }
         for key in signing {
             let mut signatures = [None; LANES];

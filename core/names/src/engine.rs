@@ -8,7 +8,7 @@ pub const ORIGINAL: &str = "original";
 names! {
     /// An engine that does the work of an original function; a process states on the page which ones it has.
     Engine {
-        /// Intel's crypto_mb, eight operations at once.
+        /// Intel's crypto_mb, eight operations at once, and RSA operations one at a time.
         Multibuffer => "multibuffer",
         /// Intel's ISA-L, deflate.
         Isal => "isal",

@@ -485,6 +485,9 @@ impl Runtime {
         if self.is_calling_in.get() || !self.can_suspend(handshake) {
             return Verdict::Bypass(Reason::NotPolled);
         }
+        if !device::is_requested() && !self.batch.engine.may_batch(request.algorithm()) {
+            return Verdict::Bypass(Reason::BelowBreakEven);
+        }
         // The handshake was started in a slice for a device that does not handle this operation.
         if device::is_requested() && !request.is_rsa() && !self.expects_company() {
             return Verdict::Bypass(Reason::Alone);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hasten_bench::certificates::KeyKind;
 use hasten_bench::drive::{self, Group, Load, Protocol};
 use hasten_bench::server::{ServerKind, ServerSpec};
-use hasten_telemetry::Event;
+use hasten_telemetry::{Algorithm, Event};
 use hasten_tests::footprint::is_preloaded;
 use hasten_tests::pki::Pki;
 use hasten_tests::subject::{assert_perfect, batched, crowd};
@@ -35,6 +35,27 @@ fn a_crowd_is_batched_from_the_start() {
             let suspended = server.counters()[Event::Suspended];
             assert!(suspended > handshakes / 2, "{kind}: {suspended} times in {handshakes} handshakes");
             server.finish();
+        }
+    }
+}
+
+/// Where OpenSSL takes two to three times as long, even a connection without company has the engine sign.
+#[test]
+fn a_lone_connection_has_its_rsa_signature_from_the_engine() {
+    let pki = Pki::new();
+    for (key, algorithm) in
+        [(KeyKind::Rsa3072, Algorithm::Rsa3072Sign), (KeyKind::Rsa4096, Algorithm::Rsa4096Sign)]
+    {
+        let certificate = pki.certificate(key);
+        for kind in ServerKind::ALL {
+            for protocol in [Protocol::Tls12, Protocol::Tls13] {
+                let server = Subject::accelerated(&ServerSpec::new(kind, certificate.clone()));
+                let load = Load { concurrency: 1, duration: Duration::from_millis(300), protocol, ..crowd() };
+                assert_perfect(&drive::run(server.target(), &load).unwrap(), &server.log());
+                let signed = server.counters()[algorithm];
+                assert!(signed.single > 0 && signed.failed == 0, "{kind} {key}: {signed:?}");
+                server.finish();
+            }
         }
     }
 }

@@ -147,7 +147,8 @@ pub(crate) const fn signature(kind: KeyKind) -> Algorithm {
     }
 }
 
-/// Drives every key, protocol and group, and asserts that each kind of key has signed in batches.
+/// Drives every key, protocol and group, and asserts that the engine has signed with each kind of key: in batches, or by RSA
+/// one at a time, if a batch costs more.
 pub(crate) fn drive_all(release: &str) {
     let (place, pki) = (Place::new(), Pki::new());
     let certificates = KeyKind::ALL.map(|kind| pki.certificate(kind));
@@ -161,8 +162,8 @@ pub(crate) fn drive_all(release: &str) {
         ] {
             drive(*address, certificate, protocol, group);
         }
-        let signed = envoy.counters()[signature(certificate.kind)].batched;
-        assert!(signed > 0, "{release} {}: {:?}", certificate.kind, envoy.counters());
+        let signed = envoy.counters()[signature(certificate.kind)];
+        assert!(signed.batched + signed.single > 0, "{release} {}: {:?}", certificate.kind, envoy.counters());
     }
     let counters = envoy.counters();
     let derived = counters[Algorithm::X25519Derive];
@@ -184,6 +185,32 @@ pub(crate) fn statistic(envoy: &Envoy, name: &str) -> Vec<u64> {
 #[test]
 fn all_keys_sign_in_batches_and_every_handshake_verifies() {
     RELEASES.iter().for_each(|release| drive_all(release));
+}
+
+/// One connection at a time, which nobody shares a batch with.
+#[test]
+fn a_lone_connection_has_its_rsa_signature_from_the_engine() {
+    const HANDSHAKES: u64 = 12;
+    let (place, pki) = (Place::new(), Pki::new());
+    let kinds = [KeyKind::Rsa2048, KeyKind::Rsa3072, KeyKind::Rsa4096, KeyKind::P256];
+    let certificates = kinds.map(|kind| pki.certificate(kind));
+    let contexts = certificates.each_ref().map(full);
+    let (envoy, addresses) = start(&place, &build(RELEASES[0]), &contexts, How::Accelerated(&[]));
+    for (address, certificate) in addresses.iter().zip(&certificates) {
+        for turn in 0..HANDSHAKES {
+            let version = if turn % 2 == 0 { &version::TLS13 } else { &version::TLS12 };
+            let client = Client::trusting(&certificate.root).only(version).build();
+            answered(&client, *address).expect("an answer");
+        }
+        let signed = envoy.counters()[signature(certificate.kind)];
+        if certificate.kind == KeyKind::P256 {
+            assert_eq!(signed.single + signed.batched, 0, "BoringSSL's own: {signed:?}");
+        } else {
+            assert!(signed.single > 0 && signed.failed == 0, "{}: {signed:?}", certificate.kind);
+            assert_eq!(signed.queued(), HANDSHAKES, "{}: {signed:?}", certificate.kind);
+        }
+    }
+    envoy.finish();
 }
 
 /// How a server answers a client: the protocol, whether it resumed, and whether it was served.
@@ -446,8 +473,8 @@ fn certificate_is_replaced_under_load() {
     for certificate in &certificates {
         let count = served.iter().filter(|seen| **seen == certificate.leaf).count();
         assert!(count > 0, "{} was never seen among {}", certificate.kind, served.len());
-        let signed = envoy.counters()[signature(certificate.kind)].batched;
-        assert!(signed > 0, "{} never signed in a batch", certificate.kind);
+        let signed = envoy.counters()[signature(certificate.kind)];
+        assert!(signed.batched + signed.single > 0, "{} never signed by the engine", certificate.kind);
     }
     envoy.finish();
 }

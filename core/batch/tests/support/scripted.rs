@@ -55,6 +55,12 @@ impl LaneEngine for Scripted {
         each(lanes, |lane| lane.signature.copy_from_slice(&Self::signature(lane.padded)))
     }
 
+    const SIGNS_ALONE: bool = true;
+
+    fn rsa_alone(self, scratch: &mut (), lane: &mut RsaLane<'_>) -> bool {
+        self.rsa_private(scratch, core::slice::from_mut(lane)).all_ok(1)
+    }
+
     fn rsa_check(self, (): &mut (), lanes: &mut [RsaLane<'_>]) -> LaneStatus {
         let mut status = LaneStatus::NONE;
         for (at, lane) in lanes.iter().enumerate() {

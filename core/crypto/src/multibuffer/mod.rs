@@ -23,6 +23,7 @@ use std::ffi::c_int;
 use hasten_names::{Curve, Group, LANES};
 
 use crate::Ifma;
+use crate::crt::Powers;
 use crate::ecdhe::KeyPair;
 use crate::ecdsa::LIMBS;
 use crate::hash::Hash;
@@ -46,6 +47,12 @@ impl LaneEngine for Ifma {
 
     fn rsa_private(self, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
         rsa::rsa_private(self, scratch, lanes)
+    }
+
+    const SIGNS_ALONE: bool = true;
+
+    fn rsa_alone(self, scratch: &mut Scratch, lane: &mut RsaLane<'_>) -> bool {
+        lane.key.sign_alone(&mut scratch.powers, lane.padded, lane.signature)
     }
 
     fn rsa_check(self, scratch: &mut Scratch, lanes: &mut [RsaLane<'_>]) -> LaneStatus {
@@ -89,6 +96,7 @@ fn lanes_done(status: ffi::Status) -> LaneStatus {
 pub struct Scratch {
     staging: Box<Staging>,
     rsa_buffer: Box<[CacheLine]>,
+    powers: Powers,
 }
 
 impl Scratch {
@@ -101,6 +109,7 @@ impl Scratch {
                 limbs: [[[0; LIMBS]; LANES]; 3],
             }),
             rsa_buffer: vec![CacheLine([0; 64]); lines].into_boxed_slice(),
+            powers: Powers::new(),
         }
     }
 
@@ -109,6 +118,7 @@ impl Scratch {
         self.staging.bytes.as_flattened().as_flattened().iter().all(|&byte| byte == 0)
             && self.staging.limbs.as_flattened().as_flattened().iter().all(|&limb| limb == 0)
             && self.rsa_buffer.iter().all(|line| line.0 == [0; 64])
+            && self.powers.is_zero()
     }
 }
 

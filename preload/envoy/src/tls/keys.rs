@@ -92,6 +92,12 @@ impl Keys {
         self.entries.last().map(|entry| Rc::clone(&entry.key))
     }
 
+    /// Whether what was last known at this address is an RSA key that the engine has.
+    pub(super) fn is_rsa(&self, address: NonNull<PrivateKey>) -> Option<bool> {
+        let known = self.entries.iter().find(|entry| entry.address == address);
+        known.map(|entry| matches!(*entry.key, Key::Rsa(_)))
+    }
+
     /// Drops copies that were not used for long.
     pub(super) fn sweep(&mut self, time: u64) {
         if time.saturating_sub(self.swept) > KEPT / 4 {

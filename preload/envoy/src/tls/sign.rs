@@ -124,7 +124,9 @@ pub(super) unsafe fn stand_by() {
             let credential = credential.as_ref();
             credential.is_own() && !credential.private.is_null() && credential.method.is_null()
         };
-        if is_free && worker.may_wait(current).is_some() {
+        let private = NonNull::new(credential.as_ref().private);
+        if is_free && (worker.may_wait(current).is_some() || private.is_some_and(|key| worker.may_sign(key)))
+        {
             (*credential.as_ptr()).method = &raw const METHOD;
         }
     }
@@ -172,7 +174,7 @@ unsafe extern "C" fn sign(
         match asked {
             Some(Asked::Queued) => RETRY,
             Some(Asked::Answered) => complete(ssl, out, length, room),
-            None => let_sign(worker, ssl, place, algorithm, message),
+            None => sign_alone(worker, ssl, place, algorithm, message),
         }
     }
 }
@@ -205,6 +207,7 @@ unsafe fn ask(
         let digest = &digest[..known.digest.output_len()];
         let mut padded = [0; MAX_SIGNATURE];
         let request = match &*key {
+            Key::Rsa(key) if !worker.batch.engine.may_batch(key.size().sign()) => return None,
             Key::Rsa(key) => {
                 let padded = &mut padded[..key.size().bytes()];
                 known.pad(worker, digest, key, padded)?;
@@ -244,27 +247,72 @@ unsafe extern "C" fn complete(ssl: *mut Ssl, out: *mut u8, length: *mut usize, r
         }
         let Some(signing) = connection.signing.take() else { return FAILURE };
         match take(connection, &signing, place.bytes()) {
-            Some(written) => {
+            Ok(written) => {
                 leave(ssl);
                 place.filled(written)
             }
-            None => let_sign(worker, ssl, place, signing.algorithm, &signing.message),
+            Err(Verdict::Bypass(_)) => sign_alone(worker, ssl, place, signing.algorithm, &signing.message),
+            Err(_) => let_sign(worker, ssl, place, signing.algorithm, &signing.message),
         }
     }
 }
 
 /// The length of a signature that was queued, and that is in `out` now.
-fn take(connection: &Connection, signing: &Signing, out: &mut [u8]) -> Option<usize> {
+fn take(connection: &Connection, signing: &Signing, out: &mut [u8]) -> Result<usize, Verdict> {
     let written = match &*signing.key {
         Key::Rsa(key) => key.size().bytes(),
         // Its length is in the verdict.
         _ => out.len(),
     };
-    let verdict = connection.take(out.get_mut(..written)?);
+    let verdict = connection.take(out.get_mut(..written).ok_or(Verdict::Failed)?);
     if is_refused(verdict) {
-        return None;
+        return Err(verdict);
     }
-    Some(if let Verdict::DoneWith(length) = verdict { length } else { written })
+    Ok(if let Verdict::DoneWith(length) = verdict { length } else { written })
+}
+
+/// Signs at once, or has BoringSSL sign.
+///
+/// # Safety
+///
+/// As [`sign`].
+unsafe fn sign_alone(worker: &Worker, ssl: *mut Ssl, place: Place, algorithm: u16, message: &[u8]) -> c_int {
+    // SAFETY: as the contract says.
+    unsafe {
+        match try_alone(worker, ssl, place.bytes(), algorithm, message) {
+            Some(written) => {
+                leave(ssl);
+                place.filled(written)
+            }
+            None => let_sign(worker, ssl, place, algorithm, message),
+        }
+    }
+}
+
+/// The length of a signature that the engine has made at once. It has none for EC keys.
+///
+/// # Safety
+///
+/// As [`sign`].
+unsafe fn try_alone(
+    worker: &Worker,
+    ssl: *mut Ssl,
+    out: &mut [u8],
+    algorithm: u16,
+    message: &[u8],
+) -> Option<usize> {
+    let known = Algorithm::from_number(algorithm)?;
+    // SAFETY: as the contract says: the credential has a private key of its own, of the algorithm's kind.
+    let key = unsafe {
+        let (_, credential) = credential_of(ssl)?;
+        worker.keys.borrow_mut().find(NonNull::new(credential.as_ref().private)?, known.kind)?
+    };
+    let Key::Rsa(key) = &*key else { return None };
+    let digest = known.hash(message);
+    let (mut padded, written) = ([0; MAX_SIGNATURE], key.size().bytes());
+    let padded = &mut padded[..written];
+    known.pad(worker, &digest[..known.digest.output_len()], key, padded)?;
+    worker.batch.engine.rsa(key, padded, out.get_mut(..written)?).then_some(written)
 }
 
 /// # Safety

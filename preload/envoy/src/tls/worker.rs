@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use hasten_batch::{Request, Verdict};
 use hasten_telemetry::{Event, Reason, slot};
 
-use super::boring::{Handshaker, Ssl, Transport};
+use super::boring::{Handshaker, PrivateKey, Ssl, Transport};
 use super::connection::Connection;
 use super::exchange::Forecast;
 use super::host::Kernel;
@@ -173,6 +173,11 @@ impl Worker {
             return None;
         }
         transport
+    }
+
+    /// Whether the engine signs with this key on its own, as far as is known before it is used: the first signature tells.
+    pub(super) fn may_sign(&self, key: NonNull<PrivateKey>) -> bool {
+        self.batch.engine.has_rsa() && self.keys.borrow().is_rsa(key).unwrap_or(true)
     }
 
     fn expects_company(&self) -> bool {
