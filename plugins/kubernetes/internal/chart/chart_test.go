@@ -34,6 +34,7 @@ var variants = map[string]string{
 	"by digest":      `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
 	"elsewhere":      `{libraries: {hostPath: /opt/hasten.d}, excludedNamespaces: [], webhook: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
 	"devices":        `{devices: {enabled: true, domain: hasten.dev, nodeSelector: {a: b}, root: /tree}}`,
+	"DRA":            `{dra: {enabled: true}}`,
 	"monitored":      `{monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboards: {enabled: true}}}`,
 }
 
@@ -99,20 +100,21 @@ func TestEveryManifestIsOfTheAPI(t *testing.T) {
 
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, want := range map[string]string{
-		`{imgae: {}}`:                             "imgae",
-		`{image: {repository: ""}}`:               "repository",
-		`{image: {digest: "sha256:abc"}}`:         "digest",
-		`{image: {pullPolicy: Sometimes}}`:        "pullPolicy",
-		`{libraries: {from: registry}}`:           "from",
-		`{libraries: {hostPath: var/lib}}`:        "hostPath",
-		`{libraries: {hostPath: /a/$(touch b)}}`:  "hostPath",
-		`{webhook: {replicas: 0}}`:                "replicas",
-		`{webhook: {canaryInterval: soon}}`:       "canaryInterval",
-		`{devices: {share: 0}}`:                   "share",
-		`{devices: {domain: "a/b"}}`:              "domain",
-		`{agent: {enabled: "yes"}}`:               "enabled",
-		`{agent: {enabled: false}}`:               "needs the agent",
-		`{monitoring: {serviceMonitor: {on: 1}}}`: "on",
+		`{imgae: {}}`:                                      "imgae",
+		`{image: {repository: ""}}`:                        "repository",
+		`{image: {digest: "sha256:abc"}}`:                  "digest",
+		`{image: {pullPolicy: Sometimes}}`:                 "pullPolicy",
+		`{libraries: {from: registry}}`:                    "from",
+		`{libraries: {hostPath: var/lib}}`:                 "hostPath",
+		`{libraries: {hostPath: /a/$(touch b)}}`:           "hostPath",
+		`{webhook: {replicas: 0}}`:                         "replicas",
+		`{webhook: {canaryInterval: soon}}`:                "canaryInterval",
+		`{devices: {enabled: true}, dra: {enabled: true}}`: "twice",
+		`{devices: {share: 0}}`:                            "share",
+		`{devices: {domain: "a/b"}}`:                       "domain",
+		`{agent: {enabled: "yes"}}`:                        "enabled",
+		`{agent: {enabled: false}}`:                        "needs the agent",
+		`{monitoring: {serviceMonitor: {on: 1}}}`:          "on",
 	} {
 		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", values, err)
