@@ -163,17 +163,18 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 	if len(specs()) != 2 {
 		t.Error(specs())
 	}
-	m.restart()
-	if err := os.WriteFile(filepath.Join(tree, "sys/kernel/debug/qat_4xxx_0000:e8:00.0/heartbeat/status"), []byte("-1\n"), 0o644); err != nil {
+	beat := filepath.Join(tree, "sys/kernel/debug/qat_4xxx_0000:e8:00.0/heartbeat/status")
+	if err := os.WriteFile(beat, []byte("-1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	duration(t, "a device that dies is published no more", published(6))
+	m.restart()
 	stays(t, api, "web")
 	if err := api.CoreV1().Pods("shop").Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	duration(t, "nothing of a claim is left on the node", func() bool { return len(specs()) == 0 })
-	if err := os.WriteFile(filepath.Join(tree, "sys/kernel/debug/qat_4xxx_0000:e8:00.0/heartbeat/status"), []byte("0\n"), 0o644); err != nil {
+	if err := os.WriteFile(beat, []byte("0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
